@@ -1,0 +1,1 @@
+//! Python's format strings.

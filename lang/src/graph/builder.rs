@@ -1,0 +1,237 @@
+//! Records equations, one at a time, checking the type of each.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{Equation, Graph, Op, Var, Vars};
+use crate::primitives::{Primitive, TypeFault};
+use crate::primitives as p;
+use crate::syntax::Span;
+use crate::tensor::{DType, HostTensor, Shape, TensorType};
+
+/// The message of the panic that a wrong derivative, batching or composition rule causes. The registry test
+/// runs every rule, so users never see it.
+pub const RULE: &str = "a rule emits well-typed equations";
+
+/// A graph under construction.
+///
+/// The short methods (`add`, `mul`, `sum`, ...) are for rules, which know their operands' types; they panic with
+/// [`RULE`] where a rule is wrong. Code that handles user input calls [`Builder::bind`].
+#[derive(Debug, Default)]
+pub struct Builder {
+    graph: Graph,
+    scalars: HashMap<(DType, u64), Var>,
+    /// Recorded as the origin of the next equations.
+    pub span: Option<Span>,
+}
+
+impl Builder {
+    /// An empty graph.
+    pub fn new() -> Self {
+        Builder::default()
+    }
+
+    /// Adds a parameter.
+    pub fn input(&mut self, ty: TensorType) -> Var {
+        let var = self.fresh(ty);
+        self.graph.inputs.push(var);
+        var
+    }
+
+    fn fresh(&mut self, ty: TensorType) -> Var {
+        let var = Var(self.graph.types.len() as u32);
+        self.graph.types.push(ty);
+        var
+    }
+
+    /// The graph so far.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The type of a variable.
+    pub fn ty(&self, var: Var) -> &TensorType {
+        self.graph.ty(var)
+    }
+
+    /// The shape of a variable.
+    pub fn shape(&self, var: Var) -> Shape {
+        self.ty(var).shape.clone()
+    }
+
+    /// Ends the graph with these results.
+    pub fn finish(mut self, outputs: Vec<Var>) -> Graph {
+        self.graph.outputs = outputs;
+        self.graph
+    }
+
+    /// Records `op(inputs)` after checking it with the primitive's type rule.
+    pub fn bind(&mut self, op: Op, inputs: &[Var]) -> Result<Vars, TypeFault> {
+        let types: smallvec::SmallVec<[&TensorType; 4]> = inputs.iter().map(|v| self.graph.ty(*v)).collect();
+        let results = op.infer(&types)?;
+        drop(types);
+        let outputs: Vars = results.into_iter().map(|ty| self.fresh(ty)).collect();
+        self.graph.equations.push(Equation {
+            op,
+            inputs: Vars::from_slice(inputs),
+            outputs: outputs.clone(),
+            span: self.span,
+        });
+        Ok(outputs)
+    }
+
+    /// Records a primitive in a rule; all its results.
+    pub fn apply_all(&mut self, op: impl Primitive, inputs: &[Var]) -> Vars {
+        self.bind(Arc::new(op), inputs).expect(RULE)
+    }
+
+    /// Records a primitive with one result in a rule.
+    pub fn apply(&mut self, op: impl Primitive, inputs: &[Var]) -> Var {
+        self.apply_all(op, inputs)[0]
+    }
+
+    /// Records every equation of `graph` with `inputs` for its parameters; its results.
+    pub fn inline(&mut self, graph: &Graph, inputs: &[Var]) -> Vec<Var> {
+        let mut map: Vec<Option<Var>> = vec![None; graph.types.len()];
+        for (parameter, argument) in graph.inputs.iter().zip(inputs) {
+            map[parameter.index()] = Some(*argument);
+        }
+        for eqn in &graph.equations {
+            let operands: Vars = eqn.inputs.iter().map(|v| map[v.index()].expect(RULE)).collect();
+            let saved = std::mem::replace(&mut self.span, eqn.span);
+            let results = self.bind(eqn.op.clone(), &operands).expect(RULE);
+            self.span = saved;
+            for (var, result) in eqn.outputs.iter().zip(results) {
+                map[var.index()] = Some(result);
+            }
+        }
+        graph.outputs.iter().map(|v| map[v.index()].expect(RULE)).collect()
+    }
+
+    /// A constant tensor. Equal scalars share one variable.
+    pub fn constant(&mut self, value: HostTensor, weak: bool) -> Var {
+        let key = (value.shape().is_empty() && !weak).then(|| {
+            let bits = match value.dtype() {
+                DType::F32 => u64::from(value.as_f32().expect(RULE)[0].to_bits()),
+                _ => value.element_i64(0) as u64,
+            };
+            (value.dtype(), bits)
+        });
+        if let Some(var) = key.and_then(|k| self.scalars.get(&k)) {
+            return *var;
+        }
+        let var = self.apply(p::Constant { value, weak }, &[]);
+        if let Some(key) = key {
+            self.scalars.insert(key, var);
+        }
+        var
+    }
+
+    /// A scalar constant of `dtype`.
+    pub fn scalar(&mut self, dtype: DType, value: f64) -> Var {
+        self.constant(HostTensor::filled(dtype, Shape::new(), value), false)
+    }
+
+    /// A number of the dtype and shape of `x`.
+    pub fn full_like(&mut self, x: Var, value: f64) -> Var {
+        let ty = self.ty(x).clone();
+        self.full(&ty, value)
+    }
+
+    /// A tensor of type `ty` with one number everywhere.
+    pub fn full(&mut self, ty: &TensorType, value: f64) -> Var {
+        let scalar = self.scalar(ty.dtype, value);
+        self.broadcast_scalar(scalar, &ty.shape)
+    }
+
+    /// Zeros of type `ty`.
+    pub fn zeros(&mut self, ty: &TensorType) -> Var {
+        self.full(ty, 0.0)
+    }
+
+    /// A scalar at every place of `shape`.
+    pub fn broadcast_scalar(&mut self, scalar: Var, shape: &[usize]) -> Var {
+        if shape.is_empty() { scalar } else { self.broadcast_in_dim(scalar, shape, &[]) }
+    }
+
+    /// `x + y`.
+    pub fn add(&mut self, x: Var, y: Var) -> Var {
+        self.apply(p::Binary(p::Add), &[x, y])
+    }
+
+    /// `x - y`.
+    pub fn sub(&mut self, x: Var, y: Var) -> Var {
+        self.apply(p::Binary(p::Sub), &[x, y])
+    }
+
+    /// `x * y`.
+    pub fn mul(&mut self, x: Var, y: Var) -> Var {
+        self.apply(p::Binary(p::Mul), &[x, y])
+    }
+
+    /// `x / y`.
+    pub fn div(&mut self, x: Var, y: Var) -> Var {
+        self.apply(p::Binary(p::Div), &[x, y])
+    }
+
+    /// `-x`.
+    pub fn neg(&mut self, x: Var) -> Var {
+        self.apply(p::Unary(p::Neg), &[x])
+    }
+
+    /// `x * value` with a number of the dtype of `x`.
+    pub fn scale(&mut self, x: Var, value: f64) -> Var {
+        let c = self.full_like(x, value);
+        self.mul(x, c)
+    }
+
+    /// `x` with its axes placed at `dims` of `shape`, repeated along the others.
+    pub fn broadcast_in_dim(&mut self, x: Var, shape: &[usize], dims: &[usize]) -> Var {
+        self.apply(
+            p::BroadcastInDim { shape: Shape::from_slice(shape), dims: Shape::from_slice(dims) },
+            &[x],
+        )
+    }
+
+    /// `x` under another shape of the same size; `x` itself if the shape is the same.
+    pub fn reshape(&mut self, x: Var, shape: &[usize]) -> Var {
+        if self.ty(x).shape.as_slice() == shape {
+            return x;
+        }
+        self.apply(p::Reshape { shape: Shape::from_slice(shape) }, &[x])
+    }
+
+    /// `x` with its axes permuted: result axis `i` is axis `permutation[i]` of `x`; `x` itself for the identity.
+    pub fn transpose(&mut self, x: Var, permutation: &[usize]) -> Var {
+        if permutation.iter().enumerate().all(|(i, axis)| i == *axis) {
+            return x;
+        }
+        self.apply(p::Transpose { permutation: Shape::from_slice(permutation) }, &[x])
+    }
+
+    /// The sum over `axes`, which are removed.
+    pub fn sum(&mut self, x: Var, axes: &[usize]) -> Var {
+        if axes.is_empty() {
+            return x;
+        }
+        self.apply(p::ReduceSum { axes: Shape::from_slice(axes) }, &[x])
+    }
+
+    /// `on_true` where `predicate` holds, else `on_false`; all of one shape.
+    pub fn select(&mut self, predicate: Var, on_true: Var, on_false: Var) -> Var {
+        self.apply(p::Select, &[predicate, on_true, on_false])
+    }
+
+    /// Element-wise comparison.
+    pub fn compare(&mut self, direction: p::Direction, x: Var, y: Var) -> Var {
+        self.apply(p::Compare { direction }, &[x, y])
+    }
+
+    /// `x` as `dtype`; `x` itself if it has that (strong) type.
+    pub fn convert(&mut self, x: Var, dtype: DType) -> Var {
+        if self.ty(x).dtype == dtype && !self.ty(x).weak {
+            return x;
+        }
+        self.apply(p::Convert { dtype }, &[x])
+    }
+}

@@ -1,0 +1,83 @@
+//! The typed graph that tracing records: single-assignment equations over primitives.
+//!
+//! Every transformation (`grad`, `jvp`, `vmap`) reads one graph and writes another; `stablehlo` prints one.
+//! Variables are numbered in the order of their making, so equal programs make equal graphs.
+
+mod builder;
+mod evaluate;
+mod print;
+mod prune;
+mod verify;
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+pub use builder::{Builder, RULE};
+pub use evaluate::{evaluate, evaluate_with};
+pub use prune::prune;
+pub use verify::verify;
+
+use crate::primitives::Primitive;
+use crate::syntax::Span;
+use crate::tensor::TensorType;
+
+/// A variable of one graph: an index into [`Graph::types`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Var(pub u32);
+
+impl Var {
+    /// Position in [`Graph::types`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A primitive with its parameters, shared between graphs.
+pub type Op = Arc<dyn Primitive>;
+
+/// Variables of an equation.
+pub type Vars = SmallVec<[Var; 4]>;
+
+/// `outputs = op(inputs)`.
+#[derive(Clone, Debug)]
+pub struct Equation {
+    /// What is computed.
+    pub op: Op,
+    /// Operands.
+    pub inputs: Vars,
+    /// Results, in the order of the primitive's type rule.
+    pub outputs: Vars,
+    /// The call in the program that recorded the equation.
+    pub span: Option<Span>,
+}
+
+/// A pure function of tensors.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// The type of every variable.
+    pub types: Vec<TensorType>,
+    /// Parameters.
+    pub inputs: Vec<Var>,
+    /// In an order in which every operand is defined before it is used.
+    pub equations: Vec<Equation>,
+    /// Results; a variable may appear more than once, and may be an input.
+    pub outputs: Vec<Var>,
+}
+
+impl Graph {
+    /// The type of `var`.
+    pub fn ty(&self, var: Var) -> &TensorType {
+        &self.types[var.index()]
+    }
+
+    /// An estimate of the scalar operations of one evaluation: a size, never a time.
+    pub fn cost(&self) -> u64 {
+        let cost = |eqn: &Equation| {
+            let inputs: SmallVec<[&TensorType; 4]> = eqn.inputs.iter().map(|v| self.ty(*v)).collect();
+            let outputs: SmallVec<[&TensorType; 4]> = eqn.outputs.iter().map(|v| self.ty(*v)).collect();
+            eqn.op.cost(&inputs, &outputs)
+        };
+        self.equations.iter().map(cost).fold(0, u64::saturating_add)
+    }
+}

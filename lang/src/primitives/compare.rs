@@ -1,0 +1,99 @@
+//! `compare`: element-wise comparison, giving booleans. NaN compares unequal to everything.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::{Cotangents, Primitive, TypeFault, Types, batch_all_to_front, expect_arity, zeros_for};
+use crate::graph::{Builder, Var};
+use crate::stablehlo::Lowering;
+use crate::tensor::{DType, HostTensor, Kind, TensorType};
+use crate::zip_data;
+
+/// Which comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// `x = y`
+    Eq,
+    /// `x != y`
+    Ne,
+    /// `x < y`
+    Lt,
+    /// `x <= y`
+    Le,
+    /// `x > y`
+    Gt,
+    /// `x >= y`
+    Ge,
+}
+
+/// Element-wise comparison.
+#[derive(Clone, Copy, Debug)]
+pub struct Compare {
+    /// Which one.
+    pub direction: Direction,
+}
+
+impl Compare {
+    fn holds<T: PartialOrd>(self, a: &T, b: &T) -> bool {
+        match self.direction {
+            Direction::Eq => a == b,
+            Direction::Ne => a != b,
+            Direction::Lt => a < b,
+            Direction::Le => a <= b,
+            Direction::Gt => a > b,
+            Direction::Ge => a >= b,
+        }
+    }
+}
+
+impl Primitive for Compare {
+    fn name(&self) -> &'static str {
+        "compare"
+    }
+
+    fn parameters(&self) -> String {
+        format!("{:?}", self.direction).to_lowercase()
+    }
+
+    fn infer(&self, args: &[&TensorType]) -> Result<Types, TypeFault> {
+        expect_arity("compare", args, 2)?;
+        let [x, y] = [args[0], args[1]];
+        if x.dtype != y.dtype || x.shape != y.shape {
+            return Err(TypeFault::new(format!("compare {x} with {y}: the types differ")));
+        }
+        Ok(smallvec![x.with_dtype(DType::Bool)])
+    }
+
+    fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
+        let data = zip_data!(args[0].data(), args[1].data();
+            F32(a, b) => self.holds(&a, &b),
+            I32(a, b) => self.holds(&a, &b),
+            I64(a, b) => self.holds(&a, &b),
+            U32(a, b) => self.holds(&a, &b),
+            Bool(a, b) => self.holds(&a, &b));
+        smallvec![HostTensor::new(args[0].shape(), data)]
+    }
+
+    fn vjp(&self, _: &mut Builder, args: &[Var], _: &[Var], _: &[Option<Var>]) -> Cotangents {
+        zeros_for(args)
+    }
+
+    fn jvp(&self, _: &mut Builder, _: &[Var], outs: &[Var], _: &[Option<Var>]) -> Cotangents {
+        zeros_for(outs)
+    }
+
+    fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]> {
+        let args = batch_all_to_front(b, args, axes);
+        smallvec![(b.apply(*self, &args), 0)]
+    }
+
+    fn stablehlo(&self, to: &mut Lowering<'_>) {
+        let direction = format!("{:?}", self.direction).to_uppercase();
+        let kind = match to.operand_type(0).dtype {
+            d if d.kind() == Kind::Float => "FLOAT",
+            DType::Bool | DType::U32 => "UNSIGNED",
+            _ => "SIGNED",
+        };
+        let (x, y) = (to.operand(0), to.operand(1));
+        to.line(&format!("stablehlo.compare {direction}, {x}, {y}, {kind} : {}", to.signature()));
+    }
+}

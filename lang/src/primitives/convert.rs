@@ -1,0 +1,77 @@
+//! `convert`: casts elements. Floats to integers truncate towards zero and saturate (NaN gives 0); anything but
+//! zero is true. The result is strong.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::{Cotangents, Primitive, TypeFault, Types, expect_arity};
+use crate::graph::{Builder, Var};
+use crate::map_data;
+use crate::stablehlo::Lowering;
+use crate::tensor::{DType, Data, HostTensor, TensorType};
+
+/// Cast to `dtype`.
+#[derive(Clone, Copy, Debug)]
+pub struct Convert {
+    /// The dtype of the result.
+    pub dtype: DType,
+}
+
+macro_rules! cast_all {
+    ($x:expr, $ty:ty) => {
+        map_data!($x;
+            F32(a) => a as $ty,
+            I32(a) => a as $ty,
+            I64(a) => a as $ty,
+            U32(a) => a as $ty,
+            Bool(a) => u8::from(a) as $ty)
+    };
+}
+
+impl Primitive for Convert {
+    fn name(&self) -> &'static str {
+        "convert"
+    }
+
+    fn parameters(&self) -> String {
+        self.dtype.to_string()
+    }
+
+    fn infer(&self, args: &[&TensorType]) -> Result<Types, TypeFault> {
+        expect_arity("convert", args, 1)?;
+        Ok(smallvec![args[0].with_dtype(self.dtype)])
+    }
+
+    fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
+        let x = args[0].data();
+        let data: Data = match self.dtype {
+            DType::F32 => cast_all!(x, f32),
+            DType::I32 => cast_all!(x, i32),
+            DType::I64 => cast_all!(x, i64),
+            DType::U32 => cast_all!(x, u32),
+            DType::Bool => map_data!(x;
+                F32(a) => a != 0.0,
+                I32(a) => a != 0,
+                I64(a) => a != 0,
+                U32(a) => a != 0,
+                Bool(a) => a),
+        };
+        smallvec![HostTensor::new(args[0].shape(), data)]
+    }
+
+    fn vjp(&self, b: &mut Builder, args: &[Var], _: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
+        let from = b.ty(args[0]).dtype;
+        smallvec![cotangents[0].filter(|_| from.is_float()).map(|ct| b.convert(ct, from))]
+    }
+
+    fn jvp(&self, b: &mut Builder, _: &[Var], _: &[Var], tangents: &[Option<Var>]) -> Cotangents {
+        smallvec![tangents[0].filter(|_| self.dtype.is_float()).map(|t| b.convert(t, self.dtype))]
+    }
+
+    fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]> {
+        smallvec![(b.apply(*self, args), axes[0].expect("batched"))]
+    }
+
+    fn stablehlo(&self, to: &mut Lowering<'_>) {
+        to.typed("stablehlo.convert", "");
+    }
+}

@@ -1,0 +1,38 @@
+//! `divide`: `x / y`. Integer division truncates; by zero it gives -1 (all bits set), as XLA does on the CPU.
+
+use super::BinaryRule;
+use crate::graph::{Builder, Var};
+use crate::tensor::{DType, Data};
+use crate::zip_data;
+
+/// Element-wise quotient.
+#[derive(Clone, Copy, Debug)]
+pub struct Div;
+
+impl BinaryRule for Div {
+    const NAME: &'static str = "div";
+    const OPERATION: &'static str = "stablehlo.divide";
+
+    fn accepts(self, dtype: DType) -> bool {
+        dtype != DType::Bool
+    }
+
+    fn evaluate(self, x: &Data, y: &Data) -> Data {
+        zip_data!(x, y;
+            F32(a, b) => a / b,
+            I32(a, b) => if b == 0 { -1 } else { a.wrapping_div(b) },
+            I64(a, b) => if b == 0 { -1 } else { a.wrapping_div(b) },
+            U32(a, b) => a.checked_div(b).unwrap_or(u32::MAX))
+    }
+
+    // d(x/y) = dx/y - (x/y) dy/y
+    fn partial(self, b: &mut Builder, side: usize, args: [Var; 2], out: Var, t: Var) -> Option<Var> {
+        let scaled = b.div(t, args[1]);
+        Some(if side == 0 {
+            scaled
+        } else {
+            let product = b.mul(scaled, out);
+            b.neg(product)
+        })
+    }
+}

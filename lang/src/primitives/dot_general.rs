@@ -1,0 +1,186 @@
+//! `dot_general`: sums products over contracted axes, element by element over batch axes (`jax.lax.dot_general`).
+//! The result has the batch axes, then the free axes of the left operand, then those of the right.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::{Cotangents, Primitive, TypeFault, Types, batch_size, batch_to_front, expect_arity, gather_offsets};
+use crate::graph::{Builder, Var};
+use crate::stablehlo::{Lowering, dims_list};
+use crate::tensor::{DType, Data, HostTensor, Shape, TensorType, element_count, strides};
+
+/// Pairs of axes: `contract[0][i]` of the left operand goes with `contract[1][i]` of the right; `batch` alike.
+#[derive(Clone, Debug, Default)]
+pub struct DotGeneral {
+    /// Contracted axes of the left and of the right operand.
+    pub contract: [Shape; 2],
+    /// Batch axes of the left and of the right operand.
+    pub batch: [Shape; 2],
+}
+
+impl DotGeneral {
+    /// The axes of one operand (`side` 0 or 1) that are neither contracted nor batched.
+    fn free(&self, side: usize, rank: usize) -> Shape {
+        (0..rank).filter(|a| !self.contract[side].contains(a) && !self.batch[side].contains(a)).collect()
+    }
+
+    /// The cotangent of one operand: the other operand contracted with `ct` over the other's free axes.
+    fn operand_cotangent(&self, b: &mut Builder, side: usize, args: &[Var], ct: Var) -> Var {
+        let other = 1 - side;
+        let rank = |s: usize| b.ty(args[s]).rank();
+        let (own_free, other_free) = (self.free(side, rank(side)), self.free(other, rank(other)));
+        let n_batch = self.batch[0].len();
+        // Axes of ct: batch, left free, right free.
+        let other_start = if side == 0 { n_batch + own_free.len() } else { n_batch };
+        let ct_other: Shape = (other_start..other_start + other_free.len()).collect();
+        let product = b.apply(
+            DotGeneral {
+                contract: [ct_other, other_free],
+                batch: [(0..n_batch).collect(), self.batch[other].clone()],
+            },
+            &[ct, args[other]],
+        );
+        // Axes of the product: batch, own free, then the other's contracted axes in ascending order.
+        let mut order: Vec<usize> = (0..self.contract[side].len()).collect();
+        order.sort_by_key(|i| self.contract[other][*i]);
+        let axes_now = self.batch[side].iter().copied().chain(own_free).chain(order.iter().map(|i| self.contract[side][*i]));
+        let axes_now: Vec<usize> = axes_now.collect();
+        let mut permutation = vec![0; axes_now.len()];
+        for (position, axis) in axes_now.iter().enumerate() {
+            permutation[*axis] = position;
+        }
+        b.transpose(product, &permutation)
+    }
+}
+
+impl Primitive for DotGeneral {
+    fn name(&self) -> &'static str {
+        "dot_general"
+    }
+
+    fn parameters(&self) -> String {
+        format!(
+            "contract={:?}x{:?} batch={:?}x{:?}",
+            self.contract[0], self.contract[1], self.batch[0], self.batch[1]
+        )
+    }
+
+    fn infer(&self, args: &[&TensorType]) -> Result<Types, TypeFault> {
+        expect_arity("dot_general", args, 2)?;
+        let [x, y] = [args[0], args[1]];
+        if x.dtype != y.dtype || x.dtype == DType::Bool {
+            return Err(TypeFault::new(format!("dot_general of {x} and {y}")));
+        }
+        for (left, right) in self.contract[0].iter().zip(&self.contract[1]).chain(self.batch[0].iter().zip(&self.batch[1])) {
+            match (x.shape.get(*left), y.shape.get(*right)) {
+                (Some(m), Some(n)) if m == n => {}
+                _ => {
+                    return Err(TypeFault::new(format!(
+                        "dot_general of {x} and {y}: axis {left} of the left and axis {right} of the right differ"
+                    )));
+                }
+            }
+        }
+        let mut shape: Shape = self.batch[0].iter().map(|a| x.shape[*a]).collect();
+        shape.extend(self.free(0, x.rank()).iter().map(|a| x.shape[*a]));
+        shape.extend(self.free(1, y.rank()).iter().map(|a| y.shape[*a]));
+        Ok(smallvec![TensorType::new(x.dtype, shape)])
+    }
+
+    fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
+        let [x, y] = [args[0], args[1]];
+        let offsets = |t: &HostTensor, axes: &[usize]| {
+            let own = strides(t.shape());
+            let shape: Shape = axes.iter().map(|a| t.shape()[*a]).collect();
+            let steps: Shape = axes.iter().map(|a| own[*a]).collect();
+            gather_offsets(&shape, &steps)
+        };
+        let free = [self.free(0, x.shape().len()), self.free(1, y.shape().len())];
+        let plan = Plan {
+            batch: offsets(x, &self.batch[0]).into_iter().zip(offsets(y, &self.batch[1])).collect(),
+            left: offsets(x, &free[0]),
+            right: offsets(y, &free[1]),
+            contract: [offsets(x, &self.contract[0]), offsets(y, &self.contract[1])],
+        };
+        let mut shape: Shape = self.batch[0].iter().map(|a| x.shape()[*a]).collect();
+        shape.extend(free[0].iter().map(|a| x.shape()[*a]));
+        shape.extend(free[1].iter().map(|a| y.shape()[*a]));
+        let data = match (x.data(), y.data()) {
+            (Data::F32(v), Data::F32(w)) => Data::from(plan.run(v, w, 0.0, |acc, a, b| acc + a * b)),
+            (Data::I32(v), Data::I32(w)) => Data::from(plan.run(v, w, 0, |acc, a, b| a.wrapping_mul(b).wrapping_add(acc))),
+            (Data::I64(v), Data::I64(w)) => Data::from(plan.run(v, w, 0, |acc, a, b| a.wrapping_mul(b).wrapping_add(acc))),
+            (Data::U32(v), Data::U32(w)) => Data::from(plan.run(v, w, 0, |acc, a, b| a.wrapping_mul(b).wrapping_add(acc))),
+            _ => unreachable!("the type rule refuses mixed and bool operands"),
+        };
+        smallvec![HostTensor::new(shape, data)]
+    }
+
+    fn vjp(&self, b: &mut Builder, args: &[Var], _: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
+        (0..2).map(|side| cotangents[0].map(|ct| self.operand_cotangent(b, side, args, ct))).collect()
+    }
+
+    fn jvp(&self, b: &mut Builder, args: &[Var], _: &[Var], tangents: &[Option<Var>]) -> Cotangents {
+        let left = tangents[0].map(|t| b.apply(self.clone(), &[t, args[1]]));
+        let right = tangents[1].map(|t| b.apply(self.clone(), &[args[0], t]));
+        smallvec![match (left, right) {
+            (Some(l), Some(r)) => Some(b.add(l, r)),
+            (l, r) => l.or(r),
+        }]
+    }
+
+    fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]> {
+        let size = batch_size(b, args, axes);
+        let args: Vec<Var> = args.iter().zip(axes).map(|(x, a)| batch_to_front(b, *x, *a, size)).collect();
+        let shift = |list: &Shape| -> Shape { list.iter().map(|a| a + 1).collect() };
+        let with_batch = |list: &Shape| -> Shape { std::iter::once(0).chain(shift(list)).collect() };
+        let op = DotGeneral {
+            contract: [shift(&self.contract[0]), shift(&self.contract[1])],
+            batch: [with_batch(&self.batch[0]), with_batch(&self.batch[1])],
+        };
+        smallvec![(b.apply(op, &args), 0)]
+    }
+
+    fn stablehlo(&self, to: &mut Lowering<'_>) {
+        let mut attributes = String::new();
+        if !self.batch[0].is_empty() {
+            attributes += &format!(", batching_dims = {} x {}", dims_list(&self.batch[0]), dims_list(&self.batch[1]));
+        }
+        attributes +=
+            &format!(", contracting_dims = {} x {}", dims_list(&self.contract[0]), dims_list(&self.contract[1]));
+        to.typed("stablehlo.dot_general", &attributes);
+    }
+
+    fn cost(&self, args: &[&TensorType], outs: &[&TensorType]) -> u64 {
+        let contracted: Shape = self.contract[0].iter().map(|a| args[0].shape[*a]).collect();
+        2 * outs[0].count() as u64 * element_count(&contracted) as u64
+    }
+}
+
+/// Offsets into both operands for every combination of batch, free and contracted indices.
+struct Plan {
+    batch: Vec<(usize, usize)>,
+    left: Vec<usize>,
+    right: Vec<usize>,
+    contract: [Vec<usize>; 2],
+}
+
+impl Plan {
+    // The innermost loop runs over the right operand's free axes: rows of the result fill side by side.
+    fn run<T: Copy>(&self, x: &[T], y: &[T], zero: T, step: impl Fn(T, T, T) -> T) -> Vec<T> {
+        let mut out = Vec::with_capacity(self.batch.len() * self.left.len() * self.right.len());
+        for (x0, y0) in &self.batch {
+            for left in &self.left {
+                let start = out.len();
+                out.resize(start + self.right.len(), zero);
+                let row = &mut out[start..];
+                for (i, j) in self.contract[0].iter().zip(&self.contract[1]) {
+                    let a = x[x0 + left + i];
+                    let base = y0 + j;
+                    for (acc, right) in row.iter_mut().zip(&self.right) {
+                        *acc = step(*acc, a, y[base + right]);
+                    }
+                }
+            }
+        }
+        out
+    }
+}

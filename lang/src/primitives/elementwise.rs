@@ -1,0 +1,175 @@
+//! The rules that all element-wise primitives share.
+
+use smallvec::smallvec;
+
+use super::{Cotangents, Primitive, TypeFault, Types, batch_all_to_front, expect_arity, zeros_for};
+use crate::graph::{Builder, Var};
+use crate::stablehlo::Lowering;
+use crate::tensor::{DType, Data, HostTensor, TensorType};
+
+/// What distinguishes one element-wise function of one operand from another; the result has the operand's dtype.
+pub trait UnaryRule: Copy + std::fmt::Debug + Send + Sync + 'static {
+    /// The name, also that of the `StableHLO` operation unless [`UnaryRule::OPERATION`] says otherwise.
+    const NAME: &'static str;
+    /// The operation in `StableHLO` text.
+    const OPERATION: &'static str;
+    /// Whether elements of `dtype` are in the domain.
+    fn accepts(self, dtype: DType) -> bool;
+    /// The function on the host.
+    fn evaluate(self, x: &Data) -> Data;
+    /// `dy/dx` at `x` where the function gives `y`; `None` where it is zero everywhere.
+    fn derivative(self, b: &mut Builder, x: Var, y: Var) -> Option<Var>;
+}
+
+/// An element-wise primitive of one operand.
+#[derive(Clone, Copy, Debug)]
+pub struct Unary<R>(pub R);
+
+impl<R: UnaryRule> Primitive for Unary<R> {
+    fn name(&self) -> &'static str {
+        R::NAME
+    }
+
+    fn parameters(&self) -> String {
+        String::new()
+    }
+
+    fn infer(&self, args: &[&TensorType]) -> Result<Types, TypeFault> {
+        expect_arity(R::NAME, args, 1)?;
+        if !self.0.accepts(args[0].dtype) {
+            return Err(TypeFault::new(format!("{} is not defined on {}", R::NAME, args[0])));
+        }
+        Ok(smallvec![args[0].clone()])
+    }
+
+    fn evaluate(&self, args: &[&HostTensor]) -> smallvec::SmallVec<[HostTensor; 2]> {
+        smallvec![HostTensor::new(args[0].shape(), self.0.evaluate(args[0].data()))]
+    }
+
+    fn vjp(&self, b: &mut Builder, args: &[Var], outs: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
+        self.jvp(b, args, outs, cotangents)
+    }
+
+    // The Jacobian is diagonal, so it is its own transpose.
+    fn jvp(&self, b: &mut Builder, args: &[Var], outs: &[Var], tangents: &[Option<Var>]) -> Cotangents {
+        let slope = self.0.derivative(b, args[0], outs[0]);
+        smallvec![slope.zip(tangents[0]).map(|(slope, t)| b.mul(t, slope))]
+    }
+
+    fn batch(
+        &self,
+        b: &mut Builder,
+        args: &[Var],
+        axes: &[Option<usize>],
+    ) -> smallvec::SmallVec<[(Var, usize); 2]> {
+        smallvec![(b.apply(*self, args), axes[0].expect("batched"))]
+    }
+
+    fn stablehlo(&self, to: &mut Lowering<'_>) {
+        to.elementwise(R::OPERATION);
+    }
+}
+
+/// What distinguishes one element-wise function of two operands from another; all of one dtype.
+pub trait BinaryRule: Copy + std::fmt::Debug + Send + Sync + 'static {
+    /// The name.
+    const NAME: &'static str;
+    /// The operation in `StableHLO` text.
+    const OPERATION: &'static str;
+    /// Whether elements of `dtype` are in the domain.
+    fn accepts(self, dtype: DType) -> bool;
+    /// The function on the host; both operands have the same dtype and length.
+    fn evaluate(self, x: &Data, y: &Data) -> Data;
+    /// The partial derivatives times `t`: along `x` (`side` 0) or `y` (`side` 1); `None` where it is zero.
+    fn partial(self, b: &mut Builder, side: usize, args: [Var; 2], out: Var, t: Var) -> Option<Var>;
+}
+
+/// An element-wise primitive of two operands.
+#[derive(Clone, Copy, Debug)]
+pub struct Binary<R>(pub R);
+
+impl<R: BinaryRule> Primitive for Binary<R> {
+    fn name(&self) -> &'static str {
+        R::NAME
+    }
+
+    fn parameters(&self) -> String {
+        String::new()
+    }
+
+    fn infer(&self, args: &[&TensorType]) -> Result<Types, TypeFault> {
+        expect_arity(R::NAME, args, 2)?;
+        let [x, y] = [args[0], args[1]];
+        if x.dtype != y.dtype || x.shape != y.shape {
+            return Err(TypeFault::new(format!("{} of {x} and {y}: the types differ", R::NAME)));
+        }
+        if !self.0.accepts(x.dtype) {
+            return Err(TypeFault::new(format!("{} is not defined on {x}", R::NAME)));
+        }
+        Ok(smallvec![TensorType { weak: x.weak && y.weak, ..x.clone() }])
+    }
+
+    fn evaluate(&self, args: &[&HostTensor]) -> smallvec::SmallVec<[HostTensor; 2]> {
+        smallvec![HostTensor::new(args[0].shape(), self.0.evaluate(args[0].data(), args[1].data()))]
+    }
+
+    fn vjp(&self, b: &mut Builder, args: &[Var], outs: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
+        let Some(ct) = cotangents[0] else { return zeros_for(args) };
+        (0..2).map(|side| self.0.partial(b, side, [args[0], args[1]], outs[0], ct)).collect()
+    }
+
+    fn jvp(&self, b: &mut Builder, args: &[Var], outs: &[Var], tangents: &[Option<Var>]) -> Cotangents {
+        let mut sum: Option<Var> = None;
+        for (side, tangent) in tangents.iter().enumerate() {
+            let term = tangent.and_then(|t| self.0.partial(b, side, [args[0], args[1]], outs[0], t));
+            sum = match (sum, term) {
+                (Some(s), Some(t)) => Some(b.add(s, t)),
+                (s, t) => s.or(t),
+            };
+        }
+        smallvec![sum]
+    }
+
+    fn batch(
+        &self,
+        b: &mut Builder,
+        args: &[Var],
+        axes: &[Option<usize>],
+    ) -> smallvec::SmallVec<[(Var, usize); 2]> {
+        let args = batch_all_to_front(b, args, axes);
+        smallvec![(b.apply(*self, &args), 0)]
+    }
+
+    fn stablehlo(&self, to: &mut Lowering<'_>) {
+        to.elementwise(R::OPERATION);
+    }
+}
+
+/// Maps one operand's elements, by dtype: `map_data!(x; F32(a) => a.exp())`. The dtypes left out are those that
+/// the type rule refuses.
+#[macro_export]
+macro_rules! map_data {
+    ($x:expr; $($variant:ident($a:ident) => $result:expr),+ $(,)?) => {
+        match $x {
+            $($crate::tensor::Data::$variant(v) => {
+                $crate::tensor::Data::from(v.iter().map(|&$a| $result).collect::<Vec<_>>())
+            })+
+            #[allow(unreachable_patterns)]
+            other => unreachable!("the type rule refuses {}", other.dtype()),
+        }
+    };
+}
+
+/// Maps two operands' elements, by dtype: `zip_data!(x, y; F32(a, b) => a + b)`.
+#[macro_export]
+macro_rules! zip_data {
+    ($x:expr, $y:expr; $($variant:ident($a:ident, $b:ident) => $result:expr),+ $(,)?) => {
+        match ($x, $y) {
+            $(($crate::tensor::Data::$variant(v), $crate::tensor::Data::$variant(w)) => {
+                $crate::tensor::Data::from(v.iter().zip(w.iter()).map(|(&$a, &$b)| $result).collect::<Vec<_>>())
+            })+
+            #[allow(unreachable_patterns)]
+            (x, y) => unreachable!("the type rule refuses {} and {}", x.dtype(), y.dtype()),
+        }
+    };
+}

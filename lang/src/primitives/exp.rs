@@ -1,0 +1,27 @@
+//! `exponential`: `e^x`.
+
+use super::UnaryRule;
+use crate::graph::{Builder, Var};
+use crate::map_data;
+use crate::tensor::{DType, Data};
+
+/// Element-wise exponential.
+#[derive(Clone, Copy, Debug)]
+pub struct Exp;
+
+impl UnaryRule for Exp {
+    const NAME: &'static str = "exp";
+    const OPERATION: &'static str = "stablehlo.exponential";
+
+    fn accepts(self, dtype: DType) -> bool {
+        dtype.is_float()
+    }
+
+    fn evaluate(self, x: &Data) -> Data {
+        map_data!(x; F32(a) => a.exp())
+    }
+
+    fn derivative(self, _: &mut Builder, _: Var, y: Var) -> Option<Var> {
+        Some(y)
+    }
+}

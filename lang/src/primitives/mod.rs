@@ -1,0 +1,133 @@
+//! Primitives: the operations that graphs are made of, after `StableHLO` and `jax.lax`.
+//!
+//! Each primitive is one small file with everything that can be said of it side by side: name, type rule, host
+//! evaluation, VJP, JVP, batching rule and `StableHLO` text. The trait has no defaults for them, so a missing rule
+//! does not compile; `elementwise` and `linear` offer the rules that a whole mathematical class shares.
+//! Operands have one dtype and exactly matching shapes; promotion and broadcasting happen in the builtins.
+//! [`registry`] lists one sample of each, which a test checks against finite differences, loops and the compiler.
+
+use std::any::Any;
+use std::fmt::Debug;
+
+use smallvec::SmallVec;
+
+use crate::graph::{Builder, Var, Vars};
+use crate::stablehlo::Lowering;
+use crate::tensor::{HostTensor, TensorType};
+
+mod elementwise;
+pub mod registry;
+
+macro_rules! primitives {
+    ($($module:ident),* $(,)?) => {$(
+        mod $module;
+        pub use $module::*;
+    )*};
+}
+pub use elementwise::{Binary, BinaryRule, Unary, UnaryRule};
+primitives!(add, sub, mul, div, neg, exp, constant, broadcast_in_dim, reshape, transpose, reduce_sum, dot_general, compare, select, convert);
+
+/// Types of an equation's results.
+pub type Types = SmallVec<[TensorType; 2]>;
+
+/// Why operands do not fit a primitive: one sentence with the shapes, and what to do if that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeFault {
+    /// What is wrong, naming shapes and dtypes.
+    pub message: String,
+    /// A remedy.
+    pub help: Option<String>,
+}
+
+impl TypeFault {
+    /// A fault without a remedy.
+    pub fn new(message: impl Into<String>) -> Self {
+        TypeFault { message: message.into(), help: None }
+    }
+
+    /// With a remedy.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// An operation on tensors with all its rules. The fields of an implementor are the operation's static parameters.
+pub trait Primitive: Any + Debug + Send + Sync {
+    /// The name in graphs and messages, as in `StableHLO` or `jax.lax`.
+    fn name(&self) -> &'static str;
+
+    /// The static parameters as printed in graphs, empty if there are none.
+    fn parameters(&self) -> String;
+
+    /// The type rule: types of the results, or why the operands do not fit.
+    fn infer(&self, args: &[&TensorType]) -> Result<Types, TypeFault>;
+
+    /// Host evaluation. The operands have passed [`Primitive::infer`].
+    fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]>;
+
+    /// The vector-Jacobian product: for cotangents of the results (`None`: zero) the cotangents of the operands
+    /// (`None`: zero, also for integers and booleans). At least one cotangent is there.
+    fn vjp(&self, b: &mut Builder, args: &[Var], outs: &[Var], cotangents: &[Option<Var>]) -> Cotangents;
+
+    /// The Jacobian-vector product: for tangents of the operands (`None`: zero) the tangents of the results.
+    /// At least one tangent is there.
+    fn jvp(&self, b: &mut Builder, args: &[Var], outs: &[Var], tangents: &[Option<Var>]) -> Cotangents;
+
+    /// The batching rule: operands with a batch axis where `axes` says so; the results and their batch axes.
+    /// At least one operand has one.
+    fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]>;
+
+    /// Writes the operation as `StableHLO`.
+    fn stablehlo(&self, to: &mut Lowering<'_>);
+
+    /// An estimate of the scalar operations, for the choice between interpreting and compiling.
+    fn cost(&self, _args: &[&TensorType], outs: &[&TensorType]) -> u64 {
+        outs.iter().map(|ty| ty.count() as u64).sum()
+    }
+}
+
+/// Cotangents or tangents, `None` for a symbolic zero.
+pub type Cotangents = SmallVec<[Option<Var>; 4]>;
+
+/// Moves the batch axis of `x` to the front, or repeats an unbatched `x` along a new front axis of `size`.
+pub fn batch_to_front(b: &mut Builder, x: Var, axis: Option<usize>, size: usize) -> Var {
+    let shape = b.shape(x);
+    match axis {
+        Some(0) => x,
+        Some(axis) => {
+            let mut permutation: Vec<usize> = (0..shape.len()).filter(|i| *i != axis).collect();
+            permutation.insert(0, axis);
+            b.transpose(x, &permutation)
+        }
+        None => {
+            let mut to = shape.to_vec();
+            to.insert(0, size);
+            let dims: Vec<usize> = (1..to.len()).collect();
+            b.broadcast_in_dim(x, &to, &dims)
+        }
+    }
+}
+
+/// The size of the batch, from whichever operand has the axis.
+pub fn batch_size(b: &Builder, args: &[Var], axes: &[Option<usize>]) -> usize {
+    let batched = args.iter().zip(axes).find_map(|(x, axis)| axis.map(|a| b.ty(*x).shape[a]));
+    batched.expect("batching rules are called with a batched operand")
+}
+
+/// All operands with the batch axis in front.
+pub fn batch_all_to_front(b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> Vars {
+    let size = batch_size(b, args, axes);
+    args.iter().zip(axes).map(|(x, axis)| batch_to_front(b, *x, *axis, size)).collect()
+}
+
+/// `none_of(n)`: `n` symbolic zeros.
+pub fn zeros_for(args: &[Var]) -> Cotangents {
+    args.iter().map(|_| None).collect()
+}
+
+/// Fails unless there are `n` operands; only a wrong rule or composition can cause it.
+pub fn expect_arity(name: &str, args: &[&TensorType], n: usize) -> Result<(), TypeFault> {
+    if args.len() == n { Ok(()) } else { Err(TypeFault::new(format!("{name} takes {n} operands, got {}", args.len()))) }
+}

@@ -1,0 +1,31 @@
+//! `multiply`: `x y`; integers wrap.
+
+use super::BinaryRule;
+use crate::graph::{Builder, Var};
+use crate::tensor::{DType, Data};
+use crate::zip_data;
+
+/// Element-wise product.
+#[derive(Clone, Copy, Debug)]
+pub struct Mul;
+
+impl BinaryRule for Mul {
+    const NAME: &'static str = "mul";
+    const OPERATION: &'static str = "stablehlo.multiply";
+
+    fn accepts(self, dtype: DType) -> bool {
+        dtype != DType::Bool
+    }
+
+    fn evaluate(self, x: &Data, y: &Data) -> Data {
+        zip_data!(x, y;
+            F32(a, b) => a * b,
+            I32(a, b) => a.wrapping_mul(b),
+            I64(a, b) => a.wrapping_mul(b),
+            U32(a, b) => a.wrapping_mul(b))
+    }
+
+    fn partial(self, b: &mut Builder, side: usize, args: [Var; 2], _: Var, t: Var) -> Option<Var> {
+        Some(b.mul(t, args[1 - side]))
+    }
+}

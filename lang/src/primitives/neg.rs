@@ -1,0 +1,31 @@
+//! `negate`: `-x`; integers wrap.
+
+use super::UnaryRule;
+use crate::graph::{Builder, Var};
+use crate::map_data;
+use crate::tensor::{DType, Data};
+
+/// Element-wise negation.
+#[derive(Clone, Copy, Debug)]
+pub struct Neg;
+
+impl UnaryRule for Neg {
+    const NAME: &'static str = "neg";
+    const OPERATION: &'static str = "stablehlo.negate";
+
+    fn accepts(self, dtype: DType) -> bool {
+        dtype != DType::Bool
+    }
+
+    fn evaluate(self, x: &Data) -> Data {
+        map_data!(x;
+            F32(a) => -a,
+            I32(a) => a.wrapping_neg(),
+            I64(a) => a.wrapping_neg(),
+            U32(a) => a.wrapping_neg())
+    }
+
+    fn derivative(self, b: &mut Builder, x: Var, _: Var) -> Option<Var> {
+        Some(b.full_like(x, -1.0))
+    }
+}

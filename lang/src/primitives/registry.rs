@@ -1,0 +1,1 @@
+//! One sample of every primitive, for the registry test.

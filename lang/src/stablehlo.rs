@@ -1,0 +1,218 @@
+//! Emission of `StableHLO` text.
+//!
+//! Equal graphs give equal text: names are numbered by position, attributes are in a fixed order, floats are printed
+//! as their bits where a decimal would not be exact. There are no locations in it.
+
+use std::fmt::Write;
+
+use crate::graph::{Equation, Graph, Var};
+use crate::primitives::Constant;
+use crate::tensor::{DType, Data, HostTensor, TensorType, element_count};
+
+/// Constants of more bytes become trailing arguments of `main`: the text and the action key hold only their type.
+pub const INLINE_CONSTANT_BYTES: usize = 1024;
+
+/// A program for the compiler.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// `module @sheaf` with one function, `@main`.
+    pub text: String,
+    /// Constants to be passed after the graph's parameters, in this order.
+    pub constants: Vec<HostTensor>,
+}
+
+/// `graph` as `StableHLO`.
+pub fn emit(graph: &Graph) -> Module {
+    let mut body = String::new();
+    let mut names: Vec<String> = vec![String::new(); graph.types.len()];
+    for (i, var) in graph.inputs.iter().enumerate() {
+        names[var.index()] = format!("%arg{i}");
+    }
+    let mut constants: Vec<HostTensor> = Vec::new();
+    let mut constant_types = Vec::new();
+    let mut next = 0;
+    for eqn in &graph.equations {
+        let large = (eqn.op.as_ref() as &dyn std::any::Any)
+            .downcast_ref::<Constant>()
+            .filter(|c| c.value.bytes().len() > INLINE_CONSTANT_BYTES);
+        if let Some(constant) = large {
+            let known = constants.iter().position(|c| c.data().same(constant.value.data()) && c.shape() == constant.value.shape());
+            let position = known.unwrap_or_else(|| {
+                constants.push(constant.value.clone());
+                constant_types.push(graph.ty(eqn.outputs[0]).mlir());
+                constants.len() - 1
+            });
+            names[eqn.outputs[0].index()] = format!("%arg{}", graph.inputs.len() + position);
+            continue;
+        }
+        for var in &eqn.outputs {
+            names[var.index()] = format!("%{next}");
+            next += 1;
+        }
+        eqn.op.stablehlo(&mut Lowering { graph, eqn, names: &names, body: &mut body, temporaries: 0 });
+    }
+    let types = graph.inputs.iter().map(|v| graph.ty(*v).mlir()).chain(constant_types);
+    let parameters: Vec<String> = types.enumerate().map(|(i, ty)| format!("%arg{i}: {ty}")).collect();
+    let results: Vec<String> = graph.outputs.iter().map(|v| graph.ty(*v).mlir()).collect();
+    let returned: Vec<&str> = graph.outputs.iter().map(|v| names[v.index()].as_str()).collect();
+    let mut text = String::from("module @sheaf {\n");
+    let _ = writeln!(text, "  func.func @main({}) -> ({}) {{", parameters.join(", "), results.join(", "));
+    text.push_str(&body);
+    if returned.is_empty() {
+        text.push_str("    return\n");
+    } else {
+        let _ = writeln!(text, "    return {} : {}", returned.join(", "), results.join(", "));
+    }
+    text.push_str("  }\n}\n");
+    Module { text, constants }
+}
+
+/// Where a primitive writes its operation; knows the names and types of the equation's variables.
+pub struct Lowering<'a> {
+    graph: &'a Graph,
+    eqn: &'a Equation,
+    names: &'a [String],
+    body: &'a mut String,
+    temporaries: usize,
+}
+
+impl Lowering<'_> {
+    fn name(&self, var: Var) -> &str {
+        &self.names[var.index()]
+    }
+
+    /// The name of operand `i`.
+    pub fn operand(&self, i: usize) -> String {
+        self.name(self.eqn.inputs[i]).to_string()
+    }
+
+    /// The type of operand `i`.
+    pub fn operand_type(&self, i: usize) -> &TensorType {
+        self.graph.ty(self.eqn.inputs[i])
+    }
+
+    /// The type of result `i`.
+    pub fn result_type(&self, i: usize) -> &TensorType {
+        self.graph.ty(self.eqn.outputs[i])
+    }
+
+    /// All operands, separated by commas.
+    pub fn operands(&self) -> String {
+        let names: Vec<&str> = self.eqn.inputs.iter().map(|v| self.name(*v)).collect();
+        names.join(", ")
+    }
+
+    /// `(operand types) -> result types`.
+    pub fn signature(&self) -> String {
+        let list = |vars: &[Var]| vars.iter().map(|v| self.graph.ty(*v).mlir()).collect::<Vec<_>>().join(", ");
+        let results = list(&self.eqn.outputs);
+        let results = if self.eqn.outputs.len() == 1 { results } else { format!("({results})") };
+        format!("({}) -> {results}", list(&self.eqn.inputs))
+    }
+
+    /// Writes `results = text`.
+    pub fn line(&mut self, text: &str) {
+        let names: Vec<&str> = self.eqn.outputs.iter().map(|v| self.names[v.index()].as_str()).collect();
+        let _ = writeln!(self.body, "    {} = {text}", names.join(", "));
+    }
+
+    /// Writes `name = text` for a value that only this operation needs, and gives its name.
+    pub fn temporary(&mut self, text: &str) -> String {
+        let name = format!("{}_{}", self.name(self.eqn.outputs[0]), self.temporaries).replace('%', "%t");
+        self.temporaries += 1;
+        let _ = writeln!(self.body, "    {name} = {text}");
+        name
+    }
+
+    /// Writes an operation whose operands and results all have one type.
+    pub fn elementwise(&mut self, operation: &str) {
+        self.line(&format!("{operation} {} : {}", self.operands(), self.result_type(0).mlir()));
+    }
+
+    /// Writes `operation operands attributes : signature`.
+    pub fn typed(&mut self, operation: &str, attributes: &str) {
+        self.line(&format!("{operation} {}{attributes} : {}", self.operands(), self.signature()));
+    }
+
+    /// Writes a reduction of operand 0 over `axes` by a binary `operation` whose neutral element is `init`.
+    pub fn reduce(&mut self, operation: &str, init: &str, axes: &[usize]) {
+        // IREE 3.13 fails on reductions over axes of extent 1 inside larger CUDA programs; they are reshapes anyway.
+        if axes.iter().all(|a| self.operand_type(0).shape[*a] == 1) {
+            return self.typed("stablehlo.reshape", "");
+        }
+        let scalar = TensorType::scalar(self.operand_type(0).dtype).mlir();
+        let init = self.temporary(&format!("stablehlo.constant dense<{init}> : {scalar}"));
+        self.line(&format!(
+            "stablehlo.reduce({} init: {init}) applies {operation} across dimensions = {} : ({}, {scalar}) -> {}",
+            self.operand(0),
+            dims_list(axes),
+            self.operand_type(0).mlir(),
+            self.result_type(0).mlir(),
+        ));
+    }
+
+    /// Writes a constant.
+    pub fn constant(&mut self, value: &HostTensor) {
+        self.line(&format!("stablehlo.constant dense<{}> : {}", dense(value), self.result_type(0).mlir()));
+    }
+}
+
+/// `[0, 1]`.
+pub fn dims_list(dims: &[usize]) -> String {
+    format!("[{}]", dims.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+}
+
+/// The elements as MLIR writes them in `dense<...>`.
+fn dense(value: &HostTensor) -> String {
+    let elements: Vec<String> = match value.data() {
+        Data::Bool(v) => v.iter().map(ToString::to_string).collect(),
+        Data::I32(v) => v.iter().map(ToString::to_string).collect(),
+        Data::I64(v) => v.iter().map(ToString::to_string).collect(),
+        Data::U32(v) => v.iter().map(ToString::to_string).collect(),
+        Data::F32(v) => v.iter().map(|x| mlir_float(*x)).collect(),
+    };
+    nest(&elements, value.shape())
+}
+
+fn nest(elements: &[String], shape: &[usize]) -> String {
+    match shape {
+        [] => elements[0].clone(),
+        _ if element_count(shape) == 0 => String::new(),
+        [_, inner @ ..] => {
+            let rows: Vec<String> =
+                elements.chunks(element_count(inner)).map(|chunk| nest(chunk, inner)).collect();
+            format!("[{}]", rows.join(", "))
+        }
+    }
+}
+
+/// A float that reads back exactly: a decimal for small whole numbers, the bits in hexadecimal otherwise.
+pub fn mlir_float(x: f32) -> String {
+    if x.fract() == 0.0 && x.abs() < 1e6 && !(x == 0.0 && x.is_sign_negative()) {
+        format!("{x:.1}")
+    } else {
+        format!("0x{:08X}", x.to_bits())
+    }
+}
+
+/// The smallest value of `dtype` as MLIR writes it: the neutral element of a maximum.
+pub fn lowest(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F32 => "0xFF800000",
+        DType::I32 => "-2147483648",
+        DType::I64 => "-9223372036854775808",
+        DType::U32 => "0",
+        DType::Bool => "false",
+    }
+}
+
+/// The largest value of `dtype` as MLIR writes it: the neutral element of a minimum.
+pub fn highest(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F32 => "0x7F800000",
+        DType::I32 => "2147483647",
+        DType::I64 => "9223372036854775807",
+        DType::U32 => "4294967295",
+        DType::Bool => "true",
+    }
+}

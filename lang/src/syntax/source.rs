@@ -1,0 +1,61 @@
+//! Source files and places in them.
+
+/// A file of [`Sources`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SourceId(pub u32);
+
+/// A range of bytes of one source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// The file.
+    pub source: SourceId,
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// From the start of `self` to the end of `other`.
+    #[must_use]
+    pub fn to(self, other: Span) -> Span {
+        Span { end: other.end, ..self }
+    }
+}
+
+/// Every text that has been read, by number: what messages quote.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    files: Vec<(String, String)>,
+}
+
+impl Sources {
+    /// Adds a text under the name that messages show.
+    pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
+        self.files.push((name.into(), text.into()));
+        SourceId(self.files.len() as u32 - 1)
+    }
+
+    /// The name of a source.
+    pub fn name(&self, id: SourceId) -> &str {
+        &self.files[id.0 as usize].0
+    }
+
+    /// The text of a source.
+    pub fn text(&self, id: SourceId) -> &str {
+        &self.files[id.0 as usize].1
+    }
+
+    /// All sources, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().map(|(name, text)| (name.as_str(), text.as_str()))
+    }
+
+    /// The line and column of a span's start, both counted from 1.
+    pub fn position(&self, span: Span) -> (usize, usize) {
+        let before = &self.text(span.source)[..span.start as usize];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        (line, column)
+    }
+}

@@ -1,0 +1,111 @@
+//! Shapes and tensor types.
+
+use std::fmt;
+
+use smallvec::SmallVec;
+
+use super::DType;
+
+/// The extents of a tensor's axes, outermost first; empty for a scalar.
+pub type Shape = SmallVec<[usize; 4]>;
+
+/// The number of elements of a tensor of this shape.
+pub fn element_count(shape: &[usize]) -> usize {
+    shape.iter().product()
+}
+
+/// Row-major strides, in elements.
+pub fn strides(shape: &[usize]) -> Shape {
+    let mut out: Shape = SmallVec::from_elem(1, shape.len());
+    for axis in (0..shape.len().saturating_sub(1)).rev() {
+        out[axis] = out[axis + 1] * shape[axis + 1];
+    }
+    out
+}
+
+/// What is known of a tensor without its elements: the abstract value of tracing.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct TensorType {
+    /// Element type.
+    pub dtype: DType,
+    /// Extents of the axes.
+    pub shape: Shape,
+    /// A weak number takes the dtype of the tensor it meets (as in JAX). Only scalars are weak.
+    pub weak: bool,
+}
+
+impl TensorType {
+    /// A strong type.
+    pub fn new(dtype: DType, shape: impl Into<Shape>) -> Self {
+        TensorType { dtype, shape: shape.into(), weak: false }
+    }
+
+    /// A strong scalar type.
+    pub fn scalar(dtype: DType) -> Self {
+        TensorType::new(dtype, Shape::new())
+    }
+
+    /// A weak scalar type: what a number literal is.
+    pub fn weak(dtype: DType) -> Self {
+        TensorType { dtype, shape: Shape::new(), weak: true }
+    }
+
+    /// This type with another shape; weakness stays with scalars only.
+    #[must_use]
+    pub fn with_shape(&self, shape: impl Into<Shape>) -> Self {
+        let shape = shape.into();
+        let weak = self.weak && shape.is_empty();
+        TensorType { dtype: self.dtype, shape, weak }
+    }
+
+    /// This type with another dtype, strong.
+    #[must_use]
+    pub fn with_dtype(&self, dtype: DType) -> Self {
+        TensorType { dtype, shape: self.shape.clone(), weak: false }
+    }
+
+    /// Number of axes.
+    pub fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Number of elements.
+    pub fn count(&self) -> usize {
+        element_count(&self.shape)
+    }
+
+    /// The type in MLIR, such as `tensor<4x2xf32>`.
+    pub fn mlir(&self) -> String {
+        use std::fmt::Write;
+        let mut out = String::from("tensor<");
+        for extent in &self.shape {
+            let _ = write!(out, "{extent}x");
+        }
+        out.push_str(self.dtype.mlir());
+        out.push('>');
+        out
+    }
+}
+
+/// `f32[4x2]`, or `f32[]` for a scalar: how messages and traces name a type.
+impl fmt::Display for TensorType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[", self.dtype)?;
+        for (i, extent) in self.shape.iter().enumerate() {
+            if i > 0 {
+                f.write_str("x")?;
+            }
+            write!(f, "{extent}")?;
+        }
+        f.write_str("]")
+    }
+}
+
+impl fmt::Debug for TensorType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.weak {
+            f.write_str("weak ")?;
+        }
+        write!(f, "{self}")
+    }
+}
