@@ -1,1 +1,42 @@
-//! Placeholder.
+//! Where compiled programs are kept, and the keys by which they are found again.
+//!
+//! An [`Action`] is everything that goes into one compilation; its [`ActionKey`] is the address of the result. Results
+//! are looked for in two places, in this order:
+//!
+//! 1. [`ArtifactFolder`]: `__sheaf__/` beside the program, which travels with it;
+//! 2. [`Store`]: the user's cache folder, which all projects share.
+//!
+//! ```text
+//! Action ──key()──▶ ActionKey ──▶ ArtifactFolder::find ──hit──▶ VMFB bytes, SHA-256 checked
+//!                                    │ miss (a reason)
+//!                                    ▼
+//!                                 Store::get ──hit──▶ VMFB bytes, SHA-256 checked
+//!                                    │ miss (a reason)
+//!                                    ▼
+//!                      compile, then Store::put and ArtifactFolder::record
+//! ```
+//!
+//! Two promises hold throughout. Bytes are handed out only when their SHA-256 is the recorded one, because a damaged
+//! VMFB crashes the process that loads it. And trouble with a cache never fails a build: reading answers with a [`Miss`]
+//! that says why, writing with a typed error that the caller reports as a warning.
+
+mod action;
+mod atomic;
+mod content;
+mod digest;
+mod file_name;
+mod folder;
+mod locations;
+mod manifest;
+mod miss;
+mod pretty;
+mod store;
+
+pub use action::{Action, ActionKey, Cpu, Donation, KEY_VERSION, Model};
+pub use atomic::WriteError;
+pub use digest::{Digest, DigestError};
+pub use folder::{ArtifactFolder, FolderError, MANIFEST_FILE};
+pub use locations::strip_locations;
+pub use manifest::{Entry, Leaf, MANIFEST_VERSION, Specialisation, Static};
+pub use miss::{Lookup, Miss};
+pub use store::{Record, Store};

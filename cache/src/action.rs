@@ -1,0 +1,317 @@
+//! What goes into one compilation, and the key that stands for all of it.
+//!
+//! # The key's encoding
+//!
+//! The key is the SHA-256 of a byte string that any program can build:
+//!
+//! - A *number* is 8 bytes, little endian, unsigned.
+//! - A *text* is the number of its bytes in UTF-8, followed by those bytes.
+//! - A *list* is the number of its items, followed by each item as a text.
+//!
+//! The byte string is the text `sheaf action`, the number [`KEY_VERSION`], and then the eight parts below, in this
+//! order. Each part is its name as a text, the number of bytes of its value, and the value.
+//!
+//! | name       | value |
+//! |------------|-------|
+//! | `program`  | the `StableHLO` text without source locations ([`strip_locations`]), in UTF-8 |
+//! | `compiler` | the compiler's release, such as `3.13.0`, in UTF-8 |
+//! | `model`    | `hal` or `inline` |
+//! | `flags`    | a list of the compiler's flags, in the order of the command line |
+//! | `device`   | `cpu`, `cuda`, `vulkan` or `metal` |
+//! | `cpu`      | a list: the architecture, then the CPU's features sorted by their bytes; empty when no CPU is aimed at |
+//! | `donation` | a list of `ARGUMENT->OUTPUT`, both decimal, sorted by the numbers |
+//! | `debug`    | `on` or `off` |
+//!
+//! Lengths come first everywhere, so no two different actions have one byte string: a byte moved from the end of a
+//! part to the beginning of the next changes the key.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::{Digest, DigestError};
+use crate::locations::strip_locations;
+
+/// The version of the key's encoding, itself part of the key.
+///
+/// Add one whenever [`Action::key`] takes in something new, leaves something out or writes something differently, and
+/// whenever the same action would now have to compile to something else. Without that, a program compiled by an
+/// earlier Sheaf is taken for what this one would compile.
+pub const KEY_VERSION: u64 = 1;
+
+/// Everything that decides what the compiler makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// The `StableHLO` text; source locations in it do not count.
+    pub program: String,
+    /// The compiler's release, such as `3.13.0`.
+    pub compiler: String,
+    /// How the program will be executed.
+    pub model: Model,
+    /// The compiler's flags, in the order of the command line.
+    pub flags: Vec<String>,
+    /// The kind of device aimed at: `cpu`, `cuda`, `vulkan` or `metal`.
+    pub device: String,
+    /// The CPU aimed at, if the device is one.
+    pub cpu: Option<Cpu>,
+    /// The arguments whose buffers become outputs.
+    pub donation: BTreeSet<Donation>,
+    /// Whether debug information is kept in the compiled program.
+    pub debug: bool,
+}
+
+/// IREE's execution model. A program of one model does not run under the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Model {
+    /// Through a HAL device and its queues: every device, and everything that is published.
+    Hal,
+    /// Straight on the calling thread, without a device: the quickest for small work on the CPU.
+    Inline,
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Hal => "hal",
+            Self::Inline => "inline",
+        })
+    }
+}
+
+/// A CPU that a program is compiled for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Cpu {
+    /// The architecture, such as `x86_64`.
+    pub arch: String,
+    /// The features that the program may use, such as `+avx2`; it runs only on a CPU that has them all.
+    pub features: BTreeSet<String>,
+}
+
+/// An argument whose buffer is consumed by the call and becomes an output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Donation {
+    /// The argument's position, from 0.
+    pub argument: u32,
+    /// The output's position, from 0.
+    pub output: u32,
+}
+
+impl fmt::Display for Donation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}->{}", self.argument, self.output)
+    }
+}
+
+/// The address of a compiled program: the digest of the action that made it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ActionKey(pub Digest);
+
+impl fmt::Display for ActionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for ActionKey {
+    type Err = DigestError;
+
+    fn from_str(text: &str) -> Result<Self, DigestError> {
+        text.parse().map(Self)
+    }
+}
+
+impl Action {
+    /// The action's key; the module's documentation gives the encoding.
+    pub fn key(&self) -> ActionKey {
+        let mut bytes = text("sheaf action");
+        bytes.extend(number(KEY_VERSION));
+        for (name, value) in self.values() {
+            bytes.extend(text(name));
+            bytes.extend(number(value.len() as u64));
+            bytes.extend(value);
+        }
+        ActionKey(Digest::of(&bytes))
+    }
+
+    /// The name of each part of the key with the digest of its value alone: where two machines disagree on a key, the
+    /// parts tell what differs.
+    pub fn parts(&self) -> Vec<(&'static str, Digest)> {
+        self.values().into_iter().map(|(name, value)| (name, Digest::of(&value))).collect()
+    }
+
+    /// The digest of the program part: equal for one program compiled for different devices or with different flags.
+    pub fn program_digest(&self) -> Digest {
+        Digest::of(strip_locations(&self.program).as_bytes())
+    }
+
+    fn values(&self) -> [(&'static str, Vec<u8>); 8] {
+        let cpu = self.cpu.iter().flat_map(|cpu| std::iter::once(&cpu.arch).chain(&cpu.features));
+        [
+            ("program", strip_locations(&self.program).into_owned().into_bytes()),
+            ("compiler", self.compiler.clone().into_bytes()),
+            ("model", self.model.to_string().into_bytes()),
+            ("flags", list(&self.flags)),
+            ("device", self.device.clone().into_bytes()),
+            ("cpu", list(cpu)),
+            ("donation", list(self.donation.iter().map(Donation::to_string))),
+            ("debug", if self.debug { b"on".to_vec() } else { b"off".to_vec() }),
+        ]
+    }
+}
+
+fn number(value: u64) -> [u8; 8] {
+    value.to_le_bytes()
+}
+
+fn text(value: &str) -> Vec<u8> {
+    [&number(value.len() as u64), value.as_bytes()].concat()
+}
+
+fn list(items: impl IntoIterator<Item: AsRef<str>>) -> Vec<u8> {
+    let mut count = 0;
+    let mut bytes = Vec::new();
+    for item in items {
+        count += 1;
+        bytes.extend(text(item.as_ref()));
+    }
+    [&number(count), bytes.as_slice()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Action {
+        Action {
+            program: "module @sheaf {}".into(),
+            compiler: "3.13.0".into(),
+            model: Model::Hal,
+            flags: vec!["--a=1".into(), "--b".into()],
+            device: "cpu".into(),
+            cpu: Some(Cpu { arch: "x86_64".into(), features: ["+sse4.2", "+avx2"].map(String::from).into() }),
+            donation: [Donation { argument: 10, output: 1 }, Donation { argument: 2, output: 0 }].into(),
+            debug: false,
+        }
+    }
+
+    /// Asserts that `change` changes the key, and that the part `name` alone tells of it.
+    fn assert_differs(name: &str, change: impl FnOnce(&mut Action)) {
+        let before = sample();
+        let mut after = before.clone();
+        change(&mut after);
+        assert_ne!(before.key(), after.key());
+        let parts = before.parts().into_iter().zip(after.parts());
+        let changed: Vec<_> = parts.filter(|(a, b)| a != b).map(|(a, _)| a.0).collect();
+        assert_eq!(changed, [name]);
+    }
+
+    #[test]
+    fn program_differs() {
+        assert_differs("program", |action| action.program.push('\n'));
+    }
+
+    #[test]
+    fn compiler_differs() {
+        assert_differs("compiler", |action| action.compiler = "3.13.1".into());
+    }
+
+    #[test]
+    fn model_differs() {
+        assert_differs("model", |action| action.model = Model::Inline);
+    }
+
+    #[test]
+    fn flags_differ() {
+        assert_differs("flags", |action| action.flags[1] = "--c".into());
+    }
+
+    #[test]
+    fn order_of_flags_differs() {
+        assert_differs("flags", |action| action.flags.reverse());
+    }
+
+    #[test]
+    fn split_of_flags_differs() {
+        assert_differs("flags", |action| action.flags = vec!["--a=1--b".into()]);
+    }
+
+    #[test]
+    fn device_differs() {
+        assert_differs("device", |action| action.device = "cuda".into());
+    }
+
+    #[test]
+    fn cpu_architecture_differs() {
+        assert_differs("cpu", |action| action.cpu.as_mut().unwrap().arch = "aarch64".into());
+    }
+
+    #[test]
+    fn cpu_features_differ() {
+        assert_differs("cpu", |action| {
+            action.cpu.as_mut().unwrap().features.insert("+fma".into());
+        });
+    }
+
+    #[test]
+    fn absence_of_a_cpu_differs() {
+        assert_differs("cpu", |action| action.cpu = None);
+    }
+
+    #[test]
+    fn donation_differs() {
+        assert_differs("donation", |action| {
+            action.donation.remove(&Donation { argument: 2, output: 0 });
+        });
+    }
+
+    #[test]
+    fn debug_differs() {
+        assert_differs("debug", |action| action.debug = true);
+    }
+
+    #[test]
+    fn a_byte_moved_to_the_next_part_changes_the_key() {
+        let mut moved = sample();
+        let byte = moved.program.pop().unwrap();
+        moved.compiler.insert(0, byte);
+        assert_ne!(moved.key(), sample().key());
+    }
+
+    #[test]
+    fn locations_change_nothing() {
+        let mut located = sample();
+        located.program = "module @sheaf {} loc(\"a.shf\":1:1)".into();
+        assert_eq!(located.key(), sample().key());
+        assert_eq!(located.program_digest(), sample().parts()[0].1);
+    }
+
+    /// The key by an implementation of its own, in Python:
+    ///
+    /// ```python
+    /// from hashlib import sha256
+    /// from struct import pack
+    /// number = lambda n: pack("<Q", n)
+    /// text = lambda s: number(len(s)) + s
+    /// items = lambda xs: number(len(xs)) + b"".join(map(text, xs))
+    /// parts = [
+    ///     (b"program", b"module @sheaf {}"), (b"compiler", b"3.13.0"), (b"model", b"hal"),
+    ///     (b"flags", items([b"--a=1", b"--b"])), (b"device", b"cpu"),
+    ///     (b"cpu", items([b"x86_64", b"+avx2", b"+sse4.2"])),
+    ///     (b"donation", items([b"2->0", b"10->1"])), (b"debug", b"off"),
+    /// ]
+    /// key = text(b"sheaf action") + number(1) + b"".join(text(n) + text(v) for n, v in parts)
+    /// print(sha256(key).hexdigest())
+    /// ```
+    #[test]
+    fn the_encoding_is_the_documented_one() {
+        assert_eq!(KEY_VERSION, 1);
+        assert_eq!(
+            sample().key().to_string(),
+            "ae3f99b0feb0cbd429a5687519b8d93a15b7b10fd72bed0c70a1e68a71d0e3f3"
+        );
+    }
+}

@@ -1,0 +1,176 @@
+//! Writing a file so that it is there whole or not at all, whenever the process dies.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::NamedTempFile;
+
+/// How the names of unfinished files begin.
+const STAGED_PREFIX: &str = ".unfinished-";
+
+/// A file or folder that could not be written. Nothing was left half-written.
+#[derive(Debug, thiserror::Error)]
+#[error("{path} could not be written: {source}; {}", remedy(source))]
+pub struct WriteError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What the operating system said.
+    pub source: io::Error,
+}
+
+impl WriteError {
+    pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self { path, source }
+    }
+}
+
+/// What a person can do about `error`.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            "free some space there, and it is written at the next run"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "make the folder writable for you, and it is written at the next run"
+        }
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists | io::ErrorKind::IsADirectory => {
+            "something else is in its place: move that away, and it is written at the next run"
+        }
+        _ => "when the cause is gone, it is written at the next run",
+    }
+}
+
+/// `error` without the name of the temporary file, which means nothing to people.
+fn without_path(error: io::Error) -> io::Error {
+    let cause = error.get_ref().and_then(|wrapped| wrapped.source()?.downcast_ref::<io::Error>());
+    cause.and_then(io::Error::raw_os_error).map_or(error, io::Error::from_raw_os_error)
+}
+
+/// A file that is complete and on the disk, but not yet under its name. Dropping it removes it.
+pub(crate) struct Staged {
+    file: NamedTempFile,
+    target: PathBuf,
+}
+
+impl Staged {
+    /// Writes `bytes` beside `target`, whose folder exists, and waits until the disk has them.
+    pub fn write(target: &Path, bytes: &[u8]) -> Result<Self, WriteError> {
+        let stage = || {
+            let mut builder = tempfile::Builder::new();
+            builder.prefix(STAGED_PREFIX);
+            // A temporary file is private unless told; these are to be read by whoever may read the folder.
+            #[cfg(unix)]
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+            let folder = target.parent().unwrap_or(Path::new("."));
+            let mut file = builder.tempfile_in(folder).map_err(without_path)?;
+            file.as_file_mut().write_all(bytes)?;
+            file.as_file().sync_all()?;
+            Ok(file)
+        };
+        let file = stage().map_err(WriteError::at(target))?;
+        Ok(Self { file, target: target.to_owned() })
+    }
+
+    /// Gives the file its name, in place of an older one.
+    ///
+    /// The folder itself is not synced: should the power fail now, the older file is found afterwards, or a pair of
+    /// files that do not fit, which the digests tell.
+    pub fn publish(self) -> Result<(), WriteError> {
+        let Self { file, target } = self;
+        file.persist(&target).map(drop).map_err(|error| WriteError { path: target, source: error.error })
+    }
+}
+
+/// Writes `bytes` to `target`, making its folder if need be.
+pub(crate) fn write(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+    if let Some(folder) = target.parent() {
+        fs::create_dir_all(folder).map_err(WriteError::at(folder))?;
+    }
+    Staged::write(target, bytes)?.publish()
+}
+
+/// Removes what killed processes left unfinished in `folder`, as far as it is at least `age` old and can be removed.
+pub(crate) fn remove_unfinished(folder: &Path, age: Duration) {
+    let Ok(files) = fs::read_dir(folder) else { return };
+    for file in files.flatten() {
+        let unfinished = file.file_name().to_string_lossy().starts_with(STAGED_PREFIX);
+        if unfinished && (age.is_zero() || is_older(&file, age)) {
+            let _ = fs::remove_file(file.path());
+        }
+    }
+}
+
+fn is_older(file: &fs::DirEntry, age: Duration) -> bool {
+    let modified = file.metadata().and_then(|metadata| metadata.modified());
+    modified.ok().and_then(|modified| modified.elapsed().ok()).is_some_and(|elapsed| elapsed >= age)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let files = fs::read_dir(folder).unwrap();
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("a/b/file");
+        write(&target, b"older and longer").unwrap();
+        write(&target, b"newer").unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"newer");
+        assert_eq!(names(target.parent().unwrap()), ["file"]);
+    }
+
+    #[test]
+    fn what_is_not_published_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("file");
+        let staged = Staged::write(&target, b"bytes").unwrap();
+        assert_eq!(names(folder.path()).len(), 1);
+        assert!(!target.exists());
+        drop(staged);
+        assert!(names(folder.path()).is_empty());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn others_may_read_what_they_may_read_in_the_folder() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let (ours, usual) = (folder.path().join("ours"), folder.path().join("usual"));
+        write(&ours, b"").unwrap();
+        fs::write(&usual, b"").unwrap();
+        let mode = |path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(ours), mode(usual));
+    }
+
+    #[test]
+    fn only_old_unfinished_files_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in [".unfinished-1", "finished"] {
+            fs::write(folder.path().join(name), b"").unwrap();
+        }
+        remove_unfinished(folder.path(), Duration::from_secs(60 * 60));
+        assert_eq!(names(folder.path()).len(), 2);
+        remove_unfinished(folder.path(), Duration::ZERO);
+        assert_eq!(names(folder.path()), ["finished"]);
+    }
+
+    #[test]
+    fn errors_say_where_why_and_what_to_do() {
+        let message = |kind: io::ErrorKind| {
+            WriteError { path: "/home/ada/.cache/sheaf".into(), source: kind.into() }.to_string()
+        };
+        insta::assert_snapshot!(message(io::ErrorKind::StorageFull), @"/home/ada/.cache/sheaf could not be written: no storage space; free some space there, and it is written at the next run");
+        insta::assert_snapshot!(message(io::ErrorKind::ReadOnlyFilesystem), @"/home/ada/.cache/sheaf could not be written: read-only filesystem or storage medium; make the folder writable for you, and it is written at the next run");
+        insta::assert_snapshot!(message(io::ErrorKind::NotADirectory), @"/home/ada/.cache/sheaf could not be written: not a directory; something else is in its place: move that away, and it is written at the next run");
+        insta::assert_snapshot!(message(io::ErrorKind::Other), @"/home/ada/.cache/sheaf could not be written: other error; when the cause is gone, it is written at the next run");
+    }
+}

@@ -1,0 +1,225 @@
+//! `__sheaf__/`: the compiled programs that lie beside a program and travel with it.
+//!
+//! ```text
+//! __sheaf__/
+//! ├── manifest.json              what there is; a VMFB counts only when it is listed here with its SHA-256
+//! ├── forward.cuda.vmfb          the file names are for people: <function>[-vag].<device>.vmfb,
+//! ├── loss-vag.cuda.vmfb
+//! ├── loss-vag-3f9a01c2.cuda.vmfb    with a hash where the name is taken
+//! └── .lock                      held while the folder is written
+//! ```
+//!
+//! The manifest is not trusted: a file name in it that could lead out of the folder is refused, and no byte is handed
+//! out whose SHA-256 is not the recorded one.
+//!
+//! Writers take turns by the lock and merge with what is on the disk. Readers take no lock, since every file is replaced
+//! whole. Both files of a recording are complete on the disk before the first gets its name, the VMFB's first. A process
+//! killed between the two leaves a VMFB that its older entry does not fit: a miss, repaired when it is recorded.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::action::{Action, ActionKey};
+use crate::atomic::{self, Staged, WriteError};
+use crate::content;
+use crate::file_name;
+use crate::manifest::{Entry, Manifest, Specialisation};
+use crate::miss::{Lookup, Miss};
+
+/// The name of the file that lists what a folder holds.
+pub const MANIFEST_FILE: &str = "manifest.json";
+const LOCK_FILE: &str = ".lock";
+
+/// What could not be recorded in an artifact folder. The folder is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// A file could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// A newer Sheaf wrote the manifest.
+    #[error(
+        "{path} is written in format {found} by a newer Sheaf, and this one writes format {known}; update Sheaf, \
+         or delete the folder to compile anew"
+    )]
+    Newer {
+        /// The manifest.
+        path: PathBuf,
+        /// The version of its format.
+        found: u64,
+        /// The version that is understood.
+        known: u64,
+    },
+    /// The manifest cannot be read, and may not be damaged at all.
+    #[error("{path} cannot be read: {cause}; make it readable for you, or delete the folder to compile anew")]
+    Unreadable {
+        /// The manifest.
+        path: PathBuf,
+        /// What the operating system said.
+        cause: String,
+    },
+}
+
+/// The artifact folder of one program or package.
+#[derive(Debug)]
+pub struct ArtifactFolder {
+    folder: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The manifest as last read or written.
+    manifest: Option<Manifest>,
+    /// What was found or recorded in this run, and so belongs to the program as it is now.
+    in_use: HashSet<ActionKey>,
+}
+
+impl ArtifactFolder {
+    /// The artifact folder at `folder`, which is made at the first [`record`](Self::record).
+    pub fn open(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), state: Mutex::default() }
+    }
+
+    /// Where the folder is.
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The compiled program with this key. The digest of the bytes has been checked.
+    pub fn find(&self, key: &ActionKey) -> Lookup<Entry> {
+        let mut state = self.state();
+        // The manifest read last answers nearly always; where it does not, another process may have written since.
+        if let Some(manifest) = &state.manifest
+            && let Ok(hit) = self.load(manifest, key)
+        {
+            return state.hit(hit);
+        }
+        state.manifest = None;
+        let loaded = Manifest::read(&self.manifest_path()).and_then(|manifest| {
+            let manifest = state.manifest.insert(manifest);
+            self.load(manifest, key)
+        });
+        match loaded {
+            Ok(hit) => state.hit(hit),
+            Err(miss) => Lookup::Miss(miss),
+        }
+    }
+
+    /// Records what `action` compiled `specialisation` to, and returns its entry.
+    ///
+    /// An older entry for the same calls on the same kind of machine (function, transform, device, model, CPU, types of
+    /// the arguments, statics) goes, with its file, unless it too was found or recorded in this run: the sources have
+    /// changed since. An error leaves the folder as it was, and the build need not care.
+    pub fn record(
+        &self,
+        action: &Action,
+        specialisation: Specialisation,
+        bytes: &[u8],
+    ) -> Result<Entry, FolderError> {
+        let mut state = self.state();
+        fs::create_dir_all(&self.folder).map_err(WriteError::at(&self.folder))?;
+        let _lock = self.lock()?;
+        // Nobody else writes now, so these are of processes that were killed.
+        atomic::remove_unfinished(&self.folder, Duration::ZERO);
+
+        let mut manifest = self.read_to_replace()?;
+        let mut entry = Entry::new(action, specialisation, bytes, String::new());
+        let (useless, kept): (Vec<_>, Vec<_>) = manifest.entries.into_iter().partition(|older| {
+            let replaced = entry.replaces(older) && !state.in_use.contains(&older.key);
+            older.key == entry.key || replaced || !file_name::is_plain(&older.file)
+        });
+        entry.file = free_file_name(&entry, &kept);
+        manifest.entries = kept;
+        manifest.entries.push(entry.clone());
+
+        let path = self.manifest_path();
+        let json = manifest.to_json().map_err(io::Error::from).map_err(WriteError::at(&path))?;
+        let content = Staged::write(&self.folder.join(&entry.file), bytes)?;
+        let listing = Staged::write(&path, &json)?;
+        content.publish()?;
+        listing.publish()?;
+
+        for older in useless {
+            let is_needed = manifest.entries.iter().any(|entry| file_name::same(&entry.file, &older.file));
+            if !is_needed && file_name::is_plain(&older.file) {
+                // Left behind, it is only a waste of room.
+                let _ = fs::remove_file(self.folder.join(&older.file));
+            }
+        }
+        state.manifest = Some(manifest);
+        state.in_use.insert(entry.key);
+        Ok(entry)
+    }
+
+    /// Everything that is listed in the folder, whether or not the files are whole. A folder that does not exist lists nothing.
+    pub fn entries(&self) -> Result<Vec<Entry>, Miss> {
+        match Manifest::read(&self.manifest_path()) {
+            Ok(manifest) => Ok(manifest.entries),
+            Err(Miss::Absent { .. }) => Ok(Vec::new()),
+            Err(miss) => Err(miss),
+        }
+    }
+
+    fn load(&self, manifest: &Manifest, key: &ActionKey) -> Result<(Vec<u8>, Entry), Miss> {
+        let entry = manifest.entries.iter().find(|entry| entry.key == *key);
+        let entry = entry.ok_or_else(|| Miss::Absent { folder: self.folder.clone() })?;
+        if !file_name::is_plain(&entry.file) {
+            return Err(Miss::UnsafeName { path: self.manifest_path(), name: entry.file.clone() });
+        }
+        let bytes = content::read_verified(&self.folder.join(&entry.file), entry.size, &entry.digest)?;
+        Ok((bytes, entry.clone()))
+    }
+
+    /// The manifest that is about to be replaced; a damaged one counts as empty.
+    fn read_to_replace(&self) -> Result<Manifest, FolderError> {
+        match Manifest::read(&self.manifest_path()) {
+            Ok(manifest) => Ok(manifest),
+            Err(Miss::RecordVersion { path, found, known }) if found > known => {
+                Err(FolderError::Newer { path, found, known })
+            }
+            Err(Miss::RecordUnreadable { path, cause }) => Err(FolderError::Unreadable { path, cause }),
+            Err(_) => Ok(Manifest::default()),
+        }
+    }
+
+    /// Waits until no other process writes the folder. Dropping the file lets the next one in.
+    fn lock(&self) -> Result<File, WriteError> {
+        let path = self.folder.join(LOCK_FILE);
+        let open = File::options().create(true).truncate(false).write(true).open(&path);
+        let file = open.map_err(WriteError::at(&path))?;
+        match file.lock() {
+            // Without locks, two processes that write at once may lose an entry, which is then compiled again.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(file),
+            locked => locked.map(|()| file).map_err(WriteError::at(&path)),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each change of the state is one assignment, so a panic elsewhere cannot have left it half-done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn manifest_path(&self) -> PathBuf {
+        self.folder.join(MANIFEST_FILE)
+    }
+}
+
+impl State {
+    fn hit(&mut self, (bytes, entry): (Vec<u8>, Entry)) -> Lookup<Entry> {
+        self.in_use.insert(entry.key);
+        Lookup::Hit { bytes, entry }
+    }
+}
+
+/// The first name for `entry` that none of the `others` has.
+fn free_file_name(entry: &Entry, others: &[Entry]) -> String {
+    let mut names = file_name::candidates(&entry.function, &entry.transform, &entry.device, &entry.key);
+    let is_free = |name: &String| !others.iter().any(|other| file_name::same(&other.file, name));
+    // The last one holds the whole key, which no other entry has.
+    let free = names.iter().position(is_free).unwrap_or(names.len() - 1);
+    names.swap_remove(free)
+}

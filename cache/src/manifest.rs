@@ -1,0 +1,181 @@
+//! `manifest.json`: what an artifact folder holds.
+
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::{Action, ActionKey, Cpu, Donation, Model};
+use crate::content;
+use crate::digest::Digest;
+use crate::miss::Miss;
+use crate::pretty;
+
+/// The version of the manifest's format.
+pub const MANIFEST_VERSION: u64 = 1;
+
+/// More than any manifest has, in bytes.
+const SIZE_LIMIT: u64 = 64 * 1024 * 1024;
+
+/// One function, specialised for the types and static values of one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Specialisation {
+    /// The function's name.
+    pub function: String,
+    /// What was done to the function: nothing (`""`), or `vag` for its value and gradient.
+    pub transform: String,
+    /// The leaves of the arguments, in the order of the compiled program's arguments.
+    pub inputs: Vec<Leaf>,
+    /// The leaves of the result, in the order of the compiled program's results.
+    pub outputs: Vec<Leaf>,
+    /// The values that the body asked for while it was traced.
+    pub statics: Vec<Static>,
+    /// The digests of the large constants that became trailing arguments, in their order.
+    pub constants: Vec<Digest>,
+}
+
+/// A tensor within an argument or a result.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Leaf {
+    /// How the tensor is reached, such as `params[:l1][:W]`.
+    pub path: String,
+    /// The type of its elements, such as `f32`.
+    pub dtype: String,
+    /// Its extents; none for a number.
+    pub shape: Vec<u64>,
+    /// Whether its type gives way to that of its partner in an operation.
+    pub weak: bool,
+}
+
+/// A value that is built into the compiled program.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Static {
+    /// How the value is reached, such as `config[:n-heads]`.
+    pub path: String,
+    /// The value as the language writes it.
+    pub value: String,
+}
+
+/// One compiled program of an artifact folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The function's name.
+    pub function: String,
+    /// What was done to the function: nothing (`""`), or `vag` for its value and gradient.
+    pub transform: String,
+    /// The kind of device it runs on.
+    pub device: String,
+    /// The execution model it runs under.
+    pub model: Model,
+    /// The name of the VMFB in the folder.
+    pub file: String,
+    /// The SHA-256 of the VMFB.
+    pub digest: Digest,
+    /// The size of the VMFB in bytes.
+    pub size: u64,
+    /// The key of the action that made it.
+    pub key: ActionKey,
+    /// The digest of the program part of that key ([`Action::program_digest`]).
+    pub program: Digest,
+    /// The release of the compiler that made it.
+    pub toolchain: String,
+    /// The CPU that it needs, if the device is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Cpu>,
+    /// The arguments that a call consumes, each to become an output.
+    pub donation: Vec<Donation>,
+    /// The leaves of the arguments, in the order of the program's arguments.
+    pub inputs: Vec<Leaf>,
+    /// The leaves of the result, in the order of the program's results.
+    pub outputs: Vec<Leaf>,
+    /// The values that are built into the program.
+    pub statics: Vec<Static>,
+    /// The digests of the large constants that follow the arguments, in their order.
+    pub constants: Vec<Digest>,
+}
+
+impl Entry {
+    /// The entry for what `action` compiled `specialisation` to, to be kept as `file`.
+    pub(crate) fn new(action: &Action, specialisation: Specialisation, bytes: &[u8], file: String) -> Self {
+        let Specialisation { function, transform, inputs, outputs, statics, constants } = specialisation;
+        Self {
+            function,
+            transform,
+            device: action.device.clone(),
+            model: action.model,
+            file,
+            digest: Digest::of(bytes),
+            size: bytes.len() as u64,
+            key: action.key(),
+            program: action.program_digest(),
+            toolchain: action.compiler.clone(),
+            cpu: action.cpu.clone(),
+            donation: action.donation.iter().copied().collect(),
+            inputs,
+            outputs,
+            statics,
+            constants,
+        }
+    }
+
+    /// Whether both serve the same calls on the same kind of machine, so that the newer one makes the older one useless.
+    pub(crate) fn replaces(&self, older: &Self) -> bool {
+        self.call() == older.call()
+    }
+
+    fn call(&self) -> impl Ord + '_ {
+        let name = (&self.function, &self.transform);
+        (name, &self.device, self.model, &self.cpu, &self.inputs, &self.statics)
+    }
+}
+
+/// The contents of `manifest.json`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Manifest {
+    /// The entries, in no order.
+    pub entries: Vec<Entry>,
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    version: u64,
+    entries: &'a [Entry],
+}
+
+#[derive(Deserialize)]
+struct Read {
+    entries: Vec<Entry>,
+}
+
+/// What is read first: the version says whether the rest can be understood.
+#[derive(Deserialize)]
+struct Header {
+    version: u64,
+}
+
+impl Manifest {
+    /// Reads the manifest at `path`.
+    pub fn read(path: &Path) -> Result<Self, Miss> {
+        let unreadable = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => Miss::Absent { folder: path.parent().unwrap_or(path).into() },
+            _ => Miss::RecordUnreadable { path: path.into(), cause: error.to_string() },
+        };
+        let damaged =
+            |error: serde_json::Error| Miss::RecordDamaged { path: path.into(), cause: error.to_string() };
+        let json = content::read_limited(path, SIZE_LIMIT).map_err(unreadable)?;
+        let Header { version } = serde_json::from_slice(&json).map_err(damaged)?;
+        if version != MANIFEST_VERSION {
+            let (found, known) = (version, MANIFEST_VERSION);
+            return Err(Miss::RecordVersion { path: path.into(), found, known });
+        }
+        let Read { entries } = serde_json::from_slice(&json).map_err(damaged)?;
+        Ok(Self { entries })
+    }
+
+    /// The manifest's JSON. The order of the entries does not depend on the order in which they were recorded.
+    pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
+        let mut entries = self.entries.clone();
+        entries.sort_by(|a, b| a.call().cmp(&b.call()).then(a.key.cmp(&b.key)));
+        pretty::to_vec(&Written { version: MANIFEST_VERSION, entries: &entries })
+    }
+}

@@ -1,0 +1,8 @@
+//! The caches as other crates use them, on real disks and between real processes.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+mod folder;
+#[cfg(target_os = "linux")]
+mod full_disk;
+mod processes;
