@@ -1,9 +1,14 @@
 //! Text and forms: sources, spans, the reader.
 
+mod atom;
 mod form;
-
+mod lexer;
+mod prefix;
+mod print;
+mod reader;
+mod reader_error;
 mod source;
 
 pub use form::{Bracket, Form, FormKind};
-
+pub use reader::{NESTING_LIMIT, read};
 pub use source::{SourceId, Sources, Span};

@@ -1,3 +1,318 @@
-use super::{SourceId, Form}; use crate::diagnostic::Diagnostic;
-/// x
-pub fn read(_s: SourceId, _t: &str) -> Result<Vec<Form>, Diagnostic> { unimplemented!() }
+//! From text to forms.
+//!
+//! One loop over tokens with a stack of what is open, so no text can exhaust the machine's stack. Forms that are read
+//! but not yet in a list wait in one vector; a closing bracket moves its part of it into a list of exactly that size.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use ustr::Ustr;
+
+use super::atom::{parse_atom, unescape};
+use super::lexer::{Lexeme, Lexer, Token};
+use super::prefix::Prefix;
+use super::reader_error as error;
+use super::{Bracket, Form, FormKind, SourceId, Sources, Span};
+use crate::diagnostic::Diagnostic;
+
+/// How many brackets and quotes may lie within each other. Whatever walks over forms by recursion may rely on it.
+pub const NESTING_LIMIT: usize = 1_000;
+
+/// Reading stops after so many errors.
+const ERROR_LIMIT: usize = 20;
+
+/// Reads all forms of a source.
+///
+/// On failure gives every error that stands on its own, in the order of the text.
+pub fn read(sources: &Sources, id: SourceId) -> Result<Vec<Form>, Vec<Diagnostic>> {
+    let text = sources.text(id);
+    if u32::try_from(text.len()).is_err() {
+        return Err(vec![error::too_large(sources.name(id))]);
+    }
+    let mut reader = Reader {
+        text,
+        source: id,
+        items: Vec::new(),
+        frames: Vec::new(),
+        errors: Vec::new(),
+        unbalanced: false,
+        margin: None,
+        symbols: PREFIXES.map(|p| Ustr::from(p.name())),
+    };
+    reader.run();
+    if reader.errors.is_empty() { Ok(reader.items) } else { Err(reader.errors) }
+}
+
+const PREFIXES: [Prefix; 4] = [Prefix::Quote, Prefix::Quasiquote, Prefix::Unquote, Prefix::UnquoteSplicing];
+
+/// Something that waits for forms.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    kind: FrameKind,
+    /// Where it was opened: the first byte.
+    start: usize,
+    /// How many forms were waiting then.
+    base: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum FrameKind {
+    /// An opening bracket, itself.
+    Bracket(u8),
+    /// Waits for the form to wrap.
+    Prefix(Prefix),
+    /// `#_` waits for the form to drop.
+    Discard,
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    source: SourceId,
+    items: Vec<Form>,
+    frames: Vec<Frame>,
+    errors: Vec<Diagnostic>,
+    /// The brackets were found not to match; until a form starts at the margin, what does not match may follow
+    /// from that and is not worth a message.
+    unbalanced: bool,
+    /// The first `(` at the margin since the current top-level form began, within it: a sign that this form was
+    /// left open before.
+    margin: Option<usize>,
+    symbols: [Ustr; 4],
+}
+
+/// Reading cannot go on.
+struct Stop;
+
+impl Reader<'_> {
+    fn run(&mut self) {
+        for lexeme in Lexer::new(self.text) {
+            if self.lexeme(lexeme).is_err() || self.errors.len() >= ERROR_LIMIT {
+                return;
+            }
+        }
+        self.close_prefixes(self.text.len());
+        if !self.frames.is_empty() && !self.unbalanced {
+            let open: Vec<_> = self.frames.iter().filter_map(|f| f.bracket()).collect();
+            self.errors.push(error::never_closed(self.source, &open, self.margin));
+        }
+    }
+
+    fn span(&self, start: usize, end: usize) -> Span {
+        Span { source: self.source, start: start as u32, end: end as u32 }
+    }
+
+    fn lexeme(&mut self, Lexeme { token, start, end }: Lexeme) -> Result<(), Stop> {
+        match token {
+            Token::Atom => {
+                let text = &self.text[start..end];
+                match parse_atom(text) {
+                    Ok(kind) => self.push(kind, start, end),
+                    Err(e) => {
+                        self.errors.push(error::atom(e, text, self.span(start, end)));
+                        self.push(FormKind::Nil, start, end);
+                    }
+                }
+            }
+            Token::Open(byte) => {
+                let at_margin = start == 0 || self.text.as_bytes()[start - 1] == b'\n';
+                if self.frames.is_empty() {
+                    self.margin = None;
+                    self.unbalanced &= !at_margin;
+                } else if at_margin && byte == b'(' {
+                    self.margin = self.margin.or(Some(start));
+                }
+                return self.open(FrameKind::Bracket(byte), start);
+            }
+            Token::Close(byte) => self.close(byte, start),
+            Token::Prefix(prefix) => return self.open(FrameKind::Prefix(prefix), start),
+            Token::Discard => return self.open(FrameKind::Discard, start),
+            Token::Str { closed: false, .. } => {
+                self.errors.push(error::string_never_closed(self.span(start, start + 1)));
+                return Err(Stop);
+            }
+            Token::Str { escaped, closed: true } => {
+                let inner = &self.text[start + 1..end - 1];
+                let text: Rc<str> = if escaped { unescape(inner).into() } else { inner.into() };
+                self.push(FormKind::Str(text), start, end);
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, kind: FrameKind, start: usize) -> Result<(), Stop> {
+        if self.frames.len() == NESTING_LIMIT {
+            self.errors.push(error::too_deep(self.span(start, start + 1)));
+            return Err(Stop);
+        }
+        self.frames.push(Frame { kind, start, base: self.items.len() });
+        Ok(())
+    }
+
+    /// Takes a finished form, and finishes what waited for just that.
+    fn push(&mut self, mut kind: FormKind, mut start: usize, end: usize) {
+        while let Some(frame) = self.frames.last() {
+            match frame.kind {
+                FrameKind::Bracket(_) => break,
+                FrameKind::Discard => {
+                    self.frames.pop();
+                    return;
+                }
+                FrameKind::Prefix(prefix) => {
+                    let name = self.symbols[prefix as usize];
+                    let head = Form {
+                        kind: FormKind::Symbol(name),
+                        span: self.span(frame.start, frame.start + prefix.text().len()),
+                    };
+                    let item = Form { kind, span: self.span(start, end) };
+                    start = frame.start;
+                    kind = FormKind::List(Bracket::Round, vec![head, item]);
+                    self.frames.pop();
+                }
+            }
+        }
+        self.items.push(Form { kind, span: self.span(start, end) });
+    }
+
+    /// Gives up prefixes that wait for a form where none can follow.
+    fn close_prefixes(&mut self, end: usize) {
+        while let Some(&Frame { kind, start, .. }) = self.frames.last() {
+            let text = match kind {
+                FrameKind::Bracket(_) => return,
+                FrameKind::Prefix(prefix) => prefix.text(),
+                FrameKind::Discard => "#_",
+            };
+            self.errors.push(error::nothing_follows(text, self.span(start, start + text.len())));
+            self.frames.pop();
+            if let FrameKind::Prefix(_) = kind {
+                // Something in its place, so that a dictionary still has its pairs.
+                self.push(FormKind::Nil, start, end);
+                return self.close_prefixes(end);
+            }
+        }
+    }
+
+    fn close(&mut self, byte: u8, at: usize) {
+        self.close_prefixes(at);
+        let opener = opening(byte);
+        let Some((innermost, innermost_at)) = self.frames.last().and_then(Frame::bracket) else {
+            if !self.unbalanced {
+                self.errors.push(error::closes_nothing(byte, self.span(at, at + 1)));
+            }
+            self.unbalanced = true;
+            return;
+        };
+        if innermost != opener {
+            let outer = self.frames.iter().rposition(|f| f.bracket().is_some_and(|(b, _)| b == opener));
+            if !self.unbalanced {
+                let outer = outer.map(|i| self.frames[i].start);
+                let diagnostic = error::mismatch(
+                    (innermost, self.span(innermost_at, innermost_at + 1)),
+                    (byte, self.span(at, at + 1)),
+                    outer.map(|start| self.span(start, start + 1)),
+                );
+                self.errors.push(diagnostic);
+            }
+            self.unbalanced = true;
+            if let Some(outer) = outer {
+                // Everything within the bracket that this one closes is over.
+                let base = self.frames[outer].base;
+                self.frames.truncate(outer + 1);
+                self.items.truncate(base);
+            }
+        }
+        self.finish(at + 1);
+    }
+
+    /// Makes a form of the innermost bracket.
+    fn finish(&mut self, end: usize) {
+        let Some(Frame { kind: FrameKind::Bracket(byte), start, base }) = self.frames.pop() else { return };
+        let kind = if byte == b'{' {
+            self.dict(base, start, end)
+        } else {
+            let bracket = if byte == b'(' { Bracket::Round } else { Bracket::Square };
+            FormKind::List(bracket, self.items.drain(base..).collect())
+        };
+        self.push(kind, start, end);
+    }
+
+    fn dict(&mut self, base: usize, start: usize, end: usize) -> FormKind {
+        if (self.items.len() - base) % 2 == 1 {
+            let key = self.items.pop();
+            if let (Some(key), false) = (key, self.unbalanced) {
+                self.errors.push(error::odd_dict(&key, self.span(start, end)));
+            }
+        }
+        let mut entries = Vec::with_capacity((self.items.len() - base) / 2);
+        let mut items = self.items.drain(base..);
+        while let (Some(key), Some(value)) = (items.next(), items.next()) {
+            entries.push((key, value));
+        }
+        drop(items);
+        self.check_keys(&entries);
+        FormKind::Dict(entries)
+    }
+
+    fn check_keys(&mut self, entries: &[(Form, Form)]) {
+        let mut seen: HashMap<Key<'_>, Span> = HashMap::new();
+        // Most dictionaries are small, and comparing is quicker there than hashing.
+        let small = entries.len() <= 8;
+        for (i, (form, _)) in entries.iter().enumerate() {
+            let Some(key) = Key::of(form) else {
+                if !is_unquote(form) && self.errors.len() < ERROR_LIMIT {
+                    self.errors.push(error::not_a_key(form));
+                }
+                continue;
+            };
+            let first = if small {
+                entries[..i].iter().find(|(k, _)| Key::of(k) == Some(key)).map(|(k, _)| k.span)
+            } else {
+                seen.insert(key, form.span)
+            };
+            if let Some(first) = first
+                && self.errors.len() < ERROR_LIMIT
+            {
+                self.errors.push(error::duplicate_key(form, first));
+            }
+        }
+    }
+}
+
+impl Frame {
+    /// The opening bracket and its place, if it is one.
+    fn bracket(&self) -> Option<(u8, usize)> {
+        if let FrameKind::Bracket(byte) = self.kind { Some((byte, self.start)) } else { None }
+    }
+}
+
+/// What tells one key of a dictionary from another: `:k` and `"k"` are the same, the symbol `k` is not.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Key<'f> {
+    Name(&'f str),
+    Symbol(Ustr),
+}
+
+impl<'f> Key<'f> {
+    fn of(form: &'f Form) -> Option<Self> {
+        match &form.kind {
+            FormKind::Keyword(name) => Some(Key::Name(name.as_str())),
+            FormKind::Str(text) => Some(Key::Name(text)),
+            FormKind::Symbol(name) => Some(Key::Symbol(*name)),
+            _ => None,
+        }
+    }
+}
+
+/// In a template of a macro a key may be filled in later.
+fn is_unquote(form: &Form) -> bool {
+    form.items(Bracket::Round)
+        .and_then(<[Form]>::first)
+        .is_some_and(|head| head.is_symbol(Prefix::Unquote.name()))
+}
+
+fn opening(close: u8) -> u8 {
+    match close {
+        b')' => b'(',
+        b']' => b'[',
+        _ => b'{',
+    }
+}

@@ -51,10 +51,11 @@ impl Sources {
         self.files.iter().map(|(name, text)| (name.as_str(), text.as_str()))
     }
 
-    /// The line and column of a span's start, both counted from 1.
+    /// The line and column of a span's start, both counted from 1; columns count characters.
     pub fn position(&self, span: Span) -> (usize, usize) {
-        let before = &self.text(span.source)[..span.start as usize];
-        let line = before.matches('\n').count() + 1;
+        let text = self.text(span.source);
+        let before = &text[..text.floor_char_boundary(span.start as usize)];
+        let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
         (line, column)
     }

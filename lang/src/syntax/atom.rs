@@ -1,0 +1,83 @@
+//! From an atom's text to its value: numbers, ranges, keywords, constants, symbols.
+
+use ustr::Ustr;
+
+use super::FormKind;
+
+/// Why a text is no atom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AtomError {
+    /// `:` with nothing after it.
+    NamelessKeyword,
+    /// A whole number that 64 bits cannot hold.
+    IntegerTooLarge,
+    /// A number beyond the largest 64-bit float.
+    FloatTooLarge,
+    /// Starts as a range does, but an end is missing or is no whole number.
+    Range,
+    /// Starts with a digit, and is nothing that does.
+    Number,
+}
+
+/// The value of an atom that is not empty.
+pub(super) fn parse_atom(text: &str) -> Result<FormKind, AtomError> {
+    match text.as_bytes() {
+        [b':'] => Err(AtomError::NamelessKeyword),
+        [b':', ..] => Ok(FormKind::Keyword(Ustr::from(&text[1..]))),
+        [b'0'..=b'9', ..] | [b'+' | b'-' | b'.', b'0'..=b'9', ..] | [b'+' | b'-', b'.', b'0'..=b'9', ..] => {
+            parse_number(text)
+        }
+        b"true" => Ok(FormKind::Bool(true)),
+        b"false" => Ok(FormKind::Bool(false)),
+        b"nil" => Ok(FormKind::Nil),
+        _ => Ok(FormKind::Symbol(Ustr::from(text))),
+    }
+}
+
+fn parse_number(text: &str) -> Result<FormKind, AtomError> {
+    if is_integer(text) {
+        return text.parse().map(FormKind::Int).map_err(|_| AtomError::IntegerTooLarge);
+    }
+    if let Some((start, end)) = text.split_once(':') {
+        if !is_integer(start) || !is_integer(end) {
+            return Err(AtomError::Range);
+        }
+        return match (start.parse(), end.parse()) {
+            (Ok(start), Ok(end)) => Ok(FormKind::Range(start, end)),
+            _ => Err(AtomError::IntegerTooLarge),
+        };
+    }
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(FormKind::Float(value)),
+        Ok(_) => Err(AtomError::FloatTooLarge),
+        Err(_) => Err(AtomError::Number),
+    }
+}
+
+fn is_integer(text: &str) -> bool {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// The contents of a string between its quotes, escapes replaced.
+pub(super) fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('n') => out.push('\n'),
+            Some('t') => out.push('\t'),
+            Some(c @ ('"' | '\\')) => out.push(c),
+            // Any other pair stays as it is, so that patterns such as `\d` need no second backslash.
+            other => {
+                out.push('\\');
+                out.extend(other);
+            }
+        }
+    }
+    out
+}

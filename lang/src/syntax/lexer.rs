@@ -1,0 +1,167 @@
+//! From bytes to tokens: what separates, what opens and closes, and where each token begins and ends.
+
+use super::prefix::Prefix;
+
+/// A token; its text is what lies between its two places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    /// One of `( [ {`.
+    Open(u8),
+    /// One of `) ] }`.
+    Close(u8),
+    /// A character that wraps the next form.
+    Prefix(Prefix),
+    /// `#_`
+    Discard,
+    /// A string with its quotes.
+    Str {
+        /// Whether a backslash occurs.
+        escaped: bool,
+        /// Whether the closing quote is there.
+        closed: bool,
+    },
+    /// A number, keyword, constant, range or symbol.
+    Atom,
+}
+
+/// A token with the offsets of its first byte and of the byte after its last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lexeme {
+    pub token: Token,
+    pub start: usize,
+    pub end: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// Part of an atom.
+    Atom,
+    /// White space, the comma included.
+    Space,
+    Open,
+    Close,
+    Quote,
+    Comment,
+    /// Starts a character beyond ASCII, which may be white space.
+    Wide,
+}
+
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::Atom; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = match byte as u8 {
+            b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c | b',' => Class::Space,
+            b'(' | b'[' | b'{' => Class::Open,
+            b')' | b']' | b'}' => Class::Close,
+            b'"' => Class::Quote,
+            b';' => Class::Comment,
+            0x80.. => Class::Wide,
+            _ => Class::Atom,
+        };
+        byte += 1;
+    }
+    classes
+};
+
+fn class(byte: u8) -> Class {
+    CLASSES[byte as usize]
+}
+
+/// Walks over a text once.
+pub(super) struct Lexer<'t> {
+    text: &'t str,
+    place: usize,
+}
+
+impl<'t> Lexer<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        // Some editors put a byte order mark before the first character.
+        let place = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        Lexer { text, place }
+    }
+
+    /// Whether the character beyond ASCII at `place` is white space, and its length.
+    fn wide(&self, place: usize) -> (bool, usize) {
+        self.text[place..].chars().next().map_or((false, 1), |c| (c.is_whitespace(), c.len_utf8()))
+    }
+
+    fn skip_space(&mut self) {
+        let bytes = self.text.as_bytes();
+        while let Some(&byte) = bytes.get(self.place) {
+            match class(byte) {
+                Class::Space => self.place += 1,
+                Class::Comment => {
+                    self.place = bytes[self.place..]
+                        .iter()
+                        .position(|b| *b == b'\n')
+                        .map_or(bytes.len(), |n| self.place + n);
+                }
+                Class::Wide => match self.wide(self.place) {
+                    (true, length) => self.place += length,
+                    _ => return,
+                },
+                _ => return,
+            }
+        }
+    }
+
+    /// The end of the atom that starts at `place`.
+    fn atom_end(&self, mut place: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        while let Some(&byte) = bytes.get(place) {
+            match class(byte) {
+                Class::Atom => place += 1,
+                Class::Wide => match self.wide(place) {
+                    (false, length) => place += length,
+                    _ => break,
+                },
+                _ => break,
+            }
+        }
+        place
+    }
+
+    fn string(&self, start: usize) -> (Token, usize) {
+        let bytes = self.text.as_bytes();
+        let mut escaped = false;
+        let mut place = start + 1;
+        while let Some(&byte) = bytes.get(place) {
+            match byte {
+                b'"' => return (Token::Str { escaped, closed: true }, place + 1),
+                b'\\' => {
+                    escaped = true;
+                    place += 2;
+                }
+                _ => place += 1,
+            }
+        }
+        (Token::Str { escaped, closed: false }, bytes.len())
+    }
+}
+
+impl Iterator for Lexer<'_> {
+    type Item = Lexeme;
+
+    fn next(&mut self) -> Option<Lexeme> {
+        self.skip_space();
+        let bytes = self.text.as_bytes();
+        let start = self.place;
+        let byte = *bytes.get(start)?;
+        let (token, end) = match class(byte) {
+            Class::Open => (Token::Open(byte), start + 1),
+            Class::Close => (Token::Close(byte), start + 1),
+            Class::Quote => self.string(start),
+            _ => match (byte, bytes.get(start + 1)) {
+                (b'\'', _) => (Token::Prefix(Prefix::Quote), start + 1),
+                (b'`', _) => (Token::Prefix(Prefix::Quasiquote), start + 1),
+                (b'~', Some(b'@')) => (Token::Prefix(Prefix::UnquoteSplicing), start + 2),
+                (b'~', _) => (Token::Prefix(Prefix::Unquote), start + 1),
+                (b'#', Some(b'_')) => (Token::Discard, start + 2),
+                _ => (Token::Atom, self.atom_end(start)),
+            },
+        };
+        self.place = end;
+        Some(Lexeme { token, start, end })
+    }
+}
