@@ -86,7 +86,7 @@ impl fmt::Display for Model {
 pub struct Cpu {
     /// The architecture, such as `x86_64`.
     pub arch: String,
-    /// The features that the program may use, such as `+avx2`; it runs only on a CPU that has them all.
+    /// The features that the program may use, named as Rust does (`avx2`); it runs only on a CPU that has them all.
     pub features: BTreeSet<String>,
 }
 
@@ -192,7 +192,7 @@ mod tests {
             model: Model::Hal,
             flags: vec!["--a=1".into(), "--b".into()],
             device: "cpu".into(),
-            cpu: Some(Cpu { arch: "x86_64".into(), features: ["+sse4.2", "+avx2"].map(String::from).into() }),
+            cpu: Some(Cpu { arch: "x86_64".into(), features: ["sse4.2", "avx2"].map(String::from).into() }),
             donation: [Donation { argument: 10, output: 1 }, Donation { argument: 2, output: 0 }].into(),
             debug: false,
         }
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn cpu_features_differ() {
         assert_differs("cpu", |action| {
-            action.cpu.as_mut().unwrap().features.insert("+fma".into());
+            action.cpu.as_mut().unwrap().features.insert("fma".into());
         });
     }
 
@@ -300,7 +300,7 @@ mod tests {
     /// parts = [
     ///     (b"program", b"module @sheaf {}"), (b"compiler", b"3.13.0"), (b"model", b"hal"),
     ///     (b"flags", items([b"--a=1", b"--b"])), (b"device", b"cpu"),
-    ///     (b"cpu", items([b"x86_64", b"+avx2", b"+sse4.2"])),
+    ///     (b"cpu", items([b"x86_64", b"avx2", b"sse4.2"])),
     ///     (b"donation", items([b"2->0", b"10->1"])), (b"debug", b"off"),
     /// ]
     /// key = text(b"sheaf action") + number(1) + b"".join(text(n) + text(v) for n, v in parts)
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(KEY_VERSION, 1);
         assert_eq!(
             sample().key().to_string(),
-            "ae3f99b0feb0cbd429a5687519b8d93a15b7b10fd72bed0c70a1e68a71d0e3f3"
+            "d10b28a256757e86f2158f0c8a4b7cf787fe1f6190a65b26770793afabaf3769"
         );
     }
 }

@@ -13,7 +13,7 @@ pub fn action(program: &str) -> Action {
         model: Model::Hal,
         flags: vec!["--iree-input-type=stablehlo".into()],
         device: "cpu".into(),
-        cpu: Some(Cpu { arch: "x86_64".into(), features: ["+avx2".to_owned()].into() }),
+        cpu: Some(Cpu { arch: "x86_64".into(), features: ["avx2".to_owned()].into() }),
         donation: [].into(),
         debug: false,
     }

@@ -113,7 +113,7 @@ fn the_manifest_reads_well_and_does_not_depend_on_the_order_of_recording() {
               "toolchain": "3.13.0",
               "cpu": {
                 "arch": "x86_64",
-                "features": ["+avx2"]
+                "features": ["avx2"]
               },
               "donation": [],
               "inputs": [
@@ -138,7 +138,7 @@ fn the_manifest_reads_well_and_does_not_depend_on_the_order_of_recording() {
               "toolchain": "3.13.0",
               "cpu": {
                 "arch": "x86_64",
-                "features": ["+avx2"]
+                "features": ["avx2"]
               },
               "donation": [
                 {"argument": 0, "output": 1}
@@ -224,7 +224,7 @@ fn another_model_device_or_cpu_replaces_nothing() {
     let mut actions = vec![action("p"), action("p"), action("p"), action("p")];
     actions[1].model = Model::Inline;
     actions[2].device = "cuda".into();
-    actions[3].cpu.as_mut().unwrap().features.insert("+avx512f".into());
+    actions[3].cpu.as_mut().unwrap().features.insert("avx512f".into());
     for action in &actions {
         project.open().record(action, specialisation("forward", 4), &vmfb("p")).unwrap();
     }
@@ -290,7 +290,7 @@ fn damaged_manifests_are_misses_and_replaced_whole() {
     record(&project.open(), "forward", 4, "p");
     let whole = project.manifest();
     let damages = [
-        whole[..whole.len() / 2].to_owned(),
+        whole[..60].to_owned(),
         String::new(),
         "<<<<<<< HEAD\n".to_owned(),
         r#"{"entries": []}"#.to_owned(),
@@ -311,7 +311,7 @@ fn damaged_manifests_are_misses_and_replaced_whole() {
         assert_eq!(project.manifest(), whole);
     }
     insta::assert_snapshot!(messages.join("\n"), @"
-    ~/__sheaf__/manifest.json is damaged: EOF while parsing a string at line 13 column 51
+    ~/__sheaf__/manifest.json is damaged: EOF while parsing a string at line 5 column 21
     ~/__sheaf__/manifest.json is damaged: EOF while parsing a value at line 1 column 0
     ~/__sheaf__/manifest.json is damaged: expected value at line 1 column 1
     ~/__sheaf__/manifest.json is damaged: missing field `version` at line 1 column 15
