@@ -1,0 +1,37 @@
+# The commands of the project. Each does all of its own set-up and may be repeated: what is there is not made again.
+.PHONY: help run test bench deny clean
+
+target := $(or $(CARGO_TARGET_DIR),target)
+
+help: ## List these commands
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+
+run: ## Build sheaf, train the examples, show what was compiled for them
+	scripts/bootstrap
+	cargo build --locked --release -p sheaf
+	scripts/fetch-digits
+	$(target)/release/sheaf examples/xor/train.shf
+	$(target)/release/sheaf examples/digits/train.shf
+	scripts/show-artifacts examples/xor examples/digits
+
+test: ## Check and test everything
+	scripts/bootstrap
+	scripts/check-tree
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+	scripts/check-dependencies --if-installed
+	scripts/fetch-digits
+	cargo build --locked --workspace
+	cargo test --locked --workspace
+
+bench: ## Measure speed, against the figures in benches/
+	scripts/bootstrap
+	cargo bench --locked -p sheaf-benches
+
+deny: ## Check the dependencies: licences, sources, bans, advisories
+	scripts/check-dependencies
+
+clean: ## Remove what the other commands made in this folder
+	cargo clean
+	rm -rf .tools examples/*/__sheaf__ examples/digits/digits.csv*
