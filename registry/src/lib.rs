@@ -1,1 +1,29 @@
-//! Placeholder.
+//! Projects and settings: `Sheaf.toml`, the user's configuration, and where Sheaf's own files lie.
+//!
+//! ```text
+//! the program's file ──▶ Project ──▶ SheafToml ────────┐
+//! SHEAF_HOME ──▶ Home ──▶ config.toml ──▶ UserConfig ──┼──▶ Settings
+//!                              environment, options ───┘
+//! ```
+//!
+//! Both files are read alike: an unknown key is a [`Warning`], so that an older Sheaf reads the file of a newer one; a
+//! key of the wrong type is a [`FileError`] that shows the line.
+
+mod document;
+mod error;
+mod manifest;
+mod paths;
+mod place;
+mod project;
+mod settings;
+mod tables;
+mod user_config;
+
+pub use error::{FileError, Warning};
+pub use manifest::{DEFAULT_MAIN, Package, SheafToml};
+pub use paths::{Home, HomeError};
+pub use place::Place;
+pub use project::{ARTIFACT_FOLDER, MANIFEST_NAME, Project};
+pub use settings::{Options, Origin, Setting, Settings, SettingsError};
+pub use tables::{CacheTable, Mode, ToolchainTable};
+pub use user_config::UserConfig;

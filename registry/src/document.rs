@@ -1,0 +1,191 @@
+//! Reading TOML key by key, so that each complaint has its place.
+
+use std::cell::RefCell;
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::{FileError, Warning};
+use crate::place::Place;
+
+/// The text of the file at `path`; none if there is no such file.
+pub(crate) fn read(path: &Path) -> Result<Option<String>, FileError> {
+    match fs::read(path) {
+        Ok(bytes) => text(path, bytes).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(FileError::Unreadable { path: path.into(), source }),
+    }
+}
+
+fn text(path: &Path, bytes: Vec<u8>) -> Result<String, FileError> {
+    String::from_utf8(bytes).map_err(|error| {
+        let end = error.utf8_error().valid_up_to();
+        let text = String::from_utf8_lossy(error.as_bytes());
+        let place = Place::new(path, &text, end..end + 1).into();
+        FileError::NotToml { place, cause: "a character is not written in UTF-8".into() }
+    })
+}
+
+/// A TOML file and what was noticed in it.
+pub(crate) struct Document<'t> {
+    path: &'t Path,
+    text: &'t str,
+    root: DeTable<'t>,
+    warnings: RefCell<Vec<Warning>>,
+}
+
+impl<'t> Document<'t> {
+    /// Parses `text`, which is what `path` holds.
+    pub fn parse(path: &'t Path, text: &'t str) -> Result<Self, FileError> {
+        let root = DeTable::parse(text).map_err(|error| FileError::NotToml {
+            place: Place::new(path, text, error.span().unwrap_or(0..0)).into(),
+            cause: error.message().into(),
+        })?;
+        Ok(Self { path, text, root: root.into_inner(), warnings: RefCell::default() })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &'t Path {
+        self.path
+    }
+
+    /// The top level, where `known` are the known keys.
+    pub fn root<'d>(&'d self, known: &'static [&'static str]) -> Table<'d, 't> {
+        Table::new(self, String::new(), Some(&self.root), known)
+    }
+
+    /// The warnings so far, in the order of the file.
+    pub fn into_warnings(self) -> Vec<Warning> {
+        let mut warnings = self.warnings.into_inner();
+        warnings.sort_by_key(|warning| (warning.place.line, warning.place.column));
+        warnings
+    }
+
+    fn place(&self, span: Range<usize>) -> Place {
+        Place::new(self.path, self.text, span)
+    }
+}
+
+/// A table of a document; one that is not there has no keys.
+pub(crate) struct Table<'d, 't> {
+    document: &'d Document<'t>,
+    name: String,
+    content: Option<&'d DeTable<'t>>,
+}
+
+/// A string with the place that it was read from.
+pub(crate) struct Text<'d, 't> {
+    document: &'d Document<'t>,
+    key: String,
+    span: Range<usize>,
+    pub value: String,
+}
+
+impl<'d, 't> Table<'d, 't> {
+    fn new(
+        document: &'d Document<'t>,
+        name: String,
+        content: Option<&'d DeTable<'t>>,
+        known: &'static [&'static str],
+    ) -> Self {
+        let unknown = content.into_iter().flatten().filter(|(key, _)| !known.contains(&&**key.get_ref()));
+        document.warnings.borrow_mut().extend(unknown.map(|(key, _)| Warning {
+            place: document.place(key.span()),
+            key: key.get_ref().to_string(),
+            table: name.clone(),
+            known,
+        }));
+        Self { document, name, content }
+    }
+
+    /// The table under `key`, where `known` are the known keys.
+    pub fn table(&self, key: &str, known: &'static [&'static str]) -> Result<Self, FileError> {
+        let table = self.get(key).map(|value| self.table_in(key, value)).transpose()?;
+        Ok(Self::new(self.document, self.full(key), table, known))
+    }
+
+    /// The table under `key`, unread.
+    pub fn raw_table(&self, key: &str) -> Result<toml::Table, FileError> {
+        let Some(value) = self.get(key) else { return Ok(toml::Table::new()) };
+        self.table_in(key, value)?;
+        let parsed = toml::from_str::<toml::Table>(self.document.text);
+        Ok(match parsed.ok().and_then(|mut root| root.remove(key)) {
+            Some(toml::Value::Table(table)) => table,
+            _ => toml::Table::new(),
+        })
+    }
+
+    /// The string under `key`.
+    pub fn string(&self, key: &str) -> Result<Option<Text<'d, 't>>, FileError> {
+        self.get(key).map(|value| self.text(self.full(key), value)).transpose()
+    }
+
+    /// The list of strings under `key`.
+    pub fn strings(&self, key: &str) -> Result<Option<Vec<String>>, FileError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let key = self.full(key);
+        let Some(list) = value.get_ref().as_array() else {
+            return Err(self.wrong_type(key, value, "a list of strings", "[\"text\"]".into()));
+        };
+        let items = list.iter().enumerate();
+        let texts = items.map(|(index, item)| Ok(self.text(format!("{key}[{index}]"), item)?.value));
+        texts.collect::<Result<_, _>>().map(Some)
+    }
+
+    fn get(&self, key: &str) -> Option<&'d Spanned<DeValue<'t>>> {
+        self.content?.get(key)
+    }
+
+    fn table_in(&self, key: &str, value: &'d Spanned<DeValue<'t>>) -> Result<&'d DeTable<'t>, FileError> {
+        let key = self.full(key);
+        let example = format!("[{key}]");
+        value.get_ref().as_table().ok_or_else(|| self.wrong_type(key, value, "a table", example))
+    }
+
+    fn text(&self, key: String, value: &Spanned<DeValue<'_>>) -> Result<Text<'d, 't>, FileError> {
+        match value.get_ref().as_str() {
+            Some(text) => Ok(Text { document: self.document, key, span: value.span(), value: text.into() }),
+            None => Err(self.wrong_type(key, value, "a string", "\"text\"".into())),
+        }
+    }
+
+    fn wrong_type(
+        &self,
+        key: String,
+        value: &Spanned<DeValue<'_>>,
+        expected: &'static str,
+        example: String,
+    ) -> FileError {
+        let found = match value.get_ref() {
+            DeValue::String(_) => "a string",
+            DeValue::Integer(_) => "an integer",
+            DeValue::Float(_) => "a float",
+            DeValue::Boolean(_) => "a boolean",
+            DeValue::Datetime(_) => "a date",
+            DeValue::Array(_) => "a list",
+            DeValue::Table(_) => "a table",
+        };
+        let place = self.document.place(value.span()).into();
+        FileError::WrongType { place, key, found, expected, example }
+    }
+
+    fn full(&self, key: &str) -> String {
+        if self.name.is_empty() { key.into() } else { format!("{}.{key}", self.name) }
+    }
+}
+
+impl Text<'_, '_> {
+    /// The error that the value is not `expected`.
+    pub fn wrong(&self, expected: &'static str) -> FileError {
+        FileError::WrongValue {
+            place: self.document.place(self.span.clone()).into(),
+            key: self.key.clone(),
+            value: self.value.clone(),
+            expected,
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! `Sheaf.toml`: what a package says of itself.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::document::{self, Document, Table};
+use crate::error::{FileError, Warning};
+use crate::tables::{CacheTable, ToolchainTable};
+
+/// The program that `sheaf run` runs when the package names none.
+pub const DEFAULT_MAIN: &str = "src/main.shf";
+
+/// A `Sheaf.toml`, read and checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SheafToml {
+    /// The file.
+    pub path: PathBuf,
+    /// `[package]`.
+    pub package: Package,
+    /// `[toolchain]`.
+    pub toolchain: ToolchainTable,
+    /// `[cache]`.
+    pub cache: CacheTable,
+    /// `[dependencies]`, as written.
+    pub dependencies: toml::Table,
+    /// What is in the file without effect.
+    pub warnings: Vec<Warning>,
+}
+
+/// `[package]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Package {
+    /// The package's name.
+    pub name: Option<String>,
+    /// The package's version.
+    pub version: Option<String>,
+    /// The program that `sheaf run` runs, relative to the package; see [`DEFAULT_MAIN`].
+    pub main: Option<PathBuf>,
+}
+
+impl SheafToml {
+    /// Reads the file at `path`; none if there is no such file.
+    pub fn read(path: &Path) -> Result<Option<Self>, FileError> {
+        document::read(path)?.map(|text| Self::parse(path, &text)).transpose()
+    }
+
+    /// Reads `text`, which is what `path` holds.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, FileError> {
+        let document = Document::parse(path, text)?;
+        let root = document.root(&["package", "toolchain", "cache", "dependencies"]);
+        let package = Package::read(&root)?;
+        let toolchain = ToolchainTable::read(&document, &root)?;
+        let cache = CacheTable::read(&root)?;
+        let dependencies = root.raw_table("dependencies")?;
+        let warnings = document.into_warnings();
+        Ok(Self { path: path.into(), package, toolchain, cache, dependencies, warnings })
+    }
+}
+
+impl Package {
+    fn read(root: &Table<'_, '_>) -> Result<Self, FileError> {
+        let table = root.table("package", &["name", "version", "main"])?;
+        let main = table.string("main")?.map(|text| match PathBuf::from(&text.value) {
+            path if is_inside(&path) => Ok(path),
+            _ => Err(text.wrong("the path of a program inside the package, such as \"src/main.shf\"")),
+        });
+        Ok(Self {
+            name: table.string("name")?.map(|text| text.value),
+            version: table.string("version")?.map(|text| text.value),
+            main: main.transpose()?,
+        })
+    }
+}
+
+/// Whether `path`, joined to a folder, is something in that folder.
+fn is_inside(path: &Path) -> bool {
+    path.file_name().is_some()
+        && path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::Mode;
+
+    fn parse(text: &str) -> Result<SheafToml, FileError> {
+        SheafToml::parse(Path::new("/p/Sheaf.toml"), text)
+    }
+
+    fn message(text: &str) -> String {
+        parse(text).unwrap_err().to_string()
+    }
+
+    fn warnings(text: &str) -> String {
+        let warnings = parse(text).unwrap().warnings;
+        warnings.iter().map(Warning::to_string).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn everything_can_be_said() {
+        let manifest = parse(
+            r#"
+            [package]
+            name = "digits"
+            version = "0.1.0"
+            main = "train.shf"
+
+            [toolchain]
+            index = "../wheels"
+
+            [cache]
+            remote = ["https://cache.example/sheaf"]
+            mode = "read-only"
+            trusted-keys = ["ed25519:abc"]
+
+            [dependencies]
+            vision = { git = "https://git.example/vision", later = [1, 2.5, 1979-05-27] }
+            plots = "1.2"
+            "#,
+        )
+        .unwrap();
+        assert_eq!(manifest.package.name.as_deref(), Some("digits"));
+        assert_eq!(manifest.package.version.as_deref(), Some("0.1.0"));
+        assert_eq!(manifest.package.main.as_deref(), Some(Path::new("train.shf")));
+        assert_eq!(manifest.toolchain.index.as_deref(), Some("/p/../wheels"));
+        assert_eq!(manifest.cache.remote, Some(vec!["https://cache.example/sheaf".to_owned()]));
+        assert_eq!(manifest.cache.mode, Some(Mode::ReadOnly));
+        assert_eq!(manifest.cache.trusted_keys, Some(vec!["ed25519:abc".to_owned()]));
+        assert_eq!(manifest.dependencies["plots"].as_str(), Some("1.2"));
+        assert_eq!(manifest.dependencies["vision"]["later"][1].as_float(), Some(2.5));
+        assert_eq!(manifest.warnings, []);
+    }
+
+    #[test]
+    fn nothing_has_to_be_said() {
+        let manifest = parse("").unwrap();
+        assert_eq!(manifest.package, Package::default());
+        assert_eq!(manifest.toolchain, ToolchainTable::default());
+        assert_eq!(manifest.cache, CacheTable::default());
+        assert!(manifest.dependencies.is_empty());
+    }
+
+    #[test]
+    fn addresses_are_not_taken_for_folders() {
+        for (written, meant) in [
+            ("https://mirror.example/simple", "https://mirror.example/simple"),
+            ("file:///wheels", "file:///wheels"),
+            ("/wheels", "/wheels"),
+            ("wheels", "/p/wheels"),
+            ("wheels/a:b", "/p/wheels/a:b"),
+        ] {
+            let manifest = parse(&format!("toolchain.index = \"{written}\"")).unwrap();
+            assert_eq!(manifest.toolchain.index.as_deref(), Some(meant));
+        }
+    }
+
+    #[test]
+    fn unknown_keys_are_warnings_with_their_place() {
+        insta::assert_snapshot!(warnings("[package]\nname = \"x\"\n\tnmae = \"y\"\n[cache]\nremotes = []\n[tools]\n"), @r#"
+        /p/Sheaf.toml:3:2: `nmae` is not known in [package] and does nothing; known are `name`, `version`, `main`
+         3 | 	nmae = "y"
+           | 	^^^^
+        /p/Sheaf.toml:5:1: `remotes` is not known in [cache] and does nothing; known are `remote`, `mode`, `trusted-keys`
+         5 | remotes = []
+           | ^^^^^^^
+        /p/Sheaf.toml:6:2: `tools` is not known here and does nothing; known are `package`, `toolchain`, `cache`, `dependencies`
+         6 | [tools]
+           |  ^^^^^
+        "#);
+        insta::assert_snapshot!(warnings("toolchain = { index = \"x\", version = 3 }"), @r#"
+        /p/Sheaf.toml:1:28: `version` is not known in [toolchain] and does nothing; only `index` is known
+         1 | toolchain = { index = "x", version = 3 }
+           |                            ^^^^^^^
+        "#);
+    }
+
+    #[test]
+    fn what_is_not_toml_is_shown() {
+        insta::assert_snapshot!(message("[package\nname = \"x\""), @"
+        /p/Sheaf.toml:1:9: this is not TOML: unclosed table, expected `]`; correct this line
+         1 | [package
+           |         ^
+        ");
+        insta::assert_snapshot!(message("[package]\nname = x\n"), @"
+        /p/Sheaf.toml:2:8: this is not TOML: string values must be quoted, expected literal string; correct this line
+         2 | name = x
+           |        ^
+        ");
+        insta::assert_snapshot!(message("[package]\nname = \"a\"\nname = \"b\"\n"), @r#"
+        /p/Sheaf.toml:3:1: this is not TOML: duplicate key; correct this line
+         3 | name = "b"
+           | ^^^^
+        "#);
+        insta::assert_snapshot!(message("name = \"never closed\n"), @r#"
+        /p/Sheaf.toml:1:21: this is not TOML: invalid basic string, expected `"`; correct this line
+         1 | name = "never closed
+           |                     ^
+        "#);
+    }
+
+    #[test]
+    fn wrong_types_are_shown() {
+        insta::assert_snapshot!(message("[package]\nversion = 1.0\n"), @r#"
+        /p/Sheaf.toml:2:11: `package.version` is a float, but it must be a string, such as "text"
+         2 | version = 1.0
+           |           ^^^
+        "#);
+        insta::assert_snapshot!(message("cache = true"), @"
+        /p/Sheaf.toml:1:9: `cache` is a boolean, but it must be a table, such as [cache]
+         1 | cache = true
+           |         ^^^^
+        ");
+        insta::assert_snapshot!(message("[cache]\nremote = \"https://cache.example\"\n"), @r#"
+        /p/Sheaf.toml:2:10: `cache.remote` is a string, but it must be a list of strings, such as ["text"]
+         2 | remote = "https://cache.example"
+           |          ^^^^^^^^^^^^^^^^^^^^^^^
+        "#);
+        insta::assert_snapshot!(message("[cache]\ntrusted-keys = [\"a\", 2]\n"), @r#"
+        /p/Sheaf.toml:2:22: `cache.trusted-keys[1]` is an integer, but it must be a string, such as "text"
+         2 | trusted-keys = ["a", 2]
+           |                      ^
+        "#);
+        insta::assert_snapshot!(message("dependencies = []"), @"
+        /p/Sheaf.toml:1:16: `dependencies` is a list, but it must be a table, such as [dependencies]
+         1 | dependencies = []
+           |                ^^
+        ");
+        insta::assert_snapshot!(message("[[package]]\nname = \"x\"\n"), @"
+        /p/Sheaf.toml:1:1: `package` is a list, but it must be a table, such as [package]
+         1 | [[package]]
+           | ^^^^^^^^^^^
+        ");
+    }
+
+    #[test]
+    fn wrong_values_are_shown() {
+        insta::assert_snapshot!(message("[cache]\nmode = \"write\"\n"), @r#"
+        /p/Sheaf.toml:2:8: `cache.mode` is "write", but it must be "read-write" or "read-only"
+         2 | mode = "write"
+           |        ^^^^^^^
+        "#);
+        insta::assert_snapshot!(message("[package]\nmain = \"../main.shf\"\n"), @r#"
+        /p/Sheaf.toml:2:8: `package.main` is "../main.shf", but it must be the path of a program inside the package, such as "src/main.shf"
+         2 | main = "../main.shf"
+           |        ^^^^^^^^^^^^^
+        "#);
+        for main in ["", "/main.shf", "src/..", "."] {
+            assert!(parse(&format!("[package]\nmain = \"{main}\"\n")).is_err(), "{main}");
+        }
+    }
+
+    #[test]
+    fn files_are_absent_or_read_or_in_the_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("Sheaf.toml");
+        let shown = |error: FileError| error.to_string().replace(&*folder.path().to_string_lossy(), "~");
+        assert_eq!(SheafToml::read(&path).unwrap(), None);
+        std::fs::write(&path, "[package]\nname = \"x\"\n").unwrap();
+        assert_eq!(SheafToml::read(&path).unwrap().unwrap().package.name.as_deref(), Some("x"));
+        std::fs::write(&path, b"[package]\nname = \"caf\xe9\"\n").unwrap();
+        insta::assert_snapshot!(shown(SheafToml::read(&path).unwrap_err()), @r#"
+        ~/Sheaf.toml:2:12: this is not TOML: a character is not written in UTF-8; correct this line
+         2 | name = "caf�"
+           |            ^
+        "#);
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        insta::assert_snapshot!(shown(SheafToml::read(&path).unwrap_err()), @"~/Sheaf.toml cannot be read: Is a directory (os error 21); make it a file that you may read, or move it away");
+    }
+}

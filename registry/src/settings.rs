@@ -1,0 +1,280 @@
+//! Settings from all places where they can be made.
+//!
+//! From lowest to highest: the user's `config.toml`, the project's `Sheaf.toml`, the environment, an option of the
+//! command line. The highest place that sets something sets all of it: lists are not joined.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::manifest::SheafToml;
+use crate::tables::{CacheTable, Mode, ToolchainTable};
+use crate::user_config::UserConfig;
+
+/// What is in force.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The package index, mirror or folder that the compiler comes from; none for the usual one.
+    pub index: Option<Setting<String>>,
+    /// The addresses of remote caches, in the order in which they are asked.
+    pub remote: Setting<Vec<String>>,
+    /// Whether remote caches are written too.
+    pub mode: Setting<Mode>,
+    /// The public keys whose signatures are trusted.
+    pub trusted_keys: Setting<Vec<String>>,
+    /// Whether the network is left alone.
+    pub offline: Setting<bool>,
+}
+
+/// A value and where it was set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting<T> {
+    /// The value.
+    pub value: T,
+    /// Where it was set, for messages about it.
+    pub origin: Origin,
+}
+
+/// Where a setting was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Nowhere.
+    Default,
+    /// In this file.
+    File(PathBuf),
+    /// In this environment variable.
+    Environment(&'static str),
+    /// With this option.
+    Option(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("the built-in default"),
+            Self::File(path) => path.display().fmt(f),
+            Self::Environment(name) | Self::Option(name) => f.write_str(name),
+        }
+    }
+}
+
+/// What was set on the command line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// `--toolchain-index`.
+    pub index: Option<String>,
+    /// `--cache-remote`, as often as it was given; empty when it was not.
+    pub remote: Vec<String>,
+    /// `--read-only`.
+    pub read_only: bool,
+    /// `--offline`.
+    pub offline: bool,
+}
+
+/// An environment variable with a value that means nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the environment variable {variable} is `{value}`, but it must be {expected}; correct or unset it")]
+pub struct SettingsError {
+    /// The variable.
+    pub variable: &'static str,
+    /// Its value.
+    pub value: String,
+    /// What it must be.
+    pub expected: &'static str,
+}
+
+impl Settings {
+    /// Merges all places; `environment` looks up a variable, and an empty one counts as unset.
+    pub fn merge(
+        user: Option<&UserConfig>,
+        project: Option<&SheafToml>,
+        environment: impl Fn(&str) -> Option<String>,
+        options: &Options,
+    ) -> Result<Self, SettingsError> {
+        let user = user.map(|user| (user.path.as_path(), &user.toolchain, &user.cache));
+        let project = project.map(|project| (project.path.as_path(), &project.toolchain, &project.cache));
+        let mut settings = Self::default();
+        for (path, toolchain, cache) in user.into_iter().chain(project) {
+            settings.set_from_file(path, toolchain, cache);
+        }
+        settings.set_from_environment(environment)?;
+        settings.set_from_options(options);
+        Ok(settings)
+    }
+
+    fn set_from_file(&mut self, path: &Path, toolchain: &ToolchainTable, cache: &CacheTable) {
+        let origin = || Origin::File(path.to_path_buf());
+        if let Some(index) = &toolchain.index {
+            self.index = Some(Setting { value: index.clone(), origin: origin() });
+        }
+        self.remote.set(cache.remote.clone(), origin());
+        self.mode.set(cache.mode, origin());
+        self.trusted_keys.set(cache.trusted_keys.clone(), origin());
+    }
+
+    fn set_from_environment(
+        &mut self,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<(), SettingsError> {
+        let variable = |name: &'static str| {
+            let value = environment(name).filter(|value| !value.trim().is_empty());
+            value.map(|value| (value.trim().to_owned(), name))
+        };
+        if let Some((value, name)) = variable("SHEAF_TOOLCHAIN_INDEX") {
+            self.index = Some(Setting { value, origin: Origin::Environment(name) });
+        }
+        if let Some((value, name)) = variable("SHEAF_CACHE_REMOTE") {
+            let addresses = value.split(',').map(str::trim).filter(|address| !address.is_empty());
+            self.remote.set(Some(addresses.map(str::to_owned).collect()), Origin::Environment(name));
+        }
+        if let Some((value, name)) = variable("SHEAF_CACHE_MODE") {
+            let Some(mode) = Mode::parse(&value) else {
+                return Err(SettingsError { variable: name, value, expected: Mode::EXPECTED });
+            };
+            self.mode.set(Some(mode), Origin::Environment(name));
+        }
+        if let Some((value, name)) = variable("SHEAF_OFFLINE") {
+            let offline = match value.as_str() {
+                "1" | "true" => true,
+                "0" | "false" => false,
+                _ => return Err(SettingsError { variable: name, value, expected: "1, true, 0 or false" }),
+            };
+            self.offline.set(Some(offline), Origin::Environment(name));
+        }
+        Ok(())
+    }
+
+    fn set_from_options(&mut self, options: &Options) {
+        if let Some(index) = &options.index {
+            self.index = Some(Setting { value: index.clone(), origin: Origin::Option("--toolchain-index") });
+        }
+        let remote = (!options.remote.is_empty()).then(|| options.remote.clone());
+        self.remote.set(remote, Origin::Option("--cache-remote"));
+        self.mode.set(options.read_only.then_some(Mode::ReadOnly), Origin::Option("--read-only"));
+        self.offline.set(options.offline.then_some(true), Origin::Option("--offline"));
+    }
+}
+
+impl<T: Default> Default for Setting<T> {
+    fn default() -> Self {
+        Self { value: T::default(), origin: Origin::Default }
+    }
+}
+
+impl<T> Setting<T> {
+    fn set(&mut self, value: Option<T>, origin: Origin) {
+        if let Some(value) = value {
+            *self = Self { value, origin };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    fn user(text: &str) -> UserConfig {
+        let SheafToml { toolchain, cache, .. } = SheafToml::parse(Path::new("/u/config.toml"), text).unwrap();
+        UserConfig { path: "/u/config.toml".into(), toolchain, cache, warnings: vec![] }
+    }
+
+    fn project(text: &str) -> SheafToml {
+        SheafToml::parse(Path::new("/p/Sheaf.toml"), text).unwrap()
+    }
+
+    fn environment<const N: usize>(variables: [(&str, &str); N]) -> impl Fn(&str) -> Option<String> {
+        let variables: HashMap<_, _> =
+            variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        move |name| variables.get(name).cloned()
+    }
+
+    const ALL: &str = r#"
+        toolchain.index = "https://FILE.example"
+        cache.remote = ["https://FILE.example"]
+        cache.mode = "read-only"
+        cache.trusted-keys = ["FILE"]
+    "#;
+
+    #[test]
+    fn without_settings_the_defaults_are_in_force() {
+        let settings = Settings::merge(None, None, |_| None, &Options::default()).unwrap();
+        assert_eq!(settings, Settings::default());
+        assert_eq!(settings.mode.value, Mode::ReadWrite);
+        assert_eq!(settings.mode.origin.to_string(), "the built-in default");
+    }
+
+    #[test]
+    fn each_place_overrides_the_lower_ones() {
+        let user = user(&ALL.replace("FILE", "user"));
+        let project = project(&ALL.replace("FILE", "project").replace("read-only", "read-write"));
+        let environment = environment([
+            ("SHEAF_TOOLCHAIN_INDEX", "https://environment.example"),
+            ("SHEAF_CACHE_REMOTE", "https://a.example, https://b.example,"),
+            ("SHEAF_CACHE_MODE", "read-only"),
+            ("SHEAF_OFFLINE", "1"),
+        ]);
+        let options = Options {
+            index: Some("option".into()),
+            remote: vec!["https://option.example".into()],
+            read_only: true,
+            offline: true,
+        };
+        let unset = |_: &str| None;
+        let none = Options::default();
+
+        let settings = Settings::merge(Some(&user), None, unset, &none).unwrap();
+        let origin = Origin::File("/u/config.toml".into());
+        assert_eq!(settings.index.unwrap().value, "https://user.example");
+        assert_eq!(settings.mode, Setting { value: Mode::ReadOnly, origin });
+
+        let settings = Settings::merge(Some(&user), Some(&project), unset, &none).unwrap();
+        let origin = Origin::File("/p/Sheaf.toml".into());
+        assert_eq!(settings.index.unwrap().value, "https://project.example");
+        assert_eq!(settings.remote.value, ["https://project.example"]);
+        assert_eq!(settings.trusted_keys.value, ["project"]);
+        assert_eq!(settings.mode, Setting { value: Mode::ReadWrite, origin });
+
+        let settings = Settings::merge(Some(&user), Some(&project), &environment, &none).unwrap();
+        assert_eq!(settings.index.unwrap().value, "https://environment.example");
+        assert_eq!(settings.remote.value, ["https://a.example", "https://b.example"]);
+        assert_eq!(settings.trusted_keys.value, ["project"]);
+        assert_eq!(settings.mode.origin.to_string(), "SHEAF_CACHE_MODE");
+        assert!(settings.offline.value);
+
+        let settings = Settings::merge(Some(&user), Some(&project), &environment, &options).unwrap();
+        let origin = Origin::Option("--toolchain-index");
+        assert_eq!(settings.index, Some(Setting { value: "option".into(), origin }));
+        assert_eq!(settings.remote.value, ["https://option.example"]);
+        assert_eq!(settings.mode.origin.to_string(), "--read-only");
+        assert_eq!(settings.offline.origin.to_string(), "--offline");
+    }
+
+    #[test]
+    fn a_higher_place_that_says_nothing_overrides_nothing() {
+        let user = user(&ALL.replace("FILE", "user"));
+        let empty = environment([("SHEAF_CACHE_MODE", ""), ("SHEAF_OFFLINE", " ")]);
+        let settings = Settings::merge(Some(&user), Some(&project("")), empty, &Options::default()).unwrap();
+        assert_eq!(settings.remote.value, ["https://user.example"]);
+        assert_eq!(settings.mode.value, Mode::ReadOnly);
+        assert!(!settings.offline.value);
+    }
+
+    #[test]
+    fn an_empty_list_is_a_setting() {
+        let user = user(&ALL.replace("FILE", "user"));
+        let project = project("cache.remote = []");
+        let settings = Settings::merge(Some(&user), Some(&project), |_| None, &Options::default()).unwrap();
+        assert!(settings.remote.value.is_empty());
+    }
+
+    #[test]
+    fn variables_that_mean_nothing_are_errors() {
+        let message = |name, value| {
+            let merged = Settings::merge(None, None, environment([(name, value)]), &Options::default());
+            merged.unwrap_err().to_string()
+        };
+        insta::assert_snapshot!(message("SHEAF_CACHE_MODE", "rw"), @r#"the environment variable SHEAF_CACHE_MODE is `rw`, but it must be "read-write" or "read-only"; correct or unset it"#);
+        insta::assert_snapshot!(message("SHEAF_OFFLINE", "yes"), @"the environment variable SHEAF_OFFLINE is `yes`, but it must be 1, true, 0 or false; correct or unset it");
+    }
+}
