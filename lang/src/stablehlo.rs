@@ -36,7 +36,9 @@ pub fn emit(graph: &Graph) -> Module {
             .downcast_ref::<Constant>()
             .filter(|c| c.value.bytes().len() > INLINE_CONSTANT_BYTES);
         if let Some(constant) = large {
-            let known = constants.iter().position(|c| c.data().same(constant.value.data()) && c.shape() == constant.value.shape());
+            let known = constants
+                .iter()
+                .position(|c| c.data().same(constant.value.data()) && c.shape() == constant.value.shape());
             let position = known.unwrap_or_else(|| {
                 constants.push(constant.value.clone());
                 constant_types.push(graph.ty(eqn.outputs[0]).mlir());
@@ -49,7 +51,7 @@ pub fn emit(graph: &Graph) -> Module {
             names[var.index()] = format!("%{next}");
             next += 1;
         }
-        eqn.op.stablehlo(&mut Lowering { graph, eqn, names: &names, body: &mut body, temporaries: 0 });
+        eqn.op.stablehlo(&mut Lowering { graph, eqn, names: &mut names, body: &mut body, temporaries: 0 });
     }
     let types = graph.inputs.iter().map(|v| graph.ty(*v).mlir()).chain(constant_types);
     let parameters: Vec<String> = types.enumerate().map(|(i, ty)| format!("%arg{i}: {ty}")).collect();
@@ -71,7 +73,7 @@ pub fn emit(graph: &Graph) -> Module {
 pub struct Lowering<'a> {
     graph: &'a Graph,
     eqn: &'a Equation,
-    names: &'a [String],
+    names: &'a mut [String],
     body: &'a mut String,
     temporaries: usize,
 }
@@ -96,6 +98,17 @@ impl Lowering<'_> {
         self.graph.ty(self.eqn.outputs[i])
     }
 
+    /// The number of operands.
+    pub fn operand_count(&self) -> usize {
+        self.eqn.inputs.len()
+    }
+
+    /// The types of all results, separated by commas.
+    pub fn result_types(&self) -> String {
+        let types: Vec<String> = self.eqn.outputs.iter().map(|v| self.graph.ty(*v).mlir()).collect();
+        types.join(", ")
+    }
+
     /// All operands, separated by commas.
     pub fn operands(&self) -> String {
         let names: Vec<&str> = self.eqn.inputs.iter().map(|v| self.name(*v)).collect();
@@ -104,7 +117,8 @@ impl Lowering<'_> {
 
     /// `(operand types) -> result types`.
     pub fn signature(&self) -> String {
-        let list = |vars: &[Var]| vars.iter().map(|v| self.graph.ty(*v).mlir()).collect::<Vec<_>>().join(", ");
+        let list =
+            |vars: &[Var]| vars.iter().map(|v| self.graph.ty(*v).mlir()).collect::<Vec<_>>().join(", ");
         let results = list(&self.eqn.outputs);
         let results = if self.eqn.outputs.len() == 1 { results } else { format!("({results})") };
         format!("({}) -> {results}", list(&self.eqn.inputs))
@@ -116,12 +130,72 @@ impl Lowering<'_> {
         let _ = writeln!(self.body, "    {} = {text}", names.join(", "));
     }
 
-    /// Writes `name = text` for a value that only this operation needs, and gives its name.
-    pub fn temporary(&mut self, text: &str) -> String {
+    /// A name for a value that only this operation needs.
+    pub fn name_temporary(&mut self) -> String {
         let name = format!("{}_{}", self.name(self.eqn.outputs[0]), self.temporaries).replace('%', "%t");
         self.temporaries += 1;
+        name
+    }
+
+    /// Writes `name = text` for a value that only this operation needs, and gives its name.
+    pub fn temporary(&mut self, text: &str) -> String {
+        let name = self.name_temporary();
         let _ = writeln!(self.body, "    {name} = {text}");
         name
+    }
+
+    /// Writes a temporary tensor of type `ty` with one number, as MLIR writes it, everywhere.
+    pub fn splat(&mut self, ty: &TensorType, number: &str) -> String {
+        self.temporary(&format!("stablehlo.constant dense<{number}> : {}", ty.mlir()))
+    }
+
+    /// Writes a temporary: an operation whose operands and result all have type `ty`.
+    pub fn value(&mut self, operation: &str, operands: &[&str], ty: &TensorType) -> String {
+        self.temporary(&format!("{operation} {} : {}", operands.join(", "), ty.mlir()))
+    }
+
+    /// Writes a temporary: a comparison of two values of type `ty`.
+    pub fn compare(&mut self, direction: &str, x: &str, y: &str, ty: &TensorType) -> String {
+        let text = self.comparison(direction, x, y, ty);
+        self.temporary(&text)
+    }
+
+    /// Writes a temporary: a choice between two values of type `ty`.
+    pub fn select(&mut self, predicate: &str, x: &str, y: &str, ty: &TensorType) -> String {
+        let text = format!(
+            "stablehlo.select {predicate}, {x}, {y} : {}, {}",
+            ty.with_dtype(DType::Bool).mlir(),
+            ty.mlir()
+        );
+        self.temporary(&text)
+    }
+
+    /// The text of a comparison of two values of type `ty`.
+    pub fn comparison(&self, direction: &str, x: &str, y: &str, ty: &TensorType) -> String {
+        let kind = match ty.dtype {
+            d if d.is_float() => "FLOAT",
+            DType::Bool | DType::U32 => "UNSIGNED",
+            _ => "SIGNED",
+        };
+        let (operand, truth) = (ty.mlir(), ty.with_dtype(DType::Bool).mlir());
+        format!("stablehlo.compare {direction}, {x}, {y}, {kind} : ({operand}, {operand}) -> {truth}")
+    }
+
+    /// Makes result 0 another name of operand 0, and writes nothing.
+    pub fn alias(&mut self) {
+        self.names[self.eqn.outputs[0].index()] = self.operand(0);
+    }
+
+    /// Writes an operation with a region: `extra, results = head { body } tail`, where `extra` names results that
+    /// are not the equation's.
+    pub fn region(&mut self, extra: &[&str], head: &str, body: &[String], tail: &str) {
+        let results = self.eqn.outputs.iter().map(|v| self.names[v.index()].as_str());
+        let names: Vec<&str> = extra.iter().copied().chain(results).collect();
+        let _ = writeln!(self.body, "    {} = {head}{{", names.join(", "));
+        for line in body {
+            let _ = writeln!(self.body, "      {line}");
+        }
+        let _ = writeln!(self.body, "    }}{tail}");
     }
 
     /// Writes an operation whose operands and results all have one type.
@@ -192,6 +266,24 @@ pub fn mlir_float(x: f32) -> String {
         format!("{x:.1}")
     } else {
         format!("0x{:08X}", x.to_bits())
+    }
+}
+
+/// 0 of `dtype` as MLIR writes it.
+pub fn zero(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F32 => "0.0",
+        DType::I32 | DType::I64 | DType::U32 => "0",
+        DType::Bool => "false",
+    }
+}
+
+/// 1 of `dtype` as MLIR writes it.
+pub fn one(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F32 => "1.0",
+        DType::I32 | DType::I64 | DType::U32 => "1",
+        DType::Bool => "true",
     }
 }
 

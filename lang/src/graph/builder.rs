@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Equation, Graph, Op, Var, Vars};
-use crate::primitives::{Primitive, TypeFault};
 use crate::primitives as p;
+use crate::primitives::{Primitive, TypeFault};
 use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor, Shape, TensorType};
 
@@ -187,10 +187,7 @@ impl Builder {
 
     /// `x` with its axes placed at `dims` of `shape`, repeated along the others.
     pub fn broadcast_in_dim(&mut self, x: Var, shape: &[usize], dims: &[usize]) -> Var {
-        self.apply(
-            p::BroadcastInDim { shape: Shape::from_slice(shape), dims: Shape::from_slice(dims) },
-            &[x],
-        )
+        self.apply(p::BroadcastInDim { shape: Shape::from_slice(shape), dims: Shape::from_slice(dims) }, &[x])
     }
 
     /// `x` under another shape of the same size; `x` itself if the shape is the same.
@@ -233,5 +230,89 @@ impl Builder {
             return x;
         }
         self.apply(p::Convert { dtype }, &[x])
+    }
+
+    /// `|x|`.
+    pub fn abs(&mut self, x: Var) -> Var {
+        self.apply(p::Unary(p::Abs), &[x])
+    }
+
+    /// The larger of two; NaN if either is.
+    pub fn max(&mut self, x: Var, y: Var) -> Var {
+        self.apply(p::Binary(p::Max), &[x, y])
+    }
+
+    /// The smaller of two; NaN if either is.
+    pub fn min(&mut self, x: Var, y: Var) -> Var {
+        self.apply(p::Binary(p::Min), &[x, y])
+    }
+
+    /// Positions along `dimension`.
+    pub fn iota(&mut self, dtype: DType, shape: &[usize], dimension: usize) -> Var {
+        self.apply(p::Iota { dtype, shape: Shape::from_slice(shape), dimension }, &[])
+    }
+
+    /// Elements `start..limit` along each axis; `x` itself if that is all.
+    pub fn slice(&mut self, x: Var, start: &[usize], limit: &[usize]) -> Var {
+        if start.iter().all(|s| *s == 0) && self.ty(x).shape.as_slice() == limit {
+            return x;
+        }
+        self.apply(p::Slice { start: Shape::from_slice(start), limit: Shape::from_slice(limit) }, &[x])
+    }
+
+    /// Elements `start..limit` along one axis.
+    pub fn slice_axis(&mut self, x: Var, axis: usize, start: usize, limit: usize) -> Var {
+        let mut from = Shape::from_elem(0, self.ty(x).rank());
+        let mut to = self.shape(x);
+        from[axis] = start;
+        to[axis] = limit;
+        self.slice(x, &from, &to)
+    }
+
+    /// `x` with a margin of `value` around it; `x` itself if there is no margin.
+    pub fn pad(&mut self, x: Var, value: f64, low: &[usize], high: &[usize]) -> Var {
+        if low.iter().chain(high).all(|n| *n == 0) {
+            return x;
+        }
+        let value = self.scalar(self.ty(x).dtype, value);
+        self.apply(p::Pad { low: Shape::from_slice(low), high: Shape::from_slice(high) }, &[x, value])
+    }
+
+    /// Tensors one after the other along `axis`.
+    pub fn concatenate(&mut self, parts: &[Var], axis: usize) -> Var {
+        if let [x] = parts {
+            return *x;
+        }
+        self.apply(p::Concatenate { axis }, parts)
+    }
+
+    /// Integers limited to `0..count`.
+    pub fn clamp_indices(&mut self, indices: Var, count: usize) -> Var {
+        let zero = self.full_like(indices, 0.0);
+        let last = self.full_like(indices, count.saturating_sub(1) as f64);
+        let above = self.max(indices, zero);
+        self.min(above, last)
+    }
+
+    /// Rows of `x` by an `i32` tensor, clamped.
+    pub fn gather_rows(&mut self, x: Var, indices: Var) -> Var {
+        self.apply(p::GatherRows, &[x, indices])
+    }
+
+    /// `x` with `updates` added to the rows that an `i32` tensor names, clamped.
+    pub fn scatter_add(&mut self, x: Var, indices: Var, updates: Var) -> Var {
+        self.apply(p::ScatterAdd, &[x, indices, updates])
+    }
+
+    /// A box of `sizes` at `starts`, scalars of `i32`.
+    pub fn dynamic_slice(&mut self, x: Var, starts: &[Var], sizes: &[usize]) -> Var {
+        let operands: Vars = std::iter::once(x).chain(starts.iter().copied()).collect();
+        self.apply(p::DynamicSlice { sizes: Shape::from_slice(sizes) }, &operands)
+    }
+
+    /// `x` with `update` put at `starts`, scalars of `i32`.
+    pub fn dynamic_update_slice(&mut self, x: Var, update: Var, starts: &[Var]) -> Var {
+        let operands: Vars = [x, update].into_iter().chain(starts.iter().copied()).collect();
+        self.apply(p::DynamicUpdateSlice, &operands)
     }
 }

@@ -31,11 +31,15 @@ impl Primitive for BroadcastInDim {
         let x = args[0];
         let placed = x.rank() == self.dims.len()
             && self.dims.windows(2).all(|w| w[0] < w[1])
-            && x.shape.iter().zip(&self.dims).all(|(extent, dim)| {
-                self.shape.get(*dim).is_some_and(|to| extent == to || *extent == 1)
-            });
+            && x.shape
+                .iter()
+                .zip(&self.dims)
+                .all(|(extent, dim)| self.shape.get(*dim).is_some_and(|to| extent == to || *extent == 1));
         if !placed {
-            return Err(TypeFault::new(format!("{x} does not broadcast to shape {:?}", self.shape.as_slice())));
+            return Err(TypeFault::new(format!(
+                "{x} does not broadcast to shape {:?}",
+                self.shape.as_slice()
+            )));
         }
         Ok(smallvec![x.with_shape(self.shape.clone())])
     }

@@ -5,7 +5,7 @@ use smallvec::{SmallVec, smallvec};
 use super::{Cotangents, Primitive, TypeFault, Types, batch_all_to_front, expect_arity, zeros_for};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::Lowering;
-use crate::tensor::{DType, HostTensor, Kind, TensorType};
+use crate::tensor::{DType, HostTensor, TensorType};
 use crate::zip_data;
 
 /// Which comparison.
@@ -23,6 +23,20 @@ pub enum Direction {
     Gt,
     /// `x >= y`
     Ge,
+}
+
+impl Direction {
+    /// The name in MLIR.
+    pub fn mlir(self) -> &'static str {
+        match self {
+            Direction::Eq => "EQ",
+            Direction::Ne => "NE",
+            Direction::Lt => "LT",
+            Direction::Le => "LE",
+            Direction::Gt => "GT",
+            Direction::Ge => "GE",
+        }
+    }
 }
 
 /// Element-wise comparison.
@@ -51,7 +65,7 @@ impl Primitive for Compare {
     }
 
     fn parameters(&self) -> String {
-        format!("{:?}", self.direction).to_lowercase()
+        self.direction.mlir().to_lowercase()
     }
 
     fn infer(&self, args: &[&TensorType]) -> Result<Types, TypeFault> {
@@ -87,13 +101,8 @@ impl Primitive for Compare {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        let direction = format!("{:?}", self.direction).to_uppercase();
-        let kind = match to.operand_type(0).dtype {
-            d if d.kind() == Kind::Float => "FLOAT",
-            DType::Bool | DType::U32 => "UNSIGNED",
-            _ => "SIGNED",
-        };
-        let (x, y) = (to.operand(0), to.operand(1));
-        to.line(&format!("stablehlo.compare {direction}, {x}, {y}, {kind} : {}", to.signature()));
+        let (x, y, ty) = (to.operand(0), to.operand(1), to.operand_type(0).clone());
+        let text = to.comparison(self.direction.mlir(), &x, &y, &ty);
+        to.line(&text);
     }
 }

@@ -6,7 +6,7 @@ use smallvec::{SmallVec, smallvec};
 use super::{Cotangents, Primitive, TypeFault, Types, expect_arity};
 use crate::graph::{Builder, Var};
 use crate::map_data;
-use crate::stablehlo::Lowering;
+use crate::stablehlo::{Lowering, highest, mlir_float, zero};
 use crate::tensor::{DType, Data, HostTensor, TensorType};
 
 /// Cast to `dtype`.
@@ -71,7 +71,31 @@ impl Primitive for Convert {
         smallvec![(b.apply(*self, args), axes[0].expect("batched"))]
     }
 
+    // What the machine makes of floats out of range is not defined, so they are replaced.
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        to.typed("stablehlo.convert", "");
+        let (from, result) = (to.operand_type(0).clone(), to.result_type(0).clone());
+        if !from.dtype.is_float() || !self.dtype.is_integer() {
+            return to.typed("stablehlo.convert", "");
+        }
+        // The least value of the dtype, the largest float below its end, and that end.
+        let (least, last, end) = match self.dtype {
+            DType::U32 => (0.0, 4_294_967_040.0, 4_294_967_296.0),
+            DType::I64 => {
+                (-9_223_372_036_854_775_808.0, 9_223_371_487_098_961_920.0, 9_223_372_036_854_775_808.0)
+            }
+            _ => (-2_147_483_648.0, 2_147_483_520.0, 2_147_483_648.0_f32),
+        };
+        let x = to.operand(0);
+        let [least, last, end] = [least, last, end].map(|bound| to.splat(&from, &mlir_float(bound)));
+        let inside = to.value("stablehlo.clamp", &[&least, &x, &last], &from);
+        let whole =
+            to.temporary(&format!("stablehlo.convert {inside} : ({}) -> {}", from.mlir(), result.mlir()));
+        let above = to.compare("GE", &x, &end, &from);
+        let largest = to.splat(&result, highest(self.dtype));
+        let whole = to.select(&above, &largest, &whole, &result);
+        let number = to.compare("EQ", &x, &x, &from);
+        let zero = to.splat(&result, zero(self.dtype));
+        let truth = result.with_dtype(DType::Bool).mlir();
+        to.line(&format!("stablehlo.select {number}, {whole}, {zero} : {truth}, {}", result.mlir()));
     }
 }

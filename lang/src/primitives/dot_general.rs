@@ -3,7 +3,9 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Cotangents, Primitive, TypeFault, Types, batch_size, batch_to_front, expect_arity, gather_offsets};
+use super::{
+    Cotangents, Primitive, TypeFault, Types, batch_size, batch_to_front, expect_arity, gather_offsets,
+};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, dims_list};
 use crate::tensor::{DType, Data, HostTensor, Shape, TensorType, element_count, strides};
@@ -21,6 +23,19 @@ impl DotGeneral {
     /// The axes of one operand (`side` 0 or 1) that are neither contracted nor batched.
     fn free(&self, side: usize, rank: usize) -> Shape {
         (0..rank).filter(|a| !self.contract[side].contains(a) && !self.batch[side].contains(a)).collect()
+    }
+
+    /// With only one operand batched, its batch axis is one more free axis: the other need not be repeated, and a
+    /// batch of products by one matrix stays one product.
+    fn batch_one_side(&self, b: &mut Builder, args: &[Var], side: usize, axis: usize) -> (Var, usize) {
+        let shift = |list: &Shape| -> Shape { list.iter().map(|a| a + usize::from(*a >= axis)).collect() };
+        let mut op = self.clone();
+        op.contract[side] = shift(&self.contract[side]);
+        op.batch[side] = shift(&self.batch[side]);
+        let rank = |s: usize| b.ty(args[s]).rank();
+        let before = if side == 1 { op.free(0, rank(0)).len() } else { 0 };
+        let place = op.free(side, rank(side)).iter().position(|a| *a == axis).expect("a batch axis is free");
+        (b.apply(op, args), self.batch[0].len() + before + place)
     }
 
     /// The cotangent of one operand: the other operand contracted with `ct` over the other's free axes.
@@ -42,7 +57,11 @@ impl DotGeneral {
         // Axes of the product: batch, own free, then the other's contracted axes in ascending order.
         let mut order: Vec<usize> = (0..self.contract[side].len()).collect();
         order.sort_by_key(|i| self.contract[other][*i]);
-        let axes_now = self.batch[side].iter().copied().chain(own_free).chain(order.iter().map(|i| self.contract[side][*i]));
+        let axes_now = self.batch[side]
+            .iter()
+            .copied()
+            .chain(own_free)
+            .chain(order.iter().map(|i| self.contract[side][*i]));
         let axes_now: Vec<usize> = axes_now.collect();
         let mut permutation = vec![0; axes_now.len()];
         for (position, axis) in axes_now.iter().enumerate() {
@@ -70,7 +89,21 @@ impl Primitive for DotGeneral {
         if x.dtype != y.dtype || x.dtype == DType::Bool {
             return Err(TypeFault::new(format!("dot_general of {x} and {y}")));
         }
-        for (left, right) in self.contract[0].iter().zip(&self.contract[1]).chain(self.batch[0].iter().zip(&self.batch[1])) {
+        for side in 0..2 {
+            let axes: Vec<usize> = self.contract[side].iter().chain(&self.batch[side]).copied().collect();
+            let repeated = axes.iter().enumerate().any(|(i, axis)| axes[..i].contains(axis));
+            let unpaired = self.contract[0].len() != self.contract[1].len()
+                || self.batch[0].len() != self.batch[1].len();
+            if repeated || unpaired {
+                return Err(TypeFault::new(format!(
+                    "dot_general[{}]: axes are repeated or unpaired",
+                    self.parameters()
+                )));
+            }
+        }
+        for (left, right) in
+            self.contract[0].iter().zip(&self.contract[1]).chain(self.batch[0].iter().zip(&self.batch[1]))
+        {
             match (x.shape.get(*left), y.shape.get(*right)) {
                 (Some(m), Some(n)) if m == n => {}
                 _ => {
@@ -106,9 +139,15 @@ impl Primitive for DotGeneral {
         shape.extend(free[1].iter().map(|a| y.shape()[*a]));
         let data = match (x.data(), y.data()) {
             (Data::F32(v), Data::F32(w)) => Data::from(plan.run(v, w, 0.0, |acc, a, b| acc + a * b)),
-            (Data::I32(v), Data::I32(w)) => Data::from(plan.run(v, w, 0, |acc, a, b| a.wrapping_mul(b).wrapping_add(acc))),
-            (Data::I64(v), Data::I64(w)) => Data::from(plan.run(v, w, 0, |acc, a, b| a.wrapping_mul(b).wrapping_add(acc))),
-            (Data::U32(v), Data::U32(w)) => Data::from(plan.run(v, w, 0, |acc, a, b| a.wrapping_mul(b).wrapping_add(acc))),
+            (Data::I32(v), Data::I32(w)) => {
+                Data::from(plan.run(v, w, 0, |acc, a, b| a.wrapping_mul(b).wrapping_add(acc)))
+            }
+            (Data::I64(v), Data::I64(w)) => {
+                Data::from(plan.run(v, w, 0, |acc, a, b| a.wrapping_mul(b).wrapping_add(acc)))
+            }
+            (Data::U32(v), Data::U32(w)) => {
+                Data::from(plan.run(v, w, 0, |acc, a, b| a.wrapping_mul(b).wrapping_add(acc)))
+            }
             _ => unreachable!("the type rule refuses mixed and bool operands"),
         };
         smallvec![HostTensor::new(shape, data)]
@@ -128,6 +167,9 @@ impl Primitive for DotGeneral {
     }
 
     fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]> {
+        if let (Some(axis), None) | (None, Some(axis)) = (axes[0], axes[1]) {
+            return smallvec![self.batch_one_side(b, args, usize::from(axes[0].is_none()), axis)];
+        }
         let size = batch_size(b, args, axes);
         let args: Vec<Var> = args.iter().zip(axes).map(|(x, a)| batch_to_front(b, *x, *a, size)).collect();
         let shift = |list: &Shape| -> Shape { list.iter().map(|a| a + 1).collect() };
@@ -142,10 +184,14 @@ impl Primitive for DotGeneral {
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         let mut attributes = String::new();
         if !self.batch[0].is_empty() {
-            attributes += &format!(", batching_dims = {} x {}", dims_list(&self.batch[0]), dims_list(&self.batch[1]));
+            attributes +=
+                &format!(", batching_dims = {} x {}", dims_list(&self.batch[0]), dims_list(&self.batch[1]));
         }
-        attributes +=
-            &format!(", contracting_dims = {} x {}", dims_list(&self.contract[0]), dims_list(&self.contract[1]));
+        attributes += &format!(
+            ", contracting_dims = {} x {}",
+            dims_list(&self.contract[0]),
+            dims_list(&self.contract[1])
+        );
         to.typed("stablehlo.dot_general", &attributes);
     }
 
@@ -164,19 +210,21 @@ struct Plan {
 }
 
 impl Plan {
-    // The innermost loop runs over the right operand's free axes: rows of the result fill side by side.
+    // The innermost loop runs over the right operand's free axes, whose elements are brought side by side first.
     fn run<T: Copy>(&self, x: &[T], y: &[T], zero: T, step: impl Fn(T, T, T) -> T) -> Vec<T> {
-        let mut out = Vec::with_capacity(self.batch.len() * self.left.len() * self.right.len());
+        let width = self.right.len();
+        let mut out = Vec::with_capacity(self.batch.len() * self.left.len() * width);
         for (x0, y0) in &self.batch {
+            let rows: Vec<T> =
+                self.contract[1].iter().flat_map(|j| self.right.iter().map(move |r| y[y0 + j + r])).collect();
             for left in &self.left {
                 let start = out.len();
-                out.resize(start + self.right.len(), zero);
-                let row = &mut out[start..];
-                for (i, j) in self.contract[0].iter().zip(&self.contract[1]) {
+                out.resize(start + width, zero);
+                let result = &mut out[start..];
+                for (k, i) in self.contract[0].iter().enumerate() {
                     let a = x[x0 + left + i];
-                    let base = y0 + j;
-                    for (acc, right) in row.iter_mut().zip(&self.right) {
-                        *acc = step(*acc, a, y[base + right]);
+                    for (acc, b) in result.iter_mut().zip(&rows[k * width..(k + 1) * width]) {
+                        *acc = step(*acc, a, *b);
                     }
                 }
             }

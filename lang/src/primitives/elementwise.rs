@@ -7,18 +7,22 @@ use crate::graph::{Builder, Var};
 use crate::stablehlo::Lowering;
 use crate::tensor::{DType, Data, HostTensor, TensorType};
 
-/// What distinguishes one element-wise function of one operand from another; the result has the operand's dtype.
+/// What distinguishes one element-wise function of one operand from another.
 pub trait UnaryRule: Copy + std::fmt::Debug + Send + Sync + 'static {
-    /// The name, also that of the `StableHLO` operation unless [`UnaryRule::OPERATION`] says otherwise.
+    /// The name.
     const NAME: &'static str;
     /// The operation in `StableHLO` text.
     const OPERATION: &'static str;
     /// Whether elements of `dtype` are in the domain.
     fn accepts(self, dtype: DType) -> bool;
+    /// The dtype of the result for an operand of `dtype`.
+    fn result(self, dtype: DType) -> DType {
+        dtype
+    }
     /// The function on the host.
     fn evaluate(self, x: &Data) -> Data;
-    /// `dy/dx` at `x` where the function gives `y`; `None` where it is zero everywhere.
-    fn derivative(self, b: &mut Builder, x: Var, y: Var) -> Option<Var>;
+    /// The derivative at `x`, where the function gives `y`, times `t`; `None` if it is zero everywhere.
+    fn partial(self, b: &mut Builder, x: Var, y: Var, t: Var) -> Option<Var>;
 }
 
 /// An element-wise primitive of one operand.
@@ -39,7 +43,7 @@ impl<R: UnaryRule> Primitive for Unary<R> {
         if !self.0.accepts(args[0].dtype) {
             return Err(TypeFault::new(format!("{} is not defined on {}", R::NAME, args[0])));
         }
-        Ok(smallvec![args[0].clone()])
+        Ok(smallvec![TensorType { dtype: self.0.result(args[0].dtype), ..args[0].clone() }])
     }
 
     fn evaluate(&self, args: &[&HostTensor]) -> smallvec::SmallVec<[HostTensor; 2]> {
@@ -52,8 +56,7 @@ impl<R: UnaryRule> Primitive for Unary<R> {
 
     // The Jacobian is diagonal, so it is its own transpose.
     fn jvp(&self, b: &mut Builder, args: &[Var], outs: &[Var], tangents: &[Option<Var>]) -> Cotangents {
-        let slope = self.0.derivative(b, args[0], outs[0]);
-        smallvec![slope.zip(tangents[0]).map(|(slope, t)| b.mul(t, slope))]
+        smallvec![tangents[0].and_then(|t| self.0.partial(b, args[0], outs[0], t))]
     }
 
     fn batch(
@@ -66,7 +69,7 @@ impl<R: UnaryRule> Primitive for Unary<R> {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        to.elementwise(R::OPERATION);
+        to.typed(R::OPERATION, "");
     }
 }
 
@@ -82,6 +85,10 @@ pub trait BinaryRule: Copy + std::fmt::Debug + Send + Sync + 'static {
     fn evaluate(self, x: &Data, y: &Data) -> Data;
     /// The partial derivatives times `t`: along `x` (`side` 0) or `y` (`side` 1); `None` where it is zero.
     fn partial(self, b: &mut Builder, side: usize, args: [Var; 2], out: Var, t: Var) -> Option<Var>;
+    /// Writes the operation, where the compiler's own does not keep the host's definition everywhere.
+    fn stablehlo(self, to: &mut Lowering<'_>) {
+        to.elementwise(Self::OPERATION);
+    }
 }
 
 /// An element-wise primitive of two operands.
@@ -141,7 +148,7 @@ impl<R: BinaryRule> Primitive for Binary<R> {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        to.elementwise(R::OPERATION);
+        self.0.stablehlo(to);
     }
 }
 

@@ -21,7 +21,7 @@ impl UnaryRule for Exp {
         map_data!(x; F32(a) => a.exp())
     }
 
-    fn derivative(self, _: &mut Builder, _: Var, y: Var) -> Option<Var> {
-        Some(y)
+    fn partial(self, b: &mut Builder, _: Var, y: Var, t: Var) -> Option<Var> {
+        Some(b.mul(t, y))
     }
 }

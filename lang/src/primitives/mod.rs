@@ -2,9 +2,9 @@
 //!
 //! Each primitive is one small file with everything that can be said of it side by side: name, type rule, host
 //! evaluation, VJP, JVP, batching rule and `StableHLO` text. The trait has no defaults for them, so a missing rule
-//! does not compile; `elementwise` and `linear` offer the rules that a whole mathematical class shares.
+//! does not compile; `elementwise` and `reduction` offer the rules that a whole mathematical class shares.
 //! Operands have one dtype and exactly matching shapes; promotion and broadcasting happen in the builtins.
-//! [`registry`] lists one sample of each, which a test checks against finite differences, loops and the compiler.
+//! [`registry`] lists samples of each, which a test checks against finite differences, loops and the compiler.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -15,17 +15,94 @@ use crate::graph::{Builder, Var, Vars};
 use crate::stablehlo::Lowering;
 use crate::tensor::{HostTensor, TensorType};
 
+mod element;
 mod elementwise;
+mod reduction;
 pub mod registry;
+mod samples;
 
 macro_rules! primitives {
-    ($($module:ident),* $(,)?) => {$(
-        mod $module;
-        pub use $module::*;
-    )*};
+    ($($module:ident),* $(,)?) => {
+        $(
+            mod $module;
+            pub use $module::*;
+        )*
+
+        /// The name of every primitive.
+        pub const NAMES: &[&str] = &[$(stringify!($module)),*];
+    };
 }
+pub use element::{Element, elements_like};
 pub use elementwise::{Binary, BinaryRule, Unary, UnaryRule};
-primitives!(add, sub, mul, div, neg, exp, constant, broadcast_in_dim, reshape, transpose, reduce_sum, dot_general, compare, select, convert);
+use reduction::reduction_rules;
+pub use reduction::{Groups, axes_except, broadcast_back, reduced_shape, shift_axes};
+
+primitives!(
+    abs,
+    add,
+    and,
+    arg_reduce,
+    atan2,
+    bitcast_convert,
+    broadcast_in_dim,
+    ceil,
+    compare,
+    concatenate,
+    constant,
+    convert,
+    cos,
+    cumsum,
+    div,
+    dot_general,
+    dynamic_slice,
+    dynamic_update_slice,
+    erf,
+    erf_inv,
+    exp,
+    expm1,
+    floor,
+    gather_rows,
+    iota,
+    is_finite,
+    log,
+    log1p,
+    logistic,
+    max,
+    min,
+    mul,
+    neg,
+    not,
+    optimization_barrier,
+    or,
+    pad,
+    pow,
+    reduce_and,
+    reduce_max,
+    reduce_min,
+    reduce_or,
+    reduce_prod,
+    reduce_sum,
+    rem,
+    reshape,
+    reverse,
+    round,
+    rsqrt,
+    scatter_add,
+    select,
+    shift_left,
+    shift_right_arithmetic,
+    shift_right_logical,
+    sign,
+    sin,
+    slice,
+    sort,
+    sqrt,
+    stop_gradient,
+    sub,
+    tanh,
+    transpose,
+    xor,
+);
 
 /// Types of an equation's results.
 pub type Types = SmallVec<[TensorType; 2]>;
@@ -122,12 +199,16 @@ pub fn batch_all_to_front(b: &mut Builder, args: &[Var], axes: &[Option<usize>])
     args.iter().zip(axes).map(|(x, axis)| batch_to_front(b, *x, *axis, size)).collect()
 }
 
-/// `none_of(n)`: `n` symbolic zeros.
+/// A symbolic zero for each variable.
 pub fn zeros_for(args: &[Var]) -> Cotangents {
     args.iter().map(|_| None).collect()
 }
 
 /// Fails unless there are `n` operands; only a wrong rule or composition can cause it.
 pub fn expect_arity(name: &str, args: &[&TensorType], n: usize) -> Result<(), TypeFault> {
-    if args.len() == n { Ok(()) } else { Err(TypeFault::new(format!("{name} takes {n} operands, got {}", args.len()))) }
+    if args.len() == n {
+        Ok(())
+    } else {
+        Err(TypeFault::new(format!("{name} takes {n} operands, got {}", args.len())))
+    }
 }

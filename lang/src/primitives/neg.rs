@@ -25,7 +25,7 @@ impl UnaryRule for Neg {
             U32(a) => a.wrapping_neg())
     }
 
-    fn derivative(self, b: &mut Builder, x: Var, _: Var) -> Option<Var> {
-        Some(b.full_like(x, -1.0))
+    fn partial(self, b: &mut Builder, _: Var, _: Var, t: Var) -> Option<Var> {
+        Some(b.neg(t))
     }
 }

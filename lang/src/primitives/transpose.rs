@@ -2,7 +2,9 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Cotangents, Primitive, TypeFault, Types, batch_size, batch_to_front, expect_arity, gather_offsets};
+use super::{
+    Cotangents, Primitive, TypeFault, Types, batch_size, batch_to_front, expect_arity, gather_offsets,
+};
 use crate::graph::{Builder, Var};
 use crate::map_elements;
 use crate::stablehlo::{Lowering, dims_list};

@@ -1,0 +1,154 @@
+//! `arg_reduce`: where along an axis the largest or smallest element is, as `i32`; the axis is removed. Of equal
+//! elements the first; NaN counts as more extreme than any number.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::{
+    Cotangents, Direction, Groups, Primitive, TypeFault, Types, batch_all_to_front, expect_arity,
+    reduced_shape, zeros_for,
+};
+use crate::graph::{Builder, Var};
+use crate::stablehlo::{Lowering, highest, lowest};
+use crate::tensor::{DType, Data, HostTensor, TensorType};
+
+/// Which extreme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extreme {
+    /// The largest.
+    Max,
+    /// The smallest.
+    Min,
+}
+
+impl Extreme {
+    /// How an element compares with what it replaces.
+    fn direction(self) -> Direction {
+        match self {
+            Extreme::Max => Direction::Gt,
+            Extreme::Min => Direction::Lt,
+        }
+    }
+}
+
+/// `argmax` or `argmin` along an axis.
+#[derive(Clone, Copy, Debug)]
+pub struct ArgReduce {
+    /// The axis, which is removed.
+    pub axis: usize,
+    /// Which extreme.
+    pub kind: Extreme,
+}
+
+impl ArgReduce {
+    fn position<T: PartialOrd + Copy>(self, base: usize, inner: &[usize], elements: &[T]) -> i32 {
+        let better = |a: T, b: T| match self.kind {
+            Extreme::Max => a > b,
+            Extreme::Min => a < b,
+        };
+        let is_nan = |a: T| a.partial_cmp(&a).is_none();
+        let mut best = 0;
+        for (i, offset) in inner.iter().enumerate().skip(1) {
+            let (a, b) = (elements[base + offset], elements[base + inner[best]]);
+            if better(a, b) || (is_nan(a) && !is_nan(b)) {
+                best = i;
+            }
+        }
+        best as i32
+    }
+}
+
+impl Primitive for ArgReduce {
+    fn name(&self) -> &'static str {
+        "arg_reduce"
+    }
+
+    fn parameters(&self) -> String {
+        format!("{} axis={}", format!("{:?}", self.kind).to_lowercase(), self.axis)
+    }
+
+    fn infer(&self, args: &[&TensorType]) -> Result<Types, TypeFault> {
+        expect_arity("arg_reduce", args, 1)?;
+        let name = format!("arg{:?}", self.kind).to_lowercase();
+        let shape = reduced_shape(&name, args[0], &[self.axis])?;
+        if args[0].dtype == DType::Bool || args[0].shape[self.axis] == 0 {
+            return Err(TypeFault::new(format!(
+                "{name} is not defined on {} along axis {}",
+                args[0], self.axis
+            )));
+        }
+        Ok(smallvec![TensorType::new(DType::I32, shape)])
+    }
+
+    fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
+        let groups = Groups::new(args[0].shape(), &[self.axis]);
+        let positions = crate::with_elements!(args[0].data(), v => groups.map(|base, inner| self.position(base, inner, v)));
+        smallvec![HostTensor::new(groups.shape, Data::from(positions))]
+    }
+
+    fn vjp(&self, _: &mut Builder, args: &[Var], _: &[Var], _: &[Option<Var>]) -> Cotangents {
+        zeros_for(args)
+    }
+
+    fn jvp(&self, _: &mut Builder, _: &[Var], outs: &[Var], _: &[Option<Var>]) -> Cotangents {
+        zeros_for(outs)
+    }
+
+    fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]> {
+        let x = batch_all_to_front(b, args, axes)[0];
+        smallvec![(b.apply(ArgReduce { axis: self.axis + 1, ..*self }, &[x]), 0)]
+    }
+
+    // A reduction of pairs (element, position).
+    fn stablehlo(&self, to: &mut Lowering<'_>) {
+        let ty = to.operand_type(0).clone();
+        let position = TensorType::new(DType::I32, ty.shape.clone());
+        let (scalar, index) = (TensorType::scalar(ty.dtype), TensorType::scalar(DType::I32));
+        let truth = TensorType::scalar(DType::Bool);
+        let positions = to.temporary(&format!("stablehlo.iota dim = {} : {}", self.axis, position.mlir()));
+        let init =
+            to.splat(&scalar, if self.kind == Extreme::Max { lowest(ty.dtype) } else { highest(ty.dtype) });
+        let first = to.splat(&index, "2147483647");
+        let direction = self.kind.direction().mlir();
+        let (s, i, p) = (scalar.mlir(), index.mlir(), truth.mlir());
+        let mut region = vec![
+            format!("%better = {}", to.comparison(direction, "%x", "%best", &scalar)),
+            format!("%equal = {}", to.comparison("EQ", "%x", "%best", &scalar)),
+            format!("%earlier = {}", to.comparison("LT", "%i", "%at", &index)),
+        ];
+        let (mut wins, mut ties) = ("%better", "%equal");
+        if ty.dtype.is_float() {
+            region.extend([
+                format!("%nan = {}", to.comparison("NE", "%x", "%x", &scalar)),
+                format!("%number = {}", to.comparison("EQ", "%best", "%best", &scalar)),
+                format!("%bestnan = stablehlo.not %number : {p}"),
+                format!("%newnan = stablehlo.and %nan, %number : {p}"),
+                format!("%wins = stablehlo.or %better, %newnan : {p}"),
+                format!("%bothnan = stablehlo.and %nan, %bestnan : {p}"),
+                format!("%ties = stablehlo.or %equal, %bothnan : {p}"),
+            ]);
+            (wins, ties) = ("%wins", "%ties");
+        }
+        region.extend([
+            format!("%first = stablehlo.and {ties}, %earlier : {p}"),
+            format!("%moves = stablehlo.or {wins}, %first : {p}"),
+            format!("%value = stablehlo.select {wins}, %x, %best : {p}, {s}"),
+            format!("%where = stablehlo.select %moves, %i, %at : {p}, {i}"),
+            format!("stablehlo.return %value, %where : {s}, {i}"),
+        ]);
+        let extreme = to.name_temporary();
+        let head = format!(
+            "stablehlo.reduce({} init: {init}), ({positions} init: {first}) across dimensions = [{}] : ({}, {}, {s}, {i}) -> ({}, {})\n     reducer(%best: {s}, %x: {s}) (%at: {i}, %i: {i})",
+            to.operand(0),
+            self.axis,
+            ty.mlir(),
+            position.mlir(),
+            TensorType { dtype: ty.dtype, ..to.result_type(0).clone() }.mlir(),
+            to.result_type(0).mlir(),
+        );
+        to.region(&[&extreme], &head, &region, "");
+    }
+
+    fn cost(&self, args: &[&TensorType], _: &[&TensorType]) -> u64 {
+        args[0].count() as u64
+    }
+}

@@ -1,0 +1,46 @@
+//! `atan2`: the angle of the point with ordinate `y` (left) and abscissa `x` (right), in radians. At the origin it
+//! is `y`, that is zero.
+
+use super::BinaryRule;
+use crate::graph::{Builder, Var};
+use crate::stablehlo::Lowering;
+use crate::tensor::{DType, Data};
+use crate::zip_data;
+
+/// Element-wise angle.
+#[derive(Clone, Copy, Debug)]
+pub struct Atan2;
+
+impl BinaryRule for Atan2 {
+    const NAME: &'static str = "atan2";
+    const OPERATION: &'static str = "stablehlo.atan2";
+
+    fn accepts(self, dtype: DType) -> bool {
+        dtype.is_float()
+    }
+
+    fn evaluate(self, y: &Data, x: &Data) -> Data {
+        zip_data!(y, x; F32(a, b) => if a == 0.0 && b == 0.0 { a } else { a.atan2(b) })
+    }
+
+    // (x dy - y dx) / (x^2 + y^2)
+    fn partial(self, b: &mut Builder, side: usize, args: [Var; 2], _: Var, t: Var) -> Option<Var> {
+        let squares = args.map(|v| b.mul(v, v));
+        let norm = b.add(squares[0], squares[1]);
+        let slope = b.div(args[1 - side], norm);
+        let product = b.mul(t, slope);
+        Some(if side == 0 { product } else { b.neg(product) })
+    }
+
+    // IREE 3.13 gives NaN at the origin, so the abscissa is replaced by 1 there.
+    fn stablehlo(self, to: &mut Lowering<'_>) {
+        let ty = to.result_type(0).clone();
+        let (y, x) = (to.operand(0), to.operand(1));
+        let (zero, one) = (to.splat(&ty, "0.0"), to.splat(&ty, "1.0"));
+        let flat = to.compare("EQ", &y, &zero, &ty);
+        let narrow = to.compare("EQ", &x, &zero, &ty);
+        let origin = to.value("stablehlo.and", &[&flat, &narrow], &ty.with_dtype(DType::Bool));
+        let abscissa = to.select(&origin, &one, &x, &ty);
+        to.line(&format!("stablehlo.atan2 {y}, {abscissa} : {}", ty.mlir()));
+    }
+}

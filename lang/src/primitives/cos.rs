@@ -1,0 +1,29 @@
+//! `cosine`: cosine, of radians.
+
+use super::UnaryRule;
+use crate::graph::{Builder, Var};
+use crate::map_data;
+use crate::tensor::{DType, Data};
+
+/// Element-wise cosine.
+#[derive(Clone, Copy, Debug)]
+pub struct Cos;
+
+impl UnaryRule for Cos {
+    const NAME: &'static str = "cos";
+    const OPERATION: &'static str = "stablehlo.cosine";
+
+    fn accepts(self, dtype: DType) -> bool {
+        dtype.is_float()
+    }
+
+    fn evaluate(self, x: &Data) -> Data {
+        map_data!(x; F32(a) => a.cos())
+    }
+
+    fn partial(self, b: &mut Builder, x: Var, _: Var, t: Var) -> Option<Var> {
+        let sine = b.apply(super::Unary(super::Sin), &[x]);
+        let product = b.mul(t, sine);
+        Some(b.neg(product))
+    }
+}

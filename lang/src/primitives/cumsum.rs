@@ -1,0 +1,134 @@
+//! `cumsum`: running sums along an axis. Integers wrap.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::{
+    Cotangents, Groups, Primitive, TypeFault, Types, batch_all_to_front, expect_arity, reduced_shape,
+};
+use crate::graph::{Builder, Var};
+use crate::stablehlo::{Lowering, dims_list, zero};
+use crate::tensor::{DType, Data, HostTensor, Shape, TensorType};
+
+/// Element `i` of the result is the sum of elements `0..=i` along `axis`, or of `i..` if reversed.
+#[derive(Clone, Copy, Debug)]
+pub struct Cumsum {
+    /// The axis.
+    pub axis: usize,
+    /// From the end.
+    pub reverse: bool,
+}
+
+impl Cumsum {
+    fn run<T: Copy>(self, shape: &[usize], elements: &[T], add: impl Fn(T, T) -> T) -> Vec<T> {
+        let mut out = elements.to_vec();
+        let groups = Groups::new(shape, &[self.axis]);
+        groups.map(|base, inner| {
+            let mut step = |from: usize, to: usize| out[base + to] = add(out[base + from], out[base + to]);
+            if self.reverse {
+                inner.windows(2).rev().for_each(|w| step(w[1], w[0]));
+            } else {
+                inner.windows(2).for_each(|w| step(w[0], w[1]));
+            }
+        });
+        out
+    }
+}
+
+impl Primitive for Cumsum {
+    fn name(&self) -> &'static str {
+        "cumsum"
+    }
+
+    fn parameters(&self) -> String {
+        format!("axis={} reverse={}", self.axis, self.reverse)
+    }
+
+    fn infer(&self, args: &[&TensorType]) -> Result<Types, TypeFault> {
+        expect_arity("cumsum", args, 1)?;
+        reduced_shape("cumsum", args[0], &[self.axis])?;
+        if args[0].dtype == DType::Bool {
+            return Err(TypeFault::new(format!("cumsum is not defined on {}", args[0])));
+        }
+        Ok(smallvec![args[0].clone()])
+    }
+
+    fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
+        let shape = args[0].shape();
+        let data = match args[0].data() {
+            Data::F32(v) => Data::from(self.run(shape, v, |a, b| a + b)),
+            Data::I32(v) => Data::from(self.run(shape, v, i32::wrapping_add)),
+            Data::I64(v) => Data::from(self.run(shape, v, i64::wrapping_add)),
+            Data::U32(v) => Data::from(self.run(shape, v, u32::wrapping_add)),
+            Data::Bool(_) => unreachable!("the type rule refuses bool"),
+        };
+        smallvec![HostTensor::new(shape, data)]
+    }
+
+    fn vjp(&self, b: &mut Builder, _: &[Var], _: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
+        let back = Cumsum { reverse: !self.reverse, ..*self };
+        smallvec![cotangents[0].map(|ct| b.apply(back, &[ct]))]
+    }
+
+    fn jvp(&self, b: &mut Builder, _: &[Var], _: &[Var], tangents: &[Option<Var>]) -> Cotangents {
+        smallvec![tangents[0].map(|t| b.apply(*self, &[t]))]
+    }
+
+    fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]> {
+        let x = batch_all_to_front(b, args, axes)[0];
+        smallvec![(b.apply(Cumsum { axis: self.axis + 1, ..*self }, &[x]), 0)]
+    }
+
+    // Hillis and Steele, "Data parallel algorithms", 1986: after step k every element holds the sum of 2^k, so log n
+    // element-wise sums do, where a window over all elements would cost n for each.
+    fn stablehlo(&self, to: &mut Lowering<'_>) {
+        let ty = to.result_type(0).clone();
+        let extent = ty.shape[self.axis];
+        if extent < 2 {
+            return to.alias();
+        }
+        let scalar = TensorType::scalar(ty.dtype);
+        let none = to.splat(&scalar, zero(ty.dtype));
+        let mut sum = to.operand(0);
+        let mut distance = 1;
+        while distance < extent {
+            let mut kept = ty.clone();
+            kept.shape[self.axis] -= distance;
+            let (from, to_end) = if self.reverse { (distance, extent) } else { (0, extent - distance) };
+            let ranges: Vec<String> =
+                (0..ty.rank())
+                    .map(|i| {
+                        if i == self.axis { format!("{from}:{to_end}") } else { format!("0:{}", ty.shape[i]) }
+                    })
+                    .collect();
+            let part = to.temporary(&format!(
+                "stablehlo.slice {sum} [{}] : ({}) -> {}",
+                ranges.join(", "),
+                ty.mlir(),
+                kept.mlir()
+            ));
+            let blank = Shape::from_elem(0, ty.rank());
+            let mut margin = blank.clone();
+            margin[self.axis] = distance;
+            let (low, high) = if self.reverse { (&blank, &margin) } else { (&margin, &blank) };
+            let shifted = to.temporary(&format!(
+                "stablehlo.pad {part}, {none}, low = {}, high = {}, interior = {} : ({}, {}) -> {}",
+                dims_list(low),
+                dims_list(high),
+                dims_list(&blank),
+                kept.mlir(),
+                scalar.mlir(),
+                ty.mlir()
+            ));
+            distance *= 2;
+            if distance < extent {
+                sum = to.value("stablehlo.add", &[&sum, &shifted], &ty);
+            } else {
+                to.line(&format!("stablehlo.add {sum}, {shifted} : {}", ty.mlir()));
+            }
+        }
+    }
+
+    fn cost(&self, args: &[&TensorType], _: &[&TensorType]) -> u64 {
+        args[0].count() as u64
+    }
+}

@@ -1,0 +1,27 @@
+//! `log`: natural logarithm; NaN below zero.
+
+use super::UnaryRule;
+use crate::graph::{Builder, Var};
+use crate::map_data;
+use crate::tensor::{DType, Data};
+
+/// Element-wise natural logarithm.
+#[derive(Clone, Copy, Debug)]
+pub struct Log;
+
+impl UnaryRule for Log {
+    const NAME: &'static str = "log";
+    const OPERATION: &'static str = "stablehlo.log";
+
+    fn accepts(self, dtype: DType) -> bool {
+        dtype.is_float()
+    }
+
+    fn evaluate(self, x: &Data) -> Data {
+        map_data!(x; F32(a) => a.ln())
+    }
+
+    fn partial(self, b: &mut Builder, x: Var, _: Var, t: Var) -> Option<Var> {
+        Some(b.div(t, x))
+    }
+}

@@ -1,0 +1,117 @@
+//! `power`: `x^y`. Floats as IEEE 754 `pow`, so a negative base has powers with whole exponents; integers wrap, and
+//! negative exponents give what is left of `1 / x^-y` after truncation.
+
+use super::{BinaryRule, Direction, Log, Unary};
+use crate::graph::{Builder, Var};
+use crate::stablehlo::Lowering;
+use crate::tensor::{DType, Data, TensorType};
+use crate::zip_data;
+
+/// Element-wise power.
+#[derive(Clone, Copy, Debug)]
+pub struct Pow;
+
+macro_rules! integer_power {
+    ($a:expr, $b:expr) => {
+        match ($a, $b) {
+            (1, _) => 1,
+            (-1, b) => 1 - 2 * (b & 1),
+            (_, b) if b < 0 => 0,
+            // Powers wrap with a period, but the exponent must be taken bit by bit: it may exceed 32 bits.
+            (a, b) => wrapping_power(a as u64, b as u64) as _,
+        }
+    };
+}
+
+impl BinaryRule for Pow {
+    const NAME: &'static str = "pow";
+    const OPERATION: &'static str = "stablehlo.power";
+
+    fn accepts(self, dtype: DType) -> bool {
+        dtype != DType::Bool
+    }
+
+    fn evaluate(self, x: &Data, y: &Data) -> Data {
+        zip_data!(x, y;
+            F32(a, b) => a.powf(b),
+            I32(a, b) => integer_power!(a, b),
+            I64(a, b) => integer_power!(a, b),
+            U32(a, b) => wrapping_power(u64::from(a), u64::from(b)) as u32)
+    }
+
+    // d(x^y) = y x^(y-1) dx + log(x) x^y dy, with 0 where y = 0 and where x = 0, as in JAX.
+    fn partial(self, b: &mut Builder, side: usize, [x, y]: [Var; 2], out: Var, t: Var) -> Option<Var> {
+        let (zero, one) = (b.full_like(x, 0.0), b.full_like(x, 1.0));
+        let at_zero = b.compare(Direction::Eq, if side == 0 { y } else { x }, zero);
+        let slope = if side == 0 {
+            let exponent = b.sub(y, one);
+            let exponent = b.select(at_zero, one, exponent);
+            let power = b.apply(super::Binary(Pow), &[x, exponent]);
+            b.mul(y, power)
+        } else {
+            let base = b.select(at_zero, one, x);
+            let log = b.apply(Unary(Log), &[base]);
+            b.mul(log, out)
+        };
+        let slope = b.select(at_zero, zero, slope);
+        Some(b.mul(t, slope))
+    }
+
+    fn stablehlo(self, to: &mut Lowering<'_>) {
+        if to.result_type(0).dtype.is_float() {
+            float_power(to);
+        } else {
+            to.elementwise(Self::OPERATION);
+        }
+    }
+}
+
+fn wrapping_power(mut base: u64, mut exponent: u64) -> u64 {
+    let mut power = 1_u64;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            power = power.wrapping_mul(base);
+        }
+        base = base.wrapping_mul(base);
+        exponent >>= 1;
+    }
+    power
+}
+
+// IREE 3.13 computes `e^(y log x)`, which is NaN for negative and some special bases. So the power of |x| is taken,
+// and the sign and the special cases are put around it.
+fn float_power(to: &mut Lowering<'_>) {
+    let ty = to.result_type(0).clone();
+    let truth = ty.with_dtype(DType::Bool);
+    let (x, y) = (to.operand(0), to.operand(1));
+    let (zero, one, half) = (to.splat(&ty, "0.0"), to.splat(&ty, "1.0"), to.splat(&ty, "0.5"));
+    let nan = to.splat(&ty, "0x7FC00000");
+
+    let base = to.value("stablehlo.abs", &[&x], &ty);
+    let power = to.value("stablehlo.power", &[&base, &y], &ty);
+    // 1^y = 1 and x^0 = 1, even for infinite and NaN operands.
+    let unit = to.compare("EQ", &base, &one, &ty);
+    let exponent_zero = to.compare("EQ", &y, &zero, &ty);
+    let trivial = to.value("stablehlo.or", &[&unit, &exponent_zero], &truth);
+    let power = to.select(&trivial, &one, &power, &ty);
+    // (-1)^NaN is NaN, unlike 1^NaN.
+    let whole = to.value("stablehlo.floor", &[&y], &ty);
+    let is_whole = to.compare("EQ", &whole, &y, &ty);
+    let halved = to.value("stablehlo.multiply", &[&y, &half], &ty);
+    let halved_whole = to.value("stablehlo.floor", &[&halved], &ty);
+    let is_odd = to.compare("NE", &halved_whole, &halved, &ty);
+
+    let bits = TensorType { dtype: DType::I32, ..ty.clone() };
+    let pattern =
+        to.temporary(&format!("stablehlo.bitcast_convert {x} : ({}) -> {}", ty.mlir(), bits.mlir()));
+    let none = to.splat(&bits, "0");
+    let signed = to.compare("LT", &pattern, &none, &bits);
+    let negated = to.value("stablehlo.negate", &[&power], &ty);
+    let flips = to.value("stablehlo.and", &[&is_odd, &is_whole], &truth);
+    let flips = to.value("stablehlo.and", &[&flips, &signed], &truth);
+    let power = to.select(&flips, &negated, &power, &ty);
+    let below = to.compare("LT", &x, &zero, &ty);
+    let broken = to.value("stablehlo.not", &[&is_whole], &truth);
+    let undefined = to.value("stablehlo.and", &[&below, &broken], &truth);
+    to.line(&format!("stablehlo.select {undefined}, {nan}, {power} : {}, {}", truth.mlir(), ty.mlir()));
+}

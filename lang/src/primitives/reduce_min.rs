@@ -1,0 +1,49 @@
+//! `reduce_min`: the smallest element over some axes, which are removed; NaN if one is NaN. Over no elements it is
+//! the dtype's greatest value.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::{Cotangents, Groups, Primitive, Ties, minimum, reduction_rules};
+use crate::graph::{Builder, Var};
+use crate::stablehlo::{Lowering, highest};
+use crate::tensor::{DType, Data, HostTensor, Shape};
+
+/// Minimum over `axes`.
+#[derive(Clone, Debug)]
+pub struct ReduceMin {
+    /// The axes reduced, ascending.
+    pub axes: Shape,
+}
+
+impl Primitive for ReduceMin {
+    reduction_rules!("reduce_min", |dtype| dtype != DType::Bool);
+
+    fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
+        let groups = Groups::new(args[0].shape(), &self.axes);
+        let data = match args[0].data() {
+            Data::F32(v) => Data::from(groups.fold(v, f32::INFINITY, minimum)),
+            Data::I32(v) => Data::from(groups.fold(v, i32::MAX, Ord::min)),
+            Data::I64(v) => Data::from(groups.fold(v, i64::MAX, Ord::min)),
+            Data::U32(v) => Data::from(groups.fold(v, u32::MAX, Ord::min)),
+            Data::Bool(_) => unreachable!("the type rule refuses bool"),
+        };
+        smallvec![HostTensor::new(groups.shape, data)]
+    }
+
+    // Elements that tie share the cotangent equally.
+    fn vjp(&self, b: &mut Builder, args: &[Var], outs: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
+        let Some(ct) = cotangents[0] else { return smallvec![None] };
+        let ties = Ties::new(b, args[0], outs[0], &self.axes);
+        smallvec![Some(ties.spread(b, ct, &self.axes))]
+    }
+
+    fn jvp(&self, b: &mut Builder, args: &[Var], outs: &[Var], tangents: &[Option<Var>]) -> Cotangents {
+        let Some(t) = tangents[0] else { return smallvec![None] };
+        let ties = Ties::new(b, args[0], outs[0], &self.axes);
+        smallvec![Some(ties.mean(b, t, &self.axes))]
+    }
+
+    fn stablehlo(&self, to: &mut Lowering<'_>) {
+        to.reduce("stablehlo.minimum", highest(to.result_type(0).dtype), &self.axes);
+    }
+}

@@ -1,0 +1,40 @@
+//! `reduce_or`: whether any element over some axes holds; the axes are removed.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::{Cotangents, Groups, Primitive, reduction_rules, zeros_for};
+use crate::graph::{Builder, Var};
+use crate::stablehlo::Lowering;
+use crate::tensor::{DType, Data, HostTensor, Shape};
+
+/// Disjunction over `axes`.
+#[derive(Clone, Debug)]
+pub struct ReduceOr {
+    /// The axes reduced, ascending.
+    pub axes: Shape,
+}
+
+impl Primitive for ReduceOr {
+    reduction_rules!("reduce_or", |dtype| dtype == DType::Bool);
+
+    fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
+        let groups = Groups::new(args[0].shape(), &self.axes);
+        let data = match args[0].data() {
+            Data::Bool(v) => Data::from(groups.fold(v, false, |a, b| a | b)),
+            other => unreachable!("the type rule refuses {}", other.dtype()),
+        };
+        smallvec![HostTensor::new(groups.shape, data)]
+    }
+
+    fn vjp(&self, _: &mut Builder, args: &[Var], _: &[Var], _: &[Option<Var>]) -> Cotangents {
+        zeros_for(args)
+    }
+
+    fn jvp(&self, _: &mut Builder, _: &[Var], outs: &[Var], _: &[Option<Var>]) -> Cotangents {
+        zeros_for(outs)
+    }
+
+    fn stablehlo(&self, to: &mut Lowering<'_>) {
+        to.reduce("stablehlo.or", "false", &self.axes);
+    }
+}

@@ -1,0 +1,30 @@
+//! `shift_left`: bits move up; by the width or more (or a negative number) gives 0.
+
+use super::BinaryRule;
+use crate::graph::{Builder, Var};
+use crate::tensor::{DType, Data};
+use crate::zip_data;
+
+/// Element-wise left shift.
+#[derive(Clone, Copy, Debug)]
+pub struct ShiftLeft;
+
+impl BinaryRule for ShiftLeft {
+    const NAME: &'static str = "shift_left";
+    const OPERATION: &'static str = "stablehlo.shift_left";
+
+    fn accepts(self, dtype: DType) -> bool {
+        dtype.is_integer()
+    }
+
+    fn evaluate(self, x: &Data, y: &Data) -> Data {
+        zip_data!(x, y;
+            I32(a, b) => a.checked_shl(b as u32).unwrap_or(0),
+            I64(a, b) => u32::try_from(b).ok().and_then(|b| a.checked_shl(b)).unwrap_or(0),
+            U32(a, b) => a.checked_shl(b).unwrap_or(0))
+    }
+
+    fn partial(self, _: &mut Builder, _: usize, _: [Var; 2], _: Var, _: Var) -> Option<Var> {
+        None
+    }
+}

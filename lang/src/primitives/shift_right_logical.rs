@@ -1,0 +1,30 @@
+//! `shift_right_logical`: bits move down, zeros come in; by the width or more (or a negative number) gives 0.
+
+use super::BinaryRule;
+use crate::graph::{Builder, Var};
+use crate::tensor::{DType, Data};
+use crate::zip_data;
+
+/// Element-wise logical right shift.
+#[derive(Clone, Copy, Debug)]
+pub struct ShiftRightLogical;
+
+impl BinaryRule for ShiftRightLogical {
+    const NAME: &'static str = "shift_right_logical";
+    const OPERATION: &'static str = "stablehlo.shift_right_logical";
+
+    fn accepts(self, dtype: DType) -> bool {
+        dtype.is_integer()
+    }
+
+    fn evaluate(self, x: &Data, y: &Data) -> Data {
+        zip_data!(x, y;
+            I32(a, b) => (a as u32).checked_shr(b as u32).unwrap_or(0) as i32,
+            I64(a, b) => u32::try_from(b).ok().and_then(|b| (a as u64).checked_shr(b)).unwrap_or(0) as i64,
+            U32(a, b) => a.checked_shr(b).unwrap_or(0))
+    }
+
+    fn partial(self, _: &mut Builder, _: usize, _: [Var; 2], _: Var, _: Var) -> Option<Var> {
+        None
+    }
+}

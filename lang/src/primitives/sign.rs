@@ -1,0 +1,27 @@
+//! `sign`: -1, 0 or 1; zeros keep their sign and NaN stays NaN.
+
+use super::UnaryRule;
+use crate::graph::{Builder, Var};
+use crate::map_data;
+use crate::tensor::{DType, Data};
+
+/// Element-wise sign.
+#[derive(Clone, Copy, Debug)]
+pub struct Sign;
+
+impl UnaryRule for Sign {
+    const NAME: &'static str = "sign";
+    const OPERATION: &'static str = "stablehlo.sign";
+
+    fn accepts(self, dtype: DType) -> bool {
+        matches!(dtype, DType::F32 | DType::I32 | DType::I64)
+    }
+
+    fn evaluate(self, x: &Data) -> Data {
+        map_data!(x; F32(a) => if a == 0.0 || a.is_nan() { a } else { a.signum() }, I32(a) => a.signum(), I64(a) => a.signum())
+    }
+
+    fn partial(self, _: &mut Builder, _: Var, _: Var, _: Var) -> Option<Var> {
+        None
+    }
+}
