@@ -8,6 +8,7 @@ pub mod diagnostic;
 pub mod format;
 pub mod graph;
 pub mod primitives;
+pub mod render;
 pub mod stablehlo;
 pub mod syntax;
 pub mod tensor;

@@ -76,14 +76,14 @@ pub(super) struct Lexer<'t> {
 
 impl<'t> Lexer<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        // Some editors put a byte order mark before the first character.
-        let place = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        Lexer { text, place }
+        Lexer { text, place: 0 }
     }
 
-    /// Whether the character beyond ASCII at `place` is white space, and its length.
+    /// Whether the character beyond ASCII at `place` is white space, and its length. The byte order mark and the
+    /// zero width space count as such: nobody sees them, so they cannot be part of a name.
     fn wide(&self, place: usize) -> (bool, usize) {
-        self.text[place..].chars().next().map_or((false, 1), |c| (c.is_whitespace(), c.len_utf8()))
+        let space = |c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}');
+        self.text[place..].chars().next().map_or((false, 1), |c| (space(c), c.len_utf8()))
     }
 
     fn skip_space(&mut self) {

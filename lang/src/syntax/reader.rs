@@ -92,7 +92,7 @@ impl Reader<'_> {
         }
         self.close_prefixes(self.text.len());
         if !self.frames.is_empty() && !self.unbalanced {
-            let open: Vec<_> = self.frames.iter().filter_map(|f| f.bracket()).collect();
+            let open: Vec<_> = self.frames.iter().filter_map(Frame::bracket).collect();
             self.errors.push(error::never_closed(self.source, &open, self.margin));
         }
     }

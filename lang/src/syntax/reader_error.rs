@@ -116,7 +116,7 @@ pub(super) fn atom(error: AtomError, text: &str, span: Span) -> Diagnostic {
             .help("write the name right after the colon"),
         AtomError::IntegerTooLarge => Diagnostic::error(format!("{text} does not fit a 64-bit integer"))
             .at(span, format!("the limits are {} and {}", i64::MIN, i64::MAX))
-            .help("write it as a float, with a point or an exponent: `1e19`"),
+            .help("write a larger number as a float, with a point or an exponent: `1e19`"),
         AtomError::FloatTooLarge => Diagnostic::error(format!("{text} does not fit a float"))
             .at(span, "the limit is about 1.8e308")
             .help("for infinity write `(/ 1.0 0.0)`"),
@@ -124,7 +124,7 @@ pub(super) fn atom(error: AtomError, text: &str, span: Span) -> Diagnostic {
             .at(span, "both ends must be whole numbers, as in `100:200`")
             .help("for other bounds use `(slice data start end)`"),
         AtomError::Number => Diagnostic::error(format!("`{text}` is no number"))
-            .at(span, "a name cannot start with a digit")
+            .at(span, "names do not start like a number")
             .help("numbers are written `42`, `-7`, `3.5` or `1e-8`"),
     }
 }

@@ -1,5 +1,7 @@
 //! Source files and places in them.
 
+use std::ops::Range;
+
 /// A file of [`Sources`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(pub u32);
@@ -20,6 +22,15 @@ impl Span {
     #[must_use]
     pub fn to(self, other: Span) -> Span {
         Span { end: other.end, ..self }
+    }
+
+    /// The range of `text` that it covers, widened to whole characters and cut at the end of the text: always a range
+    /// that `text` can be sliced by.
+    pub fn within(self, text: &str) -> Range<usize> {
+        let boundary = |place: &usize| text.is_char_boundary(*place);
+        let start = (0..=text.len().min(self.start as usize)).rev().find(boundary).unwrap_or(0);
+        let end = (text.len().min(self.end as usize)..text.len()).find(boundary).unwrap_or(text.len());
+        start..end.max(start)
     }
 }
 
@@ -46,6 +57,11 @@ impl Sources {
         &self.files[id.0 as usize].1
     }
 
+    /// The name and text of a source, if there is one of that number.
+    pub fn get(&self, id: SourceId) -> Option<(&str, &str)> {
+        self.files.get(id.0 as usize).map(|(name, text)| (name.as_str(), text.as_str()))
+    }
+
     /// All sources, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(name, text)| (name.as_str(), text.as_str()))
@@ -54,7 +70,7 @@ impl Sources {
     /// The line and column of a span's start, both counted from 1; columns count characters.
     pub fn position(&self, span: Span) -> (usize, usize) {
         let text = self.text(span.source);
-        let before = &text[..text.floor_char_boundary(span.start as usize)];
+        let before = &text[..span.within(text).start];
         let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
         (line, column)

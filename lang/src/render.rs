@@ -1,0 +1,104 @@
+//! Diagnostics as text: the place, an excerpt with labels, notes, and what to do.
+
+use std::ops::Range;
+
+use codespan_reporting::diagnostic as codespan;
+use codespan_reporting::files::SimpleFiles;
+use codespan_reporting::term::{self, Config, termcolor::Ansi};
+
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::syntax::{SourceId, Sources};
+
+/// The message as a terminal shows it, ending in an empty line; `color` adds ANSI colours.
+///
+/// Equal diagnostics give equal text. Places outside the sources are moved to the nearest place inside, or left out
+/// if their source is unknown: a faulty place must not hide the message.
+pub fn render(sources: &Sources, diagnostic: &Diagnostic, color: bool) -> String {
+    let (files, places) = excerpts(sources, diagnostic);
+    let labels = places
+        .into_iter()
+        .enumerate()
+        .map(|(i, (file, range, text))| {
+            let style = if i == 0 { codespan::LabelStyle::Primary } else { codespan::LabelStyle::Secondary };
+            codespan::Label::new(style, file, range).with_message(text)
+        })
+        .collect();
+    let severity = match diagnostic.severity {
+        Severity::Error => codespan::Severity::Error,
+        Severity::Warning => codespan::Severity::Warning,
+    };
+    let help = diagnostic.help.iter().map(|help| format!("help: {help}"));
+    let message = codespan::Diagnostic::new(severity)
+        .with_message(&diagnostic.message)
+        .with_labels(labels)
+        .with_notes(diagnostic.notes.iter().cloned().chain(help).collect());
+    if has_long_line(sources, diagnostic) {
+        return plain(sources, diagnostic);
+    }
+    emit(&files, &message, color).unwrap_or_else(|_| plain(sources, diagnostic))
+}
+
+/// Lines beyond this many bytes are data, not text for people; an excerpt would fill the screen.
+const LONG_LINE: usize = 2_000;
+
+fn has_long_line(sources: &Sources, diagnostic: &Diagnostic) -> bool {
+    diagnostic.labels.iter().any(|label| {
+        sources.get(label.span.source).is_some_and(|(_, text)| {
+            let range = label.span.within(text);
+            let start = text[..range.start].rfind('\n').map_or(0, |n| n + 1);
+            let end = text[range.start..].find('\n').map_or(text.len(), |n| range.start + n);
+            end - start > LONG_LINE
+        })
+    })
+}
+
+type Files<'a> = SimpleFiles<&'a str, &'a str>;
+type Place<'a> = (usize, Range<usize>, &'a str);
+
+/// The sources that the diagnostic speaks of, and its labels as ranges in them.
+fn excerpts<'a>(sources: &'a Sources, diagnostic: &'a Diagnostic) -> (Files<'a>, Vec<Place<'a>>) {
+    let mut files = SimpleFiles::new();
+    let mut ids: Vec<(SourceId, usize)> = Vec::new();
+    let mut places = Vec::new();
+    for label in &diagnostic.labels {
+        let Some((name, text)) = sources.get(label.span.source) else { continue };
+        let source = label.span.source;
+        let known = ids.iter().find(|(id, _)| *id == source).map(|(_, file)| *file);
+        let file = known.unwrap_or_else(|| files.add(name, text));
+        ids.push((source, file));
+        places.push((file, label.span.within(text), label.text.as_str()));
+    }
+    (files, places)
+}
+
+fn emit(
+    files: &Files<'_>,
+    message: &codespan::Diagnostic<usize>,
+    color: bool,
+) -> Result<String, codespan_reporting::files::Error> {
+    let config = Config::default();
+    if !color {
+        let text = term::emit_into_string(&config, files, message)?;
+        return Ok(text.lines().fold(String::new(), |out, line| out + line.trim_end() + "\n"));
+    }
+    let mut out = Ansi::new(Vec::new());
+    term::emit_to_write_style(&mut out, &config, files, message)?;
+    Ok(String::from_utf8_lossy(&out.into_inner()).into_owned())
+}
+
+/// The message without excerpts.
+fn plain(sources: &Sources, diagnostic: &Diagnostic) -> String {
+    let severity = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let places = diagnostic.labels.iter().filter_map(|label| {
+        let (name, _) = sources.get(label.span.source)?;
+        let (line, column) = sources.position(label.span);
+        Some(format!("  {name}:{line}:{column}: {}\n", label.text))
+    });
+    let notes = diagnostic.notes.iter().map(|note| format!("  = {note}\n"));
+    let help = diagnostic.help.iter().map(|help| format!("  = help: {help}\n"));
+    let details: String = places.chain(notes).chain(help).collect();
+    format!("{severity}: {}\n{details}\n", diagnostic.message)
+}
