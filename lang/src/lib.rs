@@ -4,9 +4,13 @@
 //! `stablehlo`. The crate touches no file, network, environment or clock; what a program needs of those comes
 //! through the traits of `host`.
 
+pub mod builtins;
+mod decimal;
 pub mod diagnostic;
+pub mod eval;
 pub mod format;
 pub mod graph;
+pub mod host;
 pub mod primitives;
 pub mod render;
 pub mod stablehlo;

@@ -229,7 +229,7 @@ impl Builder {
         if self.ty(x).dtype == dtype && !self.ty(x).weak {
             return x;
         }
-        self.apply(p::Convert { dtype }, &[x])
+        self.apply(p::Convert { dtype, weak: false }, &[x])
     }
 
     /// `|x|`.

@@ -14,9 +14,8 @@ impl fmt::Display for Var {
 impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let typed = |v: &Var| format!("{v}:{:?}", self.ty(*v));
-        let list = |vars: &[Var], show: &dyn Fn(&Var) -> String| {
-            vars.iter().map(show).collect::<Vec<_>>().join(" ")
-        };
+        let list =
+            |vars: &[Var], show: &dyn Fn(&Var) -> String| vars.iter().map(show).collect::<Vec<_>>().join(" ");
         writeln!(f, "graph [{}]", list(&self.inputs, &typed))?;
         for eqn in &self.equations {
             write!(f, "  {} = {}", list(&eqn.outputs, &typed), eqn.op.name())?;

@@ -24,8 +24,7 @@ pub fn verify(graph: &Graph) -> Result<(), String> {
             }
             types.push(graph.ty(*var));
         }
-        let results =
-            eqn.op.infer(&types).map_err(|fault| format!("{}: {}", place(), fault.message))?;
+        let results = eqn.op.infer(&types).map_err(|fault| format!("{}: {}", place(), fault.message))?;
         if results.len() != eqn.outputs.len() {
             return Err(format!("{}: {} results, {} variables", place(), results.len(), eqn.outputs.len()));
         }

@@ -36,12 +36,12 @@ pub struct ArgReduce {
     /// The axis, which is removed.
     pub axis: usize,
     /// Which extreme.
-    pub kind: Extreme,
+    pub extreme: Extreme,
 }
 
 impl ArgReduce {
     fn position<T: PartialOrd + Copy>(self, base: usize, inner: &[usize], elements: &[T]) -> i32 {
-        let better = |a: T, b: T| match self.kind {
+        let better = |a: T, b: T| match self.extreme {
             Extreme::Max => a > b,
             Extreme::Min => a < b,
         };
@@ -63,12 +63,12 @@ impl Primitive for ArgReduce {
     }
 
     fn parameters(&self) -> String {
-        format!("{} axis={}", format!("{:?}", self.kind).to_lowercase(), self.axis)
+        format!("{} axis={}", format!("{:?}", self.extreme).to_lowercase(), self.axis)
     }
 
     fn infer(&self, args: &[&TensorType]) -> Result<Types, TypeFault> {
         expect_arity("arg_reduce", args, 1)?;
-        let name = format!("arg{:?}", self.kind).to_lowercase();
+        let name = format!("arg{:?}", self.extreme).to_lowercase();
         let shape = reduced_shape(&name, args[0], &[self.axis])?;
         if args[0].dtype == DType::Bool || args[0].shape[self.axis] == 0 {
             return Err(TypeFault::new(format!(
@@ -106,9 +106,9 @@ impl Primitive for ArgReduce {
         let truth = TensorType::scalar(DType::Bool);
         let positions = to.temporary(&format!("stablehlo.iota dim = {} : {}", self.axis, position.mlir()));
         let init =
-            to.splat(&scalar, if self.kind == Extreme::Max { lowest(ty.dtype) } else { highest(ty.dtype) });
+            to.splat(&scalar, if self.extreme == Extreme::Max { lowest(ty.dtype) } else { highest(ty.dtype) });
         let first = to.splat(&index, "2147483647");
-        let direction = self.kind.direction().mlir();
+        let direction = self.extreme.direction().mlir();
         let (s, i, p) = (scalar.mlir(), index.mlir(), truth.mlir());
         let mut region = vec![
             format!("%better = {}", to.comparison(direction, "%x", "%best", &scalar)),

@@ -1,5 +1,5 @@
 //! `convert`: casts elements. Floats to integers truncate towards zero and saturate (NaN gives 0); anything but
-//! zero is true. The result is strong.
+//! zero is true.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -14,6 +14,8 @@ use crate::tensor::{DType, Data, HostTensor, TensorType};
 pub struct Convert {
     /// The dtype of the result.
     pub dtype: DType,
+    /// Whether the result is a weak number, as when a weak integer meets a weak float.
+    pub weak: bool,
 }
 
 macro_rules! cast_all {
@@ -38,7 +40,7 @@ impl Primitive for Convert {
 
     fn infer(&self, args: &[&TensorType]) -> Result<Types, TypeFault> {
         expect_arity("convert", args, 1)?;
-        Ok(smallvec![args[0].with_dtype(self.dtype)])
+        Ok(smallvec![TensorType { weak: self.weak && args[0].rank() == 0, ..args[0].with_dtype(self.dtype) }])
     }
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {

@@ -23,6 +23,10 @@ pub trait UnaryRule: Copy + std::fmt::Debug + Send + Sync + 'static {
     fn evaluate(self, x: &Data) -> Data;
     /// The derivative at `x`, where the function gives `y`, times `t`; `None` if it is zero everywhere.
     fn partial(self, b: &mut Builder, x: Var, y: Var, t: Var) -> Option<Var>;
+    /// Writes the operation, where it is not written like most.
+    fn stablehlo(self, to: &mut Lowering<'_>) {
+        to.typed(Self::OPERATION, "");
+    }
 }
 
 /// An element-wise primitive of one operand.
@@ -69,7 +73,7 @@ impl<R: UnaryRule> Primitive for Unary<R> {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        to.typed(R::OPERATION, "");
+        self.0.stablehlo(to);
     }
 }
 

@@ -3,6 +3,7 @@
 use super::UnaryRule;
 use crate::graph::{Builder, Var};
 use crate::map_data;
+use crate::stablehlo::Lowering;
 use crate::tensor::{DType, Data};
 
 /// Element-wise error function.
@@ -28,6 +29,11 @@ impl UnaryRule for Erf {
         let bell = b.apply(super::Unary(super::Exp), &[negated]);
         let slope = b.scale(bell, std::f64::consts::FRAC_2_SQRT_PI);
         Some(b.mul(t, slope))
+    }
+
+    fn stablehlo(self, to: &mut Lowering<'_>) {
+        let (x, ty) = (to.operand(0), to.result_type(0).mlir());
+        to.line(&format!("{} {x} : {ty} -> {ty}", Self::OPERATION));
     }
 }
 

@@ -1,1 +1,250 @@
-//! The samples of every primitive.
+//! The samples of every primitive: at least one in each domain where its rules differ.
+
+use std::sync::Arc;
+
+use super::registry::{
+    Domain::{self, Any, AwayFromIntegers, Distinct, Index, NearOne, Positive, Small, Special},
+    Sample,
+};
+use super::*;
+use crate::graph::Op;
+use crate::tensor::DType::{self, Bool, F32, I32, I64, U32};
+use crate::tensor::Shape;
+
+/// A sample that is differentiable and exact to a few roundings.
+fn smooth(op: impl Primitive, inputs: &[(DType, &[usize], Domain)]) -> Sample {
+    let inputs =
+        inputs.iter().map(|(dtype, shape, domain)| (TensorType::new(*dtype, *shape), *domain)).collect();
+    Sample { op: Arc::new(op), inputs, tolerance: 2e-6, differentiable: true }
+}
+
+/// A sample without derivatives.
+fn discrete(op: impl Primitive, inputs: &[(DType, &[usize], Domain)]) -> Sample {
+    Sample { differentiable: false, ..smooth(op, inputs) }
+}
+
+pub(super) fn samples() -> Vec<Sample> {
+    let mut all = unary();
+    all.extend(binary());
+    all.extend(reductions());
+    all.extend(shapes());
+    all.extend(indexing());
+    all.extend(others());
+    all
+}
+
+fn unary() -> Vec<Sample> {
+    let mut all = Vec::new();
+    macro_rules! float {
+        ($($rule:expr, $domain:expr);* $(;)?) => {$(
+            all.push(smooth(Unary($rule), &[(F32, &[3, 4], $domain)]));
+            all.push(discrete(Unary($rule), &[(F32, &[40], Special)]));
+        )*};
+    }
+    float!(Abs, Distinct; Ceil, AwayFromIntegers; Cos, Any; Erf, Any; ErfInv, Domain::Unit; Exp, Any; Expm1, Any;
+        Floor, AwayFromIntegers; Log, Positive; Log1p, Positive; Logistic, Any; Neg, Any; Round, AwayFromIntegers;
+        Rsqrt, Positive; Sign, Distinct; Sin, Any; Sqrt, Positive; Tanh, Any);
+    for dtype in [I32, I64] {
+        all.push(discrete(Unary(Abs), &[(dtype, &[9], Special)]));
+        all.push(discrete(Unary(Sign), &[(dtype, &[9], Special)]));
+    }
+    for dtype in [I32, I64, U32] {
+        all.push(discrete(Unary(Neg), &[(dtype, &[9], Special)]));
+    }
+    for dtype in [Bool, I32, I64, U32] {
+        all.push(discrete(Unary(Not), &[(dtype, &[2, 3], Any)]));
+    }
+    all.push(discrete(Unary(IsFinite), &[(F32, &[2, 9], Special)]));
+    // Trigonometric functions of infinities, and arguments beyond what the compiler's reduction keeps exact.
+    all.retain(|s| !(matches!(s.op.name(), "sin" | "cos") && s.inputs[0].1 == Special));
+    all
+}
+
+fn binary() -> Vec<Sample> {
+    let mut all = Vec::new();
+    macro_rules! float {
+        ($($rule:expr, $x:expr, $y:expr);* $(;)?) => {$(
+            all.push(smooth(Binary($rule), &[(F32, &[2, 3], $x), (F32, &[2, 3], $y)]));
+            all.push(discrete(Binary($rule), &[(F32, &[60], Special), (F32, &[60], Special)]));
+        )*};
+    }
+    float!(Add, Any, Any; Atan2, Any, Positive; Div, Any, Positive; Max, Distinct, Distinct; Min, Distinct, Distinct;
+        Mul, Any, Any; Pow, Positive, Any; Rem, AwayFromIntegers, NearOne; Sub, Any, Any);
+    all.push(discrete(Binary(Pow), &[(F32, &[40], Any), (F32, &[40], Small)]));
+    all.push(discrete(Binary(Rem), &[(F32, &[40], Small), (F32, &[40], Any)]));
+    macro_rules! integer {
+        ($($rule:expr, $domain:expr);* $(;)?) => {$(
+            for dtype in [I32, I64, U32] {
+                all.push(discrete(Binary($rule), &[(dtype, &[40], Special), (dtype, &[40], $domain)]));
+            }
+        )*};
+    }
+    integer!(Add, Special; And, Special; Div, Special; Max, Special; Min, Special; Mul, Special; Or, Special;
+        Pow, Small; Rem, Special; Sub, Special; Xor, Special; ShiftLeft, Index { limit: 70 };
+        ShiftRightArithmetic, Index { limit: 70 }; ShiftRightLogical, Index { limit: 70 });
+    for op in [Arc::new(Binary(And)) as Op, Arc::new(Binary(Or)), Arc::new(Binary(Xor))] {
+        all.push(Sample { op, ..discrete(Select, &[(Bool, &[9], Any), (Bool, &[9], Any)]) });
+    }
+    all
+}
+
+fn reductions() -> Vec<Sample> {
+    let mut all = Vec::new();
+    let axes: [&[usize]; 4] = [&[0], &[1], &[0, 2], &[0, 1, 2]];
+    for axes in axes.map(Shape::from_slice) {
+        let shape: &[usize] = &[2, 3, 4];
+        macro_rules! over {
+            ($($op:ident, $domain:expr);*) => {$(
+                all.push(smooth($op { axes: axes.clone() }, &[(F32, shape, $domain)]));
+            )*};
+        }
+        over!(ReduceSum, Any; ReduceMax, Distinct; ReduceMin, Distinct; ReduceProd, NearOne);
+        all.push(discrete(ReduceAnd { axes: axes.clone() }, &[(Bool, shape, Any)]));
+        all.push(discrete(ReduceOr { axes }, &[(Bool, shape, Any)]));
+    }
+    let last = || Shape::from_slice(&[1]);
+    // Zeros among the factors.
+    all.push(smooth(ReduceProd { axes: last() }, &[(F32, &[5, 3], Small)]));
+    for dtype in [F32, I32, I64, U32] {
+        let inputs: &[(DType, &[usize], Domain)] = &[(dtype, &[6, 3], Special)];
+        all.push(discrete(ReduceSum { axes: last() }, inputs));
+        all.push(discrete(ReduceMax { axes: last() }, inputs));
+        all.push(discrete(ReduceMin { axes: last() }, inputs));
+        all.push(discrete(ReduceProd { axes: last() }, inputs));
+        for extreme in [Extreme::Max, Extreme::Min] {
+            all.push(discrete(ArgReduce { axis: 1, extreme }, inputs));
+            all.push(discrete(ArgReduce { axis: 0, extreme }, &[(dtype, &[4, 3, 2], Small)]));
+        }
+    }
+    // Axes of extent 1 are reshapes.
+    all.push(smooth(ReduceSum { axes: last() }, &[(F32, &[3, 1], Any)]));
+    all.push(smooth(ReduceMax { axes: last() }, &[(F32, &[3, 1], Any)]));
+    all.push(discrete(ArgReduce { axis: 1, extreme: Extreme::Max }, &[(F32, &[3, 1], Any)]));
+    for reverse in [false, true] {
+        all.push(smooth(Cumsum { axis: 1, reverse }, &[(F32, &[2, 5, 2], Any)]));
+        all.push(discrete(Cumsum { axis: 0, reverse }, &[(I32, &[7], Special)]));
+    }
+    all.push(smooth(Cumsum { axis: 0, reverse: false }, &[(F32, &[1], Any)]));
+    all
+}
+
+fn shapes() -> Vec<Sample> {
+    let shape = |extents: &[usize]| Shape::from_slice(extents);
+    let mut all = vec![
+        smooth(BroadcastInDim { shape: shape(&[2, 3, 4]), dims: shape(&[1]) }, &[(F32, &[3], Any)]),
+        smooth(BroadcastInDim { shape: shape(&[2, 3, 4]), dims: shape(&[0, 2]) }, &[(F32, &[1, 4], Any)]),
+        smooth(BroadcastInDim { shape: shape(&[2, 3]), dims: shape(&[]) }, &[(F32, &[], Any)]),
+        smooth(Reshape { shape: shape(&[3, 2, 2]) }, &[(F32, &[4, 3], Any)]),
+        smooth(Reshape { shape: shape(&[]) }, &[(F32, &[1, 1], Any)]),
+        smooth(Transpose { permutation: shape(&[2, 0, 1]) }, &[(F32, &[2, 3, 4], Any)]),
+        smooth(Reverse { axes: shape(&[0, 2]) }, &[(F32, &[2, 3, 4], Any)]),
+        smooth(Slice { start: shape(&[1, 0]), limit: shape(&[3, 2]) }, &[(F32, &[4, 2], Any)]),
+        smooth(Pad { low: shape(&[1, 0]), high: shape(&[2, 1]) }, &[(F32, &[2, 3], Any), (F32, &[], Any)]),
+        smooth(Concatenate { axis: 1 }, &[(F32, &[2, 1], Any), (F32, &[2, 3], Any), (F32, &[2, 2], Any)]),
+        smooth(Concatenate { axis: 0 }, &[(F32, &[2], Any)]),
+    ];
+    for dtype in [Bool, I32, I64, U32] {
+        all.push(discrete(
+            BroadcastInDim { shape: shape(&[3, 2]), dims: shape(&[1]) },
+            &[(dtype, &[2], Any)],
+        ));
+        all.push(discrete(Reshape { shape: shape(&[6]) }, &[(dtype, &[2, 3], Any)]));
+        all.push(discrete(Transpose { permutation: shape(&[1, 0]) }, &[(dtype, &[2, 3], Any)]));
+        all.push(discrete(Reverse { axes: shape(&[1]) }, &[(dtype, &[2, 3], Any)]));
+        all.push(discrete(Slice { start: shape(&[1]), limit: shape(&[4]) }, &[(dtype, &[5], Any)]));
+        all.push(discrete(
+            Pad { low: shape(&[0]), high: shape(&[3]) },
+            &[(dtype, &[2], Any), (dtype, &[], Any)],
+        ));
+        all.push(discrete(Concatenate { axis: 0 }, &[(dtype, &[2, 2], Any), (dtype, &[1, 2], Any)]));
+    }
+    for dtype in [F32, I32, I64, U32] {
+        all.push(discrete(Iota { dtype, shape: shape(&[2, 5]), dimension: 1 }, &[]));
+    }
+    all
+}
+
+fn indexing() -> Vec<Sample> {
+    let sizes = || Shape::from_slice(&[2, 3]);
+    let at: (DType, &[usize], Domain) = (I32, &[], Index { limit: 3 });
+    let mut all = vec![
+        smooth(GatherRows, &[(F32, &[4, 3], Any), (I32, &[2, 3], Index { limit: 4 })]),
+        smooth(GatherRows, &[(F32, &[4, 2, 3], Any), (I32, &[], Index { limit: 4 })]),
+        smooth(GatherRows, &[(F32, &[5], Any), (I32, &[6], Index { limit: 5 })]),
+        smooth(
+            ScatterAdd,
+            &[(F32, &[4, 3], Any), (I32, &[2, 3], Index { limit: 4 }), (F32, &[2, 3, 3], Any)],
+        ),
+        smooth(ScatterAdd, &[(F32, &[4, 2], Any), (I32, &[], Index { limit: 4 }), (F32, &[2], Any)]),
+        smooth(ScatterAdd, &[(F32, &[3], Any), (I32, &[8], Index { limit: 3 }), (F32, &[8], Any)]),
+        smooth(DynamicSlice { sizes: sizes() }, &[(F32, &[4, 3], Any), at, at]),
+        smooth(DynamicSlice { sizes: Shape::from_slice(&[2]) }, &[(F32, &[5], Any), at]),
+        smooth(DynamicUpdateSlice, &[(F32, &[4, 5], Any), (F32, &[2, 3], Any), at, at]),
+        smooth(DynamicUpdateSlice, &[(F32, &[5], Any), (F32, &[2], Any), at]),
+        smooth(Sort { axis: 1 }, &[(F32, &[3, 5], Distinct)]),
+        smooth(Sort { axis: 0 }, &[(F32, &[4, 2], Distinct), (F32, &[4, 2], Any), (I32, &[4, 2], Any)]),
+        discrete(Sort { axis: 0 }, &[(F32, &[40], Special), (I32, &[40], Any)]),
+    ];
+    for dtype in [I32, I64, U32] {
+        // Many ties: stability shows in the second operand.
+        all.push(discrete(Sort { axis: 0 }, &[(dtype, &[30], Small), (F32, &[30], Any)]));
+        all.push(discrete(Sort { axis: 0 }, &[(dtype, &[30], Special)]));
+        all.push(discrete(GatherRows, &[(dtype, &[4, 2], Any), (I32, &[3], Index { limit: 4 })]));
+        all.push(discrete(
+            ScatterAdd,
+            &[(dtype, &[4], Any), (I32, &[7], Index { limit: 4 }), (dtype, &[7], Any)],
+        ));
+    }
+    all.push(discrete(GatherRows, &[(Bool, &[4, 2], Any), (I32, &[3], Index { limit: 4 })]));
+    all.push(discrete(Sort { axis: 0 }, &[(Bool, &[9], Any), (I32, &[9], Any)]));
+    all.push(discrete(DynamicSlice { sizes: sizes() }, &[(Bool, &[4, 3], Any), at, at]));
+    all.push(discrete(DynamicUpdateSlice, &[(U32, &[4], Any), (U32, &[3], Any), at]));
+    all
+}
+
+fn others() -> Vec<Sample> {
+    let pairs = |left: &[usize], right: &[usize]| [Shape::from_slice(left), Shape::from_slice(right)];
+    let dot = |contract, batch| DotGeneral { contract, batch };
+    let mut all = vec![
+        smooth(dot(pairs(&[1], &[0]), pairs(&[], &[])), &[(F32, &[2, 3], Any), (F32, &[3, 4], Any)]),
+        smooth(dot(pairs(&[0], &[1]), pairs(&[], &[])), &[(F32, &[3, 2], Any), (F32, &[4, 3], Any)]),
+        smooth(dot(pairs(&[0], &[0]), pairs(&[], &[])), &[(F32, &[5], Any), (F32, &[5], Any)]),
+        smooth(dot(pairs(&[2], &[1]), pairs(&[0], &[0])), &[(F32, &[2, 3, 4], Any), (F32, &[2, 4, 2], Any)]),
+        smooth(
+            dot(pairs(&[0, 2], &[1, 0]), pairs(&[], &[])),
+            &[(F32, &[2, 3, 4], Any), (F32, &[4, 2, 3], Any)],
+        ),
+        smooth(dot(pairs(&[], &[]), pairs(&[], &[])), &[(F32, &[2], Any), (F32, &[3], Any)]),
+        discrete(dot(pairs(&[1], &[0]), pairs(&[], &[])), &[(I32, &[2, 3], Any), (I32, &[3, 2], Any)]),
+        smooth(Select, &[(Bool, &[3, 4], Any), (F32, &[3, 4], Any), (F32, &[3, 4], Any)]),
+        discrete(Select, &[(Bool, &[9], Any), (U32, &[9], Any), (U32, &[9], Any)]),
+        discrete(Select, &[(Bool, &[9], Any), (Bool, &[9], Any), (Bool, &[9], Any)]),
+        smooth(OptimizationBarrier, &[(F32, &[2, 3], Any), (I32, &[2], Any), (F32, &[], Any)]),
+        discrete(StopGradient, &[(F32, &[3], Any)]),
+        smooth(Convert { dtype: F32, weak: false }, &[(F32, &[3], Any)]),
+    ];
+    for to in DType::ALL {
+        for from in DType::ALL {
+            all.push(discrete(Convert { dtype: to, weak: false }, &[(from, &[30], Special)]));
+        }
+        let ty: &[usize] = &[2, 2];
+        all.push(discrete(Constant { value: sample_constant(to, ty), weak: false }, &[]));
+    }
+    for (to, from) in [(F32, U32), (F32, I32), (I32, U32), (U32, I32)] {
+        all.push(discrete(BitcastConvert { dtype: to }, &[(from, &[9], Any)]));
+        all.push(discrete(BitcastConvert { dtype: from }, &[(to, &[9], Any)]));
+    }
+    for direction in
+        [Direction::Eq, Direction::Ne, Direction::Lt, Direction::Le, Direction::Gt, Direction::Ge]
+    {
+        for dtype in DType::ALL {
+            all.push(discrete(Compare { direction }, &[(dtype, &[40], Special), (dtype, &[40], Special)]));
+        }
+    }
+    all
+}
+
+fn sample_constant(dtype: DType, shape: &[usize]) -> HostTensor {
+    let sample = discrete(StopGradient, &[(dtype, shape, Special)]);
+    sample.draw(7).remove(0)
+}

@@ -140,9 +140,9 @@ impl HostTensor {
             return None;
         }
         let data = match ty.dtype {
-            DType::Bool => Data::from(
-                bytes.iter().map(|b| (*b <= 1).then_some(*b == 1)).collect::<Option<Vec<bool>>>()?,
-            ),
+            DType::Bool => {
+                Data::from(bytes.iter().map(|b| (*b <= 1).then_some(*b == 1)).collect::<Option<Vec<bool>>>()?)
+            }
             DType::I32 => Data::from(bytemuck::allocation::pod_collect_to_vec::<u8, i32>(bytes)),
             DType::I64 => Data::from(bytemuck::allocation::pod_collect_to_vec::<u8, i64>(bytes)),
             DType::U32 => Data::from(bytemuck::allocation::pod_collect_to_vec::<u8, u32>(bytes)),

@@ -1,13 +1,223 @@
-//! Tensors as NumPy prints them.
+//! Tensors and scalars as `NumPy` 2 prints them.
+//!
+//! The rules are those of its `str` since version 2.3: float32 has 8 fractional digits at most, and goes over to scientific notation
+//! from a million on, below 0.0001, or where the largest magnitude is more than 1,000 times the smallest; the
+//! elements of a tensor share a width; more than 1,000 elements are summarised; lines end before column 75.
 
-use super::HostTensor;
+use super::{Data, HostTensor};
+use crate::decimal::Decimal;
 
-/// A float as `print` shows it in a tensor or alone.
+/// Digits after the point in a tensor.
+const PRECISION: usize = 8;
+/// More elements than this are summarised.
+const THRESHOLD: usize = 1_000;
+/// How many elements a summary shows at each end of an axis.
+const EDGE: usize = 3;
+/// Columns of a line.
+const LINE_WIDTH: usize = 75;
+
+/// From here on a float32 is printed in scientific notation.
+const LARGE: f32 = 1e6;
+/// Below this, too.
+const SMALL: f64 = 1e-4;
+/// And a tensor whose largest magnitude is more than so many times its smallest.
+const LARGEST_RATIO: f32 = 1_000.0;
+
+/// A float as `print` shows it alone: the fewest digits that tell it from other float32 numbers, with a point or an
+/// exponent: `2.0`, `0.022934`, `1e-08`, `nan`, `-inf`.
 pub fn format_float(x: f32) -> String {
-    format!("{x}")
+    if !x.is_finite() {
+        return non_finite(x);
+    }
+    let magnitude = x.abs();
+    let decimal = Decimal::shortest(x);
+    if magnitude != 0.0 && (magnitude >= LARGE || f64::from(magnitude) < SMALL) {
+        return decimal.scientific();
+    }
+    let (whole, fraction) = decimal.split();
+    let fraction = if fraction.is_empty() { "0" } else { &fraction };
+    format!("{}{whole}.{fraction}", decimal.sign())
 }
 
-/// A tensor as NumPy prints it.
+/// A tensor as `NumPy` prints an array, except that booleans are `true` and `false`, one blank apart.
 pub fn format_tensor(x: &HostTensor) -> String {
-    format!("{x:?}")
+    if x.shape().is_empty() {
+        return match x.data() {
+            Data::F32(v) => format_float(v[0]),
+            other => words(other, &[0]).concat(),
+        };
+    }
+    if x.count() == 0 {
+        return "[]".to_owned();
+    }
+    let summarise = x.count() > THRESHOLD;
+    let mut shown = Vec::new();
+    collect_shown(x.shape(), summarise, 0, &mut shown);
+    let words = words(x.data(), &shown);
+    let layout = Layout { shape: x.shape(), summarise };
+    layout.axis(0, &mut words.iter())
+}
+
+/// Appends the positions of the elements that are printed; `offset` counts sub-tensors of `shape`.
+fn collect_shown(shape: &[usize], summarise: bool, offset: usize, shown: &mut Vec<usize>) {
+    let [length, inner @ ..] = shape else {
+        shown.push(offset);
+        return;
+    };
+    let mut part = |i: usize| collect_shown(inner, summarise, offset * length + i, shown);
+    if summarise && *length > 2 * EDGE {
+        (0..EDGE).chain(length - EDGE..*length).for_each(&mut part);
+    } else {
+        (0..*length).for_each(&mut part);
+    }
+}
+
+/// The elements at these positions as text, padded to a common width.
+fn words(data: &Data, shown: &[usize]) -> Vec<String> {
+    fn padded<T: ToString>(elements: &[T], shown: &[usize]) -> Vec<String> {
+        let words: Vec<String> = shown.iter().map(|i| elements[*i].to_string()).collect();
+        let width = words.iter().map(String::len).max().unwrap_or(0);
+        words.into_iter().map(|word| format!("{word:>width$}")).collect()
+    }
+    match data {
+        Data::Bool(v) => shown.iter().map(|i| v[*i].to_string()).collect(),
+        Data::I32(v) => padded(v, shown),
+        Data::I64(v) => padded(v, shown),
+        Data::U32(v) => padded(v, shown),
+        Data::F32(v) => float_words(&shown.iter().map(|i| v[*i]).collect::<Vec<_>>()),
+    }
+}
+
+/// A finite float as text, in the parts that are aligned.
+struct Number {
+    /// What stands before the point, with its sign.
+    whole: String,
+    /// What stands after it; may be empty.
+    fraction: String,
+    /// The letter, sign and two digits, or nothing.
+    exponent: String,
+}
+
+impl Number {
+    /// The shortest digits, but not more than [`PRECISION`] after the point, where the exact value is rounded.
+    fn positional(x: f32) -> Self {
+        let decimal = Decimal::shortest(x);
+        let (whole, fraction) = decimal.split();
+        if fraction.len() <= PRECISION {
+            return Number { whole: decimal.sign().to_owned() + &whole, fraction, exponent: String::new() };
+        }
+        let rounded = format!("{:.PRECISION$}", f64::from(x));
+        let (whole, fraction) = rounded.split_once('.').unwrap_or((&rounded, ""));
+        Number {
+            whole: whole.to_owned(),
+            fraction: fraction.trim_end_matches('0').to_owned(),
+            exponent: String::new(),
+        }
+    }
+
+    /// With `digits` after the point, not fewer than the shortest form needs.
+    fn scientific(x: f32, digits: usize) -> Self {
+        let mut decimal = Decimal::shortest(x);
+        if decimal.digits.len() <= digits {
+            decimal = Decimal::rounded(x.into(), digits);
+        }
+        let (first, fraction) = decimal.digits.split_at(1);
+        Number {
+            whole: decimal.sign().to_owned() + first,
+            fraction: fraction.to_owned(),
+            exponent: decimal.exponent_text(),
+        }
+    }
+}
+
+fn non_finite(x: f32) -> String {
+    if x.is_nan() { "nan".to_owned() } else { format!("{x}") }
+}
+
+/// Floats with their points below each other.
+fn float_words(elements: &[f32]) -> Vec<String> {
+    let finite = || elements.iter().copied().filter(|x| x.is_finite());
+    let magnitudes = || finite().map(f32::abs).filter(|x| *x != 0.0);
+    let largest = magnitudes().fold(0.0, f32::max);
+    let smallest = magnitudes().fold(f32::INFINITY, f32::min);
+    let numbers: Vec<Number> =
+        if largest >= LARGE || smallest < SMALL as f32 || largest / smallest > LARGEST_RATIO {
+            // All get as many digits as the one that needs most.
+            let digits = finite().map(|x| Decimal::shortest(x).digits.len() - 1).max().unwrap_or(0);
+            finite().map(|x| Number::scientific(x, digits)).collect()
+        } else {
+            finite().map(Number::positional).collect()
+        };
+
+    let fraction = numbers.iter().map(|n| n.fraction.len()).max().unwrap_or(0);
+    let after = 1 + fraction + numbers.first().map_or(0, |n| n.exponent.len());
+    let names =
+        elements.iter().filter(|x| !x.is_finite()).map(|x| non_finite(*x).len().saturating_sub(after));
+    let whole = numbers.iter().map(|n| n.whole.len()).chain(names).max().unwrap_or(0);
+
+    let mut numbers = numbers.iter();
+    let word = |x: &f32| match x.is_finite().then(|| numbers.next()).flatten() {
+        Some(n) => format!("{:>whole$}.{:<fraction$}{}", n.whole, n.fraction, n.exponent),
+        None => format!("{:>width$}", non_finite(*x), width = whole + after),
+    };
+    elements.iter().map(word).collect()
+}
+
+/// Puts words between brackets and onto lines.
+struct Layout<'a> {
+    shape: &'a [usize],
+    summarise: bool,
+}
+
+impl Layout<'_> {
+    /// The next sub-tensor whose first axis is `axis`, its words taken from `words`; later lines are indented so
+    /// that they stand below the first one.
+    fn axis<'w>(&self, axis: usize, words: &mut impl Iterator<Item = &'w String>) -> String {
+        let length = self.shape[axis];
+        let cut = self.summarise && length > 2 * EDGE;
+        let shown = if cut { 2 * EDGE } else { length };
+        let innermost = axis + 1 == self.shape.len();
+        let indent = " ".repeat(axis + 1);
+
+        let mut pieces: Vec<String> = Vec::with_capacity(shown + 1);
+        for i in 0..shown {
+            if cut && i == EDGE {
+                pieces.push("...".to_owned());
+            }
+            pieces.push(if innermost {
+                words.next().cloned().unwrap_or_default()
+            } else {
+                self.axis(axis + 1, words)
+            });
+        }
+        if innermost {
+            // Room is kept for the bracket of every axis.
+            return format!("[{}]", fill(&pieces, &indent, LINE_WIDTH - (axis + 1).min(LINE_WIDTH)));
+        }
+        let separator = "\n".repeat(self.shape.len() - axis - 1) + &indent;
+        format!("[{}]", pieces.join(&separator))
+    }
+}
+
+/// Words with blanks between them, on lines that end before column `width` counted with the indent; the first line
+/// is given without its indent.
+fn fill(words: &[String], indent: &str, width: usize) -> String {
+    let mut out = String::new();
+    let mut column = indent.len();
+    for (i, word) in words.iter().enumerate() {
+        if i > 0 {
+            column += 1;
+            if column + word.len() > width {
+                out.truncate(out.trim_end().len());
+                out.push('\n');
+                out.push_str(indent);
+                column = indent.len();
+            } else {
+                out.push(' ');
+            }
+        }
+        out.push_str(word);
+        column += word.len();
+    }
+    out
 }

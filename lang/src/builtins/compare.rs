@@ -1,0 +1,195 @@
+//! Comparison and logic.
+
+use super::{Builtin, MANY};
+use crate::eval::{Eval, Interp, Tensor, Value, fail};
+use crate::primitives as p;
+use crate::primitives::Direction;
+use crate::tensor::DType;
+
+pub(super) const BUILTINS: &[Builtin] = &[
+    Builtin::new(
+        "=",
+        "(= a b)",
+        "equality: element by element on tensors, structural on anything else",
+        (2, 2),
+        |i, a| equal(i, &a[0], &a[1], Direction::Eq),
+    ),
+    Builtin::new("==", "(== a b)", "the same as =", (2, 2), |i, a| equal(i, &a[0], &a[1], Direction::Eq)),
+    Builtin::new("!=", "(!= a b)", "the opposite of =", (2, 2), |i, a| equal(i, &a[0], &a[1], Direction::Ne)),
+    Builtin::new("<", "(< a b)", "less than, element by element", (2, 2), |i, a| {
+        order(i, &a[0], &a[1], Direction::Lt)
+    }),
+    Builtin::new(">", "(> a b)", "greater than, element by element", (2, 2), |i, a| {
+        order(i, &a[0], &a[1], Direction::Gt)
+    }),
+    Builtin::new("<=", "(<= a b)", "at most, element by element", (2, 2), |i, a| {
+        order(i, &a[0], &a[1], Direction::Le)
+    }),
+    Builtin::new(">=", "(>= a b)", "at least, element by element", (2, 2), |i, a| {
+        order(i, &a[0], &a[1], Direction::Ge)
+    }),
+    Builtin::new("equal?", "(equal? a b)", "whether two values are equal, as one boolean", (2, 2), |_, a| {
+        structurally_equal(&a[0], &a[1]).map(Value::Bool)
+    }),
+    Builtin::new("not", "(not x)", "true for false and nil", (1, 1), |i, a| not(i, &a[0])),
+    Builtin::new("logical-not", "(logical-not x)", "the opposite, element by element", (1, 1), |i, a| {
+        not(i, &a[0])
+    }),
+    Builtin::new("logical-and", "(logical-and a b ...)", "both, element by element", (2, MANY), |i, a| {
+        logic(i, a, true)
+    }),
+    Builtin::new("logical-or", "(logical-or a b ...)", "either, element by element", (2, MANY), |i, a| {
+        logic(i, a, false)
+    }),
+    Builtin::new("where", "(where condition a b)", "a where the condition holds, else b", (3, 3), |i, a| {
+        let condition = truths(i, &a[0])?;
+        let (x, y) = (i.tensor(&a[1])?, i.tensor(&a[2])?);
+        let (x, y) = i.broadcast(&x, &y)?;
+        let shape = super::operands::broadcast_shapes(condition.ty(), x.ty())?;
+        let (c, x, y) =
+            (i.broadcast_to(&condition, &shape)?, i.broadcast_to(&x, &shape)?, i.broadcast_to(&y, &shape)?);
+        Ok(Value::from(i.op(p::Select, &[&c, &x, &y])?))
+    }),
+];
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Int(n) => Some(*n as f64),
+        Value::Float(x) => Some(*x),
+        _ => None,
+    }
+}
+
+fn holds<T: PartialOrd>(direction: Direction, a: &T, b: &T) -> bool {
+    match direction {
+        Direction::Eq => a == b,
+        Direction::Ne => a != b,
+        Direction::Lt => a < b,
+        Direction::Le => a <= b,
+        Direction::Gt => a > b,
+        Direction::Ge => a >= b,
+    }
+}
+
+fn elementwise(interp: &mut Interp, a: &Tensor, b: &Tensor, direction: Direction) -> Eval<Value> {
+    let (a, b) = interp.broadcast(a, b)?;
+    Ok(Value::Tensor(interp.op(p::Compare { direction }, &[&a, &b])?))
+}
+
+fn order(interp: &mut Interp, a: &Value, b: &Value, direction: Direction) -> Eval<Value> {
+    if let (Value::Int(a), Value::Int(b)) = (a, b) {
+        return Ok(Value::Bool(holds(direction, a, b)));
+    }
+    if let Some((a, b)) = number(a).zip(number(b)) {
+        return Ok(Value::Bool(holds(direction, &(a as f32), &(b as f32))));
+    }
+    if let (Value::Str(a), Value::Str(b)) = (a, b) {
+        return Ok(Value::Bool(holds(direction, a, b)));
+    }
+    let (a, b) = (interp.tensor(a)?, interp.tensor(b)?);
+    elementwise(interp, &a, &b, direction)
+}
+
+fn equal(interp: &mut Interp, a: &Value, b: &Value, direction: Direction) -> Eval<Value> {
+    if let (Value::Int(a), Value::Int(b)) = (a, b) {
+        return Ok(Value::Bool(holds(direction, a, b)));
+    }
+    let comparable =
+        |v: &Value| matches!(v, Value::Tensor(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_));
+    let tensor = |v: &Value| matches!(v, Value::Tensor(_));
+    match (a, b) {
+        (a, b) if (tensor(a) && comparable(b)) || (tensor(b) && comparable(a)) => {
+            let (a, b) = (interp.tensor(a)?, interp.tensor(b)?);
+            elementwise(interp, &a, &b, direction)
+        }
+        // A list of numbers beside a tensor counts as a tensor.
+        (Value::List(list), other) | (other, Value::List(list)) if tensor(other) => {
+            match super::create::nested(interp, &Value::List(list.clone()))? {
+                Value::Tensor(t) => {
+                    let other = interp.tensor(other)?;
+                    elementwise(interp, &other, &t, direction)
+                }
+                _ => Ok(Value::Bool(direction == Direction::Ne)),
+            }
+        }
+        (a, b) => Ok(Value::Bool(structurally_equal(a, b)? == (direction == Direction::Eq))),
+    }
+}
+
+/// Whether two values are equal in structure; numbers are compared by value, not dtype.
+pub fn structurally_equal(a: &Value, b: &Value) -> Eval<bool> {
+    Ok(match (a, b) {
+        (Value::Nil, Value::Nil) => true,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::Int(a), Value::Int(b)) => a == b,
+        (Value::Keyword(a), Value::Keyword(b)) | (Value::Symbol(a), Value::Symbol(b)) => a == b,
+        (Value::Str(a), Value::Str(b)) => a == b,
+        (Value::Range(a, b), Value::Range(c, d)) => (a, b) == (c, d),
+        (Value::List(a), Value::List(b)) => {
+            if a.items.len() != b.items.len() {
+                return Ok(false);
+            }
+            for (x, y) in a.items.iter().zip(&b.items) {
+                if !structurally_equal(x, y)? {
+                    return Ok(false);
+                }
+            }
+            true
+        }
+        (Value::Dict(a), Value::Dict(b)) => {
+            if a.len() != b.len() {
+                return Ok(false);
+            }
+            for (key, x) in a.iter() {
+                match b.get(key) {
+                    Some(y) if structurally_equal(x, y)? => {}
+                    _ => return Ok(false),
+                }
+            }
+            true
+        }
+        (Value::Tensor(a), Value::Tensor(b)) => {
+            let (x, y) = (a.elements("equal?")?, b.elements("equal?")?);
+            x.shape() == y.shape() && (0..x.count()).all(|i| x.element_f64(i) == y.element_f64(i))
+        }
+        (Value::Tensor(t), other) | (other, Value::Tensor(t)) if t.ty().rank() == 0 => {
+            let host = t.elements("equal?")?;
+            match other {
+                Value::Bool(b) => host.dtype() == DType::Bool && (host.element_i64(0) != 0) == *b,
+                other => number(other).is_some_and(|x| x as f32 == host.element_f64(0) as f32),
+            }
+        }
+        (a, b) => number(a).zip(number(b)).is_some_and(|(a, b)| a == b),
+    })
+}
+
+/// A value as truth values, element by element: anything but zero is true.
+fn truths(interp: &mut Interp, value: &Value) -> Eval<Tensor> {
+    let t = interp.tensor(value)?;
+    interp.convert(&t, DType::Bool)
+}
+
+fn not(interp: &mut Interp, value: &Value) -> Eval<Value> {
+    match value {
+        Value::Tensor(t) if t.ty().dtype == DType::Bool => {
+            let t = t.clone();
+            Ok(Value::Tensor(interp.op(p::Unary(p::Not), &[&t])?))
+        }
+        Value::Tensor(t) if t.ty().rank() > 0 => fail(format!("not wants truth values, got {}", t.ty())),
+        other => Ok(Value::Bool(!interp.truthy(other)?)),
+    }
+}
+
+fn logic(interp: &mut Interp, args: &[Value], and: bool) -> Eval<Value> {
+    let mut acc = truths(interp, &args[0])?;
+    for arg in &args[1..] {
+        let next = truths(interp, arg)?;
+        let (a, b) = interp.broadcast(&acc, &next)?;
+        acc = if and {
+            interp.op(p::Binary(p::And), &[&a, &b])?
+        } else {
+            interp.op(p::Binary(p::Or), &[&a, &b])?
+        };
+    }
+    Ok(Value::Tensor(acc))
+}

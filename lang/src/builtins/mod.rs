@@ -1,0 +1,158 @@
+//! Builtin functions written in Rust: compositions of primitives, and functions on lists, dictionaries and text.
+//! Those that need no Rust are in `std/core.shf`.
+
+mod arithmetic;
+mod compare;
+mod create;
+mod dict;
+mod effect;
+mod list;
+mod matrix;
+mod names;
+mod operands;
+mod random;
+mod reduce;
+mod shape;
+mod show;
+mod text;
+mod transforms;
+mod trees;
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use crate::diagnostic::Diagnostic;
+use crate::eval::{Eval, Interp, Value, fail};
+
+pub use compare::structurally_equal;
+pub use create::vector_literal;
+pub use names::{habit, nearest};
+pub use operands::{as_index, as_indices};
+pub use show::{repr, show};
+
+/// A function written in Rust.
+pub struct Builtin {
+    /// Its name.
+    pub name: &'static str,
+    /// How a call is written.
+    pub signature: &'static str,
+    /// What it does, in one line.
+    pub help: &'static str,
+    /// Least and greatest number of arguments, options included.
+    pub arity: (usize, usize),
+    /// Whether it has an effect.
+    pub effect: bool,
+    run: fn(&mut Interp, &[Value]) -> Eval<Value>,
+}
+
+impl std::fmt::Debug for Builtin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Any number of arguments.
+const MANY: usize = usize::MAX;
+
+impl Builtin {
+    const fn new(
+        name: &'static str,
+        signature: &'static str,
+        help: &'static str,
+        arity: (usize, usize),
+        run: fn(&mut Interp, &[Value]) -> Eval<Value>,
+    ) -> Builtin {
+        Builtin { name, signature, help, arity, effect: false, run }
+    }
+
+    const fn effect(mut self) -> Builtin {
+        self.effect = true;
+        self
+    }
+
+    /// Calls the function.
+    pub fn call(&self, interp: &mut Interp, args: &[Value]) -> Eval<Value> {
+        if args.len() < self.arity.0 || args.len() > self.arity.1 {
+            let plural = |n: usize| if n == 1 { "1 argument".to_string() } else { format!("{n} arguments") };
+            let wanted = match self.arity {
+                (least, MANY) => format!("at least {}", plural(least)),
+                (least, most) if least == most => plural(least),
+                (least, most) => format!("{least} to {}", plural(most)),
+            };
+            return Err(Diagnostic::error(format!("{} takes {wanted}, got {}", self.name, args.len()))
+                .help(format!("it is called {}", self.signature))
+                .into());
+        }
+        if self.effect {
+            interp.effect(self.name)?;
+        }
+        (self.run)(interp, args)
+    }
+}
+
+/// Every builtin written in Rust.
+pub fn all() -> impl Iterator<Item = &'static Builtin> {
+    const GROUPS: [&[Builtin]; 12] = [
+        arithmetic::BUILTINS,
+        compare::BUILTINS,
+        create::BUILTINS,
+        dict::BUILTINS,
+        effect::BUILTINS,
+        list::BUILTINS,
+        matrix::BUILTINS,
+        random::BUILTINS,
+        reduce::BUILTINS,
+        shape::BUILTINS,
+        text::BUILTINS,
+        transforms::BUILTINS,
+    ];
+    GROUPS.into_iter().flatten().chain(trees::BUILTINS)
+}
+
+/// The builtin of that name.
+pub fn find(name: &str) -> Option<&'static Builtin> {
+    static INDEX: OnceLock<HashMap<&'static str, &'static Builtin>> = OnceLock::new();
+    INDEX.get_or_init(|| all().map(|b| (b.name, b)).collect()).get(name).copied()
+}
+
+/// Positional arguments and the values of options.
+struct Parsed<'a> {
+    positional: Vec<&'a Value>,
+    options: Vec<(&'static str, Option<&'a Value>)>,
+}
+
+/// Separates options from arguments: `:axis 1` for `valued` names, `:keepdims`, alone or with a boolean, for `flags`.
+fn parse<'a>(args: &'a [Value], valued: &[&'static str], flags: &[&'static str]) -> Eval<Parsed<'a>> {
+    let mut parsed = Parsed { positional: Vec::new(), options: Vec::new() };
+    let mut i = 0;
+    while i < args.len() {
+        let Value::Keyword(key) = &args[i] else {
+            parsed.positional.push(&args[i]);
+            i += 1;
+            continue;
+        };
+        if let Some(name) = valued.iter().find(|n| *key == **n) {
+            let Some(value) = args.get(i + 1) else { return fail(format!(":{key} wants a value after it")) };
+            parsed.options.push((name, Some(value)));
+            i += 2;
+        } else if let Some(name) = flags.iter().find(|n| *key == **n) {
+            let value = args.get(i + 1).filter(|v| matches!(v, Value::Bool(_)));
+            parsed.options.push((name, value));
+            i += 1 + usize::from(value.is_some());
+        } else {
+            let known: Vec<String> = valued.iter().chain(flags).map(|n| format!(":{n}")).collect();
+            return fail(format!("unknown option :{key}; there is {}", known.join(" ")));
+        }
+    }
+    Ok(parsed)
+}
+
+impl<'a> Parsed<'a> {
+    fn option(&self, name: &str) -> Option<&'a Value> {
+        self.options.iter().find(|(n, _)| *n == name).and_then(|(_, v)| *v)
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        self.options.iter().any(|(n, v)| *n == name && !matches!(v, Some(Value::Bool(false))))
+    }
+}

@@ -1,0 +1,47 @@
+//! Suggestions for unknown names.
+
+/// What somebody who writes `name` out of habit from another language should write here.
+pub fn habit(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "import" | "require" | "from" => "modules are used with (use name)",
+        "lambda:" | "function" => "a function is written (fn [x] ...)",
+        "np.zeros" | "jnp.zeros" | "torch.zeros" => "write (zeros '[2 3])",
+        "np.array" | "jnp.array" | "torch.tensor" => "a vector literal is a tensor: [1 2 3]",
+        "None" | "null" => "the empty value is nil",
+        "True" => "write true",
+        "False" => "write false",
+        "for" => "loops are (repeat [i n] [acc init] body), (map f xs) and (reduce f init xs)",
+        "loop" | "recur" => "loops are (repeat [i n] [acc init] body) and (while condition [acc init] body)",
+        "set!" | "setq" => "values do not change: bind a new one with let",
+        _ => return None,
+    })
+}
+
+/// The name most like `name`, if one is near: at most a third of its letters differ.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    let limit = (name.chars().count() / 3).max(1);
+    known
+        .map(|k| (edit_distance(name, k), k))
+        .filter(|(d, k)| *d <= limit && *d < k.chars().count())
+        .min_by(|a, b| a.cmp(b))
+        .map(|(_, k)| k.to_string())
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b` (optimal string alignment).
+fn edit_distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replace.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}

@@ -1,0 +1,235 @@
+//! Values as operands of primitives: promotion, broadcasting, indices, shapes, axes.
+
+use smallvec::SmallVec;
+
+use crate::diagnostic::Diagnostic;
+use crate::eval::{Eval, Interp, Signal, Tensor, Value, bind, fail};
+use crate::primitives as p;
+use crate::primitives::Primitive;
+use crate::tensor::{DType, HostTensor, Kind, Shape, TensorType};
+
+impl Interp {
+    /// A value as a tensor: numbers are weak scalars.
+    pub(crate) fn tensor(&mut self, value: &Value) -> Eval<Tensor> {
+        match value {
+            Value::Tensor(t) => Ok(t.clone()),
+            Value::Int(n) => Ok(Tensor::weak(HostTensor::scalar(*n))),
+            Value::Float(x) => Ok(Tensor::weak(HostTensor::scalar(*x as f32))),
+            Value::Bool(b) => Ok(Tensor::host(HostTensor::scalar(*b))),
+            Value::Nil => Err(Diagnostic::error("expected a tensor or a number, got nil")
+                .help("nil is what (get d :key) gives for a key that is not there: check the key's name")
+                .into()),
+            other => fail(format!("expected a tensor or a number, got {}", other.describe())),
+        }
+    }
+
+    /// Applies a primitive of one result.
+    pub(crate) fn op(&mut self, op: impl Primitive, args: &[&Tensor]) -> Eval<Tensor> {
+        bind(op, args, self.span)
+    }
+
+    /// `t` with elements of `dtype`, strong.
+    pub(crate) fn convert(&mut self, t: &Tensor, dtype: DType) -> Eval<Tensor> {
+        if t.ty().dtype == dtype && !t.ty().weak {
+            return Ok(t.clone());
+        }
+        self.op(p::Convert { dtype, weak: false }, &[t])
+    }
+
+    /// A value cast to `dtype`.
+    pub(crate) fn cast(&mut self, value: &Value, dtype: DType) -> Eval<Value> {
+        let t = self.tensor(value)?;
+        Ok(Value::Tensor(self.convert(&t, dtype)?))
+    }
+
+    /// A tensor of floats: integers and booleans become `f32`.
+    pub(crate) fn float(&mut self, value: &Value) -> Eval<Tensor> {
+        let t = self.tensor(value)?;
+        if t.ty().dtype.is_float() {
+            return Ok(t);
+        }
+        let weak = t.ty().weak;
+        self.op(p::Convert { dtype: DType::F32, weak }, &[&t])
+    }
+
+    /// Two operands in their common dtype, which stays weak if both are.
+    pub(crate) fn promote(&mut self, a: &Tensor, b: &Tensor) -> Eval<(Tensor, Tensor)> {
+        let (dtype, weak) = promoted(a.ty(), b.ty())?;
+        let mut cast = |t: &Tensor| {
+            if t.ty().dtype == dtype && t.ty().weak == weak {
+                return Ok(t.clone());
+            }
+            self.op(p::Convert { dtype, weak }, &[t])
+        };
+        Ok((cast(a)?, cast(b)?))
+    }
+
+    /// Two operands in their common dtype and shape.
+    pub(crate) fn broadcast(&mut self, a: &Tensor, b: &Tensor) -> Eval<(Tensor, Tensor)> {
+        let (a, b) = self.promote(a, b)?;
+        if a.shape() == b.shape() {
+            return Ok((a, b));
+        }
+        let shape = broadcast_shapes(a.ty(), b.ty())?;
+        Ok((self.broadcast_to(&a, &shape)?, self.broadcast_to(&b, &shape)?))
+    }
+
+    /// `t` repeated to `shape`, whose last axes it has or stretches.
+    pub(crate) fn broadcast_to(&mut self, t: &Tensor, shape: &[usize]) -> Eval<Tensor> {
+        if t.shape() == shape {
+            return Ok(t.clone());
+        }
+        if t.ty().rank() > shape.len() {
+            return fail(format!("{} does not broadcast to shape {}", t.ty(), show_shape(shape)));
+        }
+        let dims: Shape = (shape.len() - t.ty().rank()..shape.len()).collect();
+        self.op(p::BroadcastInDim { shape: shape.into(), dims }, &[t])
+    }
+
+    /// `t` under another shape of the same size.
+    pub(crate) fn reshape(&mut self, t: &Tensor, shape: &[usize]) -> Eval<Tensor> {
+        if t.shape() == shape {
+            return Ok(t.clone());
+        }
+        self.op(p::Reshape { shape: shape.into() }, &[t])
+    }
+}
+
+/// The common dtype of two operands, and whether the result is weak (SPEC section 2, Promotion).
+fn promoted(a: &TensorType, b: &TensorType) -> Eval<(DType, bool)> {
+    if a.dtype == b.dtype {
+        return Ok((a.dtype, a.weak && b.weak));
+    }
+    let (low, high) = if a.dtype.kind() <= b.dtype.kind() { (a, b) } else { (b, a) };
+    if low.weak && high.weak {
+        return Ok((high.dtype, true));
+    }
+    if low.dtype.kind() == high.dtype.kind() {
+        // One kind, two dtypes: only a weak number adapts.
+        return match (low.weak, high.weak) {
+            (true, _) => Ok((high.dtype, false)),
+            (_, true) => Ok((low.dtype, false)),
+            _ => Err(Diagnostic::error(format!("{low} and {high} have different dtypes of one kind"))
+                .help(format!("cast one of them: (cast x :{}) or (cast x :{})", low.dtype, high.dtype))
+                .into()),
+        };
+    }
+    // A weak number of a higher kind brings its kind's default.
+    let dtype = match high.dtype.kind() {
+        Kind::Integer if high.weak => DType::I32,
+        _ => high.dtype,
+    };
+    Ok((dtype, false))
+}
+
+/// The shape that two operands broadcast to, as in NumPy.
+pub(super) fn broadcast_shapes(a: &TensorType, b: &TensorType) -> Eval<Shape> {
+    let rank = a.rank().max(b.rank());
+    let extent = |t: &TensorType, i: usize| (i + t.rank()).checked_sub(rank).map_or(1, |i| t.shape[i]);
+    (0..rank)
+        .map(|i| match (extent(a, i), extent(b, i)) {
+            (m, n) if m == n || n == 1 => Ok(m),
+            (1, n) => Ok(n),
+            (m, n) => Err(Diagnostic::error(format!("the shapes of {a} and {b} do not broadcast"))
+                .note(format!(
+                    "axis {i} from the front of the result would be {m} by one and {n} by the other"
+                ))
+                .help("axes are matched from the last; each pair must be equal, or one of them 1")
+                .into()),
+        })
+        .collect()
+}
+
+/// `4x2`, or `scalar`.
+pub(super) fn show_shape(shape: &[usize]) -> String {
+    if shape.is_empty() {
+        return "scalar".into();
+    }
+    shape.iter().map(ToString::to_string).collect::<Vec<_>>().join("x")
+}
+
+/// A known whole number, for `wanted`.
+pub fn as_index(value: &Value, wanted: &str) -> Eval<i64> {
+    let wrong = || fail(format!("{wanted} must be a whole number, not {}", value.describe()));
+    match value {
+        Value::Int(n) => Ok(*n),
+        Value::Float(x) if x.fract() == 0.0 => Ok(*x as i64),
+        Value::Tensor(t) if t.ty().rank() == 0 => {
+            let host = t.elements(wanted)?;
+            if host.element_f64(0).fract() == 0.0 { Ok(host.element_i64(0)) } else { wrong() }
+        }
+        _ => wrong(),
+    }
+}
+
+/// A known size: a whole number that is not negative.
+pub(super) fn as_size(value: &Value, wanted: &str) -> Eval<usize> {
+    let n = as_index(value, wanted)?;
+    usize::try_from(n)
+        .map_err(|_| Signal::from(Diagnostic::error(format!("{wanted} must not be negative, got {n}"))))
+}
+
+/// A tensor of indices: integers as they are, floats (vector literals) as `i32`.
+pub fn as_indices(interp: &mut Interp, value: &Value) -> Eval<Tensor> {
+    let t = interp.tensor(value)?;
+    if t.ty().dtype == DType::Bool {
+        return fail(format!("indices are integers, got {}", t.ty()));
+    }
+    interp.convert(&t, DType::I32)
+}
+
+/// A list of known whole numbers: a quoted list, a number, or a vector.
+pub(super) fn as_integers(value: &Value, wanted: &str) -> Eval<Vec<i64>> {
+    match value {
+        Value::List(list) => list.items.iter().map(|v| as_index(v, wanted)).collect(),
+        Value::Tensor(t) if t.ty().rank() == 1 => {
+            let host = t.elements(wanted)?;
+            Ok((0..host.count()).map(|i| host.element_i64(i)).collect())
+        }
+        other => Ok(vec![as_index(other, wanted)?]),
+    }
+}
+
+/// A shape: a quoted list, a number, a vector, or several numbers.
+pub(super) fn as_shape(values: &[&Value]) -> Eval<Shape> {
+    let numbers = match values {
+        [one] => as_integers(one, "a shape")?,
+        many => many.iter().map(|v| as_index(v, "a shape")).collect::<Eval<Vec<i64>>>()?,
+    };
+    let extent = |n: &i64| match usize::try_from(*n) {
+        Ok(n) => Ok(n),
+        Err(_) => fail(format!("an extent must not be negative, got {n}")),
+    };
+    numbers.iter().map(extent).collect()
+}
+
+/// A position among `rank` axes, negative from the end.
+pub(super) fn as_axis(axis: i64, rank: usize, of: &TensorType) -> Eval<usize> {
+    let position = if axis < 0 { axis + rank as i64 } else { axis };
+    match usize::try_from(position) {
+        Ok(p) if p < rank => Ok(p),
+        _ => fail(format!("{of} has no axis {axis}; its axes are 0 to {}", rank.max(1) - 1)),
+    }
+}
+
+/// The axes that `:axis` names, ascending; all of them without it.
+pub(super) fn as_axes(option: Option<&Value>, of: &TensorType) -> Eval<Shape> {
+    let Some(value) = option else { return Ok((0..of.rank()).collect()) };
+    let mut axes: SmallVec<[usize; 4]> =
+        as_integers(value, ":axis")?.into_iter().map(|a| as_axis(a, of.rank(), of)).collect::<Eval<_>>()?;
+    axes.sort_unstable();
+    axes.dedup();
+    Ok(axes)
+}
+
+/// The dtype that `:dtype :i32` names.
+pub(super) fn as_dtype(value: &Value) -> Eval<DType> {
+    let name = value.as_key();
+    match name.and_then(|n| DType::parse(&n)) {
+        Some(dtype) => Ok(dtype),
+        None => {
+            let known: Vec<String> = DType::ALL.iter().map(|d| format!(":{d}")).collect();
+            fail(format!("expected a dtype, one of {}, got {}", known.join(" "), value.describe()))
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Finite floats in decimal, as Python and `NumPy` round them.
+
+use std::fmt::LowerExp;
+use std::str::FromStr;
+
+/// A finite float as decimal digits and a power of ten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Decimal {
+    /// Whether there is a minus, which zero may have too.
+    pub negative: bool,
+    /// At least one digit; the point is after the first.
+    pub digits: String,
+    /// The power of ten of the first digit.
+    pub exponent: i32,
+}
+
+impl Decimal {
+    /// The fewest digits that read as the same number of the same type.
+    pub fn shortest<T>(x: T) -> Self
+    where
+        T: LowerExp + FromStr + PartialEq + Copy + Into<f64>,
+    {
+        let shortest = format!("{x:e}");
+        // Rust rounds up where two candidates are equally near, Python to the even digit; exact rounding to the same
+        // number of digits is to even, too.
+        let even = Decimal::rounded(x.into(), Decimal::parse(&shortest).digits.len() - 1);
+        let same = even.scientific().parse::<T>().is_ok_and(|y| y == x);
+        if same { even } else { Decimal::parse(&shortest) }
+    }
+
+    /// Exactly `digits` after the first one; the exact value is rounded, halves to the even digit.
+    pub fn rounded(x: f64, digits: usize) -> Self {
+        Decimal::parse(&format!("{x:.digits$e}"))
+    }
+
+    /// From Rust's scientific notation.
+    fn parse(text: &str) -> Self {
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+        let digits = mantissa.chars().filter(char::is_ascii_digit).collect();
+        Decimal { negative: mantissa.starts_with('-'), digits, exponent: exponent.parse().unwrap_or(0) }
+    }
+
+    /// The sign, or nothing.
+    pub fn sign(&self) -> &'static str {
+        if self.negative { "-" } else { "" }
+    }
+
+    /// The digits before and after the point, without exponent and sign.
+    pub fn split(&self) -> (String, String) {
+        let Ok(place) = usize::try_from(self.exponent) else {
+            return ("0".to_owned(), "0".repeat(self.exponent.unsigned_abs() as usize - 1) + &self.digits);
+        };
+        let (whole, fraction) = self.digits.split_at(self.digits.len().min(place + 1));
+        (format!("{whole:0<width$}", width = place + 1), fraction.to_owned())
+    }
+
+    /// `-1.5e-07`: the exponent has a sign and at least two digits.
+    pub fn scientific(&self) -> String {
+        let (first, rest) = self.digits.split_at(1);
+        let point = if rest.is_empty() { "" } else { "." };
+        format!("{}{first}{point}{rest}{}", self.sign(), self.exponent_text())
+    }
+
+    /// `e-07`
+    pub fn exponent_text(&self) -> String {
+        let sign = if self.exponent < 0 { '-' } else { '+' };
+        format!("e{sign}{:02}", self.exponent.unsigned_abs())
+    }
+}

@@ -1,0 +1,154 @@
+//! Calling functions.
+
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+use ustr::Ustr;
+
+use super::expr::{Code, Param};
+use super::interp::{Frame, Interp, MAX_DEPTH};
+use super::signal::{Eval, fail};
+use super::value::{Closure, Function, Value};
+use crate::diagnostic::Diagnostic;
+use crate::syntax::Span;
+
+/// Arguments of a call.
+pub type Args = SmallVec<[Value; 4]>;
+
+impl Interp {
+    /// Calls a function: as a compiled program where that is possible and pays, else by evaluating it.
+    pub(crate) fn call_function(&mut self, function: &Rc<Function>, args: Args, span: Span) -> Eval<Value> {
+        match &**function {
+            Function::Builtin(builtin) => builtin.call(self, &args),
+            Function::Closure(_) | Function::Grad(..) => {
+                if self.recording == 0
+                    && self.backend.is_some()
+                    && let Some(result) = self.call_compiled(function, &args)?
+                {
+                    return Ok(result);
+                }
+                self.call_interpreted(function, args, span)
+            }
+        }
+    }
+
+    /// Calls a function by evaluating its body, concrete or traced.
+    pub(super) fn call_interpreted(
+        &mut self,
+        function: &Rc<Function>,
+        args: Args,
+        span: Span,
+    ) -> Eval<Value> {
+        match &**function {
+            Function::Builtin(builtin) => builtin.call(self, &args),
+            Function::Closure(closure) => self.call_closure(closure, args, span),
+            Function::Grad(f, options) => self.call_grad(f, options, &args, span),
+        }
+    }
+
+    /// Calls whatever a value means as a function: a function, a keyword, a tensor or a dictionary.
+    pub(crate) fn call(&mut self, f: &Value, args: Args) -> Eval<Value> {
+        match f {
+            Value::Function(function) => {
+                let span = self.span.unwrap_or(Span { source: crate::syntax::SourceId(0), start: 0, end: 0 });
+                self.call_function(function, args, span)
+            }
+            other => self.call_value(other, &args),
+        }
+    }
+
+    fn call_closure(&mut self, closure: &Closure, args: Args, span: Span) -> Eval<Value> {
+        let code = &closure.code;
+        if self.depth >= MAX_DEPTH {
+            return Err(Diagnostic::error(format!("calls are nested more than {MAX_DEPTH} deep"))
+                .at(code.span, "in this function")
+                .help("is there a recursion without end? repeat, while and reduce do not nest")
+                .into());
+        }
+        let base = self.stack.len();
+        let size = code.frame_size.get().copied().unwrap_or(0);
+        self.stack.resize(base + size, Value::Nil);
+        self.depth += 1;
+        let result = self.enter(closure, args, base, span);
+        self.depth -= 1;
+        self.stack.truncate(base);
+        result
+    }
+
+    fn enter(&mut self, closure: &Closure, args: Args, base: usize, span: Span) -> Eval<Value> {
+        let code = &closure.code;
+        let wanted = code.params.len();
+        if args.len() < wanted || (args.len() > wanted && code.rest.is_none()) {
+            return Err(arity_error(code, args.len(), span).into());
+        }
+        let mut args = args.into_iter();
+        for (param, arg) in code.params.iter().zip(args.by_ref()) {
+            check_type(param, &arg, span)?;
+            self.bind_pattern(&param.pattern, arg, base)?;
+        }
+        if let Some(rest) = &code.rest {
+            self.bind_pattern(rest, Value::list(args.collect()), base)?;
+        }
+        let Some(body) = code.body.get() else {
+            return fail(format!("{} has no body yet", code.display_name()));
+        };
+        self.eval(body, Frame { base, captured: &closure.captured })
+    }
+
+    /// A keyword looks itself up, a tensor is indexed.
+    pub(super) fn call_value(&mut self, head: &Value, args: &[Value]) -> Eval<Value> {
+        match (head, args) {
+            (Value::Keyword(key), [Value::Dict(dict)]) => Ok(dict.get(key).cloned().unwrap_or(Value::Nil)),
+            (Value::Keyword(key), [Value::Dict(dict), default]) => {
+                Ok(dict.get(key).unwrap_or(default).clone())
+            }
+            (Value::Keyword(key), [other, ..]) => {
+                fail(format!("(:{key} x) looks :{key} up in a dictionary, but x is {}", other.describe()))
+            }
+            (Value::Tensor(_), [_, ..]) => self.index_tensor(head, args),
+            (Value::Nil, _) => fail("nil was called as a function"),
+            (other, _) => fail(format!("{} is not a function", other.describe())),
+        }
+    }
+}
+
+/// `(f x y)` as the definition writes it.
+fn signature(code: &Code) -> String {
+    let mut names: Vec<Ustr> = code.params.iter().map(|p| p.name).collect();
+    if code.rest.is_some() {
+        names.extend([Ustr::from("&"), Ustr::from("rest")]);
+    }
+    let head = code.name.map_or_else(|| "(fn [".to_string(), |n| format!("({n} ["));
+    format!("{head}{}] ...)", names.iter().map(Ustr::as_str).collect::<Vec<_>>().join(" "))
+}
+
+fn arity_error(code: &Code, given: usize, span: Span) -> Diagnostic {
+    let wanted = code.params.len();
+    let plural = |n: usize| if n == 1 { "1 argument".to_string() } else { format!("{n} arguments") };
+    let least = if code.rest.is_some() { "at least " } else { "" };
+    Diagnostic::error(format!("{} takes {least}{}, got {given}", code.display_name(), plural(wanted)))
+        .at(span, "called here")
+        .at(code.span, signature(code))
+}
+
+fn check_type(param: &Param, arg: &Value, span: Span) -> Eval<()> {
+    let Some(shape) = &param.shape else { return Ok(()) };
+    let matches = match arg {
+        Value::Tensor(t) => t.shape() == shape.as_slice() && param.dtype.is_none_or(|d| d == t.ty().dtype),
+        Value::Int(_) | Value::Float(_) => shape.is_empty(),
+        _ => false,
+    };
+    if matches {
+        return Ok(());
+    }
+    let dtype = param.dtype.map_or_else(String::new, |d| d.to_string());
+    let wanted = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
+    Err(Diagnostic::error(format!(
+        "parameter {} wants a tensor {dtype}[{wanted}], got {}",
+        param.name,
+        arg.describe()
+    ))
+    .at(span, "called here")
+    .at(param.span, "declared here")
+    .into())
+}

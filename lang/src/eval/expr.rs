@@ -1,0 +1,159 @@
+//! Resolved programs: forms with every name bound to a place.
+
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+
+use ustr::Ustr;
+
+use super::value::Value;
+use crate::syntax::{Bracket, Span};
+use crate::tensor::{DType, Shape};
+
+/// An expression with its place in the source.
+#[derive(Debug)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// The kinds of expression.
+#[derive(Debug)]
+pub enum ExprKind {
+    /// A constant.
+    Const(Value),
+    /// A local variable or a captured one.
+    Local(Place),
+    /// A definition.
+    Global(Rc<Global>),
+    /// A name inside `with-params`: a key of one of the dictionaries, innermost first, or else what it means
+    /// outside. At the head of a call (`head`) a function comes first.
+    Param { name: Ustr, dicts: Vec<Place>, otherwise: Option<Box<Expr>>, head: bool },
+    /// `(if c a b)`
+    If(Box<[Expr; 3]>),
+    /// `(and ...)`
+    And(Vec<Expr>),
+    /// `(or ...)`
+    Or(Vec<Expr>),
+    /// `(do ...)`
+    Do(Vec<Expr>),
+    /// `(let [...] ...)`
+    Let { bindings: Vec<(Pattern, Expr)>, body: Box<Expr> },
+    /// `(case x k v ... default)`
+    Case { subject: Box<Expr>, arms: Vec<(Value, Expr)>, default: Option<Box<Expr>> },
+    /// A vector literal, a tensor or a list; a list in any case where it is taken apart at once.
+    Vector { items: Vec<Expr>, list: bool },
+    /// A dictionary literal.
+    Dict(Vec<(Ustr, Expr)>),
+    /// A call.
+    Call { head: Box<Expr>, args: Vec<Expr> },
+    /// `(fn ...)`
+    Fn(Rc<Code>),
+    /// `(repeat [i n] [acc init] body)`
+    Repeat { index: Slot, count: Box<Expr>, state: Pattern, init: Box<Expr>, body: Box<Expr> },
+    /// `(while condition [acc init] body)`
+    While { condition: Box<Expr>, state: Pattern, init: Box<Expr>, body: Box<Expr> },
+    /// `(quasiquote x)`
+    Quasi(Box<Template>),
+    /// `(static x)`
+    Static(Box<Expr>),
+    /// `[1 2] :i32`
+    Cast(Box<Expr>, DType),
+    /// `(def name value)`
+    Def(Rc<Global>, Box<Expr>),
+}
+
+/// Position of a local variable in its function's frame.
+pub type Slot = u32;
+
+/// Where a variable lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the frame of the running function.
+    Frame(Slot),
+    /// Among the values that the running closure captured.
+    Captured(u32),
+}
+
+/// A binding pattern.
+#[derive(Debug)]
+pub enum Pattern {
+    /// A name.
+    Name(Slot),
+    /// `[a b & rest]`
+    Vector(Vec<Pattern>, Option<Box<Pattern>>, Span),
+    /// `{:keys [a b]}`
+    Keys(Vec<(Ustr, Slot)>, Span),
+}
+
+/// A parameter of a function.
+#[derive(Debug)]
+pub struct Param {
+    /// What it binds.
+    pub pattern: Pattern,
+    /// Its name in messages and manifests.
+    pub name: Ustr,
+    /// `(x [4 2])`: the shape a call must give.
+    pub shape: Option<Shape>,
+    /// `(x f32 [4 2])`: the dtype a call must give.
+    pub dtype: Option<DType>,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// The code of a function, shared by all closures made from it.
+#[derive(Debug)]
+pub struct Code {
+    /// Its name; `None` for `fn`.
+    pub name: Option<Ustr>,
+    /// Parameters.
+    pub params: Vec<Param>,
+    /// `& rest`
+    pub rest: Option<Pattern>,
+    /// The documentation string.
+    pub doc: Option<Rc<str>>,
+    /// The body; set once it is resolved, since a body may mention its own function.
+    pub body: OnceCell<Expr>,
+    /// Slots that a call needs.
+    pub frame_size: OnceCell<usize>,
+    /// Where the captured values are in the defining function, with their names.
+    pub captures: RefCell<Vec<(Place, Ustr)>>,
+    /// The whole definition.
+    pub span: Span,
+    /// The first effect that the body may have: its name and place.
+    pub effect: OnceCell<Option<(Ustr, Span)>>,
+}
+
+impl Code {
+    /// The name in messages.
+    pub fn display_name(&self) -> String {
+        self.name.map_or_else(|| "<lambda>".into(), |n| n.to_string())
+    }
+}
+
+/// A definition of a module: a name and, once its form has run, a value.
+#[derive(Debug)]
+pub struct Global {
+    /// Its name.
+    pub name: Ustr,
+    /// Where it is defined.
+    pub span: Span,
+    /// Its value.
+    pub value: RefCell<Option<Value>>,
+}
+
+/// A quasiquoted form.
+#[derive(Debug)]
+pub enum Template {
+    /// Data without holes.
+    Const(Value),
+    /// `~x`
+    Unquote(Expr),
+    /// `~@x`, inside a list.
+    Splice(Expr),
+    /// A list with holes.
+    List(Bracket, Vec<Template>, Span),
+    /// A dictionary with holes.
+    Dict(Vec<(Ustr, Template)>),
+}

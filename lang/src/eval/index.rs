@@ -1,0 +1,88 @@
+//! Indexing tensors and taking sequences apart.
+
+use smallvec::SmallVec;
+
+use super::interp::Interp;
+use super::signal::{Eval, fail};
+use super::tensor::{Tensor, bind};
+use super::value::Value;
+use crate::primitives as p;
+use crate::tensor::Shape;
+
+impl Interp {
+    /// `(x i j)` and `(x a:b)`: each index takes one axis, from the first.
+    pub(super) fn index_tensor(&mut self, head: &Value, indices: &[Value]) -> Eval<Value> {
+        let mut value = head.clone();
+        let mut axis = 0;
+        for index in indices {
+            let Value::Tensor(t) = &value else { return fail("too many indices") };
+            if axis >= t.ty().rank() {
+                return fail(format!("{} indices for a tensor {}", indices.len(), t.ty()));
+            }
+            match index {
+                Value::Range(start, end) => {
+                    value = Value::from(self.slice_axis(t, axis, *start, *end)?);
+                    axis += 1;
+                }
+                index if axis == 0 => value = self.row(t, index)?,
+                index => {
+                    let i = crate::builtins::as_index(index, "an index")?;
+                    let extent = t.shape()[axis];
+                    let i = checked(i, extent)?;
+                    let row = self.slice_axis(t, axis, i as i64, i as i64 + 1)?;
+                    let shape: Shape =
+                        (0..row.ty().rank()).filter(|a| *a != axis).map(|a| row.shape()[a]).collect();
+                    value = Value::from(bind(p::Reshape { shape }, &[&row], self.span)?);
+                }
+            }
+        }
+        Ok(value)
+    }
+
+    /// Entry `index` along axis 0: a number, traced or not, or a tensor of indices.
+    pub(crate) fn row(&mut self, t: &Tensor, index: &Value) -> Eval<Value> {
+        let shape: Shape = t.shape()[1..].into();
+        if let Value::Tensor(i) = index
+            && (i.concrete().is_none() || i.ty().rank() > 0)
+        {
+            let indices = crate::builtins::as_indices(self, index)?;
+            return Ok(Value::from(bind(p::GatherRows, &[t, &indices], self.span)?));
+        }
+        let i = crate::builtins::as_index(index, "an index")?;
+        let i = checked(i, t.shape()[0])? as i64;
+        let row = self.slice_axis(t, 0, i, i + 1)?;
+        Ok(Value::from(bind(p::Reshape { shape }, &[&row], self.span)?))
+    }
+
+    /// `start..end` along `axis`, negative positions from the end, beyond the end cut off.
+    pub(crate) fn slice_axis(&mut self, t: &Tensor, axis: usize, start: i64, end: i64) -> Eval<Tensor> {
+        let extent = t.shape()[axis] as i64;
+        let clip = |i: i64| if i < 0 { (i + extent).max(0) } else { i.min(extent) };
+        let (start, end) = (clip(start), clip(end).max(clip(start)));
+        let mut starts: Shape = SmallVec::from_elem(0, t.ty().rank());
+        let mut limits: Shape = t.shape().into();
+        starts[axis] = start as usize;
+        limits[axis] = end as usize;
+        bind(p::Slice { start: starts, limit: limits }, &[t], self.span)
+    }
+
+    /// The items of a list, or the entries of a tensor along axis 0.
+    pub(crate) fn sequence(&mut self, value: &Value) -> Eval<Vec<Value>> {
+        match value {
+            Value::List(list) => Ok(list.items.clone()),
+            Value::Tensor(t) if t.ty().rank() > 0 => {
+                (0..t.shape()[0] as i64).map(|i| self.row(t, &Value::Int(i))).collect()
+            }
+            other => fail(format!("expected a list or a tensor, got {}", other.describe())),
+        }
+    }
+}
+
+/// A position of an axis, negative from the end.
+pub(crate) fn checked(i: i64, extent: usize) -> Eval<usize> {
+    let position = if i < 0 { i + extent as i64 } else { i };
+    match usize::try_from(position) {
+        Ok(p) if p < extent => Ok(p),
+        _ => fail(format!("index {i} is outside of 0..{extent}")),
+    }
+}

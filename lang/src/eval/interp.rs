@@ -1,0 +1,385 @@
+//! The evaluator's state and the evaluation of expressions.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use ustr::Ustr;
+
+use super::expr::{Expr, ExprKind, Place, Template};
+use super::module::{Meaning, Module};
+use super::signal::{Eval, Signal};
+use super::specialise::Specialiser;
+use super::value::{Closure, Dict, Function, List, Value};
+use crate::builtins;
+use crate::diagnostic::Diagnostic;
+use crate::host::{Backend, Host};
+use crate::syntax::{Bracket, Sources, Span};
+
+/// When pure functions are compiled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Jit {
+    /// Where it pays, by counts and sizes.
+    #[default]
+    Auto,
+    /// Every eligible call.
+    Always,
+    /// None.
+    Never,
+}
+
+/// How programs are run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// When pure functions are compiled.
+    pub jit: Jit,
+}
+
+/// Calls nested deeper than this are an endless recursion. Each costs up to about 2 KiB of native stack in an
+/// optimised build; callers run the evaluator on a thread with a stack of [`STACK_BYTES`].
+pub const MAX_DEPTH: usize = 10_000;
+
+/// The stack that the evaluator's thread wants, in bytes.
+pub const STACK_BYTES: usize = 512 << 20;
+
+/// Closures and native frames of one call of the program.
+#[derive(Clone, Copy)]
+pub(super) struct Frame<'a> {
+    pub base: usize,
+    pub captured: &'a [Value],
+}
+
+/// An evaluator: a program's state.
+pub struct Interp {
+    /// Every text read so far.
+    pub sources: Sources,
+    /// How to run.
+    pub options: Options,
+    pub(crate) host: Box<dyn Host>,
+    pub(crate) backend: Option<Box<dyn Backend>>,
+    pub(super) stack: Vec<Value>,
+    pub(super) depth: usize,
+    /// Level of the innermost trace, 0 outside.
+    pub(super) level: u32,
+    /// Traces that stand for a compiled function: effects stop them.
+    pub(super) recording: u32,
+    /// How often the code being interpreted is expected to run: the product of the counts of the loops around it.
+    pub(super) weight: u64,
+    /// The innermost call: the origin of recorded equations and of errors without a place.
+    pub(crate) span: Option<Span>,
+    pub(super) specialiser: Specialiser,
+    pub(super) core: Option<Rc<Module>>,
+    pub(super) modules: HashMap<String, Rc<Module>>,
+    pub(super) loading: Vec<String>,
+    fresh: u64,
+}
+
+impl Interp {
+    /// An evaluator with the builtins loaded. Without a backend everything is interpreted.
+    pub fn new(host: Box<dyn Host>, backend: Option<Box<dyn Backend>>, options: Options) -> Interp {
+        let mut interp = Interp {
+            sources: Sources::default(),
+            options,
+            host,
+            backend,
+            stack: Vec::new(),
+            depth: 0,
+            level: 0,
+            recording: 0,
+            weight: 1,
+            span: None,
+            specialiser: Specialiser::default(),
+            core: None,
+            modules: HashMap::new(),
+            loading: Vec::new(),
+            fresh: 0,
+        };
+        interp.load_core();
+        interp
+    }
+
+    /// What a name means in `module`: its definitions and imports, then the builtins.
+    pub(super) fn meaning(&self, module: &Module, name: Ustr) -> Option<Meaning> {
+        module
+            .find(name)
+            .or_else(|| self.core.as_ref().and_then(|core| core.find(name)))
+            .or_else(|| builtins::find(&name).map(Meaning::Builtin))
+    }
+
+    /// The names of all builtins.
+    pub(super) fn builtin_names(&self) -> Vec<Ustr> {
+        let core = self.core.iter().flat_map(|c| c.names());
+        core.chain(builtins::all().map(|b| Ustr::from(b.name)))
+            .filter(|n| n.len() == 1 || !n.starts_with('-'))
+            .collect()
+    }
+
+    /// Evaluates an expression of the top level, which needs `frame_size` slots.
+    pub(super) fn run(&mut self, expr: &Expr, frame_size: usize) -> Eval<Value> {
+        let base = self.stack.len();
+        self.stack.resize(base + frame_size, Value::Nil);
+        let result = self.eval(expr, Frame { base, captured: &[] });
+        self.stack.truncate(base);
+        result
+    }
+
+    fn place<'a>(&'a self, place: Place, frame: Frame<'a>) -> &'a Value {
+        match place {
+            Place::Frame(slot) => &self.stack[frame.base + slot as usize],
+            Place::Captured(i) => &frame.captured[i as usize],
+        }
+    }
+
+    /// Evaluates an expression.
+    pub(super) fn eval(&mut self, expr: &Expr, frame: Frame) -> Eval<Value> {
+        match &expr.kind {
+            ExprKind::Const(value) => Ok(value.clone()),
+            ExprKind::Local(place) => Ok(self.place(*place, frame).clone()),
+            ExprKind::Call { head, args } => self.eval_call(expr, head, args, frame),
+            ExprKind::Global(global) => match &*global.value.borrow() {
+                Some(value) => Ok(value.clone()),
+                None => {
+                    Err(Diagnostic::error(format!("{} is used before its definition has run", global.name))
+                        .at(expr.span, "used here")
+                        .at(global.span, "defined here")
+                        .into())
+                }
+            },
+            ExprKind::Param { name, dicts, otherwise, head } => {
+                self.eval_param(*name, dicts, otherwise.as_deref(), *head, expr.span, frame)
+            }
+            ExprKind::If(parts) => {
+                let [condition, yes, no] = &**parts;
+                let condition = self.eval(condition, frame)?;
+                let branch = if self.truthy(&condition).map_err(|s| s.at(parts[0].span))? { yes } else { no };
+                self.eval(branch, frame)
+            }
+            ExprKind::Do(exprs) => self.eval_body(exprs, frame),
+            ExprKind::Let { bindings, body } => {
+                for (pattern, value) in bindings {
+                    let v = self.eval(value, frame)?;
+                    self.bind_pattern(pattern, v, frame.base).map_err(|s| s.at(value.span))?;
+                }
+                self.eval(body, frame)
+            }
+            ExprKind::Vector { items, list } => self.eval_vector(items, *list, expr.span, frame),
+            ExprKind::Dict(entries) => {
+                let mut dict =
+                    Dict::with_capacity_and_hasher(entries.len(), std::hash::BuildHasherDefault::default());
+                for (key, value) in entries {
+                    dict.insert(*key, self.eval(value, frame)?);
+                }
+                Ok(Value::Dict(Rc::new(dict)))
+            }
+            ExprKind::Fn(code) => {
+                let captured =
+                    code.captures.borrow().iter().map(|(p, _)| self.place(*p, frame).clone()).collect();
+                Ok(Value::function(Function::Closure(Closure { code: Rc::clone(code), captured })))
+            }
+            ExprKind::And(exprs) => self.eval_until(exprs, false, Value::Bool(true), frame),
+            ExprKind::Or(exprs) => self.eval_until(exprs, true, Value::Nil, frame),
+            ExprKind::Case { subject, arms, default } => {
+                let subject = self.eval(subject, frame)?;
+                for (key, value) in arms {
+                    if builtins::structurally_equal(&subject, key).map_err(|s| s.at(expr.span))? {
+                        return self.eval(value, frame);
+                    }
+                }
+                default.as_ref().map_or(Ok(Value::Nil), |d| self.eval(d, frame))
+            }
+            ExprKind::Repeat { .. } | ExprKind::While { .. } => self.eval_loop(expr, frame),
+            ExprKind::Quasi(template) => self.eval_template(template, frame),
+            ExprKind::Static(inner) => {
+                let value = self.eval(inner, frame)?;
+                self.known(&value, "(static ...)").map_err(|s| s.at(expr.span))
+            }
+            ExprKind::Cast(inner, dtype) => {
+                let value = self.eval(inner, frame)?;
+                self.cast(&value, *dtype).map_err(|s| s.at(expr.span))
+            }
+            ExprKind::Def(global, value) => {
+                let value = self.eval(value, frame)?;
+                *global.value.borrow_mut() = Some(value);
+                Ok(Value::Nil)
+            }
+        }
+    }
+
+    fn eval_body(&mut self, exprs: &[Expr], frame: Frame) -> Eval<Value> {
+        let mut last = Value::Nil;
+        for e in exprs {
+            last = self.eval(e, frame)?;
+        }
+        Ok(last)
+    }
+
+    fn eval_until(&mut self, exprs: &[Expr], stop_at: bool, mut last: Value, frame: Frame) -> Eval<Value> {
+        for (i, e) in exprs.iter().enumerate() {
+            last = self.eval(e, frame)?;
+            if i + 1 < exprs.len() && self.truthy(&last).map_err(|s| s.at(e.span))? == stop_at {
+                break;
+            }
+        }
+        Ok(last)
+    }
+
+    fn eval_call(&mut self, expr: &Expr, head: &Expr, args: &[Expr], frame: Frame) -> Eval<Value> {
+        let head_value = self.eval(head, frame)?;
+        let mut values: smallvec::SmallVec<[Value; 4]> = smallvec::SmallVec::with_capacity(args.len());
+        for arg in args {
+            values.push(self.eval(arg, frame)?);
+        }
+        let saved = self.span.replace(expr.span);
+        let result = match &head_value {
+            Value::Function(f) => self.call_function(f, values, expr.span),
+            other => self.call_value(other, &values),
+        };
+        self.span = saved;
+        result.map_err(|signal| signal.at(expr.span))
+    }
+
+    fn eval_param(
+        &mut self,
+        name: Ustr,
+        dicts: &[Place],
+        otherwise: Option<&Expr>,
+        head: bool,
+        span: Span,
+        frame: Frame,
+    ) -> Eval<Value> {
+        let outer = match otherwise {
+            Some(e) if head => {
+                let outer = self.eval(e, frame)?;
+                if matches!(outer, Value::Function(_)) {
+                    return Ok(outer);
+                }
+                Some(outer)
+            }
+            _ => None,
+        };
+        for place in dicts {
+            match self.place(*place, frame) {
+                Value::Dict(dict) => {
+                    if let Some(value) = dict.get(&name) {
+                        return Ok(value.clone());
+                    }
+                }
+                other => {
+                    return Err(Diagnostic::error(format!(
+                        "with-params wants a dictionary, not {}",
+                        other.describe()
+                    ))
+                    .at(span, "looked up here")
+                    .into());
+                }
+            }
+        }
+        if let Some(outer) = outer {
+            return Ok(outer);
+        }
+        if let Some(e) = otherwise {
+            return self.eval(e, frame);
+        }
+        let known =
+            dicts.iter().map(|p| self.place(*p, frame).describe()).collect::<Vec<_>>().join(", then ");
+        Err(Diagnostic::error(format!("unknown name {name}"))
+            .at(span, "neither a definition nor a key of the parameters")
+            .note(format!("the parameters here are {known}"))
+            .into())
+    }
+
+    fn eval_vector(&mut self, items: &[Expr], list: bool, span: Span, frame: Frame) -> Eval<Value> {
+        let mut values = Vec::with_capacity(items.len());
+        for item in items {
+            values.push(self.eval(item, frame)?);
+        }
+        if list {
+            return Ok(Value::list(values));
+        }
+        let saved = self.span.replace(span);
+        let nested = items.iter().all(|e| matches!(e.kind, ExprKind::Vector { list: false, .. }));
+        let result = builtins::vector_literal(self, values, nested);
+        self.span = saved;
+        result.map_err(|s| s.at(span))
+    }
+
+    fn eval_template(&mut self, template: &Template, frame: Frame) -> Eval<Value> {
+        match template {
+            Template::Const(value) => Ok(value.clone()),
+            Template::Unquote(e) => self.eval(e, frame),
+            Template::Splice(e) => Err(Diagnostic::error("~@ splices into a list; there is none around it")
+                .at(e.span, "")
+                .into()),
+            Template::List(bracket, items, span) => self.eval_template_list(*bracket, items, *span, frame),
+            Template::Dict(entries) => {
+                let mut dict = Dict::default();
+                for (key, value) in entries {
+                    dict.insert(*key, self.eval_template(value, frame)?);
+                }
+                Ok(Value::Dict(Rc::new(dict)))
+            }
+        }
+    }
+
+    fn eval_template_list(
+        &mut self,
+        bracket: Bracket,
+        items: &[Template],
+        span: Span,
+        frame: Frame,
+    ) -> Eval<Value> {
+        let mut out = Vec::with_capacity(items.len());
+        for item in items {
+            match item {
+                Template::Splice(e) => {
+                    let value = self.eval(e, frame)?;
+                    out.extend(self.sequence(&value).map_err(|s| s.at(e.span))?);
+                }
+                item => out.push(self.eval_template(item, frame)?),
+            }
+        }
+        Ok(Value::List(Rc::new(List { bracket, items: out, origin: Some(span) })))
+    }
+
+    /// Whether a condition holds: `false`, `nil` and a false scalar do not.
+    pub(crate) fn truthy(&mut self, value: &Value) -> Eval<bool> {
+        match value {
+            Value::Nil | Value::Bool(false) => Ok(false),
+            Value::Tensor(t) if t.ty().rank() > 0 => {
+                Err(Diagnostic::error(format!("a condition is one truth value, this is a tensor {}", t.ty()))
+                    .help("say (any x), (all x) or (equal? a b)")
+                    .into())
+            }
+            Value::Tensor(t) if t.ty().dtype == crate::tensor::DType::Bool => {
+                Ok(t.elements("a condition")?.element_i64(0) != 0)
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// The value with every traced scalar replaced by its number; stops the trace where there is none.
+    pub(crate) fn known(&mut self, value: &Value, wanted: &str) -> Eval<Value> {
+        match value {
+            Value::Tensor(t) if t.is_traced() => {
+                let host = t.elements(wanted)?.clone();
+                let weak = t.ty().weak;
+                Ok(Value::from(if weak { super::Tensor::weak(host) } else { super::Tensor::host(host) }))
+            }
+            other => Ok(other.clone()),
+        }
+    }
+
+    /// Runs an effect of the program named `name`, unless a function is being traced for compilation.
+    pub(crate) fn effect(&self, name: &str) -> Eval<()> {
+        if self.recording == 0 {
+            return Ok(());
+        }
+        let reason = super::signal::Reason::Effect(name.into());
+        Err(Signal::Trace(Box::new(super::signal::TraceStop { reason, span: self.span })))
+    }
+
+    /// A number not given before in this run.
+    pub(crate) fn fresh(&mut self) -> u64 {
+        self.fresh += 1;
+        self.fresh
+    }
+}

@@ -1,0 +1,31 @@
+//! The evaluator: one for two worlds. On concrete tensors it computes, on traced tensors it records.
+
+mod call;
+mod expand;
+mod expr;
+mod grad;
+mod index;
+mod interp;
+mod load;
+mod loops;
+mod module;
+mod pattern;
+mod purity;
+mod resolve;
+mod scope;
+mod signal;
+mod specialise;
+mod tensor;
+mod tree;
+mod value;
+
+pub use call::Args;
+pub use expr::Code;
+pub use interp::{Interp, Jit, MAX_DEPTH, Options, STACK_BYTES};
+pub use load::Loaded;
+pub use module::Module;
+pub use signal::{Eval, Signal, fail};
+pub use specialise::Report;
+pub use tensor::{Concrete, Tensor, bind, bind_all};
+pub use tree::{Tree, flatten, map_trees, unflatten};
+pub use value::{Closure, Dict, Function, GradOptions, List, Value};

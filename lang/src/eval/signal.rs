@@ -1,0 +1,92 @@
+//! What stops an evaluation.
+
+use crate::diagnostic::Diagnostic;
+use crate::graph::Var;
+use crate::host::HostError;
+use crate::primitives::TypeFault;
+use crate::syntax::Span;
+
+/// The result of evaluating something.
+pub type Eval<T> = Result<T, Signal>;
+
+/// Why an evaluation stopped.
+#[derive(Clone, Debug)]
+pub enum Signal {
+    /// The program is wrong.
+    Error(Box<Diagnostic>),
+    /// The trace cannot go on, though the program may be right.
+    Trace(Box<TraceStop>),
+}
+
+/// Why a trace stopped, and where.
+#[derive(Clone, Debug)]
+pub struct TraceStop {
+    /// Why.
+    pub reason: Reason,
+    /// The innermost call.
+    pub span: Option<Span>,
+}
+
+/// Why a trace stopped.
+#[derive(Clone, Debug)]
+pub enum Reason {
+    /// The body asked for the value of a traced scalar: `var` of the trace of that level.
+    Value {
+        /// Level of the trace that the scalar belongs to.
+        level: u32,
+        /// The scalar.
+        var: Var,
+        /// What the value was wanted for.
+        wanted: String,
+    },
+    /// The body has an effect.
+    Effect(String),
+    /// The body cannot be compiled for another reason.
+    Unsupported(String),
+}
+
+impl Signal {
+    /// Adds the place where it happened, if none is known yet.
+    #[must_use]
+    pub fn at(mut self, span: Span) -> Signal {
+        match &mut self {
+            Signal::Error(d) if d.labels.is_empty() => {
+                d.labels.push(crate::diagnostic::Label { span, text: String::new() });
+            }
+            Signal::Trace(stop) if stop.span.is_none() => stop.span = Some(span),
+            _ => {}
+        }
+        self
+    }
+}
+
+impl From<Diagnostic> for Signal {
+    fn from(d: Diagnostic) -> Signal {
+        Signal::Error(Box::new(d))
+    }
+}
+
+impl From<TypeFault> for Signal {
+    fn from(fault: TypeFault) -> Signal {
+        let d = Diagnostic::error(fault.message);
+        Signal::from(match fault.help {
+            Some(help) => d.help(help),
+            None => d,
+        })
+    }
+}
+
+impl From<HostError> for Signal {
+    fn from(error: HostError) -> Signal {
+        let d = Diagnostic::error(error.message);
+        Signal::from(match error.help {
+            Some(help) => d.help(help),
+            None => d,
+        })
+    }
+}
+
+/// An error with this message.
+pub fn fail<T>(message: impl Into<String>) -> Eval<T> {
+    Err(Diagnostic::error(message).into())
+}

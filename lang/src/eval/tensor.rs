@@ -1,0 +1,296 @@
+//! Tensors as the evaluator sees them: concrete ones hold elements, traced ones stand for a variable of a graph
+//! under construction.
+
+use std::cell::{OnceCell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::signal::{Eval, Reason, Signal, TraceStop};
+use crate::graph::{Builder, Graph, Op, Var};
+use crate::host::{Backend, Buffer};
+use crate::primitives::Primitive;
+use crate::syntax::Span;
+use crate::tensor::{HostTensor, TensorType};
+
+/// A tensor value.
+#[derive(Clone, Debug)]
+pub enum Tensor {
+    /// One with elements.
+    Concrete(Rc<Concrete>),
+    /// One that stands for a variable.
+    Traced(Rc<Traced>),
+}
+
+/// A tensor with elements: on the host, on the device, or both. Whatever is made on demand is kept, so an argument
+/// that is on the device is not sent again, and a result is fetched only when somebody looks at it.
+pub struct Concrete {
+    ty: TensorType,
+    host: OnceCell<HostTensor>,
+    device: OnceCell<Buffer>,
+}
+
+impl Concrete {
+    /// A tensor in host memory; `weak` for numbers.
+    pub fn from_host(host: HostTensor, weak: bool) -> Rc<Concrete> {
+        let ty = TensorType { weak, ..host.ty() };
+        Rc::new(Concrete { ty, host: OnceCell::from(host), device: OnceCell::new() })
+    }
+
+    /// A tensor on the device.
+    pub fn from_device(ty: TensorType, buffer: Buffer) -> Rc<Concrete> {
+        Rc::new(Concrete { ty, host: OnceCell::new(), device: OnceCell::from(buffer) })
+    }
+
+    /// Its type.
+    pub fn ty(&self) -> &TensorType {
+        &self.ty
+    }
+
+    /// The elements, fetched from the device if need be.
+    pub fn host(&self) -> Eval<&HostTensor> {
+        if let Some(host) = self.host.get() {
+            return Ok(host);
+        }
+        let read = self.device.get().expect("a tensor is somewhere").read(&self.ty)?;
+        Ok(self.host.get_or_init(|| read))
+    }
+
+    /// The elements, if they are in host memory already.
+    pub fn host_if_there(&self) -> Option<&HostTensor> {
+        self.host.get()
+    }
+
+    /// The device buffer, uploaded if need be.
+    pub fn device(&self, backend: &mut dyn Backend) -> Eval<&Buffer> {
+        if let Some(buffer) = self.device.get() {
+            return Ok(buffer);
+        }
+        let sent = backend.upload(self.host.get().expect("a tensor is somewhere"))?;
+        Ok(self.device.get_or_init(|| sent))
+    }
+}
+
+impl fmt::Debug for Concrete {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.ty)
+    }
+}
+
+/// A tensor that stands for a variable of a trace.
+pub struct Traced {
+    trace: Rc<Trace>,
+    var: Var,
+    ty: TensorType,
+    /// The value, where the evaluator computes while it records (differentiation of interpreted code).
+    concrete: Option<Rc<Concrete>>,
+}
+
+impl fmt::Debug for Traced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "traced {} {:?}", self.var, self.ty)
+    }
+}
+
+/// A graph under construction. Traces nest: one of a higher level may use tensors of lower levels, which become
+/// captures, additional parameters of its graph.
+pub struct Trace {
+    level: u32,
+    builder: RefCell<Builder>,
+    captures: RefCell<Vec<(Rc<Traced>, Var)>>,
+    constants: RefCell<Vec<(Rc<Concrete>, Var)>>,
+    limit: usize,
+}
+
+impl Trace {
+    /// An empty trace; `level` is one more than that of the trace around it. It stops with an error beyond
+    /// `limit` equations, the sign of an endless recursion.
+    pub fn new(level: u32, limit: usize) -> Rc<Trace> {
+        Rc::new(Trace {
+            level,
+            builder: RefCell::new(Builder::new()),
+            captures: RefCell::default(),
+            constants: RefCell::default(),
+            limit,
+        })
+    }
+
+    /// Adds a parameter that stands for `value` if one is given.
+    pub fn input(self: &Rc<Self>, ty: TensorType, value: Option<Rc<Concrete>>) -> Tensor {
+        let var = self.builder.borrow_mut().input(ty.clone());
+        Tensor::Traced(Rc::new(Traced { trace: Rc::clone(self), var, ty, concrete: value }))
+    }
+
+    /// The variable of `tensor` in this trace, made a constant or a capture if it comes from outside.
+    pub fn lift(&self, tensor: &Tensor) -> Eval<Var> {
+        match tensor {
+            Tensor::Traced(t) if t.trace.level == self.level => Ok(t.var),
+            Tensor::Traced(t) => {
+                let known = self.captures.borrow().iter().find(|(c, _)| Rc::ptr_eq(c, t)).map(|(_, v)| *v);
+                Ok(known.unwrap_or_else(|| {
+                    let var = self.builder.borrow_mut().input(t.ty.clone());
+                    self.captures.borrow_mut().push((Rc::clone(t), var));
+                    var
+                }))
+            }
+            Tensor::Concrete(c) => {
+                let known = self
+                    .constants
+                    .borrow()
+                    .iter()
+                    .rev()
+                    .take(64)
+                    .find(|(k, _)| Rc::ptr_eq(k, c))
+                    .map(|(_, v)| *v);
+                if let Some(var) = known {
+                    return Ok(var);
+                }
+                let var = self.builder.borrow_mut().constant(c.host()?.clone(), c.ty.weak);
+                self.constants.borrow_mut().push((Rc::clone(c), var));
+                Ok(var)
+            }
+        }
+    }
+
+    /// Ends the trace: the graph, and the outer tensors to be passed for its last parameters.
+    ///
+    /// The parameters are those of [`Trace::input`], then the captures.
+    pub fn finish(self: Rc<Self>, outputs: Vec<Var>) -> (Graph, Vec<Tensor>) {
+        let captures = self.captures.take();
+        let mut graph = self.builder.take().finish(outputs);
+        let captured: Vec<Var> = captures.iter().map(|(_, v)| *v).collect();
+        graph.inputs.retain(|v| !captured.contains(v));
+        graph.inputs.extend(&captured);
+        (graph, captures.into_iter().map(|(t, _)| Tensor::Traced(t)).collect())
+    }
+}
+
+impl Tensor {
+    /// A concrete tensor in host memory.
+    pub fn host(host: HostTensor) -> Tensor {
+        Tensor::Concrete(Concrete::from_host(host, false))
+    }
+
+    /// A weak number in host memory.
+    pub fn weak(host: HostTensor) -> Tensor {
+        Tensor::Concrete(Concrete::from_host(host, true))
+    }
+
+    /// Its type.
+    pub fn ty(&self) -> &TensorType {
+        match self {
+            Tensor::Concrete(c) => c.ty(),
+            Tensor::Traced(t) => &t.ty,
+        }
+    }
+
+    /// The extents of the axes.
+    pub fn shape(&self) -> &[usize] {
+        &self.ty().shape
+    }
+
+    /// The value behind it, unless it is traced without one.
+    pub fn concrete(&self) -> Option<&Rc<Concrete>> {
+        match self {
+            Tensor::Concrete(c) => Some(c),
+            Tensor::Traced(t) => t.concrete.as_ref(),
+        }
+    }
+
+    /// Whether it stands for a variable.
+    pub fn is_traced(&self) -> bool {
+        matches!(self, Tensor::Traced(_))
+    }
+
+    /// Whether it is a variable of the trace of that level.
+    pub fn is_traced_at(&self, level: u32) -> bool {
+        matches!(self, Tensor::Traced(t) if t.trace.level == level)
+    }
+
+    /// The elements, for `wanted` (a phrase for the message). A traced tensor has none: tracing then stops, and the
+    /// caller may make the scalar static or interpret.
+    pub fn elements(&self, wanted: &str) -> Eval<&HostTensor> {
+        match (self.concrete(), self) {
+            (Some(c), _) => c.host(),
+            (None, Tensor::Traced(t)) => {
+                let reason = if t.ty.shape.is_empty() {
+                    Reason::Value { level: t.trace.level, var: t.var, wanted: wanted.into() }
+                } else {
+                    Reason::Unsupported(format!("{wanted} depends on the elements of a tensor {}", t.ty))
+                };
+                Err(Signal::Trace(Box::new(TraceStop { reason, span: None })))
+            }
+            (None, Tensor::Concrete(_)) => unreachable!("a concrete tensor has a value"),
+        }
+    }
+}
+
+/// Computes `op(args)`, or records it where an operand is traced: in the innermost trace that an operand belongs to.
+pub fn bind_all(op: Op, args: &[&Tensor], span: Option<Span>) -> Eval<SmallVec<[Tensor; 2]>> {
+    let trace = args
+        .iter()
+        .filter_map(|t| if let Tensor::Traced(t) = t { Some(&t.trace) } else { None })
+        .max_by_key(|trace| trace.level);
+    let Some(trace) = trace else {
+        let types: SmallVec<[&TensorType; 4]> = args.iter().map(|t| t.ty()).collect();
+        let results = op.infer(&types)?;
+        let values = host_values(args)?;
+        return Ok(op
+            .evaluate(&values)
+            .into_iter()
+            .zip(results)
+            .map(|(value, ty)| Tensor::Concrete(Concrete::from_host(value, ty.weak)))
+            .collect());
+    };
+    let operands = args.iter().map(|t| trace.lift(t)).collect::<Eval<SmallVec<[Var; 4]>>>()?;
+    let mut builder = trace.builder.borrow_mut();
+    builder.span = span;
+    let outputs = builder.bind(Arc::clone(&op), &operands)?;
+    if builder.graph().equations.len() > trace.limit {
+        return super::fail(format!(
+            "the trace has more than {} operations; is there a recursion or a loop without end?",
+            trace.limit
+        ));
+    }
+    let values = if args.iter().all(|t| t.concrete().is_some()) {
+        op.evaluate(&host_values(args)?).into_iter().map(Some).collect()
+    } else {
+        SmallVec::<[Option<HostTensor>; 2]>::from_elem(None, outputs.len())
+    };
+    let wrap = |(var, value): (&Var, Option<HostTensor>)| {
+        let ty = builder.ty(*var).clone();
+        let concrete = value.map(|v| Concrete::from_host(v, ty.weak));
+        Tensor::Traced(Rc::new(Traced { trace: Rc::clone(trace), var: *var, ty, concrete }))
+    };
+    Ok(outputs.iter().zip(values).map(wrap).collect())
+}
+
+fn host_values<'a>(args: &[&'a Tensor]) -> Eval<SmallVec<[&'a HostTensor; 4]>> {
+    args.iter().map(|t| t.concrete().expect("checked by the caller").host()).collect()
+}
+
+/// [`bind_all`] for a primitive with one result.
+pub fn bind(op: impl Primitive, args: &[&Tensor], span: Option<Span>) -> Eval<Tensor> {
+    Ok(bind_all(Arc::new(op), args, span)?.swap_remove(0))
+}
+
+/// The results of `graph` on `args`: computed if all are concrete, else recorded equation by equation.
+pub fn apply_graph(graph: &Graph, args: &[Tensor]) -> Eval<Vec<Tensor>> {
+    let mut values: Vec<Option<Tensor>> = vec![None; graph.types.len()];
+    for (var, arg) in graph.inputs.iter().zip(args) {
+        values[var.index()] = Some(arg.clone());
+    }
+    for eqn in &graph.equations {
+        let results = {
+            let operands: SmallVec<[&Tensor; 4]> =
+                eqn.inputs.iter().map(|v| values[v.index()].as_ref().expect(crate::graph::RULE)).collect();
+            bind_all(Arc::clone(&eqn.op), &operands, eqn.span)?
+        };
+        for (var, result) in eqn.outputs.iter().zip(results) {
+            values[var.index()] = Some(result);
+        }
+    }
+    Ok(graph.outputs.iter().map(|v| values[v.index()].clone().expect(crate::graph::RULE)).collect())
+}

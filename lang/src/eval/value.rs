@@ -1,0 +1,180 @@
+//! Values of programs.
+
+use std::hash::BuildHasherDefault;
+use std::rc::Rc;
+
+use indexmap::IndexMap;
+use ustr::{IdentityHasher, Ustr};
+
+use super::{Code, Tensor};
+use crate::builtins::Builtin;
+use crate::syntax::{Bracket, Span};
+
+/// Any value.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// `nil`
+    Nil,
+    /// A truth value known to the evaluator.
+    Bool(bool),
+    /// A weak integer: what a number literal without a point is.
+    Int(i64),
+    /// A weak float. Arithmetic rounds it to `f32`; a literal keeps its digits until it meets a tensor.
+    Float(f64),
+    /// A tensor, concrete or traced.
+    Tensor(Tensor),
+    /// A list.
+    List(Rc<List>),
+    /// A dictionary.
+    Dict(Rc<Dict>),
+    /// `:name`
+    Keyword(Ustr),
+    /// A quoted name.
+    Symbol(Ustr),
+    /// Text.
+    Str(Rc<str>),
+    /// A half-open range used as an index.
+    Range(i64, i64),
+    /// Something to call.
+    Function(Rc<Function>),
+}
+
+/// An immutable list.
+#[derive(Clone, Debug)]
+pub struct List {
+    /// The brackets it was quoted in; matters to macros.
+    pub bracket: Bracket,
+    /// Its items.
+    pub items: Vec<Value>,
+    /// Where it was read, if it is quoted code.
+    pub origin: Option<Span>,
+}
+
+/// A dictionary in insertion order. Keywords, strings and symbols of one name are one key.
+pub type Dict = IndexMap<Ustr, Value, BuildHasherDefault<IdentityHasher>>;
+
+/// Something to call.
+#[derive(Debug)]
+pub enum Function {
+    /// A function of the program.
+    Closure(Closure),
+    /// A function written in Rust.
+    Builtin(&'static Builtin),
+    /// `(value-and-grad f)` or `(grad f)`.
+    Grad(Value, GradOptions),
+}
+
+/// A function with the values of its free variables.
+#[derive(Debug)]
+pub struct Closure {
+    /// Its code.
+    pub code: Rc<Code>,
+    /// Values of the free variables, in the order of [`Code::captures`].
+    pub captured: Vec<Value>,
+}
+
+/// What is differentiated, and what comes out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GradOptions {
+    /// Positions of the arguments differentiated with respect to.
+    pub wrt: Vec<usize>,
+    /// Whether `:wrt` was a list, so that the gradients come as a list.
+    pub wrt_list: bool,
+    /// Whether the function gives `[loss extra]`.
+    pub aux: bool,
+    /// Whether the loss comes with the gradients.
+    pub value: bool,
+}
+
+impl Value {
+    /// A list in square brackets.
+    pub fn list(items: Vec<Value>) -> Value {
+        Value::List(Rc::new(List { bracket: Bracket::Square, items, origin: None }))
+    }
+
+    /// A text.
+    pub fn text(text: impl AsRef<str>) -> Value {
+        Value::Str(Rc::from(text.as_ref()))
+    }
+
+    /// A builtin or closure as a value.
+    pub fn function(function: Function) -> Value {
+        Value::Function(Rc::new(function))
+    }
+
+    /// What messages call the kind of value, with the shape for tensors.
+    pub fn describe(&self) -> String {
+        match self {
+            Value::Nil => "nil".into(),
+            Value::Bool(b) => format!("the boolean {b}"),
+            Value::Int(n) => format!("the number {n}"),
+            Value::Float(x) => format!("the number {}", crate::tensor::format_float(*x as f32)),
+            Value::Tensor(t) => format!("a tensor {}", t.ty()),
+            Value::List(l) => format!("a list of {} items", l.items.len()),
+            Value::Dict(d) => {
+                let keys: Vec<String> = d.keys().take(6).map(|k| format!(":{k}")).collect();
+                let more = if d.len() > 6 { " ..." } else { "" };
+                format!("a dictionary with keys {}{more}", keys.join(" "))
+            }
+            Value::Keyword(k) => format!("the keyword :{k}"),
+            Value::Symbol(s) => format!("the symbol {s}"),
+            Value::Str(_) => "a string".into(),
+            Value::Range(a, b) => format!("the range {a}:{b}"),
+            Value::Function(f) => format!("the function {}", f.name()),
+        }
+    }
+
+    /// The dictionary key this value names.
+    pub fn as_key(&self) -> Option<Ustr> {
+        match self {
+            Value::Keyword(k) | Value::Symbol(k) => Some(*k),
+            Value::Str(s) => Some(Ustr::from(s)),
+            _ => None,
+        }
+    }
+}
+
+impl Function {
+    /// The name in messages.
+    pub fn name(&self) -> String {
+        match self {
+            Function::Closure(c) => c.code.display_name(),
+            Function::Builtin(b) => b.name.into(),
+            Function::Grad(f, options) => {
+                let transform = if options.value { "value-and-grad" } else { "grad" };
+                match f {
+                    Value::Function(f) => format!("({transform} {})", f.name()),
+                    _ => transform.into(),
+                }
+            }
+        }
+    }
+}
+
+macro_rules! value_from {
+    ($($ty:ty => $variant:ident),*) => {$(
+        impl From<$ty> for Value {
+            fn from(x: $ty) -> Value {
+                Value::$variant(x.into())
+            }
+        }
+    )*};
+}
+value_from!(bool => Bool, i64 => Int, f64 => Float, Rc<List> => List, Rc<Dict> => Dict, &str => Str);
+
+impl From<Tensor> for Value {
+    /// Weak scalars in host memory become plain numbers; all else stays a tensor.
+    fn from(t: Tensor) -> Value {
+        if let Tensor::Concrete(c) = &t
+            && c.ty().weak
+            && let Some(host) = c.host_if_there()
+        {
+            return if c.ty().dtype.is_float() {
+                Value::Float(host.element_f64(0))
+            } else {
+                Value::Int(host.element_i64(0))
+            };
+        }
+        Value::Tensor(t)
+    }
+}

@@ -1,0 +1,88 @@
+//! What a program needs of the world, as traits: the language itself touches no file, network or device.
+
+use std::any::Any;
+use std::fmt;
+use std::rc::Rc;
+
+use crate::diagnostic::Diagnostic;
+use crate::graph::Graph;
+use crate::syntax::Sources;
+use crate::tensor::{HostTensor, TensorType};
+
+/// Files, output and messages.
+pub trait Host {
+    /// Writes `text` and a line end to the program's output.
+    fn print(&mut self, text: &str) -> Result<(), HostError>;
+
+    /// Shows a warning; the run goes on.
+    fn warn(&mut self, sources: &Sources, warning: &Diagnostic);
+
+    /// The bytes of a file; a relative path starts at the current directory.
+    fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError>;
+}
+
+/// Why the world refused: a cause and a remedy in words for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostError {
+    /// What was tried and what happened.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// One tensor that a compiled function takes or gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leaf {
+    /// The key path within the arguments or the result, such as `params.l1.W`.
+    pub path: String,
+    /// Its type.
+    pub ty: TensorType,
+}
+
+/// A specialised function, ready to be compiled: one program, one entry of the cache.
+#[derive(Clone, Debug)]
+pub struct Unit {
+    /// The function's name as the user wrote it, or `lambda`.
+    pub function: String,
+    /// The transformation that was compiled: empty, or `vag` for `value-and-grad`.
+    pub transform: &'static str,
+    /// The program. Its parameters are `inputs`, in order.
+    pub graph: Graph,
+    /// The parameters, in flattening order.
+    pub inputs: Vec<Leaf>,
+    /// The results, in flattening order.
+    pub outputs: Vec<Leaf>,
+    /// The values that the body asked for while it was traced: path and value.
+    pub statics: Vec<(String, String)>,
+}
+
+/// Compiled execution. `lang` hands over graphs and opaque buffers; what a buffer is, only the backend knows.
+pub trait Backend {
+    /// Compiles or finds a unit. `Ok(None)`: units cannot be compiled here; interpret (the backend has said why).
+    fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError>;
+
+    /// Copies a tensor to the device.
+    fn upload(&mut self, tensor: &HostTensor) -> Result<Buffer, HostError>;
+}
+
+/// A compiled unit.
+pub trait Program {
+    /// Runs the program on buffers in the order of [`Unit::inputs`]; appends the results in the order of
+    /// [`Unit::outputs`]. Results stay on the device.
+    fn call(&self, arguments: &[Buffer], results: &mut Vec<Buffer>) -> Result<(), HostError>;
+}
+
+/// A tensor on the device.
+pub type Buffer = Rc<dyn DeviceTensor>;
+
+/// A tensor on the device, opaque to the language.
+pub trait DeviceTensor: Any {
+    /// Copies the elements to the host.
+    fn read(&self, ty: &TensorType) -> Result<HostTensor, HostError>;
+}
