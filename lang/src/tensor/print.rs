@@ -1,8 +1,9 @@
 //! Tensors and scalars as `NumPy` 2 prints them.
 //!
-//! The rules are those of its `str` since version 2.3: float32 has 8 fractional digits at most, and goes over to scientific notation
-//! from a million on, below 0.0001, or where the largest magnitude is more than 1,000 times the smallest; the
-//! elements of a tensor share a width; more than 1,000 elements are summarised; lines end before column 75.
+//! The rules are those of its `str` since version 2.3: float32 has 8 fractional digits at most, and goes over to
+//! scientific notation from a million on, below 0.0001, or where the largest magnitude is more than 1,000 times the
+//! smallest; the elements of a tensor share a width; more than 1,000 elements are summarised; lines end before
+//! column 75.
 
 use super::{Data, HostTensor};
 use crate::decimal::Decimal;
