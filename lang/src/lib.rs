@@ -6,7 +6,6 @@
 
 pub mod builtins;
 mod decimal;
-mod decimal;
 pub mod diagnostic;
 pub mod eval;
 pub mod format;
