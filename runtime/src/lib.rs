@@ -1,1 +1,66 @@
-//! Placeholder.
+//! Safe access to the IREE runtime: devices, programs, device buffers and calls.
+//!
+//! The IREE runtime is linked statically; `eerie-sys` carries its source and binds its C API. This crate wraps that
+//! API itself because the call path has to stay short: argument and result lists are prepared once per
+//! [`CallFrame`], results stay where they were computed, and a result is passed on without touching the host.
+//!
+//! ```no_run
+//! use sheaf_runtime::{ElementType, Runtime, Target, Vmfb, sha256};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let bytes = std::fs::read("double.vmfb")?;
+//! let digest = sha256(&bytes); // in earnest: from the manifest that came with the file
+//!
+//! let runtime = Runtime::new()?;
+//! let device = runtime.device(Target::LocalSync)?;
+//! let double = device.load(&Vmfb::verify(bytes, &digest)?)?;
+//!
+//! let x = device.upload(ElementType::F32, &[2], bytemuck::cast_slice(&[1.0_f32, 2.0]))?;
+//! let mut call = double.call_frame()?;
+//! call.set(0, &x)?;
+//! call.invoke()?;
+//! let y = call.result(0)?;
+//! assert_eq!(y.shape(), [2]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Rules
+//!
+//! - **One thread.** No type here is `Send` or `Sync`: the thread that made a [`Runtime`] uses it. IREE itself may
+//!   start worker threads ([`Target::LocalTask`]). Several threads may each make a runtime of their own.
+//! - **No unchecked byte.** IREE trusts its input: a damaged program file can crash the process. A [`Vmfb`] exists
+//!   only for bytes whose SHA-256 was the expected one.
+//! - **CPU buffers are shared.** [`Target::Inline`], [`Target::LocalSync`] and [`Target::LocalTask`] all compute on
+//!   ordinary host memory. A [`Buffer`] made by or for one of them can be an argument of a program on any other of
+//!   the same [`Runtime`].
+//! - **A call is over when it returns.** [`CallFrame::invoke`] waits for the program; its results can be read at
+//!   once.
+
+// The only purpose of this crate is to wrap a C API.
+#![allow(unsafe_code)]
+#![warn(clippy::undocumented_unsafe_blocks, unsafe_op_in_unsafe_fn)]
+
+mod buffer;
+mod device;
+mod element;
+mod error;
+mod ffi;
+mod frame;
+mod hal;
+mod inline;
+mod lend;
+mod process;
+mod program;
+mod runtime;
+mod task;
+mod vmfb;
+
+pub use buffer::Buffer;
+pub use device::Device;
+pub use element::{ElementType, UnknownElementType};
+pub use error::{Error, Status};
+pub use frame::CallFrame;
+pub use program::Program;
+pub use runtime::{Model, Options, Runtime, Target};
+pub use vmfb::{DigestMismatch, Vmfb, sha256};

@@ -1,0 +1,81 @@
+//! What a call costs: 500 steps of gradient descent on XOR, each a call of a compiled program whose results are fed
+//! back on the device, on each CPU target.
+//!
+//! `cargo run --release -p sheaf-runtime --example call_loop [TARGET ...]`, with a compiler as the tests want one.
+
+use std::time::{Duration, Instant};
+
+use sheaf_runtime::{Buffer, CallFrame, ElementType, Error, Runtime, Target, Vmfb, sha256};
+
+#[path = "../tests/runtime/compiler.rs"]
+mod compiler;
+
+const STEP: &str = include_str!("xor_step.mlir");
+const CALLS: u32 = 500;
+const RUNS: usize = 21;
+const PARAMETERS: usize = 4;
+
+fn main() -> Result<(), Error> {
+    if compiler::is_library_process() {
+        compiler::library_process();
+    }
+    println!("{:12} {:>10} {:>10} {:>9} {:>10}", "target", "median us", "best us", "VMFB", "last loss");
+    let runtime = Runtime::new()?;
+    let chosen: Vec<String> = std::env::args().skip(1).collect();
+    for target in Target::ALL {
+        if !chosen.is_empty() && !chosen.contains(&target.to_string()) {
+            continue;
+        }
+        let Some(bytes) = compiler::compile(target.model(), STEP) else { return Ok(()) };
+        let digest = sha256(&bytes);
+        let vmfb = Vmfb::verify(bytes, &digest).expect("these bytes have just been hashed");
+        let device = runtime.device(target)?;
+        let f32s = |shape: &[usize], values: &[f32]| {
+            device.upload(ElementType::F32, shape, bytemuck::cast_slice(values))
+        };
+        let start = [f32s(&[2, 8], &W1)?, f32s(&[8], &[0.0; 8])?, f32s(&[8, 1], &W2)?, f32s(&[1], &[0.0])?];
+        let mut frame = device.load(&vmfb)?.call_frame()?;
+        frame.set(4, &f32s(&[4, 2], &[0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0])?)?;
+        frame.set(5, &f32s(&[4, 1], &[0.0, 1.0, 1.0, 0.0])?)?;
+        frame.set(6, &f32s(&[], &[0.7])?)?;
+
+        let mut times = Vec::new();
+        let mut loss = f32::NAN;
+        for _ in 0..RUNS {
+            let begin = Instant::now();
+            let last = train(&mut frame, &start)?;
+            times.push(begin.elapsed());
+            loss = bytemuck::pod_read_unaligned(&last.read()?);
+        }
+        times.sort_unstable();
+        let micros = |time: Duration| time.as_secs_f64() * 1e6 / f64::from(CALLS);
+        println!(
+            "{:12} {:10.2} {:10.2} {:9} {loss:10.6}",
+            target.to_string(),
+            micros(times[RUNS / 2]),
+            micros(times[0]),
+            vmfb.bytes().len(),
+        );
+    }
+    Ok(())
+}
+
+/// Trains from `start`; gives the last loss.
+fn train(frame: &mut CallFrame, start: &[Buffer; PARAMETERS]) -> Result<Buffer, Error> {
+    for (index, parameter) in start.iter().enumerate() {
+        frame.set(index, parameter)?;
+    }
+    let mut results = Vec::new();
+    for _ in 0..CALLS {
+        frame.invoke()?;
+        results = frame.take_results()?;
+        for (index, parameter) in results[..PARAMETERS].iter().enumerate() {
+            frame.set(index, parameter)?;
+        }
+    }
+    Ok(results.swap_remove(PARAMETERS))
+}
+
+/// Any numbers that learn XOR.
+const W1: [f32; 16] = [0.9, -0.7, 0.3, -1.1, 0.6, -0.4, 1.2, -0.8, -0.6, 1.0, 0.8, 0.5, -1.3, 0.7, -0.9, 0.4];
+const W2: [f32; 8] = [0.8, 0.9, -0.6, -0.7, 1.1, -0.5, 0.7, 0.6];

@@ -1,0 +1,154 @@
+//! Tensors where programs can use them.
+
+use std::rc::Rc;
+
+use eerie_sys::runtime as iree;
+
+use crate::device::create;
+use crate::error::{Error, check};
+use crate::ffi::{Ref, host_allocator};
+use crate::runtime::{Shared, Target};
+use crate::{ElementType, UnknownElementType};
+
+/// A tensor in memory that programs can use: dense, in row-major order.
+///
+/// Cloning is cheap and gives the same memory. Nothing writes to a buffer after it was made.
+#[derive(Clone)]
+pub struct Buffer {
+    view: Ref<iree::iree_hal_buffer_view_t>,
+    element: ElementType,
+    target: Target,
+    // Declared after the view: the memory may be the device's, which must be the last to go.
+    shared: Rc<Shared>,
+}
+
+impl Buffer {
+    pub(crate) fn upload(
+        shared: Rc<Shared>,
+        target: Target,
+        element: ElementType,
+        shape: &[usize],
+        bytes: &[u8],
+    ) -> Result<Self, Error> {
+        let expected = shape
+            .iter()
+            .try_fold(element.byte_width(), |length, &dim| length.checked_mul(dim))
+            .ok_or_else(|| Error::TooLarge { element, shape: shape.to_vec() })?;
+        if bytes.len() != expected {
+            return Err(Error::ByteLength { element, shape: shape.to_vec(), expected, actual: bytes.len() });
+        }
+        let allocator = shared.backend(target).allocator.as_ptr();
+        // SAFETY: the allocator lives in `shared`; `bytes` has the length that is written and `shape` the rank that
+        // is given; the view keeps its own reference to the memory.
+        let view = unsafe {
+            let memory: Result<Ref<iree::iree_hal_buffer_t>, _> =
+                create(|out| iree::iree_hal_allocator_allocate_buffer(allocator, PARAMETERS, expected, out));
+            memory.and_then(|memory| {
+                check(iree::iree_hal_buffer_map_write(
+                    memory.as_ptr(),
+                    0,
+                    bytes.as_ptr().cast(),
+                    bytes.len(),
+                ))?;
+                create(|out| {
+                    iree::iree_hal_buffer_view_create(
+                        memory.as_ptr(),
+                        shape.len(),
+                        shape.as_ptr(),
+                        element.to_iree(),
+                        iree::iree_hal_encoding_types_t_IREE_HAL_ENCODING_TYPE_DENSE_ROW_MAJOR,
+                        host_allocator(),
+                        out,
+                    )
+                })
+            })
+        };
+        let view = view.map_err(|status| Error::Buffer { action: "made", target, status })?;
+        Ok(Self { view, element, target, shared })
+    }
+
+    /// Wraps what a program has given.
+    pub(crate) fn from_view(
+        view: Ref<iree::iree_hal_buffer_view_t>,
+        target: Target,
+        shared: &Rc<Shared>,
+    ) -> Result<Self, UnknownElementType> {
+        // SAFETY: the view is live.
+        let element =
+            ElementType::from_iree(unsafe { iree::iree_hal_buffer_view_element_type(view.as_ptr()) })?;
+        Ok(Self { view, element, target, shared: Rc::clone(shared) })
+    }
+
+    /// Type of the elements.
+    pub fn element_type(&self) -> ElementType {
+        self.element
+    }
+
+    /// Length of each dimension; empty for a single element.
+    pub fn shape(&self) -> &[usize] {
+        // SAFETY: the view is live as long as `self` and does not change its shape; for rank 0 the pointer
+        // leads to no dimension, but is not null.
+        unsafe {
+            let rank = iree::iree_hal_buffer_view_shape_rank(self.view.as_ptr());
+            let dims = iree::iree_hal_buffer_view_shape_dims(self.view.as_ptr());
+            std::slice::from_raw_parts(dims, rank)
+        }
+    }
+
+    /// Bytes that the elements take.
+    pub fn byte_len(&self) -> usize {
+        // SAFETY: the view is live.
+        (unsafe { iree::iree_hal_buffer_view_byte_length(self.view.as_ptr()) }) as usize
+    }
+
+    /// Copies the elements to the host.
+    pub fn read(&self) -> Result<Vec<u8>, Error> {
+        let mut bytes = vec![0; self.byte_len()];
+        self.read_into(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Copies the elements to `bytes`, which must have just their length.
+    pub fn read_into(&self, bytes: &mut [u8]) -> Result<(), Error> {
+        let expected = self.byte_len();
+        if bytes.len() != expected {
+            let (element, shape) = (self.element, self.shape().to_vec());
+            return Err(Error::ByteLength { element, shape, expected, actual: bytes.len() });
+        }
+        // SAFETY: the view and its memory are live; as many bytes are copied as `bytes` has.
+        let status = unsafe {
+            check(iree::iree_hal_buffer_map_read(
+                iree::iree_hal_buffer_view_buffer(self.view.as_ptr()),
+                0,
+                bytes.as_mut_ptr().cast(),
+                bytes.len(),
+            ))
+        };
+        status.map_err(|status| Error::Buffer { action: "read", target: self.target, status })
+    }
+
+    pub(crate) fn view(&self) -> &Ref<iree::iree_hal_buffer_view_t> {
+        &self.view
+    }
+
+    pub(crate) fn is_of(&self, shared: &Rc<Shared>) -> bool {
+        Rc::ptr_eq(&self.shared, shared)
+    }
+}
+
+impl std::fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Buffer({}{:?})", self.element, self.shape())
+    }
+}
+
+/// Memory that any device of the CPU can use and the host can read.
+pub(crate) const PARAMETERS: iree::iree_hal_buffer_params_t = iree::iree_hal_buffer_params_t {
+    usage: iree::iree_hal_buffer_usage_bits_t_IREE_HAL_BUFFER_USAGE_DEFAULT
+        | iree::iree_hal_buffer_usage_bits_t_IREE_HAL_BUFFER_USAGE_MAPPING,
+    access: iree::iree_hal_memory_access_bits_t_IREE_HAL_MEMORY_ACCESS_ALL as u16,
+    type_: iree::iree_hal_memory_type_bits_t_IREE_HAL_MEMORY_TYPE_DEVICE_LOCAL
+        | iree::iree_hal_memory_type_bits_t_IREE_HAL_MEMORY_TYPE_HOST_VISIBLE,
+    queue_affinity: 0,
+    min_alignment: 0,
+};

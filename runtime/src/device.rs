@@ -1,0 +1,101 @@
+//! Opened devices, and the handle through which programs and buffers are made on them.
+
+use std::rc::Rc;
+
+use eerie_sys::runtime as iree;
+
+use crate::error::{Error, Status, check};
+use crate::ffi::{Counted, Ref, host_allocator, view};
+use crate::process::Process;
+use crate::runtime::{Options, Shared, Target};
+use crate::{Buffer, ElementType, Program, Vmfb, hal, inline, task};
+
+/// An opened device: where its buffers come from, and the VM modules that its programs import.
+pub(crate) struct Backend {
+    pub(crate) allocator: Ref<iree::iree_hal_allocator_t>,
+    pub(crate) modules: Vec<Ref<iree::iree_vm_module_t>>,
+}
+
+impl Backend {
+    pub(crate) fn open(process: &Process, target: Target, options: Options) -> Result<Self, Status> {
+        match target {
+            Target::Inline => inline::open(process),
+            Target::LocalSync => hal::open(process, &hal::default_device(process, "local-sync")?),
+            Target::LocalTask => hal::open(process, &task::device(options.task_workers)?),
+        }
+    }
+}
+
+/// A place where programs run. Cloning is cheap and gives the same device.
+#[derive(Clone)]
+pub struct Device {
+    shared: Rc<Shared>,
+    target: Target,
+}
+
+impl Device {
+    /// A handle of the device for `target`, which has been opened.
+    pub(crate) fn new(shared: Rc<Shared>, target: Target) -> Self {
+        Self { shared, target }
+    }
+
+    /// What this device was opened for.
+    pub fn target(&self) -> Target {
+        self.target
+    }
+
+    /// Loads a program: its kernels are linked and its initialisers run. The bytes are used where they are.
+    pub fn load(&self, vmfb: &Vmfb) -> Result<Program, Error> {
+        Program::load(Rc::clone(&self.shared), self.target, vmfb)
+    }
+
+    /// Copies `bytes`, elements in row-major order and in the machine's byte order, to a new buffer.
+    ///
+    /// A shape `[]` is a single element, as in MLIR's `tensor<f32>`.
+    pub fn upload(&self, element: ElementType, shape: &[usize], bytes: &[u8]) -> Result<Buffer, Error> {
+        Buffer::upload(Rc::clone(&self.shared), self.target, element, shape, bytes)
+    }
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Device({})", self.target)
+    }
+}
+
+/// Calls one of IREE's constructors and takes over what it makes.
+///
+/// # Safety
+///
+/// `construct` calls a function of IREE's that either stores an owned reference through the pointer and returns OK,
+/// or fails. Its other arguments are valid for that function.
+pub(crate) unsafe fn create<T: Counted>(
+    construct: impl FnOnce(*mut *mut T) -> iree::iree_status_t,
+) -> Result<Ref<T>, Status> {
+    let mut raw = std::ptr::null_mut();
+    let status = construct(&raw mut raw);
+    // SAFETY: the status comes from IREE and is used once; on success `raw` holds a reference that is ours.
+    unsafe {
+        check(status)?;
+        Ok(Ref::adopt(raw))
+    }
+}
+
+/// Host memory for buffers, from `malloc`.
+pub(crate) fn heap_allocator() -> Result<Ref<iree::iree_hal_allocator_t>, Status> {
+    // SAFETY: the name is copied; the host allocator is good for ever.
+    unsafe {
+        create(|out| {
+            iree::iree_hal_allocator_create_heap(view("local"), host_allocator(), host_allocator(), out)
+        })
+    }
+}
+
+/// The loader of the kernels that the compiler's backend `llvm-cpu` makes: ELF images for no system, which need no
+/// linker and no file.
+pub(crate) fn embedded_elf_loader() -> Result<Ref<iree::iree_hal_executable_loader_t>, Status> {
+    // SAFETY: no plugins are wanted, for which null stands.
+    unsafe {
+        create(|out| iree::iree_hal_embedded_elf_loader_create(std::ptr::null_mut(), host_allocator(), out))
+    }
+}

@@ -1,0 +1,223 @@
+//! What can go wrong, in words for the person who has to repair it.
+
+use std::ffi::CStr;
+
+use eerie_sys::runtime as iree;
+
+use crate::ffi::host_allocator;
+use crate::{Model, Target, UnknownElementType};
+
+/// Why a device, a program, a buffer or a call failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// IREE itself could not start.
+    #[error("the IREE runtime could not start: {0}")]
+    Start(Status),
+    /// The device could not be opened.
+    #[error("the device {target} could not be opened: {status}")]
+    Device {
+        /// The device that was asked for.
+        target: Target,
+        /// What IREE said.
+        status: Status,
+    },
+    /// The bytes are not a program that this runtime can load.
+    #[error(
+        "the program could not be loaded on {target}: {status}; \
+         compile it again with the compiler that belongs to this runtime"
+    )]
+    Load {
+        /// The device it was loaded for.
+        target: Target,
+        /// What IREE said.
+        status: Status,
+    },
+    /// The program was compiled for another execution model than the device has.
+    #[error(
+        "the program was compiled for the {program} execution model, but the device {target} needs the {} model; \
+         compile it again for this device, or load it on a device of its own model",
+        target.model()
+    )]
+    WrongModel {
+        /// The device it was loaded for.
+        target: Target,
+        /// The model that the program was compiled for.
+        program: Model,
+    },
+    /// The program has no `main`, or its `main` takes or gives something that is not a tensor.
+    #[error(
+        "the program has no usable function `main`: {reason}; \
+         compile it again from a module whose `main` takes and gives tensors only"
+    )]
+    Entry {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Host bytes do not fill the buffer that was asked for.
+    #[error("{element}{shape:?} takes {expected} bytes, but {actual} were given")]
+    ByteLength {
+        /// Type of the elements.
+        element: crate::ElementType,
+        /// Length of each dimension.
+        shape: Vec<usize>,
+        /// Bytes that the buffer takes.
+        expected: usize,
+        /// Bytes that were given.
+        actual: usize,
+    },
+    /// The shape has more elements than can be addressed.
+    #[error("a buffer {element}{shape:?} is too large to address on this machine")]
+    TooLarge {
+        /// Type of the elements.
+        element: crate::ElementType,
+        /// Length of each dimension.
+        shape: Vec<usize>,
+    },
+    /// A buffer could not be allocated, read or written.
+    #[error("the buffer could not be {action} on {target}: {status}")]
+    Buffer {
+        /// What was being done: `allocated`, `read`, ...
+        action: &'static str,
+        /// The device that holds it.
+        target: Target,
+        /// What IREE said.
+        status: Status,
+    },
+    /// There is no such argument.
+    #[error("argument {index} was set, but the program takes {count} (counted from 0)")]
+    NoSuchArgument {
+        /// The argument that was set.
+        index: usize,
+        /// How many the program takes.
+        count: usize,
+    },
+    /// The program was called before all its arguments were set.
+    #[error("argument {index} of {count} was not set before the call (counted from 0)")]
+    MissingArgument {
+        /// The first argument that is missing.
+        index: usize,
+        /// How many the program takes.
+        count: usize,
+    },
+    /// There is no such result, or no call has been made, or its results were taken.
+    #[error("there is no result {index}: the last call left {count} (counted from 0)")]
+    NoSuchResult {
+        /// The result that was asked for.
+        index: usize,
+        /// How many results there are now.
+        count: usize,
+    },
+    /// The buffer belongs to another runtime.
+    #[error("argument {index} belongs to another runtime: upload it to a device of this one")]
+    ForeignBuffer {
+        /// The argument that was set.
+        index: usize,
+    },
+    /// A result has elements of a type that Sheaf does not know.
+    #[error("result {index}: {cause}; compile the program again with results of a known type")]
+    ResultType {
+        /// The result.
+        index: usize,
+        /// Its type, as IREE numbers it.
+        #[source]
+        cause: UnknownElementType,
+    },
+    /// The program stopped with an error: an argument of the wrong type or shape, no memory, ...
+    #[error("the call failed on {target}: {status}")]
+    Call {
+        /// The device it ran on.
+        target: Target,
+        /// What IREE said.
+        status: Status,
+    },
+}
+
+/// What IREE says of a failure: a code and a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    code: iree::iree_status_code_t,
+    text: String,
+}
+
+impl Status {
+    /// Name of the code, such as `INVALID_ARGUMENT` or `RESOURCE_EXHAUSTED`.
+    pub fn code_name(&self) -> &'static str {
+        // SAFETY: the function accepts any number and returns a static, NUL-terminated string.
+        let name = unsafe { CStr::from_ptr(iree::iree_status_code_string(self.code)) };
+        name.to_str().unwrap_or("UNKNOWN")
+    }
+
+    /// What happened, in IREE's words, without the code's name and without the place in IREE's own source.
+    pub fn message(&self) -> &str {
+        &self.text
+    }
+
+    /// Takes over a failed status and frees it.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is a status that is not OK, owned by the caller, and not used again.
+    unsafe fn consume(raw: iree::iree_status_t) -> Self {
+        let code = (raw as usize as u32) & iree::iree_status_code_e_IREE_STATUS_CODE_MASK;
+        let host = host_allocator();
+        let (mut buffer, mut length) = (std::ptr::null_mut(), 0);
+        // SAFETY: `raw` is a live status by the contract above; the out pointers are to locals.
+        let formatted =
+            unsafe { iree::iree_status_to_string(raw, &raw const host, &raw mut buffer, &raw mut length) };
+        let text = if formatted && !buffer.is_null() {
+            // SAFETY: on success IREE has allocated `length` bytes at `buffer` with the given allocator; they are
+            // copied before they are freed, once, with the same allocator.
+            unsafe {
+                let text = String::from_utf8_lossy(std::slice::from_raw_parts(buffer.cast::<u8>(), length))
+                    .into_owned();
+                iree::iree_allocator_free(host, buffer.cast());
+                text
+            }
+        } else {
+            String::new()
+        };
+        // SAFETY: ownership of `raw` came with the call.
+        unsafe { iree::iree_status_free(raw) };
+        let mut status = Self { code, text: String::new() };
+        status.text = tidy(&text, status.code_name());
+        status
+    }
+}
+
+impl std::fmt::Display for Status {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.text.is_empty() {
+            f.write_str(self.code_name())
+        } else {
+            write!(f, "{} ({})", self.text, self.code_name())
+        }
+    }
+}
+
+/// Makes a `Result` of what an IREE function returned.
+///
+/// # Safety
+///
+/// `raw` was returned by an IREE function, and is owned by the caller and not used again.
+pub(crate) unsafe fn check(raw: iree::iree_status_t) -> Result<(), Status> {
+    if raw.is_null() {
+        Ok(())
+    } else {
+        // SAFETY: a status that is not null is not OK; ownership is passed on.
+        Err(unsafe { Status::consume(raw) })
+    }
+}
+
+/// Drops what only an author of IREE could use: the place in its source, which stands first, the code's name, which
+/// follows it, and the stack of VM frames. Joins lines.
+fn tidy(text: &str, code_name: &str) -> String {
+    let text = match text.split_once(code_name) {
+        Some((place, rest)) if !place.contains('\n') => rest,
+        _ => text,
+    };
+    let parts = text.split(';').flat_map(str::lines).map(str::trim);
+    let is_for_people =
+        |part: &&str| !part.is_empty() && !part.starts_with('[') && !part.starts_with("while calling import");
+    parts.filter(is_for_people).collect::<Vec<_>>().join("; ")
+}

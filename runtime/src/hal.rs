@@ -1,0 +1,87 @@
+//! Devices of IREE's hardware abstraction layer.
+
+use eerie_sys::runtime as iree;
+
+use crate::device::{Backend, create};
+use crate::error::Status;
+use crate::ffi::{Ref, host_allocator, view};
+use crate::process::Process;
+
+/// The default device of the driver `name`.
+pub(crate) fn default_device(process: &Process, name: &str) -> Result<Ref<iree::iree_hal_device_t>, Status> {
+    let pool = proactor_pool()?;
+    let parameters =
+        iree::iree_hal_device_create_params_t { next: std::ptr::null(), proactor_pool: pool.as_ptr() };
+    // SAFETY: the registry is live for ever; the name, the parameters and the driver outlive the calls they are lent
+    // to; the device keeps its own references to pool and driver parts.
+    unsafe {
+        let driver: Ref<iree::iree_hal_driver_t> = create(|out| {
+            iree::iree_hal_driver_registry_try_create(process.drivers(), view(name), host_allocator(), out)
+        })?;
+        create(|out| {
+            iree::iree_hal_driver_create_default_device(
+                driver.as_ptr(),
+                &raw const parameters,
+                host_allocator(),
+                out,
+            )
+        })
+    }
+}
+
+/// The threads that watch a device's asynchronous work; every device wants a pool. They start when first needed.
+pub(crate) fn proactor_pool() -> Result<Ref<iree::iree_async_proactor_pool_t>, Status> {
+    // SAFETY: null node ids mean "the first so many"; the options are IREE's own.
+    unsafe {
+        create(|out| {
+            iree::iree_async_proactor_pool_create(
+                iree::iree_numa_node_count(),
+                std::ptr::null(),
+                iree::iree_async_proactor_pool_options_default(),
+                host_allocator(),
+                out,
+            )
+        })
+    }
+}
+
+/// Makes the VM module `hal` over one device.
+pub(crate) fn open(process: &Process, device: &Ref<iree::iree_hal_device_t>) -> Result<Backend, Status> {
+    let options = iree::iree_async_frontier_tracker_options_t {
+        axis_table_capacity: FRONTIER_AXES,
+        session_epoch: 1,
+        machine_index: 0,
+    };
+    // SAFETY: every object is live for the calls it is lent to, and the group and module keep their own references.
+    // The device's allocator lives as long as the device, which the module holds through the group; the reference
+    // taken here is owned.
+    unsafe {
+        let tracker: Ref<iree::iree_async_frontier_tracker_t> =
+            create(|out| iree::iree_async_frontier_tracker_create(options, host_allocator(), out))?;
+        let group: Ref<iree::iree_hal_device_group_t> = create(|out| {
+            iree::iree_hal_device_group_create_from_device(
+                device.as_ptr(),
+                tracker.as_ptr(),
+                host_allocator(),
+                out,
+            )
+        })?;
+        let module = create(|out| {
+            iree::iree_hal_module_create(
+                process.instance(),
+                iree::iree_hal_module_device_policy_default(),
+                group.as_ptr(),
+                iree::iree_hal_module_flag_bits_t_IREE_HAL_MODULE_FLAG_SYNCHRONOUS,
+                iree::iree_hal_module_debug_sink_null(),
+                host_allocator(),
+                out,
+            )
+        })?;
+        let allocator = iree::iree_hal_device_allocator(device.as_ptr());
+        iree::iree_hal_allocator_retain(allocator);
+        Ok(Backend { allocator: Ref::adopt(allocator), modules: vec![module] })
+    }
+}
+
+/// IREE's own default; one device takes one.
+const FRONTIER_AXES: u32 = 256;

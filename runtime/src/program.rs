@@ -1,0 +1,177 @@
+//! Loaded programs.
+
+use std::ffi::c_void;
+use std::rc::Rc;
+
+use eerie_sys::runtime as iree;
+
+use crate::device::create;
+use crate::error::{Error, Status, check};
+use crate::ffi::{Ref, host_allocator, text_of, view};
+use crate::runtime::{Model, Shared, Target};
+use crate::{CallFrame, Vmfb};
+
+/// A loaded program: a module with one function, `main`, that takes tensors and gives tensors.
+///
+/// Cloning is cheap and gives the same program. Its state (constants, memoised command buffers) is shared by all
+/// frames that call it.
+#[derive(Clone)]
+pub struct Program {
+    pub(crate) loaded: Rc<Loaded>,
+}
+
+/// The order of the fields is the order of their end: the context first, since it uses the bytes and the device.
+pub(crate) struct Loaded {
+    pub(crate) context: Ref<iree::iree_vm_context_t>,
+    /// Points into the module, which the context holds.
+    pub(crate) main: iree::iree_vm_function_t,
+    pub(crate) argument_count: usize,
+    pub(crate) result_count: usize,
+    pub(crate) target: Target,
+    vmfb: Vmfb,
+    pub(crate) shared: Rc<Shared>,
+}
+
+impl Program {
+    pub(crate) fn load(shared: Rc<Shared>, target: Target, vmfb: &Vmfb) -> Result<Self, Error> {
+        let failed = |status| Error::Load { target, status };
+        let instance = shared.process.instance();
+        let bytes = vmfb.bytes();
+        // SAFETY: the instance lives for ever, and the bytes as long as `Loaded`, which drops the context, and with
+        // it the module, before them. The null allocator leaves them to us.
+        let module: Ref<iree::iree_vm_module_t> = unsafe {
+            create(|out| {
+                iree::iree_vm_bytecode_module_create(
+                    instance,
+                    iree::iree_vm_bytecode_module_flags_e_IREE_VM_BYTECODE_MODULE_FLAG_NONE,
+                    iree::iree_const_byte_span_t { data: bytes.as_ptr(), data_length: bytes.len() },
+                    iree::iree_allocator_t { self_: std::ptr::null_mut(), ctl: None },
+                    host_allocator(),
+                    out,
+                )
+            })
+        }
+        .map_err(failed)?;
+
+        if let Some(program) = model_of(&module).map_err(failed)?
+            && program != target.model()
+        {
+            return Err(Error::WrongModel { target, program });
+        }
+        let (main, argument_count, result_count) = entry_of(&module)?;
+
+        let mut modules: Vec<_> = shared.backend(target).modules.iter().map(Ref::as_ptr).collect();
+        modules.push(module.as_ptr());
+        // SAFETY: all modules are live, and the context keeps its own references and copies the array.
+        let context = unsafe {
+            create(|out| {
+                iree::iree_vm_context_create_with_modules(
+                    instance,
+                    iree::iree_vm_context_flag_bits_t_IREE_VM_CONTEXT_FLAG_NONE,
+                    modules.len(),
+                    modules.as_mut_ptr(),
+                    host_allocator(),
+                    out,
+                )
+            })
+        }
+        .map_err(failed)?;
+        let vmfb = vmfb.clone();
+        let loaded = Loaded { context, main, argument_count, result_count, target, vmfb, shared };
+        Ok(Self { loaded: Rc::new(loaded) })
+    }
+
+    /// Number of arguments that `main` takes.
+    pub fn argument_count(&self) -> usize {
+        self.loaded.argument_count
+    }
+
+    /// Number of results that `main` gives.
+    pub fn result_count(&self) -> usize {
+        self.loaded.result_count
+    }
+
+    /// The device that it was loaded on.
+    pub fn target(&self) -> Target {
+        self.loaded.target
+    }
+
+    /// A frame for calls: argument and result lists, made once and used again by each call.
+    pub fn call_frame(&self) -> Result<CallFrame, Error> {
+        CallFrame::new(self)
+    }
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Program")
+            .field("target", &self.loaded.target)
+            .field("arguments", &self.loaded.argument_count)
+            .field("results", &self.loaded.result_count)
+            .field("vmfb", &self.loaded.vmfb)
+            .finish()
+    }
+}
+
+/// The model that a module was compiled for, told by the modules it imports; none if it imports neither.
+fn model_of(module: &Ref<iree::iree_vm_module_t>) -> Result<Option<Model>, Status> {
+    unsafe extern "C" fn visit(
+        found: *mut c_void,
+        dependency: *const iree::iree_vm_module_dependency_t,
+    ) -> iree::iree_status_t {
+        // SAFETY: IREE passes on the pointer that it was given below, and a dependency that is live for this call.
+        let (found, name) = unsafe { (&mut *found.cast::<Option<Model>>(), text_of((*dependency).name)) };
+        match &*name {
+            "hal" => *found = Some(Model::Hal),
+            "hal_inline" | "hal_loader" => *found = Some(Model::Inline),
+            _ => {}
+        }
+        std::ptr::null_mut()
+    }
+
+    let mut found: Option<Model> = None;
+    // SAFETY: the module is live, and `found` outlives the call, which is over when it returns.
+    unsafe {
+        check(iree::iree_vm_module_enumerate_dependencies(
+            module.as_ptr(),
+            Some(visit),
+            (&raw mut found).cast(),
+        ))?;
+    }
+    Ok(found)
+}
+
+/// Finds `main` and counts its arguments and results.
+fn entry_of(module: &Ref<iree::iree_vm_module_t>) -> Result<(iree::iree_vm_function_t, usize, usize), Error> {
+    let not_usable = |status: Status| Error::Entry { reason: status.to_string() };
+    // SAFETY: the module is live; out pointers are to locals; the strings of a signature lie in the module.
+    unsafe {
+        let mut main = std::mem::zeroed::<iree::iree_vm_function_t>();
+        check(iree::iree_vm_module_lookup_function_by_name(
+            module.as_ptr(),
+            iree::iree_vm_function_linkage_e_IREE_VM_FUNCTION_LINKAGE_EXPORT,
+            view("main"),
+            &raw mut main,
+        ))
+        .map_err(not_usable)?;
+        let signature = iree::iree_vm_function_signature(&raw const main);
+        let (mut arguments, mut results) = (view(""), view(""));
+        check(iree::iree_vm_function_call_get_cconv_fragments(
+            &raw const signature,
+            &raw mut arguments,
+            &raw mut results,
+        ))
+        .map_err(not_usable)?;
+        Ok((main, count_tensors(&text_of(arguments))?, count_tensors(&text_of(results))?))
+    }
+}
+
+/// Counts the values of one side of a VM calling convention: `r` is a reference, all others are plain numbers.
+fn count_tensors(convention: &str) -> Result<usize, Error> {
+    match convention.chars().find(|&kind| kind != 'r' && kind != 'v') {
+        None => Ok(convention.chars().filter(|&kind| kind == 'r').count()),
+        Some(kind) => {
+            Err(Error::Entry { reason: format!("it passes a value of VM type `{kind}`, not a tensor") })
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Finding and running the compiler.
+
+#![allow(clippy::unwrap_used, reason = "only tests use this")]
+
+use std::collections::HashMap;
+use std::ffi::{CString, c_char, c_int};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, LazyLock, Mutex};
+
+use sheaf_runtime::Model;
+
+/// Compiles a module, once per test run; none if there is no compiler.
+pub fn compile(model: Model, mlir: &str) -> Option<Arc<[u8]>> {
+    type Compiled = Arc<Mutex<Option<Arc<[u8]>>>>;
+    static DONE: LazyLock<Mutex<HashMap<(Model, String), Compiled>>> = LazyLock::new(Mutex::default);
+
+    let Some(compiler) = &*COMPILER else {
+        println!("skipped: no compiler");
+        return None;
+    };
+    let slot = Arc::clone(DONE.lock().unwrap().entry((model, mlir.to_owned())).or_default());
+    let mut slot = slot.lock().unwrap();
+    Some(Arc::clone(slot.get_or_insert_with(|| compiler.run(model, mlir).into())))
+}
+
+static COMPILER: LazyLock<Option<Compiler>> = LazyLock::new(Compiler::find);
+
+enum Compiler {
+    /// `iree-compile`.
+    Program(PathBuf),
+    /// The shared library, as Sheaf installs it.
+    Library(PathBuf),
+}
+
+impl Compiler {
+    fn find() -> Option<Self> {
+        if let Some(program) = std::env::var_os("SHEAF_TEST_IREE_COMPILE") {
+            return Some(Self::Program(program.into()));
+        }
+        let home = std::env::var_os("SHEAF_HOME").map(PathBuf::from).or_else(|| {
+            directories::ProjectDirs::from("", "", "sheaf").map(|dirs| dirs.data_dir().to_owned())
+        })?;
+        let installed = std::fs::read_dir(home.join("toolchains")).ok()?.filter_map(Result::ok);
+        installed.map(|entry| entry.path()).filter(|folder| folder.join("complete").is_file()).find_map(
+            |folder| {
+                let library = folder.join(libloading::library_filename("IREECompiler"));
+                library.is_file().then_some(Self::Library(library))
+            },
+        )
+    }
+
+    fn run(&self, model: Model, mlir: &str) -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, target) = (folder.path().join("program.mlir"), folder.path().join("program.vmfb"));
+        std::fs::write(&source, mlir).unwrap();
+        let output = self.command(&arguments(model, &source, &target)).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        std::fs::read(target).unwrap()
+    }
+
+    fn command(&self, arguments: &[String]) -> Command {
+        match self {
+            Self::Program(program) => {
+                let mut command = Command::new(program);
+                command.args(arguments);
+                command
+            }
+            // The library's entry point may be called once in a process, so this very program is started for it.
+            Self::Library(library) => {
+                let mut command = Command::new(std::env::current_exe().unwrap());
+                command.args(["--exact", "library_process", "--ignored", "--nocapture"]);
+                command.env("SHEAF_TEST_LIBRARY", library);
+                command.env("SHEAF_TEST_ARGUMENTS", arguments.join("\n"));
+                command
+            }
+        }
+    }
+}
+
+fn arguments(model: Model, source: &Path, target: &Path) -> Vec<String> {
+    let mut arguments = vec![
+        source.display().to_string(),
+        "-o".to_owned(),
+        target.display().to_string(),
+        "--iree-input-type=stablehlo".to_owned(),
+        "--iree-input-demote-f64-to-f32=false".to_owned(),
+        "--iree-hal-target-device=local".to_owned(),
+        "--iree-hal-local-target-device-backends=llvm-cpu".to_owned(),
+        "--iree-llvmcpu-target-cpu=host".to_owned(),
+        "--iree-llvmcpu-debug-symbols=false".to_owned(),
+        "--iree-vm-bytecode-module-strip-source-map=true".to_owned(),
+        "--iree-vm-emit-polyglot-zip=false".to_owned(),
+        "--iree-opt-strip-assertions=true".to_owned(),
+    ];
+    if model == Model::Inline {
+        arguments.push("--iree-execution-model=inline-dynamic".to_owned());
+    }
+    // For measurements of what a flag is worth.
+    let more = std::env::var("SHEAF_TEST_FLAGS").unwrap_or_default();
+    arguments.extend(more.split_whitespace().map(str::to_owned));
+    arguments
+}
+
+/// Whether this process was started by `Compiler::command` to run the library.
+pub fn is_library_process() -> bool {
+    std::env::var_os("SHEAF_TEST_LIBRARY").is_some()
+}
+
+/// Runs the library's entry point and ends the process.
+#[allow(unsafe_code, reason = "the compiler is a C library")]
+pub fn library_process() -> ! {
+    type Main = unsafe extern "C" fn(c_int, *const *const c_char) -> c_int;
+    let path = std::env::var_os("SHEAF_TEST_LIBRARY").unwrap();
+    let arguments = std::env::var("SHEAF_TEST_ARGUMENTS").unwrap();
+    let arguments: Vec<_> = std::iter::once("iree-compile")
+        .chain(arguments.lines())
+        .map(|argument| CString::new(argument).unwrap())
+        .collect();
+    let pointers: Vec<_> = arguments.iter().map(|argument| argument.as_ptr()).collect();
+    // SAFETY: the installed compiler's library has this function, a C `main`, and it is called once.
+    let code = unsafe {
+        let library = libloading::Library::new(path).unwrap();
+        let main: libloading::Symbol<'_, Main> = library.get(b"ireeCompilerRunMain").unwrap();
+        main(pointers.len() as c_int, pointers.as_ptr())
+    };
+    std::process::exit(code)
+}

@@ -1,0 +1,21 @@
+//! The runtime against programs that the real compiler makes on the spot.
+//!
+//! The compiler is the one that `SHEAF_TEST_IREE_COMPILE` names (a path of `iree-compile`), else the one that Sheaf
+//! has installed. Without either, tests that need one say "skipped: no compiler" and pass.
+
+mod arguments;
+mod calls;
+mod compiler;
+mod lifetimes;
+mod loading;
+mod support;
+mod values;
+mod version;
+
+#[test]
+#[ignore = "a process that other tests start to run the compiler's library"]
+fn library_process() {
+    if compiler::is_library_process() {
+        compiler::library_process();
+    }
+}
