@@ -1,1 +1,38 @@
-//! Placeholder.
+//! The pinned IREE compiler: which release, where it is fetched from, how it is verified and installed, and the
+//! process it runs in.
+//!
+//! [`install()`] puts the compiler into the user's data folder, [`locate()`] finds it there. [`Compiler`] compiles
+//! `StableHLO` text in a worker process, whose side is [`run_worker`]. [`Target`] gives the flags for a device and
+//! [`Cpu`] the processor that `host` code depends on.
+
+mod capi;
+mod compiler;
+mod cpu;
+mod error;
+mod frame;
+mod http;
+mod index;
+mod install;
+mod locate;
+mod message;
+mod output;
+mod pip;
+mod progress;
+mod releases;
+mod scratch;
+mod source;
+mod target;
+mod unpack;
+mod worker;
+
+pub use compiler::{CompileError, Compiler, CompilerVersion};
+pub use cpu::{Cpu, MissingFeatures};
+pub use error::InstallError;
+pub use install::{install, install_release};
+pub use locate::{Toolchain, locate, locate_release};
+pub use message::{Diagnostic, Severity};
+pub use progress::{Progress, Stage};
+pub use releases::{COMPILER, Member, Platform, Release};
+pub use source::{Limits, Setting, Settings};
+pub use target::{Device, ExecutionModel, Target};
+pub use worker::run_worker;

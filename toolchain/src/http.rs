@@ -1,0 +1,256 @@
+//! Fetches pages and files, with patience but not without end.
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::thread;
+
+use reqwest::blocking::Response;
+use reqwest::header::{ACCEPT, CONTENT_RANGE, CONTENT_TYPE, RANGE};
+use reqwest::{StatusCode, Url};
+use sha2::{Digest, Sha256};
+
+use crate::error::{InstallError, file_error};
+use crate::index::{self, Page};
+use crate::progress::{Progress, Stage};
+use crate::releases::Release;
+use crate::source::{Limits, shown};
+
+/// The largest page of an index that is read.
+const PAGE_LIMIT: u64 = 64 << 20;
+
+/// An HTTP client that keeps to the limits.
+pub(crate) struct Client {
+    http: reqwest::blocking::Client,
+    limits: Limits,
+}
+
+/// What became of a file's bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Received {
+    /// Their number.
+    pub(crate) bytes: u64,
+    /// Their SHA-256, in lower-case hexadecimal.
+    pub(crate) sha256: String,
+}
+
+impl Client {
+    /// A client that trusts what the system trusts and takes proxies from the environment.
+    pub(crate) fn new(limits: Limits) -> Result<Self, InstallError> {
+        // Fails only if the process has chosen a provider already, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let http = reqwest::blocking::Client::builder()
+            .connect_timeout(limits.connect)
+            // In the blocking client this bounds the wait for the answer and for each read, not the whole transfer.
+            .timeout(limits.stall)
+            .user_agent(concat!("sheaf/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| InstallError::Unreachable {
+                address: "the network".to_owned(),
+                cause: root_cause(&error),
+            })?;
+        Ok(Self { http, limits })
+    }
+
+    /// An index's page, or none if there is no such page.
+    pub(crate) fn page(&self, url: &Url) -> Result<Option<Page>, InstallError> {
+        let unreachable = |cause| InstallError::Unreachable { address: shown(url), cause };
+        let request = self.http.get(url.clone()).header(ACCEPT, index::ACCEPT);
+        let response = request.send().map_err(|error| unreachable(root_cause(&error)))?;
+        if is_absent(response.status()) {
+            return Ok(None);
+        }
+        if !response.status().is_success() {
+            return Err(status_error(url, response.status()));
+        }
+        let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let content_type = content_type.unwrap_or_default().to_ascii_lowercase();
+        let mut own_url = response.url().clone();
+        if own_url.origin() == url.origin() {
+            // The client takes user name and password out of the address into a header.
+            let _ = own_url.set_username(url.username());
+            let _ = own_url.set_password(url.password());
+        }
+        let mut body = Vec::new();
+        response.take(PAGE_LIMIT).read_to_end(&mut body).map_err(|error| unreachable(root_cause(&error)))?;
+        let body = String::from_utf8_lossy(&body).into_owned();
+        Ok(Some(Page { url: own_url, content_type, body }))
+    }
+
+    /// Writes the wheel to `file`, which is empty and at `path`, or returns none if there is no such address. What was
+    /// received is at most one buffer longer than the wheel should be.
+    pub(crate) fn download(
+        &self,
+        url: &Url,
+        release: &Release<'_>,
+        file: &mut File,
+        path: &Path,
+        progress: &dyn Progress,
+    ) -> Result<Option<Received>, InstallError> {
+        let mut transfer = Transfer { file, path, release, hasher: Sha256::new(), bytes: 0 };
+        let mut attempt = 1;
+        progress.begin(Stage::Download, &shown(url), release.size);
+        loop {
+            let broken = match self.attempt(url, &mut transfer, progress) {
+                Ok(()) => {
+                    progress.finished(Stage::Download);
+                    return Ok(Some(transfer.received()));
+                }
+                Err(Failure::Absent) => return Ok(None),
+                Err(Failure::Final(error)) => return Err(error),
+                Err(Failure::Passing(error)) => error,
+            };
+            if attempt >= self.limits.attempts {
+                return Err(broken);
+            }
+            progress.retrying(&broken.to_string());
+            thread::sleep(self.limits.pause);
+            attempt += 1;
+        }
+    }
+
+    /// Fetches what is missing.
+    fn attempt(
+        &self,
+        url: &Url,
+        transfer: &mut Transfer<'_>,
+        progress: &dyn Progress,
+    ) -> Result<(), Failure> {
+        let started = transfer.bytes;
+        let mut request = self.http.get(url.clone());
+        if started > 0 {
+            request = request.header(RANGE, format!("bytes={started}-"));
+        }
+        let mut response = request.send().map_err(|error| {
+            let cause = root_cause(&error);
+            if started > 0 {
+                Failure::Passing(transfer.truncated(url, cause))
+            } else {
+                // Without a network the caller has something better to do than to wait.
+                Failure::Final(InstallError::Unreachable { address: shown(url), cause })
+            }
+        })?;
+        let status = response.status();
+        if status == StatusCode::PARTIAL_CONTENT && continues_at(&response, started) {
+            // Goes on where the last attempt stopped.
+        } else if status == StatusCode::OK {
+            if started > 0 {
+                transfer.restart()?;
+                progress.begin(Stage::Download, &shown(url), transfer.release.size);
+            }
+        } else if is_absent(status) {
+            return Err(Failure::Absent);
+        } else if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
+            return Err(Failure::Passing(status_error(url, status)));
+        } else {
+            return Err(Failure::Final(status_error(url, status)));
+        }
+
+        // Without an announced length the end of the connection looks like the end of the file.
+        let announced = response.content_length().is_some();
+        let mut buffer = vec![0; 1 << 16];
+        while transfer.bytes <= transfer.release.size {
+            let count = response
+                .read(&mut buffer)
+                .map_err(|error| Failure::Passing(transfer.truncated(url, root_cause(&error))))?;
+            if count == 0 {
+                if !announced && transfer.bytes < transfer.release.size {
+                    return Err(Failure::Passing(transfer.truncated(url, "the connection ended".to_owned())));
+                }
+                break;
+            }
+            transfer.write(&buffer[..count])?;
+            progress.advance(count as u64);
+        }
+        Ok(())
+    }
+}
+
+/// How an attempt failed.
+enum Failure {
+    /// There is nothing at the address.
+    Absent,
+    /// Trying again may help.
+    Passing(InstallError),
+    /// Trying again will not help.
+    Final(InstallError),
+}
+
+impl From<InstallError> for Failure {
+    fn from(error: InstallError) -> Self {
+        Self::Final(error)
+    }
+}
+
+/// A file on its way to the disk, hashed as it passes.
+pub(crate) struct Transfer<'a> {
+    file: &'a mut File,
+    path: &'a Path,
+    release: &'a Release<'a>,
+    hasher: Sha256,
+    bytes: u64,
+}
+
+impl<'a> Transfer<'a> {
+    /// Writes to `file`, which is empty and at `path`.
+    pub(crate) fn new(file: &'a mut File, path: &'a Path, release: &'a Release<'a>) -> Self {
+        Self { file, path, release, hasher: Sha256::new(), bytes: 0 }
+    }
+
+    /// Appends to the file.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), InstallError> {
+        self.file
+            .write_all(bytes)
+            .map_err(|error| file_error("write", self.path, self.release.space(), error))?;
+        self.hasher.update(bytes);
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Empties the file.
+    fn restart(&mut self) -> Result<(), InstallError> {
+        let emptied = self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0)));
+        emptied.map_err(|error| file_error("empty", self.path, self.release.space(), error))?;
+        self.hasher = Sha256::new();
+        self.bytes = 0;
+        Ok(())
+    }
+
+    /// What went through.
+    pub(crate) fn received(self) -> Received {
+        Received { bytes: self.bytes, sha256: hex::encode(self.hasher.finalize()) }
+    }
+
+    fn truncated(&self, url: &Url, cause: String) -> InstallError {
+        InstallError::Truncated {
+            address: shown(url),
+            received: self.bytes,
+            expected: self.release.size,
+            cause,
+        }
+    }
+}
+
+/// Does a partial answer start at this byte?
+fn continues_at(response: &Response, start: u64) -> bool {
+    let range = response.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
+    range.is_some_and(|range| range.starts_with(&format!("bytes {start}-")))
+}
+
+fn is_absent(status: StatusCode) -> bool {
+    status == StatusCode::NOT_FOUND || status == StatusCode::GONE
+}
+
+fn status_error(url: &Url, status: StatusCode) -> InstallError {
+    InstallError::Status { address: shown(url), status: status.to_string() }
+}
+
+/// The innermost reason, which is the one that a person can act on.
+fn root_cause(error: &dyn Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}

@@ -1,0 +1,268 @@
+//! Installs the pinned compiler: fetch, verify, unpack, and only then move into place.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use reqwest::Url;
+use tempfile::TempDir;
+
+use crate::error::{InstallError, file_error};
+use crate::http::{Client, Received, Transfer};
+use crate::locate::{self, MARKER, TOOLCHAINS, Toolchain};
+use crate::progress::{Progress, Stage};
+use crate::releases::Release;
+use crate::source::{PACKAGE, Place, Settings, candidates, places, shown};
+use crate::unpack::unpack;
+
+/// Held while something is installed; the file stays, the lock goes with the process.
+const LOCK: &str = ".lock";
+
+/// What folders of unfinished installations are called.
+const STAGING: &str = ".staging-";
+
+/// Makes sure that the compiler pinned for this machine is installed under the data folder `home`, and tells where it
+/// is. An installation that is complete already costs three look-ups in the file system.
+///
+/// Processes that install at the same time wait for each other. One that is killed leaves nothing that the next
+/// one does not clear away.
+pub fn install(home: &Path, settings: &Settings, progress: &dyn Progress) -> Result<Toolchain, InstallError> {
+    let release = Release::host().ok_or(InstallError::UnsupportedPlatform {
+        system: std::env::consts::OS,
+        processor: std::env::consts::ARCH,
+    })?;
+    install_release(&release, home, settings, progress)
+}
+
+/// The same for a given release, whatever its platform.
+pub fn install_release(
+    release: &Release<'_>,
+    home: &Path,
+    settings: &Settings,
+    progress: &dyn Progress,
+) -> Result<Toolchain, InstallError> {
+    if let Some(toolchain) = locate::locate_release(release, home) {
+        return Ok(toolchain);
+    }
+    let toolchains = home.join(TOOLCHAINS);
+    let failed = |action, path: &Path, error| file_error(action, path, release.space(), error);
+    fs::create_dir_all(&toolchains).map_err(|error| failed("make the folder", &toolchains, error))?;
+    let _lock = lock(&toolchains.join(LOCK), release, progress)?;
+    // Another process may have finished while this one waited.
+    if let Some(toolchain) = locate::locate_release(release, home) {
+        return Ok(toolchain);
+    }
+    remove_leftovers(&toolchains)
+        .map_err(|error| failed("clear away an earlier attempt in", &toolchains, error))?;
+
+    let staging = tempfile::Builder::new()
+        .prefix(STAGING)
+        .tempdir_in(&toolchains)
+        .map_err(|error| failed("make a folder in", &toolchains, error))?;
+    let wheel = staging.path().join("wheel");
+    let origin = fetch(release, settings, &wheel, progress)?;
+    let content = staging.path().join("content");
+    fs::create_dir(&content).map_err(|error| failed("make the folder", &content, error))?;
+    unpack(release, &wheel, &origin, &content, progress)?;
+    commit(release, &staging, &content, home, progress)?;
+    locate::locate_release(release, home).ok_or_else(|| {
+        let folder = locate::folder(release, home);
+        failed("find the compiler just installed in", &folder, io::Error::other("it was changed meanwhile"))
+    })
+}
+
+/// Takes the lock, waiting for another process if need be.
+fn lock(path: &Path, release: &Release<'_>, progress: &dyn Progress) -> Result<File, InstallError> {
+    let failed = |action, error| file_error(action, path, release.space(), error);
+    let file = File::options().create(true).truncate(false).write(true).open(path);
+    let file = file.map_err(|error| failed("open the lock", error))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            progress.waiting(path);
+            file.lock().map_err(|error| failed("take the lock", error))?;
+        }
+        Err(TryLockError::Error(error)) => return Err(failed("take the lock", error)),
+    }
+    Ok(file)
+}
+
+/// Removes what killed processes left. Only the holder of the lock makes such folders, so none is in use.
+fn remove_leftovers(toolchains: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(toolchains)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(STAGING) {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Gets the wheel from the first place that has it to the path `wheel`, verified. Returns where it came from.
+fn fetch(
+    release: &Release<'_>,
+    settings: &Settings,
+    wheel: &Path,
+    progress: &dyn Progress,
+) -> Result<String, InstallError> {
+    let mut tried = Vec::new();
+    let mut first_error = None;
+    for place in places(settings, release)? {
+        let found = match &place {
+            Place::Folder(folder) => from_folder(release, folder, wheel, progress, &mut tried),
+            Place::Address(address) => from_address(release, address, settings, wheel, progress, &mut tried),
+        };
+        match found {
+            Ok(Some((origin, received))) => {
+                verify(release, &origin, &received)?;
+                return Ok(origin);
+            }
+            Ok(None) => {}
+            // One place that is out of order must not keep the others from being asked.
+            Err(error) if error.is_network() => {
+                first_error.get_or_insert(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(first_error.unwrap_or_else(|| InstallError::NotFound { wheel: release.wheel.to_owned(), tried }))
+}
+
+/// Where bytes came from, and what they were.
+type Found = Option<(String, Received)>;
+
+fn from_folder(
+    release: &Release<'_>,
+    folder: &Path,
+    wheel: &Path,
+    progress: &dyn Progress,
+    tried: &mut Vec<String>,
+) -> Result<Found, InstallError> {
+    for path in candidates(folder, release.wheel) {
+        let origin = path.display().to_string();
+        let failed = |error| file_error("read", &path, release.space(), error);
+        let mut source = match File::open(&path) {
+            Ok(source) => source,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                tried.push(origin);
+                continue;
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        let mut file = create(wheel, release)?;
+        let mut transfer = Transfer::new(&mut file, wheel, release);
+        let mut buffer = vec![0; 1 << 20];
+        progress.begin(Stage::Download, &origin, release.size);
+        loop {
+            let count = source.read(&mut buffer).map_err(failed)?;
+            if count == 0 {
+                break;
+            }
+            transfer.write(&buffer[..count])?;
+            progress.advance(count as u64);
+        }
+        progress.finished(Stage::Download);
+        return Ok(Some((origin, transfer.received())));
+    }
+    Ok(None)
+}
+
+/// Asks for the package's page as on an index, then for the file itself as on a plain mirror.
+fn from_address(
+    release: &Release<'_>,
+    address: &Url,
+    settings: &Settings,
+    wheel: &Path,
+    progress: &dyn Progress,
+    tried: &mut Vec<String>,
+) -> Result<Found, InstallError> {
+    let client = Client::new(settings.limits)?;
+    let page_address = below(address, &format!("{PACKAGE}/"));
+    let mut page_error = None;
+    let listed = match client.page(&page_address) {
+        Ok(Some(page)) => page
+            .find(release.wheel)
+            .map_err(|cause| InstallError::BadIndex { address: shown(&page_address), cause })?,
+        Ok(None) => None,
+        // Stores of plain files may forbid what is not there.
+        Err(error @ InstallError::Status { .. }) => {
+            page_error = Some(error);
+            None
+        }
+        Err(error) => return Err(error),
+    };
+    if listed.is_none() {
+        tried.push(shown(&page_address));
+    }
+    for url in listed.into_iter().chain([below(address, release.wheel)]) {
+        let mut file = create(wheel, release)?;
+        if let Some(received) = client.download(&url, release, &mut file, wheel, progress)? {
+            return Ok(Some((shown(&url), received)));
+        }
+        tried.push(shown(&url));
+    }
+    page_error.map_or(Ok(None), Err)
+}
+
+/// A file or folder in the folder that an address stands for, with or without a slash at its end.
+fn below(address: &Url, name: &str) -> Url {
+    let mut address = address.clone();
+    let folder = address.path().trim_end_matches('/').to_owned();
+    address.set_path(&format!("{folder}/{name}"));
+    address
+}
+
+fn create(wheel: &Path, release: &Release<'_>) -> Result<File, InstallError> {
+    File::create(wheel).map_err(|error| file_error("make", wheel, release.space(), error))
+}
+
+fn verify(release: &Release<'_>, origin: &str, received: &Received) -> Result<(), InstallError> {
+    if received.sha256 == release.sha256 && received.bytes == release.size {
+        return Ok(());
+    }
+    Err(InstallError::Checksum {
+        origin: origin.to_owned(),
+        expected: release.sha256.to_owned(),
+        computed: received.sha256.clone(),
+        expected_size: release.size,
+        computed_size: received.bytes,
+    })
+}
+
+/// Marks the unpacked content as complete and renames it to its place, both for good before this returns.
+fn commit(
+    release: &Release<'_>,
+    staging: &TempDir,
+    content: &Path,
+    home: &Path,
+    progress: &dyn Progress,
+) -> Result<(), InstallError> {
+    let failed = |action, path: &Path, error| file_error(action, path, release.space(), error);
+    progress.begin(Stage::Commit, release.wheel, 0);
+    let marker = content.join(MARKER);
+    let written = File::create_new(&marker).and_then(|mut file| {
+        file.write_all(locate::marker_text(release).as_bytes())?;
+        file.sync_all()
+    });
+    written.map_err(|error| failed("write", &marker, error))?;
+    sync_folder(content).map_err(|error| failed("write", content, error))?;
+
+    let destination = locate::folder(release, home);
+    // Something incomplete or damaged may be in the way; it goes where the staging folder takes it along.
+    match fs::rename(&destination, staging.path().join("replaced")) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(failed("replace", &destination, error));
+        }
+        _ => {}
+    }
+    fs::rename(content, &destination).map_err(|error| failed("move the compiler to", &destination, error))?;
+    let toolchains = home.join(TOOLCHAINS);
+    sync_folder(&toolchains).map_err(|error| failed("write", &toolchains, error))?;
+    progress.finished(Stage::Commit);
+    Ok(())
+}
+
+/// Brings a folder's list of names to the disk, where the system can.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}

@@ -1,0 +1,54 @@
+//! Installed compilers: where they are and when they are to be trusted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::releases::Release;
+
+/// The folder in the data folder that holds one folder for each installed compiler.
+pub(crate) const TOOLCHAINS: &str = "toolchains";
+
+/// The file that is written when everything else of an installation is on the disk.
+pub(crate) const MARKER: &str = "complete";
+
+/// A compiler that is ready for use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Toolchain {
+    /// The version, as published.
+    pub version: String,
+    /// The folder that holds everything else.
+    pub folder: PathBuf,
+    /// The compiler as a shared library.
+    pub library: PathBuf,
+    /// The linker that the compiler starts.
+    pub linker: PathBuf,
+}
+
+/// The pinned compiler for this machine, if it is installed completely under the data folder `home`.
+pub fn locate(home: &Path) -> Option<Toolchain> {
+    locate_release(&Release::host()?, home)
+}
+
+/// A given release, if it is installed completely under the data folder `home`: its marker must be the one that an
+/// installation of this very wheel wrote, and the files must have their sizes.
+pub fn locate_release(release: &Release<'_>, home: &Path) -> Option<Toolchain> {
+    let folder = folder(release, home);
+    let marker = fs::read_to_string(folder.join(MARKER)).ok()?;
+    let size = |path: &Path| fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|file| file.len());
+    let library = folder.join(release.library.file_name());
+    let linker = folder.join(release.linker.file_name());
+    let complete = marker == marker_text(release)
+        && size(&library) == Some(release.library.size)
+        && size(&linker) == Some(release.linker.size);
+    complete.then(|| Toolchain { version: release.version.to_owned(), folder, library, linker })
+}
+
+/// Where a release is installed.
+pub(crate) fn folder(release: &Release<'_>, home: &Path) -> PathBuf {
+    home.join(TOOLCHAINS).join(release.folder())
+}
+
+/// What the marker of a complete installation says.
+pub(crate) fn marker_text(release: &Release<'_>) -> String {
+    format!("Installed by Sheaf from\n{}\nsha256 {}\n", release.wheel, release.sha256)
+}

@@ -1,0 +1,222 @@
+//! Where the compiler's wheel may be found.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use reqwest::Url;
+
+use crate::error::InstallError;
+use crate::pip::{self, PipConfig};
+use crate::releases::Release;
+
+/// The name of the package on every index.
+pub(crate) const PACKAGE: &str = "iree-base-compiler";
+
+/// The index that pip had built in on the machine where this program was built.
+const BUILD_INDEX: Option<&str> = option_env!("SHEAF_BUILTIN_INDEX");
+
+/// How the user wants the compiler to be fetched.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The only place to look in; without it pip's configuration decides.
+    pub index: Option<Setting>,
+    /// Patience with a network.
+    pub limits: Limits,
+}
+
+/// A place for wheels, as somebody wrote it down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// A folder; or a `file:`, `http:` or `https:` address of a folder, a simple index, or a plain mirror.
+    pub value: String,
+    /// Where it was written, for messages: `SHEAF_TOOLCHAIN_INDEX`, a file with the key in it.
+    pub origin: String,
+}
+
+/// How long to wait for a network, and how often to try.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// For a connection.
+    pub connect: Duration,
+    /// Without a byte arriving.
+    pub stall: Duration,
+    /// How often a transfer that breaks off is started, at least once; it goes on where it stopped if the server can.
+    pub attempts: u32,
+    /// Before each further attempt.
+    pub pause: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(20),
+            stall: Duration::from_secs(30),
+            attempts: 5,
+            pause: Duration::from_secs(1),
+        }
+    }
+}
+
+/// A place that is searched for the wheel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A folder of this machine, or the wheel itself.
+    Folder(PathBuf),
+    /// A simple index, or a plain mirror with the wheel in it.
+    Address(Url),
+}
+
+impl Place {
+    /// Understands a setting.
+    fn parse(setting: &Setting) -> Result<Self, InstallError> {
+        let bad = |cause: &str| InstallError::BadSetting {
+            origin: setting.origin.clone(),
+            value: without_credentials(&setting.value),
+            cause: cause.to_owned(),
+        };
+        let value = setting.value.trim();
+        if value.is_empty() {
+            return Err(bad("it is empty"));
+        }
+        if !value.contains("://") {
+            return std::path::absolute(value).map(Self::Folder).map_err(|error| bad(&error.to_string()));
+        }
+        let url = Url::parse(value).map_err(|error| bad(&error.to_string()))?;
+        match url.scheme() {
+            "file" => {
+                url.to_file_path().map(Self::Folder).map_err(|()| bad("it names no path of this machine"))
+            }
+            "http" | "https" => Ok(Self::Address(url)),
+            other => Err(bad(&format!("`{other}` is not a scheme Sheaf can fetch from"))),
+        }
+    }
+}
+
+/// The places to search, in their order.
+pub(crate) fn places(settings: &Settings, release: &Release<'_>) -> Result<Vec<Place>, InstallError> {
+    let places = match &settings.index {
+        Some(setting) => vec![Place::parse(setting)?],
+        None => pip_places(&pip::configured(), || {
+            pip::builtin_index().or_else(|| BUILD_INDEX.map(str::to_owned))
+        })?,
+    };
+    if places.is_empty() {
+        Err(InstallError::NoSource { wheel: release.wheel.to_owned() })
+    } else {
+        Ok(places)
+    }
+}
+
+/// The places of pip's configuration: its folders first, since they cost no network.
+fn pip_places(
+    config: &PipConfig,
+    builtin: impl FnOnce() -> Option<String>,
+) -> Result<Vec<Place>, InstallError> {
+    let parse = |value: &str, key: &str| {
+        Place::parse(&Setting { value: value.to_owned(), origin: format!("pip's configuration, {key}") })
+    };
+    let mut places = Vec::new();
+    for link in &config.find_links {
+        places.push(parse(link, "find-links")?);
+    }
+    if config.no_index {
+        return Ok(places);
+    }
+    if let Some(index) = config.index.clone().or_else(builtin) {
+        places.push(parse(&index, "index-url")?);
+    }
+    for index in &config.extra_indexes {
+        places.push(parse(index, "extra-index-url")?);
+    }
+    Ok(places)
+}
+
+/// The files of a folder that would be the wheel: the folder itself, in it, or in it as an index lays it out.
+pub(crate) fn candidates(folder: &Path, wheel: &str) -> Vec<PathBuf> {
+    if folder.file_name().is_some_and(|name| name == wheel) {
+        return vec![folder.to_path_buf()];
+    }
+    vec![folder.join(wheel), folder.join(PACKAGE).join(wheel)]
+}
+
+/// An address for people to read: without user name, password, query and fragment.
+pub(crate) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    // These fail only for addresses without a host, which have nothing to hide.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.set_fragment(None);
+    url.to_string()
+}
+
+/// The same for text that may not be an address.
+fn without_credentials(text: &str) -> String {
+    match (text.split_once("://"), text.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setting(value: &str) -> Setting {
+        Setting { value: value.to_owned(), origin: "SHEAF_TOOLCHAIN_INDEX".to_owned() }
+    }
+
+    fn address(text: &str) -> Place {
+        Place::Address(Url::parse(text).expect("an address"))
+    }
+
+    #[test]
+    fn a_setting_is_a_folder_or_an_address() {
+        let parse = |value: &str| Place::parse(&setting(value)).expect("usable");
+        assert_eq!(parse("https://index.test/simple"), address("https://index.test/simple"));
+        assert_eq!(parse(" http://127.0.0.1:8000/ "), address("http://127.0.0.1:8000/"));
+        if cfg!(unix) {
+            assert_eq!(parse("/srv/wheels"), Place::Folder("/srv/wheels".into()));
+            assert_eq!(parse("file:///srv/my%20wheels"), Place::Folder("/srv/my wheels".into()));
+        }
+        let here = std::env::current_dir().expect("a current folder");
+        assert_eq!(parse("wheels"), Place::Folder(here.join("wheels")));
+    }
+
+    #[test]
+    fn unusable_settings_say_why() {
+        let message = |value: &str| Place::parse(&setting(value)).expect_err("unusable").to_string();
+        insta::assert_snapshot!(message(" "), @"SHEAF_TOOLCHAIN_INDEX: ` ` is not a usable place for the compiler: it is empty; give a folder, or an http, https or file address");
+        insta::assert_snapshot!(message("ftp://index.test/simple"), @"SHEAF_TOOLCHAIN_INDEX: `ftp://index.test/simple` is not a usable place for the compiler: `ftp` is not a scheme Sheaf can fetch from; give a folder, or an http, https or file address");
+        insta::assert_snapshot!(message("https://user:secret@:99/x"), @"SHEAF_TOOLCHAIN_INDEX: `https://:99/x` is not a usable place for the compiler: empty host; give a folder, or an http, https or file address");
+    }
+
+    #[test]
+    fn pips_folders_come_first_and_its_index_before_the_extra_ones() {
+        let config = PipConfig {
+            index: Some("http://a.test/simple".into()),
+            extra_indexes: vec!["http://b.test/simple".into()],
+            find_links: vec!["http://c.test/links".into()],
+            no_index: false,
+        };
+        let builtin = || Some("http://builtin.test/simple".to_owned());
+        assert_eq!(
+            pip_places(&config, builtin).expect("usable"),
+            ["http://c.test/links", "http://a.test/simple", "http://b.test/simple"].map(address)
+        );
+        let offline = PipConfig { no_index: true, ..config };
+        assert_eq!(pip_places(&offline, builtin).expect("usable"), [address("http://c.test/links")]);
+        assert_eq!(
+            pip_places(&PipConfig::default(), builtin).expect("usable"),
+            [address("http://builtin.test/simple")]
+        );
+        assert_eq!(pip_places(&PipConfig::default(), || None).expect("usable"), []);
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        let url = Url::parse("https://user:secret@index.test:8443/simple?token=secret#sha256=0")
+            .expect("an address");
+        assert_eq!(shown(&url), "https://index.test:8443/simple");
+    }
+}

@@ -1,0 +1,85 @@
+//! What a program is compiled for, as flags of the compiler.
+
+use std::fmt;
+
+/// A kind of device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Device {
+    /// The processor of this machine.
+    Cpu,
+}
+
+/// How a compiled program reaches its device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ExecutionModel {
+    /// Through IREE's hardware abstraction layer: queues, fences, any device. What bundles and published programs use.
+    Hal,
+    /// Calls of plain functions on the calling thread, without a device: much less work for each call.
+    Inline,
+}
+
+/// A device and how it is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// The device.
+    pub device: Device,
+    /// The way to it.
+    pub model: ExecutionModel,
+}
+
+/// Programs are `StableHLO`; what only helps in finding errors of the compiler is left out of them, which makes a small
+/// program a third smaller.
+const COMMON: [&str; 5] = [
+    "--iree-input-type=stablehlo",
+    "--iree-llvmcpu-debug-symbols=false",
+    "--iree-vm-bytecode-module-strip-source-map=true",
+    "--iree-vm-emit-polyglot-zip=false",
+    "--iree-opt-strip-assertions=true",
+];
+
+/// Code for this very processor; [`Cpu`](crate::Cpu) records which one that was.
+const CPU: [&str; 3] = [
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=host",
+];
+
+/// The code stays in an embedded library that the runtime loads, so that a program is still one file.
+const INLINE: [&str; 1] = ["--iree-execution-model=inline-dynamic"];
+
+impl Target {
+    /// The processor through the hardware abstraction layer.
+    pub const CPU: Self = Self { device: Device::Cpu, model: ExecutionModel::Hal };
+    /// The processor through plain calls.
+    pub const CPU_INLINE: Self = Self { device: Device::Cpu, model: ExecutionModel::Inline };
+
+    /// The compiler's flags, always the same and in the same order for the same target.
+    pub fn flags(self) -> Vec<String> {
+        let device = match self.device {
+            Device::Cpu => &CPU,
+        };
+        let model: &[&str] = match self.model {
+            ExecutionModel::Hal => &[],
+            ExecutionModel::Inline => &INLINE,
+        };
+        COMMON.iter().chain(device).chain(model).map(|flag| (*flag).to_owned()).collect()
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Cpu => "cpu",
+        })
+    }
+}
+
+impl fmt::Display for ExecutionModel {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Hal => "hal",
+            Self::Inline => "inline",
+        })
+    }
+}

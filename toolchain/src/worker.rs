@@ -1,0 +1,114 @@
+//! The child side of a compile worker: a process that holds the compiler and compiles what it is sent.
+
+use std::fs::File;
+use std::io::{self, BufReader, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+
+use crate::capi::Library;
+use crate::message::{Answer, Request};
+use crate::output;
+
+/// Room for the compiler's recursion over deeply nested programs, on every system.
+const STACK_BYTES: usize = 256 << 20;
+
+/// Runs a compile worker: loads the compiler at `library`, then answers requests on standard input with programs on
+/// standard output until the input ends; then the process ends too, even in the middle of a compilation. What the
+/// compiler prints goes to standard error.
+///
+/// The process must not use standard input or output for anything else, and can call this once.
+pub fn run_worker(library: &Path) -> ExitCode {
+    let (requests, answers) = match claim_streams() {
+        Ok(streams) => streams,
+        Err(error) => {
+            eprintln!("the compile worker cannot use its standard streams: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    // Work that is not done: the loading, which comes first, and requests.
+    let open = AtomicUsize::new(1);
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        let work = &open;
+        let compile = move || compile_all(library, &receiver, answers, work);
+        let compiler = match thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, compile) {
+            Ok(compiler) => compiler,
+            Err(error) => {
+                eprintln!("the compile worker cannot start a thread: {error}");
+                return ExitCode::FAILURE;
+            }
+        };
+        let mut requests = BufReader::new(requests);
+        while let Ok(Some(request)) = Request::read(&mut requests) {
+            open.fetch_add(1, Ordering::SeqCst);
+            if sender.send(request).is_err() {
+                break;
+            }
+        }
+        // Nobody is left to hear the answer.
+        if open.load(Ordering::SeqCst) > 0 && !compiler.is_finished() {
+            end_now();
+        }
+        drop(sender);
+        match compiler.join() {
+            Ok(Ok(())) => ExitCode::SUCCESS,
+            _ => ExitCode::FAILURE,
+        }
+    })
+}
+
+/// Loads the compiler and answers one request after the other.
+fn compile_all(
+    library: &Path,
+    requests: &Receiver<Request>,
+    mut answers: impl Write,
+    open: &AtomicUsize,
+) -> io::Result<()> {
+    let library = Library::load(library);
+    output::mark();
+    let library = match library {
+        Ok(library) => library,
+        Err(cause) => return Answer::Unusable { cause }.write(&mut answers),
+    };
+    let ready = Answer::Ready { api: library.api_version(), revision: library.revision() };
+    open.fetch_sub(1, Ordering::SeqCst);
+    ready.write(&mut answers)?;
+    for request in requests {
+        let answer = library.compile(&request);
+        output::mark();
+        open.fetch_sub(1, Ordering::SeqCst);
+        answer.write(&mut answers)?;
+    }
+    Ok(())
+}
+
+/// Takes standard input and output for messages, and puts nothing and standard error in their places, so that neither
+/// the compiler nor a program it starts can read or write a message.
+#[cfg(unix)]
+fn claim_streams() -> io::Result<(File, File)> {
+    use std::os::fd::AsFd;
+    let requests = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let answers = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    rustix::stdio::dup2_stdout(io::stderr())?;
+    Ok((requests, answers))
+}
+
+/// Takes standard input and output for messages. A print into the output ends the conversation with an error.
+#[cfg(windows)]
+fn claim_streams() -> io::Result<(File, File)> {
+    use std::os::windows::io::AsHandle;
+    let requests = File::from(io::stdin().as_handle().try_clone_to_owned()?);
+    let answers = File::from(io::stdout().as_handle().try_clone_to_owned()?);
+    Ok((requests, answers))
+}
+
+/// Ends the process without running exit handlers, which may not run beside a compilation.
+fn end_now() {
+    #[cfg(unix)]
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    std::process::abort();
+}

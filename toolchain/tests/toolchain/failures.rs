@@ -1,0 +1,355 @@
+//! What can go wrong with an installation: each case has its message, leaves nothing behind, and the next try works.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use sheaf_toolchain::{InstallError, Limits, Settings, install_release};
+use tempfile::TempDir;
+
+use crate::server::{Response, Server};
+use crate::wheel::{self, NAME, Wheel};
+use crate::{assert_installed, install, installed, settings};
+
+/// Fails to install from `place`, shows the message with paths and addresses made neutral, and then checks that a
+/// good place still does.
+fn failure(wheel: &Wheel, place: &str) -> String {
+    let home = tempfile::tempdir().expect("a folder");
+    let error = install(wheel, home.path(), place).expect_err("a failure");
+    assert_eq!(installed(home.path()), [""; 0], "something was left");
+    recovers(home.path());
+    neutral(&error.to_string(), place, home.path())
+}
+
+/// A good wheel installs into this home.
+fn recovers(home: &Path) {
+    let wheel = Wheel::new(5_000);
+    let folder = folder_with(&wheel.bytes);
+    install(&wheel, home, &folder.path().display().to_string()).expect("installed");
+    assert_installed(&wheel, home);
+}
+
+fn folder_with(bytes: &[u8]) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join(NAME), bytes).expect("a wheel");
+    folder
+}
+
+fn neutral(message: &str, place: &str, home: &Path) -> String {
+    let message = message.replace(place, "[place]").replace(&home.display().to_string(), "[home]");
+    // The staging folder's name ends at random.
+    match message.split_once(".staging-") {
+        Some((before, after)) => {
+            format!("{before}.staging-X{}", after.trim_start_matches(char::is_alphanumeric))
+        }
+        None => message,
+    }
+}
+
+#[test]
+fn not_on_the_index() {
+    let server = Server::start(|request| {
+        if request.path.ends_with('/') {
+            Response::html("<a href='x.whl'>x</a>".into())
+        } else {
+            Response::not_found()
+        }
+    });
+    insta::assert_snapshot!(failure(&Wheel::new(1), &server.url()), @r"
+    iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl was not found; looked at
+      [place]/iree-base-compiler/
+      [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl
+    set SHEAF_TOOLCHAIN_INDEX to a package index or a folder that has it
+    ");
+}
+
+#[test]
+fn not_in_the_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    insta::assert_snapshot!(failure(&Wheel::new(1), &folder.path().display().to_string()), @r"
+    iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl was not found; looked at
+      [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl
+      [place]/iree-base-compiler/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl
+    set SHEAF_TOOLCHAIN_INDEX to a package index or a folder that has it
+    ");
+}
+
+#[test]
+fn listed_but_gone() {
+    let server = Server::start(|request| {
+        if request.path.ends_with('/') {
+            Response::html(format!("<a href='/x/{NAME}'>x</a>"))
+        } else {
+            Response::new(410, "")
+        }
+    });
+    insta::assert_snapshot!(failure(&Wheel::new(1), &server.url()), @r"
+    iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl was not found; looked at
+      [place]/x/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl
+      [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl
+    set SHEAF_TOOLCHAIN_INDEX to a package index or a folder that has it
+    ");
+}
+
+#[test]
+fn nobody_listens() {
+    let address = {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
+        format!("http://{}", listener.local_addr().expect("an address"))
+    };
+    let wheel = Wheel::new(1);
+    insta::assert_snapshot!(failure(&wheel, &address), @"[place]/iree-base-compiler/ cannot be reached: Connection refused (os error 111); check the network and proxy (HTTPS_PROXY) and certificate (SSL_CERT_FILE) settings, or set SHEAF_TOOLCHAIN_INDEX to a mirror or a folder");
+    let home = tempfile::tempdir().expect("a folder");
+    assert!(install(&wheel, home.path(), &address).expect_err("no server").is_network());
+}
+
+#[test]
+fn a_name_that_no_server_has() {
+    // Reserved: never resolves.
+    let message = failure(&Wheel::new(1), "http://sheaf.invalid/simple");
+    assert!(message.starts_with("[place]/iree-base-compiler/ cannot be reached: "), "{message}");
+}
+
+#[test]
+fn a_page_that_is_not_what_it_claims() {
+    let server = Server::start(|_| Response::json("<html>".into()));
+    insta::assert_snapshot!(failure(&Wheel::new(1), &server.url()), @"[place]/iree-base-compiler/ is not a package index: expected value at line 1 column 1; check the address in SHEAF_TOOLCHAIN_INDEX or in pip's configuration");
+}
+
+#[test]
+fn a_server_with_an_error() {
+    let server = Server::start(|request| {
+        if request.path.ends_with('/') { Response::not_found() } else { Response::new(503, "later") }
+    });
+    insta::assert_snapshot!(failure(&Wheel::new(1), &server.url()), @"[place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl answered 503 Service Unavailable; check the address and its credentials, or set SHEAF_TOOLCHAIN_INDEX to another index");
+    assert_eq!(server.paths().len(), 4, "the page once, the file as often as is allowed");
+}
+
+#[test]
+fn another_file_under_the_name() {
+    let wheel = Wheel::new(10_000);
+    let mut other = wheel.bytes.clone();
+    other[5_000] ^= 1;
+    let server = Server::mirror(NAME, other.clone());
+    insta::assert_snapshot!(failure(&wheel, &server.url()), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the wheel that Sheaf expects, and was thrown away
+    expected sha256 cb4f0ee11ecec3e621cd36f818f9f7e664e533c7362735fac8beb5a7233928f7 (10541 bytes)
+    computed sha256 9c7eb24aea990cf7ac68e522bc19ef99a5dd7147b83d547cb40dfc795d940075 (10541 bytes)
+    the file is damaged or was replaced: use another index or mirror (SHEAF_TOOLCHAIN_INDEX)
+    ");
+    let folder = folder_with(&other);
+    insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the wheel that Sheaf expects, and was thrown away
+    expected sha256 cb4f0ee11ecec3e621cd36f818f9f7e664e533c7362735fac8beb5a7233928f7 (10541 bytes)
+    computed sha256 9c7eb24aea990cf7ac68e522bc19ef99a5dd7147b83d547cb40dfc795d940075 (10541 bytes)
+    the file is damaged or was replaced: use another index or mirror (SHEAF_TOOLCHAIN_INDEX)
+    ");
+}
+
+#[test]
+fn a_shorter_and_a_longer_file_under_the_name() {
+    let wheel = Wheel::new(10_000);
+    let shorter = Server::mirror(NAME, wheel.bytes[..9_000].to_vec());
+    insta::assert_snapshot!(failure(&wheel, &shorter.url()), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the wheel that Sheaf expects, and was thrown away
+    expected sha256 cb4f0ee11ecec3e621cd36f818f9f7e664e533c7362735fac8beb5a7233928f7 (10541 bytes)
+    computed sha256 19197bcb4b991ae485e2ad4a05eb8dc990caf06cc43957c4c497b7d4b7a8aeba (9000 bytes)
+    the file is damaged or was replaced: use another index or mirror (SHEAF_TOOLCHAIN_INDEX)
+    ");
+    let longer = Server::mirror(NAME, [wheel.bytes.clone(), vec![0]].concat());
+    insta::assert_snapshot!(failure(&wheel, &longer.url()), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the wheel that Sheaf expects, and was thrown away
+    expected sha256 cb4f0ee11ecec3e621cd36f818f9f7e664e533c7362735fac8beb5a7233928f7 (10541 bytes)
+    computed sha256 0581823753d775538840adbece9379c3fe27673bffbf3817c5c7024fa709c73b (10542 bytes)
+    the file is damaged or was replaced: use another index or mirror (SHEAF_TOOLCHAIN_INDEX)
+    ");
+}
+
+#[test]
+fn a_transfer_that_always_breaks_off() {
+    let wheel = Wheel::new(10_000);
+    let bytes = wheel.bytes.clone();
+    // Knows nothing of ranges: always the beginning.
+    let server = Server::start(move |request| {
+        if request.path.ends_with('/') {
+            Response::not_found()
+        } else {
+            Response::ok(bytes.clone()).cut(4_000)
+        }
+    });
+    insta::assert_snapshot!(failure(&wheel, &server.url()), @"[place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl: the download broke off after 4000 of 10541 bytes: end of file before message length reached; run the command again");
+    assert_eq!(server.paths().len(), 4, "the page once, the file as often as is allowed");
+}
+
+#[test]
+fn a_transfer_that_ends_without_saying_so() {
+    let wheel = Wheel::new(10_000);
+    let bytes = wheel.bytes.clone();
+    let server = Server::start(move |request| {
+        let whole = Response::ok(bytes.clone()).unannounced();
+        if request.path.ends_with('/') { Response::not_found() } else { whole.cut(4_000) }
+    });
+    insta::assert_snapshot!(failure(&wheel, &server.url()), @"[place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl: the download broke off after 4000 of 10541 bytes: the connection ended; run the command again");
+}
+
+#[test]
+fn a_transfer_that_stalls() {
+    let wheel = Wheel::new(10_000);
+    let bytes = wheel.bytes.clone();
+    let server = Server::start(move |request| {
+        let part = Response::ok(bytes.clone()).cut(4_000).hanging(Duration::from_secs(3));
+        if request.path.ends_with('/') { Response::not_found() } else { part }
+    });
+    let home = tempfile::tempdir().expect("a folder");
+    let limits = Limits { stall: Duration::from_millis(100), attempts: 2, ..settings("").limits };
+    let settings = Settings { limits, ..settings(&server.url()) };
+    let error = install_release(&wheel.release(), home.path(), &settings, &()).expect_err("a stall");
+    insta::assert_snapshot!(neutral(&error.to_string(), &server.url(), home.path()), @"[place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl: the download broke off after 4000 of 10541 bytes: operation timed out; run the command again");
+    recovers(home.path());
+}
+
+#[test]
+fn a_transfer_that_breaks_off_goes_on_where_it_was() {
+    let wheel = Wheel::new(200_000);
+    let bytes = wheel.bytes.clone();
+    let tries = AtomicUsize::new(0);
+    let server = Server::start(move |request| {
+        if request.path.ends_with('/') {
+            return Response::not_found();
+        }
+        let response = Response::range(request, &bytes);
+        match tries.fetch_add(1, Ordering::SeqCst) {
+            0 => response.cut(70_000),
+            1 => Response::new(500, "not now"),
+            _ => response,
+        }
+    });
+    let home = tempfile::tempdir().expect("a folder");
+    install(&wheel, home.path(), &server.url()).expect("installed");
+    assert_installed(&wheel, home.path());
+    let ranges: Vec<_> = server.requests().iter().map(|request| request.header("range").to_owned()).collect();
+    assert_eq!(ranges, ["", "", "bytes=70000-", "bytes=70000-"]);
+}
+
+#[test]
+fn a_wheel_that_is_no_archive() {
+    let good = Wheel::new(1_000);
+    let wheel = Wheel::from_archive(b"not a wheel".to_vec(), good.library, good.linker);
+    let folder = folder_with(&wheel.bytes);
+    insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @"[place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: invalid Zip archive: Could not find EOCD; this is an error in Sheaf's table of releases, please report it");
+}
+
+#[test]
+fn a_wheel_with_another_content() {
+    let good = Wheel::new(1_000);
+    let archive = wheel::archive(&[("iree/iree-lld", &good.linker)]);
+    let wheel = Wheel::from_archive(archive, good.library.clone(), good.linker.clone());
+    let folder = folder_with(&wheel.bytes);
+    insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @"[place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: iree/libIREECompiler.so: specified file not found in archive; this is an error in Sheaf's table of releases, please report it");
+
+    let archive = wheel::archive(&[("iree/libIREECompiler.so", b"short"), ("iree/iree-lld", &good.linker)]);
+    let wheel = Wheel::from_archive(archive, good.library.clone(), good.linker.clone());
+    let folder = folder_with(&wheel.bytes);
+    insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @"[place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: iree/libIREECompiler.so has 5 bytes; this is an error in Sheaf's table of releases, please report it");
+}
+
+#[test]
+fn a_wheel_whose_content_is_damaged() {
+    let good = Wheel::new(10_000);
+    let mut bytes = good.bytes.clone();
+    bytes[5_000] ^= 1;
+    let wheel = Wheel::from_archive(bytes, good.library, good.linker);
+    let folder = folder_with(&wheel.bytes);
+    insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @"[place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: iree/libIREECompiler.so: Invalid checksum; this is an error in Sheaf's table of releases, please report it");
+}
+
+#[test]
+fn a_wheel_that_leads_out_of_its_folder() {
+    for name in ["../../escaped", "/tmp/escaped", "iree/../../escaped"] {
+        let wheel = Wheel::with_entries(1_000, &[(name, b"out")]);
+        let folder = folder_with(&wheel.bytes);
+        let message = failure(&wheel, &folder.path().display().to_string());
+        assert!(message.contains(&format!("its entry {name:?} leads out of the folder")), "{message}");
+    }
+}
+
+/// Installs in a process for which the shell has prepared `script`, with the home in its first argument.
+fn under(script: &str, wheel: &Wheel, home: &Path, place: &Path) -> Result<String, String> {
+    let child = env!("CARGO_BIN_EXE_toolchain-child");
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{script} && exec \"$0\" install \"$@\""), child]).arg(home).arg(place);
+    let output = command.args(wheel.arguments()).output().expect("a shell");
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if output.status.success() { Ok(said) } else { Err(said) }
+}
+
+#[test]
+fn a_full_disk() {
+    let home = tempfile::tempdir().expect("a folder");
+    // A file system of its own, in a mount namespace that goes with the process.
+    let works =
+        Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "none"]).arg(home.path()).output();
+    if !works.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: this system allows no mount namespace, so no disk of a known size");
+        return;
+    }
+    let script = |size: &str| {
+        format!(
+            "exec unshare -rm sh -c 'mount -t tmpfs -o size={size} none \"$1\" && exec \"$0\" install \"$@\"' \"$0\" \"$@\""
+        )
+    };
+    let wheel = Wheel::new(300_000);
+    let folder = folder_with(&wheel.bytes);
+    let message = |size| {
+        let message = under(&script(size), &wheel, home.path(), folder.path()).expect_err("a full disk");
+        neutral(&message, "[place]", home.path())
+    };
+    // Too small for the wheel; enough for the wheel, too small for what is in it.
+    insta::assert_snapshot!(message("100k"), @"no space left while writing [home]/toolchains/.staging-X/wheel: No space left on device (os error 28); installing the compiler takes 1 MiB in all: free some space, or set SHEAF_HOME to a folder on another disk");
+    insta::assert_snapshot!(message("400k"), @"no space left while writing [home]/toolchains/.staging-X/content/libIREECompiler.so: No space left on device (os error 28); installing the compiler takes 1 MiB in all: free some space, or set SHEAF_HOME to a folder on another disk");
+    under(&script("2m"), &wheel, home.path(), folder.path()).expect("installed");
+}
+
+#[test]
+fn a_limit_on_the_size_of_files() {
+    let home = tempfile::tempdir().expect("a folder");
+    let wheel = Wheel::new(300_000);
+    let folder = folder_with(&wheel.bytes);
+    // The unit is 512 bytes, in some shells 1024. Without the trap a signal would end the process.
+    let message =
+        under("trap '' XFSZ; ulimit -f 100", &wheel, home.path(), folder.path()).expect_err("a limit");
+    insta::assert_snapshot!(neutral(&message, "[place]", home.path()), @"no space left while writing [home]/toolchains/.staging-X/wheel: File too large (os error 27); installing the compiler takes 1 MiB in all: free some space, or set SHEAF_HOME to a folder on another disk");
+    assert_eq!(installed(home.path()), [""; 0]);
+    recovers(home.path());
+}
+
+#[test]
+fn a_folder_that_may_not_be_written() {
+    let home = Path::new("/sys/sheaf");
+    if !Path::new("/sys/kernel").is_dir() {
+        eprintln!("SKIPPED: no /sys on this system, the one folder that not even root may write");
+        return;
+    }
+    let error = install(&Wheel::new(1), home, "/nowhere").expect_err("no permission");
+    assert!(matches!(error, InstallError::Permission { .. }), "{error:?}");
+    let InstallError::Permission { path, .. } = error else { return };
+    let source = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+    insta::assert_snapshot!(InstallError::Permission { path, source }, @"/sys/sheaf/toolchains may not be written: permission denied; make it writable, or set SHEAF_HOME to a folder that is");
+}
+
+#[test]
+fn a_home_that_is_a_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let home = folder.path().join("home");
+    fs::write(&home, "a file").expect("a file");
+    let error = install(&Wheel::new(1), &home, "/nowhere").expect_err("no folder");
+    insta::assert_snapshot!(neutral(&error.to_string(), "/nowhere", &home), @"[home]/toolchains: cannot make the folder: Not a directory (os error 20); check that disk and folder, or set SHEAF_HOME to another folder");
+}
+
+#[test]
+fn a_machine_without_a_compiler() {
+    insta::assert_snapshot!(InstallError::UnsupportedPlatform { system: "freebsd", processor: "riscv64" }, @"there is no IREE compiler for freebsd on riscv64; compile on Linux, macOS or Windows, and run the compiled program here");
+}

@@ -1,0 +1,59 @@
+//! Installing from real places over real connections, and compiling in real processes.
+//!
+//! The installations use small stand-in wheels, served from this machine. Tests of compilation need the pinned
+//! compiler: the one under `SHEAF_HOME`, or in the user's data folder; without it they say that they are skipped.
+
+mod compile;
+mod failures;
+mod killed;
+mod server;
+mod sources;
+mod together;
+mod wheel;
+mod worker;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use sheaf_toolchain::{InstallError, Limits, Setting, Settings, Toolchain, install_release};
+
+use crate::wheel::Wheel;
+
+/// A command of the program that tests run as another process.
+fn child(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_toolchain-child"));
+    command.args(arguments);
+    command
+}
+
+/// Settings that look in one place and do not wait for long.
+fn settings(place: &str) -> Settings {
+    Settings {
+        index: Some(Setting { value: place.to_owned(), origin: "the test".to_owned() }),
+        limits: Limits { pause: Duration::from_millis(1), attempts: 3, ..Limits::default() },
+    }
+}
+
+/// Installs a stand-in wheel from one place.
+fn install(wheel: &Wheel, home: &Path, place: &str) -> Result<Toolchain, InstallError> {
+    install_release(&wheel.release(), home, &settings(place), &())
+}
+
+/// The files and folders under `home/toolchains`, other than the lock, sorted.
+fn installed(home: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(home.join("toolchains")) else { return Vec::new() };
+    let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+    let mut names: Vec<_> = names.filter(|name| name != ".lock").collect();
+    names.sort();
+    names
+}
+
+/// Checks that the stand-in is installed with the content it should have, and nothing beside it.
+fn assert_installed(wheel: &Wheel, home: &Path) {
+    let toolchain = sheaf_toolchain::locate_release(&wheel.release(), home).expect("an installation");
+    assert!(std::fs::read(&toolchain.library).expect("a library") == wheel.library, "another library");
+    assert!(std::fs::read(&toolchain.linker).expect("a linker") == wheel.linker, "another linker");
+    assert!(toolchain.folder.join("METADATA").is_file());
+    assert_eq!(installed(home), [wheel.release().folder()]);
+}

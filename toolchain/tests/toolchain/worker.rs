@@ -1,0 +1,70 @@
+//! The parent side against processes that are no compilers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sheaf_toolchain::{CompileError, Compiler, Toolchain};
+
+use crate::child;
+
+/// A toolchain that is not there.
+fn nowhere() -> Toolchain {
+    Toolchain {
+        version: "3.13.0".to_owned(),
+        folder: PathBuf::from("/nowhere"),
+        library: PathBuf::from("/nowhere/libIREECompiler.so"),
+        linker: PathBuf::from("/nowhere/iree-lld"),
+    }
+}
+
+/// What compiling says when the worker is this shell script.
+fn with_script(script: &'static str) -> CompileError {
+    let command = move || {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    };
+    Compiler::new(command, nowhere()).compile("module {}", &[]).expect_err("no compiler")
+}
+
+#[test]
+fn a_worker_that_crashes() {
+    insta::assert_snapshot!(with_script("echo 'LLVM ERROR: out of registers' >&2; kill -SEGV $$"), @r"
+    the compiler crashed (signal 11, invalid memory access), which is its own fault or a lack of memory: free some memory, or run this function interpreted (--no-jit) and report it; it last said:
+    LLVM ERROR: out of registers
+    ");
+    insta::assert_snapshot!(with_script("kill -KILL $$"), @"the compiler crashed (signal 9, killed, perhaps for want of memory), which is its own fault or a lack of memory: free some memory, or run this function interpreted (--no-jit) and report it");
+    insta::assert_snapshot!(with_script("exit 3"), @"the compiler crashed (exit code 3), which is its own fault or a lack of memory: free some memory, or run this function interpreted (--no-jit) and report it");
+}
+
+#[test]
+fn a_worker_that_says_something_else() {
+    insta::assert_snapshot!(with_script("echo 'unknown command' >&2; echo 'usage: sheaf [options]'"), @r#"
+    the compile worker does not speak Sheaf's protocol: a frame cannot begin with "usag"; it must be the same Sheaf as this one; it last said:
+    unknown command
+    "#);
+}
+
+#[test]
+fn a_worker_that_cannot_be_started() {
+    let mut compiler = Compiler::new(|| Command::new("/nowhere/sheaf"), nowhere());
+    insta::assert_snapshot!(compiler.compile("module {}", &[]).expect_err("no worker"), @"cannot start the compile worker /nowhere/sheaf: No such file or directory (os error 2); check that the program is there and that memory is free");
+}
+
+fn compiler(library: &Path) -> Compiler {
+    Compiler::new(|| child(&["worker"]), Toolchain { library: library.to_owned(), ..nowhere() })
+}
+
+#[test]
+fn a_library_that_is_missing_or_damaged() {
+    insta::assert_snapshot!(
+        compiler(Path::new("/nowhere/libIREECompiler.so")).start().expect_err("no library"),
+        @"the compiler /nowhere/libIREECompiler.so cannot be loaded: /nowhere/libIREECompiler.so: cannot open shared object file: No such file or directory; remove its folder, and Sheaf installs it anew"
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = folder.path().join("libIREECompiler.so");
+    fs::write(&library, "not a library").expect("a file");
+    let message = compiler(&library).start().expect_err("no library").to_string();
+    insta::assert_snapshot!(message.replace(&folder.path().display().to_string(), "[folder]"), @"the compiler [folder]/libIREECompiler.so cannot be loaded: [folder]/libIREECompiler.so: file too short; remove its folder, and Sheaf installs it anew");
+}
