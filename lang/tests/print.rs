@@ -1,5 +1,7 @@
 //! Tensors and scalars in print: expected texts are `NumPy` 2.4's `str` (booleans in words).
 
+#![allow(clippy::unreadable_literal, reason = "numbers stand beside their texts")]
+
 use proptest::prelude::*;
 use sheaf_lang::tensor::{HostTensor, format_float, format_tensor};
 

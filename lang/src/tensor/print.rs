@@ -30,14 +30,19 @@ pub fn format_float(x: f32) -> String {
     if !x.is_finite() {
         return non_finite(x);
     }
-    let magnitude = x.abs();
     let decimal = Decimal::shortest(x);
-    if magnitude != 0.0 && (magnitude >= LARGE || f64::from(magnitude) < SMALL) {
+    if has_exponent(x) {
         return decimal.scientific();
     }
     let (whole, fraction) = decimal.split();
     let fraction = if fraction.is_empty() { "0" } else { &fraction };
     format!("{}{whole}.{fraction}", decimal.sign())
+}
+
+/// Whether a finite float alone is printed in scientific notation.
+pub(crate) fn has_exponent(x: f32) -> bool {
+    let magnitude = x.abs();
+    magnitude != 0.0 && (magnitude >= LARGE || f64::from(magnitude) < SMALL)
 }
 
 /// A tensor as `NumPy` prints an array, except that booleans are `true` and `false`, one blank apart.
