@@ -102,6 +102,8 @@ fn parse_help(help: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     #[test]
@@ -150,7 +152,7 @@ mod tests {
     #[test]
     fn this_machines_pip_is_understood() {
         let Some(help) = pip(&["download", "--help"]) else {
-            eprintln!("SKIPPED: no pip on this machine");
+            let _ = std::io::stderr().write_all(b"SKIPPED: no pip on this machine\n");
             return;
         };
         assert!(parse_help(&help).is_some(), "no default index in:\n{help}");

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::server::{Response, Server};
 use crate::wheel::{self, NAME, Wheel};
-use crate::{assert_installed, install, installed, settings};
+use crate::{assert_installed, install, installed, settings, skipped};
 
 /// Fails to install from `place`, shows the message with paths and addresses made neutral, and then checks that a
 /// good place still does.
@@ -293,7 +293,7 @@ fn a_full_disk() {
     let works =
         Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "none"]).arg(home.path()).output();
     if !works.is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: this system allows no mount namespace, so no disk of a known size");
+        skipped("this system allows no mount namespace, so no disk of a known size");
         return;
     }
     let script = |size: &str| {
@@ -330,7 +330,7 @@ fn a_limit_on_the_size_of_files() {
 fn a_folder_that_may_not_be_written() {
     let home = Path::new("/sys/sheaf");
     if !Path::new("/sys/kernel").is_dir() {
-        eprintln!("SKIPPED: no /sys on this system, the one folder that not even root may write");
+        skipped("no /sys on this system, the one folder that not even root may write");
         return;
     }
     let error = install(&Wheel::new(1), home, "/nowhere").expect_err("no permission");

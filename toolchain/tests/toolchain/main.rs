@@ -1,7 +1,8 @@
 //! Installing from real places over real connections, and compiling in real processes.
 //!
 //! The installations use small stand-in wheels, served from this machine. Tests of compilation need the pinned
-//! compiler: the one under `SHEAF_HOME`, or in the user's data folder; without it they say that they are skipped.
+//! compiler. They use the one under `SHEAF_HOME`, or in the user's data folder, and without it they say that they are
+//! skipped. If `SHEAF_TEST_HOME` names a data folder, then they use that one, and first install the compiler there.
 
 mod compile;
 mod failures;
@@ -12,6 +13,7 @@ mod together;
 mod wheel;
 mod worker;
 
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -25,6 +27,12 @@ fn child(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolchain-child"));
     command.args(arguments);
     command
+}
+
+/// Says on the terminal, past the capture of test output, that a test did not run.
+fn skipped(reason: &str) {
+    let line = format!("SKIPPED {}: {reason}\n", std::thread::current().name().unwrap_or_default());
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// Settings that look in one place and do not wait for long.

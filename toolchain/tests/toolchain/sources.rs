@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::server::{Request, Response, Server};
 use crate::wheel::{NAME, Wheel};
-use crate::{assert_installed, child, install};
+use crate::{assert_installed, child, install, skipped};
 
 fn home() -> TempDir {
     tempfile::tempdir().expect("a folder")
@@ -128,7 +128,7 @@ fn folders_in_all_their_forms() {
 /// Installs in another process, which asks the machine's pip under these variables.
 fn with_pip(wheel: &Wheel, home: &Path, variables: &[(&str, &str)]) -> Option<(bool, String)> {
     if !child_has_pip() {
-        eprintln!("SKIPPED: no pip on this machine");
+        skipped("no pip on this machine");
         return None;
     }
     let home = home.display().to_string();
