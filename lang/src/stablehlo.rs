@@ -170,6 +170,22 @@ impl Lowering<'_> {
         self.temporary(&text)
     }
 
+    /// Writes temporaries: whether floats of type `ty` have their sign bit set, also zeros and NaN.
+    pub fn sign_bit(&mut self, x: &str, ty: &TensorType) -> String {
+        let bits = ty.with_dtype(DType::I32);
+        let pattern =
+            self.temporary(&format!("stablehlo.bitcast_convert {x} : ({}) -> {}", ty.mlir(), bits.mlir()));
+        let none = self.splat(&bits, "0");
+        self.compare("LT", &pattern, &none, &bits)
+    }
+
+    /// Writes temporaries: indices of type `ty` limited to `0..count`.
+    pub fn clamp_indices(&mut self, indices: &str, count: usize, ty: &TensorType) -> String {
+        let zero = self.splat(ty, "0");
+        let last = self.splat(ty, &count.saturating_sub(1).to_string());
+        self.value("stablehlo.clamp", &[&zero, indices, &last], ty)
+    }
+
     /// The text of a comparison of two values of type `ty`.
     pub fn comparison(&self, direction: &str, x: &str, y: &str, ty: &TensorType) -> String {
         let kind = match ty.dtype {
@@ -186,11 +202,11 @@ impl Lowering<'_> {
         self.names[self.eqn.outputs[0].index()] = self.operand(0);
     }
 
-    /// Writes an operation with a region: `extra, results = head { body } tail`, where `extra` names results that
-    /// are not the equation's.
-    pub fn region(&mut self, extra: &[&str], head: &str, body: &[String], tail: &str) {
+    /// Writes an operation with a region: `results, extra = head { body } tail`, where `extra` names a result that
+    /// is not the equation's.
+    pub fn region(&mut self, extra: Option<&str>, head: &str, body: &[String], tail: &str) {
         let results = self.eqn.outputs.iter().map(|v| self.names[v.index()].as_str());
-        let names: Vec<&str> = extra.iter().copied().chain(results).collect();
+        let names: Vec<&str> = results.chain(extra).collect();
         let _ = writeln!(self.body, "    {} = {head}{{", names.join(", "));
         for line in body {
             let _ = writeln!(self.body, "      {line}");

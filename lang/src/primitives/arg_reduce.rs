@@ -98,26 +98,24 @@ impl Primitive for ArgReduce {
         smallvec![(b.apply(ArgReduce { axis: self.axis + 1, ..*self }, &[x]), 0)]
     }
 
-    // A reduction of pairs (element, position).
+    // A reduction of pairs (position, element).
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         let ty = to.operand_type(0).clone();
-        let position = TensorType::new(DType::I32, ty.shape.clone());
         let (scalar, index) = (TensorType::scalar(ty.dtype), TensorType::scalar(DType::I32));
-        let truth = TensorType::scalar(DType::Bool);
+        let position = ty.with_dtype(DType::I32);
         let positions = to.temporary(&format!("stablehlo.iota dim = {} : {}", self.axis, position.mlir()));
-        let init =
-            to.splat(&scalar, if self.extreme == Extreme::Max { lowest(ty.dtype) } else { highest(ty.dtype) });
-        let first = to.splat(&index, "2147483647");
-        let direction = self.extreme.direction().mlir();
-        let (s, i, p) = (scalar.mlir(), index.mlir(), truth.mlir());
-        let mut region = vec![
-            format!("%better = {}", to.comparison(direction, "%x", "%best", &scalar)),
+        let worst = if self.extreme == Extreme::Max { lowest(ty.dtype) } else { highest(ty.dtype) };
+        let worst = to.splat(&scalar, worst);
+        let last = to.splat(&index, highest(DType::I32));
+        let (s, i, p) = (scalar.mlir(), index.mlir(), TensorType::scalar(DType::Bool).mlir());
+        let mut body = vec![
+            format!("%better = {}", to.comparison(self.extreme.direction().mlir(), "%x", "%best", &scalar)),
             format!("%equal = {}", to.comparison("EQ", "%x", "%best", &scalar)),
             format!("%earlier = {}", to.comparison("LT", "%i", "%at", &index)),
         ];
         let (mut wins, mut ties) = ("%better", "%equal");
         if ty.dtype.is_float() {
-            region.extend([
+            body.extend([
                 format!("%nan = {}", to.comparison("NE", "%x", "%x", &scalar)),
                 format!("%number = {}", to.comparison("EQ", "%best", "%best", &scalar)),
                 format!("%bestnan = stablehlo.not %number : {p}"),
@@ -128,24 +126,25 @@ impl Primitive for ArgReduce {
             ]);
             (wins, ties) = ("%wins", "%ties");
         }
-        region.extend([
+        body.extend([
             format!("%first = stablehlo.and {ties}, %earlier : {p}"),
             format!("%moves = stablehlo.or {wins}, %first : {p}"),
-            format!("%value = stablehlo.select {wins}, %x, %best : {p}, {s}"),
             format!("%where = stablehlo.select %moves, %i, %at : {p}, {i}"),
-            format!("stablehlo.return %value, %where : {s}, {i}"),
+            format!("%value = stablehlo.select {wins}, %x, %best : {p}, {s}"),
+            format!("stablehlo.return %where, %value : {i}, {s}"),
         ]);
         let extreme = to.name_temporary();
         let head = format!(
-            "stablehlo.reduce({} init: {init}), ({positions} init: {first}) across dimensions = [{}] : ({}, {}, {s}, {i}) -> ({}, {})\n     reducer(%best: {s}, %x: {s}) (%at: {i}, %i: {i})",
+            "stablehlo.reduce({positions} init: {last}), ({} init: {worst}) across dimensions = [{}] : \
+             ({}, {}, {i}, {s}) -> ({}, {}) reducer(%at: {i}, %i: {i}) (%best: {s}, %x: {s}) ",
             to.operand(0),
             self.axis,
-            ty.mlir(),
             position.mlir(),
-            TensorType { dtype: ty.dtype, ..to.result_type(0).clone() }.mlir(),
+            ty.mlir(),
             to.result_type(0).mlir(),
+            to.result_type(0).with_dtype(ty.dtype).mlir(),
         );
-        to.region(&[&extreme], &head, &region, "");
+        to.region(Some(&extreme), &head, &body, "");
     }
 
     fn cost(&self, args: &[&TensorType], _: &[&TensorType]) -> u64 {

@@ -32,15 +32,25 @@ impl BinaryRule for Atan2 {
         Some(if side == 0 { product } else { b.neg(product) })
     }
 
-    // IREE 3.13 gives NaN at the origin, so the abscissa is replaced by 1 there.
+    // IREE 3.13 gives NaN at the origin and forgets the sign of `y` at infinities. So the abscissa is replaced by 1
+    // at the origin, and the sign is put on afterwards.
     fn stablehlo(self, to: &mut Lowering<'_>) {
         let ty = to.result_type(0).clone();
+        let truth = ty.with_dtype(DType::Bool);
         let (y, x) = (to.operand(0), to.operand(1));
         let (zero, one) = (to.splat(&ty, "0.0"), to.splat(&ty, "1.0"));
         let flat = to.compare("EQ", &y, &zero, &ty);
         let narrow = to.compare("EQ", &x, &zero, &ty);
-        let origin = to.value("stablehlo.and", &[&flat, &narrow], &ty.with_dtype(DType::Bool));
+        let origin = to.value("stablehlo.and", &[&flat, &narrow], &truth);
         let abscissa = to.select(&origin, &one, &x, &ty);
-        to.line(&format!("stablehlo.atan2 {y}, {abscissa} : {}", ty.mlir()));
+        let ordinate = to.value("stablehlo.abs", &[&y], &ty);
+        let angle = to.value("stablehlo.atan2", &[&ordinate, &abscissa], &ty);
+        let negated = to.value("stablehlo.negate", &[&angle], &ty);
+        let negative = to.sign_bit(&y, &ty);
+        to.line(&format!(
+            "stablehlo.select {negative}, {negated}, {angle} : {}, {}",
+            truth.mlir(),
+            ty.mlir()
+        ));
     }
 }

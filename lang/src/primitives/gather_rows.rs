@@ -80,17 +80,20 @@ impl Primitive for GatherRows {
         }
     }
 
+    // StableHLO clamps, but IREE 3.13 reads out of bounds by a scalar index.
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        let (x, rank) = (to.operand_type(0).shape.clone(), to.operand_type(1).rank());
+        let (x, indices) = (to.operand_type(0).shape.clone(), to.operand_type(1).clone());
+        let clamped = to.clamp_indices(&to.operand(1), x[0], &indices);
+        let rank = indices.rank();
         let offsets: Vec<usize> = (rank..rank + x.len() - 1).collect();
         let mut sizes = x;
         sizes[0] = 1;
         let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
         to.line(&format!(
-            "\"stablehlo.gather\"({}) <{{dimension_numbers = #stablehlo.gather<offset_dims = {}, \
+            "\"stablehlo.gather\"({}, {clamped}) <{{dimension_numbers = #stablehlo.gather<offset_dims = {}, \
              collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = {rank}>, \
              slice_sizes = array<i64: {}>}}> : {}",
-            to.operands(),
+            to.operand(0),
             dims_list(&offsets),
             sizes.join(", "),
             to.signature(),

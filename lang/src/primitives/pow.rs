@@ -4,7 +4,7 @@
 use super::{BinaryRule, Direction, Log, Unary};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::Lowering;
-use crate::tensor::{DType, Data, TensorType};
+use crate::tensor::{DType, Data};
 use crate::zip_data;
 
 /// Element-wise power.
@@ -89,29 +89,28 @@ fn float_power(to: &mut Lowering<'_>) {
 
     let base = to.value("stablehlo.abs", &[&x], &ty);
     let power = to.value("stablehlo.power", &[&base, &y], &ty);
-    // 1^y = 1 and x^0 = 1, even for infinite and NaN operands.
+    // 1^y = 1 and x^0 = 1, even for infinite and NaN operands; (-1)^NaN is NaN as NaN is not whole.
     let unit = to.compare("EQ", &base, &one, &ty);
     let exponent_zero = to.compare("EQ", &y, &zero, &ty);
     let trivial = to.value("stablehlo.or", &[&unit, &exponent_zero], &truth);
     let power = to.select(&trivial, &one, &power, &ty);
-    // (-1)^NaN is NaN, unlike 1^NaN.
     let whole = to.value("stablehlo.floor", &[&y], &ty);
     let is_whole = to.compare("EQ", &whole, &y, &ty);
     let halved = to.value("stablehlo.multiply", &[&y, &half], &ty);
     let halved_whole = to.value("stablehlo.floor", &[&halved], &ty);
     let is_odd = to.compare("NE", &halved_whole, &halved, &ty);
 
-    let bits = TensorType { dtype: DType::I32, ..ty.clone() };
-    let pattern =
-        to.temporary(&format!("stablehlo.bitcast_convert {x} : ({}) -> {}", ty.mlir(), bits.mlir()));
-    let none = to.splat(&bits, "0");
-    let signed = to.compare("LT", &pattern, &none, &bits);
     let negated = to.value("stablehlo.negate", &[&power], &ty);
+    let negative = to.sign_bit(&x, &ty);
     let flips = to.value("stablehlo.and", &[&is_odd, &is_whole], &truth);
-    let flips = to.value("stablehlo.and", &[&flips, &signed], &truth);
+    let flips = to.value("stablehlo.and", &[&flips, &negative], &truth);
     let power = to.select(&flips, &negated, &power, &ty);
+    // Only a finite negative base has no power with a broken exponent.
+    let infinity = to.splat(&ty, "0x7F800000");
+    let finite = to.compare("NE", &base, &infinity, &ty);
     let below = to.compare("LT", &x, &zero, &ty);
     let broken = to.value("stablehlo.not", &[&is_whole], &truth);
     let undefined = to.value("stablehlo.and", &[&below, &broken], &truth);
+    let undefined = to.value("stablehlo.and", &[&undefined, &finite], &truth);
     to.line(&format!("stablehlo.select {undefined}, {nan}, {power} : {}, {}", truth.mlir(), ty.mlir()));
 }

@@ -90,7 +90,7 @@ fn binary() -> Vec<Sample> {
 
 fn reductions() -> Vec<Sample> {
     let mut all = Vec::new();
-    let axes: [&[usize]; 4] = [&[0], &[1], &[0, 2], &[0, 1, 2]];
+    let axes: [&[usize]; 3] = [&[1], &[0, 2], &[0, 1, 2]];
     for axes in axes.map(Shape::from_slice) {
         let shape: &[usize] = &[2, 3, 4];
         macro_rules! over {
@@ -237,9 +237,11 @@ fn others() -> Vec<Sample> {
     for direction in
         [Direction::Eq, Direction::Ne, Direction::Lt, Direction::Le, Direction::Gt, Direction::Ge]
     {
-        for dtype in DType::ALL {
-            all.push(discrete(Compare { direction }, &[(dtype, &[40], Special), (dtype, &[40], Special)]));
-        }
+        all.push(discrete(Compare { direction }, &[(F32, &[60], Special), (F32, &[60], Special)]));
+    }
+    for dtype in [Bool, I32, I64, U32] {
+        let direction = Direction::Lt;
+        all.push(discrete(Compare { direction }, &[(dtype, &[40], Special), (dtype, &[40], Special)]));
     }
     all
 }

@@ -76,9 +76,7 @@ impl Primitive for ScatterAdd {
     // The compiler's scatter does not check indices, so they are clamped first.
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         let (x, indices) = (to.operand_type(0).clone(), to.operand_type(1).clone());
-        let last = to.splat(&indices, &x.shape[0].saturating_sub(1).to_string());
-        let zero = to.splat(&indices, "0");
-        let clamped = to.value("stablehlo.clamp", &[&zero, &to.operand(1), &last], &indices);
+        let clamped = to.clamp_indices(&to.operand(1), x.shape[0], &indices);
         let rank = indices.rank();
         let windows: Vec<usize> = (rank..rank + x.rank() - 1).collect();
         let scalar = TensorType::scalar(x.dtype).mlir();
@@ -95,7 +93,7 @@ impl Primitive for ScatterAdd {
             format!("%new = stablehlo.add %old, %update : {scalar}"),
             format!("stablehlo.return %new : {scalar}"),
         ];
-        to.region(&[], &head, &body, &format!(") : {}", to.signature()));
+        to.region(None, &head, &body, &format!(") : {}", to.signature()));
     }
 
     fn cost(&self, args: &[&TensorType], _: &[&TensorType]) -> u64 {

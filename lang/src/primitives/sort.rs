@@ -83,40 +83,72 @@ impl Primitive for Sort {
         b.apply_all(Sort { axis: self.axis + 1 }, &args).into_iter().map(|v| (v, 0)).collect()
     }
 
+    // IREE 3.13 ignores `is_stable`, so the positions are sorted along and decide between equal elements. A sort of
+    // one operand needs none: equal elements are the same (but for the sign of zeros).
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        let parameters: Vec<String> = (0..to.operand_count())
-            .map(|i| (i, TensorType::scalar(to.operand_type(i).dtype).mlir()))
-            .map(|(i, ty)| format!("%left{i}: {ty}, %right{i}: {ty}"))
-            .collect();
-        let key = TensorType::scalar(to.operand_type(0).dtype);
+        let mut types: Vec<TensorType> =
+            (0..to.operand_count()).map(|i| to.operand_type(i).clone()).collect();
+        let mut operands = to.operands();
+        let key = TensorType::scalar(types[0].dtype);
         let truth = TensorType::scalar(DType::Bool).mlir();
-        let mut body = vec![
-            format!("^bb0({}):", parameters.join(", ")),
-            format!("%below = {}", to.comparison("LT", "%left0", "%right0", &key)),
-        ];
-        let mut result = "%below";
-        if key.dtype.is_float() {
-            body.extend([
-                format!("%number = {}", to.comparison("EQ", "%left0", "%left0", &key)),
-                format!("%nan = {}", to.comparison("NE", "%right0", "%right0", &key)),
-                format!("%last = stablehlo.and %number, %nan : {truth}"),
-                format!("%before = stablehlo.or %below, %last : {truth}"),
-            ]);
-            result = "%before";
+        let mut positions = None;
+        let mut body = Vec::new();
+        precedes(to, &mut body, "%before", ["%a0", "%b0"], &key);
+        if types.len() > 1 {
+            let ty = types[0].with_dtype(DType::I32);
+            let iota = to.temporary(&format!("stablehlo.iota dim = {} : {}", self.axis, ty.mlir()));
+            positions = Some(to.name_temporary());
+            operands = format!("{operands}, {iota}");
+            let i = types.len();
+            types.push(ty);
+            precedes(to, &mut body, "%after", ["%b0", "%a0"], &key);
+            body.push(format!("%equal = stablehlo.not %after : {truth}"));
+            let (left, right, index) = (format!("%a{i}"), format!("%b{i}"), TensorType::scalar(DType::I32));
+            body.push(format!("%earlier = {}", to.comparison("LT", &left, &right, &index)));
+            body.push(format!("%tie = stablehlo.and %equal, %earlier : {truth}"));
+            body.push(format!("%first = stablehlo.or %before, %tie : {truth}"));
+            body.push(format!("stablehlo.return %first : {truth}"));
+        } else {
+            body.push(format!("stablehlo.return %before : {truth}"));
         }
-        body.push(format!("stablehlo.return {result} : {truth}"));
-        let head = format!(
-            "\"stablehlo.sort\"({}) <{{dimension = {} : i64, is_stable = true}}> (",
-            to.operands(),
-            self.axis
-        );
-        to.region(&[], &head, &body, &format!(") : {}", to.signature()));
+        let parameter = |(i, ty): (usize, &TensorType)| {
+            let ty = TensorType::scalar(ty.dtype).mlir();
+            format!("%a{i}: {ty}, %b{i}: {ty}")
+        };
+        let parameters: Vec<String> = types.iter().enumerate().map(parameter).collect();
+        body.insert(0, format!("^bb0({}):", parameters.join(", ")));
+        let list: Vec<String> = types.iter().map(TensorType::mlir).collect();
+        let list = list.join(", ");
+        let results = if types.len() == 1 { list.clone() } else { format!("({list})") };
+        let head = format!("\"stablehlo.sort\"({operands}) <{{dimension = {} : i64}}> (", self.axis);
+        to.region(positions.as_deref(), &head, &body, &format!(") : ({list}) -> {results}"));
     }
 
     fn cost(&self, args: &[&TensorType], _: &[&TensorType]) -> u64 {
         let comparisons = args[0].shape[self.axis].max(2).ilog2() as u64;
         args.iter().map(|ty| ty.count() as u64).sum::<u64>() * comparisons
     }
+}
+
+/// Writes `name = left comes before right`, two scalars of type `ty`: NaN comes last.
+fn precedes(
+    to: &Lowering<'_>,
+    body: &mut Vec<String>,
+    name: &str,
+    [left, right]: [&str; 2],
+    ty: &TensorType,
+) {
+    if !ty.dtype.is_float() {
+        return body.push(format!("{name} = {}", to.comparison("LT", left, right, ty)));
+    }
+    let truth = TensorType::scalar(DType::Bool).mlir();
+    body.extend([
+        format!("{name}_less = {}", to.comparison("LT", left, right, ty)),
+        format!("{name}_number = {}", to.comparison("EQ", left, left, ty)),
+        format!("{name}_nan = {}", to.comparison("NE", right, right, ty)),
+        format!("{name}_last = stablehlo.and {name}_number, {name}_nan : {truth}"),
+        format!("{name} = stablehlo.or {name}_less, {name}_last : {truth}"),
+    ]);
 }
 
 /// The offsets of one group's elements in sorted order.
