@@ -1,0 +1,104 @@
+//! The command line: what can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Run and train Sheaf programs.
+#[derive(Debug, Parser)]
+#[command(
+    name = "sheaf",
+    version = VERSION,
+    about = "A functional language for differentiable computation",
+    after_help = "Example:\n  sheaf train.shf --device cpu",
+    args_conflicts_with_subcommands = true,
+    arg_required_else_help = true
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    run: Option<RunOptions>,
+}
+
+/// The version of each part: itself, the runtime that is linked in, and the compiler that it downloads.
+const VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\nIREE runtime ",
+    "3.13.0",
+    "\nIREE compiler ",
+    "3.13.0",
+    " (pinned)"
+);
+
+/// What to do.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Run a program
+    #[command(after_help = "Example:\n  sheaf run train.shf --device cpu")]
+    Run(RunOptions),
+    /// Compile for another process, over a pipe
+    #[command(hide = true)]
+    CompileWorker {
+        /// The compiler's shared library
+        library: PathBuf,
+    },
+}
+
+/// How to run a program.
+#[derive(Args, Clone, Debug)]
+pub struct RunOptions {
+    /// The program
+    pub file: PathBuf,
+    /// Where compiled functions run
+    #[arg(long, value_enum, default_value_t = DeviceName::Cpu)]
+    pub device: DeviceName,
+    /// When pure functions are compiled
+    #[arg(long, value_enum, default_value_t = JitMode::Auto, conflicts_with = "no_jit")]
+    pub jit: JitMode,
+    /// Interpret everything
+    #[arg(long)]
+    pub no_jit: bool,
+    /// Compile anew, whatever __sheaf__ and the cache hold
+    #[arg(long)]
+    pub recompile: bool,
+    /// Use no network
+    #[arg(long)]
+    pub offline: bool,
+    /// Say at the end which functions ran compiled, and why others did not
+    #[arg(long)]
+    pub explain: bool,
+    /// Where the compiler is looked for: a package index, a mirror or a folder
+    #[arg(long, value_name = "PLACE")]
+    pub toolchain_index: Option<String>,
+    /// Arguments of the program
+    #[arg(last = true)]
+    pub arguments: Vec<String>,
+}
+
+/// Devices of this build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DeviceName {
+    /// The processor
+    Cpu,
+}
+
+/// When pure functions are compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum JitMode {
+    /// Where it pays, by counts and sizes
+    Auto,
+    /// Every eligible call
+    Always,
+}
+
+impl Cli {
+    /// The command; a file alone is run.
+    pub fn command(self) -> Command {
+        match (self.command, self.run) {
+            (Some(command), _) => command,
+            (None, Some(run)) => Command::Run(run),
+            (None, None) => unreachable!("clap asks for a file or a command"),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Tensors on the device.
+
+use std::any::Any;
+use std::rc::Rc;
+
+use sheaf_lang::host::{Buffer, DeviceTensor, HostError};
+use sheaf_lang::tensor::{DType, HostTensor, TensorType};
+use sheaf_runtime::{Device, ElementType, Error};
+
+/// A buffer of the runtime behind the language's trait.
+pub struct DeviceBuffer(sheaf_runtime::Buffer);
+
+impl DeviceBuffer {
+    /// Hands a buffer to the language.
+    pub fn share(buffer: sheaf_runtime::Buffer) -> Buffer {
+        Rc::new(DeviceBuffer(buffer))
+    }
+
+    /// The runtime's buffer behind one of the language's.
+    pub fn of(buffer: &Buffer) -> Result<&sheaf_runtime::Buffer, HostError> {
+        match (&**buffer as &dyn Any).downcast_ref::<DeviceBuffer>() {
+            Some(DeviceBuffer(inner)) => Ok(inner),
+            None => Err(HostError { message: "a tensor of another device".into(), help: None }),
+        }
+    }
+}
+
+impl DeviceTensor for DeviceBuffer {
+    fn read(&self, ty: &TensorType) -> Result<HostTensor, HostError> {
+        let bytes = self.0.read().map_err(super::runtime_error)?;
+        HostTensor::from_bytes(ty, &bytes).ok_or_else(|| HostError {
+            message: format!("a result should be {ty} but has {} bytes", bytes.len()),
+            help: None,
+        })
+    }
+}
+
+/// Copies a tensor to the device.
+pub fn upload(device: &Device, tensor: &HostTensor) -> Result<sheaf_runtime::Buffer, Error> {
+    device.upload(element_type(tensor.dtype()), tensor.shape(), tensor.bytes())
+}
+
+fn element_type(dtype: DType) -> ElementType {
+    match dtype {
+        DType::Bool => ElementType::Bool,
+        DType::I32 => ElementType::I32,
+        DType::I64 => ElementType::I64,
+        DType::U32 => ElementType::U32,
+        DType::F32 => ElementType::F32,
+    }
+}

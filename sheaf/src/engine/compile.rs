@@ -1,0 +1,101 @@
+//! The compiler: installed when it is first needed, run as a worker process.
+
+use std::process::Command;
+
+use sheaf_lang::host::HostError;
+use sheaf_registry::{Home, Settings};
+use sheaf_toolchain::{CompileError, Compiler, InstallError, Setting, Toolchain, install, locate};
+
+use super::unit::Job;
+use crate::messages;
+use crate::progress::{InstallProgress, Spinner};
+
+/// The name of the hidden command that makes this program a compile worker.
+const WORKER: &str = "compile-worker";
+
+/// The compiler as far as it is needed.
+pub struct Workshop {
+    home: Home,
+    settings: Settings,
+    state: State,
+}
+
+enum State {
+    /// Nothing has been compiled in this run.
+    Unused,
+    /// The worker is there.
+    Ready(Box<Compiler>),
+    /// There is no compiler; a warning has said why.
+    Without,
+}
+
+impl Workshop {
+    /// A workshop that has not been entered yet.
+    pub fn new(home: Home, settings: Settings) -> Workshop {
+        Workshop { home, settings, state: State::Unused }
+    }
+
+    /// Compiles a job. `None`: there is no compiler, or it failed on this program; a warning has said so.
+    pub fn compile(&mut self, job: &Job) -> Result<Option<Vec<u8>>, HostError> {
+        if matches!(self.state, State::Unused) {
+            self.state = match self.toolchain()? {
+                Some(toolchain) => State::Ready(Box::new(Compiler::new(worker_command, toolchain))),
+                None => State::Without,
+            };
+        }
+        let State::Ready(compiler) = &mut self.state else { return Ok(None) };
+        let _spinner = Spinner::start(&format!("compiling {}", job.name));
+        if let Some(d) = std::env::var_os("DUMPDBG") { let _ = std::fs::write(std::path::Path::new(&d).join(format!("{}.mlir", job.name.replace(" ", "_"))), &job.action.program); }
+        match compiler.compile(&job.action.program, &job.action.flags) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) => {
+                // A compiler that cannot be started fails for the next program too.
+                if matches!(error, CompileError::Start { .. } | CompileError::Load { .. } | CompileError::Version { .. }) {
+                    self.state = State::Without;
+                }
+                messages::warning(
+                    format!("{} is interpreted, since it cannot be compiled: {error}", job.name),
+                    Some("results are the same, only slower"),
+                );
+                Ok(None)
+            }
+        }
+    }
+
+    /// The installed compiler, installed now if need be. `None` where that cannot be done here and now.
+    fn toolchain(&self) -> Result<Option<Toolchain>, HostError> {
+        if let Some(toolchain) = locate(self.home.data()) {
+            return Ok(Some(toolchain));
+        }
+        let interpreted = |why: &dyn std::fmt::Display| {
+            messages::warning(
+                format!("there is no compiler, so everything is interpreted: {why}"),
+                Some("results are the same, only slower; the compiler is fetched by the next run that can"),
+            );
+            Ok(None)
+        };
+        if self.settings.offline.value {
+            return interpreted(&"it is not installed, and this run is offline");
+        }
+        let index = self.settings.index.as_ref();
+        let settings = sheaf_toolchain::Settings {
+            index: index.map(|s| Setting { value: s.value.clone(), origin: s.origin.to_string() }),
+            ..sheaf_toolchain::Settings::default()
+        };
+        match install(self.home.data(), &settings, &InstallProgress::default()) {
+            Ok(toolchain) => Ok(Some(toolchain)),
+            // A file that is not what it claims to be is nothing to work around in silence.
+            Err(error @ (InstallError::Checksum { .. } | InstallError::BadSetting { .. })) => {
+                Err(HostError { message: error.to_string(), help: None })
+            }
+            Err(error) => interpreted(&error),
+        }
+    }
+}
+
+fn worker_command() -> Command {
+    let this = std::env::current_exe().unwrap_or_else(|_| "sheaf".into());
+    let mut command = Command::new(this);
+    command.arg(WORKER);
+    command
+}

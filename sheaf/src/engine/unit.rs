@@ -1,0 +1,64 @@
+//! What the cache and the compiler need to know of a specialised function.
+
+use std::collections::BTreeSet;
+
+use sheaf_cache::{Action, Cpu, Digest, Leaf, Model, Specialisation, Static};
+use sheaf_lang::host::{self, Unit};
+use sheaf_lang::stablehlo::Module;
+use sheaf_runtime::Target;
+
+/// One compilation.
+pub struct Job {
+    /// The function's name with its transformation, for people.
+    pub name: String,
+    /// What decides the result.
+    pub action: Action,
+    /// What the manifest says of it.
+    pub specialisation: Specialisation,
+}
+
+/// The compilation of `unit`, whose text is `module`, for `target`.
+pub fn job(unit: &Unit, module: &Module, target: Target) -> Job {
+    let (model, compile_for) = match target.model() {
+        sheaf_runtime::Model::Inline => (Model::Inline, sheaf_toolchain::Target::CPU_INLINE),
+        sheaf_runtime::Model::Hal => (Model::Hal, sheaf_toolchain::Target::CPU),
+    };
+    let host = sheaf_toolchain::Cpu::host();
+    let action = Action {
+        program: module.text.clone(),
+        compiler: sheaf_toolchain::COMPILER[0].version.into(),
+        model,
+        flags: compile_for.flags(),
+        device: compile_for.device.to_string(),
+        cpu: Some(Cpu {
+            arch: host.arch().into(),
+            features: host.features().map(str::to_string).collect(),
+        }),
+        donation: BTreeSet::new(),
+        debug: false,
+    };
+    let constant = |t: &sheaf_lang::tensor::HostTensor| Digest::of(t.bytes());
+    let specialisation = Specialisation {
+        function: unit.function.clone(),
+        transform: unit.transform.into(),
+        inputs: unit.inputs.iter().map(leaf).collect(),
+        outputs: unit.outputs.iter().map(leaf).collect(),
+        statics: unit.statics.iter().map(|(path, value)| Static { path: path.clone(), value: value.clone() }).collect(),
+        constants: module.constants.iter().map(constant).collect(),
+    };
+    let name = if unit.transform.is_empty() {
+        unit.function.clone()
+    } else {
+        format!("{} ({})", unit.function, unit.transform)
+    };
+    Job { name, action, specialisation }
+}
+
+fn leaf(leaf: &host::Leaf) -> Leaf {
+    Leaf {
+        path: leaf.path.clone(),
+        dtype: leaf.ty.dtype.to_string(),
+        shape: leaf.ty.shape.iter().map(|n| *n as u64).collect(),
+        weak: leaf.ty.weak,
+    }
+}

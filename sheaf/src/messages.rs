@@ -1,0 +1,32 @@
+//! Messages that belong to no place in a program, in the look of those that do. They go to standard error.
+
+use std::io::IsTerminal;
+
+use sheaf_lang::diagnostic::Diagnostic;
+use sheaf_lang::render::render;
+use sheaf_lang::syntax::Sources;
+
+/// Whether messages are coloured: on a terminal, unless `NO_COLOR` is set.
+pub fn colored() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+}
+
+/// Shows a message with the excerpts of the sources it points at.
+pub fn show(sources: &Sources, diagnostic: &Diagnostic) {
+    eprint!("{}", render(sources, diagnostic, colored()));
+}
+
+/// Shows an error without a place.
+pub fn error(message: impl std::fmt::Display, help: Option<&str>) {
+    plain(Diagnostic::error(message.to_string()), help);
+}
+
+/// Shows a warning without a place.
+pub fn warning(message: impl std::fmt::Display, help: Option<&str>) {
+    plain(Diagnostic::warning(message.to_string()), help);
+}
+
+fn plain(mut diagnostic: Diagnostic, help: Option<&str>) {
+    diagnostic.help = help.map(str::to_string);
+    show(&Sources::default(), &diagnostic);
+}

@@ -1,0 +1,88 @@
+//! Progress bars and spinners: on a terminal they move, elsewhere there is one line for each piece of work.
+
+use std::cell::RefCell;
+use std::io::IsTerminal;
+use std::path::Path;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use sheaf_toolchain::{Progress, Stage};
+
+/// How often a spinner moves.
+const TICK: Duration = Duration::from_millis(100);
+
+/// A spinner that turns until it is dropped.
+pub struct Spinner(ProgressBar);
+
+impl Spinner {
+    /// Says that `what` is being done.
+    pub fn start(what: &str) -> Spinner {
+        if !std::io::stderr().is_terminal() {
+            eprintln!("{what}");
+            return Spinner(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::new_spinner().with_message(what.to_string());
+        bar.enable_steady_tick(TICK);
+        Spinner(bar)
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Draws the installation of the compiler.
+#[derive(Default)]
+pub struct InstallProgress(RefCell<Option<ProgressBar>>);
+
+impl InstallProgress {
+    fn replace(&self, bar: Option<ProgressBar>) {
+        if let Some(old) = self.0.replace(bar) {
+            old.finish_and_clear();
+        }
+    }
+}
+
+impl Progress for InstallProgress {
+    fn waiting(&self, lock: &Path) {
+        eprintln!("another process is installing the compiler; waiting for {}", lock.display());
+    }
+
+    fn begin(&self, stage: Stage, from: &str, total: u64) {
+        let what = match stage {
+            Stage::Download => format!("fetching the compiler from {from}"),
+            Stage::Unpack => "unpacking the compiler".to_string(),
+            Stage::Commit => "installing the compiler".to_string(),
+        };
+        if !std::io::stderr().is_terminal() {
+            eprintln!("{what}");
+            return;
+        }
+        let bar = if total == 0 { ProgressBar::new_spinner() } else { ProgressBar::new(total) };
+        if total != 0
+            && let Ok(style) =
+                ProgressStyle::with_template("{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}")
+        {
+            bar.set_style(style);
+        }
+        bar.set_message(what);
+        bar.enable_steady_tick(TICK);
+        self.replace(Some(bar));
+    }
+
+    fn advance(&self, bytes: u64) {
+        if let Some(bar) = &*self.0.borrow() {
+            bar.inc(bytes);
+        }
+    }
+
+    fn retrying(&self, cause: &str) {
+        eprintln!("the download broke off ({cause}); trying again");
+    }
+
+    fn finished(&self, _: Stage) {
+        self.replace(None);
+    }
+}
