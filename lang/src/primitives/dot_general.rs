@@ -182,16 +182,13 @@ impl Primitive for DotGeneral {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        let mut attributes = String::new();
+        let pairs = |name: &str, axes: &[Shape; 2]| {
+            format!(", {name}_dims = {} x {}", dims_list(&axes[0]), dims_list(&axes[1]))
+        };
+        let mut attributes = pairs("contracting", &self.contract);
         if !self.batch[0].is_empty() {
-            attributes +=
-                &format!(", batching_dims = {} x {}", dims_list(&self.batch[0]), dims_list(&self.batch[1]));
+            attributes.insert_str(0, &pairs("batching", &self.batch));
         }
-        attributes += &format!(
-            ", contracting_dims = {} x {}",
-            dims_list(&self.contract[0]),
-            dims_list(&self.contract[1])
-        );
         to.typed("stablehlo.dot_general", &attributes);
     }
 

@@ -40,7 +40,8 @@ impl UnaryRule for Erf {
 /// The rational minimax approximation that the compiler expands `chlo.erf` to (Eigen's and XLA's coefficients):
 /// `x P(x^2) / Q(x^2)`, with `x` clamped to where the result rounds to 1.
 fn erf(x: f32) -> f32 {
-    const P: [f32; 5] = [0.000_229_050_65, 0.003_408_291, 0.050_955_694, 0.185_208_32, 1.128_379_1];
+    const P: [f32; 5] =
+        [0.000_229_050_65, 0.003_408_291, 0.050_955_694, 0.185_208_32, std::f32::consts::FRAC_2_SQRT_PI];
     const Q: [f32; 7] =
         [-1.179_160_3e-7, 0.000_023_547_966, 0.001_017_962_5, 0.014_070_47, 0.110_985_05, 0.497_469_25, 1.0];
     let x = x.clamp(-3.832_507, 3.832_507);

@@ -62,9 +62,9 @@ fn erf_inv(x: f32) -> f32 {
         1.001_674,
         2.832_976_8,
     ];
-    if x.abs() == 1.0 {
-        return x * f32::INFINITY;
-    }
     let w = -(-x * x).ln_1p();
+    if w.is_infinite() {
+        return x * w;
+    }
     x * if w < 5.0 { polynomial(&MIDDLE, w - 2.5) } else { polynomial(&TAIL, w.sqrt() - 3.0) }
 }

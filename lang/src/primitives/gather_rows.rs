@@ -37,7 +37,9 @@ impl Primitive for GatherRows {
         let rows = clamped_rows(indices, x.shape()[0]);
         let data = map_elements!(x.data(), v => {
             let mut out = Vec::with_capacity(rows.len() * width);
-            rows.iter().for_each(|row| out.extend_from_slice(&v[row * width..(row + 1) * width]));
+            for row in &rows {
+                out.extend_from_slice(&v[row * width..(row + 1) * width]);
+            }
             out
         });
         smallvec![HostTensor::new(rows_shape(indices.shape(), x.shape()), data)]

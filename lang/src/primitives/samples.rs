@@ -6,6 +6,7 @@ use super::registry::{
     Domain::{self, Any, AwayFromIntegers, Distinct, Index, NearOne, Positive, Small, Special},
     Sample,
 };
+#[allow(clippy::wildcard_imports)] // It names every primitive there is.
 use super::*;
 use crate::graph::Op;
 use crate::tensor::DType::{self, Bool, F32, I32, I64, U32};

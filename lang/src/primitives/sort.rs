@@ -96,7 +96,9 @@ impl Primitive for Sort {
         precedes(to, &mut body, "%before", ["%a0", "%b0"], &key);
         if types.len() > 1 {
             let ty = types[0].with_dtype(DType::I32);
+            // Counted from the end, lest they equal an operand: IREE cannot sort one value as two operands.
             let iota = to.temporary(&format!("stablehlo.iota dim = {} : {}", self.axis, ty.mlir()));
+            let iota = to.value("stablehlo.negate", &[&iota], &ty);
             positions = Some(to.name_temporary());
             operands = format!("{operands}, {iota}");
             let i = types.len();
@@ -104,7 +106,7 @@ impl Primitive for Sort {
             precedes(to, &mut body, "%after", ["%b0", "%a0"], &key);
             body.push(format!("%equal = stablehlo.not %after : {truth}"));
             let (left, right, index) = (format!("%a{i}"), format!("%b{i}"), TensorType::scalar(DType::I32));
-            body.push(format!("%earlier = {}", to.comparison("LT", &left, &right, &index)));
+            body.push(format!("%earlier = {}", to.comparison("GT", &left, &right, &index)));
             body.push(format!("%tie = stablehlo.and %equal, %earlier : {truth}"));
             body.push(format!("%first = stablehlo.or %before, %tie : {truth}"));
             body.push(format!("stablehlo.return %first : {truth}"));

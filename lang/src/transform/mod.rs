@@ -4,6 +4,9 @@ mod jvp;
 mod vjp;
 mod vmap;
 
+#[cfg(test)]
+mod tests;
+
 pub use jvp::jvp;
 pub use vjp::{value_and_grad, vjp};
 pub use vmap::vmap;
