@@ -21,8 +21,17 @@ pub struct Module {
     pub constants: Vec<HostTensor>,
 }
 
+/// Whether `optimization_barrier` is written, or its results are other names of its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Barriers {
+    /// Written: the compiler keeps what is before apart from what is after.
+    Keep,
+    /// Left out: the inline execution model of IREE 3.13 cannot compile them in larger programs.
+    Drop,
+}
+
 /// `graph` as `StableHLO`.
-pub fn emit(graph: &Graph) -> Module {
+pub fn emit(graph: &Graph, barriers: Barriers) -> Module {
     let mut body = String::new();
     let mut names: Vec<String> = vec![String::new(); graph.types.len()];
     for (i, var) in graph.inputs.iter().enumerate() {
@@ -34,7 +43,7 @@ pub fn emit(graph: &Graph) -> Module {
     for eqn in &graph.equations {
         let large = (eqn.op.as_ref() as &dyn std::any::Any)
             .downcast_ref::<Constant>()
-            .filter(|c| c.value.bytes().len() > INLINE_CONSTANT_BYTES);
+            .filter(|c| c.value.bytes().len() > INLINE_CONSTANT_BYTES && splat(&c.value).is_none());
         if let Some(constant) = large {
             let known = constants
                 .iter()
@@ -51,7 +60,14 @@ pub fn emit(graph: &Graph) -> Module {
             names[var.index()] = format!("%{next}");
             next += 1;
         }
-        eqn.op.stablehlo(&mut Lowering { graph, eqn, names: &mut names, body: &mut body, temporaries: 0 });
+        eqn.op.stablehlo(&mut Lowering {
+            graph,
+            eqn,
+            names: &mut names,
+            body: &mut body,
+            barriers,
+            temporaries: 0,
+        });
     }
     let types = graph.inputs.iter().map(|v| graph.ty(*v).mlir()).chain(constant_types);
     let parameters: Vec<String> = types.enumerate().map(|(i, ty)| format!("%arg{i}: {ty}")).collect();
@@ -75,6 +91,7 @@ pub struct Lowering<'a> {
     eqn: &'a Equation,
     names: &'a mut [String],
     body: &'a mut String,
+    barriers: Barriers,
     temporaries: usize,
 }
 
@@ -197,9 +214,22 @@ impl Lowering<'_> {
         format!("stablehlo.compare {direction}, {x}, {y}, {kind} : ({operand}, {operand}) -> {truth}")
     }
 
-    /// Makes result 0 another name of operand 0, and writes nothing.
+    /// Makes each result another name of its operand, and writes nothing.
     pub fn alias(&mut self) {
-        self.names[self.eqn.outputs[0].index()] = self.operand(0);
+        for (result, operand) in self.eqn.outputs.iter().zip(&self.eqn.inputs) {
+            self.names[result.index()] = self.names[operand.index()].clone();
+        }
+    }
+
+    /// Writes a barrier between what is before and what is after, if the program is to have one.
+    pub fn barrier(&mut self) {
+        match self.barriers {
+            Barriers::Keep => {
+                let types = self.result_types();
+                self.line(&format!("stablehlo.optimization_barrier {} : {types}", self.operands()));
+            }
+            Barriers::Drop => self.alias(),
+        }
     }
 
     /// Writes an operation with a region: `results, extra = head { body } tail`, where `extra` names a result that
@@ -252,8 +282,26 @@ pub fn dims_list(dims: &[usize]) -> String {
     format!("[{}]", dims.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
 }
 
+/// The element of which the tensor has nothing else, as MLIR writes it.
+fn splat(value: &HostTensor) -> Option<String> {
+    let same = |bytes: &[u8]| {
+        let width = value.dtype().byte_width();
+        bytes.chunks(width).all(|element| element == &bytes[..width])
+    };
+    (value.count() > 1 && same(value.bytes())).then(|| match value.data() {
+        Data::Bool(v) => v[0].to_string(),
+        Data::I32(v) => v[0].to_string(),
+        Data::I64(v) => v[0].to_string(),
+        Data::U32(v) => v[0].to_string(),
+        Data::F32(v) => mlir_float(v[0]),
+    })
+}
+
 /// The elements as MLIR writes them in `dense<...>`.
 fn dense(value: &HostTensor) -> String {
+    if let Some(element) = splat(value) {
+        return element;
+    }
     let elements: Vec<String> = match value.data() {
         Data::Bool(v) => v.iter().map(ToString::to_string).collect(),
         Data::I32(v) => v.iter().map(ToString::to_string).collect(),

@@ -26,7 +26,10 @@ impl Host for World {
             // Whoever reads the output has seen enough; the program may still have work to do.
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => self.broken_pipe.set(true),
             Err(e) => {
-                return Err(HostError { message: format!("cannot write to standard output: {e}"), help: None });
+                return Err(HostError {
+                    message: format!("cannot write to standard output: {e}"),
+                    help: None,
+                });
             }
             Ok(()) => {}
         }

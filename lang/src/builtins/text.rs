@@ -86,27 +86,23 @@ pub(super) fn known(interp: &mut Interp, value: &Value) -> Eval<Value> {
 pub(super) fn format_values(interp: &mut Interp, template: &str, args: &[Value]) -> Eval<String> {
     let values = args.iter().map(|v| known(interp, v)).collect::<Eval<Vec<_>>>()?;
     let texts: Vec<String> = values.iter().map(show).collect();
-    let arg = |(value, text): (&Value, &'_ String)| -> Result<i64, Result<f64, String>> {
-        match value {
-            Value::Int(n) => Ok(*n),
-            Value::Float(x) => Err(Ok(*x)),
-            Value::Tensor(t) if t.ty().rank() == 0 => match t.elements("a text") {
-                Ok(host) if host.dtype().is_float() => Err(Ok(host.element_f64(0))),
-                Ok(host) if host.dtype().is_integer() => Ok(host.element_i64(0)),
-                _ => Err(Err(text.clone())),
-            },
-            _ => Err(Err(text.clone())),
-        }
-    };
-    let owned: Vec<_> = values.iter().zip(&texts).map(arg).collect();
-    let args: Vec<FormatArg> = owned
-        .iter()
-        .map(|a| match a {
-            Ok(n) => FormatArg::Int(*n),
-            Err(Ok(x)) => FormatArg::Float(*x),
-            Err(Err(text)) => FormatArg::Text(text),
-        })
-        .collect();
+    let args =
+        values.iter().zip(&texts).map(|(v, text)| argument(v, text)).collect::<Eval<Vec<FormatArg>>>()?;
     let result = format::parse(template).and_then(|t| t.render(&args));
     result.or_else(|e| fail(e.to_string()))
+}
+
+/// A number as itself, anything else as its text.
+fn argument<'a>(value: &Value, text: &'a str) -> Eval<FormatArg<'a>> {
+    Ok(match value {
+        Value::Int(n) => FormatArg::Int(*n),
+        Value::Float(x) => FormatArg::Single(*x as f32),
+        Value::Tensor(t) if t.ty().rank() == 0 && t.ty().dtype.is_float() => {
+            FormatArg::Single(t.elements("a text")?.element_f64(0) as f32)
+        }
+        Value::Tensor(t) if t.ty().rank() == 0 && t.ty().dtype.is_integer() => {
+            FormatArg::Int(t.elements("a text")?.element_i64(0))
+        }
+        _ => FormatArg::Text(text),
+    })
 }

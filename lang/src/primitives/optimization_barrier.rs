@@ -45,8 +45,7 @@ impl Primitive for OptimizationBarrier {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        let types = to.result_types();
-        to.line(&format!("stablehlo.optimization_barrier {} : {types}", to.operands()));
+        to.barrier();
     }
 
     fn cost(&self, _: &[&TensorType], _: &[&TensorType]) -> u64 {

@@ -13,6 +13,16 @@ use crate::progress::{InstallProgress, Spinner};
 /// The name of the hidden command that makes this program a compile worker.
 const WORKER: &str = "compile-worker";
 
+/// What became of a compilation.
+pub enum Compiled {
+    /// The VMFB.
+    Yes(Vec<u8>),
+    /// The compiler failed on this program.
+    Rejected,
+    /// There is no compiler; a warning has said so.
+    NoCompiler,
+}
+
 /// The compiler as far as it is needed.
 pub struct Workshop {
     home: Home,
@@ -35,31 +45,38 @@ impl Workshop {
         Workshop { home, settings, state: State::Unused }
     }
 
-    /// Compiles a job. `None`: there is no compiler, or it failed on this program; a warning has said so.
-    pub fn compile(&mut self, job: &Job) -> Result<Option<Vec<u8>>, HostError> {
+    /// Compiles a job. A failure is worth a warning if it is the last attempt for its function.
+    pub fn compile(&mut self, job: &Job, last: bool) -> Result<Compiled, HostError> {
         if matches!(self.state, State::Unused) {
             self.state = match self.toolchain()? {
                 Some(toolchain) => State::Ready(Box::new(Compiler::new(worker_command, toolchain))),
                 None => State::Without,
             };
         }
-        let State::Ready(compiler) = &mut self.state else { return Ok(None) };
-        let _spinner = Spinner::start(&format!("compiling {}", job.name));
-        if let Some(d) = std::env::var_os("DUMPDBG") { let _ = std::fs::write(std::path::Path::new(&d).join(format!("{}.mlir", job.name.replace(" ", "_"))), &job.action.program); }
-        match compiler.compile(&job.action.program, &job.action.flags) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) => {
-                // A compiler that cannot be started fails for the next program too.
-                if matches!(error, CompileError::Start { .. } | CompileError::Load { .. } | CompileError::Version { .. }) {
-                    self.state = State::Without;
-                }
-                messages::warning(
-                    format!("{} is interpreted, since it cannot be compiled: {error}", job.name),
-                    Some("results are the same, only slower"),
-                );
-                Ok(None)
-            }
+        let State::Ready(compiler) = &mut self.state else { return Ok(Compiled::NoCompiler) };
+        let spinner = Spinner::start(&format!("compiling {}", job.name));
+        let result = compiler.compile(&job.action.program, &job.action.flags);
+        drop(spinner);
+        let error = match result {
+            Ok(bytes) => return Ok(Compiled::Yes(bytes)),
+            Err(error) => error,
+        };
+        // A compiler that cannot be started fails for the next program too.
+        let gone = matches!(
+            error,
+            CompileError::Start { .. } | CompileError::Load { .. } | CompileError::Version { .. }
+        );
+        if last || gone {
+            messages::warning(
+                format!("{} is interpreted, since it cannot be compiled: {error}", job.name),
+                Some("results are the same, only slower"),
+            );
         }
+        if gone {
+            self.state = State::Without;
+            return Ok(Compiled::NoCompiler);
+        }
+        Ok(Compiled::Rejected)
     }
 
     /// The installed compiler, installed now if need be. `None` where that cannot be done here and now.

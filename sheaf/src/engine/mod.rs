@@ -10,16 +10,17 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use sheaf_cache::{ArtifactFolder, Digest, Lookup, Store};
+use sheaf_cache::{ArtifactFolder, Digest, Lookup, Miss, Store};
 use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
-use sheaf_lang::stablehlo::emit;
+use sheaf_lang::stablehlo::{Barriers, emit};
 use sheaf_lang::tensor::HostTensor;
 use sheaf_registry::{Home, Settings};
-use sheaf_runtime::{CallFrame, Runtime, Target, Vmfb};
+use sheaf_runtime::{CallFrame, Model, Runtime, Target, Vmfb};
 
 use crate::messages;
 use buffer::{DeviceBuffer, upload};
-use compile::Workshop;
+use compile::{Compiled, Workshop};
+use unit::Job;
 
 /// Where the engine keeps things, and how the user wants it to work.
 pub struct Place {
@@ -54,57 +55,99 @@ impl Engine {
         })
     }
 
-    /// The compiled bytes of an action with their digest: from `__sheaf__`, the store or the compiler. `None` without
+    /// The first of the candidates that `__sheaf__` or the store holds, else the first that compiles. `None` without
     /// a compiler.
-    fn obtain(&mut self, job: &unit::Job) -> Result<Option<(Vec<u8>, Digest)>, HostError> {
-        let key = job.action.key();
+    fn obtain(&mut self, candidates: &[Candidate]) -> Result<Option<(usize, Vec<u8>, Digest)>, HostError> {
         if !self.recompile {
-            match self.artifacts.find(&key) {
-                Lookup::Hit { bytes, entry } => return Ok(Some((bytes, entry.digest))),
-                Lookup::Miss(miss) if miss.is_trouble() => {
-                    messages::warning(miss, Some("it is compiled again, or fetched from the cache, and replaced"));
+            for (i, candidate) in candidates.iter().enumerate() {
+                if let Some((bytes, digest)) = self.find(&candidate.job) {
+                    return Ok(Some((i, bytes, digest)));
                 }
-                Lookup::Miss(_) => {}
-            }
-            match self.store.get(&key) {
-                Lookup::Hit { bytes, entry } => {
-                    self.record(job, &bytes);
-                    return Ok(Some((bytes, entry.digest)));
-                }
-                Lookup::Miss(miss) if miss.is_trouble() => {
-                    messages::warning(miss, Some("it is compiled again and replaced"));
-                }
-                Lookup::Miss(_) => {}
             }
         }
-        let Some(bytes) = self.workshop.compile(job)? else { return Ok(None) };
-        if let Err(e) = self.store.put(&job.action, &job.name, &bytes) {
-            messages::warning(e, None);
+        for (i, candidate) in candidates.iter().enumerate() {
+            let last = i + 1 == candidates.len();
+            match self.workshop.compile(&candidate.job, last)? {
+                Compiled::Yes(bytes) => {
+                    if let Err(e) = self.store.put(&candidate.job.action, &candidate.job.name, &bytes) {
+                        messages::warning(e, None);
+                    }
+                    self.record(&candidate.job, &bytes);
+                    let digest = Digest::of(&bytes);
+                    return Ok(Some((i, bytes, digest)));
+                }
+                Compiled::Rejected => {}
+                Compiled::NoCompiler => return Ok(None),
+            }
         }
-        self.record(job, &bytes);
-        let digest = Digest::of(&bytes);
-        Ok(Some((bytes, digest)))
+        Ok(None)
+    }
+
+    /// The bytes of a job with their digest, from `__sheaf__` or the store. What is damaged there is said, and
+    /// replaced once the job is compiled.
+    fn find(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
+        let key = job.action.key();
+        match self.artifacts.find(&key) {
+            Lookup::Hit { bytes, entry } => return Some((bytes, entry.digest)),
+            Lookup::Miss(miss) => report(&miss),
+        }
+        match self.store.get(&key) {
+            Lookup::Hit { bytes, entry } => {
+                self.record(job, &bytes);
+                Some((bytes, entry.digest))
+            }
+            Lookup::Miss(miss) => {
+                report(&miss);
+                None
+            }
+        }
     }
 
     /// Keeps a program beside the sources. Trouble is no reason to stop: the next run compiles it again.
-    fn record(&self, job: &unit::Job, bytes: &[u8]) {
+    fn record(&self, job: &Job, bytes: &[u8]) {
         if let Err(e) = self.artifacts.record(&job.action, job.specialisation.clone(), bytes) {
             messages::warning(e, None);
         }
     }
 }
 
+/// One way to run a unit: a target, and the compilation for it.
+struct Candidate {
+    target: Target,
+    job: Job,
+    constants: Vec<HostTensor>,
+}
+
+impl Candidate {
+    fn new(unit: &Unit, target: Target) -> Candidate {
+        let barriers = match target.model() {
+            Model::Inline => Barriers::Drop,
+            Model::Hal => Barriers::Keep,
+        };
+        let module = emit(&unit.graph, barriers);
+        let job = unit::job(unit, &module, target);
+        Candidate { target, job, constants: module.constants }
+    }
+}
+
+/// Warns of damage in a cache; that something is simply not there is no trouble.
+fn report(miss: &Miss) {
+    if miss.is_trouble() {
+        messages::warning(miss, Some("it is compiled again, or taken from another cache, and replaced"));
+    }
+}
+
 impl Backend for Engine {
     fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
-        let module = emit(&unit.graph);
-        let target = placement::target(&unit.graph);
-        let job = unit::job(unit, &module, target);
-        let Some((bytes, digest)) = self.obtain(&job)? else { return Ok(None) };
+        let candidates: Vec<Candidate> =
+            placement::targets(&unit.graph).iter().map(|target| Candidate::new(unit, *target)).collect();
+        let Some((chosen, bytes, digest)) = self.obtain(&candidates)? else { return Ok(None) };
+        let Candidate { target, constants, .. } = &candidates[chosen];
         let vmfb = Vmfb::verify(bytes, &digest.0).map_err(runtime_error)?;
-        let device = self.runtime.device(target).map_err(runtime_error)?;
+        let device = self.runtime.device(*target).map_err(runtime_error)?;
         let program = device.load(&vmfb).map_err(runtime_error)?;
         let mut frame = program.call_frame().map_err(runtime_error)?;
-        for (i, constant) in module.constants.iter().enumerate() {
+        for (i, constant) in constants.iter().enumerate() {
             let buffer = upload(&device, constant).map_err(runtime_error)?;
             frame.set(unit.inputs.len() + i, &buffer).map_err(runtime_error)?;
         }

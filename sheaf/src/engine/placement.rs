@@ -10,11 +10,11 @@ const INLINE_WORK: u64 = 1_000_000;
 /// From this much on, several cores are quicker than one in spite of the hand-over.
 const PARALLEL_WORK: u64 = 20_000_000;
 
-/// The target for a graph.
-pub fn target(graph: &Graph) -> Target {
+/// The targets for a graph, best first: where the compiler fails for one, the next is tried.
+pub fn targets(graph: &Graph) -> &'static [Target] {
     match graph.cost() {
-        work if work <= INLINE_WORK => Target::Inline,
-        work if work < PARALLEL_WORK => Target::LocalSync,
-        _ => Target::LocalTask,
+        work if work <= INLINE_WORK => &[Target::Inline, Target::LocalSync],
+        work if work < PARALLEL_WORK => &[Target::LocalSync],
+        _ => &[Target::LocalTask],
     }
 }

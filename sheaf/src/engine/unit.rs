@@ -30,10 +30,7 @@ pub fn job(unit: &Unit, module: &Module, target: Target) -> Job {
         model,
         flags: compile_for.flags(),
         device: compile_for.device.to_string(),
-        cpu: Some(Cpu {
-            arch: host.arch().into(),
-            features: host.features().map(str::to_string).collect(),
-        }),
+        cpu: Some(Cpu { arch: host.arch().into(), features: host.features().map(str::to_string).collect() }),
         donation: BTreeSet::new(),
         debug: false,
     };
@@ -43,7 +40,11 @@ pub fn job(unit: &Unit, module: &Module, target: Target) -> Job {
         transform: unit.transform.into(),
         inputs: unit.inputs.iter().map(leaf).collect(),
         outputs: unit.outputs.iter().map(leaf).collect(),
-        statics: unit.statics.iter().map(|(path, value)| Static { path: path.clone(), value: value.clone() }).collect(),
+        statics: unit
+            .statics
+            .iter()
+            .map(|(path, value)| Static { path: path.clone(), value: value.clone() })
+            .collect(),
         constants: module.constants.iter().map(constant).collect(),
     };
     let name = if unit.transform.is_empty() {
