@@ -157,7 +157,7 @@ impl Lowering<'_> {
     /// Writes `name = text` for a value that only this operation needs, and gives its name.
     pub fn temporary(&mut self, text: &str) -> String {
         let name = self.name_temporary();
-        let _ = writeln!(self.body, "    {name} = {text}");
+        self.define(&name, text);
         name
     }
 
@@ -217,7 +217,8 @@ impl Lowering<'_> {
     /// Makes each result another name of its operand, and writes nothing.
     pub fn alias(&mut self) {
         for (result, operand) in self.eqn.outputs.iter().zip(&self.eqn.inputs) {
-            self.names[result.index()] = self.names[operand.index()].clone();
+            let name = self.names[operand.index()].clone();
+            self.names[result.index()] = name;
         }
     }
 
@@ -232,11 +233,18 @@ impl Lowering<'_> {
         }
     }
 
-    /// Writes an operation with a region: `results, extra = head { body } tail`, where `extra` names a result that
-    /// is not the equation's.
-    pub fn region(&mut self, extra: Option<&str>, head: &str, body: &[String], tail: &str) {
-        let results = self.eqn.outputs.iter().map(|v| self.names[v.index()].as_str());
-        let names: Vec<&str> = results.chain(extra).collect();
+    /// The names of all results.
+    pub fn results(&self) -> Vec<String> {
+        self.eqn.outputs.iter().map(|v| self.names[v.index()].clone()).collect()
+    }
+
+    /// Writes `name = text`.
+    pub fn define(&mut self, name: &str, text: &str) {
+        let _ = writeln!(self.body, "    {name} = {text}");
+    }
+
+    /// Writes an operation with regions: `names = head { body } tail`.
+    pub fn region(&mut self, names: &[String], head: &str, body: &[String], tail: &str) {
         let _ = writeln!(self.body, "    {} = {head}{{", names.join(", "));
         for line in body {
             let _ = writeln!(self.body, "      {line}");

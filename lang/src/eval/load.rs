@@ -320,6 +320,7 @@ pub(super) fn as_diagnostic(signal: Signal) -> Diagnostic {
             let message = match stop.reason {
                 Reason::Value { wanted, .. } => format!("{wanted} must be known while tracing"),
                 Reason::Effect(name) => format!("{name} has an effect"),
+                Reason::Loop => "the loop is too long to be unrolled".into(),
                 Reason::Unsupported(what) => what,
             };
             let d = Diagnostic::error(message);

@@ -41,6 +41,8 @@ pub enum Reason {
     },
     /// The body has an effect.
     Effect(String),
+    /// The body has a loop too long to be unrolled; what the loop calls is compiled.
+    Loop,
     /// The body cannot be compiled for another reason.
     Unsupported(String),
 }

@@ -629,6 +629,7 @@ impl Interp {
     fn say_interpreted(&mut self, code: &Code, stop: &TraceStop) -> String {
         let reason = match &stop.reason {
             Reason::Effect(name) => return format!("{name} has an effect"),
+            Reason::Loop => return "it has a loop; what the loop calls is compiled".into(),
             Reason::Value { wanted, .. } => format!("{wanted} depends on the data"),
             Reason::Unsupported(what) => what.clone(),
         };

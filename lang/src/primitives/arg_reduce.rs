@@ -133,7 +133,7 @@ impl Primitive for ArgReduce {
             format!("%value = stablehlo.select {wins}, %x, %best : {p}, {s}"),
             format!("stablehlo.return %where, %value : {i}, {s}"),
         ]);
-        let extreme = to.name_temporary();
+        let names = [to.results().remove(0), to.name_temporary()];
         let head = format!(
             "stablehlo.reduce({positions} init: {last}), ({} init: {worst}) across dimensions = [{}] : \
              ({}, {}, {i}, {s}) -> ({}, {}) reducer(%at: {i}, %i: {i}) (%best: {s}, %x: {s}) ",
@@ -144,7 +144,7 @@ impl Primitive for ArgReduce {
             to.result_type(0).mlir(),
             to.result_type(0).with_dtype(ty.dtype).mlir(),
         );
-        to.region(Some(&extreme), &head, &body, "");
+        to.region(&names, &head, &body, "");
     }
 
     fn cost(&self, args: &[&TensorType], _: &[&TensorType]) -> u64 {

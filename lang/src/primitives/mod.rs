@@ -20,6 +20,7 @@ mod elementwise;
 mod reduction;
 pub mod registry;
 mod samples;
+mod sort_network;
 
 macro_rules! primitives {
     ($($module:ident),* $(,)?) => {

@@ -185,6 +185,13 @@ fn indexing() -> Vec<Sample> {
         smooth(Sort { axis: 1 }, &[(F32, &[3, 5], Distinct)]),
         smooth(Sort { axis: 0 }, &[(F32, &[4, 2], Distinct), (F32, &[4, 2], Any), (I32, &[4, 2], Any)]),
         discrete(Sort { axis: 0 }, &[(F32, &[40], Special), (I32, &[40], Any)]),
+        // Long enough for the sorting network.
+        discrete(Sort { axis: 0 }, &[(F32, &[100, 2], Special), (F32, &[100, 2], Any)]),
+        discrete(
+            Sort { axis: 1 },
+            &[(U32, &[2, 128], Special), (I32, &[2, 128], Any), (Bool, &[2, 128], Any)],
+        ),
+        discrete(Sort { axis: 0 }, &[(I32, &[65], Special)]),
     ];
     for dtype in [I32, I64, U32] {
         // Many ties: stability shows in the second operand.

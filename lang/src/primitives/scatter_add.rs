@@ -93,7 +93,7 @@ impl Primitive for ScatterAdd {
             format!("%new = stablehlo.add %old, %update : {scalar}"),
             format!("stablehlo.return %new : {scalar}"),
         ];
-        to.region(None, &head, &body, &format!(") : {}", to.signature()));
+        to.region(&to.results(), &head, &body, &format!(") : {}", to.signature()));
     }
 
     fn cost(&self, args: &[&TensorType], _: &[&TensorType]) -> u64 {

@@ -83,15 +83,51 @@ impl Primitive for Sort {
         b.apply_all(Sort { axis: self.axis + 1 }, &args).into_iter().map(|v| (v, 0)).collect()
     }
 
+    fn stablehlo(&self, to: &mut Lowering<'_>) {
+        if to.operand_type(0).shape[self.axis] > super::sort_network::THRESHOLD {
+            super::sort_network::lower(to, self.axis);
+        } else {
+            self.sort_operation(to);
+        }
+    }
+
+    fn cost(&self, args: &[&TensorType], _: &[&TensorType]) -> u64 {
+        let comparisons = args[0].shape[self.axis].max(2).ilog2() as u64;
+        args.iter().map(|ty| ty.count() as u64).sum::<u64>() * comparisons
+    }
+}
+
+/// Writes `name = left comes before right`, two values of type `ty`: NaN comes last.
+pub(super) fn precedes(
+    to: &Lowering<'_>,
+    body: &mut Vec<String>,
+    name: &str,
+    [left, right]: [&str; 2],
+    ty: &TensorType,
+) {
+    if !ty.dtype.is_float() {
+        return body.push(format!("{name} = {}", to.comparison("LT", left, right, ty)));
+    }
+    let truth = ty.with_dtype(DType::Bool).mlir();
+    body.extend([
+        format!("{name}_less = {}", to.comparison("LT", left, right, ty)),
+        format!("{name}_number = {}", to.comparison("EQ", left, left, ty)),
+        format!("{name}_nan = {}", to.comparison("NE", right, right, ty)),
+        format!("{name}_last = stablehlo.and {name}_number, {name}_nan : {truth}"),
+        format!("{name} = stablehlo.or {name}_less, {name}_last : {truth}"),
+    ]);
+}
+
+impl Sort {
     // IREE 3.13 ignores `is_stable`, so the positions are sorted along and decide between equal elements. A sort of
     // one operand needs none: equal elements are the same (but for the sign of zeros).
-    fn stablehlo(&self, to: &mut Lowering<'_>) {
+    fn sort_operation(self, to: &mut Lowering<'_>) {
         let mut types: Vec<TensorType> =
             (0..to.operand_count()).map(|i| to.operand_type(i).clone()).collect();
         let mut operands = to.operands();
+        let mut names = to.results();
         let key = TensorType::scalar(types[0].dtype);
         let truth = TensorType::scalar(DType::Bool).mlir();
-        let mut positions = None;
         let mut body = Vec::new();
         precedes(to, &mut body, "%before", ["%a0", "%b0"], &key);
         if types.len() > 1 {
@@ -99,7 +135,7 @@ impl Primitive for Sort {
             // Counted from the end, lest they equal an operand: IREE cannot sort one value as two operands.
             let iota = to.temporary(&format!("stablehlo.iota dim = {} : {}", self.axis, ty.mlir()));
             let iota = to.value("stablehlo.negate", &[&iota], &ty);
-            positions = Some(to.name_temporary());
+            names.push(to.name_temporary());
             operands = format!("{operands}, {iota}");
             let i = types.len();
             types.push(ty);
@@ -123,34 +159,8 @@ impl Primitive for Sort {
         let list = list.join(", ");
         let results = if types.len() == 1 { list.clone() } else { format!("({list})") };
         let head = format!("\"stablehlo.sort\"({operands}) <{{dimension = {} : i64}}> (", self.axis);
-        to.region(positions.as_deref(), &head, &body, &format!(") : ({list}) -> {results}"));
+        to.region(&names, &head, &body, &format!(") : ({list}) -> {results}"));
     }
-
-    fn cost(&self, args: &[&TensorType], _: &[&TensorType]) -> u64 {
-        let comparisons = args[0].shape[self.axis].max(2).ilog2() as u64;
-        args.iter().map(|ty| ty.count() as u64).sum::<u64>() * comparisons
-    }
-}
-
-/// Writes `name = left comes before right`, two scalars of type `ty`: NaN comes last.
-fn precedes(
-    to: &Lowering<'_>,
-    body: &mut Vec<String>,
-    name: &str,
-    [left, right]: [&str; 2],
-    ty: &TensorType,
-) {
-    if !ty.dtype.is_float() {
-        return body.push(format!("{name} = {}", to.comparison("LT", left, right, ty)));
-    }
-    let truth = TensorType::scalar(DType::Bool).mlir();
-    body.extend([
-        format!("{name}_less = {}", to.comparison("LT", left, right, ty)),
-        format!("{name}_number = {}", to.comparison("EQ", left, left, ty)),
-        format!("{name}_nan = {}", to.comparison("NE", right, right, ty)),
-        format!("{name}_last = stablehlo.and {name}_number, {name}_nan : {truth}"),
-        format!("{name} = stablehlo.or {name}_less, {name}_last : {truth}"),
-    ]);
 }
 
 /// The offsets of one group's elements in sorted order.
