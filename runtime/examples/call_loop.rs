@@ -19,45 +19,65 @@ fn main() -> Result<(), Error> {
     if compiler::is_library_process() {
         compiler::library_process();
     }
-    println!("{:12} {:>10} {:>10} {:>9} {:>10}", "target", "median us", "best us", "VMFB", "last loss");
-    let runtime = Runtime::new()?;
     let chosen: Vec<String> = std::env::args().skip(1).collect();
+    let runtime = Runtime::new()?;
+    println!("              call    best    load  upload    read    VMFB      last");
+    println!("target          us      us      us  num us  num us   bytes      loss");
     for target in Target::ALL {
-        if !chosen.is_empty() && !chosen.contains(&target.to_string()) {
-            continue;
+        if chosen.is_empty() || chosen.contains(&target.to_string()) {
+            measure(&runtime, target)?;
         }
-        let Some(bytes) = compiler::compile(target.model(), STEP) else { return Ok(()) };
-        let digest = sha256(&bytes);
-        let vmfb = Vmfb::verify(bytes, &digest).expect("these bytes have just been hashed");
-        let device = runtime.device(target)?;
-        let f32s = |shape: &[usize], values: &[f32]| {
-            device.upload(ElementType::F32, shape, bytemuck::cast_slice(values))
-        };
-        let start = [f32s(&[2, 8], &W1)?, f32s(&[8], &[0.0; 8])?, f32s(&[8, 1], &W2)?, f32s(&[1], &[0.0])?];
-        let mut frame = device.load(&vmfb)?.call_frame()?;
-        frame.set(4, &f32s(&[4, 2], &[0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0])?)?;
-        frame.set(5, &f32s(&[4, 1], &[0.0, 1.0, 1.0, 0.0])?)?;
-        frame.set(6, &f32s(&[], &[0.7])?)?;
-
-        let mut times = Vec::new();
-        let mut loss = f32::NAN;
-        for _ in 0..RUNS {
-            let begin = Instant::now();
-            let last = train(&mut frame, &start)?;
-            times.push(begin.elapsed());
-            loss = bytemuck::pod_read_unaligned(&last.read()?);
-        }
-        times.sort_unstable();
-        let micros = |time: Duration| time.as_secs_f64() * 1e6 / f64::from(CALLS);
-        println!(
-            "{:12} {:10.2} {:10.2} {:9} {loss:10.6}",
-            target.to_string(),
-            micros(times[RUNS / 2]),
-            micros(times[0]),
-            vmfb.bytes().len(),
-        );
     }
     Ok(())
+}
+
+/// Prints one line of the table; nothing if there is no compiler.
+fn measure(runtime: &Runtime, target: Target) -> Result<(), Error> {
+    let Some(bytes) = compiler::compile(target.model(), STEP) else { return Ok(()) };
+    let digest = sha256(&bytes);
+    let vmfb = Vmfb::verify(bytes, &digest).expect("these bytes have just been hashed");
+    let device = runtime.device(target)?;
+    let f32s = |shape: &[usize], values: &[f32]| {
+        device.upload(ElementType::F32, shape, bytemuck::cast_slice(values))
+    };
+    let start = [f32s(&[2, 8], &W1)?, f32s(&[8], &[0.0; 8])?, f32s(&[8, 1], &W2)?, f32s(&[1], &[0.0])?];
+    let (program, load) = timed(|| device.load(&vmfb))?;
+    let mut frame = program.call_frame()?;
+    frame.set(4, &f32s(&[4, 2], &[0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0])?)?;
+    frame.set(5, &f32s(&[4, 1], &[0.0, 1.0, 1.0, 0.0])?)?;
+    frame.set(6, &f32s(&[], &[0.7])?)?;
+
+    let mut times = Vec::new();
+    let mut loss = f32s(&[], &[f32::NAN])?;
+    for _ in 0..RUNS {
+        let (last, time) = timed(|| train(&mut frame, &start))?;
+        times.push(time);
+        loss = last;
+    }
+    times.sort_unstable();
+    let ((), upload) = timed(|| (0..CALLS).try_for_each(|_| f32s(&[], &[0.7]).map(drop)))?;
+    let mut number = [0; 4];
+    let ((), read) = timed(|| (0..CALLS).try_for_each(|_| loss.read_into(&mut number)))?;
+
+    let micros = |time: Duration, count: u32| time.as_secs_f64() * 1e6 / f64::from(count);
+    println!(
+        "{:10} {:7.2} {:7.2} {:7.1} {:7.3} {:7.3} {:7} {:9.6}",
+        target.to_string(),
+        micros(times[RUNS / 2], CALLS),
+        micros(times[0], CALLS),
+        micros(load, 1),
+        micros(upload, CALLS),
+        micros(read, CALLS),
+        vmfb.bytes().len(),
+        f32::from_ne_bytes(number),
+    );
+    Ok(())
+}
+
+fn timed<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<(T, Duration), Error> {
+    let begin = Instant::now();
+    let value = work()?;
+    Ok((value, begin.elapsed()))
 }
 
 /// Trains from `start`; gives the last loss.

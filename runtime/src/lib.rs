@@ -29,6 +29,11 @@
 //!
 //! - **One thread.** No type here is `Send` or `Sync`: the thread that made a [`Runtime`] uses it. IREE itself may
 //!   start worker threads ([`Target::LocalTask`]). Several threads may each make a runtime of their own.
+//!   ```compile_fail,E0277
+//!   let runtime = sheaf_runtime::Runtime::new().unwrap();
+//!   std::thread::spawn(move || drop(runtime)); // error: `Rc<...>` cannot be sent between threads safely
+//!   ```
+//!
 //! - **No unchecked byte.** IREE trusts its input: a damaged program file can crash the process. A [`Vmfb`] exists
 //!   only for bytes whose SHA-256 was the expected one.
 //! - **CPU buffers are shared.** [`Target::Inline`], [`Target::LocalSync`] and [`Target::LocalTask`] all compute on
