@@ -21,8 +21,8 @@ fn main() -> Result<(), Error> {
     }
     let chosen: Vec<String> = std::env::args().skip(1).collect();
     let runtime = Runtime::new()?;
-    println!("              call    best    load  upload    read    VMFB      last");
-    println!("target          us      us      us  num us  num us   bytes      loss");
+    println!("              call    best    open    load  upload    read    VMFB      last");
+    println!("target          us      us      us      us  num us  num us   bytes      loss");
     for target in Target::ALL {
         if chosen.is_empty() || chosen.contains(&target.to_string()) {
             measure(&runtime, target)?;
@@ -36,7 +36,7 @@ fn measure(runtime: &Runtime, target: Target) -> Result<(), Error> {
     let Some(bytes) = compiler::compile(target.model(), STEP) else { return Ok(()) };
     let digest = sha256(&bytes);
     let vmfb = Vmfb::verify(bytes, &digest).expect("these bytes have just been hashed");
-    let device = runtime.device(target)?;
+    let (device, open) = timed(|| runtime.device(target))?;
     let f32s = |shape: &[usize], values: &[f32]| {
         device.upload(ElementType::F32, shape, bytemuck::cast_slice(values))
     };
@@ -61,10 +61,11 @@ fn measure(runtime: &Runtime, target: Target) -> Result<(), Error> {
 
     let micros = |time: Duration, count: u32| time.as_secs_f64() * 1e6 / f64::from(count);
     println!(
-        "{:10} {:7.2} {:7.2} {:7.1} {:7.3} {:7.3} {:7} {:9.6}",
+        "{:10} {:7.2} {:7.2} {:7.1} {:7.1} {:7.3} {:7.3} {:7} {:9.6}",
         target.to_string(),
         micros(times[RUNS / 2], CALLS),
         micros(times[0], CALLS),
+        micros(open, 1),
         micros(load, 1),
         micros(upload, CALLS),
         micros(read, CALLS),

@@ -16,7 +16,6 @@ const IREE_VERSION: &str = "3.13.0";
 /// A GPU driver would be one more variant with the name of its IREE driver: the features `cuda` and `vulkan` link
 /// those drivers. Its buffers would not lie in host memory, so they need transfers instead of mappings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Target {
     /// The calling thread, without a device: programs of the inline model call their kernels directly. Least
     /// overhead per call; for small work.
@@ -70,7 +69,6 @@ impl std::fmt::Display for Model {
 
 /// What can be chosen when a runtime is made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Options {
     /// Worker threads of [`Target::LocalTask`]. `None` means one for each physical core that this process may use,
     /// each bound to its core; a number means so many, free to move.

@@ -26,10 +26,11 @@ impl Vmfb {
     /// `bytes` may be anything that owns bytes: a `Vec<u8>`, an `Arc<[u8]>`, a mapped file that nobody writes to.
     /// They are not copied if they start at a multiple of 64, as mapped files do; else they are copied once.
     pub fn verify(bytes: impl AsRef<[u8]> + 'static, expected: &[u8; 32]) -> Result<Self, DigestMismatch> {
-        let is_aligned = bytes.as_ref().as_ptr().addr().is_multiple_of(ALIGNMENT);
-        let owner: Rc<dyn AsRef<[u8]>> =
-            if is_aligned { Rc::new(bytes) } else { Rc::new(Aligned::copy_of(bytes.as_ref())) };
-        // The owner is in its final place now, so the slice stays where it is.
+        // Boxed first: only then is the place of the bytes final.
+        let mut owner: Rc<dyn AsRef<[u8]>> = Rc::new(bytes);
+        if !(*owner).as_ref().as_ptr().addr().is_multiple_of(ALIGNMENT) {
+            owner = Rc::new(Aligned::copy_of((*owner).as_ref()));
+        }
         let slice = (*owner).as_ref();
         let actual = sha256(slice);
         if actual != *expected {

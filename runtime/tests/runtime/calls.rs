@@ -132,8 +132,7 @@ fn a_buffer_of_another_runtime_is_refused() {
 #[test]
 fn the_task_device_takes_a_number_of_workers() {
     for workers in [1, 3, 1000] {
-        let mut options = Options::default();
-        options.task_workers = NonZeroUsize::new(workers);
+        let options = Options { task_workers: NonZeroUsize::new(workers) };
         let device = Runtime::with_options(options).unwrap().device(Target::LocalTask).unwrap();
         let Some(add) = load(&device, ADD) else { return };
         let a = f32s(&device, &[4], &[1.0; 4]);
