@@ -1,10 +1,14 @@
 //! Walks the registry of primitives: every rule of every primitive against what it must agree with.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
-use sheaf_lang::graph::{Graph, Var, evaluate, verify};
-use sheaf_lang::primitives::NAMES;
+use sheaf_lang::graph::{Builder, Graph, Op, Var, evaluate, verify};
 use sheaf_lang::primitives::registry::{Random, Sample, registry};
+use sheaf_lang::primitives::{
+    Abs, ArgReduce, Binary, Convert, Div, Extreme, Max, Min, NAMES, Pow, ReduceMax, ReduceMin, Rem, Round,
+    ShiftLeft, ShiftRightArithmetic, ShiftRightLogical, Sort, Unary,
+};
 use sheaf_lang::stablehlo::{Barriers, emit};
 use sheaf_lang::tensor::{DType, HostTensor, Shape, element_count};
 use sheaf_lang::transform::{jvp, vjp, vmap};
@@ -57,6 +61,85 @@ fn stop_gradient_has_no_derivative() {
     let derivative = vjp(&sample.graph(), &[0]);
     let results = evaluate(&derivative, &[x.clone(), x.clone()]);
     assert_eq!(results, [x, HostTensor::filled(DType::F32, [3].as_slice(), 0.0)]);
+}
+
+/// Where there is no slope, the convention is JAX's: ties share a cotangent, and `abs` and powers of zero have none.
+#[test]
+fn derivatives_at_kinks_are_conventional() {
+    let gradient = |op: Op, inputs: &[HostTensor], of: usize| -> Vec<f32> {
+        let mut b = Builder::new();
+        let vars: Vec<Var> = inputs.iter().map(|x| b.input(x.ty())).collect();
+        let out = b.bind(op, &vars).expect("a valid use")[0];
+        let ones = HostTensor::filled(DType::F32, b.shape(out), 1.0);
+        let graph = b.finish(vec![out]);
+        let derivative = vjp(&graph, &[of]);
+        elements(&evaluate(&derivative, &[inputs, &[ones.clone()]].concat())[1]).to_vec()
+    };
+    let vector = |elements: &[f32]| HostTensor::new([elements.len()].as_slice(), elements.to_vec());
+    let (x, y) = (vector(&[1.0, 3.0, 3.0]), vector(&[3.0, 3.0, 2.0]));
+    let axes = Shape::from_slice(&[0]);
+    for side in 0..2 {
+        let first = if side == 0 { [0.0, 0.5, 1.0] } else { [1.0, 0.5, 0.0] };
+        let second = first.map(|share| 1.0 - share);
+        assert_eq!(gradient(Arc::new(Binary(Max)), &[x.clone(), y.clone()], side), first);
+        assert_eq!(gradient(Arc::new(Binary(Min)), &[x.clone(), y.clone()], side), second);
+    }
+    assert_eq!(gradient(Arc::new(ReduceMax { axes: axes.clone() }), &[x], 0), [0.0, 0.5, 0.5]);
+    assert_eq!(gradient(Arc::new(ReduceMin { axes }), &[y], 0), [0.0, 0.0, 1.0]);
+    assert_eq!(gradient(Arc::new(Unary(Abs)), &[vector(&[0.0, -2.0])], 0), [0.0, -1.0]);
+    let (base, exponent) = (vector(&[0.0, 0.0, -2.0]), vector(&[2.0, 0.0, 2.0]));
+    assert_eq!(gradient(Arc::new(Binary(Pow)), &[base.clone(), exponent.clone()], 0), [0.0, 0.0, -4.0]);
+    assert_eq!(gradient(Arc::new(Binary(Pow)), &[base, exponent], 1)[..2], [0.0, 0.0]);
+}
+
+/// What differs between languages and libraries, as JAX on the CPU gives it.
+#[test]
+fn edge_cases_are_those_of_jax() {
+    const NAN: f32 = f32::NAN;
+    let run = |op: Op, inputs: &[HostTensor]| {
+        let args: Vec<&HostTensor> = inputs.iter().collect();
+        let results: Vec<String> = op.evaluate(&args).iter().map(|x| format!("{:?}", x.data())).collect();
+        results.join(" ")
+    };
+    let floats = |v: &[f32]| HostTensor::new([v.len()].as_slice(), v.to_vec());
+    let integers = |v: &[i32]| HostTensor::new([v.len()].as_slice(), v.to_vec());
+    let (x, y) = (floats(&[5.5, -5.5, NAN, 1.0]), floats(&[2.0, 2.0, 1.0, NAN]));
+    let (i, j) = (integers(&[7, -7, i32::MIN, 5]), integers(&[-2, 2, -1, 0]));
+    let shifts = integers(&[1, 31, 32, -1]);
+    let mut text = String::new();
+    let mut show = |name: &str, result: String| writeln!(text, "{name}: {result}").expect("a string");
+    show("rem", run(Arc::new(Binary(Rem)), &[x.clone(), y.clone()]));
+    show("rem", run(Arc::new(Binary(Rem)), &[i.clone(), j.clone()]));
+    show("div", run(Arc::new(Binary(Div)), &[i.clone(), j]));
+    show("max", run(Arc::new(Binary(Max)), &[x.clone(), y]));
+    show("shift_left", run(Arc::new(Binary(ShiftLeft)), &[i.clone(), shifts.clone()]));
+    show("shift_right_arithmetic", run(Arc::new(Binary(ShiftRightArithmetic)), &[i.clone(), shifts.clone()]));
+    show("shift_right_logical", run(Arc::new(Binary(ShiftRightLogical)), &[i, shifts]));
+    show("round", run(Arc::new(Unary(Round)), &[floats(&[0.5, 1.5, 2.5, -0.5])]));
+    show(
+        "argmax",
+        run(Arc::new(ArgReduce { axis: 0, extreme: Extreme::Max }), &[floats(&[1.0, NAN, 9.0, NAN])]),
+    );
+    show("argmin", run(Arc::new(ArgReduce { axis: 0, extreme: Extreme::Min }), &[floats(&[2.0, 1.0, 1.0])]));
+    show("sort", run(Arc::new(Sort { axis: 0 }), &[x, integers(&[0, 1, 2, 3])]));
+    let wide = floats(&[3e9, -3e9, NAN, -1.5]);
+    show("to i32", run(Arc::new(Convert { dtype: DType::I32, weak: false }), &[wide.clone()]));
+    show("to u32", run(Arc::new(Convert { dtype: DType::U32, weak: false }), &[wide]));
+    insta::assert_snapshot!(text, @"
+    rem: F32([1.5, -1.5, NaN, NaN])
+    rem: I32([1, -1, 0, 5])
+    div: I32([-3, -3, -2147483648, -1])
+    max: F32([5.5, 2.0, NaN, NaN])
+    shift_left: I32([14, -2147483648, 0, 0])
+    shift_right_arithmetic: I32([3, -1, -1, 0])
+    shift_right_logical: I32([3, 1, 0, 0])
+    round: F32([0.0, 2.0, 2.0, -0.0])
+    argmax: I32([1])
+    argmin: I32([1])
+    sort: F32([-5.5, 1.0, 5.5, NaN]) I32([1, 3, 0, 2])
+    to i32: I32([2147483647, -2147483648, 0, -1])
+    to u32: U32([3000000000, 0, 0, 0])
+    ");
 }
 
 /// Checks `jvp` against central differences and `vjp` against `jvp`, for random tangents and cotangents.
