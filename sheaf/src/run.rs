@@ -69,6 +69,11 @@ fn run_here(options: &RunOptions) -> Result<(), Failed> {
 }
 
 fn engine(options: &RunOptions) -> Result<Box<dyn Backend>, Failed> {
+    Ok(Box::new(Engine::new(place(options)?).map_err(failed)?))
+}
+
+/// Where the engine of a run keeps things, and its settings.
+fn place(options: &RunOptions) -> Result<Place, Failed> {
     let environment = |name: &str| std::env::var(name).ok();
     let home = Home::locate(environment).map_err(failed)?;
     let user = UserConfig::read(&home.config_file()).map_err(failed)?;
@@ -84,8 +89,7 @@ fn engine(options: &RunOptions) -> Result<Box<dyn Backend>, Failed> {
     };
     let settings =
         Settings::merge(Some(&user), project.manifest.as_ref(), environment, &given).map_err(failed)?;
-    let place = Place { home, artifacts: project.artifact_folder(), settings, recompile: options.recompile };
-    Ok(Box::new(Engine::new(place).map_err(failed)?))
+    Ok(Place { home, artifacts: project.artifact_folder(), settings, recompile: options.recompile })
 }
 
 /// Says which functions ran compiled, and why others did not.

@@ -43,9 +43,19 @@ impl Interp {
 
     /// Runs the program in the file `path` whose text is `text`; the value of its last expression.
     pub fn run_program(&mut self, path: &str, text: &str) -> Loaded<Value> {
-        let module = Rc::new(Module { name: path.into(), folder: folder_of(path), ..Module::default() });
-        self.loading.push(path.into());
-        let result = self.load(&module, path, text);
+        let module = Self::program(path);
+        self.run_text(&module, path, text)
+    }
+
+    /// The module of a program in the file `path`, without definitions yet.
+    pub fn program(path: &str) -> Rc<Module> {
+        Rc::new(Module { name: path.into(), folder: folder_of(path), ..Module::default() })
+    }
+
+    /// Runs more text in a module, which messages call `name`; the value of its last expression.
+    pub fn run_text(&mut self, module: &Rc<Module>, name: &str, text: &str) -> Loaded<Value> {
+        self.loading.push(module.name.clone());
+        let result = self.load(module, name, text);
         self.loading.pop();
         result
     }

@@ -10,8 +10,9 @@ use super::unit::Job;
 use crate::messages;
 use crate::progress::{InstallProgress, Spinner};
 
-/// The name of the hidden command that makes this program a compile worker.
-const WORKER: &str = "compile-worker";
+/// The first argument with which the engine starts its own program as compile worker; the second is the compiler's
+/// library. Whoever links the engine answers it by calling [`sheaf_toolchain::run_worker`].
+pub const COMPILE_WORKER: &str = "compile-worker";
 
 /// What became of a compilation.
 pub enum Compiled {
@@ -48,6 +49,10 @@ impl Workshop {
     /// Compiles a job. A failure is worth a warning if it is the last attempt for its function.
     pub fn compile(&mut self, job: &Job, last: bool) -> Result<Compiled, HostError> {
         if matches!(self.state, State::Unused) {
+            if std::env::var_os(WORKER_MARK).is_some() {
+                let message = format!("this program was started as a compile worker, but does not answer {COMPILE_WORKER}");
+                return Err(HostError { message, help: None });
+            }
             self.state = match self.toolchain()? {
                 Some(toolchain) => State::Ready(Box::new(Compiler::new(worker_command, toolchain))),
                 None => State::Without,
@@ -110,9 +115,13 @@ impl Workshop {
     }
 }
 
+/// Set in the environment of a compile worker. A program that links the engine but does not answer
+/// [`COMPILE_WORKER`] would otherwise start itself without end.
+const WORKER_MARK: &str = "SHEAF_COMPILE_WORKER";
+
 fn worker_command() -> Command {
     let this = std::env::current_exe().unwrap_or_else(|_| "sheaf".into());
     let mut command = Command::new(this);
-    command.arg(WORKER);
+    command.arg(COMPILE_WORKER).env(WORKER_MARK, "1");
     command
 }

@@ -6,6 +6,8 @@ mod compile;
 mod placement;
 mod unit;
 
+pub use compile::COMPILE_WORKER;
+
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;

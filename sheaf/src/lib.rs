@@ -1,0 +1,10 @@
+//! The `sheaf` command as a library: the command line, and the engine that joins the rooms.
+
+pub mod cli;
+pub mod engine;
+mod messages;
+mod progress;
+pub mod run;
+mod world;
+
+pub use world::World;
