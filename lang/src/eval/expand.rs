@@ -1,5 +1,6 @@
 //! Macro expansion: forms to forms, before names are resolved.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use ustr::Ustr;
@@ -7,61 +8,79 @@ use ustr::Ustr;
 use super::interp::Interp;
 use super::module::Module;
 use super::signal::{Eval, Signal};
-use super::value::{Dict, List, Value};
+use super::value::{Dict, Function, List, Value};
 use crate::diagnostic::Diagnostic;
-use crate::syntax::{Bracket, Form, FormKind, Span};
+use crate::syntax::{Bracket, Form, FormKind, NESTING_LIMIT, Span};
 
 /// Expansions nested deeper than this are an endless recursion of macros.
 const MAX_EXPANSIONS: usize = 500;
 
+/// Expanded code may be nested this deeply: a long `->` nests more than a text can.
+const MAX_NESTING: usize = 10 * NESTING_LIMIT;
+
+/// Where in the code an expansion is.
+#[derive(Clone, Copy, Default)]
+struct Depth {
+    /// Expansions around this form.
+    expansions: usize,
+    /// Forms around this form.
+    nesting: usize,
+    /// Quasiquotes around this form, less the unquotes: where there are any, forms are data.
+    quasi: usize,
+}
+
 impl Interp {
     /// `form` with every macro use in it replaced, until none is left.
     pub(super) fn expand(&mut self, module: &Rc<Module>, form: Form) -> Eval<Form> {
-        self.expand_nested(module, form, 0)
+        self.expand_nested(module, form, Depth::default())
     }
 
-    fn expand_nested(&mut self, module: &Rc<Module>, mut form: Form, mut depth: usize) -> Eval<Form> {
+    fn expand_nested(&mut self, module: &Rc<Module>, mut form: Form, mut depth: Depth) -> Eval<Form> {
         let span = form.span;
-        let is_use = |form: &Form| match &form.kind {
-            FormKind::List(Bracket::Round, items) => items.first().and_then(Form::symbol),
-            _ => None,
-        };
-        while let Some(head) = is_use(&form) {
-            if head == "quote" || head == "quasiquote" {
-                return Ok(form);
+        let head = |form: &Form| form.items(Bracket::Round)?.first()?.symbol();
+        while let Some(name) = head(&form) {
+            match name.as_str() {
+                "quote" if depth.quasi == 0 => return Ok(form),
+                "quasiquote" => depth.quasi += 1,
+                "unquote" | "unquote-splicing" => depth.quasi = depth.quasi.saturating_sub(1),
+                _ if depth.quasi == 0 => {
+                    let Some(next) = self.expand_once(module, name, &form)? else { break };
+                    form = next;
+                    depth.expansions += 1;
+                    if depth.expansions > MAX_EXPANSIONS {
+                        return Err(Diagnostic::error(format!("the macro {name} expands without end"))
+                            .at(span, "used here")
+                            .into());
+                    }
+                    continue;
+                }
+                _ => {}
             }
-            let FormKind::List(_, items) = &form.kind else { break };
-            let Some(next) = self.expand_once(module, head, items, span)? else { break };
-            form = next;
-            depth += 1;
-            if depth > MAX_EXPANSIONS {
-                return Err(Diagnostic::error(format!("the macro {head} expands without end"))
-                    .at(span, "used here")
-                    .into());
-            }
+            break;
         }
+        depth.nesting += 1;
+        if depth.nesting > MAX_NESTING {
+            return Err(Diagnostic::error(format!("code nested more than {MAX_NESTING} deep"))
+                .at(span, "macros make it here")
+                .into());
+        }
+        let mut inner = |f| self.expand_nested(module, f, depth);
         form.kind = match form.kind {
             FormKind::List(bracket, items) => {
-                let items = items.into_iter().map(|f| self.expand_nested(module, f, depth));
-                FormKind::List(bracket, items.collect::<Eval<_>>()?)
+                FormKind::List(bracket, items.into_iter().map(inner).collect::<Eval<_>>()?)
             }
             FormKind::Dict(entries) => {
-                let entries =
-                    entries.into_iter().map(|(k, v)| Ok((k, self.expand_nested(module, v, depth)?)));
-                FormKind::Dict(entries.collect::<Eval<_>>()?)
+                let entry = |(k, v)| Ok((if depth.quasi > 0 { inner(k)? } else { k }, inner(v)?));
+                FormKind::Dict(entries.into_iter().map(entry).collect::<Eval<_>>()?)
             }
             other => other,
         };
         Ok(form)
     }
 
-    fn expand_once(
-        &mut self,
-        module: &Rc<Module>,
-        head: Ustr,
-        items: &[Form],
-        span: Span,
-    ) -> Eval<Option<Form>> {
+    /// The expansion of `form`, a list with this head; `None` if it is not the use of a macro.
+    fn expand_once(&mut self, module: &Rc<Module>, head: Ustr, form: &Form) -> Eval<Option<Form>> {
+        let (items, span) = (form.items(Bracket::Round).unwrap_or(&[]), form.span);
         match head.as_str() {
             "->" => return thread(items, span, 1).map(Some),
             "->>" => return thread(items, span, usize::MAX).map(Some),
@@ -69,8 +88,7 @@ impl Interp {
             "cond" => return cond(items, span).map(Some),
             _ => {}
         }
-        let found = module.find_macro(head).or_else(|| self.core.as_ref().and_then(|c| c.find_macro(head)));
-        let Some(function) = found else { return Ok(None) };
+        let Some(function) = self.find_macro(module, head) else { return Ok(None) };
         let args = items[1..].iter().map(form_to_value).collect();
         let result = self.call_function(&function, args, span).map_err(|signal| match signal {
             Signal::Error(d) => {
@@ -83,11 +101,21 @@ impl Interp {
             }
             other => other,
         })?;
-        value_to_form(&result, span).map(Some).map_err(|what| {
-            Diagnostic::error(format!("the macro {head} gave {what}, which is not code"))
-                .at(span, "used here")
-                .into()
+        let mut places = HashMap::new();
+        symbol_places(form, &mut places);
+        let code = Code { places, used: span }.form(&result, span, 0);
+        code.map(Some).map_err(|what| {
+            Diagnostic::error(format!("the macro {head} gave {what}")).at(span, "used here").into()
         })
+    }
+
+    /// The macro that `name` means: a function defined in the same file comes before a macro from elsewhere.
+    fn find_macro(&self, module: &Module, name: Ustr) -> Option<Rc<Function>> {
+        let own = module.macros.borrow().get(&name).cloned();
+        if own.is_some() || module.definitions.borrow().contains_key(&name) {
+            return own;
+        }
+        module.find_macro(name).or_else(|| self.core.as_ref()?.find_macro(name))
     }
 }
 
@@ -114,31 +142,59 @@ pub(super) fn form_to_value(form: &Form) -> Value {
     }
 }
 
-/// Data as code; what has no place of its own gets that of the macro use. The error says what is not code.
-fn value_to_form(value: &Value, span: Span) -> Result<Form, String> {
-    let kind = match value {
-        Value::Nil => FormKind::Nil,
-        Value::Bool(b) => FormKind::Bool(*b),
-        Value::Int(n) => FormKind::Int(*n),
-        Value::Float(x) => FormKind::Float(*x),
-        Value::Str(s) => FormKind::Str(Rc::clone(s)),
-        Value::Keyword(k) => FormKind::Keyword(*k),
-        Value::Symbol(s) => FormKind::Symbol(*s),
-        Value::Range(a, b) => FormKind::Range(*a, *b),
-        Value::List(list) => {
-            let span = list.origin.unwrap_or(span);
-            let items = list.items.iter().map(|v| value_to_form(v, span)).collect::<Result<_, _>>()?;
-            return Ok(Form { kind: FormKind::List(list.bracket, items), span });
+/// Where the names of a form are written first.
+fn symbol_places(form: &Form, places: &mut HashMap<Ustr, Span>) {
+    match &form.kind {
+        FormKind::Symbol(name) => drop(places.entry(*name).or_insert(form.span)),
+        FormKind::List(_, items) => items.iter().for_each(|f| symbol_places(f, places)),
+        FormKind::Dict(entries) => entries.iter().for_each(|(_, v)| symbol_places(v, places)),
+        _ => {}
+    }
+}
+
+/// Makes code of the data that a macro gave. A list that comes from the arguments keeps its place, a name gets that
+/// where the use has it, and all else that of the use.
+struct Code {
+    places: HashMap<Ustr, Span>,
+    used: Span,
+}
+
+impl Code {
+    /// The error says what was found instead of code.
+    fn form(&self, value: &Value, span: Span, nesting: usize) -> Result<Form, String> {
+        if nesting > NESTING_LIMIT {
+            return Err(format!("code nested more than {NESTING_LIMIT} deep"));
         }
-        Value::Dict(dict) => {
-            let entry = |(k, v): (&Ustr, &Value)| {
-                Ok((Form { kind: FormKind::Keyword(*k), span }, value_to_form(v, span)?))
-            };
-            FormKind::Dict(dict.iter().map(entry).collect::<Result<_, String>>()?)
-        }
-        Value::Tensor(_) | Value::Function(_) => return Err(value.describe()),
-    };
-    Ok(Form { kind, span })
+        let inner = |v: &Value, span| self.form(v, span, nesting + 1);
+        let kind = match value {
+            Value::Nil => FormKind::Nil,
+            Value::Bool(b) => FormKind::Bool(*b),
+            Value::Int(n) => FormKind::Int(*n),
+            Value::Float(x) => FormKind::Float(*x),
+            Value::Str(s) => FormKind::Str(Rc::clone(s)),
+            Value::Keyword(k) => FormKind::Keyword(*k),
+            Value::Symbol(s) => {
+                let span = self.places.get(s).copied().unwrap_or(span);
+                return Ok(Form { kind: FormKind::Symbol(*s), span });
+            }
+            Value::Range(a, b) => FormKind::Range(*a, *b),
+            Value::List(list) => {
+                let span = list.origin.unwrap_or(self.used);
+                let items = list.items.iter().map(|v| inner(v, span)).collect::<Result<_, _>>()?;
+                return Ok(Form { kind: FormKind::List(list.bracket, items), span });
+            }
+            Value::Dict(dict) => {
+                let entry = |(k, v): (&Ustr, &Value)| {
+                    Ok((Form { kind: FormKind::Keyword(*k), span }, inner(v, span)?))
+                };
+                FormKind::Dict(dict.iter().map(entry).collect::<Result<_, String>>()?)
+            }
+            Value::Tensor(_) | Value::Function(_) => {
+                return Err(format!("{}, which is not code", value.describe()));
+            }
+        };
+        Ok(Form { kind, span })
+    }
 }
 
 fn list(items: Vec<Form>, span: Span) -> Form {

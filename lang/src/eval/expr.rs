@@ -1,6 +1,6 @@
 //! Resolved programs: forms with every name bound to a place.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 use ustr::Ustr;
@@ -123,6 +123,8 @@ pub struct Code {
     pub span: Span,
     /// The first effect that the body may have: its name and place.
     pub effect: OnceCell<Option<(Ustr, Span)>>,
+    /// Position of its specialisations.
+    pub family: Cell<Option<usize>>,
 }
 
 impl Code {

@@ -5,6 +5,7 @@ use super::interp::Interp;
 use super::signal::Eval;
 use super::value::Value;
 use crate::diagnostic::Diagnostic;
+use crate::syntax::Span;
 
 impl Interp {
     /// Binds `value` to `pattern` in the frame that starts at `base`.
@@ -14,38 +15,20 @@ impl Interp {
                 self.stack[base + *slot as usize] = value;
                 Ok(())
             }
-            Pattern::Vector(items, rest, span) => {
-                let found = value.describe();
-                let mut values = match self.sequence(&value) {
-                    Ok(values) => values.into_iter(),
-                    Err(_) => {
-                        return Err(Diagnostic::error(format!("cannot take {found} apart"))
+            Pattern::Vector(items, rest, span) => match value {
+                Value::List(list) => self.bind_items(items, rest.as_deref(), *span, &list.items, base),
+                value => {
+                    let Ok(values) = self.sequence(&value) else {
+                        return Err(Diagnostic::error(format!("cannot take {} apart", value.describe()))
                             .at(
                                 *span,
                                 format!("this pattern wants a list or a tensor of {} items", items.len()),
                             )
                             .into());
-                    }
-                };
-                let n = values.len();
-                if n < items.len() || (rest.is_none() && n > items.len()) {
-                    let wanted = if rest.is_some() { "at least " } else { "" };
-                    return Err(Diagnostic::error(format!(
-                        "a pattern of {wanted}{} names meets {n} values",
-                        items.len()
-                    ))
-                    .at(*span, format!("the value is {found}"))
-                    .into());
+                    };
+                    self.bind_items(items, rest.as_deref(), *span, &values, base)
                 }
-                for item in items {
-                    let v = values.next().expect("counted above");
-                    self.bind_pattern(item, v, base)?;
-                }
-                match rest {
-                    Some(rest) => self.bind_pattern(rest, Value::list(values.collect()), base),
-                    None => Ok(()),
-                }
-            }
+            },
             Pattern::Keys(keys, span) => {
                 let Value::Dict(dict) = &value else {
                     return Err(Diagnostic::error(format!(
@@ -60,6 +43,28 @@ impl Interp {
                 }
                 Ok(())
             }
+        }
+    }
+
+    fn bind_items(
+        &mut self,
+        items: &[Pattern],
+        rest: Option<&Pattern>,
+        span: Span,
+        values: &[Value],
+        base: usize,
+    ) -> Eval<()> {
+        if values.len() < items.len() || (rest.is_none() && values.len() > items.len()) {
+            let wanted = if rest.is_some() { "at least " } else { "" };
+            let message = format!("a pattern of {wanted}{} names meets {} values", items.len(), values.len());
+            return Err(Diagnostic::error(message).at(span, "these names").into());
+        }
+        for (item, value) in items.iter().zip(values) {
+            self.bind_pattern(item, value.clone(), base)?;
+        }
+        match rest {
+            Some(rest) => self.bind_pattern(rest, Value::list(values[items.len()..].to_vec()), base),
+            None => Ok(()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Resolution: every name of an expanded form is bound to a local, a definition or a builtin.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 use ustr::Ustr;
@@ -398,6 +398,7 @@ impl Resolver<'_> {
             captures: RefCell::new(captures),
             span,
             effect: OnceCell::new(),
+            family: Cell::new(None),
         };
         Ok(Rc::new(code))
     }

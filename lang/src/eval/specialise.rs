@@ -57,12 +57,23 @@ fn fn_key(function: &Function) -> Option<(FnKey, &Rc<Code>)> {
 /// All specialisations of the program.
 #[derive(Default)]
 pub(super) struct Specialiser {
-    families: HashMap<FnKey, Family>,
-    /// Order of first calls, for reports.
-    order: Vec<FnKey>,
+    /// In the order of the first calls.
+    families: Vec<Family>,
+    /// Positions of the families of transformed functions; those of plain ones are kept in their code.
+    transformed: HashMap<FnKey, usize>,
     leaves: Vec<LeafValue>,
     buffers: Vec<Buffer>,
     results: Vec<Buffer>,
+}
+
+impl Specialiser {
+    /// The family of a function, if it has been specialised before.
+    fn position(&self, function: &Function) -> Option<usize> {
+        match function {
+            Function::Closure(c) => c.code.family.get(),
+            function => fn_key(function).and_then(|(key, _)| self.transformed.get(&key).copied()),
+        }
+    }
 }
 
 /// The specialisations of one function.
@@ -194,6 +205,15 @@ impl Pattern {
             Pattern::Dict(entries) => entries.iter().any(|(_, _, p)| p.has_static_number()),
             _ => false,
         }
+    }
+}
+
+/// The code of a function of the program, transformed or not.
+fn code_of(function: &Function) -> Option<&Rc<Code>> {
+    match function {
+        Function::Closure(c) => Some(&c.code),
+        Function::Grad(Value::Function(f), _) => code_of(f),
+        _ => None,
     }
 }
 
@@ -389,12 +409,13 @@ impl Interp {
         if self.options.jit == Jit::Never {
             return Ok(None);
         }
-        let Some((key, code)) = fn_key(function) else { return Ok(None) };
+        let Some(code) = code_of(function) else { return Ok(None) };
         if self.effect_of(code).is_some() {
             return Ok(None);
         }
         let mut leaves = std::mem::take(&mut self.specialiser.leaves);
-        let found = self.specialiser.families.get(&key).map(|family| {
+        let found = self.specialiser.position(function).map(|position| {
+            let family = &self.specialiser.families[position];
             let fits = |entry: &&Rc<Entry>| {
                 leaves.clear();
                 entry.arguments.len() == args.len()
@@ -415,7 +436,7 @@ impl Interp {
             }
             _ => {
                 let code = Rc::clone(code);
-                let entry = self.specialise(function, &key, &code, args)?;
+                let entry = self.specialise(function, &code, args)?;
                 leaves.clear();
                 for (p, v) in
                     entry.arguments.iter().zip(args).chain(entry.captured.iter().zip(captured_of(function)))
@@ -505,36 +526,35 @@ impl Interp {
     }
 
     /// Traces a function for the structure and types of these arguments.
-    fn specialise(
-        &mut self,
-        function: &Rc<Function>,
-        key: &FnKey,
-        code: &Rc<Code>,
-        args: &[Value],
-    ) -> Eval<Rc<Entry>> {
-        if !self.specialiser.families.contains_key(key) {
-            self.specialiser.order.push(key.clone());
-            let family = Family {
+    fn specialise(&mut self, function: &Rc<Function>, code: &Rc<Code>, args: &[Value]) -> Eval<Rc<Entry>> {
+        let position = self.specialiser.position(function).unwrap_or_else(|| {
+            let position = self.specialiser.families.len();
+            self.specialiser.families.push(Family {
                 code: Rc::clone(code),
                 transform: transform_of(function),
                 statics: HashSet::new(),
                 entries: Vec::new(),
                 interpreted: None,
-            };
-            self.specialiser.families.insert(key.clone(), family);
-        }
+            });
+            match (&**function, fn_key(function)) {
+                (Function::Grad(..), Some((key, _))) => {
+                    self.specialiser.transformed.insert(key, position);
+                }
+                _ => code.family.set(Some(position)),
+            }
+            position
+        });
         let entry = loop {
-            let statics = self.specialiser.families[key].statics.clone();
+            let statics = self.specialiser.families[position].statics.clone();
             match self.trace_call(function, args, &statics)? {
                 Ok(entry) => break entry,
                 Err(path) => {
-                    let family = self.specialiser.families.get_mut(key).expect("inserted above");
-                    family.statics.insert(path);
+                    self.specialiser.families[position].statics.insert(path);
                 }
             }
         };
         let entry = Rc::new(entry);
-        let family = self.specialiser.families.get_mut(key).expect("inserted above");
+        let family = &mut self.specialiser.families[position];
         family.entries.push(Rc::clone(&entry));
         let variants = family
             .entries
@@ -655,8 +675,7 @@ impl Interp {
     /// What became of every function that was called with tensors, in the order of the first calls.
     pub fn reports(&self) -> Vec<Report> {
         let mut reports = Vec::new();
-        for key in &self.specialiser.order {
-            let family = &self.specialiser.families[key];
+        for family in &self.specialiser.families {
             for entry in &family.entries {
                 let interpreted = match &*entry.outcome.borrow() {
                     Outcome::Compiled(_) => None,

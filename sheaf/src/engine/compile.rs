@@ -50,7 +50,9 @@ impl Workshop {
     pub fn compile(&mut self, job: &Job, last: bool) -> Result<Compiled, HostError> {
         if matches!(self.state, State::Unused) {
             if std::env::var_os(WORKER_MARK).is_some() {
-                let message = format!("this program was started as a compile worker, but does not answer {COMPILE_WORKER}");
+                let message = format!(
+                    "this program was started as a compile worker, but does not answer {COMPILE_WORKER}"
+                );
                 return Err(HostError { message, help: None });
             }
             self.state = match self.toolchain()? {
