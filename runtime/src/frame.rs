@@ -83,7 +83,11 @@ impl CallFrame {
                 host_allocator(),
             ))
         };
-        status.map_err(|status| self.failed(status))?;
+        if let Err(status) = status {
+            // A call that fails leaves the list as the call before has filled it.
+            self.drop_results();
+            return Err(self.failed(status));
+        }
         self.result_count = self.program.result_count;
         Ok(())
     }

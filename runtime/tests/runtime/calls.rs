@@ -1,8 +1,6 @@
 //! What programs compute, and how frames are used again.
 
-use std::num::NonZeroUsize;
-
-use sheaf_runtime::{ElementType, Error, Options, Runtime, Target};
+use sheaf_runtime::{ElementType, Error, Runtime, Target};
 
 use crate::support::{ADD, call, f32s, load, on_each_target, read_f32s};
 
@@ -127,17 +125,6 @@ fn a_buffer_of_another_runtime_is_refused() {
     let error = add.call_frame().unwrap().set(1, &f32s(&elsewhere, &[4], &[0.0; 4])).unwrap_err();
     assert!(matches!(error, Error::ForeignBuffer { index: 1 }));
     insta::assert_snapshot!(error, @"argument 1 belongs to another runtime: upload it to a device of this one");
-}
-
-#[test]
-fn the_task_device_takes_a_number_of_workers() {
-    for workers in [1, 3, 1000] {
-        let options = Options { task_workers: NonZeroUsize::new(workers) };
-        let device = Runtime::with_options(options).unwrap().device(Target::LocalTask).unwrap();
-        let Some(add) = load(&device, ADD) else { return };
-        let a = f32s(&device, &[4], &[1.0; 4]);
-        assert_eq!(read_f32s(&call(&add, &[&a, &a]).unwrap()[0]), [2.0; 4]);
-    }
 }
 
 #[test]

@@ -1,6 +1,9 @@
-//! Memory over many calls. Alone in its process, because it looks at the memory of the whole process.
+//! What shows only of a whole process: its memory and its threads. One test at a time looks.
 
-use sheaf_runtime::{Runtime, Target};
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+
+use sheaf_runtime::{Options, Runtime, Target};
 
 #[path = "../runtime/compiler.rs"]
 mod compiler;
@@ -8,10 +11,13 @@ mod compiler;
 #[path = "../runtime/support.rs"]
 mod support;
 
-use support::{ADD, f32s, load};
+use support::{ADD, call, f32s, load, read_f32s};
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 #[test]
 fn memory_does_not_grow_with_the_number_of_calls() {
+    let _one = ONE_AT_A_TIME.lock().unwrap();
     // Each failed call makes a status and each good one results; one that leaked would show after thousands.
     let runtime = Runtime::new().unwrap();
     for target in Target::ALL {
@@ -38,6 +44,27 @@ fn memory_does_not_grow_with_the_number_of_calls() {
         // The least thing that could leak on each round, a status or a view, takes more than 64 bytes.
         assert!(grown < 5000 * 64 / 1024, "{grown} KiB in 5000 rounds on {target}");
     }
+}
+
+#[test]
+fn the_task_device_has_the_number_of_workers_that_was_chosen() {
+    let _one = ONE_AT_A_TIME.lock().unwrap();
+    for workers in [1, 3] {
+        let options = Options { task_workers: NonZeroUsize::new(workers) };
+        let device = Runtime::with_options(options).unwrap().device(Target::LocalTask).unwrap();
+        let Some(add) = load(&device, ADD) else { return };
+        let one = f32s(&device, &[4], &[1.0; 4]);
+        assert_eq!(read_f32s(&call(&add, &[&one, &one]).unwrap()[0]), [2.0; 4]);
+        let threads = threads_named("iree-worker");
+        assert!(threads.is_none_or(|threads| threads == workers), "{threads:?} threads, not {workers}");
+    }
+}
+
+/// Threads of this process whose name begins so; none where the system does not tell.
+fn threads_named(prefix: &str) -> Option<usize> {
+    let threads = std::fs::read_dir("/proc/self/task").ok()?;
+    let names = threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("comm")).ok());
+    Some(names.filter(|name| name.starts_with(prefix)).count())
 }
 
 /// Memory of this process, in KiB; 0 where the system does not tell.
