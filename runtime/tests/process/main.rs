@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use sheaf_runtime::{Options, Runtime, Target};
 
@@ -55,7 +56,15 @@ fn the_task_device_has_the_number_of_workers_that_was_chosen() {
         let Some(add) = load(&device, ADD) else { return };
         let one = f32s(&device, &[4], &[1.0; 4]);
         assert_eq!(read_f32s(&call(&add, &[&one, &one]).unwrap()[0]), [2.0; 4]);
-        let threads = threads_named("iree-worker");
+        // A thread names itself when it gets to run.
+        let mut threads = threads_named("iree-worker");
+        for _ in 0..1000 {
+            if threads.is_none_or(|threads| threads >= workers) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+            threads = threads_named("iree-worker");
+        }
         assert!(threads.is_none_or(|threads| threads == workers), "{threads:?} threads, not {workers}");
     }
 }
