@@ -1,7 +1,7 @@
 # The commands of the project. Each does all of its own set-up and may be repeated: what is there is not made again.
 .PHONY: help run test bench deny clean
 
-target := $(or $(CARGO_TARGET_DIR),target)
+sheaf := $(abspath $(or $(CARGO_TARGET_DIR),target))/release/sheaf
 
 help: ## List these commands
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -10,8 +10,8 @@ run: ## Build sheaf, train the examples, show what was compiled for them
 	scripts/bootstrap
 	cargo build --locked --release -p sheaf
 	scripts/fetch-digits
-	$(target)/release/sheaf examples/xor/train.shf
-	$(target)/release/sheaf examples/digits/train.shf
+	cd examples/xor && $(sheaf) train.shf
+	cd examples/digits && $(sheaf) train.shf
 	scripts/show-artifacts examples/xor examples/digits
 
 test: ## Check and test everything
