@@ -1,0 +1,74 @@
+//! The pinned compiler, installed once for all tests.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use sheaf_toolchain::{InstallError, Release, Settings, Toolchain, install};
+
+use crate::{kept_folder, skip};
+
+/// The data folder with the pinned compiler: the one that `SHEAF_TEST_HOME` names, or one under `target`. The
+/// compiler is installed there if it is not. `None`, and then it has been said, if that is not possible.
+pub(crate) fn data_folder() -> Option<&'static Path> {
+    shared().map(|(data, _)| data.as_path())
+}
+
+/// The pinned compiler, as [`World::with_compiler`](crate::World::with_compiler) has it.
+pub fn toolchain() -> Option<Toolchain> {
+    shared().map(|(_, toolchain)| toolchain.clone())
+}
+
+fn shared() -> Option<&'static (PathBuf, Toolchain)> {
+    static SHARED: OnceLock<Result<(PathBuf, Toolchain), String>> = OnceLock::new();
+    let shared = SHARED.get_or_init(|| {
+        let data =
+            std::env::var_os("SHEAF_TEST_HOME").map_or_else(|| kept_folder().join("data"), PathBuf::from);
+        match install(&data, &Settings::default(), &()) {
+            Ok(toolchain) => Ok((data, toolchain)),
+            Err(error @ (InstallError::NoSource { .. } | InstallError::NotFound { .. })) => {
+                Err(error.to_string())
+            }
+            Err(error) if error.is_network() => Err(error.to_string()),
+            Err(error) => panic!("the compiler cannot be installed for the tests: {error}"),
+        }
+    });
+    shared.as_ref().map_err(|reason| skip(&format!("there is no compiler: {reason}"))).ok()
+}
+
+/// The wheel of the pinned compiler, fetched once by pip. `None`, and then it has been said, without pip or network.
+pub fn wheel() -> Option<PathBuf> {
+    static WHEEL: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    WHEEL.get_or_init(fetch_wheel).as_ref().map_err(|reason| skip(reason)).ok().cloned()
+}
+
+fn fetch_wheel() -> Result<PathBuf, String> {
+    let release = Release::host().ok_or("no compiler is published for this machine")?;
+    let folder = kept_folder().join("wheels");
+    let wheel = folder.join(release.wheel);
+    let is_whole = |wheel: &Path| fs::metadata(wheel).is_ok_and(|file| file.len() == release.size);
+    if is_whole(&wheel) {
+        return Ok(wheel);
+    }
+    fs::create_dir_all(&folder).expect("a folder");
+    let staging = tempfile::tempdir_in(&folder).expect("a folder");
+    // The last parts of the name say what the wheel is for.
+    let mut tags = release.wheel.trim_end_matches(".whl").rsplit('-');
+    let platforms = tags.next().unwrap_or_default().split('.');
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]);
+    pip.args(["--only-binary=:all:", "--python-version=3.12", "--implementation=cp", "--abi=abi3"]);
+    for platform in platforms {
+        pip.args(["--platform", platform]);
+    }
+    pip.arg("--dest").arg(staging.path()).arg(format!("iree-base-compiler=={}", release.version));
+    pip.env("PIP_REQUIRE_VIRTUALENV", "0");
+    let downloaded = pip.output().is_ok_and(|output| output.status.success());
+    let staged = staging.path().join(release.wheel);
+    if !downloaded || !is_whole(&staged) {
+        return Err("pip cannot download the compiler's wheel".into());
+    }
+    fs::rename(staged, &wheel).expect("renamed");
+    Ok(wheel)
+}

@@ -1,0 +1,80 @@
+//! A web server on the loopback interface that takes its time. It ends with its value.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How much is sent at a time, in bytes.
+const PIECE: usize = 1 << 20;
+
+/// A plain mirror of one file.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Serves a file under its name, with a pause after each mebibyte.
+    pub fn mirror(file: &Path, pause: Duration) -> Server {
+        let target = format!("/{}", file.file_name().expect("a name").display());
+        let bytes: Arc<[u8]> = fs::read(file).expect("a file").into();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
+        let address = listener.local_addr().expect("an address");
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            for stream in listener.incoming() {
+                if stopped.load(Ordering::SeqCst) {
+                    break;
+                }
+                let Ok(stream) = stream else { continue };
+                let (bytes, target) = (Arc::clone(&bytes), target.clone());
+                // The client may be gone, killed by a test.
+                thread::spawn(move || answer(stream, &target, &bytes, pause));
+            }
+        });
+        Server { address, stop, thread: Some(thread) }
+    }
+
+    /// Its address, without a slash at the end.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        // Wakes the listener.
+        let _ = TcpStream::connect(self.address);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn answer(mut stream: TcpStream, target: &str, bytes: &[u8], pause: Duration) -> std::io::Result<()> {
+    let mut lines = BufReader::new(stream.try_clone()?).lines();
+    let request = lines.next().transpose()?.unwrap_or_default();
+    for line in lines {
+        if line?.is_empty() {
+            break;
+        }
+    }
+    if request.split(' ').nth(1) != Some(target) {
+        return stream.write_all(b"HTTP/1.1 404 X\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    }
+    write!(stream, "HTTP/1.1 200 X\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", bytes.len())?;
+    for piece in bytes.chunks(PIECE) {
+        stream.write_all(piece)?;
+        thread::sleep(pause);
+    }
+    Ok(())
+}

@@ -1,0 +1,260 @@
+//! Sealed worlds: a program run in one sees nothing of the machine but the system's own programs.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::mount::Mount;
+use crate::neutral::Neutral;
+use crate::output::Output;
+
+/// A run that takes longer has hung.
+const TIMEOUT: Duration = Duration::from_secs(240);
+
+/// Where the compiler is looked for unless a test says otherwise: an address at which nobody listens.
+const NOWHERE: &str = "http://127.0.0.1:1";
+
+/// A folder with programs, and a `SHEAF_HOME`, of one test alone. They vanish with the value.
+#[derive(Debug)]
+pub struct World {
+    root: TempDir,
+}
+
+impl World {
+    /// A world without a compiler and without a network.
+    pub fn new() -> World {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        for folder in ["work", "home", "tmp"] {
+            fs::create_dir(root.path().join(folder)).expect("a folder");
+        }
+        World { root }
+    }
+
+    /// A world with the pinned compiler, installed for all tests together; its caches are its own. `None`, and then
+    /// it has been said, where the compiler can be neither found nor fetched.
+    pub fn with_compiler() -> Option<World> {
+        let data = crate::compiler::data_folder()?;
+        let world = World::new();
+        // The folder behind the link is only read: what is installed is complete.
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(data, world.home().join("data")).expect("a link");
+        #[cfg(windows)]
+        std::os::windows::fs::symlink_dir(data, world.home().join("data")).expect("a link");
+        Some(world)
+    }
+
+    /// A path in the current folder of runs.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join("work").join(name)
+    }
+
+    /// `SHEAF_HOME`.
+    pub fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    /// Where temporary files of runs go.
+    pub fn temporary(&self) -> PathBuf {
+        self.root.path().join("tmp")
+    }
+
+    /// Writes a file into the current folder of runs, with the folders in between.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, content).expect("a file");
+    }
+
+    /// Copies one of the repository's examples here, sources and data, and gives its path.
+    pub fn example(&self, name: &str) -> String {
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("examples");
+        let source = fs::read(examples.join(name)).expect("an example");
+        self.write(name, source);
+        name.to_owned()
+    }
+
+    /// Makes this world's `work` and cache those of another one.
+    pub fn copy_from(&self, other: &World) {
+        copy(&other.path(""), &self.path(""));
+        copy(&other.home().join("cache"), &self.home().join("cache"));
+    }
+
+    /// Runs `sheaf` with these arguments to its end.
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.sheaf(arguments).run()
+    }
+
+    /// A run of `sheaf` with these arguments.
+    pub fn sheaf(&self, arguments: &[&str]) -> Run<'_> {
+        Run {
+            world: self,
+            arguments: arguments.iter().map(ToString::to_string).collect(),
+            environment: vec![("SHEAF_TOOLCHAIN_INDEX".into(), NOWHERE.into())],
+            mount: None,
+        }
+    }
+
+    /// The names of all files under a folder of this world, relative to it and sorted.
+    pub fn files(folder: &Path) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut folders = vec![folder.to_owned()];
+        while let Some(next) = folders.pop() {
+            let Ok(entries) = fs::read_dir(&next) else { continue };
+            for entry in entries {
+                let entry = entry.expect("an entry");
+                if entry.file_type().expect("a type").is_dir() {
+                    folders.push(entry.path());
+                } else {
+                    let path = entry.path();
+                    names.push(path.strip_prefix(folder).expect("inside").display().to_string());
+                }
+            }
+        }
+        names.sort();
+        names
+    }
+
+    fn neutral(&self) -> Neutral {
+        let mut neutral = Neutral::default();
+        for name in ["work", "home", "tmp"] {
+            neutral.path(&self.root.path().join(name), name);
+        }
+        neutral
+    }
+}
+
+impl Default for World {
+    fn default() -> Self {
+        World::new()
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    for name in World::files(from) {
+        let target = to.join(&name);
+        fs::create_dir_all(target.parent().expect("a folder")).expect("a folder");
+        fs::copy(from.join(&name), target).expect("a copy");
+    }
+}
+
+/// A run that is being prepared.
+#[derive(Debug)]
+pub struct Run<'a> {
+    world: &'a World,
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
+    mount: Option<(Mount, PathBuf)>,
+}
+
+impl Run<'_> {
+    /// Sets an environment variable; an empty value unsets it.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.environment.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Gives the run a file system of its own at a folder, which vanishes with it.
+    #[must_use]
+    pub fn mounted(mut self, mount: Mount, at: PathBuf) -> Self {
+        self.mount = Some((mount, at));
+        self
+    }
+
+    /// The command, in the world's environment.
+    pub fn command(&self) -> Command {
+        let program = crate::sheaf();
+        let mut command = match &self.mount {
+            None => Command::new(program),
+            Some((mount, at)) => mount.command(at, &self.listing(), &program),
+        };
+        command.args(&self.arguments).env_clear();
+        command.current_dir(self.world.path("")).stdin(Stdio::null());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        let home = self.world.root.path();
+        command.env("HOME", home).env("TMPDIR", self.world.temporary()).env("SHEAF_HOME", self.world.home());
+        command.env("NO_COLOR", "1").env("LC_ALL", "C");
+        for (name, value) in &self.environment {
+            if value.is_empty() {
+                command.env_remove(name)
+            } else {
+                command.env(name, value)
+            };
+        }
+        command
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Panics
+    /// If the program cannot be started, or hangs.
+    pub fn run(&self) -> Output {
+        let mut command = self.command();
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("sheaf starts");
+        let stdout = collect(child.stdout.take().expect("a pipe"));
+        let stderr = collect(child.stderr.take().expect("a pipe"));
+        let status = wait(&mut child);
+        let text = |thread: JoinHandle<Vec<u8>>| {
+            String::from_utf8_lossy(&thread.join().expect("a reader")).into_owned()
+        };
+        let (stdout, stderr) = (text(stdout), text(stderr));
+        let Some(status) = status else {
+            panic!("{:?} still ran after {TIMEOUT:?}\n{stdout}\n{stderr}", self.arguments);
+        };
+        let listing = fs::read_to_string(self.listing()).unwrap_or_default();
+        Output {
+            programs: self.programs(),
+            command: self.arguments.clone(),
+            code: status.code(),
+            stdout,
+            stderr,
+            mounted: listing.lines().map(str::to_owned).collect(),
+            neutral: self.world.neutral(),
+        }
+    }
+
+    /// Where the names of the files go that a mounted file system has in the end.
+    fn listing(&self) -> PathBuf {
+        self.world.temporary().join("listing")
+    }
+
+    /// The text of the programs among the arguments.
+    fn programs(&self) -> Vec<(String, String)> {
+        let programs =
+            self.arguments.iter().filter(|name| Path::new(name).extension().is_some_and(|e| e == "shf"));
+        let text = |name: &String| Some((name.clone(), fs::read_to_string(self.world.path(name)).ok()?));
+        programs.filter_map(text).collect()
+    }
+}
+
+fn collect(mut stream: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        bytes
+    })
+}
+
+/// Waits for the end; ends a process that hangs.
+fn wait(child: &mut Child) -> Option<std::process::ExitStatus> {
+    let start = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if let Some(status) = child.try_wait().expect("a child") {
+            return Some(status);
+        }
+        if start.elapsed() > TIMEOUT {
+            let _ = child.kill();
+            let _ = child.wait();
+            return None;
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}

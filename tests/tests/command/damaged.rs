@@ -1,0 +1,125 @@
+//! Damage in `__sheaf__` and in the cache: said with the file and the cause, never believed, repaired in the same run.
+
+use std::fs;
+use std::path::Path;
+
+use sheaf_tests::World;
+
+use crate::{FOURTEEN, RUN_SQUARES, SQUARES, compiled_squares, manifest, vmfb};
+
+/// Changes one byte in the middle.
+fn flip(file: &Path) {
+    let mut bytes = fs::read(file).expect("a file");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    fs::write(file, bytes).expect("a file");
+}
+
+/// Cuts the file to half its length.
+fn truncate(file: &Path) {
+    let bytes = fs::read(file).expect("a file");
+    fs::write(file, &bytes[..bytes.len() / 2]).expect("a file");
+}
+
+/// Damages the VMFB and runs: the message as a snapshot, the right result, the file as it was before, and then
+/// silence. `stored`: whether the user's cache still has it.
+fn repaired(name: &str, damage: fn(&Path), stored: bool) {
+    let Some(world) = compiled_squares() else { return };
+    let before = fs::read(vmfb(&world)).expect("a VMFB");
+    damage(&vmfb(&world));
+    if !stored {
+        fs::remove_dir_all(world.home().join("cache")).expect("a cache");
+    }
+    let output = world.run(&RUN_SQUARES);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
+    assert_eq!(output.stderr.contains("compiling"), !stored, "{output}");
+    insta::assert_snapshot!(name, output);
+    assert!(fs::read(vmfb(&world)).expect("a VMFB") == before, "the damaged file was not replaced");
+    assert_eq!(manifest(&world.path("")).len(), 1);
+    assert_eq!(world.run(&RUN_SQUARES).silent(), FOURTEEN);
+}
+
+#[test]
+fn corrupt() {
+    repaired("corrupt_stored", flip, true);
+    repaired("corrupt_unstored", flip, false);
+}
+
+#[test]
+fn truncated() {
+    repaired("truncated_stored", truncate, true);
+    repaired("truncated_unstored", truncate, false);
+}
+
+#[test]
+fn missing() {
+    let remove = |file: &Path| fs::remove_file(file).expect("a file");
+    repaired("missing_stored", remove, true);
+    repaired("missing_unstored", remove, false);
+}
+
+#[test]
+fn corrupt_manifest() {
+    let damage = |file: &Path| {
+        fs::write(file.with_file_name("manifest.json"), "{\"version\": 1, \"ent").expect("a file")
+    };
+    repaired("corrupt_manifest_stored", damage, true);
+    repaired("corrupt_manifest_unstored", damage, false);
+}
+
+#[test]
+fn manifest_that_leads_elsewhere() {
+    let damage = |file: &Path| {
+        let manifest = file.with_file_name("manifest.json");
+        let text = fs::read_to_string(&manifest).expect("a manifest");
+        fs::write(&manifest, text.replace("sum-of-squares.cpu.vmfb", "../squares.shf")).expect("a manifest");
+    };
+    repaired("manifest_that_leads_elsewhere", damage, true);
+}
+
+#[test]
+fn manifest_of_a_newer_sheaf() {
+    let Some(world) = compiled_squares() else { return };
+    let newer = "{\"version\": 99, \"programs\": []}\n";
+    world.write("__sheaf__/manifest.json", newer);
+    let output = world.run(&RUN_SQUARES);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
+    insta::assert_snapshot!(output);
+    // It is somebody else's, and stays as it is.
+    assert_eq!(fs::read_to_string(world.path("__sheaf__/manifest.json")).expect("a manifest"), newer);
+}
+
+#[test]
+fn corrupt_without_a_compiler() {
+    let Some(compiled) = compiled_squares() else { return };
+    let world = World::new();
+    world.copy_from(&compiled);
+    fs::remove_dir_all(world.home().join("cache")).expect("a cache");
+    flip(&vmfb(&world));
+    let output = world.run(&[&RUN_SQUARES[..], &["--offline"]].concat());
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
+    insta::assert_snapshot!(output);
+}
+
+#[test]
+fn corrupt_store() {
+    let Some(world) = compiled_squares() else { return };
+    fs::remove_dir_all(world.path("__sheaf__")).expect("artifacts");
+    let cache = world.home().join("cache");
+    let files = World::files(&cache);
+    let blob = files.iter().find(|name| name.starts_with("blobs-v1")).expect("a blob");
+    flip(&cache.join(blob));
+    let output = world.run(&RUN_SQUARES);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
+    insta::assert_snapshot!(output.to_string().replace(&blob[9..12], "xx/"));
+    fs::remove_dir_all(world.path("__sheaf__")).expect("artifacts");
+    assert_eq!(world.run(&RUN_SQUARES).silent(), FOURTEEN, "from the store");
+}
+
+#[test]
+fn another_source_has_other_artifacts() {
+    let Some(world) = compiled_squares() else { return };
+    world.write("squares.shf", SQUARES.replace("(* x x)", "(* x x x)"));
+    assert_eq!(world.run(&RUN_SQUARES).compiled(), "36.0\n");
+    assert_eq!(manifest(&world.path("")).len(), 1);
+}

@@ -1,0 +1,74 @@
+//! Disks that are full or may not be written, under the caches. The run goes on: it has the program in memory.
+
+use std::fs;
+
+use sheaf_tests::{Mount, Output, World};
+
+use crate::{FOURTEEN, RUN_SQUARES, SQUARES};
+
+/// Less than any VMFB has.
+const TINY: Mount = Mount::Small(4);
+
+/// Runs a program that is to be compiled, with a file system of its own at a folder under the world's root.
+fn run(world: &World, mount: Mount, folder: &std::path::Path) -> Output {
+    world.write("squares.shf", SQUARES);
+    fs::create_dir_all(folder).expect("a folder");
+    let output = world.sheaf(&RUN_SQUARES).mounted(mount, folder.to_owned()).run();
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
+    output
+}
+
+/// A world to be run with a file system of one's own.
+fn world() -> Option<World> {
+    if Mount::available() { World::with_compiler() } else { None }
+}
+
+#[test]
+fn full_disk_for_the_cache() {
+    let Some(world) = world() else { return };
+    let output = run(&world, TINY, &world.home().join("cache"));
+    assert_eq!(output.mounted, [""; 0], "something was left");
+    insta::assert_snapshot!(output);
+    // Beside the program it was kept; there is room again now.
+    assert_eq!(world.run(&RUN_SQUARES).silent(), FOURTEEN);
+}
+
+#[test]
+fn full_disk_for_the_artifacts() {
+    let Some(world) = world() else { return };
+    let output = run(&world, TINY, &world.path("__sheaf__"));
+    assert_eq!(output.mounted, ["./.lock"], "something was left");
+    insta::assert_snapshot!(output);
+    // The store has it; there is room again now.
+    assert_eq!(world.run(&RUN_SQUARES).silent(), FOURTEEN);
+    assert_eq!(crate::manifest(&world.path("")).len(), 1);
+}
+
+#[test]
+fn artifacts_that_cannot_be_written() {
+    let Some(world) = world() else { return };
+    let output = run(&world, Mount::ReadOnly, &world.path("__sheaf__"));
+    insta::assert_snapshot!(output);
+    // From the store, and the same warning, since it is still to be kept beside the program.
+    let again = run(&world, Mount::ReadOnly, &world.path("__sheaf__"));
+    insta::assert_snapshot!("artifacts_that_cannot_be_written_again", again);
+}
+
+#[test]
+fn artifacts_that_need_not_be_written() {
+    let Some(world) = world() else { return };
+    world.write("squares.shf", SQUARES);
+    assert_eq!(world.run(&RUN_SQUARES).compiled(), FOURTEEN);
+    let output = run(&world, Mount::ReadOnly, &world.path("__sheaf__"));
+    assert_eq!(output.silent(), FOURTEEN);
+}
+
+#[test]
+fn a_file_in_the_place_of_the_artifacts() {
+    let Some(world) = World::with_compiler() else { return };
+    world.write("squares.shf", SQUARES);
+    world.write("__sheaf__", "not a folder");
+    let output = world.run(&RUN_SQUARES);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN));
+    insta::assert_snapshot!(output);
+}

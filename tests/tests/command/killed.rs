@@ -1,0 +1,142 @@
+//! Killed at any moment of a download, an installation, a compilation or a save, a run leaves nothing that the next one
+//! trips over.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use sheaf_tests::{Server, World};
+use sheaf_toolchain::Release;
+
+use crate::xor::check;
+
+/// What a run is doing when it is killed, by the line that it says at the beginning of it; and the longest time that it
+/// goes on afterwards, roughly as long as the work takes.
+const MOMENTS: [(&str, u64); 10] = [
+    ("", 400),
+    ("fetching", 900),
+    ("fetching", 900),
+    ("unpacking", 1500),
+    ("unpacking", 1500),
+    ("installing", 150),
+    ("compiling", 1200),
+    ("compiling", 1200),
+    // From the moment at which the worker is done.
+    (SAVING, 3),
+    (SAVING, 3),
+];
+
+/// The save says nothing; its first file does.
+const SAVING: &str = "save";
+
+/// Longer than any part of a run takes on the slowest machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+#[test]
+fn at_ten_random_moments() {
+    let Some(wheel) = sheaf_tests::wheel() else { return };
+    let server = Server::mirror(&wheel, Duration::from_millis(8));
+    let world = World::new();
+    world.example("xor/train.shf");
+    let seed = SystemTime::UNIX_EPOCH.elapsed().expect("a clock").as_nanos() as u64;
+    let mut random = seed;
+    eprintln!("seed {seed}");
+
+    let mut killed = 0;
+    for (moment, longest) in MOMENTS {
+        // Steps of a linear congruential generator, whose upper bits are good.
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let delay = Duration::from_micros((random >> 33) % (longest * 1000));
+        if moment == SAVING {
+            // So that there is something to save.
+            remove(&world, "home/cache");
+            remove(&world, "work/xor/__sheaf__");
+        }
+        let ended_before = run_and_kill(&world, &server, moment, delay);
+        eprintln!("{moment} + {delay:?}: {}", if ended_before { "over before" } else { "killed" });
+        killed += usize::from(!ended_before);
+    }
+    assert!(killed >= 6, "most runs were over before they could be killed (seed {seed})");
+
+    let run = || world.sheaf(&["xor/train.shf"]).env("SHEAF_TOOLCHAIN_INDEX", server.url()).run();
+    let last = run();
+    assert_eq!(last.code, Some(0), "seed {seed}\n{last}");
+    check(&last.stdout);
+    // And again, with nothing left to do.
+    check(&run().silent());
+    assert_no_leftovers(&world);
+}
+
+/// Starts a run, waits for the moment and a little longer, and kills it. Whether it was over before.
+fn run_and_kill(world: &World, server: &Server, moment: &str, delay: Duration) -> bool {
+    let run = world.sheaf(&["xor/train.shf"]).env("SHEAF_TOOLCHAIN_INDEX", server.url());
+    let mut child = run.command().stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("sheaf starts");
+    let lines = lines(&mut child);
+    if moment == SAVING {
+        let cache = world.home().join("cache");
+        let start = Instant::now();
+        while !cache.exists() && !world.path("xor/__sheaf__").exists() && start.elapsed() < PATIENCE {
+            thread::yield_now();
+        }
+    } else if !moment.is_empty() {
+        let mut said = String::new();
+        loop {
+            match lines.recv_timeout(PATIENCE) {
+                Ok(line) if line.starts_with(moment) => break,
+                Ok(line) => said += &(line + "\n"),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("no `{moment}` after {PATIENCE:?}:\n{said}"),
+            }
+        }
+    }
+    thread::sleep(delay);
+    let ended = child.try_wait().expect("a child");
+    child.kill().expect("killed");
+    child.wait().expect("a child");
+    if let Some(status) = ended {
+        assert!(
+            status.success(),
+            "a run after a kill failed:\n{}",
+            lines.iter().collect::<Vec<_>>().join("\n")
+        );
+    }
+    ended.is_some()
+}
+
+fn lines(child: &mut Child) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+    thread::spawn(move || {
+        for line in stderr.lines().map_while(Result::ok) {
+            let _ = sender.send(line);
+        }
+    });
+    receiver
+}
+
+fn remove(world: &World, folder: &str) {
+    let _ = fs::remove_dir_all(world.home().with_file_name("").join(folder));
+}
+
+/// Everything there is belongs there.
+fn assert_no_leftovers(world: &World) {
+    let release = Release::host().expect("a compiler for this machine");
+    let toolchains = fs::read_dir(world.home().join("data/toolchains")).expect("a folder");
+    let mut names: Vec<String> =
+        toolchains.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    assert_eq!(names, [".lock".to_owned(), release.folder()]);
+    assert_eq!(World::files(&world.path("xor/__sheaf__")), [".lock", "manifest.json", "train-step.cpu.vmfb"]);
+    // What is being written to the store by other processes is not touched for a day; it is a few files at most.
+    let unfinished = World::files(&world.home().join("cache"));
+    assert!(unfinished.iter().filter(|name| name.contains(".unfinished-")).count() <= 3, "{unfinished:?}");
+    // A compile worker that was killed leaves its object files to the system's cleaning of temporary files.
+    let temporary: u64 = World::files(&world.temporary())
+        .iter()
+        .map(|name| fs::metadata(world.temporary().join(name)).map_or(0, |file| file.len()))
+        .sum();
+    assert!(temporary < 4 << 20, "{temporary} bytes of temporary files");
+}

@@ -1,0 +1,43 @@
+//! The `sheaf` command as a user meets it: each test runs the real program in a sealed world.
+
+mod bad_input;
+mod damaged;
+mod full_disk;
+mod install;
+mod killed;
+mod usage;
+mod xor;
+
+use std::fs;
+use std::path::Path;
+
+use sheaf_tests::World;
+
+/// A program that is compiled in a moment, when it is told to be.
+const SQUARES: &str = "(defn sum-of-squares [x] (sum (* x x)))\n(print (sum-of-squares [1 2 3]))\n";
+
+/// What it prints.
+const FOURTEEN: &str = "14.0\n";
+
+/// Runs [`SQUARES`] compiled.
+const RUN_SQUARES: [&str; 3] = ["squares.shf", "--jit", "always"];
+
+/// A world with [`SQUARES`], which has been compiled there.
+fn compiled_squares() -> Option<World> {
+    let world = World::with_compiler()?;
+    world.write("squares.shf", SQUARES);
+    assert_eq!(world.run(&RUN_SQUARES).compiled(), FOURTEEN);
+    Some(world)
+}
+
+/// The VMFB of [`SQUARES`].
+fn vmfb(world: &World) -> std::path::PathBuf {
+    world.path("__sheaf__/sum-of-squares.cpu.vmfb")
+}
+
+/// The entries of the manifest beside the program `folder/...`.
+fn manifest(folder: &Path) -> Vec<serde_json::Value> {
+    let json = fs::read(folder.join("__sheaf__/manifest.json")).expect("a manifest");
+    let manifest: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+    manifest["entries"].as_array().expect("entries").clone()
+}

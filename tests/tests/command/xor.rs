@@ -1,0 +1,112 @@
+//! The first example, from the source to a trained model: the figures are those of JAX.
+
+use std::fs;
+
+use sheaf_tests::{Output, World};
+
+use crate::manifest;
+
+/// Epochs and their losses in JAX, to four significant digits.
+const LOSSES: [(u32, &str); 5] =
+    [(100, "0.022934"), (200, "0.007262"), (300, "0.004058"), (400, "0.002744"), (500, "0.002041")];
+
+/// Checks what the training printed.
+#[track_caller]
+pub fn check(output: &str) {
+    for (epoch, loss) in LOSSES {
+        let line = format!("epoch {epoch:3}  loss {loss}\n");
+        assert!(output.contains(&line), "no `{}` in\n{output}", line.trim_end());
+    }
+    let predictions: Vec<f64> =
+        output.lines().filter_map(|line| line.rsplit_once("-> ")?.1.parse().ok()).collect();
+    let [a, b, c, d] = predictions[..] else { panic!("four predictions in\n{output}") };
+    assert!(a < 0.1 && b > 0.9 && c > 0.9 && d < 0.1, "{output}");
+}
+
+/// A world with the example, trained there.
+fn trained(options: &[&str]) -> Option<(World, Output)> {
+    let world = World::with_compiler()?;
+    world.example("xor/train.shf");
+    let output = world.run(&[&["xor/train.shf"], options].concat());
+    Some((world, output))
+}
+
+#[test]
+fn interpreted() {
+    let world = World::new();
+    world.example("xor/train.shf");
+    check(&world.run(&["xor/train.shf", "--no-jit"]).silent());
+    assert!(!world.path("xor/__sheaf__").exists());
+}
+
+#[test]
+fn compiled_where_it_pays() {
+    let Some((world, output)) = trained(&["--explain"]) else { return };
+    check(&output.stdout);
+    insta::assert_snapshot!(output);
+    assert!(output.stderr.contains("train-step: compiled, 500 calls"));
+    let entries = manifest(&world.path("xor"));
+    assert_eq!(entries.len(), 1);
+    assert_eq!(entries[0]["function"], "train-step");
+}
+
+#[test]
+fn compiled_throughout() {
+    let Some((_, output)) = trained(&["--jit", "always"]) else { return };
+    check(&output.compiled());
+}
+
+#[test]
+fn compiled_once() {
+    let Some((world, output)) = trained(&[]) else { return };
+    let first = output.compiled();
+    check(&first);
+    // From the folder beside the program.
+    assert_eq!(world.run(&["xor/train.shf"]).silent(), first);
+    // From the user's cache, which fills the folder again.
+    let artifacts = world.path("xor/__sheaf__");
+    let before = World::files(&artifacts);
+    fs::remove_dir_all(&artifacts).expect("artifacts");
+    assert_eq!(world.run(&["xor/train.shf"]).silent(), first);
+    assert_eq!(World::files(&artifacts), before);
+    // Anew, because it was asked for.
+    assert_eq!(world.run(&["xor/train.shf", "--recompile"]).compiled(), first);
+
+    // On another machine: no compiler, no cache, no network.
+    let other = World::new();
+    other.copy_from(&world);
+    fs::remove_dir_all(other.home()).expect("a home");
+    assert_eq!(other.run(&["xor/train.shf", "--offline"]).silent(), first);
+    assert!(!other.home().join("data").exists());
+}
+
+#[test]
+fn another_learning_rate_compiles_nothing() {
+    let Some((world, output)) = trained(&[]) else { return };
+    let first = output.compiled();
+    let source = fs::read_to_string(world.path("xor/train.shf")).expect("a source");
+    assert!(source.contains(" 500 0.7)"));
+    world.write("xor/train.shf", source.replace(" 500 0.7)", " 400 0.5)"));
+    let second = world.run(&["xor/train.shf"]).silent();
+    assert_ne!(first, second);
+    assert!(second.contains("epoch 400") && !second.contains("epoch 450"));
+}
+
+#[test]
+fn another_model_replaces_the_artifact() {
+    let Some((world, output)) = trained(&[]) else { return };
+    check(&output.compiled());
+    let before = manifest(&world.path("xor"));
+    let source = fs::read_to_string(world.path("xor/train.shf")).expect("a source");
+    assert!(source.contains("relu"));
+    world.write("xor/train.shf", source.replace("relu", "tanh"));
+    let _ = world.run(&["xor/train.shf"]).compiled();
+    let after = manifest(&world.path("xor"));
+    assert_eq!((before.len(), after.len()), (1, 1));
+    assert_eq!(before[0]["file"], after[0]["file"]);
+    assert_ne!(before[0]["key"], after[0]["key"]);
+    assert_eq!(World::files(&world.path("xor/__sheaf__")), [".lock", "manifest.json", "train-step.cpu.vmfb"]);
+    // Both are in the cache: going back compiles nothing.
+    world.write("xor/train.shf", source);
+    check(&world.run(&["xor/train.shf"]).silent());
+}
