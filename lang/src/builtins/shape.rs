@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::operands::{as_axes, as_axis, as_indices, as_integers, as_shape};
 use super::{Builtin, MANY, as_index, parse};
 use crate::diagnostic::Diagnostic;
-use crate::eval::{Eval, Interp, Tensor, Value, bind_all, fail};
+use crate::eval::{Eval, Interp, Tensor, Value, fail};
 use crate::primitives as p;
 use crate::tensor::Shape;
 
@@ -92,11 +92,6 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (2, 3),
         slice,
     ),
-    Builtin::new("index-rows", "(index-rows x i)", "rows of x by a tensor of indices", (2, 2), |i, a| {
-        let t = i.tensor(&a[0])?;
-        let indices = as_indices(i, &a[1])?;
-        Ok(Value::from(i.op(p::GatherRows, &[&t, &indices])?))
-    }),
     Builtin::new(
         "scatter-add",
         "(scatter-add x i v)",
@@ -113,12 +108,6 @@ pub(super) const BUILTINS: &[Builtin] = &[
             Ok(Value::from(i.op(p::ScatterAdd, &[&t, &indices, &v])?))
         },
     ),
-    Builtin::new("sort-keys", "(sort-keys x)", "a tensor sorted along its last axis", (1, 1), |i, a| {
-        let t = i.tensor(&a[0])?;
-        let axis = t.ty().rank().saturating_sub(1);
-        let sorted = bind_all(std::sync::Arc::new(p::Sort { axis }), &[&t], None)?;
-        Ok(Value::from(sorted[0].clone()))
-    }),
 ];
 
 fn reshape(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
