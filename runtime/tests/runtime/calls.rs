@@ -99,12 +99,12 @@ module @sheaf {
     }
 }
 
-/// The compiler of IREE 3.13 forgets to fill constants that an inline program keeps in a buffer (those over 256 bytes,
-/// unless `--iree-flow-inline-constants-max-byte-length` is raised, and those that are results). Such a call has to
-/// fail, and to do nothing worse.
+/// The compiler of IREE 3.13 forgets to fill constants that an inline program keeps in a buffer: those beyond
+/// `--iree-flow-inline-constants-max-byte-length` (256 by default; these tests set 1024) and those that are results.
+/// Such a call has to fail, and to do nothing worse.
 #[test]
 fn constants_that_the_compiler_lost_fail_the_call() {
-    const CONSTANT: &str = "
+    const RESULT: &str = "
 module @sheaf {
   func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
     %c = stablehlo.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
@@ -112,9 +112,35 @@ module @sheaf {
   }
 }";
     let device = Runtime::new().unwrap().device(Target::Inline).unwrap();
-    let Some(program) = load(&device, CONSTANT) else { return };
-    let error = call(&program, &[&f32s(&device, &[4], &[0.0; 4])]).unwrap_err();
+    let Some(result) = load(&device, RESULT) else { return };
+    let error = call(&result, &[&f32s(&device, &[4], &[0.0; 4])]).unwrap_err();
     assert!(matches!(error, Error::Call { .. }), "{error:?}");
+
+    let beyond = load(&device, &add_constant(257)).unwrap();
+    let error = call(&beyond, &[&f32s(&device, &[257], &[0.0; 257])]).unwrap_err();
+    assert!(matches!(error, Error::Call { .. }), "{error:?}");
+}
+
+#[test]
+fn constants_up_to_the_limit_are_kept() {
+    on_each_target(|device, target| {
+        let Some(program) = load(device, &add_constant(256)) else { return };
+        let sum = call(&program, &[&f32s(device, &[256], &[0.5; 256])]).unwrap().remove(0);
+        let expected: Vec<f32> = (0..256_u16).map(|i| f32::from(i) + 0.5).collect();
+        assert_eq!(read_f32s(&sum), expected, "{target}");
+    });
+}
+
+/// `a -> a + [0, 1, 2, ...]`
+fn add_constant(length: usize) -> String {
+    let values: Vec<String> = (0..length).map(|i| format!("{i}.0")).collect();
+    format!(
+        "module @sheaf {{ func.func @main(%a: tensor<{length}xf32>) -> tensor<{length}xf32> {{
+           %c = stablehlo.constant dense<[{}]> : tensor<{length}xf32>
+           %s = stablehlo.add %a, %c : tensor<{length}xf32>
+           return %s : tensor<{length}xf32> }} }}",
+        values.join(", ")
+    )
 }
 
 #[test]

@@ -95,6 +95,7 @@ fn arguments(model: Model, source: &Path, target: &Path) -> Vec<String> {
     ];
     if model == Model::Inline {
         arguments.push("--iree-execution-model=inline-dynamic".to_owned());
+        arguments.push("--iree-flow-inline-constants-max-byte-length=1024".to_owned());
     }
     // For measurements of what a flag is worth.
     let more = std::env::var("SHEAF_TEST_FLAGS").unwrap_or_default();
