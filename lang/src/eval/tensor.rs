@@ -2,6 +2,7 @@
 //! under construction.
 
 use std::cell::{OnceCell, RefCell};
+use std::collections::HashSet;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -152,6 +153,22 @@ impl Trace {
                 Ok(var)
             }
         }
+    }
+
+    /// A parameter that `var` is computed from, if all such parameters are scalars: to know the value of `var` it is
+    /// enough to know theirs.
+    pub fn number_behind(&self, var: Var) -> Option<Var> {
+        let builder = self.builder.borrow();
+        let graph = builder.graph();
+        let mut needed = HashSet::from([var]);
+        for eqn in graph.equations.iter().rev() {
+            if eqn.outputs.iter().any(|v| needed.contains(v)) {
+                needed.extend(&eqn.inputs);
+            }
+        }
+        let mut parameters = graph.inputs.iter().filter(|v| needed.contains(v)).peekable();
+        let first = parameters.peek().copied().copied();
+        first.filter(|_| parameters.all(|v| graph.ty(*v).shape.is_empty()))
     }
 
     /// Ends the trace: the graph, and the outer tensors to be passed for its last parameters.

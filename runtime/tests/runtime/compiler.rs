@@ -38,9 +38,11 @@ impl Compiler {
         if let Some(program) = std::env::var_os("SHEAF_TEST_IREE_COMPILE") {
             return Some(Self::Program(program.into()));
         }
-        let home = std::env::var_os("SHEAF_HOME").map(PathBuf::from).or_else(|| {
-            directories::ProjectDirs::from("", "", "sheaf").map(|dirs| dirs.data_dir().to_owned())
-        })?;
+        let named = |variable| std::env::var_os(variable).map(PathBuf::from);
+        let home =
+            named("SHEAF_TEST_HOME").or_else(|| named("SHEAF_HOME").map(|home| home.join("data"))).or_else(
+                || directories::ProjectDirs::from("", "", "sheaf").map(|dirs| dirs.data_dir().to_owned()),
+            )?;
         let installed = std::fs::read_dir(home.join("toolchains")).ok()?.filter_map(Result::ok);
         installed.map(|entry| entry.path()).filter(|folder| folder.join("complete").is_file()).find_map(
             |folder| {

@@ -1,6 +1,9 @@
 //! Specialisation: a call from interpreted code to a pure function with tensor arguments is traced once for the
 //! structure and types of its arguments, and run as one compiled program from then on.
 
+mod arguments;
+mod result;
+
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -8,18 +11,20 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 use ustr::Ustr;
 
-use super::expr::Code;
-use super::grad::MAX_EQUATIONS;
-use super::interp::{Interp, Jit};
-use super::signal::{Eval, Reason, Signal, TraceStop};
-use super::tensor::{Concrete, Tensor, Trace};
-use super::tree::sorted_order;
-use super::value::{Closure, Dict, Function, GradOptions, List, Value};
+use arguments::{Abstraction, FnKey, LeafValue, Pattern, captured_of, code_of, fn_key, has_tensors, transform_of};
+use result::{OutTree, out_tree};
+
 use crate::diagnostic::Diagnostic;
+use crate::eval::expr::Code;
+use crate::eval::grad::MAX_EQUATIONS;
+use crate::eval::interp::{Interp, Jit};
+use crate::eval::signal::{Eval, Reason, Signal, TraceStop};
+use crate::eval::tensor::Trace;
+use crate::eval::value::{Function, Value};
 use crate::graph::prune;
-use crate::host::{Buffer, Leaf, Program, Unit};
-use crate::syntax::{Bracket, Span};
-use crate::tensor::{DType, HostTensor, TensorType};
+use crate::host::{Buffer, Program, Unit};
+use crate::syntax::Span;
+use crate::tensor::HostTensor;
 
 /// Work, in estimated scalar operations over all expected calls, from which compiling pays: a compilation takes
 /// about a second, in which the evaluator does more than this.
@@ -31,28 +36,6 @@ const EQUATION_COST: u64 = 1000;
 /// More specialisations of one function that differ only in a number that its body asked for are a sign that the
 /// number changes all the time: the function is interpreted from then on.
 const MAX_STATIC_VARIANTS: usize = 16;
-
-/// Which function: its code and the transformations around it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct FnKey {
-    code: usize,
-    transforms: SmallVec<[(bool, bool, bool, Vec<usize>); 1]>,
-}
-
-fn fn_key(function: &Function) -> Option<(FnKey, &Rc<Code>)> {
-    match function {
-        Function::Builtin(_) => None,
-        Function::Closure(c) => {
-            Some((FnKey { code: Rc::as_ptr(&c.code) as usize, transforms: SmallVec::new() }, &c.code))
-        }
-        Function::Grad(Value::Function(f), o) => {
-            let (mut key, code) = fn_key(f)?;
-            key.transforms.push((o.value, o.aux, o.wrt_list, o.wrt.clone()));
-            Some((key, code))
-        }
-        Function::Grad(..) => None,
-    }
-}
 
 /// All specialisations of the program.
 #[derive(Default)]
@@ -111,35 +94,6 @@ struct Compiled {
     numbers: RefCell<Vec<Option<(u64, Buffer)>>>,
 }
 
-/// What an argument must look like to fit a specialisation.
-enum Pattern {
-    /// A tensor or number of this type: a parameter of the program.
-    Tensor(TensorType),
-    /// Exactly this value.
-    Static(Value),
-    List(Vec<Pattern>),
-    /// Entries by position, in the order of the sorted keys.
-    Dict(Vec<(usize, Ustr, Pattern)>),
-    /// A function with this code and these captured values.
-    Function(FnKey, Vec<Pattern>),
-}
-
-/// The value of a parameter of the program.
-#[derive(Clone)]
-enum LeafValue {
-    Tensor(Rc<Concrete>),
-    Int(i64),
-    Float(f64),
-}
-
-/// How the result is put together from the program's results.
-enum OutTree {
-    Leaf(usize, TensorType),
-    Const(Value),
-    List(Bracket, Vec<OutTree>),
-    Dict(Vec<(Ustr, OutTree)>),
-}
-
 /// What became of one specialisation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -151,256 +105,6 @@ pub struct Report {
     pub compiled_calls: u64,
     /// Why calls are interpreted, if they are.
     pub interpreted: Option<String>,
-}
-
-impl Pattern {
-    /// Whether `value` fits; appends the values of its parameters.
-    fn collect(&self, value: &Value, leaves: &mut Vec<LeafValue>) -> bool {
-        match (self, value) {
-            (Pattern::Tensor(ty), Value::Tensor(Tensor::Concrete(c))) => {
-                let fits = c.ty() == ty;
-                if fits {
-                    leaves.push(LeafValue::Tensor(Rc::clone(c)));
-                }
-                fits
-            }
-            (Pattern::Tensor(ty), Value::Int(n)) => {
-                leaves.push(LeafValue::Int(*n));
-                ty.weak && ty.dtype == DType::I64
-            }
-            (Pattern::Tensor(ty), Value::Float(x)) => {
-                leaves.push(LeafValue::Float(*x));
-                ty.weak && ty.dtype == DType::F32
-            }
-            (Pattern::List(patterns), Value::List(list)) => {
-                patterns.len() == list.items.len()
-                    && patterns.iter().zip(&list.items).all(|(p, v)| p.collect(v, leaves))
-            }
-            (Pattern::Dict(patterns), Value::Dict(dict)) => {
-                patterns.len() == dict.len()
-                    && patterns.iter().all(|(i, key, p)| match dict.get_index(*i) {
-                        Some((k, v)) => k == key && p.collect(v, leaves),
-                        None => false,
-                    })
-            }
-            (Pattern::Function(key, patterns), Value::Function(f)) => match fn_key(f) {
-                Some((k, _)) => {
-                    let captured = captured_of(f);
-                    k == *key && patterns.iter().zip(captured).all(|(p, v)| p.collect(v, leaves))
-                }
-                None => false,
-            },
-            (Pattern::Static(expected), value) => same_static(expected, value),
-            _ => false,
-        }
-    }
-
-    /// Whether the pattern holds the value of a number that the body asked for.
-    fn has_static_number(&self) -> bool {
-        match self {
-            Pattern::Static(Value::Int(_) | Value::Float(_)) => true,
-            Pattern::List(items) | Pattern::Function(_, items) => {
-                items.iter().any(Pattern::has_static_number)
-            }
-            Pattern::Dict(entries) => entries.iter().any(|(_, _, p)| p.has_static_number()),
-            _ => false,
-        }
-    }
-}
-
-/// The code of a function of the program, transformed or not.
-fn code_of(function: &Function) -> Option<&Rc<Code>> {
-    match function {
-        Function::Closure(c) => Some(&c.code),
-        Function::Grad(Value::Function(f), _) => code_of(f),
-        _ => None,
-    }
-}
-
-fn captured_of(function: &Function) -> &[Value] {
-    match function {
-        Function::Closure(c) => &c.captured,
-        Function::Grad(Value::Function(f), _) => captured_of(f),
-        _ => &[],
-    }
-}
-
-fn same_static(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Nil, Value::Nil) => true,
-        (Value::Bool(a), Value::Bool(b)) => a == b,
-        (Value::Int(a), Value::Int(b)) => a == b,
-        (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
-        (Value::Keyword(a), Value::Keyword(b)) | (Value::Symbol(a), Value::Symbol(b)) => a == b,
-        (Value::Str(a), Value::Str(b)) => a == b,
-        (Value::Range(a, b), Value::Range(c, d)) => (a, b) == (c, d),
-        (Value::Function(a), Value::Function(b)) => match (&**a, &**b) {
-            (Function::Builtin(a), Function::Builtin(b)) => std::ptr::eq(*a, *b),
-            _ => Rc::ptr_eq(a, b),
-        },
-        // A tensor scalar whose value was asked for.
-        (Value::Tensor(a), Value::Tensor(b)) => match (a.elements(""), b.elements("")) {
-            (Ok(x), Ok(y)) => a.ty() == b.ty() && x == y,
-            _ => false,
-        },
-        _ => false,
-    }
-}
-
-/// Whether there is a tensor among the values, and none that is traced.
-fn has_tensors(values: &[Value]) -> Option<bool> {
-    let mut found = false;
-    for value in values {
-        let inside = match value {
-            Value::Tensor(Tensor::Traced(_)) => return None,
-            Value::Tensor(Tensor::Concrete(_)) => true,
-            Value::List(list) => has_tensors(&list.items)?,
-            Value::Dict(dict) => {
-                let mut any = false;
-                for v in dict.values() {
-                    any |= has_tensors(std::slice::from_ref(v))?;
-                }
-                any
-            }
-            Value::Function(f) => has_tensors(captured_of(f))?,
-            _ => false,
-        };
-        found |= inside;
-    }
-    Some(found)
-}
-
-/// Makes traced arguments and their patterns.
-struct Abstraction<'a> {
-    trace: &'a Rc<Trace>,
-    statics: &'a HashSet<String>,
-    inputs: Vec<(Leaf, Tensor)>,
-    static_values: Vec<(String, String)>,
-}
-
-impl Abstraction<'_> {
-    fn value(&mut self, value: &Value, path: &str) -> (Value, Pattern) {
-        let number = |ty| (ty, path.to_string());
-        let (ty, path) = match value {
-            Value::List(list) => {
-                let (items, patterns) =
-                    list.items.iter().enumerate().map(|(i, v)| self.value(v, &format!("{path}.{i}"))).unzip();
-                let list = List { bracket: list.bracket, items, origin: list.origin };
-                return (Value::List(Rc::new(list)), Pattern::List(patterns));
-            }
-            Value::Dict(dict) => {
-                let mut out: Dict = (**dict).clone();
-                let mut patterns = Vec::with_capacity(dict.len());
-                for i in sorted_order(dict.keys().copied()) {
-                    let (key, v) = dict.get_index(i).expect("in range");
-                    let (v, pattern) = self.value(v, &format!("{path}.{key}"));
-                    out[i] = v;
-                    patterns.push((i, *key, pattern));
-                }
-                return (Value::Dict(Rc::new(out)), Pattern::Dict(patterns));
-            }
-            Value::Function(f) if fn_key(f).is_some() => {
-                let (f, key, patterns) = self.function(f, path);
-                return (Value::Function(f), Pattern::Function(key, patterns));
-            }
-            Value::Tensor(t) => number(t.ty().clone()),
-            Value::Int(_) => number(TensorType::weak(DType::I64)),
-            Value::Float(_) => number(TensorType::weak(DType::F32)),
-            other => {
-                self.static_values.push((path.to_string(), crate::builtins::show(other)));
-                return (other.clone(), Pattern::Static(other.clone()));
-            }
-        };
-        if self.statics.contains(&path) {
-            self.static_values.push((path, crate::builtins::show(value)));
-            return (value.clone(), Pattern::Static(value.clone()));
-        }
-        let tensor = self.trace.input(ty.clone(), None);
-        self.inputs.push((Leaf { path, ty: ty.clone() }, tensor.clone()));
-        (Value::Tensor(tensor), Pattern::Tensor(ty))
-    }
-
-    /// The function with traced captured values.
-    fn function(&mut self, f: &Rc<Function>, path: &str) -> (Rc<Function>, FnKey, Vec<Pattern>) {
-        let (key, _) = fn_key(f).expect("checked by the caller");
-        match &**f {
-            Function::Closure(c) => {
-                let names: Vec<Ustr> = c.code.captures.borrow().iter().map(|(_, n)| *n).collect();
-                let prefix = if path.is_empty() { String::new() } else { format!("{path}.") };
-                let (captured, patterns) = c
-                    .captured
-                    .iter()
-                    .zip(names)
-                    .map(|(v, name)| self.value(v, &format!("{prefix}{name}")))
-                    .unzip();
-                (Rc::new(Function::Closure(Closure { code: Rc::clone(&c.code), captured })), key, patterns)
-            }
-            Function::Grad(Value::Function(inner), options) => {
-                let (inner, _, patterns) = self.function(inner, path);
-                (Rc::new(Function::Grad(Value::Function(inner), options.clone())), key, patterns)
-            }
-            _ => (Rc::clone(f), key, Vec::new()),
-        }
-    }
-}
-
-fn out_tree(
-    value: &Value,
-    level: u32,
-    outputs: &mut Vec<(Leaf, Tensor)>,
-    path: &str,
-) -> Result<OutTree, String> {
-    let join = |part: &str| if path.is_empty() { part.to_string() } else { format!("{path}.{part}") };
-    Ok(match value {
-        Value::Tensor(t) if t.is_traced_at(level) => {
-            outputs.push((Leaf { path: path.to_string(), ty: t.ty().clone() }, t.clone()));
-            OutTree::Leaf(outputs.len() - 1, t.ty().clone())
-        }
-        Value::List(list) => {
-            let items = list
-                .items
-                .iter()
-                .enumerate()
-                .map(|(i, v)| out_tree(v, level, outputs, &join(&i.to_string())));
-            OutTree::List(list.bracket, items.collect::<Result<_, _>>()?)
-        }
-        Value::Dict(dict) => {
-            let mut entries: Vec<(Ustr, OutTree)> =
-                dict.keys().map(|k| (*k, OutTree::Const(Value::Nil))).collect();
-            for i in sorted_order(dict.keys().copied()) {
-                entries[i].1 = out_tree(&dict[i], level, outputs, &join(&entries[i].0))?;
-            }
-            OutTree::Dict(entries)
-        }
-        Value::Function(_) => return Err("it gives a function".into()),
-        other => OutTree::Const(other.clone()),
-    })
-}
-
-impl OutTree {
-    fn build(&self, buffers: &[Buffer]) -> Value {
-        match self {
-            OutTree::Leaf(i, ty) => {
-                Value::Tensor(Tensor::Concrete(Concrete::from_device(ty.clone(), Rc::clone(&buffers[*i]))))
-            }
-            OutTree::Const(value) => value.clone(),
-            OutTree::List(bracket, items) => {
-                let items = items.iter().map(|t| t.build(buffers)).collect();
-                Value::List(Rc::new(List { bracket: *bracket, items, origin: None }))
-            }
-            OutTree::Dict(entries) => {
-                Value::Dict(Rc::new(entries.iter().map(|(k, t)| (*k, t.build(buffers))).collect()))
-            }
-        }
-    }
-}
-
-fn transform_of(function: &Function) -> &'static str {
-    match function {
-        Function::Grad(_, GradOptions { value: true, .. }) => "vag",
-        Function::Grad(..) => "grad",
-        _ => "",
-    }
 }
 
 impl Interp {
@@ -613,8 +317,9 @@ impl Interp {
             Err(Signal::Trace(stop)) => {
                 if let Reason::Value { level: l, var, .. } = &stop.reason
                     && *l == level
+                    && let Some(number) = trace.number_behind(*var)
                     && let Some((leaf, _)) =
-                        inputs.iter().find(|(_, t)| trace.lift(t).is_ok_and(|v| v == *var))
+                        inputs.iter().find(|(_, t)| trace.lift(t).is_ok_and(|v| v == number))
                 {
                     return Ok(Err(leaf.path.clone()));
                 }

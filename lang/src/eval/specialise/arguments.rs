@@ -1,0 +1,256 @@
+//! Arguments of a specialisation: what they must look like, and how they are made traced.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+use ustr::Ustr;
+
+use crate::eval::expr::Code;
+use crate::eval::tensor::{Concrete, Tensor, Trace};
+use crate::eval::tree::sorted_order;
+use crate::eval::value::{Closure, Dict, Function, GradOptions, List, Value};
+use crate::host::Leaf;
+use crate::tensor::{DType, TensorType};
+
+/// Which function: its code and the transformations around it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct FnKey {
+    code: usize,
+    transforms: SmallVec<[(bool, bool, bool, Vec<usize>); 1]>,
+}
+
+pub(super) fn fn_key(function: &Function) -> Option<(FnKey, &Rc<Code>)> {
+    match function {
+        Function::Builtin(_) => None,
+        Function::Closure(c) => {
+            Some((FnKey { code: Rc::as_ptr(&c.code) as usize, transforms: SmallVec::new() }, &c.code))
+        }
+        Function::Grad(Value::Function(f), o) => {
+            let (mut key, code) = fn_key(f)?;
+            key.transforms.push((o.value, o.aux, o.wrt_list, o.wrt.clone()));
+            Some((key, code))
+        }
+        Function::Grad(..) => None,
+    }
+}
+
+pub(super) fn transform_of(function: &Function) -> &'static str {
+    match function {
+        Function::Grad(_, GradOptions { value: true, .. }) => "vag",
+        Function::Grad(..) => "grad",
+        _ => "",
+    }
+}
+
+/// What an argument must look like to fit a specialisation.
+pub(super) enum Pattern {
+    /// A tensor or number of this type: a parameter of the program.
+    Tensor(TensorType),
+    /// Exactly this value.
+    Static(Value),
+    List(Vec<Pattern>),
+    /// Entries by position, in the order of the sorted keys.
+    Dict(Vec<(usize, Ustr, Pattern)>),
+    /// A function with this code and these captured values.
+    Function(FnKey, Vec<Pattern>),
+}
+
+/// The value of a parameter of the program.
+#[derive(Clone)]
+pub(super) enum LeafValue {
+    Tensor(Rc<Concrete>),
+    Int(i64),
+    Float(f64),
+}
+
+impl Pattern {
+    /// Whether `value` fits; appends the values of its parameters.
+    pub(super) fn collect(&self, value: &Value, leaves: &mut Vec<LeafValue>) -> bool {
+        match (self, value) {
+            (Pattern::Tensor(ty), Value::Tensor(Tensor::Concrete(c))) => {
+                let fits = c.ty() == ty;
+                if fits {
+                    leaves.push(LeafValue::Tensor(Rc::clone(c)));
+                }
+                fits
+            }
+            (Pattern::Tensor(ty), Value::Int(n)) => {
+                leaves.push(LeafValue::Int(*n));
+                ty.weak && ty.dtype == DType::I64
+            }
+            (Pattern::Tensor(ty), Value::Float(x)) => {
+                leaves.push(LeafValue::Float(*x));
+                ty.weak && ty.dtype == DType::F32
+            }
+            (Pattern::List(patterns), Value::List(list)) => {
+                patterns.len() == list.items.len()
+                    && patterns.iter().zip(&list.items).all(|(p, v)| p.collect(v, leaves))
+            }
+            (Pattern::Dict(patterns), Value::Dict(dict)) => {
+                patterns.len() == dict.len()
+                    && patterns.iter().all(|(i, key, p)| match dict.get_index(*i) {
+                        Some((k, v)) => k == key && p.collect(v, leaves),
+                        None => false,
+                    })
+            }
+            (Pattern::Function(key, patterns), Value::Function(f)) => match fn_key(f) {
+                Some((k, _)) => {
+                    let captured = captured_of(f);
+                    k == *key && patterns.iter().zip(captured).all(|(p, v)| p.collect(v, leaves))
+                }
+                None => false,
+            },
+            (Pattern::Static(expected), value) => same_static(expected, value),
+            _ => false,
+        }
+    }
+
+    /// Whether the pattern holds the value of a number that the body asked for.
+    pub(super) fn has_static_number(&self) -> bool {
+        match self {
+            Pattern::Static(Value::Int(_) | Value::Float(_)) => true,
+            Pattern::List(items) | Pattern::Function(_, items) => {
+                items.iter().any(Pattern::has_static_number)
+            }
+            Pattern::Dict(entries) => entries.iter().any(|(_, _, p)| p.has_static_number()),
+            _ => false,
+        }
+    }
+}
+
+/// The code of a function of the program, transformed or not.
+pub(super) fn code_of(function: &Function) -> Option<&Rc<Code>> {
+    match function {
+        Function::Closure(c) => Some(&c.code),
+        Function::Grad(Value::Function(f), _) => code_of(f),
+        _ => None,
+    }
+}
+
+pub(super) fn captured_of(function: &Function) -> &[Value] {
+    match function {
+        Function::Closure(c) => &c.captured,
+        Function::Grad(Value::Function(f), _) => captured_of(f),
+        _ => &[],
+    }
+}
+
+fn same_static(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Nil, Value::Nil) => true,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::Int(a), Value::Int(b)) => a == b,
+        (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
+        (Value::Keyword(a), Value::Keyword(b)) | (Value::Symbol(a), Value::Symbol(b)) => a == b,
+        (Value::Str(a), Value::Str(b)) => a == b,
+        (Value::Range(a, b), Value::Range(c, d)) => (a, b) == (c, d),
+        (Value::Function(a), Value::Function(b)) => match (&**a, &**b) {
+            (Function::Builtin(a), Function::Builtin(b)) => std::ptr::eq(*a, *b),
+            _ => Rc::ptr_eq(a, b),
+        },
+        // A tensor scalar whose value was asked for.
+        (Value::Tensor(a), Value::Tensor(b)) => match (a.elements(""), b.elements("")) {
+            (Ok(x), Ok(y)) => a.ty() == b.ty() && x == y,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether there is a tensor among the values, and none that is traced.
+pub(super) fn has_tensors(values: &[Value]) -> Option<bool> {
+    let mut found = false;
+    for value in values {
+        let inside = match value {
+            Value::Tensor(Tensor::Traced(_)) => return None,
+            Value::Tensor(Tensor::Concrete(_)) => true,
+            Value::List(list) => has_tensors(&list.items)?,
+            Value::Dict(dict) => {
+                let mut any = false;
+                for v in dict.values() {
+                    any |= has_tensors(std::slice::from_ref(v))?;
+                }
+                any
+            }
+            Value::Function(f) => has_tensors(captured_of(f))?,
+            _ => false,
+        };
+        found |= inside;
+    }
+    Some(found)
+}
+
+/// Makes traced arguments and their patterns.
+pub(super) struct Abstraction<'a> {
+    pub(super) trace: &'a Rc<Trace>,
+    pub(super) statics: &'a HashSet<String>,
+    pub(super) inputs: Vec<(Leaf, Tensor)>,
+    pub(super) static_values: Vec<(String, String)>,
+}
+
+impl Abstraction<'_> {
+    pub(super) fn value(&mut self, value: &Value, path: &str) -> (Value, Pattern) {
+        let number = |ty| (ty, path.to_string());
+        let (ty, path) = match value {
+            Value::List(list) => {
+                let (items, patterns) =
+                    list.items.iter().enumerate().map(|(i, v)| self.value(v, &format!("{path}.{i}"))).unzip();
+                let list = List { bracket: list.bracket, items, origin: list.origin };
+                return (Value::List(Rc::new(list)), Pattern::List(patterns));
+            }
+            Value::Dict(dict) => {
+                let mut out: Dict = (**dict).clone();
+                let mut patterns = Vec::with_capacity(dict.len());
+                for i in sorted_order(dict.keys().copied()) {
+                    let (key, v) = dict.get_index(i).expect("in range");
+                    let (v, pattern) = self.value(v, &format!("{path}.{key}"));
+                    out[i] = v;
+                    patterns.push((i, *key, pattern));
+                }
+                return (Value::Dict(Rc::new(out)), Pattern::Dict(patterns));
+            }
+            Value::Function(f) if fn_key(f).is_some() => {
+                let (f, key, patterns) = self.function(f, path);
+                return (Value::Function(f), Pattern::Function(key, patterns));
+            }
+            Value::Tensor(t) => number(t.ty().clone()),
+            Value::Int(_) => number(TensorType::weak(DType::I64)),
+            Value::Float(_) => number(TensorType::weak(DType::F32)),
+            other => {
+                self.static_values.push((path.to_string(), crate::builtins::show(other)));
+                return (other.clone(), Pattern::Static(other.clone()));
+            }
+        };
+        if self.statics.contains(&path) {
+            self.static_values.push((path, crate::builtins::show(value)));
+            return (value.clone(), Pattern::Static(value.clone()));
+        }
+        let tensor = self.trace.input(ty.clone(), None);
+        self.inputs.push((Leaf { path, ty: ty.clone() }, tensor.clone()));
+        (Value::Tensor(tensor), Pattern::Tensor(ty))
+    }
+
+    /// The function with traced captured values.
+    pub(super) fn function(&mut self, f: &Rc<Function>, path: &str) -> (Rc<Function>, FnKey, Vec<Pattern>) {
+        let (key, _) = fn_key(f).expect("checked by the caller");
+        match &**f {
+            Function::Closure(c) => {
+                let names: Vec<Ustr> = c.code.captures.borrow().iter().map(|(_, n)| *n).collect();
+                let prefix = if path.is_empty() { String::new() } else { format!("{path}.") };
+                let (captured, patterns) = c
+                    .captured
+                    .iter()
+                    .zip(names)
+                    .map(|(v, name)| self.value(v, &format!("{prefix}{name}")))
+                    .unzip();
+                (Rc::new(Function::Closure(Closure { code: Rc::clone(&c.code), captured })), key, patterns)
+            }
+            Function::Grad(Value::Function(inner), options) => {
+                let (inner, _, patterns) = self.function(inner, path);
+                (Rc::new(Function::Grad(Value::Function(inner), options.clone())), key, patterns)
+            }
+            _ => (Rc::clone(f), key, Vec::new()),
+        }
+    }
+}

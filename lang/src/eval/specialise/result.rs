@@ -1,0 +1,73 @@
+//! Results of a specialisation: how they are put together from what the program gives.
+
+use std::rc::Rc;
+
+use ustr::Ustr;
+
+use crate::eval::tensor::{Concrete, Tensor};
+use crate::eval::tree::sorted_order;
+use crate::eval::value::{List, Value};
+use crate::host::{Buffer, Leaf};
+use crate::syntax::Bracket;
+use crate::tensor::TensorType;
+
+/// How the result is put together from the program's results.
+pub(super) enum OutTree {
+    Leaf(usize, TensorType),
+    Const(Value),
+    List(Bracket, Vec<OutTree>),
+    Dict(Vec<(Ustr, OutTree)>),
+}
+
+/// The shape of a traced result; appends its traced leaves. The error says why such a result cannot be compiled.
+pub(super) fn out_tree(
+    value: &Value,
+    level: u32,
+    outputs: &mut Vec<(Leaf, Tensor)>,
+    path: &str,
+) -> Result<OutTree, String> {
+    let join = |part: &str| if path.is_empty() { part.to_string() } else { format!("{path}.{part}") };
+    Ok(match value {
+        Value::Tensor(t) if t.is_traced_at(level) => {
+            outputs.push((Leaf { path: path.to_string(), ty: t.ty().clone() }, t.clone()));
+            OutTree::Leaf(outputs.len() - 1, t.ty().clone())
+        }
+        Value::List(list) => {
+            let items = list
+                .items
+                .iter()
+                .enumerate()
+                .map(|(i, v)| out_tree(v, level, outputs, &join(&i.to_string())));
+            OutTree::List(list.bracket, items.collect::<Result<_, _>>()?)
+        }
+        Value::Dict(dict) => {
+            let mut entries: Vec<(Ustr, OutTree)> =
+                dict.keys().map(|k| (*k, OutTree::Const(Value::Nil))).collect();
+            for i in sorted_order(dict.keys().copied()) {
+                entries[i].1 = out_tree(&dict[i], level, outputs, &join(&entries[i].0))?;
+            }
+            OutTree::Dict(entries)
+        }
+        Value::Function(_) => return Err("it gives a function".into()),
+        other => OutTree::Const(other.clone()),
+    })
+}
+
+impl OutTree {
+    /// The result, from the buffers of the traced leaves.
+    pub(super) fn build(&self, buffers: &[Buffer]) -> Value {
+        match self {
+            OutTree::Leaf(i, ty) => {
+                Value::Tensor(Tensor::Concrete(Concrete::from_device(ty.clone(), Rc::clone(&buffers[*i]))))
+            }
+            OutTree::Const(value) => value.clone(),
+            OutTree::List(bracket, items) => {
+                let items = items.iter().map(|t| t.build(buffers)).collect();
+                Value::List(Rc::new(List { bracket: *bracket, items, origin: None }))
+            }
+            OutTree::Dict(entries) => {
+                Value::Dict(Rc::new(entries.iter().map(|(k, t)| (*k, t.build(buffers))).collect()))
+            }
+        }
+    }
+}
