@@ -1,6 +1,7 @@
 //! The command line: what can be typed.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -8,7 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 #[derive(Debug, Parser)]
 #[command(
     name = "sheaf",
-    version = VERSION,
+    version = version(),
     about = "A functional language for differentiable computation",
     after_help = "Example:\n  sheaf train.shf --device cpu",
     args_conflicts_with_subcommands = true,
@@ -22,14 +23,13 @@ pub struct Cli {
 }
 
 /// The version of each part: itself, the runtime that is linked in, and the compiler that it downloads.
-const VERSION: &str = concat!(
-    env!("CARGO_PKG_VERSION"),
-    "\nIREE runtime ",
-    "3.13.0",
-    "\nIREE compiler ",
-    "3.13.0",
-    " (pinned)"
-);
+fn version() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        let (runtime, compiler) = (sheaf_runtime::Runtime::version(), sheaf_toolchain::COMPILER[0].version);
+        format!("{}\nIREE runtime {runtime}\nIREE compiler {compiler} (pinned)", env!("CARGO_PKG_VERSION"))
+    });
+    &TEXT
+}
 
 /// What to do.
 #[derive(Clone, Debug, Subcommand)]
@@ -47,6 +47,7 @@ pub enum Command {
 
 /// How to run a program.
 #[derive(Args, Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct RunOptions {
     /// The program
     pub file: PathBuf,
