@@ -52,7 +52,8 @@ fn measure() {
     let environment = |name: &str| std::env::var(name).ok();
     let home = Home::locate(environment).expect("a home folder");
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("xor_calls");
-    let settings = Settings::merge(None, None, environment, &sheaf_registry::Options::default()).expect("settings");
+    let settings =
+        Settings::merge(None, None, environment, &sheaf_registry::Options::default()).expect("settings");
     let place = Place { home, artifacts: folder.clone(), settings, recompile: false };
     let engine = Engine::new(place).expect("an engine");
     let mut interp = Interp::new(Box::<World>::default(), Some(Box::new(engine)), Options::default());
@@ -70,7 +71,10 @@ fn measure() {
     let bare = median(RUNS, bare_loop(&folder));
     let (language, bare) = (from_language.as_secs_f64() * 1e3, bare.as_secs_f64() * 1e3);
     println!("XOR, {EPOCHS} calls of the training step, median of {RUNS} runs");
-    println!("  from the interpreted loop  {language:6.2} ms  {:5.2} us a call", language * 1e3 / EPOCHS as f64);
+    println!(
+        "  from the interpreted loop  {language:6.2} ms  {:5.2} us a call",
+        language * 1e3 / EPOCHS as f64
+    );
     println!("  bare loop over the runtime {bare:6.2} ms  {:5.2} us a call", bare * 1e3 / EPOCHS as f64);
     println!("  ratio                      {:6.2}", language / bare);
 }

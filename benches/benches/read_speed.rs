@@ -1,0 +1,28 @@
+//! How fast the reader is.
+
+use sheaf_benches::median;
+use sheaf_lang::syntax::{Sources, read};
+
+/// What programs look like, repeated to a source of ordinary size.
+const PROGRAM: &str = r#"
+; Two dense layers, trained by hand.
+(use nn)
+(defn forward "Class scores." [x p]
+  (let [h (relu (+ (@ x (get-in p [:layer1 :W])) (get-in p [:layer1 :b])))]
+    (+ (@ h (get-in p [:layer2 :W])) (get-in p [:layer2 :b]))))
+
+(defn train-step [params lr x y]
+  (let [[loss grads] ((value-and-grad (fn [p] (mse-loss (forward x p) y))) params)
+        params (tree-map (fn [w g] (- w (* lr g))) params grads)]
+    {:params params :loss loss :history '[0.125 1e-8 -7 42]}))
+
+(print "loss {:.4f} after {} steps" (get result :loss) 500)
+"#;
+
+fn main() {
+    let mut sources = Sources::default();
+    let id = sources.add("text", PROGRAM.repeat(2_000));
+    let megabytes = sources.text(id).len() as f64 / 1e6;
+    let time = median(41, || drop(read(&sources, id)));
+    println!("reading {megabytes:.1} MB of source, median of 41 runs: {:.0} MB/s", megabytes / time.as_secs_f64());
+}
