@@ -227,9 +227,19 @@ fn modulo(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Value> {
 /// A known whole exponent multiplies (as `jax.lax.integer_pow`), so that its derivative needs no logarithm.
 fn power(interp: &mut Interp, x: &Value, y: &Value) -> Eval<Value> {
     const MOST_MULTIPLIED: i64 = 64;
+    let integer = match x {
+        Value::Tensor(t) => !t.ty().dtype.is_float(),
+        x => !matches!(x, Value::Float(_)),
+    };
+    let y = match y {
+        // The sign of the exponent decides whether integers stay integers.
+        Value::Tensor(t) if t.ty().weak && t.ty().dtype.is_integer() && (integer || !t.is_traced()) => {
+            &y.known("the exponent of an integer")?
+        }
+        y => y,
+    };
     if let Value::Int(n) = y
-        && n.abs() <= MOST_MULTIPLIED
-        && !(*n < 0 && matches!(x, Value::Int(_)))
+        && if integer { *n >= 0 } else { n.abs() <= MOST_MULTIPLIED }
     {
         if *n == 0 {
             let zero = two(interp, x, &Value::Int(0), &MUL)?;

@@ -4,7 +4,7 @@ use super::{Builtin, MANY};
 use crate::eval::{Eval, Interp, Tensor, Value, fail};
 use crate::primitives as p;
 use crate::primitives::Direction;
-use crate::tensor::DType;
+use crate::tensor::{DType, HostTensor};
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
@@ -34,6 +34,14 @@ pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new("not", "(not x)", "true for false and nil", (1, 1), |i, a| not(i, &a[0])),
     Builtin::new("logical-not", "(logical-not x)", "the opposite, element by element", (1, 1), |i, a| {
         not(i, &a[0])
+    }),
+    Builtin::new("isfinite", "(isfinite x)", "whether x is neither infinite nor NaN", (1, 1), |i, a| {
+        let t = i.float(&a[0])?;
+        Ok(Value::Tensor(i.op(p::Unary(p::IsFinite), &[&t])?))
+    }),
+    Builtin::new("isnan", "(isnan x)", "whether x is NaN", (1, 1), |i, a| {
+        let t = i.float(&a[0])?;
+        elementwise(i, &t, &t, Direction::Ne)
     }),
     Builtin::new("logical-and", "(logical-and a b ...)", "both, element by element", (2, MANY), |i, a| {
         logic(i, a, true)
@@ -104,7 +112,7 @@ fn equal(interp: &mut Interp, a: &Value, b: &Value, direction: Direction) -> Eva
         }
         // A list of numbers beside a tensor counts as a tensor.
         (Value::List(list), other) | (other, Value::List(list)) if tensor(other) => {
-            match super::create::nested(interp, &Value::List(list.clone()))? {
+            match super::create::from_list(interp, &Value::List(list.clone()), None)? {
                 Value::Tensor(t) => {
                     let other = interp.tensor(other)?;
                     elementwise(interp, &other, &t, direction)
@@ -148,18 +156,48 @@ pub fn structurally_equal(a: &Value, b: &Value) -> Eval<bool> {
             }
             true
         }
-        (Value::Tensor(a), Value::Tensor(b)) => {
-            let (x, y) = (a.elements("equal?")?, b.elements("equal?")?);
-            x.shape() == y.shape() && (0..x.count()).all(|i| x.element_f64(i) == y.element_f64(i))
-        }
-        (Value::Tensor(t), other) | (other, Value::Tensor(t)) if t.ty().rank() == 0 => {
-            let host = t.elements("equal?")?;
-            match other {
-                Value::Bool(b) => host.dtype() == DType::Bool && (host.element_i64(0) != 0) == *b,
-                other => number(other).is_some_and(|x| x as f32 == host.element_f64(0) as f32),
-            }
+        (Value::Tensor(t), other) | (other, Value::Tensor(t)) => {
+            fits(t.shape(), other) && { same_elements(t.elements("equal?")?, t.shape(), 0, other)? }
         }
         (a, b) => number(a).zip(number(b)).is_some_and(|(a, b)| a == b),
+    })
+}
+
+/// Whether a value may equal a tensor of that shape: a tensor or number does by its shape, a list by its length.
+fn fits(shape: &[usize], value: &Value) -> bool {
+    match value {
+        Value::Tensor(t) => t.shape() == shape,
+        Value::List(list) => shape.first() == Some(&list.items.len()),
+        Value::Bool(_) | Value::Int(_) | Value::Float(_) => shape.is_empty(),
+        _ => false,
+    }
+}
+
+/// Whether the elements of `x` from `offset`, a block of that shape, are those of a tensor, a number or a list.
+fn same_elements(x: &HostTensor, shape: &[usize], offset: usize, value: &Value) -> Eval<bool> {
+    if !fits(shape, value) {
+        return Ok(false);
+    }
+    let (float, integer) = (|i| x.element_f64(offset + i), |i| x.element_i64(offset + i));
+    Ok(match value {
+        Value::Tensor(t) => {
+            let y = t.elements("equal?")?;
+            let exact = x.dtype().is_integer() && y.dtype().is_integer();
+            let same = |i| if exact { integer(i) == y.element_i64(i) } else { float(i) == y.element_f64(i) };
+            (0..y.count()).all(same)
+        }
+        Value::List(list) => {
+            let width: usize = shape[1..].iter().product();
+            for (i, item) in list.items.iter().enumerate() {
+                if !same_elements(x, &shape[1..], offset + i * width, item)? {
+                    return Ok(false);
+                }
+            }
+            true
+        }
+        Value::Bool(b) => x.dtype() == DType::Bool && float(0) == f64::from(*b),
+        Value::Int(n) if x.dtype().is_integer() => integer(0) == *n,
+        other => number(other).is_some_and(|y| y as f32 == float(0) as f32),
     })
 }
 
@@ -176,7 +214,7 @@ fn not(interp: &mut Interp, value: &Value) -> Eval<Value> {
             Ok(Value::Tensor(interp.op(p::Unary(p::Not), &[&t])?))
         }
         Value::Tensor(t) if t.ty().rank() > 0 => fail(format!("not wants truth values, got {}", t.ty())),
-        other => Ok(Value::Bool(!interp.truthy(other)?)),
+        other => Ok(Value::Bool(!other.truthy()?)),
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new("arange", "(arange start? end step?)", "evenly spaced numbers", (1, 5), |_, a| arange(a)),
     Builtin::new("range", "(range start? end step?)", "the same as arange", (1, 5), |_, a| arange(a)),
     Builtin::new("one-hot", "(one-hot i n)", "1 at position i of n, 0 elsewhere", (2, 4), one_hot),
-    Builtin::new("tensor", "(tensor x :dtype)", "a list of numbers as a tensor", (1, 3), |i, a| tensor(i, a)),
+    Builtin::new("tensor", "(tensor x :dtype)", "a list of numbers as a tensor", (1, 3), tensor),
     Builtin::new("cast", "(cast x :dtype)", "x with elements of another dtype", (2, 3), |i, a| {
         let parsed = parse_dtype(a)?;
         let (Some(x), Some(dtype)) = (parsed.0.first(), parsed.1) else {
@@ -69,11 +69,7 @@ fn full(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let shape = as_shape(&[shape])?;
     checked_count(&shape)?;
     let t = interp.tensor(value)?;
-    let default = match t.ty().dtype {
-        DType::I64 if t.ty().weak => DType::I32,
-        dtype => dtype,
-    };
-    let t = interp.convert(&t, dtype.unwrap_or(default))?;
+    let t = interp.convert(&t, dtype.unwrap_or(t.ty().strong_dtype()))?;
     Ok(Value::Tensor(interp.broadcast_to(&t, &shape)?))
 }
 
@@ -155,8 +151,7 @@ fn one_hot(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
 fn tensor(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let (positional, dtype) = parse_dtype(args)?;
     let [value] = positional.as_slice() else { return fail("tensor wants one value") };
-    let value = nested(interp, value)?;
-    match (value, dtype) {
+    match (from_list(interp, value, dtype)?, dtype) {
         (Value::List(_), _) => {
             fail("the rows are uneven or of different types; a tensor wants numbers, nested evenly")
         }
@@ -165,74 +160,89 @@ fn tensor(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     }
 }
 
-/// Lists of numbers as vector literals, from the inside out.
-pub(super) fn nested(interp: &mut Interp, value: &Value) -> Eval<Value> {
-    let Value::List(list) = value else { return Ok(value.clone()) };
-    let items = list.items.iter().map(|v| nested(interp, v)).collect::<Eval<Vec<_>>>()?;
-    vector_literal(interp, items, true)
+/// A list as the vector literal it would be, numbers read as `dtype`; unevenly nested ones stay lists.
+pub(super) fn from_list(interp: &mut Interp, value: &Value, dtype: Option<DType>) -> Eval<Value> {
+    fn collect(value: &Value, depth: usize, shape: &mut Shape, leaves: &mut Vec<Value>) -> bool {
+        let Value::List(list) = value else {
+            leaves.push(value.clone());
+            return depth == shape.len();
+        };
+        if depth == shape.len() && leaves.is_empty() {
+            shape.push(list.items.len());
+        }
+        shape.get(depth) == Some(&list.items.len())
+            && list.items.iter().all(|item| collect(item, depth + 1, shape, leaves))
+    }
+    let (mut shape, mut leaves) = (Shape::new(), Vec::new());
+    match value {
+        Value::List(_) if collect(value, 0, &mut shape, &mut leaves) => {
+            vector_literal(interp, leaves, &shape, dtype)
+        }
+        other => Ok(other.clone()),
+    }
 }
 
-/// What a vector literal means: a tensor where its items are numbers or rank-0 tensors of one dtype, nested evenly;
-/// a list otherwise (SPEC section 2).
-///
-/// `nested`: the items are vector literals themselves. Rows that were computed are not joined by a literal, so that
-/// structure follows ranks and types.
-pub fn vector_literal(interp: &mut Interp, items: Vec<Value>, nested: bool) -> Eval<Value> {
-    if let Some((shape, elements)) = literal_numbers(&items) {
-        return Ok(Value::Tensor(Tensor::host(HostTensor::new(shape, elements))));
-    }
-    if !items.is_empty() && items.iter().all(|v| matches!(v, Value::Bool(_))) {
-        let elements: Vec<bool> = items.iter().map(|v| matches!(v, Value::Bool(true))).collect();
-        return Ok(Value::Tensor(Tensor::host(HostTensor::new([elements.len()].as_slice(), elements))));
-    }
-    if nested && let Some(rows) = literal_rows(&items) {
-        return super::shape::stack(interp, &rows, 0);
+/// What an evenly nested vector literal means: a tensor where its innermost items are numbers or rank-0 tensors of
+/// one dtype; otherwise a list, of what its rows mean (SPEC section 2). Numbers alone become `dtype`, by default
+/// `f32`.
+pub fn vector_literal(
+    interp: &mut Interp,
+    leaves: Vec<Value>,
+    shape: &[usize],
+    dtype: Option<DType>,
+) -> Eval<Value> {
+    if let Some(numbers) = literal_numbers(&leaves, shape, dtype.unwrap_or(DType::F32)) {
+        return Ok(Value::Tensor(Tensor::host(numbers)));
     }
     let scalar = |v: &Value| match v {
         Value::Tensor(t) => t.ty().rank() == 0,
         v => matches!(v, Value::Int(_) | Value::Float(_) | Value::Bool(_)),
     };
-    if items.is_empty() || !items.iter().all(scalar) {
-        return Ok(Value::list(items));
+    if !leaves.is_empty() && leaves.iter().all(scalar) {
+        let tensors = leaves.iter().map(|v| interp.tensor(v)).collect::<Eval<Vec<Tensor>>>()?;
+        if let Some(common) = literal_dtype(&tensors) {
+            let convert = |t: &Tensor| interp.convert(t, common).map(Value::Tensor);
+            let items = tensors.iter().map(convert).collect::<Eval<Vec<Value>>>()?;
+            let flat = super::shape::stack(interp, &items, 0)?;
+            let flat = interp.tensor(&flat)?;
+            return interp.reshape(&flat, shape).map(Value::Tensor);
+        }
     }
-    let tensors = items.iter().map(|v| interp.tensor(v)).collect::<Eval<Vec<Tensor>>>()?;
-    let mut strong = tensors.iter().filter(|t| !t.ty().weak).map(|t| t.ty().dtype);
-    let dtype = match strong.next() {
-        Some(first) if strong.all(|d| d == first) => first,
-        Some(_) => return Ok(Value::list(items)),
-        None => DType::F32,
-    };
-    let mut rows = Vec::with_capacity(tensors.len());
-    for t in tensors {
-        rows.push(Value::Tensor(interp.convert(&t, dtype)?));
+    let [rows, inner @ ..] = shape else { return Ok(Value::list(leaves)) };
+    if inner.is_empty() {
+        return Ok(Value::list(leaves));
     }
-    super::shape::stack(interp, &rows, 0)
+    let width: usize = inner.iter().product();
+    let row = |i: usize| vector_literal(interp, leaves[i * width..(i + 1) * width].to_vec(), inner, dtype);
+    (0..*rows).map(row).collect::<Eval<Vec<Value>>>().map(Value::list)
 }
 
-/// A flat vector of plain numbers.
-fn literal_numbers(items: &[Value]) -> Option<(Shape, Vec<f32>)> {
-    let number = |v: &Value| match v {
+/// Plain numbers. Integers keep all their digits where the dtype has room for them.
+fn literal_numbers(leaves: &[Value], shape: &[usize], dtype: DType) -> Option<HostTensor> {
+    let float = |v: &Value| match v {
         Value::Int(n) => Some(*n as f32),
         Value::Float(x) => Some(*x as f32),
         _ => None,
     };
-    let elements = items.iter().map(number).collect::<Option<Vec<f32>>>()?;
-    (!elements.is_empty()).then(|| ([elements.len()].as_slice().into(), elements))
+    let integer = |v: &Value| if let Value::Int(n) = v { Some(*n) } else { None };
+    if leaves.is_empty() {
+        return None;
+    }
+    if dtype.is_integer()
+        && let Some(integers) = leaves.iter().map(integer).collect::<Option<Vec<i64>>>()
+    {
+        return Some(HostTensor::new(shape, integers));
+    }
+    Some(HostTensor::new(shape, leaves.iter().map(float).collect::<Option<Vec<f32>>>()?))
 }
 
-/// Tensors of one type, of rank 1 and up.
-fn literal_rows(items: &[Value]) -> Option<Vec<Value>> {
-    let mut first: Option<&crate::tensor::TensorType> = None;
-    for item in items {
-        let Value::Tensor(t) = item else { return None };
-        if t.ty().rank() == 0 {
-            return None;
-        }
-        match first {
-            None => first = Some(t.ty()),
-            Some(ty) if ty == t.ty() => {}
-            Some(_) => return None,
-        }
-    }
-    first.map(|_| items.to_vec())
+/// The dtype of a literal: that of the tensors among its items, which weak numbers take if they are of its kind or
+/// a lower one; none where the dtypes differ.
+fn literal_dtype(tensors: &[Tensor]) -> Option<DType> {
+    let mut strong = tensors.iter().map(Tensor::ty).filter(|ty| !ty.weak).map(|ty| ty.dtype);
+    let weak = tensors.iter().map(Tensor::ty).filter(|ty| ty.weak).map(|ty| ty.dtype.kind()).max();
+    let Some(dtype) = strong.next() else { return Some(DType::F32) };
+    let one = strong.all(|d| d == dtype);
+    let fits = weak.is_none_or(|kind| dtype != DType::Bool && kind <= dtype.kind());
+    (one && fits).then_some(dtype)
 }

@@ -47,19 +47,13 @@ pub(super) const BUILTINS: &[Builtin] = &[
         }
         Ok(Value::Dict(Rc::new(dict)))
     }),
-    Builtin::new(
-        "merge",
-        "(merge a b ...)",
-        "all entries, the later ones first in right",
-        (0, MANY),
-        |_, a| {
-            let mut out = Dict::default();
-            for d in a {
-                out.extend(dictionary(d)?.iter().map(|(k, v)| (*k, v.clone())));
-            }
-            Ok(Value::Dict(Rc::new(out)))
-        },
-    ),
+    Builtin::new("merge", "(merge a b ...)", "the entries of all; later ones win", (0, MANY), |_, a| {
+        let mut out = Dict::default();
+        for d in a {
+            out.extend(dictionary(d)?.iter().map(|(k, v)| (*k, v.clone())));
+        }
+        Ok(Value::Dict(Rc::new(out)))
+    }),
     Builtin::new("keys", "(keys d)", "the keys, in insertion order", (1, 1), |_, a| {
         Ok(Value::list(dictionary(&a[0])?.keys().map(|k| Value::Keyword(*k)).collect()))
     }),
@@ -78,14 +72,45 @@ pub(super) const BUILTINS: &[Builtin] = &[
             d => dictionary(d)?.contains_key(&key_of(&a[1])?),
         }))
     }),
-    Builtin::new("-entry", "(-entry d key)", "a step of a with-params path", (2, 2), |_, a| {
-        let dict = dictionary(&a[0])?;
-        let key = key_of(&a[1])?;
+    Builtin::new(
+        "-options",
+        "(-options given defaults)",
+        "the options of a call over their defaults",
+        (2, 2),
+        |i, a| {
+            let defaults = dictionary(&a[1])?;
+            let flag = |k: &Ustr| matches!(defaults[k], Value::Bool(_));
+            let (flags, valued): (Vec<&str>, Vec<&str>) = (
+                defaults.keys().filter(|k| flag(k)).map(Ustr::as_str).collect(),
+                defaults.keys().filter(|k| !flag(k)).map(Ustr::as_str).collect(),
+            );
+            let names = [valued.as_slice(), &flags].concat();
+            let given = i.sequence(&a[0])?;
+            let parsed = super::parse(&given, &valued, &flags)?;
+            if let [other, ..] = parsed.positional.as_slice() {
+                return fail(format!(
+                    "expected an option such as :{}, got {}",
+                    names.join(" or :"),
+                    other.describe()
+                ));
+            }
+            let value = |name: &str, default: &Value| match default {
+                Value::Bool(_) => Value::Bool(parsed.flag(name)),
+                default => parsed.option(name).unwrap_or(default).clone(),
+            };
+            Ok(Value::Dict(Rc::new(defaults.iter().map(|(k, d)| (*k, value(k, d))).collect())))
+        },
+    ),
+];
+
+/// A step of a `with-params` path.
+pub const ENTRY: &Builtin =
+    &Builtin::new("with-params", "(with-params [d :key] body)", "", (2, 2), |_, a| {
+        let (dict, key) = (dictionary(&a[0])?, key_of(&a[1])?);
         dict.get(&key).cloned().ok_or_else(|| {
             Diagnostic::error(format!("with-params found no :{key} in {}", a[0].describe())).into()
         })
-    }),
-];
+    });
 
 fn dictionary(value: &Value) -> Eval<&Dict> {
     match value {
@@ -128,7 +153,14 @@ fn assoc_in(value: &Value, path: &[Value], new: Value) -> Eval<Value> {
 /// One step: nil where there is no such entry.
 fn entry(interp: &mut Interp, value: &Value, key: &Value) -> Eval<Value> {
     match value {
-        Value::Dict(dict) => Ok(dict.get(&key_of(key)?).cloned().unwrap_or(Value::Nil)),
+        Value::Dict(dict) => {
+            let name = key_of(key)?;
+            let found = dict.get(&name).cloned();
+            if found.is_none() {
+                interp.missing = interp.span.map(|span| (name, span));
+            }
+            Ok(found.unwrap_or(Value::Nil))
+        }
         Value::Nil => Ok(Value::Nil),
         Value::Tensor(t) => interp.row(&t.clone(), key),
         Value::List(list) => {
@@ -141,13 +173,13 @@ fn entry(interp: &mut Interp, value: &Value, key: &Value) -> Eval<Value> {
 }
 
 /// `(get d :a x)`: x is a further step of a path only if it names a key and `(get d :a)` is a dictionary; otherwise
-/// it is the default.
-fn get(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
+/// it is the default. So is the last argument where a longer path breaks off.
+pub fn get(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let mut value = entry(interp, &args[0], &args[1])?;
     for next in &args[2..] {
         match &value {
             Value::Dict(_) if next.as_key().is_some() => value = entry(interp, &value, next)?,
-            Value::Nil => return Ok(next.clone()),
+            Value::Nil => return Ok(args[args.len() - 1].clone()),
             _ => return Ok(value),
         }
     }

@@ -1,6 +1,6 @@
 //! Effects: printing and input. They make a function interpreted.
 
-use super::text::{format_values, known};
+use super::text::format_values;
 use super::{Builtin, MANY, show};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, fail};
@@ -17,10 +17,10 @@ pub(super) const BUILTINS: &[Builtin] = &[
 fn print(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let line = match args {
         [Value::Str(template), rest @ ..] if !rest.is_empty() && has_placeholder(template) => {
-            format_values(interp, template, rest)?
+            format_values(template, rest)?
         }
         args => {
-            let parts = args.iter().map(|v| Ok(show(&known(interp, v)?))).collect::<Eval<Vec<String>>>()?;
+            let parts = args.iter().map(|v| Ok(show(&v.known("a text")?))).collect::<Eval<Vec<String>>>()?;
             parts.join(" ")
         }
     };
@@ -76,14 +76,12 @@ fn numeric_csv(path: &str, bytes: &[u8]) -> Eval<Value> {
             return broken(line, format!("{} fields, where the lines before have {columns}", numbers.len()));
         }
         columns = numbers.len();
-        for (i, number) in numbers.iter().enumerate() {
-            match number {
-                Some(x) => elements.push(*x),
-                None => {
-                    let field = String::from_utf8_lossy(&record[i]).into_owned();
-                    return broken(line, format!("field {} is {field:?}, not a number", i + 1));
-                }
-            }
+        for (i, number) in numbers.into_iter().enumerate() {
+            let Some(x) = number else {
+                let field = String::from_utf8_lossy(&record[i]).into_owned();
+                return broken(line, format!("field {} is {field:?}, not a number", i + 1));
+            };
+            elements.push(x);
         }
         rows += 1;
     }

@@ -2,6 +2,7 @@
 
 use super::{Builtin, MANY, as_index};
 use crate::eval::{Eval, Interp, Value, fail};
+use crate::primitives as p;
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new("list", "(list a b ...)", "a list of the arguments", (0, MANY), |_, a| {
@@ -18,9 +19,8 @@ pub(super) const BUILTINS: &[Builtin] = &[
         item(i, &a[0], n)
     }),
     Builtin::new("rest", "(rest xs)", "all but the first item", (1, 1), |i, a| match &a[0] {
-        Value::Tensor(t) if t.ty().rank() > 0 => Ok(Value::from(i.slice_axis(&t.clone(), 0, 1, i64::MAX)?)),
         Value::Nil => Ok(Value::list(Vec::new())),
-        other => Ok(Value::list(i.sequence(other)?.into_iter().skip(1).collect())),
+        xs => part(i, xs, 1, i64::MAX),
     }),
     Builtin::new("cons", "(cons x xs)", "xs with x in front", (2, 2), |i, a| {
         let mut items = i.sequence(&a[1])?;
@@ -34,6 +34,9 @@ pub(super) const BUILTINS: &[Builtin] = &[
     }),
     Builtin::new("reverse", "(reverse xs)", "the items in reverse order", (1, 1), |i, a| match &a[0] {
         Value::Str(s) => Ok(Value::text(s.chars().rev().collect::<String>())),
+        Value::Tensor(t) if t.ty().rank() > 0 => {
+            Ok(Value::from(i.op(p::Reverse { axes: [0].as_slice().into() }, &[&t.clone()])?))
+        }
         other => Ok(Value::list(i.sequence(other)?.into_iter().rev().collect())),
     }),
     Builtin::new("empty?", "(empty? xs)", "whether there is nothing in it", (1, 1), |_, a| {
@@ -56,7 +59,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
             let mut kept = Vec::new();
             for item in items {
                 let holds = i.call(&a[0], [item.clone()].into_iter().collect())?;
-                if i.truthy(&holds)? {
+                if holds.truthy()? {
                     kept.push(item);
                 }
             }
@@ -81,12 +84,10 @@ pub(super) const BUILTINS: &[Builtin] = &[
         Ok(Value::list((0..n).map(|k| Value::list(columns.iter().map(|c| c[k].clone()).collect())).collect()))
     }),
     Builtin::new("take", "(take n xs)", "the first n items", (2, 2), |i, a| {
-        let n = as_index(&a[0], "the count")?.max(0) as usize;
-        Ok(Value::list(i.sequence(&a[1])?.into_iter().take(n).collect()))
+        part(i, &a[1], 0, as_index(&a[0], "the count")?.max(0))
     }),
     Builtin::new("drop", "(drop n xs)", "all but the first n items", (2, 2), |i, a| {
-        let n = as_index(&a[0], "the count")?.max(0) as usize;
-        Ok(Value::list(i.sequence(&a[1])?.into_iter().skip(n).collect()))
+        part(i, &a[1], as_index(&a[0], "the count")?.max(0), i64::MAX)
     }),
 ];
 
@@ -98,6 +99,18 @@ fn map(interp: &mut Interp, args: &[Value]) -> Eval<Vec<Value>> {
     })
 }
 
+/// The items from `start` to `end`: a tensor of a tensor, else a list.
+fn part(interp: &mut Interp, xs: &Value, start: i64, end: i64) -> Eval<Value> {
+    if let Value::Tensor(t) = xs
+        && t.ty().rank() > 0
+    {
+        return Ok(Value::from(interp.slice_axis(&t.clone(), 0, start, end)?));
+    }
+    let items = interp.sequence(xs)?;
+    let clip = |i: i64| usize::try_from(i).unwrap_or(usize::MAX).min(items.len());
+    Ok(Value::list(items[clip(start)..clip(end).max(clip(start))].to_vec()))
+}
+
 /// An item by position, negative from the end; nil of an empty list.
 fn item(interp: &mut Interp, xs: &Value, n: i64) -> Eval<Value> {
     match xs {
@@ -106,7 +119,11 @@ fn item(interp: &mut Interp, xs: &Value, n: i64) -> Eval<Value> {
         Value::Str(s) => {
             let count = s.chars().count() as i64;
             let at = if n < 0 { n + count } else { n };
-            Ok(s.chars().nth(at.max(0) as usize).map_or(Value::Nil, |c| Value::text(c.to_string())))
+            match usize::try_from(at).ok().and_then(|at| s.chars().nth(at)) {
+                Some(c) => Ok(Value::text(c.to_string())),
+                None if count == 0 => Ok(Value::Nil),
+                None => fail(format!("position {n} is outside of a text of {count} characters")),
+            }
         }
         Value::List(list) => {
             let at = if n < 0 { n + list.items.len() as i64 } else { n };

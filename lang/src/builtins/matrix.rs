@@ -12,7 +12,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new("dot", "(dot a b)", "the same as @", (2, 2), matmul),
 ];
 
-/// NumPy's matmul: the last axis of `a` with the last but one of `b` (the only one of a vector); axes before them
+/// `numpy.matmul`: the last axis of `a` with the last but one of `b` (the only one of a vector); axes before them
 /// broadcast.
 fn matmul(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let (a, b) = (interp.tensor(&args[0])?, interp.tensor(&args[1])?);
@@ -38,11 +38,7 @@ fn matmul(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
         (a, b)
     };
     let (ra, rb) = (a.ty().rank(), b.ty().rank());
-    if ra <= 2 || rb <= 2 && ra <= 2 {
-        if rb <= 2 {
-            return contract(interp, &a, &b, ra - 1, rb.saturating_sub(2), 0);
-        }
-    } else if rb <= 2 {
+    if rb <= 2 {
         // (..., n, k) by a matrix or a vector: no batch axes needed.
         return contract(interp, &a, &b, ra - 1, rb.saturating_sub(2), 0);
     }

@@ -26,8 +26,9 @@ use crate::eval::{Eval, Interp, Value, fail};
 
 pub use compare::structurally_equal;
 pub use create::vector_literal;
+pub use dict::{ENTRY, get};
 pub use names::{habit, nearest};
-pub use operands::{as_index, as_indices};
+pub use operands::{as_index, as_indices, as_positions};
 pub use show::{repr, show};
 
 /// A function written in Rust.

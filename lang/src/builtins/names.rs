@@ -23,7 +23,7 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<S
     known
         .map(|k| (edit_distance(name, k), k))
         .filter(|(d, k)| *d <= limit && *d < k.chars().count())
-        .min_by(|a, b| a.cmp(b))
+        .min()
         .map(|(_, k)| k.to_string())
 }
 

@@ -6,7 +6,7 @@ use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Signal, Tensor, Value, bind, fail};
 use crate::primitives as p;
 use crate::primitives::Primitive;
-use crate::tensor::{DType, HostTensor, Kind, Shape, TensorType};
+use crate::tensor::{DType, HostTensor, Shape, TensorType};
 
 impl Interp {
     /// A value as a tensor: numbers are weak scalars.
@@ -16,9 +16,23 @@ impl Interp {
             Value::Int(n) => Ok(Tensor::weak(HostTensor::scalar(*n))),
             Value::Float(x) => Ok(Tensor::weak(HostTensor::scalar(*x as f32))),
             Value::Bool(b) => Ok(Tensor::host(HostTensor::scalar(*b))),
-            Value::Nil => Err(Diagnostic::error("expected a tensor or a number, got nil")
-                .help("nil is what (get d :key) gives for a key that is not there: check the key's name")
-                .into()),
+            Value::Nil => {
+                let d = Diagnostic::error("expected a tensor or a number, got nil")
+                    .help("a key that is not there gives nil: check its name, or give (get d :key default)");
+                Err(match self.span.zip(self.missing) {
+                    Some((here, (key, place))) => d
+                        .at(here, "nil came here")
+                        .at(place, format!("the last key that was not found: :{key}"))
+                        .into(),
+                    None => d.into(),
+                })
+            }
+            Value::List(_) => Err(Diagnostic::error(format!(
+                "expected a tensor or a number, got {}",
+                value.describe()
+            ))
+            .help("(stack xs) joins a list of tensors or numbers to one tensor, (mapv f xs) maps to one")
+            .into()),
             other => fail(format!("expected a tensor or a number, got {}", other.describe())),
         }
     }
@@ -34,6 +48,11 @@ impl Interp {
             return Ok(t.clone());
         }
         self.op(p::Convert { dtype, weak: false }, &[t])
+    }
+
+    /// `t` as more than a number: a weak one takes its kind's default dtype.
+    pub(crate) fn strong(&mut self, t: &Tensor) -> Eval<Tensor> {
+        self.convert(t, t.ty().strong_dtype())
     }
 
     /// A value cast to `dtype`.
@@ -83,6 +102,7 @@ impl Interp {
             return fail(format!("{} does not broadcast to shape {}", t.ty(), show_shape(shape)));
         }
         let dims: Shape = (shape.len() - t.ty().rank()..shape.len()).collect();
+        let t = &self.strong(t)?;
         self.op(p::BroadcastInDim { shape: shape.into(), dims }, &[t])
     }
 
@@ -91,6 +111,7 @@ impl Interp {
         if t.shape() == shape {
             return Ok(t.clone());
         }
+        let t = &self.strong(t)?;
         self.op(p::Reshape { shape: shape.into() }, &[t])
     }
 }
@@ -115,11 +136,7 @@ fn promoted(a: &TensorType, b: &TensorType) -> Eval<(DType, bool)> {
         };
     }
     // A weak number of a higher kind brings its kind's default.
-    let dtype = match high.dtype.kind() {
-        Kind::Integer if high.weak => DType::I32,
-        _ => high.dtype,
-    };
-    Ok((dtype, false))
+    Ok((high.strong_dtype(), false))
 }
 
 /// The shape that two operands broadcast to, as in NumPy.
@@ -178,6 +195,23 @@ pub fn as_indices(interp: &mut Interp, value: &Value) -> Eval<Tensor> {
     interp.convert(&t, DType::I32)
 }
 
+/// Indices into an axis of that extent: negative ones count from the end, as in JAX.
+pub fn as_positions(interp: &mut Interp, value: &Value, extent: usize) -> Eval<Tensor> {
+    let indices = as_indices(interp, value)?;
+    let unsigned = matches!(value, Value::Tensor(t) if t.ty().dtype == DType::U32);
+    let positive = indices
+        .concrete()
+        .filter(|_| !indices.is_traced())
+        .is_some_and(|c| c.host().is_ok_and(|host| (0..host.count()).all(|i| host.element_i64(i) >= 0)));
+    if unsigned || positive {
+        return Ok(indices);
+    }
+    let full = |x: i64| Tensor::host(HostTensor::filled(DType::I32, indices.shape(), x as f64));
+    let negative = interp.op(p::Compare { direction: p::Direction::Lt }, &[&indices, &full(0)])?;
+    let from_end = interp.op(p::Binary(p::Add), &[&indices, &full(extent as i64)])?;
+    interp.op(p::Select, &[&negative, &from_end, &indices])
+}
+
 /// A list of known whole numbers: a quoted list, a number, or a vector.
 pub(super) fn as_integers(value: &Value, wanted: &str) -> Eval<Vec<i64>> {
     match value {
@@ -214,7 +248,9 @@ pub(super) fn as_axis(axis: i64, rank: usize, of: &TensorType) -> Eval<usize> {
 
 /// The axes that `:axis` names, ascending; all of them without it.
 pub(super) fn as_axes(option: Option<&Value>, of: &TensorType) -> Eval<Shape> {
-    let Some(value) = option else { return Ok((0..of.rank()).collect()) };
+    let Some(value) = option.filter(|v| !matches!(v, Value::Nil)) else {
+        return Ok((0..of.rank()).collect());
+    };
     let mut axes: SmallVec<[usize; 4]> =
         as_integers(value, ":axis")?.into_iter().map(|a| as_axis(a, of.rank(), of)).collect::<Eval<_>>()?;
     axes.sort_unstable();
@@ -224,12 +260,9 @@ pub(super) fn as_axes(option: Option<&Value>, of: &TensorType) -> Eval<Shape> {
 
 /// The dtype that `:dtype :i32` names.
 pub(super) fn as_dtype(value: &Value) -> Eval<DType> {
-    let name = value.as_key();
-    match name.and_then(|n| DType::parse(&n)) {
-        Some(dtype) => Ok(dtype),
-        None => {
-            let known: Vec<String> = DType::ALL.iter().map(|d| format!(":{d}")).collect();
-            fail(format!("expected a dtype, one of {}, got {}", known.join(" "), value.describe()))
-        }
+    if let Some(dtype) = value.as_key().and_then(|n| DType::parse(&n)) {
+        return Ok(dtype);
     }
+    let known: Vec<String> = DType::ALL.iter().map(|d| format!(":{d}")).collect();
+    fail(format!("expected a dtype, one of {}, got {}", known.join(" "), value.describe()))
 }

@@ -170,8 +170,11 @@ fn permutation(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
         let (next, sub) = (row(0)?, row(1)?);
         key = next;
         let words = bits(interp, &sub, &[n])?;
-        let sorted =
-            crate::eval::bind_all(std::sync::Arc::new(p::Sort { axis: 0 }), &[&words, &order], interp.span)?;
+        let sorted = crate::eval::bind_all(
+            &(std::sync::Arc::new(p::Sort { axis: 0 }) as crate::graph::Op),
+            &[&words, &order],
+            interp.span,
+        )?;
         order = sorted[1].clone();
     }
     match rows {

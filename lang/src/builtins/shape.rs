@@ -101,7 +101,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
             let t = i.tensor(&a[0])?;
             let indices = as_indices(i, &a[1])?;
             let v = i.tensor(&a[2])?;
-            let (v, _) = (i.convert(&v, t.ty().dtype)?, ());
+            let v = i.convert(&v, t.ty().dtype)?;
             let mut shape: Shape = indices.shape().into();
             shape.extend(t.shape()[1..].iter().copied());
             let v = i.broadcast_to(&v, &shape)?;
@@ -125,17 +125,16 @@ fn reshape(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
         ))
         .help("the product of the extents must be the number of elements; one extent may be -1")
     };
-    let known: i64 = numbers.iter().filter(|n| **n != -1).product();
-    let unknown = numbers.iter().filter(|n| **n == -1).count();
-    if unknown > 1 || numbers.iter().any(|n| *n < -1) {
-        return Err(wrong().into());
-    }
     let count = t.ty().count() as i64;
-    let rest = if known == 0 { 0 } else { count / known };
+    let mut given = numbers.iter().filter(|n| **n != -1);
+    let known = given.try_fold(1_i64, |product, n| product.checked_mul(*n).filter(|_| *n >= 0));
+    let unknown = numbers.iter().filter(|n| **n == -1).count();
+    let rest = match (known, unknown) {
+        (Some(known), 0) if known == count => 0,
+        (Some(known), 1) if known > 0 && count % known == 0 => count / known,
+        _ => return Err(wrong().into()),
+    };
     let shape: Shape = numbers.iter().map(|n| if *n == -1 { rest } else { *n } as usize).collect();
-    if shape.iter().product::<usize>() != count as usize {
-        return Err(wrong().into());
-    }
     Ok(Value::from(interp.reshape(&t, &shape)?))
 }
 
@@ -179,7 +178,7 @@ pub(super) fn stack(interp: &mut Interp, items: &[Value], axis: i64) -> Eval<Val
     shape.insert(at, 1);
     let mut rows = Vec::with_capacity(tensors.len());
     for t in &tensors {
-        let t = interp.convert(t, common.ty().dtype)?;
+        let t = interp.convert(t, common.ty().strong_dtype())?;
         rows.push(interp.reshape(&t, &shape)?);
     }
     join(interp, &rows, at)
@@ -239,7 +238,7 @@ fn concat_tensors(interp: &mut Interp, parts: &[&Value], axis: Option<&Value>) -
     }
     let axis = as_axis(axis.map_or(Ok(0), |a| as_index(a, ":axis"))?, common.ty().rank(), common.ty())?;
     for t in &mut tensors {
-        *t = interp.convert(t, common.ty().dtype)?;
+        *t = interp.convert(t, common.ty().strong_dtype())?;
     }
     join(interp, &tensors, axis)
 }

@@ -1,14 +1,14 @@
 //! Strings.
 
 use super::{Builtin, MANY, show};
-use crate::eval::{Eval, Interp, Value, fail};
+use crate::eval::{Eval, Value, fail};
 use crate::format::{self, FormatArg};
 
 pub(super) const BUILTINS: &[Builtin] = &[
-    Builtin::new("str", "(str a b ...)", "the arguments as one text", (0, MANY), |i, a| {
+    Builtin::new("str", "(str a b ...)", "the arguments as one text", (0, MANY), |_, a| {
         let mut text = String::new();
         for v in a {
-            text.push_str(&show(&known(i, v)?));
+            text.push_str(&show(&v.known("a text")?));
         }
         Ok(Value::text(text))
     }),
@@ -17,11 +17,11 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(format template args ...)",
         "a template filled as Python's str.format",
         (1, MANY),
-        |i, a| {
+        |_, a| {
             let Value::Str(template) = &a[0] else {
                 return fail(format!("format wants a text first, got {}", a[0].describe()));
             };
-            format_values(i, template, &a[1..]).map(Value::text)
+            format_values(template, &a[1..]).map(Value::text)
         },
     ),
     Builtin::new("gensym", "(gensym prefix?)", "a symbol that no program has", (0, 1), |i, a| {
@@ -29,7 +29,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         Ok(Value::Symbol(ustr::Ustr::from(&format!("{prefix}__{}", i.fresh()))))
     }),
     Builtin::new("tensor?", "(tensor? x)", "whether x is a tensor", (1, 1), |_, a| {
-        is(&a[0], |v| matches!(v, Value::Tensor(_)))
+        is(&a[0], |v| matches!(v, Value::Tensor(t) if !t.ty().weak))
     }),
     Builtin::new("number?", "(number? x)", "whether x is a number", (1, 1), |_, a| {
         is(&a[0], |v| match v {
@@ -59,32 +59,9 @@ fn is(value: &Value, test: fn(&Value) -> bool) -> Eval<Value> {
     Ok(Value::Bool(test(value)))
 }
 
-/// The value with traced tensors made concrete, for text.
-pub(super) fn known(interp: &mut Interp, value: &Value) -> Eval<Value> {
-    match value {
-        Value::Tensor(t) => {
-            let host = t.elements("a text")?.clone();
-            let weak = t.ty().weak;
-            Ok(Value::from(if weak {
-                crate::eval::Tensor::weak(host)
-            } else {
-                crate::eval::Tensor::host(host)
-            }))
-        }
-        Value::List(list) => {
-            Ok(Value::list(list.items.iter().map(|v| known(interp, v)).collect::<Eval<_>>()?))
-        }
-        Value::Dict(dict) => {
-            let entries = dict.iter().map(|(k, v)| Ok((*k, known(interp, v)?))).collect::<Eval<_>>()?;
-            Ok(Value::Dict(std::rc::Rc::new(entries)))
-        }
-        other => Ok(other.clone()),
-    }
-}
-
 /// A template filled with values: numbers keep their kind, all else goes in as `print` shows it.
-pub(super) fn format_values(interp: &mut Interp, template: &str, args: &[Value]) -> Eval<String> {
-    let values = args.iter().map(|v| known(interp, v)).collect::<Eval<Vec<_>>>()?;
+pub(super) fn format_values(template: &str, args: &[Value]) -> Eval<String> {
+    let values = args.iter().map(|v| v.known("a text")).collect::<Eval<Vec<_>>>()?;
     let texts: Vec<String> = values.iter().map(show).collect();
     let args =
         values.iter().zip(&texts).map(|(v, text)| argument(v, text)).collect::<Eval<Vec<FormatArg>>>()?;

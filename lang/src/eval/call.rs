@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use ustr::Ustr;
 
 use super::expr::{Code, Param};
-use super::interp::{Frame, Interp, MAX_DEPTH};
+use super::interp::{Frame, Interp, MAX_DEPTH, STACK_BYTES};
 use super::signal::{Eval, fail};
 use super::value::{Closure, Function, Value};
 use crate::diagnostic::Diagnostic;
@@ -59,8 +59,10 @@ impl Interp {
 
     fn call_closure(&mut self, closure: &Closure, args: Args, span: Span) -> Eval<Value> {
         let code = &closure.code;
-        if self.depth >= MAX_DEPTH {
-            return Err(Diagnostic::error(format!("calls are nested more than {MAX_DEPTH} deep"))
+        let base_marker = 0_u8;
+        let stack_used = std::ptr::from_ref(&base_marker).addr().abs_diff(self.stack_start);
+        if self.depth >= MAX_DEPTH || stack_used > STACK_BYTES / 4 * 3 {
+            return Err(Diagnostic::error(format!("calls are nested more than {} deep", self.depth))
                 .at(code.span, "in this function")
                 .help("is there a recursion without end? repeat, while and reduce do not nest")
                 .into());
@@ -98,13 +100,20 @@ impl Interp {
     /// A keyword looks itself up, a tensor is indexed.
     pub(super) fn call_value(&mut self, head: &Value, args: &[Value]) -> Eval<Value> {
         match (head, args) {
-            (Value::Keyword(key), [Value::Dict(dict)]) => Ok(dict.get(key).cloned().unwrap_or(Value::Nil)),
+            (Value::Keyword(_), [Value::Dict(_) | Value::Nil]) => {
+                crate::builtins::get(self, &[args[0].clone(), head.clone()])
+            }
             (Value::Keyword(key), [Value::Dict(dict), default]) => {
                 Ok(dict.get(key).unwrap_or(default).clone())
             }
-            (Value::Keyword(key), [other, ..]) => {
+            (Value::Keyword(_), [Value::Nil, default]) => Ok(default.clone()),
+            (Value::Keyword(key), [other] | [other, _]) => {
                 fail(format!("(:{key} x) looks :{key} up in a dictionary, but x is {}", other.describe()))
             }
+            (Value::Keyword(key), _) => fail(format!(
+                "(:{key} x) takes a dictionary and maybe a default, got {} arguments",
+                args.len()
+            )),
             (Value::Tensor(_), [_, ..]) => self.index_tensor(head, args),
             (Value::Nil, _) => fail("nil was called as a function"),
             (other, _) => fail(format!("{} is not a function", other.describe())),

@@ -99,7 +99,7 @@ impl Interp {
                 });
                 d.into()
             }
-            other => other,
+            stop @ Signal::Trace(_) => stop,
         })?;
         let mut places = HashMap::new();
         symbol_places(form, &mut places);

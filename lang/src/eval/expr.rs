@@ -40,8 +40,8 @@ pub enum ExprKind {
     Do(Vec<Expr>),
     /// `(let [...] ...)`
     Let { bindings: Vec<(Pattern, Expr)>, body: Box<Expr> },
-    /// `(case x k v ... default)`
-    Case { subject: Box<Expr>, arms: Vec<(Value, Expr)>, default: Option<Box<Expr>> },
+    /// `(case x k v ... default)`; each arm has the values that it stands for.
+    Case { subject: Box<Expr>, arms: Vec<(Vec<Value>, Expr)>, default: Option<Box<Expr>> },
     /// A vector literal, a tensor or a list; a list in any case where it is taken apart at once.
     Vector { items: Vec<Expr>, list: bool },
     /// A dictionary literal.
@@ -155,7 +155,7 @@ pub enum Template {
     /// `~@x`, inside a list.
     Splice(Expr),
     /// A list with holes.
-    List(Bracket, Vec<Template>, Span),
-    /// A dictionary with holes.
-    Dict(Vec<(Ustr, Template)>),
+    List(Bracket, Vec<Template>),
+    /// A dictionary with holes, also among its keys.
+    Dict(Vec<(Template, Template)>, Span),
 }

@@ -15,16 +15,22 @@ impl Interp {
         let mut value = head.clone();
         let mut axis = 0;
         for index in indices {
-            let Value::Tensor(t) = &value else { return fail("too many indices") };
+            let (Value::Tensor(t), Value::Tensor(whole)) = (&value, head) else {
+                return fail(format!("{} cannot be indexed", value.describe()));
+            };
             if axis >= t.ty().rank() {
-                return fail(format!("{} indices for a tensor {}", indices.len(), t.ty()));
+                return fail(format!("{} indices for a tensor {}", indices.len(), whole.ty()));
             }
             match index {
                 Value::Range(start, end) => {
                     value = Value::from(self.slice_axis(t, axis, *start, *end)?);
                     axis += 1;
                 }
-                index if axis == 0 => value = self.row(t, index)?,
+                index if axis == 0 => {
+                    value = self.row(t, index)?;
+                    // Indices of some rank leave that many axes in place of the one they take.
+                    axis += if let Value::Tensor(i) = index { i.ty().rank() } else { 0 };
+                }
                 index => {
                     let i = crate::builtins::as_index(index, "an index")?;
                     let extent = t.shape()[axis];
@@ -41,17 +47,28 @@ impl Interp {
 
     /// Entry `index` along axis 0: a number, traced or not, or a tensor of indices.
     pub(crate) fn row(&mut self, t: &Tensor, index: &Value) -> Eval<Value> {
+        if t.ty().rank() == 0 {
+            return fail(format!("{} has no axis to index", t.ty()));
+        }
         let shape: Shape = t.shape()[1..].into();
         if let Value::Tensor(i) = index
             && (i.concrete().is_none() || i.ty().rank() > 0)
         {
-            let indices = crate::builtins::as_indices(self, index)?;
-            return Ok(Value::from(bind(p::GatherRows, &[t, &indices], self.span)?));
+            return self.rows(t, index);
         }
         let i = crate::builtins::as_index(index, "an index")?;
         let i = checked(i, t.shape()[0])? as i64;
         let row = self.slice_axis(t, 0, i, i + 1)?;
         Ok(Value::from(bind(p::Reshape { shape }, &[&row], self.span)?))
+    }
+
+    /// The entries along axis 0 at a tensor of indices, negative ones from the end.
+    pub(crate) fn rows(&mut self, t: &Tensor, indices: &Value) -> Eval<Value> {
+        if t.ty().rank() == 0 {
+            return fail(format!("{} has no axis to index", t.ty()));
+        }
+        let indices = crate::builtins::as_positions(self, indices, t.shape()[0])?;
+        Ok(Value::from(bind(p::GatherRows, &[t, &indices], self.span)?))
     }
 
     /// `start..end` along `axis`, negative positions from the end, beyond the end cut off.

@@ -1,6 +1,6 @@
 //! The evaluator's state and the evaluation of expressions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use ustr::Ustr;
@@ -13,7 +13,8 @@ use super::value::{Closure, Dict, Function, List, Value};
 use crate::builtins;
 use crate::diagnostic::Diagnostic;
 use crate::host::{Backend, Host};
-use crate::syntax::{Bracket, Sources, Span};
+use crate::syntax::{Sources, Span};
+use crate::tensor::{DType, Shape};
 
 /// When pure functions are compiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,6 +59,12 @@ pub struct Interp {
     pub(crate) backend: Option<Box<dyn Backend>>,
     pub(super) stack: Vec<Value>,
     pub(super) depth: usize,
+    /// Address of the native stack where the evaluation began.
+    pub(super) stack_start: usize,
+    /// The key that was last looked up in vain, and where: the likely origin of a nil.
+    pub(crate) missing: Option<(Ustr, Span)>,
+    /// Builtins that the program redefines, of which it was told.
+    pub(super) redefined: HashSet<Ustr>,
     /// Level of the innermost trace, 0 outside.
     pub(super) level: u32,
     /// Traces that stand for a compiled function: effects stop them.
@@ -83,6 +90,9 @@ impl Interp {
             backend,
             stack: Vec::new(),
             depth: 0,
+            stack_start: 0,
+            missing: None,
+            redefined: HashSet::new(),
             level: 0,
             recording: 0,
             weight: 1,
@@ -150,7 +160,7 @@ impl Interp {
             ExprKind::If(parts) => {
                 let [condition, yes, no] = &**parts;
                 let condition = self.eval(condition, frame)?;
-                let branch = if self.truthy(&condition).map_err(|s| s.at(parts[0].span))? { yes } else { no };
+                let branch = if condition.truthy().map_err(|s| s.at(parts[0].span))? { yes } else { no };
                 self.eval(branch, frame)
             }
             ExprKind::Do(exprs) => self.eval_body(exprs, frame),
@@ -161,7 +171,7 @@ impl Interp {
                 }
                 self.eval(body, frame)
             }
-            ExprKind::Vector { items, list } => self.eval_vector(items, *list, expr.span, frame),
+            ExprKind::Vector { .. } => self.eval_vector(expr, None, frame),
             ExprKind::Dict(entries) => {
                 let mut dict =
                     Dict::with_capacity_and_hasher(entries.len(), std::hash::BuildHasherDefault::default());
@@ -179,9 +189,11 @@ impl Interp {
             ExprKind::Or(exprs) => self.eval_until(exprs, true, Value::Nil, frame),
             ExprKind::Case { subject, arms, default } => {
                 let subject = self.eval(subject, frame)?;
-                for (key, value) in arms {
-                    if builtins::structurally_equal(&subject, key).map_err(|s| s.at(expr.span))? {
-                        return self.eval(value, frame);
+                for (keys, value) in arms {
+                    for key in keys {
+                        if builtins::structurally_equal(&subject, key).map_err(|s| s.at(expr.span))? {
+                            return self.eval(value, frame);
+                        }
                     }
                 }
                 default.as_ref().map_or(Ok(Value::Nil), |d| self.eval(d, frame))
@@ -190,10 +202,10 @@ impl Interp {
             ExprKind::Quasi(template) => self.eval_template(template, frame),
             ExprKind::Static(inner) => {
                 let value = self.eval(inner, frame)?;
-                self.known(&value, "(static ...)").map_err(|s| s.at(expr.span))
+                value.known("(static ...)").map_err(|s| s.at(expr.span))
             }
             ExprKind::Cast(inner, dtype) => {
-                let value = self.eval(inner, frame)?;
+                let value = self.eval_vector(inner, Some(*dtype), frame)?;
                 self.cast(&value, *dtype).map_err(|s| s.at(expr.span))
             }
             ExprKind::Def(global, value) => {
@@ -215,7 +227,7 @@ impl Interp {
     fn eval_until(&mut self, exprs: &[Expr], stop_at: bool, mut last: Value, frame: Frame) -> Eval<Value> {
         for (i, e) in exprs.iter().enumerate() {
             last = self.eval(e, frame)?;
-            if i + 1 < exprs.len() && self.truthy(&last).map_err(|s| s.at(e.span))? == stop_at {
+            if i + 1 < exprs.len() && last.truthy().map_err(|s| s.at(e.span))? == stop_at {
                 break;
             }
         }
@@ -279,27 +291,36 @@ impl Interp {
         if let Some(e) = otherwise {
             return self.eval(e, frame);
         }
-        let known =
-            dicts.iter().map(|p| self.place(*p, frame).describe()).collect::<Vec<_>>().join(", then ");
-        Err(Diagnostic::error(format!("unknown name {name}"))
+        let dicts: Vec<&Value> = dicts.iter().map(|p| self.place(*p, frame)).collect();
+        let keys =
+            dicts.iter().flat_map(|d| if let Value::Dict(d) = d { d.keys().collect() } else { vec![] });
+        let found = dicts.iter().map(|d| d.describe()).collect::<Vec<_>>().join(", then ");
+        let d = Diagnostic::error(format!("unknown name {name}"))
             .at(span, "neither a definition nor a key of the parameters")
-            .note(format!("the parameters here are {known}"))
-            .into())
+            .note(format!("the parameters here are {found}"));
+        Err(match builtins::nearest(&name, keys.map(Ustr::as_str)) {
+            Some(near) => d.help(format!("did you mean {near}?")).into(),
+            None => d.into(),
+        })
     }
 
-    fn eval_vector(&mut self, items: &[Expr], list: bool, span: Span, frame: Frame) -> Eval<Value> {
-        let mut values = Vec::with_capacity(items.len());
-        for item in items {
-            values.push(self.eval(item, frame)?);
+    /// A vector literal; numbers in it are read as `dtype` if one follows it.
+    fn eval_vector(&mut self, expr: &Expr, dtype: Option<DType>, frame: Frame) -> Eval<Value> {
+        let mut shape = Shape::new();
+        let mut leaves = Vec::new();
+        if literal_leaves(expr, 0, &mut shape, &mut leaves) {
+            let mut values = Vec::with_capacity(leaves.len());
+            for leaf in leaves {
+                values.push(self.eval(leaf, frame)?);
+            }
+            let saved = self.span.replace(expr.span);
+            let result = builtins::vector_literal(self, values, &shape, dtype);
+            self.span = saved;
+            return result.map_err(|s| s.at(expr.span));
         }
-        if list {
-            return Ok(Value::list(values));
-        }
-        let saved = self.span.replace(span);
-        let nested = items.iter().all(|e| matches!(e.kind, ExprKind::Vector { list: false, .. }));
-        let result = builtins::vector_literal(self, values, nested);
-        self.span = saved;
-        result.map_err(|s| s.at(span))
+        let ExprKind::Vector { items, .. } = &expr.kind else { return self.eval(expr, frame) };
+        let items = items.iter().map(|item| self.eval(item, frame));
+        items.collect::<Eval<Vec<Value>>>().map(Value::list)
     }
 
     fn eval_template(&mut self, template: &Template, frame: Frame) -> Eval<Value> {
@@ -309,62 +330,35 @@ impl Interp {
             Template::Splice(e) => Err(Diagnostic::error("~@ splices into a list; there is none around it")
                 .at(e.span, "")
                 .into()),
-            Template::List(bracket, items, span) => self.eval_template_list(*bracket, items, *span, frame),
-            Template::Dict(entries) => {
+            Template::List(bracket, items) => {
+                let mut out = Vec::with_capacity(items.len());
+                for item in items {
+                    match item {
+                        Template::Splice(e) => {
+                            let value = self.eval(e, frame)?;
+                            out.extend(self.sequence(&value).map_err(|s| s.at(e.span))?);
+                        }
+                        item => out.push(self.eval_template(item, frame)?),
+                    }
+                }
+                Ok(Value::List(Rc::new(List { bracket: *bracket, items: out, origin: None })))
+            }
+            Template::Dict(entries, span) => {
                 let mut dict = Dict::default();
                 for (key, value) in entries {
-                    dict.insert(*key, self.eval_template(value, frame)?);
+                    let key = self.eval_template(key, frame)?;
+                    let Some(name) = key.as_key() else {
+                        return Err(Diagnostic::error(format!(
+                            "a key is a keyword, a string or a symbol, not {}",
+                            key.describe()
+                        ))
+                        .at(*span, "in this dictionary")
+                        .into());
+                    };
+                    dict.insert(name, self.eval_template(value, frame)?);
                 }
                 Ok(Value::Dict(Rc::new(dict)))
             }
-        }
-    }
-
-    fn eval_template_list(
-        &mut self,
-        bracket: Bracket,
-        items: &[Template],
-        span: Span,
-        frame: Frame,
-    ) -> Eval<Value> {
-        let mut out = Vec::with_capacity(items.len());
-        for item in items {
-            match item {
-                Template::Splice(e) => {
-                    let value = self.eval(e, frame)?;
-                    out.extend(self.sequence(&value).map_err(|s| s.at(e.span))?);
-                }
-                item => out.push(self.eval_template(item, frame)?),
-            }
-        }
-        Ok(Value::List(Rc::new(List { bracket, items: out, origin: Some(span) })))
-    }
-
-    /// Whether a condition holds: `false`, `nil` and a false scalar do not.
-    pub(crate) fn truthy(&mut self, value: &Value) -> Eval<bool> {
-        match value {
-            Value::Nil | Value::Bool(false) => Ok(false),
-            Value::Tensor(t) if t.ty().rank() > 0 => {
-                Err(Diagnostic::error(format!("a condition is one truth value, this is a tensor {}", t.ty()))
-                    .help("say (any x), (all x) or (equal? a b)")
-                    .into())
-            }
-            Value::Tensor(t) if t.ty().dtype == crate::tensor::DType::Bool => {
-                Ok(t.elements("a condition")?.element_i64(0) != 0)
-            }
-            _ => Ok(true),
-        }
-    }
-
-    /// The value with every traced scalar replaced by its number; stops the trace where there is none.
-    pub(crate) fn known(&mut self, value: &Value, wanted: &str) -> Eval<Value> {
-        match value {
-            Value::Tensor(t) if t.is_traced() => {
-                let host = t.elements(wanted)?.clone();
-                let weak = t.ty().weak;
-                Ok(Value::from(if weak { super::Tensor::weak(host) } else { super::Tensor::host(host) }))
-            }
-            other => Ok(other.clone()),
         }
     }
 
@@ -382,4 +376,19 @@ impl Interp {
         self.fresh += 1;
         self.fresh
     }
+}
+
+/// The innermost items of a vector literal and the shape they are nested in; false where it is uneven, or is to
+/// stay a list.
+fn literal_leaves<'e>(expr: &'e Expr, depth: usize, shape: &mut Shape, leaves: &mut Vec<&'e Expr>) -> bool {
+    let ExprKind::Vector { items, list } = &expr.kind else {
+        leaves.push(expr);
+        return depth > 0 && depth == shape.len();
+    };
+    if depth == shape.len() && leaves.is_empty() {
+        shape.push(items.len());
+    }
+    !list
+        && shape.get(depth) == Some(&items.len())
+        && items.iter().all(|item| literal_leaves(item, depth + 1, shape, leaves))
 }

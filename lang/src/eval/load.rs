@@ -1,5 +1,6 @@
 //! Loading files: read, expand, resolve; then run what is left at the top level.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use ustr::Ustr;
@@ -7,7 +8,7 @@ use ustr::Ustr;
 use super::expr::{Expr, ExprKind, Global};
 use super::interp::Interp;
 use super::module::{Import, Module};
-use super::resolve::Resolver;
+use super::resolve::{Resolver, dtype_keyword, is_special};
 use super::scope::Scopes;
 use super::signal::{Eval, Reason, Signal};
 use super::value::{Closure, Function, Value};
@@ -23,6 +24,19 @@ const CORE: &str = include_str!("../../std/core.shf");
 
 /// One or more messages; loading goes on after an error to find the next.
 pub type Loaded<T> = Result<T, Vec<Diagnostic>>;
+
+/// A text being loaded into a module.
+struct Loading {
+    module: Rc<Module>,
+    /// What the text has defined so far, and where.
+    defined: HashMap<Ustr, Span>,
+    /// The top level in the order it will run.
+    pending: Vec<Pending>,
+    /// Functions that mention a name not known yet; a macro used further down may define it.
+    postponed: Vec<(Rc<Global>, Form)>,
+    /// Every form after expansion.
+    expanded: Vec<Form>,
+}
 
 /// A resolved top-level form that waits for its turn to run, with the slots it needs.
 struct Pending {
@@ -49,7 +63,8 @@ impl Interp {
 
     /// The module of a program in the file `path`, without definitions yet.
     pub fn program(path: &str) -> Rc<Module> {
-        Rc::new(Module { name: path.into(), folder: folder_of(path), ..Module::default() })
+        let folder = folder_of(path);
+        Rc::new(Module { name: path.into(), root: folder.clone(), folder, ..Module::default() })
     }
 
     /// Runs more text in a module, which messages call `name`; the value of its last expression.
@@ -60,86 +75,133 @@ impl Interp {
         result
     }
 
+    /// The forms of a program with every macro use replaced; nothing runs but macros and what they call.
+    pub fn expand_program(&mut self, path: &str, text: &str) -> Loaded<Vec<Form>> {
+        self.loading.push(path.into());
+        let prepared = self.prepare_text(&Self::program(path), path, text);
+        self.loading.pop();
+        Ok(prepared?.expanded)
+    }
+
     fn load(&mut self, module: &Rc<Module>, name: &str, text: &str) -> Loaded<Value> {
-        let id = self.sources.add(name, text);
-        let forms = read(&self.sources, id)?;
-        let mut errors = Vec::new();
-        for form in &forms {
-            declare(module, form, &mut errors);
-        }
-        let mut pending = Vec::new();
-        for form in forms {
-            if let Err(signal) = self.prepare(module, form, &mut pending) {
-                errors.push(as_diagnostic(signal));
-            }
-        }
-        if !errors.is_empty() {
-            return Err(errors);
-        }
+        let loading = self.prepare_text(module, name, text)?;
         let mut last = Value::Nil;
-        for Pending { expr, frame_size } in pending {
+        for Pending { expr, frame_size } in loading.pending {
             last = self.run(&expr, frame_size).map_err(|signal| vec![as_diagnostic(signal)])?;
         }
         Ok(last)
     }
 
-    /// Expands and resolves one top-level form. Functions, macros and uses take effect at once; the rest waits.
-    fn prepare(&mut self, module: &Rc<Module>, form: Form, pending: &mut Vec<Pending>) -> Eval<()> {
-        let span = form.span;
-        if let Some([head, args @ ..]) = form.items(Bracket::Round) {
-            if head.is_symbol("defmacro") {
-                // The body is code of its own: expanded like any other.
-                let expanded = self.expand(module, form.clone())?;
-                let Some([_, args @ ..]) = expanded.items(Bracket::Round) else {
-                    return usage("defmacro", span);
-                };
-                let (name, function) = self.define_function(module, args, span)?;
-                module.macros.borrow_mut().insert(name, function);
-                return Ok(());
-            }
-            if head.is_symbol("use") {
-                return self.use_form(module, args, span);
+    /// Reads, expands and resolves a text; goes on after an error to find the next.
+    fn prepare_text(&mut self, module: &Rc<Module>, name: &str, text: &str) -> Loaded<Loading> {
+        self.stack_start = std::ptr::from_ref(&name).addr();
+        let id = self.sources.add(name, text);
+        let forms = read(&self.sources, id)?;
+        let forms = cast_vectors(forms);
+        for form in &forms {
+            declare(module, form);
+        }
+        let mut loading = Loading {
+            module: Rc::clone(module),
+            defined: HashMap::new(),
+            pending: Vec::new(),
+            postponed: Vec::new(),
+            expanded: Vec::new(),
+        };
+        let mut errors = Vec::new();
+        for form in forms {
+            if let Err(signal) = self.prepare(&mut loading, form) {
+                errors.push(as_diagnostic(signal));
             }
         }
-        let form = self.expand(module, form)?;
+        for (global, form) in std::mem::take(&mut loading.postponed) {
+            let items = form.items(Bracket::Round).unwrap_or(&[]);
+            match self.function(module, &items[1..], form.span) {
+                Ok((_, function)) => *global.value.borrow_mut() = Some(Value::Function(function)),
+                Err(signal) => errors.push(as_diagnostic(signal)),
+            }
+        }
+        if errors.is_empty() {
+            return Ok(loading);
+        }
+        errors.sort_by_key(|d| d.labels.first().map(|l| l.span.start));
+        Err(errors)
+    }
+
+    /// Expands and resolves one top-level form. Functions, macros and uses take effect at once; the rest waits.
+    fn prepare(&mut self, loading: &mut Loading, form: Form) -> Eval<()> {
+        let module = Rc::clone(&loading.module);
+        let form = self.expand(&module, form)?;
+        let span = form.span;
         let items = form.items(Bracket::Round).unwrap_or(&[]);
-        match items.first().and_then(Form::symbol).as_ref().map_or("", Ustr::as_str) {
-            "do" => {
-                for inner in items[1..].iter().cloned() {
-                    self.prepare(module, inner, pending)?;
-                }
+        let (head, args) = items
+            .split_first()
+            .map_or(("", items), |(head, args)| (head.symbol().map_or("", |name| name.as_str()), args));
+        if head == "do" {
+            return args.iter().try_for_each(|inner| self.prepare(loading, inner.clone()));
+        }
+        match head {
+            "use" => self.use_form(&module, args, span)?,
+            "defmacro" => {
+                let (name, function) = self.function(&module, args, span)?;
+                self.define(loading, name, span)?;
+                module.macros.borrow_mut().insert(name, function);
             }
             "defn" => {
-                let (name, function) = self.define_function(module, &items[1..], span)?;
-                let global = self.global(module, name, span);
-                *global.value.borrow_mut() = Some(Value::Function(function));
+                let name = function_name(args, span)?;
+                self.define(loading, name, span)?;
+                let global = global(&module, name, span);
+                match self.function(&module, args, span) {
+                    Ok((_, function)) => *global.value.borrow_mut() = Some(Value::Function(function)),
+                    Err(_) => loading.postponed.push((global, form.clone())),
+                }
             }
             "def" => {
-                let [_, name, value @ ..] = items else { return usage("def", span) };
+                let [name, value @ ..] = args else { return usage("def", span) };
                 let Some(name) = name.symbol() else { return usage("def", span) };
-                let global = self.global(module, name, span);
-                let mut resolver = self.resolver(module);
-                let value = match value {
-                    [value] => resolver.form(value).map_err(|d| Signal::from(*d))?,
-                    [vector, dtype] => {
-                        let both = [vector.clone(), dtype.clone()];
-                        let whole = Form { kind: FormKind::List(Bracket::Square, both.to_vec()), span };
-                        first_item(resolver.form(&whole).map_err(|d| Signal::from(*d))?, span)?
-                    }
-                    _ => return usage("def", span),
-                };
+                self.define(loading, name, span)?;
+                let mut resolver = self.resolver(&module);
+                let mut value = resolver.sequence(value, true)?;
+                let (Some(value), true) = (value.pop(), value.is_empty()) else { return usage("def", span) };
                 let frame_size = resolver.scopes.frame_size();
-                pending.push(Pending {
-                    expr: Expr { kind: ExprKind::Def(global, Box::new(value)), span },
-                    frame_size,
-                });
+                let kind = ExprKind::Def(global(&module, name, span), Box::new(value));
+                loading.pending.push(Pending { expr: Expr { kind, span }, frame_size });
             }
             _ => {
-                let mut resolver = self.resolver(module);
-                let expr = resolver.form(&form).map_err(|d| Signal::from(*d))?;
+                let mut resolver = self.resolver(&module);
+                let expr = resolver.form(&form)?;
                 let frame_size = resolver.scopes.frame_size();
-                pending.push(Pending { expr, frame_size });
+                loading.pending.push(Pending { expr, frame_size });
             }
+        }
+        loading.expanded.push(form);
+        Ok(())
+    }
+
+    /// Notes that `name` is defined at `span`: not twice in a text, and not in the place of a special form. Says so
+    /// once where a builtin is redefined.
+    fn define(&mut self, loading: &mut Loading, name: Ustr, span: Span) -> Eval<()> {
+        if is_special(&name) {
+            return Err(Diagnostic::error(format!("{name} is a special form and cannot be redefined"))
+                .at(span, "defined here")
+                .help("choose another name")
+                .into());
+        }
+        if let Some(first) = loading.defined.insert(name, span) {
+            loading.defined.insert(name, first);
+            return Err(Diagnostic::error(format!("{name} is defined twice"))
+                .at(span, "defined again here")
+                .at(first, "first defined here")
+                .into());
+        }
+        let core = |core: &Rc<Module>| core.find(name).is_some() || core.find_macro(name).is_some();
+        let builtin = crate::builtins::find(&name).is_some() || self.core.as_ref().is_some_and(core);
+        if builtin && !loading.module.standard && self.redefined.insert(name) {
+            let warning =
+                Diagnostic::warning(format!("{name} is a builtin; this definition takes its place"))
+                    .at(span, "redefined here")
+                    .help("under another name, both can be used");
+            self.host.warn(&self.sources, &warning);
         }
         Ok(())
     }
@@ -148,36 +210,24 @@ impl Interp {
         Resolver { interp: self, module: Rc::clone(module), scopes: Scopes::new() }
     }
 
-    fn global(&self, module: &Rc<Module>, name: Ustr, span: Span) -> Rc<Global> {
-        let mut definitions = module.definitions.borrow_mut();
-        Rc::clone(
-            definitions.entry(name).or_insert_with(|| Rc::new(Global { name, span, value: None.into() })),
-        )
-    }
-
     /// `name "doc"? [params] :option* body+`, or `(name params) body+`.
-    fn define_function(
-        &mut self,
-        module: &Rc<Module>,
-        args: &[Form],
-        span: Span,
-    ) -> Eval<(Ustr, Rc<Function>)> {
-        let (name, params, body) = match args {
-            [head, body @ ..] if head.items(Bracket::Round).is_some() => {
-                let items = head.items(Bracket::Round).unwrap_or(&[]);
-                let Some((name, params)) = items.split_first() else { return usage("defn", span) };
-                let params = Form { kind: FormKind::List(Bracket::Square, params.to_vec()), span: head.span };
-                (name, params, body)
+    fn function(&mut self, module: &Rc<Module>, args: &[Form], span: Span) -> Eval<(Ustr, Rc<Function>)> {
+        let name = function_name(args, span)?;
+        let (doc, args) = match args {
+            [_, doc, rest @ ..] if !rest.is_empty() => match &doc.kind {
+                FormKind::Str(text) => (Some(Rc::clone(text)), [&args[..1], rest].concat()),
+                _ => (None, args.to_vec()),
+            },
+            _ => (None, args.to_vec()),
+        };
+        let (params, body) = match args.as_slice() {
+            [head, body @ ..] if head.symbol().is_none() => {
+                let params = head.items(Bracket::Round).unwrap_or(&[])[1..].to_vec();
+                (Form { kind: FormKind::List(Bracket::Square, params), span: head.span }, body)
             }
-            [name, doc, params, body @ ..] if matches!(doc.kind, FormKind::Str(_)) => {
-                (name, params.clone(), body)
-            }
-            [name, params, body @ ..] => (name, params.clone(), body),
+            [_, params, body @ ..] => (params.clone(), body),
             _ => return usage("defn", span),
         };
-        let doc =
-            args.get(1).and_then(|f| if let FormKind::Str(s) = &f.kind { Some(Rc::clone(s)) } else { None });
-        let Some(name) = name.symbol() else { return usage("defn", span) };
         // Options such as :jit are accepted; a keyword is one only if another form follows it.
         let options = body.iter().take_while(|f| matches!(f.kind, FormKind::Keyword(_))).count();
         let body = &body[options.min(body.len().saturating_sub(1))..];
@@ -187,10 +237,7 @@ impl Interp {
                 .help("write (defn name [params] body...)")
                 .into());
         }
-        let code = self
-            .resolver(module)
-            .function(Some(name), doc, &params, body, span)
-            .map_err(|d| Signal::from(*d))?;
+        let code = self.resolver(module).function(Some(name), doc, &params, body, span)?;
         Ok((name, Rc::new(Function::Closure(Closure { code, captured: Vec::new() }))))
     }
 
@@ -203,20 +250,25 @@ impl Interp {
         for pair in options.chunks(2) {
             match pair {
                 [key, value] if matches!(key.kind, FormKind::Keyword(k) if k == "as") => {
-                    import.alias = value.symbol()
+                    import.alias = Some(value.symbol().map_or_else(|| usage("use", span), Ok)?);
                 }
                 [key, value] if matches!(key.kind, FormKind::Keyword(k) if k == "only") => {
-                    import.only =
-                        value.items(Bracket::Square).and_then(|n| n.iter().map(Form::symbol).collect());
+                    let names = value.items(Bracket::Square);
+                    let names = names.and_then(|n| n.iter().map(Form::symbol).collect());
+                    import.only = Some(names.map_or_else(|| usage("use", span), Ok)?);
                 }
                 _ => return usage("use", span),
             }
         }
         import.module = self.module(module, name, span)?;
-        if let Some(missing) =
-            import.only.iter().flatten().find(|n| !import.module.definitions.borrow().contains_key(*n))
-        {
-            return Err(Diagnostic::error(format!("{name} does not define {missing}")).at(span, "").into());
+        let gives = |n: &&Ustr| import.module.find(**n).is_some() || import.module.find_macro(**n).is_some();
+        if let Some(missing) = import.only.iter().flatten().find(|n| !gives(n)) {
+            let d = Diagnostic::error(format!("{name} does not define {missing}")).at(span, "");
+            let known = import.module.names();
+            return Err(match crate::builtins::nearest(missing, known.iter().map(Ustr::as_str)) {
+                Some(near) => d.help(format!("did you mean {near}?")).into(),
+                None => d.into(),
+            });
         }
         module.imports.borrow_mut().push(import);
         Ok(())
@@ -226,23 +278,22 @@ impl Interp {
     fn module(&mut self, user: &Rc<Module>, name: Ustr, span: Span) -> Eval<Rc<Module>> {
         let relative = name.starts_with("./") || name.starts_with("../");
         let file =
-            if relative { join(&user.folder, &name) } else { join(&user.folder, &format!("{name}.shf")) };
-        let known = |key: &str, interp: &Interp| interp.modules.get(key).cloned();
-        if let Some(module) = known(&file, self).or_else(|| known(&name, self)) {
-            return Ok(module);
+            if relative { join(&user.folder, &name) } else { join(&user.root, &format!("{name}.shf")) };
+        let library = format!("<{name}>");
+        let known = self.modules.get(&file).or_else(|| self.modules.get(&library).filter(|_| !relative));
+        if let Some(module) = known {
+            return Ok(Rc::clone(module));
         }
-        let (key, text, standard) = match self.host.read_file(&file) {
-            _ if self.loading.contains(&file) => {
-                let start = self.loading.iter().position(|f| *f == file).unwrap_or(0);
-                let mut cycle = self.loading[start..].to_vec();
-                cycle.push(file);
-                return Err(Diagnostic::error(format!(
-                    "modules use each other in a cycle: {}",
-                    cycle.join(" uses ")
-                ))
+        if self.loading.contains(&file) {
+            let start = self.loading.iter().position(|f| *f == file).unwrap_or(0);
+            let mut cycle = self.loading[start..].to_vec();
+            cycle.push(file);
+            let cycle = cycle.join(" uses ");
+            return Err(Diagnostic::error(format!("modules use each other in a cycle: {cycle}"))
                 .at(span, "the cycle closes here")
                 .into());
-            }
+        }
+        let (key, text, standard) = match self.host.read_file(&file) {
             Ok(bytes) => {
                 let text = String::from_utf8(bytes).map_err(|_| {
                     Signal::from(Diagnostic::error(format!("{file} is not UTF-8 text")).at(span, "used here"))
@@ -250,7 +301,7 @@ impl Interp {
                 (file, text, false)
             }
             Err(error) => match STANDARD.iter().find(|(n, _)| name == *n) {
-                Some((n, text)) if !relative => ((*n).to_string(), (*text).to_string(), true),
+                Some((_, text)) if !relative => (library, (*text).to_string(), true),
                 _ => {
                     return Err(Diagnostic::error(format!("cannot use {name}: {error}"))
                         .at(span, "used here")
@@ -265,12 +316,12 @@ impl Interp {
         let module = Rc::new(Module {
             name: name.to_string(),
             folder: folder_of(&key),
+            root: user.root.clone(),
             standard,
             ..Module::default()
         });
         self.loading.push(key.clone());
-        let shown = if standard { format!("<{key}>") } else { key.clone() };
-        let loaded = self.load(&module, &shown, &text);
+        let loaded = self.load(&module, &key, &text);
         self.loading.pop();
         if let Err(mut errors) = loaded {
             let first = errors.swap_remove(0);
@@ -291,35 +342,47 @@ fn usage<T>(form: &str, span: Span) -> Eval<T> {
     Err(Diagnostic::error(format!("{form} is written {how}")).at(span, "").into())
 }
 
-/// The one item of a vector expression, made from `[1 2] :i32`.
-fn first_item(expr: Expr, span: Span) -> Eval<Expr> {
-    match expr.kind {
-        ExprKind::Vector { mut items, .. } if items.len() == 1 => Ok(items.swap_remove(0)),
-        _ => usage("def", span),
+/// A vector literal and the dtype after it as one form, as they are in a body.
+fn cast_vectors(forms: Vec<Form>) -> Vec<Form> {
+    let mut out: Vec<Form> = Vec::with_capacity(forms.len());
+    for form in forms {
+        match out.last_mut() {
+            Some(vector) if dtype_keyword(&form).is_some() && vector.items(Bracket::Square).is_some() => {
+                let span = vector.span.to(form.span);
+                let symbol = Form { kind: FormKind::Symbol(Ustr::from("let")), span };
+                let bindings = Form { kind: FormKind::List(Bracket::Square, Vec::new()), span };
+                let items = vec![symbol, bindings, vector.clone(), form];
+                *vector = Form { kind: FormKind::List(Bracket::Round, items), span };
+            }
+            _ => out.push(form),
+        }
     }
+    out
+}
+
+/// The name in `(defn name ...)` or `(defn (name params) ...)`.
+fn function_name(args: &[Form], span: Span) -> Eval<Ustr> {
+    let name = args.first().and_then(|head| match head.items(Bracket::Round) {
+        Some(items) => items.first()?.symbol(),
+        None => head.symbol(),
+    });
+    name.map_or_else(|| usage("defn", span), Ok)
+}
+
+/// The definition of `name`, made if it is new.
+fn global(module: &Module, name: Ustr, span: Span) -> Rc<Global> {
+    let mut definitions = module.definitions.borrow_mut();
+    Rc::clone(definitions.entry(name).or_insert_with(|| Rc::new(Global { name, span, value: None.into() })))
 }
 
 /// Makes the name of a definition known before any form is resolved, so that functions may refer to later ones.
-fn declare(module: &Module, form: &Form, errors: &mut Vec<Diagnostic>) {
-    let Some([head, name, ..]) = form.items(Bracket::Round) else { return };
-    if !(head.is_symbol("def") || head.is_symbol("defn")) {
-        return;
+fn declare(module: &Module, form: &Form) {
+    if let Some([head, args @ ..]) = form.items(Bracket::Round)
+        && (head.is_symbol("def") || head.is_symbol("defn"))
+        && let Ok(name) = function_name(args, form.span)
+    {
+        global(module, name, form.span);
     }
-    let name = match name.items(Bracket::Round) {
-        Some([name, ..]) => name.symbol(),
-        _ => name.symbol(),
-    };
-    let Some(name) = name else { return };
-    let mut definitions = module.definitions.borrow_mut();
-    if let Some(first) = definitions.get(&name) {
-        errors.push(
-            Diagnostic::error(format!("{name} is defined twice"))
-                .at(form.span, "defined again here")
-                .at(first.span, "first defined here"),
-        );
-        return;
-    }
-    definitions.insert(name, Rc::new(Global { name, span: form.span, value: None.into() }));
 }
 
 /// The message for a signal that nobody handled.

@@ -60,7 +60,7 @@ impl Interp {
                         }
                         interp.bind_pattern(state, acc.clone(), frame.base).map_err(|s| s.at(init.span))?;
                         let go = interp.eval(condition, frame)?;
-                        if !interp.truthy(&go).map_err(|s| s.at(condition.span))? {
+                        if !go.truthy().map_err(|s| s.at(condition.span))? {
                             return Ok(acc);
                         }
                         acc = interp.eval(body, frame)?;

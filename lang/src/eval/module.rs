@@ -18,6 +18,8 @@ pub struct Module {
     pub name: String,
     /// The folder that relative `(use ./x.shf)` starts from.
     pub folder: String,
+    /// The source folder of the program it belongs to, where `(use x)` looks.
+    pub root: String,
     /// Whether it belongs to the standard library, whose names give way to others.
     pub standard: bool,
     pub(super) definitions: RefCell<IndexMap<Ustr, Rc<Global>>>,
@@ -61,34 +63,26 @@ impl Module {
         if let Some(global) = self.definitions.borrow().get(&name) {
             return Some(Meaning::Global(Rc::clone(global)));
         }
-        let imports = self.imports.borrow();
-        if let Some((prefix, rest)) = name.split_once('/').filter(|(p, r)| !p.is_empty() && !r.is_empty()) {
-            let import = imports.iter().find(|i| i.alias.is_some_and(|a| a == prefix))?;
-            let rest = Ustr::from(rest);
-            let found = import.module.definitions.borrow().get(&rest).filter(|_| !private(rest)).cloned();
-            return found.map(Meaning::Global);
-        }
-        let mut direct = Vec::new();
-        for import in imports.iter().filter(|i| i.offers(name)) {
-            if let Some(global) = import.module.definitions.borrow().get(&name) {
-                direct.push((Rc::clone(&import.module), Rc::clone(global)));
-            }
-        }
-        if direct.is_empty() {
-            for import in imports.iter().filter(|i| i.offers(name)) {
-                import.module.handed_on(name, &mut direct, 0);
-            }
-        }
-        choose(direct)
+        choose(self.imported(name))
     }
 
-    fn handed_on(&self, name: Ustr, found: &mut Vec<(Rc<Module>, Rc<Global>)>, depth: usize) {
-        for import in self.imports.borrow().iter().filter(|i| depth < 64 && i.offers(name)) {
-            if let Some(global) = import.module.definitions.borrow().get(&name) {
-                found.push((Rc::clone(&import.module), Rc::clone(global)));
-            }
-            import.module.handed_on(name, found, depth + 1);
-        }
+    /// The modules that `name` may come from, with the name it has there: what an alias names, or every flat import.
+    fn sources(&self, name: Ustr) -> (Ustr, Vec<Rc<Module>>) {
+        let imports = self.imports.borrow();
+        let qualified = name.split_once('/').filter(|(p, r)| !p.is_empty() && !r.is_empty());
+        let Some((prefix, rest)) = qualified.map(|(p, r)| (p, Ustr::from(r))) else {
+            return (name, imports.iter().filter(|i| i.offers(name)).map(|i| Rc::clone(&i.module)).collect());
+        };
+        let named = |i: &&Import| i.alias.is_some_and(|a| a == prefix) && !private(rest);
+        (rest, imports.iter().filter(named).map(|i| Rc::clone(&i.module)).collect())
+    }
+
+    /// What other modules give under `name`: their own definitions, or else what they were given themselves.
+    fn imported(&self, name: Ustr) -> Vec<(Rc<Module>, Rc<Global>)> {
+        let (name, modules) = self.sources(name);
+        let own = |m: &Rc<Module>| Some((Rc::clone(m), Rc::clone(m.definitions.borrow().get(&name)?)));
+        let direct: Vec<_> = modules.iter().filter_map(own).collect();
+        if direct.is_empty() { modules.iter().flat_map(|m| m.imported(name)).collect() } else { direct }
     }
 
     /// The macro called `name` here.
@@ -96,7 +90,8 @@ impl Module {
         if let Some(m) = self.macros.borrow().get(&name) {
             return Some(Rc::clone(m));
         }
-        self.imports.borrow().iter().filter(|i| i.offers(name)).find_map(|i| i.module.find_macro(name))
+        let (name, modules) = self.sources(name);
+        modules.iter().find_map(|m| m.find_macro(name))
     }
 
     /// Every name that can be used here unqualified, for suggestions.
@@ -114,10 +109,11 @@ fn choose(mut found: Vec<(Rc<Module>, Rc<Global>)>) -> Option<Meaning> {
     if found.iter().any(|(m, _)| !m.standard) {
         found.retain(|(m, _)| !m.standard);
     }
-    found.dedup_by(|a, b| Rc::ptr_eq(&a.1, &b.1));
     let (_, first) = found.first()?;
     if found.iter().all(|(_, g)| Rc::ptr_eq(g, first)) {
         return Some(Meaning::Global(Rc::clone(first)));
     }
-    Some(Meaning::Ambiguous(found.into_iter().map(|(m, _)| m.name.clone()).collect()))
+    let mut names: Vec<String> = found.into_iter().map(|(m, _)| m.name.clone()).collect();
+    names.dedup();
+    Some(Meaning::Ambiguous(names))
 }

@@ -77,8 +77,10 @@ impl Search {
         match template {
             Template::Const(_) => None,
             Template::Unquote(e) | Template::Splice(e) => self.expr(e),
-            Template::List(_, items, _) => items.iter().find_map(|t| self.template(t)),
-            Template::Dict(entries) => entries.iter().find_map(|(_, t)| self.template(t)),
+            Template::List(_, items) => items.iter().find_map(|t| self.template(t)),
+            Template::Dict(entries, _) => {
+                entries.iter().find_map(|(k, v)| self.template(k).or_else(|| self.template(v)))
+            }
         }
     }
 }

@@ -17,6 +17,42 @@ use crate::tensor::{DType, Shape};
 
 type Resolved<T> = Result<T, Box<Diagnostic>>;
 
+/// The special forms, which cannot be redefined.
+const SPECIAL: [&str; 27] = [
+    "quote",
+    "quasiquote",
+    "unquote",
+    "unquote-splicing",
+    "if",
+    "and",
+    "or",
+    "do",
+    "let",
+    "case",
+    "cond",
+    "fn",
+    "lambda",
+    "repeat",
+    "while",
+    "with-params",
+    "static",
+    "def",
+    "defn",
+    "defmacro",
+    "defparams",
+    "defgrad",
+    "use",
+    "->",
+    "->>",
+    "as->",
+    "&",
+];
+
+/// Whether `name` is that of a special form.
+pub(super) fn is_special(name: &str) -> bool {
+    SPECIAL.contains(&name)
+}
+
 /// Heads whose direct arguments may be a vector followed by a dtype that is an option, not a cast.
 fn takes_dtype_option(head: Option<Ustr>) -> bool {
     const HEADS: [&str; 9] = ["cast", "tensor", "io", "zeros", "ones", "full", "eye", "linspace", "one-hot"];
@@ -24,7 +60,7 @@ fn takes_dtype_option(head: Option<Ustr>) -> bool {
 }
 
 /// The dtype that a form is the keyword of.
-fn dtype_keyword(form: &Form) -> Option<DType> {
+pub(super) fn dtype_keyword(form: &Form) -> Option<DType> {
     if let FormKind::Keyword(k) = form.kind { DType::parse(&k) } else { None }
 }
 
@@ -71,7 +107,7 @@ impl Resolver<'_> {
     }
 
     /// Consecutive forms; with `casts`, a dtype keyword after a vector literal casts it.
-    fn sequence(&mut self, forms: &[Form], casts: bool) -> Resolved<Vec<Expr>> {
+    pub fn sequence(&mut self, forms: &[Form], casts: bool) -> Resolved<Vec<Expr>> {
         let mut out: Vec<Expr> = Vec::with_capacity(forms.len());
         for (i, form) in forms.iter().enumerate() {
             let after_vector = i > 0 && forms[i - 1].items(Bracket::Square).is_some();
@@ -161,17 +197,13 @@ impl Resolver<'_> {
         let mut args = self.sequence(args, !takes_dtype_option(first.symbol()))?;
         // The state of a reduce with a vector pattern is taken apart, so a vector body stays a list.
         if first.is_symbol("reduce")
-            && let Some(Expr { kind: ExprKind::Fn(code), .. }) = args.first_mut()
-            && let Some(Param { pattern: Pattern::Vector(..), .. }) = code.params.first()
+            && let [function, init, ..] = args.as_mut_slice()
+            && let ExprKind::Fn(code) = &mut function.kind
+            && let Some(Code { params, body, .. }) = Rc::get_mut(code)
+            && let (Some(state), Some(body)) = (params.first(), body.get_mut())
         {
-            if let Some(code) = Rc::get_mut(code)
-                && let Some(body) = code.body.get_mut()
-            {
-                keep_list(body);
-            }
-            if let Some(init) = args.get_mut(1) {
-                keep_list(init);
-            }
+            keep_list(&state.pattern, body);
+            keep_list(&state.pattern, init);
         }
         Ok(Expr { kind: ExprKind::Call { head: Box::new(head), args }, span })
     }
@@ -223,9 +255,11 @@ impl Resolver<'_> {
                 let (init, state) = self.state(state)?;
                 let mark = self.scopes.open();
                 let index = self.scopes.bind(name);
-                let (state, body) = self.loop_body(&state, body, span)?;
+                let state = self.pattern(&state)?;
+                let body = self.body(body, span)?;
                 self.scopes.close(mark);
-                ExprKind::Repeat { index, count, state, init: Box::new(init), body: Box::new(body) }
+                let [init, body] = [init, body].map(|e| Box::new(taken_apart(&state, e)));
+                ExprKind::Repeat { index, count, state, init, body }
             }
             "while" => {
                 let [condition, state, body @ ..] = args else {
@@ -235,14 +269,10 @@ impl Resolver<'_> {
                 let mark = self.scopes.open();
                 let state = self.pattern(&state)?;
                 let condition = Box::new(self.form(condition)?);
-                let mut init = init;
-                let mut body = self.body(body, span)?;
-                if matches!(state, Pattern::Vector(..)) {
-                    keep_list(&mut init);
-                    keep_list(&mut body);
-                }
+                let body = self.body(body, span)?;
                 self.scopes.close(mark);
-                ExprKind::While { condition, state, init: Box::new(init), body: Box::new(body) }
+                let [init, body] = [init, body].map(|e| Box::new(taken_apart(&state, e)));
+                ExprKind::While { condition, state, init, body }
             }
             "with-params" => self.with_params(args, span)?,
             "static" => match args {
@@ -277,15 +307,6 @@ impl Resolver<'_> {
         }
     }
 
-    fn loop_body(&mut self, pattern: &Form, body: &[Form], span: Span) -> Resolved<(Pattern, Expr)> {
-        let state = self.pattern(pattern)?;
-        let mut body = self.body(body, span)?;
-        if matches!(state, Pattern::Vector(..)) {
-            keep_list(&mut body);
-        }
-        Ok((state, body))
-    }
-
     fn let_form(&mut self, args: &[Form], span: Span) -> Resolved<ExprKind> {
         let Some((bindings, body)) = args.split_first() else {
             return error("let is written (let [name value ...] body...)", span, "");
@@ -314,9 +335,7 @@ impl Resolver<'_> {
                 step = 3;
             }
             let pattern = self.pattern(&pairs[i])?;
-            if matches!(pattern, Pattern::Vector(..)) {
-                keep_list(&mut value_expr);
-            }
+            let value_expr = taken_apart(&pattern, value_expr);
             resolved.push((pattern, value_expr));
             i += step;
         }
@@ -331,10 +350,8 @@ impl Resolver<'_> {
         };
         let subject = Box::new(self.form(subject)?);
         let (pairs, default) = arms.split_at(arms.len() - arms.len() % 2);
-        let arms = pairs
-            .chunks(2)
-            .map(|pair| Ok((form_to_value(&pair[0]), self.form(&pair[1])?)))
-            .collect::<Resolved<_>>()?;
+        let arm = |pair: &[Form]| Ok((alternatives(&pair[0]), self.form(&pair[1])?));
+        let arms = pairs.chunks(2).map(arm).collect::<Resolved<_>>()?;
         let default = default.first().map(|f| self.form(f)).transpose()?.map(Box::new);
         Ok(ExprKind::Case { subject, arms, default })
     }
@@ -348,12 +365,10 @@ impl Resolver<'_> {
             Some([dict, path @ ..]) => {
                 let mut expr = self.form(dict)?;
                 for key in path {
-                    let key_expr = self.form(key)?;
-                    let head = Box::new(self.name(Ustr::from("-entry"), key.span, true)?);
-                    expr = Expr {
-                        kind: ExprKind::Call { head, args: vec![expr, key_expr] },
-                        span: dict.span.to(key.span),
-                    };
+                    let entry = Value::function(Function::Builtin(crate::builtins::ENTRY));
+                    let head = Box::new(Expr { kind: ExprKind::Const(entry), span: key.span });
+                    let args = vec![expr, self.form(key)?];
+                    expr = Expr { kind: ExprKind::Call { head, args }, span: dict.span.to(key.span) };
                 }
                 expr
             }
@@ -511,27 +526,46 @@ impl Resolver<'_> {
                 if items.iter().all(|t| matches!(t, Template::Const(_))) {
                     return Ok(Template::Const(form_to_value(form)));
                 }
-                Ok(Template::List(*bracket, items, form.span))
+                Ok(Template::List(*bracket, items))
             }
             FormKind::Dict(entries) => {
-                let entry = |(k, v): &(Form, Form)| {
-                    let key = form_to_value(k).as_key().unwrap_or_default();
-                    Ok((key, self.template(v, depth)?))
-                };
-                Ok(Template::Dict(entries.iter().map(entry).collect::<Resolved<_>>()?))
+                let entry = |(k, v): &(Form, Form)| Ok((self.template(k, depth)?, self.template(v, depth)?));
+                Ok(Template::Dict(entries.iter().map(entry).collect::<Resolved<_>>()?, form.span))
             }
             _ => Ok(Template::Const(form_to_value(form))),
         }
     }
 }
 
-/// Marks a vector literal that is taken apart at once: it stays a list (SPEC section 2).
-fn keep_list(expr: &mut Expr) {
+/// What the key of a `case` stands for: itself, or any item of a list in round brackets.
+fn alternatives(key: &Form) -> Vec<Value> {
+    match key.items(Bracket::Round) {
+        Some([quote, x]) if quote.is_symbol("quote") => vec![form_to_value(x)],
+        Some(items) => items.iter().map(form_to_value).collect(),
+        None => vec![form_to_value(key)],
+    }
+}
+
+/// An expression whose value `pattern` takes: a vector literal for a vector pattern stays a list (SPEC section 2).
+fn taken_apart(pattern: &Pattern, mut value: Expr) -> Expr {
+    keep_list(pattern, &mut value);
+    value
+}
+
+fn keep_list(pattern: &Pattern, expr: &mut Expr) {
+    let Pattern::Vector(patterns, ..) = pattern else { return };
     match &mut expr.kind {
-        ExprKind::Vector { list, .. } => *list = true,
-        ExprKind::Do(body) => body.last_mut().into_iter().for_each(keep_list),
-        ExprKind::Let { body, .. } => keep_list(body),
-        ExprKind::If(parts) => parts[1..].iter_mut().for_each(keep_list),
+        ExprKind::Vector { items, list } => {
+            *list = true;
+            patterns.iter().zip(items).for_each(|(p, item)| keep_list(p, item));
+        }
+        ExprKind::Do(body) => body.last_mut().into_iter().for_each(|e| keep_list(pattern, e)),
+        ExprKind::Let { body, .. } => keep_list(pattern, body),
+        ExprKind::If(parts) => parts[1..].iter_mut().for_each(|e| keep_list(pattern, e)),
+        ExprKind::Case { arms, default, .. } => {
+            let arms = arms.iter_mut().map(|(_, e)| e).chain(default.as_deref_mut());
+            arms.for_each(|e| keep_list(pattern, e));
+        }
         _ => {}
     }
 }

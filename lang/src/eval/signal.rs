@@ -68,6 +68,12 @@ impl From<Diagnostic> for Signal {
     }
 }
 
+impl From<Box<Diagnostic>> for Signal {
+    fn from(d: Box<Diagnostic>) -> Signal {
+        Signal::Error(d)
+    }
+}
+
 impl From<TypeFault> for Signal {
     fn from(fault: TypeFault) -> Signal {
         let d = Diagnostic::error(fault.message);

@@ -245,7 +245,7 @@ impl Tensor {
 }
 
 /// Computes `op(args)`, or records it where an operand is traced: in the innermost trace that an operand belongs to.
-pub fn bind_all(op: Op, args: &[&Tensor], span: Option<Span>) -> Eval<SmallVec<[Tensor; 2]>> {
+pub fn bind_all(op: &Op, args: &[&Tensor], span: Option<Span>) -> Eval<SmallVec<[Tensor; 2]>> {
     let trace = args
         .iter()
         .filter_map(|t| if let Tensor::Traced(t) = t { Some(&t.trace) } else { None })
@@ -264,7 +264,7 @@ pub fn bind_all(op: Op, args: &[&Tensor], span: Option<Span>) -> Eval<SmallVec<[
     let operands = args.iter().map(|t| trace.lift(t)).collect::<Eval<SmallVec<[Var; 4]>>>()?;
     let mut builder = trace.builder.borrow_mut();
     builder.span = span;
-    let outputs = builder.bind(Arc::clone(&op), &operands)?;
+    let outputs = builder.bind(Arc::clone(op), &operands)?;
     if builder.graph().equations.len() > trace.limit {
         return super::fail(format!(
             "the trace has more than {} operations; is there a recursion or a loop without end?",
@@ -290,7 +290,7 @@ fn host_values<'a>(args: &[&'a Tensor]) -> Eval<SmallVec<[&'a HostTensor; 4]>> {
 
 /// [`bind_all`] for a primitive with one result.
 pub fn bind(op: impl Primitive, args: &[&Tensor], span: Option<Span>) -> Eval<Tensor> {
-    Ok(bind_all(Arc::new(op), args, span)?.swap_remove(0))
+    Ok(bind_all(&(Arc::new(op) as Op), args, span)?.swap_remove(0))
 }
 
 /// The results of `graph` on `args`: computed if all are concrete, else recorded equation by equation.
@@ -303,7 +303,7 @@ pub fn apply_graph(graph: &Graph, args: &[Tensor]) -> Eval<Vec<Tensor>> {
         let results = {
             let operands: SmallVec<[&Tensor; 4]> =
                 eqn.inputs.iter().map(|v| values[v.index()].as_ref().expect(crate::graph::RULE)).collect();
-            bind_all(Arc::clone(&eqn.op), &operands, eqn.span)?
+            bind_all(&eqn.op, &operands, eqn.span)?
         };
         for (var, result) in eqn.outputs.iter().zip(results) {
             values[var.index()] = Some(result);

@@ -6,9 +6,12 @@ use std::rc::Rc;
 use indexmap::IndexMap;
 use ustr::{IdentityHasher, Ustr};
 
+use super::signal::Eval;
 use super::{Code, Tensor};
 use crate::builtins::Builtin;
+use crate::diagnostic::Diagnostic;
 use crate::syntax::{Bracket, Span};
+use crate::tensor::DType;
 
 /// Any value.
 #[derive(Clone, Debug)]
@@ -74,7 +77,7 @@ pub struct Closure {
 }
 
 /// What is differentiated, and what comes out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GradOptions {
     /// Positions of the arguments differentiated with respect to.
     pub wrt: Vec<usize>,
@@ -122,6 +125,40 @@ impl Value {
             Value::Range(a, b) => format!("the range {a}:{b}"),
             Value::Function(f) => format!("the function {}", f.name()),
         }
+    }
+
+    /// Whether a condition holds: `false`, `nil` and a false scalar do not.
+    pub(crate) fn truthy(&self) -> Eval<bool> {
+        match self {
+            Value::Nil | Value::Bool(false) => Ok(false),
+            Value::Tensor(t) if t.ty().rank() > 0 => {
+                Err(Diagnostic::error(format!("a condition is one truth value, this is a tensor {}", t.ty()))
+                    .help("say (any x), (all x) or (equal? a b)")
+                    .into())
+            }
+            Value::Tensor(t) if t.ty().dtype == DType::Bool => {
+                Ok(t.elements("a condition")?.element_i64(0) != 0)
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// The value with every traced tensor in it replaced by its elements; stops the trace where it has none.
+    pub(crate) fn known(&self, wanted: &str) -> Eval<Value> {
+        Ok(match self {
+            Value::Tensor(t) if t.is_traced() => {
+                let host = t.elements(wanted)?.clone();
+                Value::from(if t.ty().weak { Tensor::weak(host) } else { Tensor::host(host) })
+            }
+            Value::List(list) => {
+                Value::list(list.items.iter().map(|v| v.known(wanted)).collect::<Eval<_>>()?)
+            }
+            Value::Dict(dict) => {
+                let entries = dict.iter().map(|(k, v)| Ok((*k, v.known(wanted)?)));
+                Value::Dict(Rc::new(entries.collect::<Eval<_>>()?))
+            }
+            other => other.clone(),
+        })
     }
 
     /// The dictionary key this value names.

@@ -64,6 +64,11 @@ impl TensorType {
         TensorType { dtype, shape: self.shape.clone(), weak: false }
     }
 
+    /// The dtype of what is made of it: its own, but the default `i32` for a weak integer.
+    pub fn strong_dtype(&self) -> DType {
+        if self.weak && self.dtype == DType::I64 { DType::I32 } else { self.dtype }
+    }
+
     /// Number of axes.
     pub fn rank(&self) -> usize {
         self.shape.len()

@@ -1,20 +1,33 @@
-//! An in-memory world for programs under test.
+//! An in-memory world for programs under test, and a device that runs graphs on the host.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use sheaf_lang::builtins::repr;
 use sheaf_lang::diagnostic::Diagnostic;
-use sheaf_lang::eval::{Interp, Options};
-use sheaf_lang::host::{Host, HostError};
+use sheaf_lang::eval::{Interp, Jit, Options, Value};
+use sheaf_lang::graph::{Graph, evaluate, verify};
+use sheaf_lang::host::{Backend, Buffer, DeviceTensor, Host, HostError, Program, Unit};
 use sheaf_lang::render::render;
 use sheaf_lang::syntax::Sources;
+use sheaf_lang::tensor::{HostTensor, TensorType};
 
 /// Files and what was printed.
 #[derive(Clone, Default)]
 pub struct World {
     pub files: Rc<RefCell<HashMap<String, String>>>,
     pub printed: Rc<RefCell<Vec<String>>>,
+}
+
+impl World {
+    /// A world with these files.
+    pub fn with(files: &[(&str, &str)]) -> World {
+        let files = files.iter().map(|(path, text)| ((*path).into(), (*text).into())).collect();
+        World { files: Rc::new(RefCell::new(files)), printed: Rc::default() }
+    }
 }
 
 impl Host for World {
@@ -43,12 +56,129 @@ pub fn run(text: &str) -> String {
 /// [`run`] with files.
 pub fn run_in(world: World, text: &str) -> String {
     let mut interp = Interp::new(Box::new(world.clone()), None, Options::default());
+    run_with(&mut interp, &world, text)
+}
+
+/// Runs a program in an evaluator of that world.
+pub fn run_with(interp: &mut Interp, world: &World, text: &str) -> String {
     let result = interp.run_program("test.shf", text);
-    let mut out = world.printed.borrow().clone();
+    let mut out = std::mem::take(&mut *world.printed.borrow_mut());
     match result {
-        Ok(sheaf_lang::eval::Value::Nil) => {}
-        Ok(value) => out.push(format!("=> {}", sheaf_lang::builtins::repr(&value))),
+        Ok(Value::Nil) => {}
+        Ok(value) => out.push(format!("=> {}", repr(&value))),
         Err(errors) => out.extend(errors.iter().map(|d| render(&interp.sources, d, false))),
     }
     out.join("\n")
+}
+
+/// Checks programs against what they print and give; an expectation that starts with `error:` is only the first line
+/// of a message. Reports every program that differs.
+pub fn check(cases: &[(&str, &str)]) {
+    let wrong: Vec<String> = cases
+        .iter()
+        .map(|(program, wanted)| (program, wanted, run(program)))
+        .filter(|(_, wanted, found)| {
+            if wanted.starts_with("error:") {
+                !found.starts_with(**wanted)
+            } else {
+                found.as_str() != **wanted
+            }
+        })
+        .map(|(program, wanted, found)| format!("{program}\n  wanted {wanted}\n  found  {found}"))
+        .collect();
+    assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+/// What a device was asked to do.
+#[derive(Default)]
+pub struct Log {
+    /// Units, in the order of their compilation.
+    pub units: Vec<Unit>,
+    /// Tensors sent to the device.
+    pub uploads: usize,
+    /// Tensors fetched from the device.
+    pub reads: usize,
+}
+
+/// A device that runs graphs by the primitives' host rules.
+pub struct HostDevice {
+    pub log: Rc<RefCell<Log>>,
+}
+
+struct HostProgram(Graph);
+
+struct HostBuffer {
+    value: HostTensor,
+    log: Rc<RefCell<Log>>,
+}
+
+impl HostDevice {
+    fn buffer(&self, value: HostTensor) -> Buffer {
+        Rc::new(HostBuffer { value, log: Rc::clone(&self.log) })
+    }
+}
+
+impl Backend for HostDevice {
+    fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
+        assert_eq!(verify(&unit.graph), Ok(()), "{}", unit.function);
+        for (leaf, var) in unit.inputs.iter().zip(&unit.graph.inputs) {
+            assert_eq!(&leaf.ty, unit.graph.ty(*var), "the type of parameter {}", leaf.path);
+        }
+        assert_eq!(unit.inputs.len(), unit.graph.inputs.len(), "a leaf for every parameter");
+        assert_eq!(unit.outputs.len(), unit.graph.outputs.len(), "a leaf for every result");
+        self.log.borrow_mut().units.push(unit.clone());
+        let program = HostProgram(unit.graph.clone());
+        Ok(Some(Rc::new(Logged { program, log: Rc::clone(&self.log) })))
+    }
+
+    fn upload(&mut self, tensor: &HostTensor) -> Result<Buffer, HostError> {
+        self.log.borrow_mut().uploads += 1;
+        Ok(self.buffer(tensor.clone()))
+    }
+}
+
+struct Logged {
+    program: HostProgram,
+    log: Rc<RefCell<Log>>,
+}
+
+impl Program for Logged {
+    fn call(&self, arguments: &[Buffer], results: &mut Vec<Buffer>) -> Result<(), HostError> {
+        let graph = &self.program.0;
+        let inputs: Vec<HostTensor> = arguments
+            .iter()
+            .map(|b| {
+                (&**b as &dyn std::any::Any).downcast_ref::<HostBuffer>().expect("a buffer of this device")
+            })
+            .map(|b| b.value.clone())
+            .collect();
+        for (input, var) in inputs.iter().zip(&graph.inputs) {
+            let ty = graph.ty(*var);
+            assert_eq!((input.dtype(), input.shape()), (ty.dtype, ty.shape.as_slice()), "an argument's type");
+        }
+        let values = evaluate(graph, &inputs);
+        results.extend(
+            values
+                .into_iter()
+                .map(|value| -> Buffer { Rc::new(HostBuffer { value, log: Rc::clone(&self.log) }) }),
+        );
+        Ok(())
+    }
+}
+
+impl DeviceTensor for HostBuffer {
+    fn read(&self, ty: &TensorType) -> Result<HostTensor, HostError> {
+        self.log.borrow_mut().reads += 1;
+        assert_eq!((self.value.dtype(), self.value.shape()), (ty.dtype, ty.shape.as_slice()));
+        Ok(self.value.clone())
+    }
+}
+
+/// An evaluator with a device, its world and what the device was asked.
+pub fn compiling(jit: Jit) -> (Interp, World, Rc<RefCell<Log>>) {
+    let world = World::default();
+    let log = Rc::new(RefCell::new(Log::default()));
+    let device = HostDevice { log: Rc::clone(&log) };
+    let interp = Interp::new(Box::new(world.clone()), Some(Box::new(device)), Options { jit });
+    (interp, world, log)
 }

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use smallvec::SmallVec;
 use ustr::Ustr;
 
 use crate::eval::expr::Code;
@@ -17,24 +16,25 @@ use crate::tensor::{DType, TensorType};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FnKey {
     code: usize,
-    transforms: SmallVec<[(bool, bool, bool, Vec<usize>); 1]>,
+    transforms: Vec<GradOptions>,
 }
 
+/// The key of a function, with its code; builtins have none.
 pub(super) fn fn_key(function: &Function) -> Option<(FnKey, &Rc<Code>)> {
     match function {
-        Function::Builtin(_) => None,
         Function::Closure(c) => {
-            Some((FnKey { code: Rc::as_ptr(&c.code) as usize, transforms: SmallVec::new() }, &c.code))
+            Some((FnKey { code: Rc::as_ptr(&c.code) as usize, transforms: Vec::new() }, &c.code))
         }
         Function::Grad(Value::Function(f), o) => {
             let (mut key, code) = fn_key(f)?;
-            key.transforms.push((o.value, o.aux, o.wrt_list, o.wrt.clone()));
+            key.transforms.push(o.clone());
             Some((key, code))
         }
-        Function::Grad(..) => None,
+        Function::Builtin(_) | Function::Grad(..) => None,
     }
 }
 
+/// What is compiled of a function: itself, its value and gradient, or its gradient alone.
 pub(super) fn transform_of(function: &Function) -> &'static str {
     match function {
         Function::Grad(_, GradOptions { value: true, .. }) => "vag",

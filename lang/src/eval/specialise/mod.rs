@@ -11,7 +11,9 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 use ustr::Ustr;
 
-use arguments::{Abstraction, FnKey, LeafValue, Pattern, captured_of, code_of, fn_key, has_tensors, transform_of};
+use arguments::{
+    Abstraction, FnKey, LeafValue, Pattern, captured_of, code_of, fn_key, has_tensors, transform_of,
+};
 use result::{OutTree, out_tree};
 
 use crate::diagnostic::Diagnostic;
@@ -114,7 +116,7 @@ impl Interp {
             return Ok(None);
         }
         let Some(code) = code_of(function) else { return Ok(None) };
-        if self.effect_of(code).is_some() {
+        if Self::effect_of(code).is_some() {
             return Ok(None);
         }
         let mut leaves = std::mem::take(&mut self.specialiser.leaves);
@@ -215,13 +217,12 @@ impl Interp {
             };
             let mut numbers = compiled.numbers.borrow_mut();
             let known = numbers[i].as_ref().filter(|(b, _)| *b == bits).map(|(_, buffer)| Rc::clone(buffer));
-            let buffer = match known {
-                Some(buffer) => buffer,
-                None => {
-                    let buffer = backend.upload(&number)?;
-                    numbers[i] = Some((bits, Rc::clone(&buffer)));
-                    buffer
-                }
+            let buffer = if let Some(buffer) = known {
+                buffer
+            } else {
+                let buffer = backend.upload(&number)?;
+                numbers[i] = Some((bits, Rc::clone(&buffer)));
+                buffer
             };
             buffers.push(buffer);
         }
@@ -368,7 +369,7 @@ impl Interp {
     }
 
     /// The first effect that a function's body may have, or that of a function it mentions.
-    fn effect_of(&self, code: &Rc<Code>) -> Option<(Ustr, Span)> {
+    fn effect_of(code: &Rc<Code>) -> Option<(Ustr, Span)> {
         if let Some(effect) = code.effect.get() {
             return *effect;
         }
