@@ -1,10 +1,10 @@
 //! Making tensors.
 
-use super::operands::{as_dtype, as_shape, as_size, show_shape};
+use super::operands::{as_dtype, as_shape, as_size};
 use super::{Builtin, MANY, as_index};
 use crate::eval::{Eval, Interp, Tensor, Value, fail};
 use crate::primitives as p;
-use crate::tensor::{DType, HostTensor, Shape};
+use crate::tensor::{DType, HostTensor, Shape, element_count};
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new("zeros", "(zeros shape :dtype d)", "zeros of a shape", (1, MANY), |_, a| filled(a, 0.0)),
@@ -47,13 +47,10 @@ fn parse_dtype(args: &[Value]) -> Eval<(Vec<&Value>, Option<DType>)> {
     Ok((positional, dtype))
 }
 
-/// Fails where a tensor would be larger than the address space, before anything is reserved.
-fn checked_count(shape: &[usize]) -> Eval<usize> {
-    const MOST: usize = 1 << 40;
-    match shape.iter().try_fold(1_usize, |n, extent| n.checked_mul(*extent)).filter(|n| *n < MOST) {
-        Some(n) => Ok(n),
-        None => fail(format!("a tensor of shape {} is too large", show_shape(shape))),
-    }
+/// Fails where there is no room for a tensor of that shape, before anything is reserved.
+pub(super) fn checked_count(shape: &[usize]) -> Eval<usize> {
+    crate::eval::check_room(shape)?;
+    Ok(element_count(shape))
 }
 
 fn filled(args: &[Value], x: f64) -> Eval<Value> {

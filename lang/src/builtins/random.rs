@@ -3,19 +3,18 @@
 //! A key is a `u32[2]`. The block cipher is Threefry-2x32 with 20 rounds (Salmon et al., "Parallel random numbers:
 //! as easy as 1, 2, 3", SC 2011); how keys split and how bits become numbers follows `jax.random`.
 
-use super::operands::{as_shape, as_size};
-use super::{Builtin, as_index};
+use super::create::checked_count;
+use super::operands::{as_dtype, as_shape, as_size};
+use super::{Builtin, Parsed, as_index};
 use crate::eval::{Eval, Interp, Tensor, Value, fail};
 use crate::primitives as p;
 use crate::tensor::{DType, HostTensor, Shape, element_count};
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new("random-key", "(random-key seed)", "a key for random functions", (1, 1), |_, a| {
-        let seed = as_index(&a[0], "the seed")? as u64;
-        Ok(Value::Tensor(Tensor::host(HostTensor::new(
-            [2].as_slice(),
-            vec![(seed >> 32) as u32, seed as u32],
-        ))))
+        // The low word alone, as JAX with its default of 32-bit integers.
+        let seed = as_index(&a[0], "the seed")? as u32;
+        Ok(Value::Tensor(Tensor::host(HostTensor::new([2].as_slice(), vec![0, seed]))))
     }),
     Builtin::new(
         "random-split",
@@ -24,7 +23,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (1, 2),
         |i, a| {
             let n = a.get(1).map_or(Ok(2), |n| as_size(n, "the number of keys"))?;
-            let key = key(i, &a[0])?;
+            let key = key(&a[0])?;
             let [hi, lo] = block(i, &key, &[n])?;
             let (hi, lo) = (i.reshape(&hi, &[n, 1])?, i.reshape(&lo, &[n, 1])?);
             Ok(Value::Tensor(i.op(p::Concatenate { axis: 1 }, &[&hi, &lo])?))
@@ -37,16 +36,10 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (2, 6),
         |i, a| {
             let parsed = super::parse(a, &["low", "high", "dtype"], &[])?;
-            let key = key(i, parsed.positional[0])?;
-            let shape = as_shape(&parsed.positional[1..])?;
-            let bound = |v: Option<&Value>, default: f32| match v {
-                None => Ok(default),
-                Some(Value::Int(n)) => Ok(*n as f32),
-                Some(Value::Float(x)) => Ok(*x as f32),
-                Some(other) => fail(format!("a bound is a number, not {}", other.describe())),
-            };
-            let (low, high) = (bound(parsed.option("low"), 0.0)?, bound(parsed.option("high"), 1.0)?);
-            Ok(Value::Tensor(uniform(i, &key, &shape, low, high)?))
+            let (key, shape) = key_and_shape(&parsed)?;
+            let low = bound(i, parsed.option("low"), 0)?;
+            let high = bound(i, parsed.option("high"), 1)?;
+            Ok(Value::Tensor(uniform(i, &key, &shape, &low, &high)?))
         },
     ),
     Builtin::new(
@@ -56,10 +49,10 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (2, 6),
         |i, a| {
             let parsed = super::parse(a, &["dtype"], &[])?;
-            let key = key(i, parsed.positional[0])?;
-            let shape = as_shape(&parsed.positional[1..])?;
+            let (key, shape) = key_and_shape(&parsed)?;
             // sqrt 2 * erf_inv u for u uniform in (-1, 1).
-            let u = uniform(i, &key, &shape, (-1.0_f32).next_up(), 1.0)?;
+            let [low, high] = [(-1.0_f32).next_up(), 1.0].map(|x| Tensor::host(HostTensor::scalar(x)));
+            let u = uniform(i, &key, &shape, &low, &high)?;
             let z = i.op(p::Unary(p::ErfInv), &[&u])?;
             let scale =
                 Tensor::host(HostTensor::filled(DType::F32, shape, f64::from(std::f32::consts::SQRT_2)));
@@ -75,17 +68,38 @@ pub(super) const BUILTINS: &[Builtin] = &[
     ),
 ];
 
-fn key(interp: &mut Interp, value: &Value) -> Eval<Tensor> {
+fn key(value: &Value) -> Eval<Tensor> {
     match value {
         Value::Tensor(t) if t.ty().dtype == DType::U32 && t.shape() == [2] => Ok(t.clone()),
-        other => {
-            let _ = interp;
-            fail(format!(
-                "expected a key such as (random-key 42) gives, a tensor u32[2], got {}",
-                other.describe()
-            ))
-        }
+        other => fail(format!(
+            "expected a key such as (random-key 42) gives, a tensor u32[2], got {}",
+            other.describe()
+        )),
     }
+}
+
+fn key_and_shape(parsed: &Parsed) -> Eval<(Tensor, Shape)> {
+    let [key_value, shape @ ..] = parsed.positional.as_slice() else {
+        return fail("expected a key and a shape");
+    };
+    match parsed.option("dtype").map(as_dtype) {
+        None | Some(Ok(DType::F32)) => {}
+        Some(Ok(dtype)) => return fail(format!("random numbers are f32, not {dtype}: cast them")),
+        Some(Err(signal)) => return Err(signal),
+    }
+    let shape = as_shape(shape)?;
+    checked_count(&shape)?;
+    Ok((key(key_value)?, shape))
+}
+
+/// A bound of an interval, a scalar.
+fn bound(interp: &mut Interp, value: Option<&Value>, default: i64) -> Eval<Tensor> {
+    let value = value.cloned().unwrap_or(Value::Int(default));
+    let t = interp.float(&value)?;
+    if t.ty().rank() > 0 {
+        return fail(format!("a bound is a number, not {}", value.describe()));
+    }
+    interp.convert(&t, DType::F32)
 }
 
 /// The two words of the block for every position of `shape`: the counter is the position, as 64 bits in two words.
@@ -134,22 +148,24 @@ fn bits(interp: &mut Interp, key: &Tensor, shape: &[usize]) -> Eval<Tensor> {
 }
 
 /// Uniform in `[low, high)`: 23 random bits are the fraction of a float in [1, 2).
-fn uniform(interp: &mut Interp, key: &Tensor, shape: &[usize], low: f32, high: f32) -> Eval<Tensor> {
-    let full = |x: f32| Tensor::host(HostTensor::filled(DType::F32, shape, f64::from(x)));
+fn uniform(interp: &mut Interp, key: &Tensor, shape: &[usize], low: &Tensor, high: &Tensor) -> Eval<Tensor> {
     let words = |x: u32| Tensor::host(HostTensor::filled(DType::U32, shape, f64::from(x)));
     let random = bits(interp, key, shape)?;
     let fraction = interp.op(p::Binary(p::ShiftRightLogical), &[&random, &words(9)])?;
     let float_bits = interp.op(p::Binary(p::Or), &[&fraction, &words(1.0_f32.to_bits())])?;
     let x = interp.op(p::BitcastConvert { dtype: DType::F32 }, &[&float_bits])?;
-    let x = interp.op(p::Binary(p::Sub), &[&x, &full(1.0)])?;
-    let x = interp.op(p::Binary(p::Mul), &[&x, &full(high - low)])?;
-    let x = interp.op(p::Binary(p::Add), &[&x, &full(low)])?;
-    interp.op(p::Binary(p::Max), &[&full(low), &x])
+    let one = Tensor::host(HostTensor::filled(DType::F32, shape, 1.0));
+    let x = interp.op(p::Binary(p::Sub), &[&x, &one])?;
+    let width = interp.op(p::Binary(p::Sub), &[high, low])?;
+    let (width, low) = (interp.broadcast_to(&width, shape)?, interp.broadcast_to(low, shape)?);
+    let x = interp.op(p::Binary(p::Mul), &[&x, &width])?;
+    let x = interp.op(p::Binary(p::Add), &[&x, &low])?;
+    interp.op(p::Binary(p::Max), &[&low, &x])
 }
 
 /// As `jax.random.permutation`: sorts by random words, as often as makes equal words unlikely to matter.
 fn permutation(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
-    let mut key = key(interp, &args[0])?;
+    let mut key = key(&args[0])?;
     let rows = match &args[1] {
         Value::Tensor(t) if t.ty().rank() > 0 => Some(t.clone()),
         _ => None,

@@ -7,7 +7,7 @@ use ustr::Ustr;
 
 use super::expr::{Expr, ExprKind, Place, Template};
 use super::module::{Meaning, Module};
-use super::signal::{Eval, Signal};
+use super::signal::{Eval, STATIC, Signal};
 use super::specialise::Specialiser;
 use super::value::{Closure, Dict, Function, List, Value};
 use crate::builtins;
@@ -202,7 +202,7 @@ impl Interp {
             ExprKind::Quasi(template) => self.eval_template(template, frame),
             ExprKind::Static(inner) => {
                 let value = self.eval(inner, frame)?;
-                value.known("(static ...)").map_err(|s| s.at(expr.span))
+                value.known(STATIC).map_err(|s| s.at(expr.span))
             }
             ExprKind::Cast(inner, dtype) => {
                 let value = self.eval_vector(inner, Some(*dtype), frame)?;

@@ -394,7 +394,9 @@ pub(super) fn as_diagnostic(signal: Signal) -> Diagnostic {
                 Reason::Value { wanted, .. } => format!("{wanted} must be known while tracing"),
                 Reason::Effect(name) => format!("{name} has an effect"),
                 Reason::Loop => "the loop is too long to be unrolled".into(),
-                Reason::Unsupported(what) => what,
+                Reason::Elements { wanted, ty } => {
+                    format!("{wanted} depends on the elements of a tensor {ty}")
+                }
             };
             let d = Diagnostic::error(message);
             match stop.span {

@@ -26,6 +26,6 @@ pub use load::Loaded;
 pub use module::Module;
 pub use signal::{Eval, Signal, fail};
 pub use specialise::Report;
-pub use tensor::{Concrete, Tensor, bind, bind_all};
+pub use tensor::{Concrete, Tensor, bind, bind_all, check_room};
 pub use tree::{Tree, flatten, map_trees, unflatten};
 pub use value::{Closure, Dict, Function, GradOptions, List, Value};

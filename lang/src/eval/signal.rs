@@ -5,6 +5,7 @@ use crate::graph::Var;
 use crate::host::HostError;
 use crate::primitives::TypeFault;
 use crate::syntax::Span;
+use crate::tensor::TensorType;
 
 /// The result of evaluating something.
 pub type Eval<T> = Result<T, Signal>;
@@ -17,6 +18,9 @@ pub enum Signal {
     /// The trace cannot go on, though the program may be right.
     Trace(Box<TraceStop>),
 }
+
+/// What `(static x)` wants a value for.
+pub(super) const STATIC: &str = "(static x)";
 
 /// Why a trace stopped, and where.
 #[derive(Clone, Debug)]
@@ -39,12 +43,17 @@ pub enum Reason {
         /// What the value was wanted for.
         wanted: String,
     },
+    /// The body asked for the elements of a traced tensor.
+    Elements {
+        /// What they were wanted for.
+        wanted: String,
+        /// The tensor's type.
+        ty: TensorType,
+    },
     /// The body has an effect.
     Effect(String),
     /// The body has a loop too long to be unrolled; what the loop calls is compiled.
     Loop,
-    /// The body cannot be compiled for another reason.
-    Unsupported(String),
 }
 
 impl Signal {
@@ -59,6 +68,23 @@ impl Signal {
             _ => {}
         }
         self
+    }
+}
+
+impl TraceStop {
+    /// The error, if the program said with `(static x)` that the value must be known.
+    pub(super) fn not_static(&self) -> Option<Signal> {
+        let found = match &self.reason {
+            Reason::Value { wanted, .. } if wanted == STATIC => "a number computed from the arguments".into(),
+            Reason::Elements { wanted, ty } if wanted == STATIC => format!("a tensor {ty}"),
+            _ => return None,
+        };
+        let d = Diagnostic::error(format!("{STATIC} wants a value that is known while tracing, not {found}"))
+            .help("a size, a shape, a keyword or a number given as an argument is known");
+        Some(match self.span {
+            Some(span) => d.at(span, "").into(),
+            None => d.into(),
+        })
     }
 }
 

@@ -232,16 +232,30 @@ impl Tensor {
         match (self.concrete(), self) {
             (Some(c), _) => c.host(),
             (None, Tensor::Traced(t)) => {
+                let wanted = wanted.to_string();
                 let reason = if t.ty.shape.is_empty() {
-                    Reason::Value { level: t.trace.level, var: t.var, wanted: wanted.into() }
+                    Reason::Value { level: t.trace.level, var: t.var, wanted }
                 } else {
-                    Reason::Unsupported(format!("{wanted} depends on the elements of a tensor {}", t.ty))
+                    Reason::Elements { wanted, ty: t.ty.clone() }
                 };
                 Err(Signal::Trace(Box::new(TraceStop { reason, span: None })))
             }
             (None, Tensor::Concrete(_)) => unreachable!("a concrete tensor has a value"),
         }
     }
+}
+
+/// Fails where there is no room in memory for a tensor of that shape, before the allocation would end the process.
+pub fn check_room(shape: &[usize]) -> Eval<()> {
+    /// Smaller ones are not worth the question.
+    const LARGE: usize = 1 << 26;
+    const WIDEST: usize = 8;
+    let bytes = shape.iter().try_fold(WIDEST, |n, extent| n.checked_mul(*extent));
+    if bytes.is_some_and(|n| n < LARGE || Vec::<u8>::new().try_reserve_exact(n).is_ok()) {
+        return Ok(());
+    }
+    let shape = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
+    super::fail(format!("there is not enough memory for a tensor of shape {shape}"))
 }
 
 /// Computes `op(args)`, or records it where an operand is traced: in the innermost trace that an operand belongs to.
@@ -253,6 +267,7 @@ pub fn bind_all(op: &Op, args: &[&Tensor], span: Option<Span>) -> Eval<SmallVec<
     let Some(trace) = trace else {
         let types: SmallVec<[&TensorType; 4]> = args.iter().map(|t| t.ty()).collect();
         let results = op.infer(&types)?;
+        results.iter().try_for_each(|ty| check_room(&ty.shape))?;
         let values = host_values(args)?;
         return Ok(op
             .evaluate(&values)
@@ -265,6 +280,7 @@ pub fn bind_all(op: &Op, args: &[&Tensor], span: Option<Span>) -> Eval<SmallVec<
     let mut builder = trace.builder.borrow_mut();
     builder.span = span;
     let outputs = builder.bind(Arc::clone(op), &operands)?;
+    outputs.iter().try_for_each(|var| check_room(&builder.ty(*var).shape))?;
     if builder.graph().equations.len() > trace.limit {
         return super::fail(format!(
             "the trace has more than {} operations; is there a recursion or a loop without end?",

@@ -20,13 +20,14 @@ use sheaf_lang::tensor::{HostTensor, TensorType};
 pub struct World {
     pub files: Rc<RefCell<HashMap<String, String>>>,
     pub printed: Rc<RefCell<Vec<String>>>,
+    pub warned: Rc<RefCell<Vec<String>>>,
 }
 
 impl World {
     /// A world with these files.
     pub fn with(files: &[(&str, &str)]) -> World {
         let files = files.iter().map(|(path, text)| ((*path).into(), (*text).into())).collect();
-        World { files: Rc::new(RefCell::new(files)), printed: Rc::default() }
+        World { files: Rc::new(RefCell::new(files)), ..World::default() }
     }
 }
 
@@ -37,7 +38,7 @@ impl Host for World {
     }
 
     fn warn(&mut self, sources: &Sources, warning: &Diagnostic) {
-        self.printed.borrow_mut().push(render(sources, warning, false));
+        self.warned.borrow_mut().push(render(sources, warning, false));
     }
 
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
@@ -48,7 +49,7 @@ impl Host for World {
     }
 }
 
-/// Runs a program; what it printed, then the errors or the last value.
+/// Runs a program; its warnings, what it printed, then the errors or the last value.
 pub fn run(text: &str) -> String {
     run_in(World::default(), text)
 }
@@ -62,7 +63,8 @@ pub fn run_in(world: World, text: &str) -> String {
 /// Runs a program in an evaluator of that world.
 pub fn run_with(interp: &mut Interp, world: &World, text: &str) -> String {
     let result = interp.run_program("test.shf", text);
-    let mut out = std::mem::take(&mut *world.printed.borrow_mut());
+    let mut out = std::mem::take(&mut *world.warned.borrow_mut());
+    out.append(&mut world.printed.borrow_mut());
     match result {
         Ok(Value::Nil) => {}
         Ok(value) => out.push(format!("=> {}", repr(&value))),

@@ -109,7 +109,7 @@ impl Pattern {
     /// Whether the pattern holds the value of a number that the body asked for.
     pub(super) fn has_static_number(&self) -> bool {
         match self {
-            Pattern::Static(Value::Int(_) | Value::Float(_)) => true,
+            Pattern::Static(Value::Int(_) | Value::Float(_) | Value::Tensor(_)) => true,
             Pattern::List(items) | Pattern::Function(_, items) => {
                 items.iter().any(Pattern::has_static_number)
             }

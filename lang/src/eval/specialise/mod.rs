@@ -324,6 +324,9 @@ impl Interp {
                 {
                     return Ok(Err(leaf.path.clone()));
                 }
+                if let Some(error) = stop.not_static() {
+                    return Err(error);
+                }
                 return Ok(Ok(entry(Outcome::Interpreted(self.say_interpreted(&code, &stop)))));
             }
         };
@@ -357,7 +360,7 @@ impl Interp {
             Reason::Effect(name) => return format!("{name} has an effect"),
             Reason::Loop => return "it has a loop; what the loop calls is compiled".into(),
             Reason::Value { wanted, .. } => format!("{wanted} depends on the data"),
-            Reason::Unsupported(what) => what.clone(),
+            Reason::Elements { wanted, ty } => format!("{wanted} depends on the elements of a tensor {ty}"),
         };
         let mut warning =
             Diagnostic::warning(format!("{} is interpreted, not compiled: {reason}", code.display_name()));

@@ -1,0 +1,287 @@
+//! Specialisation: what is compiled, how often, with which parameters, and that it changes no result. The device of
+//! these tests evaluates graphs on the host, so whatever was recorded is what runs.
+
+mod support;
+
+use sheaf_lang::eval::{Jit, Report};
+use support::{compiling, run, run_with};
+
+/// The program's output on the device, and the names and transforms of the units it compiled.
+fn on_device(jit: Jit, program: &str) -> (String, Vec<String>) {
+    let (mut interp, world, log) = compiling(jit);
+    let out = run_with(&mut interp, &world, program);
+    let units = log.borrow().units.iter().map(|u| format!("{}{}", u.function, dash(u.transform))).collect();
+    (out, units)
+}
+
+fn dash(transform: &str) -> String {
+    if transform.is_empty() { String::new() } else { format!("-{transform}") }
+}
+
+fn reports(jit: Jit, program: &str) -> Vec<Report> {
+    let (mut interp, world, _) = compiling(jit);
+    run_with(&mut interp, &world, program);
+    interp.reports()
+}
+
+/// Programs of all kinds print the same, compiled and interpreted.
+#[test]
+fn compiled_equals_interpreted() {
+    let programs = [
+        "(defn f [x] (+ (* x x) 1)) (print (f [1 2 3]))",
+        "(defn f [x y] (@ x y)) (print (f [[1 2] [3 4]] [5 6]) (f [[1 2] [3 4]] [[1] [2]]))",
+        // Numbers stay weak, strong scalars strong.
+        "(defn f [x n] (list (sum x) (+ n 1) (* n 2.5) (/ n 2) (// n 2) (mod n 3))) (print (f [1 2] 7))",
+        "(defn f [x n] (list n (- n) (abs n) (maximum n 2))) (print (f [1] -5) (f [1] -5.5))",
+        "(defn f [x n] (list (** n 2) (** 2 n) (** x n) (** 2.0 n))) (print (f [1 2] 3) (f [1 2] -3) (f [1 2] 3.0))",
+        "(defn f [x n] [n 1 (* n n)]) (print (f [1] 3))",
+        "(defn f [x n] (list (number? n) (tensor? n) (number? x) (tensor? x) (dtype n))) (print (f [1] 3))",
+        "(defn f [x n] (where (> x n) x n)) (print (f [1 2 3] 2))",
+        "(defn f [x n] (= n 3)) (print (f [1] 3))",
+        "(defn f [x n] (list (mean n) (sum n) (sqrt n) (floor n))) (print (f [1] 4))",
+        // Structure: dictionaries keep the order they are made in, constants stay constants.
+        "(defn f [p] {:z (* 2 (:a p)) :a :keyword :m \"text\" :l (list 1 nil true (:b p))}) (print (f {:b [1] :a [2]}))",
+        "(defn f [p] p) (print (f {:b [1] :a [2]}) (f {:a [2] :b [1]}))",
+        "(defn f [p] (keys p)) (print (f {:b [1] :a [2]}) (f {:a [2] :b [1]}))",
+        "(defn f [p] (map (fn [k] (sum (get p k))) (keys p))) (print (f {:b [1] :a [2]}) (f {:a [2] :b [1]}))",
+        "(defn f [x] '[1 :k]) (print (f [1]))",
+        "(defn f [x] [x x]) (print (f [1 2]))",
+        // Shapes, axes, indices and conditions asked for.
+        "(defn f [x n] (reshape x n -1)) (print (f [1 2 3 4] 2) (f [1 2 3 4] 4))",
+        "(defn f [x i] (list (x i) (nth x i) (get x i))) (print (f [5 6 7] 1) (f [5 6 7] -1))",
+        "(defn f [x i] (x i)) (let [xs [5 6 7]] (print (map (fn [i] (f xs i)) (argmax [[1 2] [4 3]] :axis 1))))",
+        "(defn f [x flag] (if flag (sum x) x)) (print (f [1 2] true) (f [1 2] false))",
+        "(defn f [x mode] (case mode :sum (sum x) :mean (mean x))) (print (f [1 3] :sum) (f [1 3] :mean))",
+        "(defn f [x n] (repeat [i n] [a x] (* a 2))) (print (f [1 2] 3) (f [1 2] 0))",
+        "(defn f [x] (if (> (sum x) 3) x (- x))) (print (f [1 2]) (f [2 3]))",
+        "(defn f [x n] (equal? n 3)) (print (f [1] 3) (f [1] 4))",
+        "(defn f [x n] (= n nil)) (print (f [1] 3) (f [1] nil))",
+        "(defn f [x n] (str \"n is \" n)) (print (f [1] 3) (f [1] 2.5))",
+        // with-params, patterns, options, rest arguments.
+        "(defn f [x p] (with-params [p :l1] (+ (@ x W) b))) (print (f [1 2] {:l1 {:W [[1] [2]] :b [3]}}))",
+        "(defn f [{:keys [a]} [b c] & d] (list (+ a b) (sum (first d)) c)) (print (f {:a [1]} (list [2] 3) [4 5]))",
+        "(print (softmax [[1 2] [3 4]] :axis 0) (logsumexp [[1 2] [3 4]] :axis 1 :keepdims))",
+        // Gradients.
+        "(defn f [p] (sum (* (:w p) (:w p)))) (print ((value-and-grad f) {:w [1 2] :n 3}))",
+        "(defn f [x y] (list (sum (* x y)) {:y y :n 1})) (print ((value-and-grad f :aux) [1 2] [3 4]))",
+        "(defn f [x y] (sum (* x x y))) (print ((grad f :wrt '[0 1]) [1 2] [3 4]) ((grad f :wrt 1) [1 2] [3 4]))",
+        "(defn f [x] (sum (* x x x))) (defn g [x] (sum ((grad f) x))) (print ((grad g) [1 2]))",
+        "(defn f [x] (let [s (sum x)] ((grad (fn [t] (* t t s))) s))) (print (f [1 2]))",
+        // Random numbers.
+        "(defn f [key n] (random-normal key n)) (print (f (random-key 1) 3))",
+        "(defn f [key] (random-permutation key 5)) (print (f (random-key 1)))",
+        "(defn f [key low] (random-uniform key 3 :low low :high 2)) (print (f (random-key 1) 0.5))",
+    ];
+    let mut uncompiled = Vec::new();
+    for program in programs {
+        let wanted = run(program);
+        assert!(!wanted.contains("error"), "{program}: {wanted}");
+        for jit in [Jit::Always, Jit::Auto] {
+            let (mut interp, world, log) = compiling(jit);
+            let result = interp.run_program("test.shf", program);
+            assert!(result.is_ok(), "{program}: {result:?}");
+            let found = world.printed.borrow().join("\n");
+            assert_eq!(found, wanted, "{program}");
+            if jit == Jit::Always && log.borrow().units.is_empty() {
+                uncompiled.push(program);
+            }
+        }
+    }
+    // Those whose results need no computation, or depend on the data.
+    assert_eq!(uncompiled.len(), 7, "{uncompiled:#?}");
+}
+
+/// The counter of a training loop is a number first and a scalar of the device after: one program serves both.
+#[test]
+fn a_counter_keeps_its_signature() {
+    let (out, units) = on_device(
+        Jit::Always,
+        "(defn step [w t] (list (* w 0.5) (+ t 1)))
+         (print (repeat [i 5] [[w t] (list [8 4] 0)] (step w t)))",
+    );
+    assert_eq!((out.as_str(), units), ("[[0.25  0.125] 5]", vec!["step".to_string()]));
+}
+
+#[test]
+fn numbers_are_parameters_unless_they_are_asked_for() {
+    let (out, units) = on_device(
+        Jit::Always,
+        "(defn scale [x lr] (* x lr))
+         (print (map (fn [lr] (sum (scale [1 2] lr))) '[0.5 1.5 2.5]))",
+    );
+    assert_eq!((out.as_str(), units.len()), ("[1.5 4.5 7.5]", 1));
+    let (out, units) = on_device(
+        Jit::Always,
+        "(defn heads [x n] (reshape x n -1))
+         (print (map (fn [n] (shape (heads (zeros 12) n))) '[2 3 2 3 4]))",
+    );
+    assert_eq!((out.as_str(), units.len()), ("[[2 6] [3 4] [2 6] [3 4] [4 3]]", 3));
+    // An integer and a float are of different types, and so are two shapes.
+    let (_, units) =
+        on_device(Jit::Always, "(defn f [x n] (* x n)) (f [1] 2) (f [1] 2.5) (f [1] 3) (f [1 2] 3)");
+    assert_eq!(units.len(), 3);
+}
+
+#[test]
+fn statics_are_recorded() {
+    let (mut interp, world, log) = compiling(Jit::Always);
+    run_with(
+        &mut interp,
+        &world,
+        "(defn f [p n mode & more] (reshape (* (:w p) (if mode 2 1)) n -1)) (f {:w [1 2 3 4] :heads 3} 2 :fast \"x\")",
+    );
+    let log = log.borrow();
+    let [unit] = log.units.as_slice() else { panic!("one unit") };
+    let statics: Vec<String> = unit.statics.iter().map(|(path, value)| format!("{path} = {value}")).collect();
+    assert_eq!(statics, ["n = 2", "mode = :fast", "arg3 = x"]);
+    let inputs: Vec<String> = unit.inputs.iter().map(|leaf| format!("{} {:?}", leaf.path, leaf.ty)).collect();
+    assert_eq!(inputs, ["p.heads weak i64[]", "p.w f32[4]"]);
+}
+
+/// A closure made anew in each iteration is one specialisation; what it captured are parameters, not constants.
+#[test]
+fn closures_share_one_specialisation() {
+    let (mut interp, world, log) = compiling(Jit::Always);
+    let out = run_with(
+        &mut interp,
+        &world,
+        "(defn loss [w x y] (mean (square (- (* w x) y))))
+         (print (repeat [i 4] [w [0 0]]
+           (let [x [1 2] y (* [3 4] (+ i 1))
+                 [l g] ((value-and-grad (fn [w] (loss w x y))) w)]
+             (- w (* 0.1 g)))))",
+    );
+    assert!(!out.contains("error"), "{out}");
+    let log = log.borrow();
+    let vag: Vec<_> = log.units.iter().filter(|u| u.transform == "vag").collect();
+    assert_eq!(vag.len(), 1);
+    let inputs: Vec<&str> = vag[0].inputs.iter().map(|leaf| leaf.path.as_str()).collect();
+    assert_eq!(inputs, ["w", "x", "y"]);
+    let constants = vag[0].graph.equations.iter().filter(|e| e.op.name() == "constant");
+    assert!(constants.count() <= 3, "numbers only");
+}
+
+/// What is given back by one call is an argument of the next without leaving the device.
+#[test]
+fn tensors_stay_on_the_device() {
+    let (mut interp, world, log) = compiling(Jit::Always);
+    let out = run_with(
+        &mut interp,
+        &world,
+        "(defn step [w x] (* w x)) (let [x [2 3]] (print (repeat [i 10] [w [1 1]] (step w x))))",
+    );
+    assert_eq!(out, "[ 1024. 59049.]");
+    let log = log.borrow();
+    assert_eq!((log.units.len(), log.uploads, log.reads), (1, 2, 1));
+}
+
+/// A number that comes back from the device is a number in interpreted code as well.
+#[test]
+fn numbers_of_the_device_in_interpreted_code() {
+    let uses =
+        "(list (** 2 n) (** n 2) (/ n 2) (// n 2) (mod n 2) (= n 3) (number? n) (tensor? n) (- n) (range n)
+                      (nth '[5 6 7 8] n) [n 1] (if n 1 2) (case n 3 :three) (str n) (format \"{:3} {}\" n n)
+                      (get '[5 6 7 8] n) (zeros n :i32) (reshape (arange 3) n) (+ n 1) (* 1.5 n) (maximum n 2)
+                      ((arange 5) n) (slice '[1 2 3 4] 0 n) (repeat [i n] [a 0] (+ a i)) (equal? n 3) (sqrt n)
+                      ((grad (fn [x] (* x x))) n) (where true n 1) (stack (list n n)) (not n) (full '[1] n))";
+    let program = format!("(defn f [x n] (+ n 1)) (let [n (f [1] 2)] (print {uses}))");
+    let (out, units) = on_device(Jit::Always, &program);
+    assert_eq!(units[0], "f");
+    assert_eq!(out, run(&format!("(let [n 3] (print {uses}))")));
+}
+
+/// Effects keep a function interpreted, and all that call it; the pure functions it calls compile.
+#[test]
+fn effects_keep_functions_interpreted() {
+    let program = "(defn pure [x] (* x 2))
+         (defn loud [x] (print \"called\") (pure x))
+         (defn outer [x] (loud (pure x)))
+         (print (outer [1]))";
+    let (out, units) = on_device(Jit::Always, program);
+    assert_eq!(out, "called\n[4.]");
+    assert_eq!(units, ["pure"]);
+    // An effect that arrives as a value, or only in a branch not taken.
+    let (out, units) = on_device(
+        Jit::Always,
+        "(defn apply-to [f x] (f x)) (print (apply-to (fn [x] (print \"once\") (* x 2)) [1]))
+         (defn quiet [x verbose] (when verbose (print x)) (* x 3)) (print (quiet [1] false))",
+    );
+    assert_eq!(out, "once\n[2.]\n[3.]");
+    assert_eq!(units, Vec::<String>::new());
+    // Differentiation: the effect happens once, the pure loss in it compiles or not.
+    let (out, _) = on_device(
+        Jit::Always,
+        "(defn loss [w] (let [l (sum (* w w))] (print \"loss\" l) l)) (print ((value-and-grad loss) [1 2]))",
+    );
+    assert_eq!(out, "loss 5.0\n[5.0 [2. 4.]]");
+}
+
+/// What cannot be compiled is interpreted, said once, with the place and the reason.
+#[test]
+fn what_depends_on_data_is_interpreted() {
+    let program = "(defn f [x] (if (> (sum x) 3) x (- x)))\n(print (f [1 2]) (f [2 3]))";
+    let (out, units) = on_device(Jit::Always, program);
+    assert_eq!(out.matches("warning").count(), 1, "{out}");
+    assert!(out.contains("f is interpreted, not compiled: a condition depends on the data"), "{out}");
+    assert!(out.contains("test.shf:1:17"), "{out}");
+    assert!(out.ends_with("[-1. -2.] [2. 3.]") && units.is_empty(), "{out}");
+    let [report] = reports(Jit::Always, program).try_into().expect("one");
+    assert_eq!(report.interpreted.as_deref(), Some("a condition depends on the data"));
+    assert_eq!((report.function.as_str(), report.compiled_calls), ("f", 0));
+}
+
+/// A number that the body asks for and that is new in every call does not compile for ever.
+#[test]
+fn a_value_that_keeps_changing_ends_in_interpretation() {
+    let program = "(defn h [x n] (* x (if (= n 3) 2 1)))
+         (print (reduce + 0 (map (fn [n] (sum (h [1 1] n))) (range 40))))";
+    let (out, units) = on_device(Jit::Always, program);
+    assert!(units.len() <= 18, "{units:?} {out}");
+    assert_eq!(out.matches("h is interpreted from here on").count(), 1, "{out}");
+    assert!(out.ends_with("82.0"), "{out}");
+}
+
+#[test]
+fn auto_compiles_what_pays() {
+    let small = "(defn f [x] (* x 2)) (print (sum (f [1 2])))";
+    assert_eq!(on_device(Jit::Auto, small).1, Vec::<String>::new());
+    assert_eq!(on_device(Jit::Always, small).1, ["f"]);
+    assert_eq!(on_device(Jit::Never, small).1, Vec::<String>::new());
+    let [report] = reports(Jit::Auto, small).try_into().expect("one");
+    assert_eq!(report.interpreted.as_deref(), Some("too little work to be worth compiling"));
+    // In a long loop, and for much work in one call.
+    let looped = "(defn f [x] (* x 1.5)) (repeat [i 100000] [x [1 2]] (f x))";
+    assert_eq!(on_device(Jit::Auto, looped).1, ["f"]);
+    let large = "(defn f [x] (sum (@ x x))) (f (ones [300 300]))";
+    assert_eq!(on_device(Jit::Auto, large).1, ["f"]);
+    let [report] = reports(Jit::Auto, large).try_into().expect("one");
+    assert_eq!((report.interpreted, report.compiled_calls), (None, 1));
+}
+
+/// Errors of the program are found while tracing, with the place in the program, and leave the evaluator usable.
+#[test]
+fn errors_while_tracing() {
+    let (mut interp, world, log) = compiling(Jit::Always);
+    let out = run_with(&mut interp, &world, "(defn f [x y] (@ x y))\n(f [1 2] [1 2 3])");
+    assert!(out.starts_with("error: (@ a b): f32[2] and f32[3] do not fit"), "{out}");
+    assert!(out.contains("test.shf:1:15"), "{out}");
+    assert_eq!(run_with(&mut interp, &world, "(defn g [x] (* 2 x)) (print (g [1 2]))"), "[2. 4.]");
+    assert_eq!(log.borrow().units.len(), 1);
+}
+
+/// `(static x)` names what a program must know while it is traced.
+#[test]
+fn statics_on_demand() {
+    let (out, units) = on_device(
+        Jit::Always,
+        "(defn f [x n] (let [m (static n)] (* x m))) (print (f [1] 2) (f [1] 3) (f [1] 2))",
+    );
+    assert_eq!((out.as_str(), units.len()), ("[2.] [3.] [2.]", 2));
+    for program in ["(defn f [x] (static x)) (f [1 2])", "(defn f [x] (static (sum x))) (f [1 2])"] {
+        let (out, _) = on_device(Jit::Always, program);
+        assert!(
+            out.starts_with("error: (static x) wants a value that is known while tracing"),
+            "{program}: {out}"
+        );
+    }
+}
