@@ -1,6 +1,7 @@
 //! Transformations of functions.
 
-use super::{Builtin, MANY, as_index, parse};
+use super::operands::as_integers;
+use super::{Builtin, MANY, parse};
 use crate::eval::{Eval, Function, GradOptions, Interp, Value, fail};
 use crate::primitives as p;
 
@@ -34,14 +35,21 @@ fn transform(args: &[Value], value: bool) -> Eval<Value> {
     if !matches!(f, Value::Function(_)) {
         return fail(format!("expected a function to differentiate, got {}", f.describe()));
     }
-    let position = |v: &Value| -> Eval<usize> {
-        usize::try_from(as_index(v, ":wrt")?).or_else(|_| fail(":wrt counts arguments from 0"))
-    };
     let (wrt, wrt_list) = match parsed.option("wrt") {
         None => (vec![0], false),
-        Some(Value::List(list)) => (list.items.iter().map(position).collect::<Eval<_>>()?, true),
-        Some(other) => (vec![position(other)?], false),
+        Some(option) => {
+            let position = |i| usize::try_from(i).or_else(|_| fail(":wrt counts arguments from 0"));
+            let wrt = as_integers(option, ":wrt")?.into_iter().map(position).collect::<Eval<Vec<usize>>>()?;
+            let list = match option {
+                Value::Tensor(t) => t.ty().rank() > 0,
+                other => matches!(other, Value::List(_)),
+            };
+            (wrt, list)
+        }
     };
+    if let Some(twice) = wrt.iter().enumerate().find(|(i, n)| wrt[..*i].contains(n)) {
+        return fail(format!(":wrt names argument {} twice", twice.1));
+    }
     let options = GradOptions { wrt, wrt_list, aux: parsed.flag("aux"), value };
     Ok(Value::function(Function::Grad((*f).clone(), options)))
 }

@@ -12,7 +12,7 @@ use super::{Args, Function};
 use crate::diagnostic::Diagnostic;
 use crate::graph::prune;
 use crate::syntax::Span;
-use crate::tensor::{DType, HostTensor};
+use crate::tensor::HostTensor;
 use crate::transform;
 
 /// A trace longer than this is taken for one without end.
@@ -53,9 +53,14 @@ impl Interp {
         }
         let result = self.call(f, inner)?;
         let (loss, extra) = if options.aux {
-            match self.sequence(&result)?.as_slice() {
-                [loss, extra] => (loss.clone(), Some(extra.clone())),
-                _ => return fail("with :aux the function gives [loss extra]"),
+            match self.sequence(&result).as_deref() {
+                Ok([loss, extra]) => (loss.clone(), Some(extra.clone())),
+                _ => {
+                    return fail(format!(
+                        "with :aux the function gives [loss extra], it gave {}",
+                        result.describe()
+                    ));
+                }
             }
         } else {
             (result, None)
@@ -106,7 +111,7 @@ impl Interp {
             Value::Int(n) => Tensor::weak(HostTensor::scalar(*n as f32)),
             Value::Float(x) => Tensor::weak(HostTensor::scalar(*x as f32)),
             Value::Tensor(t) if t.ty().dtype.is_float() => t.clone(),
-            Value::Tensor(t) if t.ty().weak => self.convert(t, DType::F32)?,
+            Value::Tensor(t) if t.ty().weak => self.float(leaf)?,
             Value::Tensor(t) => {
                 let zero = Value::Tensor(Tensor::host(HostTensor::filled(t.ty().dtype, t.shape(), 0.0)));
                 leaves.push(Leaf { argument: None, zero: Some(zero) });
@@ -140,7 +145,9 @@ impl Interp {
             _ => None,
         };
         let tensor = match loss {
-            Value::Tensor(t) if t.ty().rank() == 0 && t.ty().dtype.is_float() => return Ok(t.clone()),
+            Value::Tensor(t) if t.ty().rank() == 0 && (t.ty().dtype.is_float() || t.ty().weak) => {
+                return self.float(loss);
+            }
             Value::Float(x) => return Ok(Tensor::weak(HostTensor::scalar(*x as f32))),
             Value::Int(n) => return Ok(Tensor::weak(HostTensor::scalar(*n as f32))),
             other => other.describe(),

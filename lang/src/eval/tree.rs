@@ -77,7 +77,8 @@ pub fn unflatten(tree: &Tree, leaves: &mut impl Iterator<Item = Value>) -> Eval<
     }
 }
 
-/// Applies `f` to the leaves of trees of one structure, matched by key path; the result has the first tree's order.
+/// Applies `f` to the leaves of trees of one structure, matched by key path, in the order of [`flatten`]; the result
+/// has the first tree's order.
 pub fn map_trees(trees: &[Value], f: &mut impl FnMut(&[Value]) -> Eval<Value>) -> Eval<Value> {
     match &trees[0] {
         Value::List(first) => {
@@ -90,11 +91,11 @@ pub fn map_trees(trees: &[Value], f: &mut impl FnMut(&[Value]) -> Eval<Value>) -
             Ok(Value::List(Rc::new(List { bracket: first.bracket, items, origin: None })))
         }
         Value::Dict(first) => {
-            let mut out =
-                Dict::with_capacity_and_hasher(first.len(), std::hash::BuildHasherDefault::default());
-            for key in first.keys() {
-                let row = trees.iter().map(|t| child_entry(t, *key, first)).collect::<Eval<Vec<_>>>()?;
-                out.insert(*key, map_trees(&row, f)?);
+            let mut out: Dict = (**first).clone();
+            for i in sorted_order(first.keys().copied()) {
+                let key = *first.get_index(i).expect("a position of a key").0;
+                let row = trees.iter().map(|t| child_entry(t, key, first)).collect::<Eval<Vec<_>>>()?;
+                out[i] = map_trees(&row, f)?;
             }
             Ok(Value::Dict(Rc::new(out)))
         }
