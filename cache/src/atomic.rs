@@ -10,9 +10,10 @@ use tempfile::NamedTempFile;
 /// How the names of unfinished files begin.
 const STAGED_PREFIX: &str = ".unfinished-";
 
-/// A file or folder that could not be written. Nothing was left half-written.
+/// A file or folder that could not be written. Nothing was left half-written. The message says where and why;
+/// [`remedy`](Self::remedy) what to do.
 #[derive(Debug, thiserror::Error)]
-#[error("{path} could not be written: {source}; {}", remedy(source))]
+#[error("{path} could not be written: {source}")]
 pub struct WriteError {
     /// The file or folder.
     pub path: PathBuf,
@@ -25,21 +26,21 @@ impl WriteError {
         let path = path.to_owned();
         move |source| Self { path, source }
     }
-}
 
-/// What a person can do about `error`.
-fn remedy(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            "free some space there, and it is written at the next run"
+    /// What a person can do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self.source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                "free some space there"
+            }
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                "make the folder writable for you"
+            }
+            io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists | io::ErrorKind::IsADirectory => {
+                "something else is in its place: move that away"
+            }
+            _ => "check that disk and folder",
         }
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "make the folder writable for you, and it is written at the next run"
-        }
-        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists | io::ErrorKind::IsADirectory => {
-            "something else is in its place: move that away, and it is written at the next run"
-        }
-        _ => "when the cause is gone, it is written at the next run",
     }
 }
 
@@ -166,11 +167,12 @@ mod tests {
     #[test]
     fn errors_say_where_why_and_what_to_do() {
         let message = |kind: io::ErrorKind| {
-            WriteError { path: "/home/ada/.cache/sheaf".into(), source: kind.into() }.to_string()
+            let error = WriteError { path: "/home/ada/.cache/sheaf".into(), source: kind.into() };
+            format!("{error}; {}", error.remedy())
         };
-        insta::assert_snapshot!(message(io::ErrorKind::StorageFull), @"/home/ada/.cache/sheaf could not be written: no storage space; free some space there, and it is written at the next run");
-        insta::assert_snapshot!(message(io::ErrorKind::ReadOnlyFilesystem), @"/home/ada/.cache/sheaf could not be written: read-only filesystem or storage medium; make the folder writable for you, and it is written at the next run");
-        insta::assert_snapshot!(message(io::ErrorKind::NotADirectory), @"/home/ada/.cache/sheaf could not be written: not a directory; something else is in its place: move that away, and it is written at the next run");
-        insta::assert_snapshot!(message(io::ErrorKind::Other), @"/home/ada/.cache/sheaf could not be written: other error; when the cause is gone, it is written at the next run");
+        insta::assert_snapshot!(message(io::ErrorKind::StorageFull), @"/home/ada/.cache/sheaf could not be written: no storage space; free some space there");
+        insta::assert_snapshot!(message(io::ErrorKind::ReadOnlyFilesystem), @"/home/ada/.cache/sheaf could not be written: read-only filesystem or storage medium; make the folder writable for you");
+        insta::assert_snapshot!(message(io::ErrorKind::NotADirectory), @"/home/ada/.cache/sheaf could not be written: not a directory; something else is in its place: move that away");
+        insta::assert_snapshot!(message(io::ErrorKind::Other), @"/home/ada/.cache/sheaf could not be written: other error; check that disk and folder");
     }
 }

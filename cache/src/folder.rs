@@ -28,23 +28,21 @@ use crate::atomic::{self, Staged, WriteError};
 use crate::content;
 use crate::file_name;
 use crate::manifest::{Entry, Manifest, Specialisation};
-use crate::miss::{Lookup, Miss};
+use crate::miss::{self, Lookup, Miss};
 
 /// The name of the file that lists what a folder holds.
 pub const MANIFEST_FILE: &str = "manifest.json";
 const LOCK_FILE: &str = ".lock";
 
-/// What could not be recorded in an artifact folder. The folder is as it was.
+/// What could not be recorded in an artifact folder. The folder is as it was. The message says where and why;
+/// [`remedy`](Self::remedy) what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// A file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
     /// A newer Sheaf wrote the manifest.
-    #[error(
-        "{path} is written in format {found} by a newer Sheaf, and this one writes format {known}; update Sheaf, \
-         or delete the folder to compile anew"
-    )]
+    #[error("{path} is written in format {found}, but this Sheaf reads format {known}")]
     Newer {
         /// The manifest.
         path: PathBuf,
@@ -54,13 +52,24 @@ pub enum FolderError {
         known: u64,
     },
     /// The manifest cannot be read, and may not be damaged at all.
-    #[error("{path} cannot be read: {cause}; make it readable for you, or delete the folder to compile anew")]
+    #[error("{path} cannot be read: {cause}")]
     Unreadable {
         /// The manifest.
         path: PathBuf,
         /// What the operating system said.
         cause: String,
     },
+}
+
+impl FolderError {
+    /// What a person can do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Write(error) => error.remedy(),
+            Self::Newer { .. } => miss::UPDATE,
+            Self::Unreadable { .. } => miss::MAKE_READABLE,
+        }
+    }
 }
 
 /// The artifact folder of one program or package.
@@ -188,13 +197,13 @@ impl ArtifactFolder {
 
     /// Waits until no other process writes the folder. Dropping the file lets the next one in.
     fn lock(&self) -> Result<File, WriteError> {
-        let path = self.folder.join(LOCK_FILE);
-        let open = File::options().create(true).truncate(false).write(true).open(&path);
-        let file = open.map_err(WriteError::at(&path))?;
+        let open = File::options().create(true).truncate(false).write(true).open(self.folder.join(LOCK_FILE));
+        // The lock means nothing to people; it is the folder that cannot be written.
+        let file = open.map_err(WriteError::at(&self.folder))?;
         match file.lock() {
             // Without locks, two processes that write at once may lose an entry, which is then compiled again.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(file),
-            locked => locked.map(|()| file).map_err(WriteError::at(&path)),
+            locked => locked.map(|()| file).map_err(WriteError::at(&self.folder)),
         }
     }
 

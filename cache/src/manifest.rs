@@ -157,7 +157,10 @@ impl Manifest {
     /// Reads the manifest at `path`.
     pub fn read(path: &Path) -> Result<Self, Miss> {
         let unreadable = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => Miss::Absent { folder: path.parent().unwrap_or(path).into() },
+            // Where there is a file instead of the folder, there is no manifest either.
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                Miss::Absent { folder: path.parent().unwrap_or(path).into() }
+            }
             _ => Miss::RecordUnreadable { path: path.into(), cause: error.to_string() },
         };
         let damaged =

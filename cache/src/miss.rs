@@ -18,9 +18,13 @@ pub enum Lookup<E> {
     Miss(Miss),
 }
 
-/// Why a compiled program was not taken from a cache.
-///
-/// Each message is a whole clause, to be followed by what happens instead ("; compiling it again").
+/// What to do about a file of a newer Sheaf.
+pub(crate) const UPDATE: &str = "update Sheaf, or delete the file to compile anew";
+/// What to do about a file that may not be read.
+pub(crate) const MAKE_READABLE: &str = "make it readable for you, or delete it to compile anew";
+
+/// Why a compiled program was not taken from a cache. The message says where and why; [`remedy`](Self::remedy) what
+/// to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Miss {
     /// The cache does not have it.
@@ -105,6 +109,15 @@ impl Miss {
         !matches!(self, Self::Absent { .. })
     }
 
+    /// What a person can do about it. None where the next compilation repairs it.
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::RecordVersion { found, known, .. } if found > known => Some(UPDATE),
+            Self::RecordUnreadable { .. } | Self::ContentUnreadable { .. } => Some(MAKE_READABLE),
+            _ => None,
+        }
+    }
+
     /// Whether a file was read whole and is not what it should be, so that it can never be of use again.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
@@ -155,6 +168,8 @@ mod tests {
         /p/__sheaf__/forward.cpu.vmfb is damaged: it has 4096 bytes instead of 22011
         /p/__sheaf__/forward.cpu.vmfb is damaged: its SHA-256 is 3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d instead of ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb
         "#);
+        let remedies: Vec<_> = misses.iter().filter_map(Miss::remedy).collect();
+        assert_eq!(remedies, [MAKE_READABLE, UPDATE, MAKE_READABLE]);
         assert!(!misses[0].is_trouble());
         assert!(misses[1..].iter().all(Miss::is_trouble));
     }

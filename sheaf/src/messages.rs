@@ -26,6 +26,11 @@ pub fn warning(message: impl std::fmt::Display, help: Option<&str>) {
     plain(Diagnostic::warning(message.to_string()), help);
 }
 
+/// Shows a warning without a place: what happens, a fact about it, and what to do.
+pub fn warning_with(message: impl std::fmt::Display, fact: impl std::fmt::Display, help: Option<&str>) {
+    plain(Diagnostic::warning(message.to_string()).note(fact.to_string()), help);
+}
+
 fn plain(mut diagnostic: Diagnostic, help: Option<&str>) {
     diagnostic.help = help.map(str::to_string);
     show(&Sources::default(), &diagnostic);

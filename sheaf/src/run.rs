@@ -42,7 +42,12 @@ fn failed(error: impl std::fmt::Display) -> Failed {
 fn run_here(options: &RunOptions) -> Result<(), Failed> {
     let shown = options.file.display().to_string();
     let text = match std::fs::read(&options.file) {
-        Ok(bytes) => String::from_utf8(bytes).map_err(|_| failed(format!("{shown} is not UTF-8 text")))?,
+        Ok(bytes) => String::from_utf8(bytes).map_err(|e| {
+            let at = e.utf8_error().valid_up_to();
+            let help = "a program is plain text: save the file in that encoding";
+            messages::error(format!("{shown} is not UTF-8 text from byte {at} on"), Some(help));
+            Failed
+        })?,
         Err(e) => {
             let e = unreadable(&options.file, &e);
             messages::error(&e.message, e.help.as_deref());

@@ -54,11 +54,16 @@ pub fn unreadable(path: &Path, error: &io::Error) -> HostError {
             format!("{shown} does not exist"),
             Some(format!("the path starts at the current directory, which is {here}")),
         ),
-        io::ErrorKind::NotFound => (format!("{shown} does not exist"), None),
+        io::ErrorKind::NotFound => {
+            (format!("{shown} does not exist"), Some("check the spelling of the path".into()))
+        }
         io::ErrorKind::PermissionDenied => {
             (format!("{shown} may not be read"), Some("change its permissions, or run as its owner".into()))
         }
-        io::ErrorKind::IsADirectory => (format!("{shown} is a folder, not a file"), None),
+        io::ErrorKind::IsADirectory => (
+            format!("{shown} is a folder, not a file"),
+            Some("name a file, perhaps one in that folder".into()),
+        ),
         _ => (format!("{shown} cannot be read: {error}"), None),
     };
     HostError { message, help }

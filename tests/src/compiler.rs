@@ -23,8 +23,8 @@ pub fn toolchain() -> Option<Toolchain> {
 fn shared() -> Option<&'static (PathBuf, Toolchain)> {
     static SHARED: OnceLock<Result<(PathBuf, Toolchain), String>> = OnceLock::new();
     let shared = SHARED.get_or_init(|| {
-        let data =
-            std::env::var_os("SHEAF_TEST_HOME").map_or_else(|| kept_folder().join("data"), PathBuf::from);
+        let data = std::env::var_os("SHEAF_TEST_HOME")
+            .map_or_else(|| kept_folder().with_file_name("test-home"), PathBuf::from);
         match install(&data, &Settings::default(), &()) {
             Ok(toolchain) => Ok((data, toolchain)),
             Err(error @ (InstallError::NoSource { .. } | InstallError::NotFound { .. })) => {

@@ -28,6 +28,7 @@ impl Neutral {
         }
         for (pattern, word) in [
             (r"\b[0-9a-f]{64}\b", "[sha-256]"),
+            (r"-v1/[0-9a-f]{2}/", "-v1/xx/"),
             (r"\.staging-\w+", ".staging-X"),
             (r"127\.0\.0\.1:\d+", "[address]"),
             (r"iree_base_compiler-[\w.-]+\.whl", "[wheel]"),

@@ -33,14 +33,12 @@ pub struct CompilerVersion {
     pub revision: String,
 }
 
-/// Why a program was not compiled.
+/// Why a program was not compiled. The message says where and why; [`remedy`](Self::remedy) what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompileError {
     /// The worker process could not be started.
-    #[error(
-        "cannot start the compile worker {command}: {source}; check that the program is there and that memory is free"
-    )]
+    #[error("cannot start the compile worker {command}: {source}")]
     Start {
         /// The program that was to be started.
         command: String,
@@ -48,10 +46,7 @@ pub enum CompileError {
         source: io::Error,
     },
     /// The compiler library cannot be loaded.
-    #[error(
-        "the compiler {} cannot be loaded: {cause}; remove its folder, and Sheaf installs it anew",
-        library.display()
-    )]
+    #[error("the compiler {} cannot be loaded: {cause}", library.display())]
     Load {
         /// The shared library.
         library: PathBuf,
@@ -59,10 +54,7 @@ pub enum CompileError {
         cause: String,
     },
     /// The library is another compiler than the pinned one.
-    #[error(
-        "{} is IREE {found}, but Sheaf needs {expected}; remove its folder, and Sheaf installs it anew",
-        library.display()
-    )]
+    #[error("the compiler {} is IREE {found}, but Sheaf needs {expected}", library.display())]
     Version {
         /// The shared library.
         library: PathBuf,
@@ -88,11 +80,7 @@ pub enum CompileError {
         said: String,
     },
     /// The worker process ended in the middle of its work. The next compilation starts a new one.
-    #[error(
-        "the compiler crashed ({}), which is its own fault or a lack of memory: free some memory, or run this \
-         function interpreted (--no-jit) and report it{}",
-        ending(*signal, *code), last_words(said)
-    )]
+    #[error("the compiler crashed: {}{}", ending(*signal, *code), last_words(said))]
     Crashed {
         /// The signal that ended the process, if one did.
         signal: Option<i32>,
@@ -102,16 +90,34 @@ pub enum CompileError {
         said: String,
     },
     /// The worker said something that is no message.
-    #[error(
-        "the compile worker does not speak Sheaf's protocol: {cause}; it must be the same Sheaf as this one{}",
-        last_words(said)
-    )]
+    #[error("the compile worker does not speak Sheaf's protocol: {cause}{}", last_words(said))]
     Protocol {
         /// What is wrong with it.
         cause: String,
         /// The end of what it printed.
         said: String,
     },
+}
+
+impl CompileError {
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        let remedy = match self {
+            Self::Start { .. } => "check that the program is there and that memory is free",
+            Self::Load { library, .. } | Self::Version { library, .. } => {
+                let folder = library.parent().unwrap_or(library).display();
+                return format!("remove the folder {folder}, and the compiler is installed anew");
+            }
+            Self::Rejected { .. } | Self::Failed { .. } => {
+                "this is an error in Sheaf or in the compiler: please report it with the program"
+            }
+            Self::Crashed { .. } => {
+                "free some memory and run again; if that does not help, it is the compiler's own error: please report it"
+            }
+            Self::Protocol { .. } => "the worker must be the same Sheaf as this one: install Sheaf again",
+        };
+        remedy.to_owned()
+    }
 }
 
 /// A compiler in a worker process, which is started when it is first needed and again after it has crashed. It ends

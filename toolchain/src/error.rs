@@ -3,15 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why the compiler could not be installed. Every message says where, why, and what to do.
+/// Why the compiler could not be installed. The message says where and why; [`remedy`](Self::remedy) what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InstallError {
     /// The compiler is not published for this machine.
-    #[error(
-        "there is no IREE compiler for {system} on {processor}; compile on Linux, macOS or Windows, \
-         and run the compiled program here"
-    )]
+    #[error("there is no IREE compiler for {system} on {processor}")]
     UnsupportedPlatform {
         /// The operating system, as Rust names it.
         system: &'static str,
@@ -19,18 +16,13 @@ pub enum InstallError {
         processor: &'static str,
     },
     /// Nothing says where to fetch from.
-    #[error(
-        "cannot fetch {wheel}: no package index is known, neither to Sheaf nor to pip; \
-         set SHEAF_TOOLCHAIN_INDEX to a package index, or to a folder with that file in it"
-    )]
+    #[error("cannot fetch {wheel}: no package index is known, neither to Sheaf nor to pip")]
     NoSource {
         /// The wheel's file name.
         wheel: String,
     },
     /// The configured place cannot be understood.
-    #[error(
-        "{origin}: `{value}` is not a usable place for the compiler: {cause}; give a folder, or an http, https or file address"
-    )]
+    #[error("{origin}: `{value}` is not a usable place for the compiler: {cause}")]
     BadSetting {
         /// Where the setting was made.
         origin: String,
@@ -40,10 +32,7 @@ pub enum InstallError {
         cause: String,
     },
     /// None of the known places has the wheel.
-    #[error(
-        "{wheel} was not found; looked at\n{}set SHEAF_TOOLCHAIN_INDEX to a package index or a folder that has it",
-        list(tried)
-    )]
+    #[error("{wheel} was not found; looked at\n{}", tried.join("\n"))]
     NotFound {
         /// The wheel's file name.
         wheel: String,
@@ -51,10 +40,7 @@ pub enum InstallError {
         tried: Vec<String>,
     },
     /// No connection could be made.
-    #[error(
-        "{address} cannot be reached: {cause}; check the network and proxy (HTTPS_PROXY) and certificate \
-         (SSL_CERT_FILE) settings, or set SHEAF_TOOLCHAIN_INDEX to a mirror or a folder"
-    )]
+    #[error("{address} cannot be reached: {cause}")]
     Unreachable {
         /// The address asked.
         address: String,
@@ -62,9 +48,7 @@ pub enum InstallError {
         cause: String,
     },
     /// The server answered, but with an error.
-    #[error(
-        "{address} answered {status}; check the address and its credentials, or set SHEAF_TOOLCHAIN_INDEX to another index"
-    )]
+    #[error("{address} answered {status}")]
     Status {
         /// The address asked.
         address: String,
@@ -72,9 +56,7 @@ pub enum InstallError {
         status: String,
     },
     /// The server's list of files cannot be read.
-    #[error(
-        "{address} is not a package index: {cause}; check the address in SHEAF_TOOLCHAIN_INDEX or in pip's configuration"
-    )]
+    #[error("{address} is not a package index: {cause}")]
     BadIndex {
         /// The address asked.
         address: String,
@@ -82,9 +64,7 @@ pub enum InstallError {
         cause: String,
     },
     /// The transfer broke off, and did again when it was tried again.
-    #[error(
-        "{address}: the download broke off after {received} of {expected} bytes: {cause}; run the command again"
-    )]
+    #[error("{address}: the download broke off after {received} of {expected} bytes: {cause}")]
     Truncated {
         /// The wheel's address.
         address: String,
@@ -97,10 +77,9 @@ pub enum InstallError {
     },
     /// The bytes are not those that were pinned.
     #[error(
-        "{origin} is not the wheel that Sheaf expects, and was thrown away\n\
-         expected sha256 {expected} ({expected_size} bytes)\n\
-         computed sha256 {computed} ({computed_size} bytes)\n\
-         the file is damaged or was replaced: use another index or mirror (SHEAF_TOOLCHAIN_INDEX)"
+        "{origin} is not the compiler that Sheaf expects, and is not installed: its SHA-256 is\n\
+         {computed} ({computed_size} bytes) instead of\n\
+         {expected} ({expected_size} bytes)"
     )]
     Checksum {
         /// The address or file the bytes came from.
@@ -115,9 +94,7 @@ pub enum InstallError {
         computed_size: u64,
     },
     /// The wheel has the right digest but not the expected content.
-    #[error(
-        "{origin} cannot be unpacked: {cause}; this is an error in Sheaf's table of releases, please report it"
-    )]
+    #[error("{origin} cannot be unpacked: {cause}")]
     Archive {
         /// The address or file the wheel came from.
         origin: String,
@@ -125,11 +102,7 @@ pub enum InstallError {
         cause: String,
     },
     /// The disk, or the quota, is full.
-    #[error(
-        "no space left while writing {}: {source}; installing the compiler takes {} MiB in all: \
-         free some space, or set SHEAF_HOME to a folder on another disk",
-        path.display(), needed.div_ceil(1 << 20)
-    )]
+    #[error("{} could not be written: {source}", path.display())]
     DiskFull {
         /// The file that could not be written.
         path: PathBuf,
@@ -139,7 +112,7 @@ pub enum InstallError {
         source: io::Error,
     },
     /// The folder may not be written.
-    #[error("{} may not be written: {source}; make it writable, or set SHEAF_HOME to a folder that is", path.display())]
+    #[error("{} may not be written: {source}", path.display())]
     Permission {
         /// The file or folder.
         path: PathBuf,
@@ -147,7 +120,7 @@ pub enum InstallError {
         source: io::Error,
     },
     /// A file operation failed for another reason.
-    #[error("{}: cannot {action}: {source}; check that disk and folder, or set SHEAF_HOME to another folder", path.display())]
+    #[error("cannot {action} {}: {source}", path.display())]
     Io {
         /// What was attempted.
         action: &'static str,
@@ -159,6 +132,47 @@ pub enum InstallError {
 }
 
 impl InstallError {
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        let remedy = match self {
+            Self::UnsupportedPlatform { .. } => {
+                "compile on Linux, macOS or Windows, and run the compiled program here"
+            }
+            Self::NoSource { .. } => {
+                "set SHEAF_TOOLCHAIN_INDEX to a package index, or to a folder with that file in it"
+            }
+            Self::BadSetting { .. } => "give a folder, or an http, https or file address",
+            Self::NotFound { .. } => {
+                "set SHEAF_TOOLCHAIN_INDEX to a package index or a folder that has the file"
+            }
+            Self::Unreachable { .. } => {
+                "check the network, the proxy (HTTPS_PROXY) and the certificates (SSL_CERT_FILE), or set \
+                 SHEAF_TOOLCHAIN_INDEX to a mirror or a folder"
+            }
+            Self::Status { .. } => {
+                "check the address and its credentials, or set SHEAF_TOOLCHAIN_INDEX to another index"
+            }
+            Self::BadIndex { .. } => "check the address in SHEAF_TOOLCHAIN_INDEX or in pip's configuration",
+            Self::Truncated { .. } => "run the command again",
+            Self::Checksum { .. } => {
+                "the file was damaged or replaced there: set SHEAF_TOOLCHAIN_INDEX to another index or folder"
+            }
+            Self::Archive { .. } => "this is an error in Sheaf's table of releases, please report it",
+            Self::DiskFull { needed, .. } => {
+                let needed = needed.div_ceil(1 << 20);
+                return format!(
+                    "free {needed} MiB, which installing the compiler takes, or set SHEAF_HOME to a folder on another disk"
+                );
+            }
+            Self::Permission { .. } => "make it writable, or set SHEAF_HOME to a folder that is",
+            Self::Io { action: "read", .. } => {
+                "make it readable, or set SHEAF_TOOLCHAIN_INDEX to another place"
+            }
+            Self::Io { .. } => "check that disk and folder, or set SHEAF_HOME to another folder",
+        };
+        remedy.to_owned()
+    }
+
     /// The network is at fault, so that the same command may succeed later or elsewhere.
     pub fn is_network(&self) -> bool {
         matches!(
@@ -173,13 +187,10 @@ pub(crate) fn file_error(action: &'static str, path: &Path, needed: u64, source:
     use io::ErrorKind::{FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     let path = path.to_path_buf();
     match source.kind() {
+        // What cannot be read is another person's file.
+        _ if action == "read" => InstallError::Io { action, path, source },
         StorageFull | QuotaExceeded | FileTooLarge => InstallError::DiskFull { path, needed, source },
         PermissionDenied | ReadOnlyFilesystem => InstallError::Permission { path, source },
         _ => InstallError::Io { action, path, source },
     }
-}
-
-/// One line for each, indented.
-fn list(places: &[String]) -> String {
-    places.iter().flat_map(|place| ["  ", place, "\n"]).collect()
 }

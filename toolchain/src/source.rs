@@ -186,9 +186,9 @@ mod tests {
     #[test]
     fn unusable_settings_say_why() {
         let message = |value: &str| Place::parse(&setting(value)).expect_err("unusable").to_string();
-        insta::assert_snapshot!(message(" "), @"SHEAF_TOOLCHAIN_INDEX: ` ` is not a usable place for the compiler: it is empty; give a folder, or an http, https or file address");
-        insta::assert_snapshot!(message("ftp://index.test/simple"), @"SHEAF_TOOLCHAIN_INDEX: `ftp://index.test/simple` is not a usable place for the compiler: `ftp` is not a scheme Sheaf can fetch from; give a folder, or an http, https or file address");
-        insta::assert_snapshot!(message("https://user:secret@:99/x"), @"SHEAF_TOOLCHAIN_INDEX: `https://:99/x` is not a usable place for the compiler: empty host; give a folder, or an http, https or file address");
+        insta::assert_snapshot!(message(" "), @"SHEAF_TOOLCHAIN_INDEX: ` ` is not a usable place for the compiler: it is empty");
+        insta::assert_snapshot!(message("ftp://index.test/simple"), @"SHEAF_TOOLCHAIN_INDEX: `ftp://index.test/simple` is not a usable place for the compiler: `ftp` is not a scheme Sheaf can fetch from");
+        insta::assert_snapshot!(message("https://user:secret@:99/x"), @"SHEAF_TOOLCHAIN_INDEX: `https://:99/x` is not a usable place for the compiler: empty host");
     }
 
     #[test]

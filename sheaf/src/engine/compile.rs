@@ -14,6 +14,9 @@ use crate::progress::{InstallProgress, Spinner};
 /// library. Whoever links the engine answers it by calling [`sheaf_toolchain::run_worker`].
 pub const COMPILE_WORKER: &str = "compile-worker";
 
+/// What interpretation means to the user.
+const SLOWER: &str = "results are the same, only slower";
+
 /// What became of a compilation.
 pub enum Compiled {
     /// The VMFB.
@@ -74,9 +77,10 @@ impl Workshop {
             CompileError::Start { .. } | CompileError::Load { .. } | CompileError::Version { .. }
         );
         if last || gone {
-            messages::warning(
-                format!("{} is interpreted, since it cannot be compiled: {error}", job.name),
-                Some("results are the same, only slower"),
+            messages::warning_with(
+                format!("{} is interpreted, since it cannot be compiled; {SLOWER}", job.name),
+                &error,
+                Some(&error.remedy()),
             );
         }
         if gone {
@@ -91,15 +95,17 @@ impl Workshop {
         if let Some(toolchain) = locate(self.home.data()) {
             return Ok(Some(toolchain));
         }
-        let interpreted = |why: &dyn std::fmt::Display| {
-            messages::warning(
-                format!("there is no compiler, so everything is interpreted: {why}"),
-                Some("results are the same, only slower; the compiler is fetched by the next run that can"),
+        let interpreted = |why: &dyn std::fmt::Display, remedy: &str| {
+            let message = format!(
+                "there is no compiler, so what has not been compiled before is interpreted; {SLOWER}"
             );
+            messages::warning_with(message, why, Some(&format!("{remedy}; the next run tries again")));
             Ok(None)
         };
         if self.settings.offline.value {
-            return interpreted(&"it is not installed, and this run is offline");
+            let why =
+                format!("it is not installed, and may not be fetched ({})", self.settings.offline.origin);
+            return interpreted(&why, "allow the network once");
         }
         let index = self.settings.index.as_ref();
         let settings = sheaf_toolchain::Settings {
@@ -110,9 +116,9 @@ impl Workshop {
             Ok(toolchain) => Ok(Some(toolchain)),
             // A file that is not what it claims to be is nothing to work around in silence.
             Err(error @ (InstallError::Checksum { .. } | InstallError::BadSetting { .. })) => {
-                Err(HostError { message: error.to_string(), help: None })
+                Err(HostError { message: error.to_string(), help: Some(error.remedy()) })
             }
-            Err(error) => interpreted(&error),
+            Err(error) => interpreted(&error, &error.remedy()),
         }
     }
 }

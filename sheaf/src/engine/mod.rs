@@ -9,6 +9,7 @@ mod unit;
 pub use compile::COMPILE_WORKER;
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -43,6 +44,8 @@ pub struct Engine {
     store: Store,
     workshop: Workshop,
     recompile: bool,
+    /// The warnings about caches that have been shown: one fault may meet every function of a program.
+    warned: RefCell<HashSet<String>>,
 }
 
 impl Engine {
@@ -53,6 +56,7 @@ impl Engine {
             artifacts: ArtifactFolder::open(place.artifacts),
             store: Store::new(place.home.cache()),
             recompile: place.recompile,
+            warned: RefCell::default(),
             workshop: Workshop::new(place.home, place.settings),
         })
     }
@@ -72,7 +76,7 @@ impl Engine {
             match self.workshop.compile(&candidate.job, last)? {
                 Compiled::Yes(bytes) => {
                     if let Err(e) = self.store.put(&candidate.job.action, &candidate.job.name, &bytes) {
-                        messages::warning(e, None);
+                        self.warn(&e, NOT_KEPT, Some(e.remedy()));
                     }
                     self.record(&candidate.job, &bytes);
                     let digest = Digest::of(&bytes);
@@ -91,7 +95,7 @@ impl Engine {
         let key = job.action.key();
         match self.artifacts.find(&key) {
             Lookup::Hit { bytes, entry } => return Some((bytes, entry.digest)),
-            Lookup::Miss(miss) => report(&miss),
+            Lookup::Miss(miss) => self.report(&miss),
         }
         match self.store.get(&key) {
             Lookup::Hit { bytes, entry } => {
@@ -99,19 +103,46 @@ impl Engine {
                 Some((bytes, entry.digest))
             }
             Lookup::Miss(miss) => {
-                report(&miss);
+                self.report(&miss);
                 None
             }
+        }
+    }
+
+    /// Warns of damage in a cache; that something is simply not there is no trouble.
+    fn report(&self, miss: &Miss) {
+        if miss.is_trouble() {
+            let meaning = if miss.remedy().is_some() { NOT_USED } else { REPLACED };
+            self.warn(miss, meaning, miss.remedy());
+        }
+    }
+
+    /// Shows a warning about a cache, once in a run.
+    fn warn(&self, message: &dyn std::fmt::Display, meaning: &str, remedy: Option<&str>) {
+        let message = message.to_string();
+        if !self.warned.borrow().contains(&message) {
+            messages::warning_with(&message, meaning, remedy);
+            self.warned.borrow_mut().insert(message);
         }
     }
 
     /// Keeps a program beside the sources. Trouble is no reason to stop: the next run compiles it again.
     fn record(&self, job: &Job, bytes: &[u8]) {
         if let Err(e) = self.artifacts.record(&job.action, job.specialisation.clone(), bytes) {
-            messages::warning(e, None);
+            self.warn(&e, NOT_KEPT, Some(e.remedy()));
         }
     }
 }
+
+/// What it means that a compiled program cannot be written.
+const NOT_KEPT: &str = "the run goes on; only a later one may have to compile again";
+
+/// What it means that a compiled program cannot be read.
+const NOT_USED: &str = "it is not used: the program is taken from another cache or compiled again";
+
+/// What it means that a compiled program is damaged.
+const REPLACED: &str =
+    "it is not used: the program is taken from another cache or compiled again, and the file replaced";
 
 /// One way to run a unit: a target, and the compilation for it.
 struct Candidate {
@@ -129,13 +160,6 @@ impl Candidate {
         let module = emit(&unit.graph, barriers);
         let job = unit::job(unit, &module, target);
         Candidate { target, job, constants: module.constants }
-    }
-}
-
-/// Warns of damage in a cache; that something is simply not there is no trouble.
-fn report(miss: &Miss) {
-    if miss.is_trouble() {
-        messages::warning(miss, Some("it is compiled again, or taken from another cache, and replaced"));
     }
 }
 

@@ -111,7 +111,7 @@ fn corrupt_store() {
     flip(&cache.join(blob));
     let output = world.run(&RUN_SQUARES);
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
-    insta::assert_snapshot!(output.to_string().replace(&blob[9..12], "xx/"));
+    insta::assert_snapshot!(output);
     fs::remove_dir_all(world.path("__sheaf__")).expect("artifacts");
     assert_eq!(world.run(&RUN_SQUARES).silent(), FOURTEEN, "from the store");
 }

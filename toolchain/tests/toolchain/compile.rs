@@ -127,7 +127,7 @@ fn another_release_is_refused() {
     let library = toolchain.library.display().to_string();
     let mut compiler = compiler(Toolchain { version: "3.14.0".to_owned(), ..toolchain });
     let error = compiler.start().expect_err("another release").to_string();
-    insta::assert_snapshot!(error.replace(&library, "[library]"), @"[library] is IREE 3.13.0rc20261016 @ 89ece87b89852100c0a4ac3d515e14842d090967, but Sheaf needs 3.14.0; remove its folder, and Sheaf installs it anew");
+    insta::assert_snapshot!(error.replace(&library, "[library]"), @"the compiler [library] is IREE 3.13.0rc20261016 @ 89ece87b89852100c0a4ac3d515e14842d090967, but Sheaf needs 3.14.0");
 }
 
 #[cfg(unix)]

@@ -21,7 +21,12 @@ fn failure(wheel: &Wheel, place: &str) -> String {
     let error = install(wheel, home.path(), place).expect_err("a failure");
     assert_eq!(installed(home.path()), [""; 0], "something was left");
     recovers(home.path());
-    neutral(&error.to_string(), place, home.path())
+    neutral(&said(&error), place, home.path())
+}
+
+/// The whole message: where, why, and what to do.
+fn said(error: &InstallError) -> String {
+    format!("{error}\nhelp: {}", error.remedy())
 }
 
 /// A good wheel installs into this home.
@@ -60,9 +65,9 @@ fn not_on_the_index() {
     });
     insta::assert_snapshot!(failure(&Wheel::new(1), &server.url()), @r"
     iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl was not found; looked at
-      [place]/iree-base-compiler/
-      [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl
-    set SHEAF_TOOLCHAIN_INDEX to a package index or a folder that has it
+    [place]/iree-base-compiler/
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl
+    help: set SHEAF_TOOLCHAIN_INDEX to a package index or a folder that has the file
     ");
 }
 
@@ -71,9 +76,9 @@ fn not_in_the_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     insta::assert_snapshot!(failure(&Wheel::new(1), &folder.path().display().to_string()), @r"
     iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl was not found; looked at
-      [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl
-      [place]/iree-base-compiler/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl
-    set SHEAF_TOOLCHAIN_INDEX to a package index or a folder that has it
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl
+    [place]/iree-base-compiler/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl
+    help: set SHEAF_TOOLCHAIN_INDEX to a package index or a folder that has the file
     ");
 }
 
@@ -88,9 +93,9 @@ fn listed_but_gone() {
     });
     insta::assert_snapshot!(failure(&Wheel::new(1), &server.url()), @r"
     iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl was not found; looked at
-      [place]/x/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl
-      [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl
-    set SHEAF_TOOLCHAIN_INDEX to a package index or a folder that has it
+    [place]/x/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl
+    help: set SHEAF_TOOLCHAIN_INDEX to a package index or a folder that has the file
     ");
 }
 
@@ -101,7 +106,10 @@ fn nobody_listens() {
         format!("http://{}", listener.local_addr().expect("an address"))
     };
     let wheel = Wheel::new(1);
-    insta::assert_snapshot!(failure(&wheel, &address), @"[place]/iree-base-compiler/ cannot be reached: Connection refused (os error 111); check the network and proxy (HTTPS_PROXY) and certificate (SSL_CERT_FILE) settings, or set SHEAF_TOOLCHAIN_INDEX to a mirror or a folder");
+    insta::assert_snapshot!(failure(&wheel, &address), @r"
+    [place]/iree-base-compiler/ cannot be reached: Connection refused (os error 111)
+    help: check the network, the proxy (HTTPS_PROXY) and the certificates (SSL_CERT_FILE), or set SHEAF_TOOLCHAIN_INDEX to a mirror or a folder
+    ");
     let home = tempfile::tempdir().expect("a folder");
     assert!(install(&wheel, home.path(), &address).expect_err("no server").is_network());
 }
@@ -116,7 +124,10 @@ fn a_name_that_no_server_has() {
 #[test]
 fn a_page_that_is_not_what_it_claims() {
     let server = Server::start(|_| Response::json("<html>".into()));
-    insta::assert_snapshot!(failure(&Wheel::new(1), &server.url()), @"[place]/iree-base-compiler/ is not a package index: expected value at line 1 column 1; check the address in SHEAF_TOOLCHAIN_INDEX or in pip's configuration");
+    insta::assert_snapshot!(failure(&Wheel::new(1), &server.url()), @r"
+    [place]/iree-base-compiler/ is not a package index: expected value at line 1 column 1
+    help: check the address in SHEAF_TOOLCHAIN_INDEX or in pip's configuration
+    ");
 }
 
 #[test]
@@ -124,7 +135,10 @@ fn a_server_with_an_error() {
     let server = Server::start(|request| {
         if request.path.ends_with('/') { Response::not_found() } else { Response::new(503, "later") }
     });
-    insta::assert_snapshot!(failure(&Wheel::new(1), &server.url()), @"[place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl answered 503 Service Unavailable; check the address and its credentials, or set SHEAF_TOOLCHAIN_INDEX to another index");
+    insta::assert_snapshot!(failure(&Wheel::new(1), &server.url()), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl answered 503 Service Unavailable
+    help: check the address and its credentials, or set SHEAF_TOOLCHAIN_INDEX to another index
+    ");
     assert_eq!(server.paths().len(), 4, "the page once, the file as often as is allowed");
 }
 
@@ -135,17 +149,17 @@ fn another_file_under_the_name() {
     other[5_000] ^= 1;
     let server = Server::mirror(NAME, other.clone());
     insta::assert_snapshot!(failure(&wheel, &server.url()), @r"
-    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the wheel that Sheaf expects, and was thrown away
-    expected sha256 cb4f0ee11ecec3e621cd36f818f9f7e664e533c7362735fac8beb5a7233928f7 (10541 bytes)
-    computed sha256 9c7eb24aea990cf7ac68e522bc19ef99a5dd7147b83d547cb40dfc795d940075 (10541 bytes)
-    the file is damaged or was replaced: use another index or mirror (SHEAF_TOOLCHAIN_INDEX)
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the compiler that Sheaf expects, and is not installed: its SHA-256 is
+    9c7eb24aea990cf7ac68e522bc19ef99a5dd7147b83d547cb40dfc795d940075 (10541 bytes) instead of
+    cb4f0ee11ecec3e621cd36f818f9f7e664e533c7362735fac8beb5a7233928f7 (10541 bytes)
+    help: the file was damaged or replaced there: set SHEAF_TOOLCHAIN_INDEX to another index or folder
     ");
     let folder = folder_with(&other);
     insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @r"
-    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the wheel that Sheaf expects, and was thrown away
-    expected sha256 cb4f0ee11ecec3e621cd36f818f9f7e664e533c7362735fac8beb5a7233928f7 (10541 bytes)
-    computed sha256 9c7eb24aea990cf7ac68e522bc19ef99a5dd7147b83d547cb40dfc795d940075 (10541 bytes)
-    the file is damaged or was replaced: use another index or mirror (SHEAF_TOOLCHAIN_INDEX)
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the compiler that Sheaf expects, and is not installed: its SHA-256 is
+    9c7eb24aea990cf7ac68e522bc19ef99a5dd7147b83d547cb40dfc795d940075 (10541 bytes) instead of
+    cb4f0ee11ecec3e621cd36f818f9f7e664e533c7362735fac8beb5a7233928f7 (10541 bytes)
+    help: the file was damaged or replaced there: set SHEAF_TOOLCHAIN_INDEX to another index or folder
     ");
 }
 
@@ -154,17 +168,17 @@ fn a_shorter_and_a_longer_file_under_the_name() {
     let wheel = Wheel::new(10_000);
     let shorter = Server::mirror(NAME, wheel.bytes[..9_000].to_vec());
     insta::assert_snapshot!(failure(&wheel, &shorter.url()), @r"
-    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the wheel that Sheaf expects, and was thrown away
-    expected sha256 cb4f0ee11ecec3e621cd36f818f9f7e664e533c7362735fac8beb5a7233928f7 (10541 bytes)
-    computed sha256 19197bcb4b991ae485e2ad4a05eb8dc990caf06cc43957c4c497b7d4b7a8aeba (9000 bytes)
-    the file is damaged or was replaced: use another index or mirror (SHEAF_TOOLCHAIN_INDEX)
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the compiler that Sheaf expects, and is not installed: its SHA-256 is
+    19197bcb4b991ae485e2ad4a05eb8dc990caf06cc43957c4c497b7d4b7a8aeba (9000 bytes) instead of
+    cb4f0ee11ecec3e621cd36f818f9f7e664e533c7362735fac8beb5a7233928f7 (10541 bytes)
+    help: the file was damaged or replaced there: set SHEAF_TOOLCHAIN_INDEX to another index or folder
     ");
     let longer = Server::mirror(NAME, [wheel.bytes.clone(), vec![0]].concat());
     insta::assert_snapshot!(failure(&wheel, &longer.url()), @r"
-    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the wheel that Sheaf expects, and was thrown away
-    expected sha256 cb4f0ee11ecec3e621cd36f818f9f7e664e533c7362735fac8beb5a7233928f7 (10541 bytes)
-    computed sha256 0581823753d775538840adbece9379c3fe27673bffbf3817c5c7024fa709c73b (10542 bytes)
-    the file is damaged or was replaced: use another index or mirror (SHEAF_TOOLCHAIN_INDEX)
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the compiler that Sheaf expects, and is not installed: its SHA-256 is
+    0581823753d775538840adbece9379c3fe27673bffbf3817c5c7024fa709c73b (10542 bytes) instead of
+    cb4f0ee11ecec3e621cd36f818f9f7e664e533c7362735fac8beb5a7233928f7 (10541 bytes)
+    help: the file was damaged or replaced there: set SHEAF_TOOLCHAIN_INDEX to another index or folder
     ");
 }
 
@@ -180,7 +194,10 @@ fn a_transfer_that_always_breaks_off() {
             Response::ok(bytes.clone()).cut(4_000)
         }
     });
-    insta::assert_snapshot!(failure(&wheel, &server.url()), @"[place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl: the download broke off after 4000 of 10541 bytes: end of file before message length reached; run the command again");
+    insta::assert_snapshot!(failure(&wheel, &server.url()), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl: the download broke off after 4000 of 10541 bytes: end of file before message length reached
+    help: run the command again
+    ");
     assert_eq!(server.paths().len(), 4, "the page once, the file as often as is allowed");
 }
 
@@ -192,7 +209,10 @@ fn a_transfer_that_ends_without_saying_so() {
         let whole = Response::ok(bytes.clone()).unannounced();
         if request.path.ends_with('/') { Response::not_found() } else { whole.cut(4_000) }
     });
-    insta::assert_snapshot!(failure(&wheel, &server.url()), @"[place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl: the download broke off after 4000 of 10541 bytes: the connection ended; run the command again");
+    insta::assert_snapshot!(failure(&wheel, &server.url()), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl: the download broke off after 4000 of 10541 bytes: the connection ended
+    help: run the command again
+    ");
 }
 
 #[test]
@@ -207,7 +227,10 @@ fn a_transfer_that_stalls() {
     let limits = Limits { stall: Duration::from_millis(100), attempts: 2, ..settings("").limits };
     let settings = Settings { limits, ..settings(&server.url()) };
     let error = install_release(&wheel.release(), home.path(), &settings, &()).expect_err("a stall");
-    insta::assert_snapshot!(neutral(&error.to_string(), &server.url(), home.path()), @"[place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl: the download broke off after 4000 of 10541 bytes: operation timed out; run the command again");
+    insta::assert_snapshot!(neutral(&said(&error), &server.url(), home.path()), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl: the download broke off after 4000 of 10541 bytes: operation timed out
+    help: run the command again
+    ");
     recovers(home.path());
 }
 
@@ -239,7 +262,10 @@ fn a_wheel_that_is_no_archive() {
     let good = Wheel::new(1_000);
     let wheel = Wheel::from_archive(b"not a wheel".to_vec(), good.library, good.linker);
     let folder = folder_with(&wheel.bytes);
-    insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @"[place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: invalid Zip archive: Could not find EOCD; this is an error in Sheaf's table of releases, please report it");
+    insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: invalid Zip archive: Could not find EOCD
+    help: this is an error in Sheaf's table of releases, please report it
+    ");
 }
 
 #[test]
@@ -248,12 +274,18 @@ fn a_wheel_with_another_content() {
     let archive = wheel::archive(&[("iree/iree-lld", &good.linker)]);
     let wheel = Wheel::from_archive(archive, good.library.clone(), good.linker.clone());
     let folder = folder_with(&wheel.bytes);
-    insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @"[place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: iree/libIREECompiler.so: specified file not found in archive; this is an error in Sheaf's table of releases, please report it");
+    insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: iree/libIREECompiler.so: specified file not found in archive
+    help: this is an error in Sheaf's table of releases, please report it
+    ");
 
     let archive = wheel::archive(&[("iree/libIREECompiler.so", b"short"), ("iree/iree-lld", &good.linker)]);
     let wheel = Wheel::from_archive(archive, good.library.clone(), good.linker.clone());
     let folder = folder_with(&wheel.bytes);
-    insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @"[place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: iree/libIREECompiler.so has 5 bytes; this is an error in Sheaf's table of releases, please report it");
+    insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: iree/libIREECompiler.so has 5 bytes
+    help: this is an error in Sheaf's table of releases, please report it
+    ");
 }
 
 #[test]
@@ -263,7 +295,10 @@ fn a_wheel_whose_content_is_damaged() {
     bytes[5_000] ^= 1;
     let wheel = Wheel::from_archive(bytes, good.library, good.linker);
     let folder = folder_with(&wheel.bytes);
-    insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @"[place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: iree/libIREECompiler.so: Invalid checksum; this is an error in Sheaf's table of releases, please report it");
+    insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: iree/libIREECompiler.so: Invalid checksum
+    help: this is an error in Sheaf's table of releases, please report it
+    ");
 }
 
 #[test]
@@ -308,8 +343,8 @@ fn a_full_disk() {
         neutral(&message, "[place]", home.path())
     };
     // Too small for the wheel; enough for the wheel, too small for what is in it.
-    insta::assert_snapshot!(message("100k"), @"no space left while writing [home]/toolchains/.staging-X/wheel: No space left on device (os error 28); installing the compiler takes 1 MiB in all: free some space, or set SHEAF_HOME to a folder on another disk");
-    insta::assert_snapshot!(message("400k"), @"no space left while writing [home]/toolchains/.staging-X/content/libIREECompiler.so: No space left on device (os error 28); installing the compiler takes 1 MiB in all: free some space, or set SHEAF_HOME to a folder on another disk");
+    insta::assert_snapshot!(message("100k"), @"[home]/toolchains/.staging-X/wheel could not be written: No space left on device (os error 28)");
+    insta::assert_snapshot!(message("400k"), @"[home]/toolchains/.staging-X/content/libIREECompiler.so could not be written: No space left on device (os error 28)");
     under(&script("2m"), &wheel, home.path(), folder.path()).expect("installed");
 }
 
@@ -321,7 +356,7 @@ fn a_limit_on_the_size_of_files() {
     // The unit is 512 bytes, in some shells 1024. Without the trap a signal would end the process.
     let message =
         under("trap '' XFSZ; ulimit -f 100", &wheel, home.path(), folder.path()).expect_err("a limit");
-    insta::assert_snapshot!(neutral(&message, "[place]", home.path()), @"no space left while writing [home]/toolchains/.staging-X/wheel: File too large (os error 27); installing the compiler takes 1 MiB in all: free some space, or set SHEAF_HOME to a folder on another disk");
+    insta::assert_snapshot!(neutral(&message, "[place]", home.path()), @"[home]/toolchains/.staging-X/wheel could not be written: File too large (os error 27)");
     assert_eq!(installed(home.path()), [""; 0]);
     recovers(home.path());
 }
@@ -337,7 +372,10 @@ fn a_folder_that_may_not_be_written() {
     assert!(matches!(error, InstallError::Permission { .. }), "{error:?}");
     let InstallError::Permission { path, .. } = error else { return };
     let source = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
-    insta::assert_snapshot!(InstallError::Permission { path, source }, @"/sys/sheaf/toolchains may not be written: permission denied; make it writable, or set SHEAF_HOME to a folder that is");
+    insta::assert_snapshot!(said(&InstallError::Permission { path, source }), @r"
+    /sys/sheaf/toolchains may not be written: permission denied
+    help: make it writable, or set SHEAF_HOME to a folder that is
+    ");
 }
 
 #[test]
@@ -346,10 +384,16 @@ fn a_home_that_is_a_file() {
     let home = folder.path().join("home");
     fs::write(&home, "a file").expect("a file");
     let error = install(&Wheel::new(1), &home, "/nowhere").expect_err("no folder");
-    insta::assert_snapshot!(neutral(&error.to_string(), "/nowhere", &home), @"[home]/toolchains: cannot make the folder: Not a directory (os error 20); check that disk and folder, or set SHEAF_HOME to another folder");
+    insta::assert_snapshot!(neutral(&said(&error), "/nowhere", &home), @r"
+    cannot make the folder [home]/toolchains: Not a directory (os error 20)
+    help: check that disk and folder, or set SHEAF_HOME to another folder
+    ");
 }
 
 #[test]
 fn a_machine_without_a_compiler() {
-    insta::assert_snapshot!(InstallError::UnsupportedPlatform { system: "freebsd", processor: "riscv64" }, @"there is no IREE compiler for freebsd on riscv64; compile on Linux, macOS or Windows, and run the compiled program here");
+    insta::assert_snapshot!(said(&InstallError::UnsupportedPlatform { system: "freebsd", processor: "riscv64" }), @r"
+    there is no IREE compiler for freebsd on riscv64
+    help: compile on Linux, macOS or Windows, and run the compiled program here
+    ");
 }
