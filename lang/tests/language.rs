@@ -413,6 +413,9 @@ fn macros() {
         ("(defmacro inf [] `(inf)) (inf)", "error: the macro inf expands without end"),
         ("(defmacro m [] [1 2]) (m)", "error: the macro m gave a tensor f32[2], which is not code"),
         ("(defmacro m [x] (nth x 3)) (m (1 2))", "error: position 3 is outside of a list of 2 items"),
+        ("(defmacro m [x] (list '+ x 1)) (m 2)", "=> 3"),
+        ("(defmacro m [x] [x x]) (list? (m :a))", "=> true"),
+        ("(defmacro m [& body] (cons 'do body)) (m 1 2)", "=> 2"),
         ("(defmacro m [{:keys [a]}] a) (m {:a 4})", "=> 4"),
         ("(comment anything (at all))", ""),
         (

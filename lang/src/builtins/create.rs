@@ -205,13 +205,13 @@ pub fn vector_literal(
             return interp.reshape(&flat, shape).map(Value::Tensor);
         }
     }
-    let [rows, inner @ ..] = shape else { return Ok(Value::list(leaves)) };
+    let [rows, inner @ ..] = shape else { return Ok(Value::vector(leaves)) };
     if inner.is_empty() {
-        return Ok(Value::list(leaves));
+        return Ok(Value::vector(leaves));
     }
     let width: usize = inner.iter().product();
     let row = |i: usize| vector_literal(interp, leaves[i * width..(i + 1) * width].to_vec(), inner, dtype);
-    (0..*rows).map(row).collect::<Eval<Vec<Value>>>().map(Value::list)
+    (0..*rows).map(row).collect::<Eval<Vec<Value>>>().map(Value::vector)
 }
 
 /// Plain numbers. Integers keep all their digits where the dtype has room for them.

@@ -23,8 +23,8 @@ fn matmul(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
         (None, _) | (_, None) => {
             return Err(Diagnostic::error(format!(
                 "(@ a b) wants vectors or matrices, got {} and {}",
-                a.ty(),
-                b.ty()
+                args[0].describe(),
+                args[1].describe()
             ))
             .help("* multiplies by a number")
             .into());

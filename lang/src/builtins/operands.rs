@@ -98,8 +98,9 @@ impl Interp {
         if t.shape() == shape {
             return Ok(t.clone());
         }
-        if t.ty().rank() > shape.len() {
-            return fail(format!("{} does not broadcast to shape {}", t.ty(), show_shape(shape)));
+        let last = shape.iter().rev().zip(t.shape().iter().rev());
+        if t.ty().rank() > shape.len() || last.into_iter().any(|(to, from)| from != to && *from != 1) {
+            return fail(format!("{} does not broadcast to the shape {}", t.ty(), show_shape(shape)));
         }
         let dims: Shape = (shape.len() - t.ty().rank()..shape.len()).collect();
         let t = &self.strong(t)?;
@@ -149,7 +150,7 @@ pub(super) fn broadcast_shapes(a: &TensorType, b: &TensorType) -> Eval<Shape> {
             (1, n) => Ok(n),
             (m, n) => Err(Diagnostic::error(format!("the shapes of {a} and {b} do not broadcast"))
                 .note(format!(
-                    "axis {i} from the front of the result would be {m} by one and {n} by the other"
+                    "axis {i} of the result would have {m} entries by the one and {n} by the other"
                 ))
                 .help("axes are matched from the last; each pair must be equal, or one of them 1")
                 .into()),
@@ -170,7 +171,7 @@ pub fn as_index(value: &Value, wanted: &str) -> Eval<i64> {
     let wrong = || fail(format!("{wanted} must be a whole number, not {}", value.describe()));
     match value {
         Value::Int(n) => Ok(*n),
-        Value::Float(x) if x.fract() == 0.0 => Ok(*x as i64),
+        Value::Float(x) if x.fract() == 0.0 && x.abs() < i64::MAX as f64 => Ok(*x as i64),
         Value::Tensor(t) if t.ty().rank() == 0 => {
             let host = t.elements(wanted)?;
             if host.element_f64(0).fract() == 0.0 { Ok(host.element_i64(0)) } else { wrong() }

@@ -1,8 +1,9 @@
 //! Reductions.
 
 use super::operands::as_axes;
-use super::{Builtin, MANY, parse};
-use crate::eval::{Eval, Interp, Tensor, Value, fail};
+use super::{Builtin, MANY, Parsed, parse};
+use crate::diagnostic::Diagnostic;
+use crate::eval::{Eval, Interp, Signal, Tensor, Value, fail};
 use crate::primitives as p;
 use crate::tensor::{DType, HostTensor, Shape};
 
@@ -58,7 +59,7 @@ type Rule<'a> = &'a dyn Fn(&mut Interp, &Tensor, &Shape) -> Eval<Tensor>;
 /// Reduces over the axes that the options name, and puts them back as extents of 1 with `:keepdims`.
 fn reduce(interp: &mut Interp, args: &[Value], rule: Rule) -> Eval<Value> {
     let parsed = parse(args, &["axis"], &["keepdims"])?;
-    let [x] = parsed.positional.as_slice() else { return fail("expected one tensor") };
+    let [x] = parsed.positional.as_slice() else { return Err(one_tensor(&parsed)) };
     let x = interp.tensor(x)?;
     let axes = as_axes(parsed.option("axis"), x.ty())?;
     let reduced = if axes.is_empty() && x.ty().rank() > 0 { x.clone() } else { rule(interp, &x, &axes)? };
@@ -67,6 +68,12 @@ fn reduce(interp: &mut Interp, args: &[Value], rule: Rule) -> Eval<Value> {
     }
     let shape: Shape = (0..x.ty().rank()).map(|i| if axes.contains(&i) { 1 } else { x.shape()[i] }).collect();
     Ok(Value::from(interp.reshape(&reduced, &shape)?))
+}
+
+fn one_tensor(parsed: &Parsed) -> Signal {
+    Diagnostic::error(format!("a reduction takes one tensor, got {} arguments", parsed.positional.len()))
+        .help("an axis is given as :axis 1; maximum and minimum compare two tensors")
+        .into()
 }
 
 fn counted(interp: &mut Interp, x: &Tensor) -> Eval<Tensor> {
@@ -101,7 +108,7 @@ fn variance(interp: &mut Interp, x: &Tensor, axes: &Shape) -> Eval<Tensor> {
 
 fn arg_reduce(interp: &mut Interp, args: &[Value], kind: p::Extreme) -> Eval<Value> {
     let parsed = parse(args, &["axis"], &[])?;
-    let [x] = parsed.positional.as_slice() else { return fail("expected one tensor") };
+    let [x] = parsed.positional.as_slice() else { return Err(one_tensor(&parsed)) };
     let mut x = interp.tensor(x)?;
     let axis = match parsed.option("axis") {
         None => {

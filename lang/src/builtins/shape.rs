@@ -151,6 +151,11 @@ fn transpose(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     if permutation.iter().copied().eq(0..rank) {
         return Ok(Value::from(t));
     }
+    if (0..rank).any(|axis| !permutation.contains(&axis)) || permutation.len() != rank {
+        return Err(Diagnostic::error(format!("a permutation names each axis of {} once", t.ty()))
+            .help(format!("its axes are 0 to {}; without a permutation they are reversed", rank.max(1) - 1))
+            .into());
+    }
     Ok(Value::from(interp.op(p::Transpose { permutation }, &[&t])?))
 }
 
@@ -237,6 +242,19 @@ fn concat_tensors(interp: &mut Interp, parts: &[&Value], axis: Option<&Value>) -
         tensors.push(t);
     }
     let axis = as_axis(axis.map_or(Ok(0), |a| as_index(a, ":axis"))?, common.ty().rank(), common.ty())?;
+    let fits = |t: &Tensor| {
+        let same = |i: usize| i == axis || t.shape()[i] == common.shape()[i];
+        t.ty().rank() == common.ty().rank() && (0..common.ty().rank()).all(same)
+    };
+    if let Some(other) = tensors.iter().find(|t| !fits(t)) {
+        return Err(Diagnostic::error(format!(
+            "concat cannot join {} and {} along axis {axis}",
+            common.ty(),
+            other.ty()
+        ))
+        .help("all extents but that of this axis must be equal; :axis chooses another, stack makes a new one")
+        .into());
+    }
     for t in &mut tensors {
         *t = interp.convert(t, common.ty().strong_dtype())?;
     }

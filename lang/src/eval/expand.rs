@@ -110,7 +110,7 @@ impl Interp {
     }
 
     /// The macro that `name` means: a function defined in the same file comes before a macro from elsewhere.
-    fn find_macro(&self, module: &Module, name: Ustr) -> Option<Rc<Function>> {
+    pub(super) fn find_macro(&self, module: &Module, name: Ustr) -> Option<Rc<Function>> {
         let own = module.macros.borrow().get(&name).cloned();
         if own.is_some() || module.definitions.borrow().contains_key(&name) {
             return own;

@@ -320,7 +320,7 @@ impl Interp {
         }
         let ExprKind::Vector { items, .. } = &expr.kind else { return self.eval(expr, frame) };
         let items = items.iter().map(|item| self.eval(item, frame));
-        items.collect::<Eval<Vec<Value>>>().map(Value::list)
+        items.collect::<Eval<Vec<Value>>>().map(Value::vector)
     }
 
     fn eval_template(&mut self, template: &Template, frame: Frame) -> Eval<Value> {

@@ -19,6 +19,12 @@ use crate::syntax::{Bracket, Form, FormKind, Span, read};
 const STANDARD: [(&str, &str); 2] =
     [("nn", include_str!("../../std/nn.shf")), ("optim", include_str!("../../std/optim.shf"))];
 
+/// The module of the standard library that defines a function of that name.
+pub(super) fn standard_module_with(name: &str) -> Option<&'static str> {
+    let defines = |text: &str| text.lines().any(|line| line.split(' ').take(2).eq(["(defn", name]));
+    STANDARD.iter().find(|(_, text)| defines(text)).map(|(module, _)| *module)
+}
+
 /// The builtins that need no Rust.
 const CORE: &str = include_str!("../../std/core.shf");
 
@@ -110,8 +116,14 @@ impl Interp {
         };
         let mut errors = Vec::new();
         for form in forms {
+            let uses =
+                form.items(Bracket::Round).is_some_and(|f| f.first().is_some_and(|f| f.is_symbol("use")));
             if let Err(signal) = self.prepare(&mut loading, form) {
                 errors.push(as_diagnostic(signal));
+                if uses {
+                    // What follows would be wrong for want of the names.
+                    break;
+                }
             }
         }
         for (global, form) in std::mem::take(&mut loading.postponed) {
@@ -124,7 +136,7 @@ impl Interp {
         if errors.is_empty() {
             return Ok(loading);
         }
-        errors.sort_by_key(|d| d.labels.first().map(|l| l.span.start));
+        errors.sort_by_key(|d| d.labels.iter().find(|l| l.span.source == id).map(|l| l.span.start));
         Err(errors)
     }
 
@@ -143,6 +155,9 @@ impl Interp {
         match head {
             "use" => self.use_form(&module, args, span)?,
             "defmacro" => {
+                if args.len() < 3 {
+                    return usage("defmacro", span);
+                }
                 let (name, function) = self.function(&module, args, span)?;
                 self.define(loading, name, span)?;
                 module.macros.borrow_mut().insert(name, function);
@@ -303,13 +318,16 @@ impl Interp {
             Err(error) => match STANDARD.iter().find(|(n, _)| name == *n) {
                 Some((_, text)) if !relative => (library, (*text).to_string(), true),
                 _ => {
-                    return Err(Diagnostic::error(format!("cannot use {name}: {error}"))
-                        .at(span, "used here")
-                        .help(format!(
-                            "the standard library has {}; a file of yours is used as (use ./file.shf)",
-                            STANDARD.map(|(n, _)| n).join(", ")
-                        ))
-                        .into());
+                    let help = if relative {
+                        "the path starts at the folder of this file".to_string()
+                    } else {
+                        let known = STANDARD.map(|(n, _)| n).join(", ");
+                        format!(
+                            "the standard library has {known}; a file of yours is used as (use ./file.shf)"
+                        )
+                    };
+                    let d = Diagnostic::error(format!("cannot use {name}: {error}")).at(span, "used here");
+                    return Err(d.help(help).into());
                 }
             },
         };

@@ -99,7 +99,11 @@ impl Module {
         let mut names: Vec<Ustr> = self.definitions.borrow().keys().copied().collect();
         names.extend(self.macros.borrow().keys());
         for import in self.imports.borrow().iter() {
-            names.extend(import.module.names().into_iter().filter(|n| import.offers(*n)));
+            let given = import.module.names().into_iter();
+            match import.alias {
+                Some(alias) => names.extend(given.map(|n| Ustr::from(&format!("{alias}/{n}")))),
+                None => names.extend(given.filter(|n| import.offers(*n))),
+            }
         }
         names
     }

@@ -167,8 +167,14 @@ impl Resolver<'_> {
 
     fn unknown(&self, name: Ustr, span: Span) -> Diagnostic {
         let d = Diagnostic::error(format!("unknown name {name}")).at(span, "not defined here");
-        if let Some(help) = super::super::builtins::habit(&name) {
+        if let Some(help) = crate::builtins::habit(&name) {
             return d.help(help);
+        }
+        if let Some(module) = super::load::standard_module_with(&name) {
+            return d.help(format!("{name} is in the standard library: (use {module})"));
+        }
+        if self.interp.find_macro(&self.module, name).is_some() {
+            return d.help(format!("{name} is a macro; it stands at the head of a call"));
         }
         let mut known = self.scopes.names();
         known.extend(self.module.names());

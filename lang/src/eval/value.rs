@@ -90,8 +90,13 @@ pub struct GradOptions {
 }
 
 impl Value {
-    /// A list in square brackets.
+    /// A list as functions make it: a call, where a macro gives it as code.
     pub fn list(items: Vec<Value>) -> Value {
+        Value::List(Rc::new(List { bracket: Bracket::Round, items, origin: None }))
+    }
+
+    /// A list as a vector literal makes it.
+    pub fn vector(items: Vec<Value>) -> Value {
         Value::List(Rc::new(List { bracket: Bracket::Square, items, origin: None }))
     }
 
