@@ -24,5 +24,8 @@ fn main() {
     let id = sources.add("text", PROGRAM.repeat(2_000));
     let megabytes = sources.text(id).len() as f64 / 1e6;
     let time = median(41, || drop(read(&sources, id)));
-    println!("reading {megabytes:.1} MB of source, median of 41 runs: {:.0} MB/s", megabytes / time.as_secs_f64());
+    println!(
+        "reading {megabytes:.1} MB of source, median of 41 runs: {:.0} MB/s",
+        megabytes / time.as_secs_f64()
+    );
 }
