@@ -61,7 +61,7 @@ fn missing() {
 #[test]
 fn corrupt_manifest() {
     let damage = |file: &Path| {
-        fs::write(file.with_file_name("manifest.json"), "{\"version\": 1, \"ent").expect("a file")
+        fs::write(file.with_file_name("manifest.json"), "{\"version\": 1, \"ent").expect("a file");
     };
     repaired("corrupt_manifest_stored", damage, true);
     repaired("corrupt_manifest_unstored", damage, false);
