@@ -445,7 +445,7 @@ fn definitions() {
     // A definition of this file comes before a macro of the language.
     assert!(run("(defn comment [x] (* x 2)) (comment 4)").ends_with("=> 8"));
     let two = World::with(&[("a.shf", "(defn exp [x] 1)"), ("b.shf", "(defn exp [x] 2)")]);
-    let out = run_in(two, "(use a :as a) (use b :as b) (list (a/exp 0) (b/exp 0) (exp 0))");
+    let out = run_in(&two, "(use a :as a) (use b :as b) (list (a/exp 0) (b/exp 0) (exp 0))");
     assert_eq!(out.matches("warning").count(), 1, "once for a name: {out}");
     assert!(out.ends_with("=> '[1 2 1.0]"), "{out}");
 }
@@ -502,7 +502,7 @@ fn modules() {
     ];
     for (program, wanted) in cases {
         let wanted = if wanted == "=> tensor" { "=> 200" } else { wanted };
-        let found = run_in(World::with(&files), program);
+        let found = run_in(&World::with(&files), program);
         let fits = if wanted.starts_with("error:") { found.starts_with(wanted) } else { found == wanted };
         assert!(fits, "{program}\n  wanted {wanted}\n  found  {found}");
     }

@@ -10,7 +10,7 @@ use support::{World, run_in};
 fn all(files: &[(&str, &str)], programs: &[&str]) -> String {
     let mut out = String::new();
     for program in programs {
-        let said = run_in(World::with(files), program);
+        let said = run_in(&World::with(files), program);
         let _ = writeln!(out, "{program}\n---\n{said}\n==========");
     }
     out

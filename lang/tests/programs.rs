@@ -9,7 +9,6 @@ use support::run;
 fn xor_losses_are_those_of_jax() {
     let program = include_str!("../../examples/xor/train.shf");
     let out = run(program);
-    println!("{out}");
     for (epoch, loss) in [(100, 0.022934), (200, 0.007262), (300, 0.004058), (400, 0.002744), (500, 0.002041)]
     {
         let line =

@@ -51,13 +51,13 @@ impl Host for World {
 
 /// Runs a program; its warnings, what it printed, then the errors or the last value.
 pub fn run(text: &str) -> String {
-    run_in(World::default(), text)
+    run_in(&World::default(), text)
 }
 
 /// [`run`] with files.
-pub fn run_in(world: World, text: &str) -> String {
+pub fn run_in(world: &World, text: &str) -> String {
     let mut interp = Interp::new(Box::new(world.clone()), None, Options::default());
-    run_with(&mut interp, &world, text)
+    run_with(&mut interp, world, text)
 }
 
 /// Runs a program in an evaluator of that world.
