@@ -21,17 +21,31 @@ pub struct Module {
     pub constants: Vec<HostTensor>,
 }
 
-/// Whether `optimization_barrier` is written, or its results are other names of its operands.
+impl Module {
+    /// Whether there are loops in the program. IREE 3.13 computes wrong results where several of them are in one inline
+    /// program.
+    pub fn has_loops(&self) -> bool {
+        self.text.contains("stablehlo.while")
+    }
+}
+
+/// What a program is written for: IREE's execution models can compile different things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Barriers {
-    /// Written: the compiler keeps what is before apart from what is after.
-    Keep,
-    /// Left out: the inline execution model of IREE 3.13 cannot compile them in larger programs.
-    Drop,
+pub enum Model {
+    /// A device and its queues: everything can be said.
+    Hal,
+    /// Plain calls without a device. In IREE 3.13, such programs cannot be compiled with barriers once they are larger,
+    /// and constants in them stay empty wherever they are not part of a computation: barriers are left out, and
+    /// constants of more than one value are arguments.
+    Inline,
 }
 
 /// `graph` as `StableHLO`.
-pub fn emit(graph: &Graph, barriers: Barriers) -> Module {
+pub fn emit(graph: &Graph, model: Model) -> Module {
+    let limit = match model {
+        Model::Hal => INLINE_CONSTANT_BYTES,
+        Model::Inline => 0,
+    };
     let mut body = String::new();
     let mut names: Vec<String> = vec![String::new(); graph.types.len()];
     for (i, var) in graph.inputs.iter().enumerate() {
@@ -43,7 +57,7 @@ pub fn emit(graph: &Graph, barriers: Barriers) -> Module {
     for eqn in &graph.equations {
         let large = (eqn.op.as_ref() as &dyn std::any::Any)
             .downcast_ref::<Constant>()
-            .filter(|c| c.value.bytes().len() > INLINE_CONSTANT_BYTES && splat(&c.value).is_none());
+            .filter(|c| c.value.bytes().len() > limit && splat(&c.value).is_none());
         if let Some(constant) = large {
             let known = constants
                 .iter()
@@ -65,7 +79,7 @@ pub fn emit(graph: &Graph, barriers: Barriers) -> Module {
             eqn,
             names: &mut names,
             body: &mut body,
-            barriers,
+            model,
             temporaries: 0,
         });
     }
@@ -91,7 +105,7 @@ pub struct Lowering<'a> {
     eqn: &'a Equation,
     names: &'a mut [String],
     body: &'a mut String,
-    barriers: Barriers,
+    model: Model,
     temporaries: usize,
 }
 
@@ -224,12 +238,12 @@ impl Lowering<'_> {
 
     /// Writes a barrier between what is before and what is after, if the program is to have one.
     pub fn barrier(&mut self) {
-        match self.barriers {
-            Barriers::Keep => {
+        match self.model {
+            Model::Hal => {
                 let types = self.result_types();
                 self.line(&format!("stablehlo.optimization_barrier {} : {types}", self.operands()));
             }
-            Barriers::Drop => self.alias(),
+            Model::Inline => self.alias(),
         }
     }
 

@@ -16,7 +16,6 @@ use eerie_sys::compiler::{
 };
 
 use crate::message::{Answer, Diagnostic, Request, Severity};
-use crate::target::PROCESS;
 
 /// The name under which programs appear in diagnostics; a fixed one, so that equal programs compile to equal bytes.
 const PROGRAM_NAME: &CStr = c"sheaf.mlir";
@@ -36,15 +35,6 @@ impl Library {
         let api = unsafe { IreeCompiler::open(path) }.map_err(|error| error.to_string())?;
         // SAFETY: balanced by the shutdown when this is dropped; nothing was called before.
         unsafe { api.ireeCompilerGlobalInitialize() };
-        let arguments = [c"sheaf".to_owned()]
-            .into_iter()
-            .chain(PROCESS.iter().filter_map(|flag| CString::new(*flag).ok()));
-        let arguments: Vec<CString> = arguments.collect();
-        let pointers: Vec<_> = arguments.iter().map(|argument| argument.as_ptr()).collect();
-        let count = c_int::try_from(pointers.len()).map_err(|error| error.to_string())?;
-        // SAFETY: the compiler is initialised, and this is its only set-up. `pointers` has `count` zero-terminated
-        // texts, which are read within the call.
-        unsafe { api.ireeCompilerSetupGlobalCL(count, pointers.as_ptr().cast_mut(), c"".as_ptr(), false) };
         Ok(Self { api: ManuallyDrop::new(api) })
     }
 
@@ -72,8 +62,7 @@ impl Library {
         let api = &*self.api;
         let program =
             CString::new(request.program.as_str()).map_err(|error| format!("the program: {error}"))?;
-        let flags = request.flags.iter().filter(|flag| !PROCESS.contains(&flag.as_str()));
-        let flags = flags.map(|flag| CString::new(flag.as_str()));
+        let flags = request.flags.iter().map(|flag| CString::new(flag.as_str()));
         let flags = flags.collect::<Result<Vec<_>, _>>().map_err(|error| format!("a flag: {error}"))?;
         // Declared before what may still report to it while it is destroyed.
         let diagnostics: Mutex<Vec<Diagnostic>> = Mutex::default();

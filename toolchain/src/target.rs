@@ -38,13 +38,6 @@ const COMMON: [&str; 5] = [
     "--iree-opt-strip-assertions=true",
 ];
 
-/// Flags that the compiler knows only for a whole process: the worker sets them when it loads the compiler, for all
-/// programs.
-///
-/// IREE 3.13 never fills constants of more than 256 bytes in inline programs unless they are inlined; ours have at most
-/// 1024, larger ones being arguments.
-pub(crate) const PROCESS: [&str; 1] = ["--iree-flow-inline-constants-max-byte-length=1024"];
-
 /// Code for this very processor; [`Cpu`](crate::Cpu) records which one that was.
 const CPU: [&str; 3] = [
     "--iree-hal-target-device=local",
@@ -52,10 +45,16 @@ const CPU: [&str; 3] = [
     "--iree-llvmcpu-target-cpu=host",
 ];
 
-/// The code stays in an embedded library that the runtime loads, so that a program is still one file. Fusing more makes fewer calls, which is what small programs spend their time on
-/// (6.4 instead of 7.1 us for a training step of XOR).
-const INLINE: [&str; 2] =
-    ["--iree-execution-model=inline-dynamic", "--iree-dispatch-creation-enable-aggressive-fusion=true"];
+/// The code stays in an embedded library that the runtime loads, so that a program is still one file.
+///
+/// IREE 3.13 leaves constants empty in this model. Programs come with theirs as arguments, and without hoisting the
+/// compiler makes no others. Fusing more makes fewer calls, which is what small programs spend their time on (6.4 instead
+/// of 7.1 us for a training step of XOR).
+const INLINE: [&str; 3] = [
+    "--iree-execution-model=inline-dynamic",
+    "--iree-opt-const-expr-hoisting=false",
+    "--iree-dispatch-creation-enable-aggressive-fusion=true",
+];
 
 impl Target {
     /// The processor through the hardware abstraction layer.
@@ -72,7 +71,7 @@ impl Target {
             ExecutionModel::Hal => &[],
             ExecutionModel::Inline => &INLINE,
         };
-        COMMON.iter().chain(&PROCESS).chain(device).chain(model).map(|flag| (*flag).to_owned()).collect()
+        COMMON.iter().chain(device).chain(model).map(|flag| (*flag).to_owned()).collect()
     }
 }
 

@@ -32,8 +32,8 @@ impl BinaryRule for Atan2 {
         Some(if side == 0 { product } else { b.neg(product) })
     }
 
-    // IREE 3.13 gives NaN at the origin and forgets the sign of `y` at infinities. So the abscissa is replaced by 1
-    // at the origin, and the sign is put on afterwards.
+    // IREE 3.13 gives NaN at the origin and where both are infinite, and forgets the sign of `y` at infinities. So the
+    // abscissa is replaced by 1 at the origin, two infinities by ones, and the sign is put on afterwards.
     fn stablehlo(self, to: &mut Lowering<'_>) {
         let ty = to.result_type(0).clone();
         let truth = ty.with_dtype(DType::Bool);
@@ -44,6 +44,14 @@ impl BinaryRule for Atan2 {
         let origin = to.value("stablehlo.and", &[&flat, &narrow], &truth);
         let abscissa = to.select(&origin, &one, &x, &ty);
         let ordinate = to.value("stablehlo.abs", &[&y], &ty);
+        let width = to.value("stablehlo.abs", &[&x], &ty);
+        // Both infinite: the smaller one is.
+        let infinity = to.splat(&ty, "0x7F800000");
+        let smaller = to.value("stablehlo.minimum", &[&ordinate, &width], &ty);
+        let diagonal = to.compare("EQ", &smaller, &infinity, &ty);
+        let sign = to.value("stablehlo.sign", &[&x], &ty);
+        let ordinate = to.select(&diagonal, &one, &ordinate, &ty);
+        let abscissa = to.select(&diagonal, &sign, &abscissa, &ty);
         let angle = to.value("stablehlo.atan2", &[&ordinate, &abscissa], &ty);
         let negated = to.value("stablehlo.negate", &[&angle], &ty);
         let negative = to.sign_bit(&y, &ty);

@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 use sheaf_cache::{ArtifactFolder, Digest, Lookup, Miss, Store};
 use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
-use sheaf_lang::stablehlo::{Barriers, emit};
+use sheaf_lang::stablehlo::{self, emit};
 use sheaf_lang::tensor::HostTensor;
 use sheaf_registry::{Home, Settings};
 use sheaf_runtime::{CallFrame, Model, Runtime, Target, Vmfb};
@@ -152,21 +152,25 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn new(unit: &Unit, target: Target) -> Candidate {
-        let barriers = match target.model() {
-            Model::Inline => Barriers::Drop,
-            Model::Hal => Barriers::Keep,
+    /// `None` where the target does not serve for this unit.
+    fn new(unit: &Unit, target: Target) -> Option<Candidate> {
+        let model = match target.model() {
+            Model::Inline => stablehlo::Model::Inline,
+            Model::Hal => stablehlo::Model::Hal,
         };
-        let module = emit(&unit.graph, barriers);
+        let module = emit(&unit.graph, model);
+        if target.model() == Model::Inline && module.has_loops() {
+            return None;
+        }
         let job = unit::job(unit, &module, target);
-        Candidate { target, job, constants: module.constants }
+        Some(Candidate { target, job, constants: module.constants })
     }
 }
 
 impl Backend for Engine {
     fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
-        let candidates: Vec<Candidate> =
-            placement::targets(&unit.graph).iter().map(|target| Candidate::new(unit, *target)).collect();
+        let targets = placement::targets(&unit.graph).iter();
+        let candidates: Vec<Candidate> = targets.filter_map(|target| Candidate::new(unit, *target)).collect();
         let Some((chosen, bytes, digest)) = self.obtain(&candidates)? else { return Ok(None) };
         let Candidate { target, constants, .. } = &candidates[chosen];
         let vmfb = Vmfb::verify(bytes, &digest.0).map_err(runtime_error)?;

@@ -13,14 +13,8 @@ const PARALLEL_WORK: u64 = 20_000_000;
 /// The targets for a graph, best first: where the compiler fails for one, the next is tried.
 pub fn targets(graph: &Graph) -> &'static [Target] {
     match graph.cost() {
-        work if work <= INLINE_WORK && !returns_constant(graph) => &[Target::Inline, Target::LocalSync],
+        work if work <= INLINE_WORK => &[Target::Inline, Target::LocalSync],
         work if work < PARALLEL_WORK => &[Target::LocalSync],
         _ => &[Target::LocalTask],
     }
-}
-
-/// IREE 3.13 never fills constants that are results of inline programs.
-fn returns_constant(graph: &Graph) -> bool {
-    let constants = graph.equations.iter().filter(|eqn| eqn.op.name() == "constant");
-    constants.flat_map(|eqn| &eqn.outputs).any(|var| graph.outputs.contains(var))
 }

@@ -1,1 +1,203 @@
+//! Every primitive, compiled by the pinned compiler and run by the runtime, gives what host evaluation gives.
 
+use std::fmt::Write as _;
+use std::process::Command;
+
+use sheaf_lang::graph::{Builder, Graph, evaluate};
+use sheaf_lang::primitives::registry::{Sample, registry};
+use sheaf_lang::stablehlo::{Model, emit};
+use sheaf_lang::tensor::{DType, Data, HostTensor, TensorType};
+use sheaf_runtime::{Buffer, Device, ElementType, Runtime, Target, Vmfb, sha256};
+use sheaf_toolchain::Compiler;
+
+/// How many samples become one program: its compilation costs far less than theirs one by one.
+const BATCH: usize = 24;
+
+/// Draws of operands for each sample.
+const SEEDS: [u64; 3] = [21, 22, 23];
+
+#[test]
+fn inline_programs_agree_with_host_evaluation() {
+    check(Target::Inline);
+}
+
+#[test]
+fn device_programs_agree_with_host_evaluation() {
+    check(Target::LocalSync);
+}
+
+/// Constants are handed out, joined and looked up in, though IREE leaves those of inline programs empty.
+#[test]
+fn constants_are_filled() {
+    let Some(toolchain) = sheaf_tests::toolchain() else { return };
+    let mut builder = Builder::new();
+    let x = builder.input(TensorType::new(DType::F32, [3].as_slice()));
+    let at = builder.input(TensorType::new(DType::I32, [2].as_slice()));
+    let numbers = builder.constant(HostTensor::new([3].as_slice(), vec![1.0_f32, 2.0, 3.0]), false);
+    let equal = builder.constant(HostTensor::filled(DType::F32, [3].as_slice(), 7.0), false);
+    let scalar = builder.scalar(DType::I64, -5.0);
+    let truths = builder.constant(HostTensor::new([2].as_slice(), vec![true, false]), false);
+    let joined = builder.concatenate(&[numbers, x], 0);
+    let more = builder.concatenate(&[equal, x, numbers], 0);
+    let looked_up = builder.gather_rows(numbers, at);
+    let positions = builder.iota(DType::I32, &[3], 0);
+    let graph =
+        builder.finish(vec![numbers, equal, scalar, truths, joined, more, looked_up, positions, x, numbers]);
+    let operands = vec![
+        HostTensor::new([3].as_slice(), vec![4.0_f32, 5.0, 6.0]),
+        HostTensor::new([2].as_slice(), vec![2_i32, 0]),
+    ];
+    let expected = evaluate(&graph, &operands);
+    let mut compiler = Compiler::new(worker, toolchain);
+    let runtime = Runtime::new().expect("a runtime");
+    for target in [Target::Inline, Target::LocalSync] {
+        let device = runtime.device(target).expect("a device");
+        let results = execute(&graph, std::slice::from_ref(&operands), &mut compiler, &device);
+        assert_eq!(results.expect("a run")[0], expected, "{target:?}");
+    }
+}
+
+/// Compiles and runs all samples, and names those that fail.
+fn check(target: Target) {
+    let Some(toolchain) = sheaf_tests::toolchain() else { return };
+    let mut compiler = Compiler::new(worker, toolchain);
+    let runtime = Runtime::new().expect("a runtime");
+    let device = runtime.device(target).expect("a device");
+    let mut samples = registry();
+    if target == Target::Inline {
+        // Loops run on a device only; the engine has the same rule.
+        samples.retain(|sample| !emit(&sample.graph(), Model::Inline).has_loops());
+    }
+    let mut failures = String::new();
+    for batch in samples.chunks(BATCH) {
+        let result = run(batch, &mut compiler, &device);
+        if result.is_ok() {
+            continue;
+        }
+        // Alone, each is blamed for its own faults only.
+        let before = failures.len();
+        for sample in batch {
+            if let Err(fault) = run(std::slice::from_ref(sample), &mut compiler, &device) {
+                let _ = writeln!(failures, "{sample}:\n  {}", fault.replace('\n', "\n  "));
+            }
+        }
+        if failures.len() == before {
+            // Each alone is right: what is left out without a change has no part in the fault.
+            let mut guilty = batch.to_vec();
+            let mut fault = String::new();
+            for i in (0..batch.len()).rev() {
+                let mut fewer = guilty.clone();
+                fewer.remove(i);
+                if let Err(error) = run(&fewer, &mut compiler, &device) {
+                    (guilty, fault) = (fewer, error);
+                }
+            }
+            let names: Vec<_> = guilty.iter().map(ToString::to_string).collect();
+            let _ = writeln!(failures, "together:\n  {}\n  {fault}", names.join("\n  "));
+        }
+    }
+    assert!(failures.is_empty(), "compiled for {target:?} in another way than evaluated:\n{failures}");
+}
+
+/// The compile worker: the program under test, as it starts itself.
+fn worker() -> Command {
+    let mut command = Command::new(sheaf_tests::sheaf());
+    command.arg("compile-worker");
+    command
+}
+
+/// Compiles the samples as one program and compares its results with those of the host, for each seed.
+fn run(batch: &[Sample], compiler: &mut Compiler, device: &Device) -> Result<(), String> {
+    let graph = join(batch);
+    let draw = |seed: u64| batch.iter().flat_map(|sample| sample.draw(seed)).collect();
+    let draws: Vec<Vec<HostTensor>> = SEEDS.into_iter().map(draw).collect();
+    let results = execute(&graph, &draws, compiler, device)?;
+    for ((seed, operands), results) in SEEDS.iter().zip(&draws).zip(results) {
+        let expected = evaluate(&graph, operands);
+        let mut pairs = expected.iter().zip(&results);
+        for sample in batch {
+            for (host, compiled) in pairs.by_ref().take(sample.graph().outputs.len()) {
+                agree(host, compiled, sample.tolerance)
+                    .map_err(|fault| format!("{sample}, seed {seed}: {fault}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Compiles a graph and calls it with each of these operands.
+fn execute(
+    graph: &Graph,
+    calls: &[Vec<HostTensor>],
+    compiler: &mut Compiler,
+    device: &Device,
+) -> Result<Vec<Vec<HostTensor>>, String> {
+    let (model, compile_for) = match device.target() {
+        Target::Inline => (Model::Inline, sheaf_toolchain::Target::CPU_INLINE),
+        _ => (Model::Hal, sheaf_toolchain::Target::CPU),
+    };
+    let module = emit(graph, model);
+    let vmfb = compiler.compile(&module.text, &compile_for.flags()).map_err(|e| e.to_string())?;
+    let digest = sha256(&vmfb);
+    let vmfb = Vmfb::verify(vmfb, &digest).map_err(|e| e.to_string())?;
+    let program = device.load(&vmfb).map_err(|e| e.to_string())?;
+    let mut frame = program.call_frame().map_err(|e| e.to_string())?;
+    let mut call = |operands: &Vec<HostTensor>| {
+        for (i, tensor) in operands.iter().chain(&module.constants).enumerate() {
+            frame.set(i, &upload(device, tensor)).map_err(|e| e.to_string())?;
+        }
+        frame.invoke().map_err(|e| e.to_string())?;
+        let result = |(i, var)| read(&frame.result(i).map_err(|e| e.to_string())?, graph.ty(var));
+        graph.outputs.iter().copied().enumerate().map(result).collect()
+    };
+    calls.iter().map(&mut call).collect()
+}
+
+/// One graph whose parameters and results are those of all the samples.
+fn join(batch: &[Sample]) -> Graph {
+    let graphs: Vec<Graph> = batch.iter().map(Sample::graph).collect();
+    let mut builder = Builder::new();
+    let parameters: Vec<Vec<_>> = graphs
+        .iter()
+        .map(|graph| graph.inputs.iter().map(|var| builder.input(graph.ty(*var).clone())).collect())
+        .collect();
+    let mut results = Vec::new();
+    for (graph, parameters) in graphs.iter().zip(&parameters) {
+        results.extend(builder.inline(graph, parameters));
+    }
+    builder.finish(results)
+}
+
+fn upload(device: &Device, tensor: &HostTensor) -> Buffer {
+    let element = match tensor.dtype() {
+        DType::Bool => ElementType::Bool,
+        DType::I32 => ElementType::I32,
+        DType::I64 => ElementType::I64,
+        DType::U32 => ElementType::U32,
+        DType::F32 => ElementType::F32,
+    };
+    device.upload(element, tensor.shape(), tensor.bytes()).expect("a buffer")
+}
+
+fn read(buffer: &Buffer, ty: &TensorType) -> Result<HostTensor, String> {
+    if buffer.shape() != ty.shape.as_slice() {
+        return Err(format!("a result of shape {:?} instead of {ty}", buffer.shape()));
+    }
+    let bytes = buffer.read().map_err(|e| e.to_string())?;
+    HostTensor::from_bytes(ty, &bytes).ok_or_else(|| format!("{} bytes instead of {ty}", bytes.len()))
+}
+
+/// Floats agree up to the tolerance, relative to the larger of 1 and the host's result, and are infinite or not
+/// numbers together; all else agrees exactly.
+fn agree(host: &HostTensor, compiled: &HostTensor, tolerance: f32) -> Result<(), String> {
+    let (Data::F32(x), Data::F32(y)) = (host.data(), compiled.data()) else {
+        return if host == compiled { Ok(()) } else { Err(format!("host {host:?}, compiled {compiled:?}")) };
+    };
+    for (i, (x, y)) in x.iter().zip(y.iter()).enumerate() {
+        let near = (x - y).abs() <= tolerance * x.abs().max(1.0);
+        if !(near || x == y || x.is_nan() && y.is_nan()) {
+            return Err(format!("element {i} is {x:?} on the host, {y:?} compiled, tolerance {tolerance:?}"));
+        }
+    }
+    Ok(())
+}
