@@ -136,6 +136,8 @@ fn equality() {
     check(&[
         ("(= [1 2 1] 1)", "=> tensor bool[3] = [true false true]"),
         ("(= 1 1.0)", "=> true"),
+        ("(= true 1)", "=> true"),
+        ("(equal? true 1)", "=> false"),
         ("(= :a :a)", "=> true"),
         ("(= \"a\" \"b\")", "=> false"),
         ("(!= \"a\" \"b\")", "=> true"),

@@ -102,6 +102,11 @@ fn equal(interp: &mut Interp, a: &Value, b: &Value, direction: Direction) -> Eva
     if let (Value::Int(a), Value::Int(b)) = (a, b) {
         return Ok(Value::Bool(holds(direction, a, b)));
     }
+    // Numbers and booleans are compared as the scalars that they are on the device.
+    let scalar = |v: &Value| if let Value::Bool(b) = v { Some(f64::from(*b)) } else { number(v) };
+    if let Some((a, b)) = scalar(a).zip(scalar(b)) {
+        return Ok(Value::Bool(holds(direction, &(a as f32), &(b as f32))));
+    }
     let comparable =
         |v: &Value| matches!(v, Value::Tensor(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_));
     let tensor = |v: &Value| matches!(v, Value::Tensor(_));

@@ -87,7 +87,7 @@ fn arange(args: &[Value]) -> Eval<Value> {
         let number = |v: &Value| match v {
             Value::Int(n) => Ok(*n as f64),
             Value::Float(x) => Ok(*x),
-            Value::Tensor(t) => Ok(t.elements("the bounds of arange")?.element_f64(0)),
+            Value::Tensor(t) if t.ty().rank() == 0 => Ok(t.elements("the bounds of arange")?.element_f64(0)),
             other => fail(format!("arange wants numbers, not {}", other.describe())),
         };
         let numbers = positional.iter().map(|v| number(v)).collect::<Eval<Vec<f64>>>()?;

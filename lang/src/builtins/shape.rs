@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::operands::{as_axes, as_axis, as_indices, as_integers, as_shape};
+use super::operands::{as_axes, as_axis, as_integers, as_positions, as_shape};
 use super::{Builtin, MANY, as_index, parse};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, fail};
@@ -47,7 +47,8 @@ pub(super) const BUILTINS: &[Builtin] = &[
     }),
     Builtin::new("squeeze", "(squeeze x :axis a)", "without axes of extent 1", (1, 3), |i, a| {
         let parsed = parse(a, &["axis"], &[])?;
-        let t = i.tensor(parsed.positional[0])?;
+        let [x] = parsed.positional.as_slice() else { return fail("squeeze takes one tensor") };
+        let t = i.tensor(x)?;
         let axes = match parsed.option("axis") {
             Some(axis) => as_axes(Some(axis), t.ty())?,
             None => (0..t.ty().rank()).filter(|a| t.shape()[*a] == 1).collect(),
@@ -99,7 +100,10 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (3, 3),
         |i, a| {
             let t = i.tensor(&a[0])?;
-            let indices = as_indices(i, &a[1])?;
+            if t.ty().rank() == 0 {
+                return fail(format!("scatter-add wants rows to add to, got {}", a[0].describe()));
+            }
+            let indices = as_positions(i, &a[1], t.shape()[0])?;
             let v = i.tensor(&a[2])?;
             let v = i.convert(&v, t.ty().dtype)?;
             let mut shape: Shape = indices.shape().into();
@@ -213,7 +217,7 @@ fn concat(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
         Some(Value::List(first)) => {
             // A list of tensors alone joins them; several lists are chained.
             if parsed.positional.len() == 1
-                && first.items.iter().all(|v| matches!(v, Value::Tensor(_)))
+                && first.items.iter().all(|v| matches!(v, Value::Tensor(t) if t.ty().rank() > 0))
                 && !first.items.is_empty()
             {
                 return concat_tensors(

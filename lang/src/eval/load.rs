@@ -42,6 +42,8 @@ struct Loading {
     postponed: Vec<(Rc<Global>, Form)>,
     /// Every form after expansion.
     expanded: Vec<Form>,
+    /// Only expansion is wanted: a name may be unknown.
+    only_expand: bool,
 }
 
 /// A resolved top-level form that waits for its turn to run, with the slots it needs.
@@ -84,13 +86,13 @@ impl Interp {
     /// The forms of a program with every macro use replaced; nothing runs but macros and what they call.
     pub fn expand_program(&mut self, path: &str, text: &str) -> Loaded<Vec<Form>> {
         self.loading.push(path.into());
-        let prepared = self.prepare_text(&Self::program(path), path, text);
+        let prepared = self.prepare_text(&Self::program(path), path, text, true);
         self.loading.pop();
         Ok(prepared?.expanded)
     }
 
     fn load(&mut self, module: &Rc<Module>, name: &str, text: &str) -> Loaded<Value> {
-        let loading = self.prepare_text(module, name, text)?;
+        let loading = self.prepare_text(module, name, text, false)?;
         let mut last = Value::Nil;
         for Pending { expr, frame_size } in loading.pending {
             last = self.run(&expr, frame_size).map_err(|signal| vec![as_diagnostic(signal)])?;
@@ -99,7 +101,13 @@ impl Interp {
     }
 
     /// Reads, expands and resolves a text; goes on after an error to find the next.
-    fn prepare_text(&mut self, module: &Rc<Module>, name: &str, text: &str) -> Loaded<Loading> {
+    fn prepare_text(
+        &mut self,
+        module: &Rc<Module>,
+        name: &str,
+        text: &str,
+        only_expand: bool,
+    ) -> Loaded<Loading> {
         self.stack_start = std::ptr::from_ref(&name).addr();
         let id = self.sources.add(name, text);
         let forms = read(&self.sources, id)?;
@@ -113,6 +121,7 @@ impl Interp {
             pending: Vec::new(),
             postponed: Vec::new(),
             expanded: Vec::new(),
+            only_expand,
         };
         let mut errors = Vec::new();
         for form in forms {
@@ -130,6 +139,7 @@ impl Interp {
             let items = form.items(Bracket::Round).unwrap_or(&[]);
             match self.function(module, &items[1..], form.span) {
                 Ok((_, function)) => *global.value.borrow_mut() = Some(Value::Function(function)),
+                Err(_) if only_expand => {}
                 Err(signal) => errors.push(as_diagnostic(signal)),
             }
         }
@@ -175,6 +185,10 @@ impl Interp {
                 let [name, value @ ..] = args else { return usage("def", span) };
                 let Some(name) = name.symbol() else { return usage("def", span) };
                 self.define(loading, name, span)?;
+                if loading.only_expand {
+                    loading.expanded.push(form.clone());
+                    return Ok(());
+                }
                 let mut resolver = self.resolver(&module);
                 let mut value = resolver.sequence(value, true)?;
                 let (Some(value), true) = (value.pop(), value.is_empty()) else { return usage("def", span) };
@@ -182,6 +196,7 @@ impl Interp {
                 let kind = ExprKind::Def(global(&module, name, span), Box::new(value));
                 loading.pending.push(Pending { expr: Expr { kind, span }, frame_size });
             }
+            _ if loading.only_expand => {}
             _ => {
                 let mut resolver = self.resolver(&module);
                 let expr = resolver.form(&form)?;
