@@ -107,7 +107,7 @@ fn forms() -> impl Strategy<Value = String> {
         2 => prop::sample::select(vec![":a", ":W", ":axis", ":keepdims", ":i32", ":f32", ":u32", ":bool", ":wrt", ":aux"])
             .prop_map(String::from),
     ];
-    let form = atom.prop_recursive(5, 40, 5, |inner| {
+    atom.prop_recursive(5, 40, 5, |inner| {
         let items = prop::collection::vec(inner.clone(), 0..5).prop_map(|items| items.join(" "));
         prop_oneof![
             5 => items.clone().prop_map(|items| format!("({items})")),
@@ -118,8 +118,7 @@ fn forms() -> impl Strategy<Value = String> {
             1 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("(let [x {a} [y p] {b}] (+ x y))")),
             1 => (inner.clone(), inner).prop_map(|(a, b)| format!("((fn [x y] {a}) {b} [1 2])")),
         ]
-    });
-    form
+    })
 }
 
 /// Definitions that random forms may mention.
