@@ -64,6 +64,8 @@ pub fn install_release(
     let content = staging.path().join("content");
     fs::create_dir(&content).map_err(|error| failed("make the folder", &content, error))?;
     unpack(release, &wheel, &origin, &content, progress)?;
+    // A process killed between the commit and the end leaves the staging folder, and nobody comes to clear it away.
+    fs::remove_file(&wheel).map_err(|error| failed("remove", &wheel, error))?;
     commit(release, &staging, &content, home, progress)?;
     locate::locate_release(release, home).ok_or_else(|| {
         let folder = locate::folder(release, home);
