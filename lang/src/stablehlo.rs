@@ -36,7 +36,7 @@ pub enum Model {
     Hal,
     /// Plain calls without a device. In IREE 3.13, such programs cannot be compiled with barriers once they are larger,
     /// and constants in them stay empty wherever they are not part of a computation: barriers are left out, and
-    /// constants of more than one value are arguments.
+    /// constants are arguments, except for tensors of one value throughout.
     Inline,
 }
 
