@@ -7,6 +7,7 @@
 pub mod builtins;
 mod decimal;
 pub mod diagnostic;
+pub mod docs;
 pub mod eval;
 pub mod format;
 pub mod graph;

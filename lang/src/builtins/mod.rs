@@ -1,5 +1,5 @@
 //! Builtin functions written in Rust: compositions of primitives, and functions on lists, dictionaries and text.
-//! Those that need no Rust are in `std/core.shf`.
+//! Those that need no Rust are in `std/core/`.
 
 mod arithmetic;
 mod compare;
@@ -39,6 +39,8 @@ pub struct Builtin {
     pub signature: &'static str,
     /// What it does, in one line.
     pub help: &'static str,
+    /// Calls and their results, one `code ;=> result` a line: shown by the documentation, and run by a test.
+    pub examples: &'static str,
     /// Least and greatest number of arguments, options included.
     pub arity: (usize, usize),
     /// Whether it has an effect.
@@ -63,7 +65,13 @@ impl Builtin {
         arity: (usize, usize),
         run: fn(&mut Interp, &[Value]) -> Eval<Value>,
     ) -> Builtin {
-        Builtin { name, signature, help, arity, effect: false, run }
+        Builtin { name, signature, help, examples: "", arity, effect: false, run }
+    }
+
+    /// Adds examples, one `code ;=> result` a line.
+    const fn examples(mut self, examples: &'static str) -> Builtin {
+        self.examples = examples;
+        self
     }
 
     const fn effect(mut self) -> Builtin {
@@ -91,23 +99,26 @@ impl Builtin {
     }
 }
 
+/// The builtins written in Rust, by the section of the documentation that they belong to.
+pub const SECTIONS: [(&str, &[Builtin]); 13] = [
+    ("arithmetic", arithmetic::BUILTINS),
+    ("matrix", matrix::BUILTINS),
+    ("comparison", compare::BUILTINS),
+    ("reductions", reduce::BUILTINS),
+    ("shape", shape::BUILTINS),
+    ("creation", create::BUILTINS),
+    ("random", random::BUILTINS),
+    ("lists", list::BUILTINS),
+    ("trees", trees::BUILTINS),
+    ("dictionaries", dict::BUILTINS),
+    ("transforms", transforms::BUILTINS),
+    ("strings", text::BUILTINS),
+    ("effects", effect::BUILTINS),
+];
+
 /// Every builtin written in Rust.
 pub fn all() -> impl Iterator<Item = &'static Builtin> {
-    const GROUPS: [&[Builtin]; 12] = [
-        arithmetic::BUILTINS,
-        compare::BUILTINS,
-        create::BUILTINS,
-        dict::BUILTINS,
-        effect::BUILTINS,
-        list::BUILTINS,
-        matrix::BUILTINS,
-        random::BUILTINS,
-        reduce::BUILTINS,
-        shape::BUILTINS,
-        text::BUILTINS,
-        transforms::BUILTINS,
-    ];
-    GROUPS.into_iter().flatten().chain(trees::BUILTINS)
+    SECTIONS.iter().flat_map(|(_, builtins)| *builtins)
 }
 
 /// The builtin of that name.

@@ -16,7 +16,7 @@ use crate::diagnostic::Diagnostic;
 use crate::syntax::{Bracket, Form, FormKind, Span, read};
 
 /// The standard library, by the name it is used under.
-const STANDARD: [(&str, &str); 2] =
+pub const STANDARD: [(&str, &str); 2] =
     [("nn", include_str!("../../std/nn.shf")), ("optim", include_str!("../../std/optim.shf"))];
 
 /// The module of the standard library that defines a function of that name.
@@ -25,8 +25,15 @@ pub(super) fn standard_module_with(name: &str) -> Option<&'static str> {
     STANDARD.iter().find(|(_, text)| defines(text)).map(|(module, _)| *module)
 }
 
-/// The builtins that need no Rust.
-const CORE: &str = include_str!("../../std/core.shf");
+/// The builtins that need no Rust, by the section of the documentation that they belong to.
+pub const CORE: [(&str, &str); 6] = [
+    ("macros", include_str!("../../std/core/macros.shf")),
+    ("arithmetic", include_str!("../../std/core/arithmetic.shf")),
+    ("activations", include_str!("../../std/core/activations.shf")),
+    ("reductions", include_str!("../../std/core/reductions.shf")),
+    ("losses", include_str!("../../std/core/losses.shf")),
+    ("trees", include_str!("../../std/core/trees.shf")),
+];
 
 /// One or more messages; loading goes on after an error to find the next.
 pub type Loaded<T> = Result<T, Vec<Diagnostic>>;
@@ -56,10 +63,12 @@ impl Interp {
     pub(super) fn load_core(&mut self) {
         let core = Rc::new(Module { name: "core".into(), standard: true, ..Module::default() });
         self.core = Some(Rc::clone(&core));
-        if let Err(errors) = self.load(&core, "<core>", CORE) {
-            let text: Vec<String> =
-                errors.iter().map(|d| crate::render::render(&self.sources, d, false)).collect();
-            unreachable!("the builtins written in Sheaf are wrong:\n{}", text.join("\n"));
+        for (section, text) in CORE {
+            if let Err(errors) = self.load(&core, &format!("<{section}>"), text) {
+                let text: Vec<String> =
+                    errors.iter().map(|d| crate::render::render(&self.sources, d, false)).collect();
+                unreachable!("the builtins written in Sheaf are wrong:\n{}", text.join("\n"));
+            }
         }
     }
 

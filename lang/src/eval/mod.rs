@@ -22,7 +22,7 @@ mod value;
 pub use call::Args;
 pub use expr::Code;
 pub use interp::{Interp, Jit, MAX_DEPTH, Options, STACK_BYTES};
-pub use load::Loaded;
+pub use load::{CORE, Loaded, STANDARD};
 pub use module::Module;
 pub use signal::{Eval, Signal, fail};
 pub use specialise::Report;
