@@ -13,7 +13,7 @@ use super::scope::Scopes;
 use super::signal::{Eval, Reason, Signal};
 use super::value::{Closure, Function, Value};
 use crate::diagnostic::Diagnostic;
-use crate::syntax::{Bracket, Form, FormKind, Span, read};
+use crate::syntax::{Bracket, Form, FormKind, SourceId, Span, read};
 
 /// The standard library, by the name it is used under.
 pub const STANDARD: [(&str, &str); 2] =
@@ -92,6 +92,43 @@ impl Interp {
         result
     }
 
+    /// Reads a text, which messages call `name`, for [`Interp::run_forms`].
+    pub fn read_forms(&mut self, name: &str, text: &str) -> Loaded<(SourceId, Vec<Form>)> {
+        let id = self.sources.add(name, text);
+        Ok((id, cast_vectors(read(&self.sources, id)?)))
+    }
+
+    /// Makes the names that `forms` define known in a module, before any of them runs.
+    pub fn declare(module: &Module, forms: &[Form]) {
+        forms.iter().for_each(|form| declare(module, form));
+    }
+
+    /// Runs forms in a module, as the next part of its text; the value of the last expression.
+    pub fn run_forms(&mut self, module: &Rc<Module>, forms: Vec<Form>) -> Loaded<Value> {
+        self.loading.push(module.name.clone());
+        let loading = self.prepare_forms(module, forms, false);
+        let result = loading.and_then(|loading| self.run_prepared(loading));
+        self.loading.pop();
+        result
+    }
+
+    /// A form of a module with every macro use in it replaced.
+    pub fn expand_form(&mut self, module: &Rc<Module>, form: Form) -> Loaded<Form> {
+        self.expand(module, form).map_err(|signal| vec![as_diagnostic(signal)])
+    }
+
+    /// A module without definitions of its own that sees what `module` defines and uses.
+    pub fn module_over(module: &Rc<Module>) -> Rc<Module> {
+        let import = Import { module: Rc::clone(module), alias: None, only: None };
+        Rc::new(Module {
+            name: module.name.clone(),
+            folder: module.folder.clone(),
+            root: module.root.clone(),
+            imports: vec![import].into(),
+            ..Module::default()
+        })
+    }
+
     /// The forms of a program with every macro use replaced; nothing runs but macros and what they call.
     pub fn expand_program(&mut self, path: &str, text: &str) -> Loaded<Vec<Form>> {
         self.loading.push(path.into());
@@ -102,6 +139,10 @@ impl Interp {
 
     fn load(&mut self, module: &Rc<Module>, name: &str, text: &str) -> Loaded<Value> {
         let loading = self.prepare_text(module, name, text, false)?;
+        self.run_prepared(loading)
+    }
+
+    fn run_prepared(&mut self, loading: Loading) -> Loaded<Value> {
         let mut last = Value::Nil;
         for Pending { expr, frame_size } in loading.pending {
             last = self.run(&expr, frame_size).map_err(|signal| vec![as_diagnostic(signal)])?;
@@ -117,13 +158,15 @@ impl Interp {
         text: &str,
         only_expand: bool,
     ) -> Loaded<Loading> {
-        self.stack_start = std::ptr::from_ref(&name).addr();
-        let id = self.sources.add(name, text);
-        let forms = read(&self.sources, id)?;
-        let forms = cast_vectors(forms);
-        for form in &forms {
-            declare(module, form);
-        }
+        let (_, forms) = self.read_forms(name, text)?;
+        self.prepare_forms(module, forms, only_expand)
+    }
+
+    /// Expands and resolves the forms of one text; goes on after an error to find the next.
+    fn prepare_forms(&mut self, module: &Rc<Module>, forms: Vec<Form>, only_expand: bool) -> Loaded<Loading> {
+        self.stack_start = std::ptr::from_ref(&only_expand).addr();
+        Self::declare(module, &forms);
+        let id = forms.first().map(|f| f.span.source);
         let mut loading = Loading {
             module: Rc::clone(module),
             defined: HashMap::new(),
@@ -155,7 +198,7 @@ impl Interp {
         if errors.is_empty() {
             return Ok(loading);
         }
-        errors.sort_by_key(|d| d.labels.iter().find(|l| l.span.source == id).map(|l| l.span.start));
+        errors.sort_by_key(|d| d.labels.iter().find(|l| Some(l.span.source) == id).map(|l| l.span.start));
         Err(errors)
     }
 

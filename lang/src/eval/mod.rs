@@ -25,7 +25,7 @@ pub use interp::{Interp, Jit, MAX_DEPTH, Options, STACK_BYTES};
 pub use load::{CORE, Loaded, STANDARD};
 pub use module::Module;
 pub use signal::{Eval, Signal, fail};
-pub use specialise::Report;
+pub use specialise::{Probe, Report};
 pub use tensor::{Concrete, Tensor, bind, bind_all, check_room};
 pub use tree::{Tree, flatten, map_trees, unflatten};
 pub use value::{Closure, Dict, Function, GradOptions, List, Value};

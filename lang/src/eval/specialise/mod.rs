@@ -109,6 +109,33 @@ pub struct Report {
     pub interpreted: Option<String>,
 }
 
+/// What would become of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// It can run as a compiled program.
+    Compiled,
+    /// Its result is known once the types of the arguments are: there is nothing to compile.
+    Known,
+    /// It is interpreted, for this reason.
+    Interpreted(String),
+}
+
+/// Why a function without tensors in its result is interpreted.
+const INDEPENDENT: &str = "its result does not depend on a tensor";
+
+/// A traced call, and what stopped the trace.
+type Traced = (Entry, Option<TraceStop>);
+
+/// Why a call is interpreted whose trace stopped.
+fn reason_of(stop: &TraceStop) -> String {
+    match &stop.reason {
+        Reason::Effect(name) => format!("{name} has an effect"),
+        Reason::Loop => "it has a loop; what the loop calls is compiled".into(),
+        Reason::Value { wanted, .. } => format!("{wanted} depends on the data"),
+        Reason::Elements { wanted, ty } => format!("{wanted} depends on the elements of a tensor {ty}"),
+    }
+}
+
 impl Interp {
     /// Runs a call as a compiled program, if the function is pure, the arguments hold tensors, and it pays.
     pub(super) fn call_compiled(&mut self, function: &Rc<Function>, args: &[Value]) -> Eval<Option<Value>> {
@@ -249,15 +276,13 @@ impl Interp {
             }
             position
         });
-        let entry = loop {
-            let statics = self.specialiser.families[position].statics.clone();
-            match self.trace_call(function, args, &statics)? {
-                Ok(entry) => break entry,
-                Err(path) => {
-                    self.specialiser.families[position].statics.insert(path);
-                }
-            }
-        };
+        let mut statics = std::mem::take(&mut self.specialiser.families[position].statics);
+        let traced = self.trace_until_static(function, args, &mut statics);
+        self.specialiser.families[position].statics = statics;
+        let (entry, stop) = traced?;
+        if let Some(stop) = stop {
+            self.say_interpreted(code, &stop);
+        }
         let entry = Rc::new(entry);
         let family = &mut self.specialiser.families[position];
         family.entries.push(Rc::clone(&entry));
@@ -280,13 +305,43 @@ impl Interp {
         Ok(entry)
     }
 
+    /// What would become of a call as a compiled program; nothing is compiled or kept.
+    pub fn probe(&mut self, function: &Rc<Function>, args: &[Value]) -> Eval<Probe> {
+        if let Some(code) = code_of(function)
+            && let Some((effect, _)) = Self::effect_of(code)
+        {
+            return Ok(Probe::Interpreted(format!("{effect} has an effect")));
+        }
+        let (entry, _) = self.trace_until_static(function, args, &mut HashSet::new())?;
+        Ok(match entry.outcome.into_inner() {
+            Outcome::Interpreted(reason) if reason == INDEPENDENT => Probe::Known,
+            Outcome::Interpreted(reason) => Probe::Interpreted(reason),
+            Outcome::Waiting { .. } | Outcome::Compiled(_) => Probe::Compiled,
+        })
+    }
+
+    /// Traces a call, again with each number fixed that the body asks for; adds their paths to `statics`.
+    fn trace_until_static(
+        &mut self,
+        function: &Rc<Function>,
+        args: &[Value],
+        statics: &mut HashSet<String>,
+    ) -> Eval<Traced> {
+        loop {
+            match self.trace_call(function, args, statics)? {
+                Ok(traced) => return Ok(traced),
+                Err(path) => statics.insert(path),
+            };
+        }
+    }
+
     /// One attempt. The inner error is the path of a number that the body asked for.
     fn trace_call(
         &mut self,
         function: &Rc<Function>,
         args: &[Value],
         statics: &HashSet<String>,
-    ) -> Eval<Result<Entry, String>> {
+    ) -> Eval<Result<Traced, String>> {
         let (_, code) = fn_key(function).expect("checked by the caller");
         let code = Rc::clone(code);
         self.level += 1;
@@ -327,16 +382,16 @@ impl Interp {
                 if let Some(error) = stop.not_static() {
                     return Err(error);
                 }
-                return Ok(Ok(entry(Outcome::Interpreted(self.say_interpreted(&code, &stop)))));
+                return Ok(Ok((entry(Outcome::Interpreted(reason_of(&stop))), Some(*stop))));
             }
         };
         let mut outputs = Vec::new();
         let result = match out_tree(&value, level, &mut outputs, "") {
             Ok(result) if !outputs.is_empty() => result,
             Ok(_) => {
-                return Ok(Ok(entry(Outcome::Interpreted("its result does not depend on a tensor".into()))));
+                return Ok(Ok((entry(Outcome::Interpreted(INDEPENDENT.into())), None)));
             }
-            Err(reason) => return Ok(Ok(entry(Outcome::Interpreted(reason)))),
+            Err(reason) => return Ok(Ok((entry(Outcome::Interpreted(reason)), None))),
         };
         let vars = outputs.iter().map(|(_, t)| trace.lift(t)).collect::<Eval<Vec<_>>>()?;
         let (graph, _) = trace.finish(vars);
@@ -351,24 +406,20 @@ impl Interp {
             outputs: outputs.into_iter().map(|(leaf, _)| leaf).collect(),
             statics: static_values,
         };
-        Ok(Ok(entry(Outcome::Waiting { cost, spent: 0, unit: Box::new(unit), result })))
+        Ok(Ok((entry(Outcome::Waiting { cost, spent: 0, unit: Box::new(unit), result }), None)))
     }
 
-    /// Why a function is interpreted; said once, unless it is for an effect, as is usual.
-    fn say_interpreted(&mut self, code: &Code, stop: &TraceStop) -> String {
-        let reason = match &stop.reason {
-            Reason::Effect(name) => return format!("{name} has an effect"),
-            Reason::Loop => return "it has a loop; what the loop calls is compiled".into(),
-            Reason::Value { wanted, .. } => format!("{wanted} depends on the data"),
-            Reason::Elements { wanted, ty } => format!("{wanted} depends on the elements of a tensor {ty}"),
-        };
-        let mut warning =
-            Diagnostic::warning(format!("{} is interpreted, not compiled: {reason}", code.display_name()));
+    /// Says once why a function is interpreted, unless it is for an effect or a loop, as is usual.
+    fn say_interpreted(&mut self, code: &Code, stop: &TraceStop) {
+        if matches!(stop.reason, Reason::Effect(_) | Reason::Loop) {
+            return;
+        }
+        let (name, reason) = (code.display_name(), reason_of(stop));
+        let mut warning = Diagnostic::warning(format!("{name} is interpreted, not compiled: {reason}"));
         if let Some(span) = stop.span {
             warning = warning.at(span, "here");
         }
         self.host.warn(&self.sources, &warning);
-        reason
     }
 
     /// The first effect that a function's body may have, or that of a function it mentions.
