@@ -48,6 +48,7 @@ impl Interp {
 
     /// Calls whatever a value means as a function: a function, a keyword, a tensor or a dictionary.
     pub(crate) fn call(&mut self, f: &Value, args: Args) -> Eval<Value> {
+        self.step()?;
         match f {
             Value::Function(function) => {
                 let span = self.span.unwrap_or(Span { source: crate::syntax::SourceId(0), start: 0, end: 0 });
@@ -59,6 +60,7 @@ impl Interp {
 
     fn call_closure(&mut self, closure: &Closure, args: Args, span: Span) -> Eval<Value> {
         let code = &closure.code;
+        self.step()?;
         let base_marker = 0_u8;
         let stack_used = std::ptr::from_ref(&base_marker).addr().abs_diff(self.stack_start);
         if self.depth >= MAX_DEPTH || stack_used > STACK_BYTES / 4 * 3 {

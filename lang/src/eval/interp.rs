@@ -6,6 +6,7 @@ use std::rc::Rc;
 use ustr::Ustr;
 
 use super::expr::{Expr, ExprKind, Place, Template};
+use super::interrupt::Allowance;
 use super::module::{Meaning, Module};
 use super::signal::{Eval, STATIC, Signal};
 use super::specialise::Specialiser;
@@ -59,6 +60,7 @@ pub struct Interp {
     pub(crate) backend: Option<Box<dyn Backend>>,
     pub(super) stack: Vec<Value>,
     pub(super) depth: usize,
+    pub(super) allowance: Allowance,
     /// Address of the native stack where the evaluation began.
     pub(super) stack_start: usize,
     /// The key that was last looked up in vain, and where: the likely origin of a nil.
@@ -90,6 +92,7 @@ impl Interp {
             backend,
             stack: Vec::new(),
             depth: 0,
+            allowance: Allowance::default(),
             stack_start: 0,
             missing: None,
             redefined: HashSet::new(),

@@ -86,6 +86,7 @@ impl Interp {
 
     /// Runs more text in a module, which messages call `name`; the value of its last expression.
     pub fn run_text(&mut self, module: &Rc<Module>, name: &str, text: &str) -> Loaded<Value> {
+        self.begin();
         self.loading.push(module.name.clone());
         let result = self.load(module, name, text);
         self.loading.pop();
@@ -131,6 +132,7 @@ impl Interp {
 
     /// The forms of a program with every macro use replaced; nothing runs but macros and what they call.
     pub fn expand_program(&mut self, path: &str, text: &str) -> Loaded<Vec<Form>> {
+        self.begin();
         self.loading.push(path.into());
         let prepared = self.prepare_text(&Self::program(path), path, text, true);
         self.loading.pop();
@@ -181,8 +183,8 @@ impl Interp {
                 form.items(Bracket::Round).is_some_and(|f| f.first().is_some_and(|f| f.is_symbol("use")));
             if let Err(signal) = self.prepare(&mut loading, form) {
                 errors.push(as_diagnostic(signal));
-                if uses {
-                    // What follows would be wrong for want of the names.
+                // What follows a failed use would be wrong for want of the names.
+                if uses || self.stopped() {
                     break;
                 }
             }

@@ -41,6 +41,7 @@ impl Interp {
                 let mut acc = self.eval(init, frame)?;
                 self.in_loop(n.max(0) as u64, |interp| {
                     for i in 0..n {
+                        interp.step().map_err(|s| s.at(expr.span))?;
                         interp.stack[frame.base + *index as usize] = Value::Int(i);
                         let value = std::mem::replace(&mut acc, Value::Nil);
                         interp.bind_pattern(state, value, frame.base).map_err(|s| s.at(init.span))?;
@@ -54,6 +55,7 @@ impl Interp {
                 let mut iterations = 0;
                 self.in_loop(UNKNOWN_COUNT, |interp| {
                     loop {
+                        interp.step().map_err(|s| s.at(expr.span))?;
                         iterations += 1;
                         if iterations > MAX_UNROLLED {
                             interp.stop_unrolling(expr.span)?;
