@@ -17,4 +17,5 @@ pub mod render;
 pub mod stablehlo;
 pub mod syntax;
 pub mod tensor;
+pub mod testing;
 pub mod transform;

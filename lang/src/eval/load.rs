@@ -473,7 +473,7 @@ fn declare(module: &Module, form: &Form) {
 }
 
 /// The message for a signal that nobody handled.
-pub(super) fn as_diagnostic(signal: Signal) -> Diagnostic {
+pub(crate) fn as_diagnostic(signal: Signal) -> Diagnostic {
     match signal {
         Signal::Error(d) => *d,
         Signal::Trace(stop) => {

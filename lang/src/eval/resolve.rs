@@ -54,13 +54,13 @@ pub(super) fn is_special(name: &str) -> bool {
 }
 
 /// Heads whose direct arguments may be a vector followed by a dtype that is an option, not a cast.
-fn takes_dtype_option(head: Option<Ustr>) -> bool {
+pub(crate) fn takes_dtype_option(head: Option<Ustr>) -> bool {
     const HEADS: [&str; 9] = ["cast", "tensor", "io", "zeros", "ones", "full", "eye", "linspace", "one-hot"];
     head.is_some_and(|h| HEADS.contains(&h.as_str()) || h.starts_with("random-") || h == "choice")
 }
 
 /// The dtype that a form is the keyword of.
-pub(super) fn dtype_keyword(form: &Form) -> Option<DType> {
+pub(crate) fn dtype_keyword(form: &Form) -> Option<DType> {
     if let FormKind::Keyword(k) = form.kind { DType::parse(&k) } else { None }
 }
 

@@ -178,7 +178,12 @@ impl DeviceTensor for HostBuffer {
 
 /// An evaluator with a device, its world and what the device was asked.
 pub fn compiling(jit: Jit) -> (Interp, World, Rc<RefCell<Log>>) {
-    let world = World::default();
+    compiling_in(jit, &[])
+}
+
+/// [`compiling`] with files.
+pub fn compiling_in(jit: Jit, files: &[(String, String)]) -> (Interp, World, Rc<RefCell<Log>>) {
+    let world = World { files: Rc::new(RefCell::new(files.iter().cloned().collect())), ..World::default() };
     let log = Rc::new(RefCell::new(Log::default()));
     let device = HostDevice { log: Rc::clone(&log) };
     let interp = Interp::new(Box::new(world.clone()), Some(Box::new(device)), Options { jit });

@@ -116,6 +116,8 @@ pub enum Probe {
     Compiled,
     /// Its result is known once the types of the arguments are: there is nothing to compile.
     Known,
+    /// It is interpreted, since the elements of a tensor must be known for this.
+    Elements(String),
     /// It is interpreted, for this reason.
     Interpreted(String),
 }
@@ -312,7 +314,10 @@ impl Interp {
         {
             return Ok(Probe::Interpreted(format!("{effect} has an effect")));
         }
-        let (entry, _) = self.trace_until_static(function, args, &mut HashSet::new())?;
+        let (entry, stop) = self.trace_until_static(function, args, &mut HashSet::new())?;
+        if let Some(TraceStop { reason: Reason::Elements { wanted, .. }, .. }) = stop {
+            return Ok(Probe::Elements(wanted));
+        }
         Ok(match entry.outcome.into_inner() {
             Outcome::Interpreted(reason) if reason == INDEPENDENT => Probe::Known,
             Outcome::Interpreted(reason) => Probe::Interpreted(reason),

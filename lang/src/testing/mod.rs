@@ -1,0 +1,225 @@
+//! Checked examples: expressions of a source file with a comment that says what they give.
+//!
+//!     (sum [1 2 3]) ;=> 6.
+//!     (sum "abc")   ;=> error: expected a tensor
+//!
+//! Each is evaluated, and, where a compiler is at hand, also run as a compiled program: its tensor literals become
+//! arguments of a function, since they would fold away while tracing; without such literals its numbers do. Many
+//! examples make one program, which compiles in a fraction of the time that many programs take.
+
+mod case;
+mod compare;
+mod compiled;
+mod lift;
+
+use std::rc::Rc;
+
+use crate::builtins::repr;
+use crate::diagnostic::Diagnostic;
+use crate::eval::{Interp, Jit, Loaded, Module, Value};
+use crate::syntax::{Form, Span};
+
+use case::{Expected, Item, Kind};
+use compiled::Waiting;
+
+/// How examples are run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The relative difference that floats may have.
+    pub tolerance: f64,
+    /// Evaluate each example.
+    pub interpreted: bool,
+    /// Run each example as a compiled program.
+    pub compiled: bool,
+}
+
+/// What became of the examples of one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileReport {
+    /// The file's name in messages.
+    pub name: String,
+    /// Examples in it.
+    pub cases: usize,
+    /// Examples that gave what was expected, however they ran.
+    pub passed: usize,
+    /// Those of them that ran as a compiled program.
+    pub compiled: usize,
+    /// Those whose value was known without running anything: errors, shapes, text.
+    pub known: usize,
+    /// Of those, the ones with a tensor as value: what was asked of their literals, such as a shape.
+    pub fixed: Vec<String>,
+    /// Those that can only be interpreted, in a file that is marked as pending.
+    pub pending: usize,
+    /// What is wrong, in the order of the file.
+    pub failures: Vec<Diagnostic>,
+}
+
+/// Runs the examples of files, one file after the other.
+pub struct Tester<'a> {
+    interp: &'a mut Interp,
+    options: Options,
+    waiting: Vec<Waiting>,
+    reports: Vec<FileReport>,
+}
+
+/// One example while it is checked.
+#[derive(Clone)]
+struct Case {
+    /// The position of its file's report.
+    file: usize,
+    form: Form,
+    module: Rc<Module>,
+    /// Where expected values are evaluated.
+    expectations: Rc<Module>,
+    expected: Rc<Expected>,
+    /// The file is one of those that need not compile yet.
+    pending: bool,
+}
+
+/// The outcome of one way of running an example; the error is what is wrong.
+type Checked = Result<(), Box<Diagnostic>>;
+
+impl<'a> Tester<'a> {
+    /// A tester that evaluates in `interp`, which needs a backend for compiled runs.
+    pub fn new(interp: &'a mut Interp, options: Options) -> Tester<'a> {
+        Tester { interp, options, waiting: Vec::new(), reports: Vec::new() }
+    }
+
+    /// Runs the examples of a file. Compiled ones may wait for those of other files until [`Tester::finish`]. With
+    /// `pending`, examples of the file may be such that cannot be compiled yet; then one of them must be.
+    pub fn file(&mut self, path: &str, text: &str, pending: bool) {
+        self.reports.push(FileReport { name: path.into(), ..FileReport::default() });
+        let file = self.reports.len() - 1;
+        if let Err(errors) = self.run_file(file, path, text, pending) {
+            self.reports[file].failures.extend(errors);
+        }
+    }
+
+    /// Runs what waits to be compiled; the reports of all files.
+    pub fn finish(mut self) -> Vec<FileReport> {
+        self.run_waiting();
+        self.reports
+    }
+
+    fn run_file(&mut self, file: usize, path: &str, text: &str, pending: bool) -> Loaded<()> {
+        let (id, forms) = self.interp.read_forms(path, text)?;
+        let items = case::items(text, id, forms)?;
+        let definitions: Vec<Form> =
+            items.iter().filter(|i| i.expected.is_none()).map(|i| i.form.clone()).collect();
+        let module = Interp::program(path);
+        Interp::declare(&module, &definitions);
+        let expectations = Interp::module_over(&module);
+        self.interp.run_text(&expectations, "<expected values>", "(def nan (/ 0 0)) (def inf (/ 1 0))")?;
+        let outer = std::mem::replace(&mut self.interp.options.jit, Jit::Never);
+        for Item { form, expected } in items {
+            let Some(expected) = expected else {
+                if let Err(errors) = self.interp.run_forms(&module, vec![form]) {
+                    // What follows would be wrong for want of it.
+                    self.reports[file].failures.extend(errors);
+                    break;
+                }
+                continue;
+            };
+            let (module, expectations) = (Rc::clone(&module), Rc::clone(&expectations));
+            let case = Case { file, form, module, expectations, expected: Rc::new(expected), pending };
+            self.case(case);
+        }
+        self.interp.options.jit = outer;
+        Ok(())
+    }
+
+    fn case(&mut self, case: Case) {
+        self.reports[case.file].cases += 1;
+        if self.options.interpreted {
+            let found = self.interp.run_forms(&case.module, vec![case.form.clone()]);
+            if let Err(failure) = self.judge(&case, found, "") {
+                self.reports[case.file].failures.push(*failure);
+                return;
+            }
+        }
+        if self.options.compiled {
+            self.interp.options.jit = Jit::Always;
+            self.prepare(case);
+            self.interp.options.jit = Jit::Never;
+        } else {
+            self.reports[case.file].passed += 1;
+        }
+    }
+
+    /// Whether `found`, which was computed in the way that `how` names, is what the example expects.
+    fn judge(&mut self, case: &Case, found: Loaded<Value>, how: &str) -> Checked {
+        let expected = &case.expected;
+        let wrong = |message: String, note: String| {
+            let d = Diagnostic::error(message).at(expected.span, "expected here").at(case.form.span, "");
+            Box::new(if note.is_empty() { d } else { d.note(note) })
+        };
+        match (expected.kind, found) {
+            (Kind::Error, Ok(value)) => Err(wrong(
+                format!("this{how} gives no error"),
+                format!("expected error: {}\nfound    {}", expected.text, repr(&value)),
+            )),
+            (Kind::Error, Err(errors)) => {
+                if errors.iter().any(|d| said(d).any(|text| text.contains(&expected.text))) {
+                    return Ok(());
+                }
+                let messages: Vec<&str> = errors.iter().map(|d| d.message.as_str()).collect();
+                Err(wrong(
+                    format!("this{how} gives another error"),
+                    format!("expected error: {}\nfound    error: {}", expected.text, messages.join("; ")),
+                ))
+            }
+            (Kind::Value, Err(mut errors)) => {
+                let first = errors.swap_remove(0);
+                Err(Box::new(Diagnostic {
+                    message: format!("this{how} gives an error: {}", first.message),
+                    ..first.at(expected.span, "a value is expected here")
+                }))
+            }
+            (Kind::Value, Ok(value)) => match self.mismatch(case, &value)? {
+                None => Ok(()),
+                Some(difference) => Err(wrong(format!("this{how} gives another value"), difference)),
+            },
+        }
+    }
+
+    /// What differs between a value and what is expected.
+    fn mismatch(&mut self, case: &Case, found: &Value) -> Result<Option<String>, Box<Diagnostic>> {
+        let expected = &case.expected;
+        let failed = |d: Diagnostic| {
+            let message = format!("the expected value gives an error: {}", d.message);
+            Box::new(Diagnostic { message, labels: Vec::new(), ..d }.at(expected.span, "expected here"))
+        };
+        let mut text = expected.text.as_str();
+        if text.starts_with("<fn:") {
+            let shown = repr(found);
+            return Ok((shown != text).then(|| format!("expected {text}\nfound    {shown}")));
+        }
+        if let Some((ty, value)) = text.strip_prefix("tensor ").and_then(|t| t.split_once(" = ")) {
+            match found {
+                Value::Tensor(t) if t.ty().to_string() == ty => {}
+                _ => return Ok(Some(format!("expected tensor {ty} = {value}\nfound    {}", repr(found)))),
+            }
+            text = value;
+        }
+        let value = self
+            .interp
+            .run_text(&case.expectations, "<expected value>", text)
+            .map_err(|mut errors| failed(errors.swap_remove(0)))?;
+        compare::difference(&value, found, self.options.tolerance)
+            .map_err(|signal| failed(crate::eval::as_diagnostic(signal)))
+    }
+}
+
+/// Every sentence of a message.
+fn said(d: &Diagnostic) -> impl Iterator<Item = &str> {
+    let labels = d.labels.iter().map(|l| l.text.as_str());
+    std::iter::once(d.message.as_str())
+        .chain(labels)
+        .chain(d.notes.iter().map(String::as_str))
+        .chain(d.help.as_deref())
+}
+
+/// A failure of an example with its place.
+fn failure(message: impl Into<String>, span: Span) -> Diagnostic {
+    Diagnostic::error(message).at(span, "")
+}
