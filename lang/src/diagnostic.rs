@@ -15,6 +15,19 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// Error or warning.
     pub severity: Severity,
+    /// Where the evaluator looks next for the origin of the nil that the message speaks of.
+    pub(crate) suspect: Option<Suspect>,
+}
+
+/// A place that a nil came from, as the function that is being left sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Suspect {
+    /// The argument at that position of the call that is being left.
+    Argument(usize),
+    /// What that call calls.
+    Head,
+    /// The local variable in that slot.
+    Local(u32),
 }
 
 /// A place and what is to be said there.
@@ -44,6 +57,7 @@ impl Diagnostic {
             notes: Vec::new(),
             help: None,
             severity: Severity::Error,
+            suspect: None,
         }
     }
 

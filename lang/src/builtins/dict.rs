@@ -157,7 +157,9 @@ fn entry(interp: &mut Interp, value: &Value, key: &Value) -> Eval<Value> {
             let name = key_of(key)?;
             let found = dict.get(&name).cloned();
             if found.is_none() {
-                interp.missing = interp.span.map(|span| (name, span));
+                if let Some(span) = interp.span {
+                    interp.misses.remember(name, span, dict.keys());
+                }
             }
             Ok(found.unwrap_or(Value::Nil))
         }

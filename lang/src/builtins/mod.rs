@@ -21,7 +21,6 @@ mod trees;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Value, fail};
 
 pub use compare::structurally_equal;
@@ -81,17 +80,7 @@ impl Builtin {
 
     /// Calls the function.
     pub fn call(&self, interp: &mut Interp, args: &[Value]) -> Eval<Value> {
-        if args.len() < self.arity.0 || args.len() > self.arity.1 {
-            let plural = |n: usize| if n == 1 { "1 argument".to_string() } else { format!("{n} arguments") };
-            let wanted = match self.arity {
-                (least, MANY) => format!("at least {}", plural(least)),
-                (least, most) if least == most => plural(least),
-                (least, most) => format!("{least} to {}", plural(most)),
-            };
-            return Err(Diagnostic::error(format!("{} takes {wanted}, got {}", self.name, args.len()))
-                .help(format!("it is called {}", self.signature))
-                .into());
-        }
+        self.check_arity(args.len())?;
         if self.effect {
             interp.effect(self.name)?;
         }

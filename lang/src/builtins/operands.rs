@@ -16,17 +16,9 @@ impl Interp {
             Value::Int(n) => Ok(Tensor::weak(HostTensor::scalar(*n))),
             Value::Float(x) => Ok(Tensor::weak(HostTensor::scalar(*x as f32))),
             Value::Bool(b) => Ok(Tensor::host(HostTensor::scalar(*b))),
-            Value::Nil => {
-                let d = Diagnostic::error("expected a tensor or a number, got nil")
-                    .help("a key that is not there gives nil: check its name, or give (get d :key default)");
-                Err(match self.span.zip(self.missing) {
-                    Some((here, (key, place))) => d
-                        .at(here, "nil came here")
-                        .at(place, format!("the last key that was not found: :{key}"))
-                        .into(),
-                    None => d.into(),
-                })
-            }
+            Value::Nil => Err(Diagnostic::error("expected a tensor or a number, got nil")
+                .help("a key that is not there gives nil: check its name, or give (get d :key default)")
+                .into()),
             Value::List(_) => Err(Diagnostic::error(format!(
                 "expected a tensor or a number, got {}",
                 value.describe()
@@ -85,11 +77,11 @@ impl Interp {
 
     /// Two operands in their common dtype and shape.
     pub(crate) fn broadcast(&mut self, a: &Tensor, b: &Tensor) -> Eval<(Tensor, Tensor)> {
-        let (a, b) = self.promote(a, b)?;
         if a.shape() == b.shape() {
-            return Ok((a, b));
+            return self.promote(a, b);
         }
         let shape = broadcast_shapes(a.ty(), b.ty())?;
+        let (a, b) = self.promote(a, b)?;
         Ok((self.broadcast_to(&a, &shape)?, self.broadcast_to(&b, &shape)?))
     }
 

@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use smallvec::SmallVec;
-use ustr::Ustr;
 
-use super::expr::{Code, Param};
+use super::blame;
+use super::expr::Param;
 use super::interp::{Frame, Interp, MAX_DEPTH, STACK_BYTES};
 use super::signal::{Eval, fail};
 use super::value::{Closure, Function, Value};
@@ -19,7 +19,9 @@ impl Interp {
     /// Calls a function: as a compiled program where that is possible and pays, else by evaluating it.
     pub(crate) fn call_function(&mut self, function: &Rc<Function>, args: Args, span: Span) -> Eval<Value> {
         match &**function {
-            Function::Builtin(builtin) => builtin.call(self, &args),
+            Function::Builtin(builtin) => {
+                builtin.call(self, &args).map_err(|signal| blame::in_builtin(signal, span, &args))
+            }
             Function::Closure(_) | Function::Grad(..) => {
                 if self.recording == 0
                     && self.backend.is_some()
@@ -40,7 +42,9 @@ impl Interp {
         span: Span,
     ) -> Eval<Value> {
         match &**function {
-            Function::Builtin(builtin) => builtin.call(self, &args),
+            Function::Builtin(builtin) => {
+                builtin.call(self, &args).map_err(|signal| blame::in_builtin(signal, span, &args))
+            }
             Function::Closure(closure) => self.call_closure(closure, args, span),
             Function::Grad(f, options) => self.call_grad(f, options, &args, span),
         }
@@ -49,12 +53,10 @@ impl Interp {
     /// Calls whatever a value means as a function: a function, a keyword, a tensor or a dictionary.
     pub(crate) fn call(&mut self, f: &Value, args: Args) -> Eval<Value> {
         self.step()?;
+        let span = self.span.unwrap_or(Span { source: crate::syntax::SourceId(0), start: 0, end: 0 });
         match f {
-            Value::Function(function) => {
-                let span = self.span.unwrap_or(Span { source: crate::syntax::SourceId(0), start: 0, end: 0 });
-                self.call_function(function, args, span)
-            }
-            other => self.call_value(other, &args),
+            Value::Function(function) => self.call_function(function, args, span),
+            other => self.call_value(other, &args, span),
         }
     }
 
@@ -65,7 +67,7 @@ impl Interp {
         let stack_used = std::ptr::from_ref(&base_marker).addr().abs_diff(self.stack_start);
         if self.depth >= MAX_DEPTH || stack_used > STACK_BYTES / 4 * 3 {
             return Err(Diagnostic::error(format!("calls are nested more than {} deep", self.depth))
-                .at(code.span, "in this function")
+                .at(code.head, "in this function")
                 .help("is there a recursion without end? repeat, while and reduce do not nest")
                 .into());
         }
@@ -81,10 +83,7 @@ impl Interp {
 
     fn enter(&mut self, closure: &Closure, args: Args, base: usize, span: Span) -> Eval<Value> {
         let code = &closure.code;
-        let wanted = code.params.len();
-        if args.len() < wanted || (args.len() > wanted && code.rest.is_none()) {
-            return Err(arity_error(code, args.len(), span).into());
-        }
+        code.check_arity(args.len(), span, &self.sources)?;
         let mut args = args.into_iter();
         for (param, arg) in code.params.iter().zip(args.by_ref()) {
             check_type(param, &arg, span)?;
@@ -96,11 +95,16 @@ impl Interp {
         let Some(body) = code.body.get() else {
             return fail(format!("{} has no body yet", code.display_name()));
         };
-        self.eval(body, Frame { base, captured: &closure.captured })
+        let result = self.eval(body, Frame { base, captured: &closure.captured });
+        result.map_err(|signal| blame::leaving_closure(signal, code))
     }
 
     /// A keyword looks itself up, a tensor is indexed.
-    pub(super) fn call_value(&mut self, head: &Value, args: &[Value]) -> Eval<Value> {
+    pub(super) fn call_value(&mut self, head: &Value, args: &[Value], span: Span) -> Eval<Value> {
+        self.apply_value(head, args).map_err(|signal| blame::in_value_call(signal, span, head, args))
+    }
+
+    fn apply_value(&mut self, head: &Value, args: &[Value]) -> Eval<Value> {
         match (head, args) {
             (Value::Keyword(_), [Value::Dict(_) | Value::Nil]) => {
                 crate::builtins::get(self, &[args[0].clone(), head.clone()])
@@ -123,25 +127,6 @@ impl Interp {
     }
 }
 
-/// `(f x y)` as the definition writes it.
-fn signature(code: &Code) -> String {
-    let mut names: Vec<Ustr> = code.params.iter().map(|p| p.name).collect();
-    if code.rest.is_some() {
-        names.extend([Ustr::from("&"), Ustr::from("rest")]);
-    }
-    let head = code.name.map_or_else(|| "(fn [".to_string(), |n| format!("({n} ["));
-    format!("{head}{}] ...)", names.iter().map(Ustr::as_str).collect::<Vec<_>>().join(" "))
-}
-
-fn arity_error(code: &Code, given: usize, span: Span) -> Diagnostic {
-    let wanted = code.params.len();
-    let plural = |n: usize| if n == 1 { "1 argument".to_string() } else { format!("{n} arguments") };
-    let least = if code.rest.is_some() { "at least " } else { "" };
-    Diagnostic::error(format!("{} takes {least}{}, got {given}", code.display_name(), plural(wanted)))
-        .at(span, "called here")
-        .at(code.span, signature(code))
-}
-
 fn check_type(param: &Param, arg: &Value, span: Span) -> Eval<()> {
     let Some(shape) = &param.shape else { return Ok(()) };
     let matches = match arg {
@@ -153,13 +138,14 @@ fn check_type(param: &Param, arg: &Value, span: Span) -> Eval<()> {
         return Ok(());
     }
     let dtype = param.dtype.map_or_else(String::new, |d| d.to_string());
-    let wanted = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
-    Err(Diagnostic::error(format!(
-        "parameter {} wants a tensor {dtype}[{wanted}], got {}",
-        param.name,
-        arg.describe()
-    ))
-    .at(span, "called here")
-    .at(param.span, "declared here")
-    .into())
+    let extents = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
+    let wanted = match (shape.is_empty(), param.dtype) {
+        (true, None) => "a number".into(),
+        (_, None) => format!("a tensor of shape [{extents}]"),
+        _ => format!("a tensor {dtype}[{extents}]"),
+    };
+    let message = format!("parameter {} wants {wanted}, got {}", param.name, arg.describe());
+    let mut error = Diagnostic::error(message).at(span, "called here").at(param.span, "declared here");
+    blame::operands(&mut error, std::slice::from_ref(arg));
+    Err(error.into())
 }

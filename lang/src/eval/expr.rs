@@ -121,6 +121,8 @@ pub struct Code {
     pub captures: RefCell<Vec<(Place, Ustr)>>,
     /// The whole definition.
     pub span: Span,
+    /// The definition up to the end of its parameters: what messages show of it.
+    pub head: Span,
     /// The first effect that the body may have: its name and place.
     pub effect: OnceCell<Option<(Ustr, Span)>>,
     /// Position of its specialisations.

@@ -127,7 +127,7 @@ impl Interp {
             }
         };
         let value: Option<Rc<Concrete>> = tensor.concrete().cloned();
-        let input = trace.input(tensor.ty().clone(), value);
+        let input = trace.input(tensor.ty().clone(), value, tensor.origin());
         leaves.push(Leaf { argument: Some(tensor), zero: None });
         Ok(Value::Tensor(input))
     }
@@ -139,7 +139,7 @@ impl Interp {
         };
         let origin = match f {
             Value::Function(f) => match &**f {
-                Function::Closure(c) => Some(c.code.span),
+                Function::Closure(c) => Some(c.code.head),
                 _ => None,
             },
             _ => None,

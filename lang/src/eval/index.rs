@@ -6,6 +6,7 @@ use super::interp::Interp;
 use super::signal::{Eval, fail};
 use super::tensor::{Tensor, bind};
 use super::value::Value;
+use crate::diagnostic::Diagnostic;
 use crate::primitives as p;
 use crate::tensor::Shape;
 
@@ -19,7 +20,10 @@ impl Interp {
                 return fail(format!("{} cannot be indexed", value.describe()));
             };
             if axis >= t.ty().rank() {
-                return fail(format!("{} indices for a tensor {}", indices.len(), whole.ty()));
+                let (given, ty) = (indices.len(), whole.ty());
+                return Err(Diagnostic::error(format!("{given} indices for a tensor {ty}"))
+                    .help("each index takes one axis")
+                    .into());
             }
             match index {
                 Value::Range(start, end) => {
@@ -33,8 +37,7 @@ impl Interp {
                 }
                 index => {
                     let i = crate::builtins::as_index(index, "an index")?;
-                    let extent = t.shape()[axis];
-                    let i = checked(i, extent)?;
+                    let i = checked(i, t, axis)?;
                     let row = self.slice_axis(t, axis, i as i64, i as i64 + 1)?;
                     let shape: Shape =
                         (0..row.ty().rank()).filter(|a| *a != axis).map(|a| row.shape()[a]).collect();
@@ -57,7 +60,7 @@ impl Interp {
             return self.rows(t, index);
         }
         let i = crate::builtins::as_index(index, "an index")?;
-        let i = checked(i, t.shape()[0])? as i64;
+        let i = checked(i, t, 0)? as i64;
         let row = self.slice_axis(t, 0, i, i + 1)?;
         Ok(Value::from(bind(p::Reshape { shape }, &[&row], self.span)?))
     }
@@ -95,11 +98,17 @@ impl Interp {
     }
 }
 
-/// A position of an axis, negative from the end.
-pub(crate) fn checked(i: i64, extent: usize) -> Eval<usize> {
+/// A position of an axis of `t`, negative from the end.
+fn checked(i: i64, t: &Tensor, axis: usize) -> Eval<usize> {
+    let extent = t.shape()[axis];
     let position = if i < 0 { i + extent as i64 } else { i };
     match usize::try_from(position) {
         Ok(p) if p < extent => Ok(p),
-        _ => fail(format!("index {i} is outside of 0..{extent}")),
+        _ if extent == 0 => {
+            fail(format!("index {i} is outside of axis {axis} of {}, which is empty", t.ty()))
+        }
+        _ => Err(Diagnostic::error(format!("index {i} is outside of axis {axis} of {}", t.ty()))
+            .help(format!("its indices are 0 to {}; negative ones count from the end", extent - 1))
+            .into()),
     }
 }

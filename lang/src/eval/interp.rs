@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use ustr::Ustr;
 
+use super::blame::{self, Misses};
 use super::expr::{Expr, ExprKind, Place, Template};
 use super::interrupt::Allowance;
 use super::module::{Meaning, Module};
@@ -63,8 +64,8 @@ pub struct Interp {
     pub(super) allowance: Allowance,
     /// Address of the native stack where the evaluation began.
     pub(super) stack_start: usize,
-    /// The key that was last looked up in vain, and where: the likely origin of a nil.
-    pub(crate) missing: Option<(Ustr, Span)>,
+    /// Keys that were looked up in vain: origins of nil.
+    pub(crate) misses: Misses,
     /// Builtins that the program redefines, of which it was told.
     pub(super) redefined: HashSet<Ustr>,
     /// Level of the innermost trace, 0 outside.
@@ -73,7 +74,7 @@ pub struct Interp {
     pub(super) recording: u32,
     /// How often the code being interpreted is expected to run: the product of the counts of the loops around it.
     pub(super) weight: u64,
-    /// The innermost call: the origin of recorded equations and of errors without a place.
+    /// The innermost call outside of the library: the origin of recorded equations and of errors without a place.
     pub(crate) span: Option<Span>,
     pub(super) specialiser: Specialiser,
     pub(super) core: Option<Rc<Module>>,
@@ -94,7 +95,7 @@ impl Interp {
             depth: 0,
             allowance: Allowance::default(),
             stack_start: 0,
-            missing: None,
+            misses: Misses::default(),
             redefined: HashSet::new(),
             level: 0,
             recording: 0,
@@ -162,17 +163,21 @@ impl Interp {
             }
             ExprKind::If(parts) => {
                 let [condition, yes, no] = &**parts;
-                let condition = self.eval(condition, frame)?;
-                let branch = if condition.truthy().map_err(|s| s.at(parts[0].span))? { yes } else { no };
+                let value = self.eval(condition, frame)?;
+                let holds = value.truthy().map_err(|s| blame::in_value(self, s, condition, &value))?;
+                let branch = if holds { yes } else { no };
                 self.eval(branch, frame)
             }
             ExprKind::Do(exprs) => self.eval_body(exprs, frame),
             ExprKind::Let { bindings, body } => {
-                for (pattern, value) in bindings {
-                    let v = self.eval(value, frame)?;
-                    self.bind_pattern(pattern, v, frame.base).map_err(|s| s.at(value.span))?;
+                for (i, (pattern, value)) in bindings.iter().enumerate() {
+                    let bound = match self.eval(value, frame) {
+                        Ok(v) => self.bind_value(pattern, v, value, frame.base),
+                        Err(signal) => Err(signal),
+                    };
+                    bound.map_err(|signal| self.leaving_let(signal, &bindings[..i]))?;
                 }
-                self.eval(body, frame)
+                self.eval(body, frame).map_err(|signal| self.leaving_let(signal, bindings))
             }
             ExprKind::Vector { .. } => self.eval_vector(expr, None, frame),
             ExprKind::Dict(entries) => {
@@ -243,13 +248,20 @@ impl Interp {
         for arg in args {
             values.push(self.eval(arg, frame)?);
         }
-        let saved = self.span.replace(expr.span);
+        let place = self.user_place(expr.span);
+        let saved = self.span.replace(place);
         let result = match &head_value {
-            Value::Function(f) => self.call_function(f, values, expr.span),
-            other => self.call_value(other, &values),
+            Value::Function(f) => self.call_function(f, values, place),
+            other => self.call_value(other, &values, place),
         };
         self.span = saved;
-        result.map_err(|signal| signal.at(expr.span))
+        match result {
+            Ok(value) => {
+                value.made_at(place);
+                Ok(value)
+            }
+            Err(signal) => Err(self.leaving_call(signal, expr, head, args)),
+        }
     }
 
     fn eval_param(
@@ -316,10 +328,13 @@ impl Interp {
             for leaf in leaves {
                 values.push(self.eval(leaf, frame)?);
             }
-            let saved = self.span.replace(expr.span);
+            let place = self.user_place(expr.span);
+            let saved = self.span.replace(place);
             let result = builtins::vector_literal(self, values, &shape, dtype);
             self.span = saved;
-            return result.map_err(|s| s.at(expr.span));
+            let value = result.map_err(|s| s.at(place))?;
+            value.made_at(place);
+            return Ok(value);
         }
         let ExprKind::Vector { items, .. } = &expr.kind else { return self.eval(expr, frame) };
         let items = items.iter().map(|item| self.eval(item, frame));

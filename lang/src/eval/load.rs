@@ -160,7 +160,9 @@ impl Interp {
         text: &str,
         only_expand: bool,
     ) -> Loaded<Loading> {
-        let (_, forms) = self.read_forms(name, text)?;
+        let id =
+            if module.standard { self.sources.add_library(name, text) } else { self.sources.add(name, text) };
+        let forms = cast_vectors(read(&self.sources, id)?);
         self.prepare_forms(module, forms, only_expand)
     }
 

@@ -1,5 +1,7 @@
 //! The evaluator: one for two worlds. On concrete tensors it computes, on traced tensors it records.
 
+mod arity;
+mod blame;
 mod call;
 mod expand;
 mod expr;

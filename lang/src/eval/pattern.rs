@@ -1,6 +1,7 @@
 //! Taking values apart by patterns.
 
-use super::expr::Pattern;
+use super::blame;
+use super::expr::{Expr, Pattern};
 use super::interp::Interp;
 use super::signal::Eval;
 use super::value::Value;
@@ -8,6 +9,22 @@ use crate::diagnostic::Diagnostic;
 use crate::syntax::Span;
 
 impl Interp {
+    /// Binds the value of `expr` to `pattern`.
+    pub(super) fn bind_value(
+        &mut self,
+        pattern: &Pattern,
+        value: Value,
+        expr: &Expr,
+        base: usize,
+    ) -> Eval<()> {
+        if let Pattern::Name(slot) = pattern {
+            self.stack[base + *slot as usize] = value;
+            return Ok(());
+        }
+        let bound = self.bind_pattern(pattern, value.clone(), base);
+        bound.map_err(|signal| blame::in_value(self, signal, expr, &value))
+    }
+
     /// Binds `value` to `pattern` in the frame that starts at `base`.
     pub(super) fn bind_pattern(&mut self, pattern: &Pattern, value: Value, base: usize) -> Eval<()> {
         match pattern {

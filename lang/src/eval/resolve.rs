@@ -404,6 +404,9 @@ impl Resolver<'_> {
                     .help("write (fn [x] ...) or (defn name [x] ...)"),
             ));
         };
+        // Macros may bring parameters from elsewhere.
+        let inside = span.source == params.span.source && (span.start..span.end).contains(&params.span.start);
+        let head = if inside { span.to(params.span) } else { span };
         self.scopes.enter();
         let resolved =
             self.parameters(items).and_then(|(params, rest)| Ok((params, rest, self.body(body, span)?)));
@@ -418,6 +421,7 @@ impl Resolver<'_> {
             frame_size: OnceCell::from(size),
             captures: RefCell::new(captures),
             span,
+            head,
             effect: OnceCell::new(),
             family: Cell::new(None),
         };

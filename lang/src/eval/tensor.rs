@@ -31,18 +31,31 @@ pub struct Concrete {
     ty: TensorType,
     host: OnceCell<HostTensor>,
     device: OnceCell<Buffer>,
+    origin: OnceCell<Span>,
 }
 
 impl Concrete {
     /// A tensor in host memory; `weak` for numbers.
     pub fn from_host(host: HostTensor, weak: bool) -> Rc<Concrete> {
         let ty = TensorType { weak, ..host.ty() };
-        Rc::new(Concrete { ty, host: OnceCell::from(host), device: OnceCell::new() })
+        Rc::new(Concrete { ty, host: OnceCell::from(host), device: OnceCell::new(), origin: OnceCell::new() })
     }
 
     /// A tensor on the device.
     pub fn from_device(ty: TensorType, buffer: Buffer) -> Rc<Concrete> {
-        Rc::new(Concrete { ty, host: OnceCell::new(), device: OnceCell::from(buffer) })
+        Rc::new(Concrete {
+            ty,
+            host: OnceCell::new(),
+            device: OnceCell::from(buffer),
+            origin: OnceCell::new(),
+        })
+    }
+
+    /// Notes the call or literal that made it, unless that is known.
+    pub(super) fn made_at(&self, place: Option<Span>) {
+        if let Some(place) = place {
+            let _ = self.origin.set(place);
+        }
     }
 
     /// Its type.
@@ -87,6 +100,8 @@ pub struct Traced {
     ty: TensorType,
     /// The value, where the evaluator computes while it records (differentiation of interpreted code).
     concrete: Option<Rc<Concrete>>,
+    /// The call that recorded it, or that made the argument it stands for.
+    origin: Option<Span>,
 }
 
 impl fmt::Debug for Traced {
@@ -118,10 +133,15 @@ impl Trace {
         })
     }
 
-    /// Adds a parameter that stands for `value` if one is given.
-    pub fn input(self: &Rc<Self>, ty: TensorType, value: Option<Rc<Concrete>>) -> Tensor {
+    /// Adds a parameter that stands for an argument made at `origin`, with its value if that is to be computed along.
+    pub fn input(
+        self: &Rc<Self>,
+        ty: TensorType,
+        value: Option<Rc<Concrete>>,
+        origin: Option<Span>,
+    ) -> Tensor {
         let var = self.builder.borrow_mut().input(ty.clone());
-        Tensor::Traced(Rc::new(Traced { trace: Rc::clone(self), var, ty, concrete: value }))
+        Tensor::Traced(Rc::new(Traced { trace: Rc::clone(self), var, ty, concrete: value, origin }))
     }
 
     /// The variable of `tensor` in this trace, made a constant or a capture if it comes from outside.
@@ -203,6 +223,14 @@ impl Tensor {
         }
     }
 
+    /// The call or literal that made it, if that is known: never a place of the library.
+    pub fn origin(&self) -> Option<Span> {
+        match self {
+            Tensor::Concrete(c) => c.origin.get().copied(),
+            Tensor::Traced(t) => t.origin,
+        }
+    }
+
     /// The extents of the axes.
     pub fn shape(&self) -> &[usize] {
         &self.ty().shape
@@ -273,7 +301,11 @@ pub fn bind_all(op: &Op, args: &[&Tensor], span: Option<Span>) -> Eval<SmallVec<
             .evaluate(&values)
             .into_iter()
             .zip(results)
-            .map(|(value, ty)| Tensor::Concrete(Concrete::from_host(value, ty.weak)))
+            .map(|(value, ty)| {
+                let result = Concrete::from_host(value, ty.weak);
+                result.made_at(span);
+                Tensor::Concrete(result)
+            })
             .collect());
     };
     let operands = args.iter().map(|t| trace.lift(t)).collect::<Eval<SmallVec<[Var; 4]>>>()?;
@@ -295,7 +327,7 @@ pub fn bind_all(op: &Op, args: &[&Tensor], span: Option<Span>) -> Eval<SmallVec<
     let wrap = |(var, value): (&Var, Option<HostTensor>)| {
         let ty = builder.ty(*var).clone();
         let concrete = value.map(|v| Concrete::from_host(v, ty.weak));
-        Tensor::Traced(Rc::new(Traced { trace: Rc::clone(trace), var: *var, ty, concrete }))
+        Tensor::Traced(Rc::new(Traced { trace: Rc::clone(trace), var: *var, ty, concrete, origin: span }))
     };
     Ok(outputs.iter().zip(values).map(wrap).collect())
 }

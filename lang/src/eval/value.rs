@@ -132,6 +132,13 @@ impl Value {
         }
     }
 
+    /// Notes the call or literal that made it, if it is a tensor of which that is not known.
+    pub(super) fn made_at(&self, place: Span) {
+        if let Value::Tensor(Tensor::Concrete(tensor)) = self {
+            tensor.made_at(Some(place));
+        }
+    }
+
     /// Whether a condition holds: `false`, `nil` and a false scalar do not.
     pub(crate) fn truthy(&self) -> Eval<bool> {
         match self {

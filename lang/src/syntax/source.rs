@@ -6,6 +6,20 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(pub u32);
 
+impl SourceId {
+    /// Set in the numbers of sources that come with the language.
+    const LIBRARY: u32 = 1 << 31;
+
+    /// Whether the source comes with the language: messages prefer the user's places.
+    pub fn is_library(self) -> bool {
+        self.0 & Self::LIBRARY != 0
+    }
+
+    fn index(self) -> usize {
+        (self.0 & !Self::LIBRARY) as usize
+    }
+}
+
 /// A range of bytes of one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {
@@ -47,19 +61,24 @@ impl Sources {
         SourceId(self.files.len() as u32 - 1)
     }
 
+    /// Adds a text that comes with the language.
+    pub fn add_library(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
+        SourceId(self.add(name, text).0 | SourceId::LIBRARY)
+    }
+
     /// The name of a source.
     pub fn name(&self, id: SourceId) -> &str {
-        &self.files[id.0 as usize].0
+        &self.files[id.index()].0
     }
 
     /// The text of a source.
     pub fn text(&self, id: SourceId) -> &str {
-        &self.files[id.0 as usize].1
+        &self.files[id.index()].1
     }
 
     /// The name and text of a source, if there is one of that number.
     pub fn get(&self, id: SourceId) -> Option<(&str, &str)> {
-        self.files.get(id.0 as usize).map(|(name, text)| (name.as_str(), text.as_str()))
+        self.files.get(id.index()).map(|(name, text)| (name.as_str(), text.as_str()))
     }
 
     /// All sources, in order.

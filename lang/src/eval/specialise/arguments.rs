@@ -226,7 +226,8 @@ impl Abstraction<'_> {
             self.static_values.push((path, crate::builtins::show(value)));
             return (value.clone(), Pattern::Static(value.clone()));
         }
-        let tensor = self.trace.input(ty.clone(), None);
+        let origin = if let Value::Tensor(t) = value { t.origin() } else { None };
+        let tensor = self.trace.input(ty.clone(), None, origin);
         self.inputs.push((Leaf { path, ty: ty.clone() }, tensor.clone()));
         (Value::Tensor(tensor), Pattern::Tensor(ty))
     }

@@ -220,7 +220,7 @@ impl Interp {
         let mut results = std::mem::take(&mut self.specialiser.results);
         let done = self.run_compiled(&compiled, leaves, &mut buffers, &mut results);
         buffers.clear();
-        let value = done.map(|()| Some(compiled.result.build(&results)));
+        let value = done.map(|()| Some(compiled.result.build(&results, self.span)));
         results.clear();
         self.specialiser.buffers = buffers;
         self.specialiser.results = results;

@@ -8,7 +8,7 @@ use crate::eval::tensor::{Concrete, Tensor};
 use crate::eval::tree::sorted_order;
 use crate::eval::value::{List, Value};
 use crate::host::{Buffer, Leaf};
-use crate::syntax::Bracket;
+use crate::syntax::{Bracket, Span};
 use crate::tensor::TensorType;
 
 /// How the result is put together from the program's results.
@@ -54,19 +54,21 @@ pub(super) fn out_tree(
 }
 
 impl OutTree {
-    /// The result, from the buffers of the traced leaves.
-    pub(super) fn build(&self, buffers: &[Buffer]) -> Value {
+    /// The result, from the buffers of the traced leaves; made by the call at `made_at`.
+    pub(super) fn build(&self, buffers: &[Buffer], made_at: Option<Span>) -> Value {
         match self {
             OutTree::Leaf(i, ty) => {
-                Value::Tensor(Tensor::Concrete(Concrete::from_device(ty.clone(), Rc::clone(&buffers[*i]))))
+                let result = Concrete::from_device(ty.clone(), Rc::clone(&buffers[*i]));
+                result.made_at(made_at);
+                Value::Tensor(Tensor::Concrete(result))
             }
             OutTree::Const(value) => value.clone(),
             OutTree::List(bracket, items) => {
-                let items = items.iter().map(|t| t.build(buffers)).collect();
+                let items = items.iter().map(|t| t.build(buffers, made_at)).collect();
                 Value::List(Rc::new(List { bracket: *bracket, items, origin: None }))
             }
             OutTree::Dict(entries) => {
-                Value::Dict(Rc::new(entries.iter().map(|(k, t)| (*k, t.build(buffers))).collect()))
+                Value::Dict(Rc::new(entries.iter().map(|(k, t)| (*k, t.build(buffers, made_at))).collect()))
             }
         }
     }

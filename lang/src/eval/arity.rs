@@ -1,0 +1,69 @@
+//! How many arguments a function takes, for calls and for `sheaf check`.
+
+use super::expr::{Code, Pattern};
+use crate::builtins::Builtin;
+use crate::diagnostic::Diagnostic;
+use crate::syntax::{Sources, Span};
+
+impl Builtin {
+    /// Fails unless the function takes that many arguments, options included.
+    pub(crate) fn check_arity(&self, given: usize) -> Result<(), Diagnostic> {
+        let (least, most) = self.arity;
+        if (least..=most).contains(&given) {
+            return Ok(());
+        }
+        Err(mismatch(self.name, least, Some(most).filter(|n| *n != usize::MAX), given)
+            .help(format!("it is called {}", self.signature)))
+    }
+}
+
+impl Code {
+    /// Fails unless the function takes that many arguments; `span` is the call.
+    pub(crate) fn check_arity(&self, given: usize, span: Span, sources: &Sources) -> Result<(), Diagnostic> {
+        let wanted = self.params.len();
+        if given == wanted || (given > wanted && self.rest.is_some()) {
+            return Ok(());
+        }
+        let most = if self.rest.is_some() { None } else { Some(wanted) };
+        let error = mismatch(&self.display_name(), wanted, most, given).at(span, "called here");
+        let signature = format!("it is called {}", self.signature(sources));
+        Err(if self.span.source.is_library() {
+            error.help(signature)
+        } else if self.name.is_none() {
+            error.at(self.head, "this function")
+        } else {
+            error.at(self.head, signature)
+        })
+    }
+
+    /// `(f x y)`: how a call is written.
+    fn signature(&self, sources: &Sources) -> String {
+        let documented = self.doc.as_deref().and_then(|d| d.lines().next()).filter(|l| l.starts_with('('));
+        if let Some(line) = documented {
+            return line.to_string();
+        }
+        let mut parts = vec![self.display_name()];
+        parts.extend(self.params.iter().map(|param| {
+            match (&param.pattern, sources.get(param.span.source)) {
+                (Pattern::Name(_), _) | (_, None) => param.name.to_string(),
+                (_, Some((_, text))) => text[param.span.within(text)].to_string(),
+            }
+        }));
+        if self.rest.is_some() {
+            parts.push("...".into());
+        }
+        format!("({})", parts.join(" "))
+    }
+}
+
+fn mismatch(name: &str, least: usize, most: Option<usize>, given: usize) -> Diagnostic {
+    let plural = |n: usize| if n == 1 { "1 argument".to_string() } else { format!("{n} arguments") };
+    let wanted = match most {
+        None => format!("at least {}", plural(least)),
+        Some(0) => "no arguments".into(),
+        Some(most) if least == most => plural(least),
+        Some(most) if most == least + 1 => format!("{least} or {}", plural(most)),
+        Some(most) => format!("{least} to {}", plural(most)),
+    };
+    Diagnostic::error(format!("{name} takes {wanted}, got {given}"))
+}

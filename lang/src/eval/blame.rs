@@ -1,0 +1,276 @@
+//! What an error learns on its way outwards: the call it happened in, where the operands it speaks of were made, and
+//! where a nil came from.
+
+use super::expr::{Code, Expr, ExprKind, Pattern, Place, Slot};
+use super::interp::Interp;
+use super::signal::Signal;
+use super::tensor::Tensor;
+use super::value::{Function, Value};
+use crate::builtins;
+use crate::diagnostic::{Diagnostic, Label, Suspect};
+use crate::syntax::Span;
+use ustr::Ustr;
+
+/// How many operands one message shows the making of.
+const SHOWN_OPERANDS: usize = 4;
+
+/// How many look-ups in vain are remembered: enough to reach from a look-up to the use of its result.
+const REMEMBERED: usize = 64;
+
+/// A key that a look-up did not find.
+#[derive(Clone, Debug)]
+pub(crate) struct Miss {
+    key: Ustr,
+    /// The call that looked it up.
+    span: Span,
+    /// What was there instead.
+    keys: Vec<Ustr>,
+}
+
+/// The last look-ups in vain, by the call that made them.
+#[derive(Debug, Default)]
+pub(crate) struct Misses {
+    recent: Vec<Miss>,
+    next: usize,
+}
+
+impl Misses {
+    /// Remembers that the call at `span` found no `key` among `keys`.
+    pub(crate) fn remember<'a>(&mut self, key: Ustr, span: Span, keys: impl Iterator<Item = &'a Ustr>) {
+        /// More keys than a message lists, so that it can tell that there are more.
+        const KEYS: usize = 7;
+        if let Some(known) = self.recent.iter_mut().find(|m| m.span == span) {
+            known.key = key;
+            known.keys.clear();
+            known.keys.extend(keys.take(KEYS));
+            return;
+        }
+        let miss = Miss { key, span, keys: keys.take(KEYS).copied().collect() };
+        if self.recent.len() < REMEMBERED {
+            self.recent.push(miss);
+        } else {
+            self.recent[self.next] = miss;
+            self.next = (self.next + 1) % REMEMBERED;
+        }
+    }
+
+    fn at(&self, span: Span) -> Option<&Miss> {
+        self.recent.iter().find(|m| m.span == span)
+    }
+}
+
+/// An error in the call at `span` of a function written in Rust with these arguments.
+pub(super) fn in_builtin(signal: Signal, span: Span, args: &[Value]) -> Signal {
+    let Signal::Error(mut d) = signal else { return signal.at(span) };
+    d.suspect = None;
+    // With a place, the error comes from a function that was called back.
+    if d.labels.is_empty() {
+        d.labels.push(Label { span, text: String::new() });
+        operands(&mut d, args);
+        let nil = args.iter().position(|v| matches!(v, Value::Nil));
+        d.suspect = nil.filter(|_| speaks_of_nil(&d)).map(Suspect::Argument);
+    }
+    Signal::Error(d)
+}
+
+/// An error in the call at `span` of a value that is no function.
+pub(super) fn in_value_call(signal: Signal, span: Span, head: &Value, args: &[Value]) -> Signal {
+    let signal = in_builtin(signal, span, args);
+    let Signal::Error(mut d) = signal else { return signal };
+    operands(&mut d, std::slice::from_ref(head));
+    if matches!(head, Value::Nil) {
+        d.suspect = Some(Suspect::Head);
+    }
+    Signal::Error(d)
+}
+
+/// An error about the value of `expr`, which is no call: a condition, or what a pattern takes apart.
+pub(super) fn in_value(interp: &Interp, signal: Signal, expr: &Expr, value: &Value) -> Signal {
+    let signal = signal.at(expr.span);
+    let Signal::Error(mut d) = signal else { return signal };
+    operands(&mut d, std::slice::from_ref(value));
+    if matches!(value, Value::Nil) && speaks_of_nil(&d) {
+        interp.follow(&mut d, expr);
+    }
+    Signal::Error(d)
+}
+
+/// Shows where the tensors that the message names by their types were made.
+pub(super) fn operands(d: &mut Diagnostic, values: &[Value]) {
+    let mut shown = 0;
+    let tensors = values.iter().flat_map(|value| match value {
+        Value::List(list) => list.items.as_slice(),
+        other => std::slice::from_ref(other),
+    });
+    for value in tensors {
+        let Value::Tensor(tensor) = value else { continue };
+        let Some(label) = origin_label(d, tensor) else { continue };
+        d.labels.push(label);
+        shown += 1;
+        if shown == SHOWN_OPERANDS {
+            return;
+        }
+    }
+}
+
+fn origin_label(d: &Diagnostic, tensor: &Tensor) -> Option<Label> {
+    let span = tensor.origin().filter(|origin| d.labels.iter().all(|l| l.span != *origin))?;
+    let ty = tensor.ty().to_string();
+    let named = d.message.contains(&ty) || d.notes.iter().any(|n| n.contains(&ty));
+    named.then(|| Label { span, text: format!("{ty} was made here") })
+}
+
+fn speaks_of_nil(d: &Diagnostic) -> bool {
+    d.message.split(|c: char| !c.is_alphanumeric()).any(|word| word == "nil")
+}
+
+/// An error leaves the body of a function: a nil among its parameters comes from the caller.
+pub(super) fn leaving_closure(mut signal: Signal, code: &Code) -> Signal {
+    let Signal::Error(d) = &mut signal else { return signal };
+    let Some(Suspect::Local(slot)) = d.suspect.take() else { return signal };
+    for (i, param) in code.params.iter().enumerate() {
+        match &param.pattern {
+            Pattern::Name(name) if *name == slot => d.suspect = Some(Suspect::Argument(i)),
+            pattern => missing_key(d, pattern, slot),
+        }
+    }
+    signal
+}
+
+/// Says so where `pattern` takes a key for `slot` out of a dictionary: it is not there.
+fn missing_key(d: &mut Diagnostic, pattern: &Pattern, slot: Slot) {
+    match pattern {
+        Pattern::Keys(keys, span) => {
+            if let Some((key, _)) = keys.iter().find(|(_, s)| *s == slot) {
+                label(d, *span, format!("the dictionary has no :{key}"));
+                d.suspect = None;
+            }
+        }
+        Pattern::Vector(items, ..) => items.iter().for_each(|p| missing_key(d, p, slot)),
+        Pattern::Name(_) => {}
+    }
+}
+
+/// Adds a place, unless it is shown or belongs to the library.
+fn label(d: &mut Diagnostic, span: Span, text: String) {
+    if span.source.is_library() {
+        d.notes.push(text);
+        return;
+    }
+    match d.labels.iter_mut().skip(1).find(|l| l.span == span) {
+        Some(known) => known.text = text,
+        None => d.labels.push(Label { span, text }),
+    }
+}
+
+impl Interp {
+    /// The place that messages and tensors give for code at `span`: in the library, the user's call that led there.
+    pub(super) fn user_place(&self, span: Span) -> Span {
+        if span.source.is_library() { self.span.unwrap_or(span) } else { span }
+    }
+
+    /// An error leaves the call `expr`.
+    pub(super) fn leaving_call(&self, signal: Signal, expr: &Expr, head: &Expr, args: &[Expr]) -> Signal {
+        let place = self.user_place(expr.span);
+        let mut signal = signal.at(place);
+        let Signal::Error(d) = &mut signal else { return signal };
+        let inside = expr.span.source.is_library() && d.labels[0].span == place;
+        if inside && !d.labels.iter().any(|l| l.span.source.is_library()) {
+            d.labels.push(Label { span: expr.span, text: "inside the library, here".into() });
+        }
+        match d.suspect.take() {
+            Some(Suspect::Argument(i)) => {
+                if let Some(arg) = args.get(i) {
+                    self.follow(d, arg);
+                }
+            }
+            Some(Suspect::Head) => self.follow(d, head),
+            other => d.suspect = other,
+        }
+        signal
+    }
+
+    /// An error leaves the scope of these bindings.
+    pub(super) fn leaving_let(&self, mut signal: Signal, bindings: &[(Pattern, Expr)]) -> Signal {
+        let Signal::Error(d) = &mut signal else { return signal };
+        self.follow_bindings(d, bindings);
+        signal
+    }
+
+    fn follow_bindings(&self, d: &mut Diagnostic, bindings: &[(Pattern, Expr)]) {
+        for (pattern, value) in bindings.iter().rev() {
+            let Some(Suspect::Local(slot)) = d.suspect else { return };
+            match pattern {
+                Pattern::Name(name) if *name == slot => self.follow(d, value),
+                pattern => missing_key(d, pattern, slot),
+            }
+        }
+    }
+
+    /// Looks for the origin of the nil that `expr` gave.
+    fn follow(&self, d: &mut Diagnostic, expr: &Expr) {
+        d.suspect = None;
+        match &expr.kind {
+            ExprKind::Local(Place::Frame(slot)) => {
+                label(d, expr.span, "this is nil".into());
+                d.suspect = Some(Suspect::Local(*slot));
+            }
+            ExprKind::Do(body) if !body.is_empty() => self.follow(d, &body[body.len() - 1]),
+            ExprKind::Let { bindings, body } => {
+                self.follow(d, body);
+                self.follow_bindings(d, bindings);
+            }
+            ExprKind::Global(global) => {
+                label(d, expr.span, "this is nil".into());
+                label(d, global.span, "defined here".into());
+            }
+            ExprKind::If(parts) if matches!(parts[2].kind, ExprKind::Const(Value::Nil)) => {
+                label(d, expr.span, "this is nil where the condition does not hold".into());
+            }
+            ExprKind::Call { head, args } if looks_up(head) => {
+                match self.misses.at(self.user_place(expr.span)) {
+                    Some(miss) => found_no(d, expr.span, miss),
+                    None => match args.first() {
+                        // (get nil k) is nil: the nil is older.
+                        Some(dict) if matches!(dict.kind, ExprKind::Call { .. } | ExprKind::Local(_)) => {
+                            self.follow(d, dict);
+                        }
+                        _ => label(d, expr.span, "this gives nil".into()),
+                    },
+                }
+            }
+            ExprKind::Const(Value::Nil) => {}
+            ExprKind::Call { .. } => label(d, expr.span, "this gives nil".into()),
+            _ => label(d, expr.span, "this is nil".into()),
+        }
+    }
+}
+
+/// Whether a call of `head` looks a key up, and gives nil where it is missing.
+fn looks_up(head: &Expr) -> bool {
+    match &head.kind {
+        ExprKind::Const(Value::Keyword(_)) => true,
+        ExprKind::Const(Value::Function(f)) => {
+            matches!(&**f, Function::Builtin(b) if ["get", "get-in"].contains(&b.name))
+        }
+        _ => false,
+    }
+}
+
+fn found_no(d: &mut Diagnostic, span: Span, miss: &Miss) {
+    const LISTED: usize = 6;
+    let shown: Vec<String> = miss.keys.iter().take(LISTED).map(|k| format!(":{k}")).collect();
+    let more = if miss.keys.len() > LISTED { " ..." } else { "" };
+    let there = if shown.is_empty() {
+        "the dictionary is empty".to_string()
+    } else {
+        format!("there is {}{more}", shown.join(" "))
+    };
+    label(d, span, format!("found no :{} here; {there}", miss.key));
+    let near = miss.keys.iter().find(|k| k.eq_ignore_ascii_case(&miss.key)).map(ToString::to_string);
+    let near = near.or_else(|| builtins::nearest(&miss.key, miss.keys.iter().map(Ustr::as_str)));
+    d.help = Some(match near {
+        Some(near) => format!("did you mean :{near}?"),
+        None => "check the key, or give a default as the last argument".into(),
+    });
+}
