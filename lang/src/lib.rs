@@ -9,6 +9,7 @@ mod decimal;
 pub mod diagnostic;
 pub mod docs;
 pub mod eval;
+pub mod fmt;
 pub mod format;
 pub mod graph;
 pub mod host;

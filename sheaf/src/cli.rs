@@ -11,9 +11,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     name = "sheaf",
     version = version(),
     about = "A functional language for differentiable computation",
-    after_help = "Example:\n  sheaf train.shf --device cpu",
-    args_conflicts_with_subcommands = true,
-    arg_required_else_help = true
+    after_help = "Examples:\n  sheaf                 # the REPL\n  sheaf train.shf --device cpu",
+    args_conflicts_with_subcommands = true
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -47,10 +46,24 @@ pub enum Command {
 
 /// How to run a program.
 #[derive(Args, Clone, Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct RunOptions {
-    /// The program
-    pub file: PathBuf,
+    /// The program; without one, the main program of the package
+    pub file: Option<PathBuf>,
+    /// How to evaluate.
+    #[command(flatten)]
+    pub engine: EngineOptions,
+    /// Say at the end which functions ran compiled, and why others did not
+    #[arg(long)]
+    pub explain: bool,
+    /// Arguments of the program
+    #[arg(last = true)]
+    pub arguments: Vec<String>,
+}
+
+/// How code is evaluated, whatever the command.
+#[derive(Args, Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub struct EngineOptions {
     /// Where compiled functions run
     #[arg(long, value_enum, default_value_t = DeviceName::Cpu)]
     pub device: DeviceName,
@@ -66,15 +79,9 @@ pub struct RunOptions {
     /// Use no network
     #[arg(long)]
     pub offline: bool,
-    /// Say at the end which functions ran compiled, and why others did not
-    #[arg(long)]
-    pub explain: bool,
     /// Where the compiler is looked for: a package index, a mirror or a folder
     #[arg(long, value_name = "PLACE")]
     pub toolchain_index: Option<String>,
-    /// Arguments of the program
-    #[arg(last = true)]
-    pub arguments: Vec<String>,
 }
 
 /// Devices of this build.

@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod engine;
+mod evaluator;
 mod messages;
 mod progress;
 pub mod run;

@@ -1,67 +1,30 @@
 //! `sheaf run`.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
-use sheaf_lang::host::Backend;
-use sheaf_registry::{Home, Project, Settings, UserConfig};
+use sheaf_lang::eval::Interp;
+use sheaf_registry::Project;
 
-use crate::cli::{JitMode, RunOptions};
-use crate::engine::{Engine, Place};
+use crate::cli::RunOptions;
+use crate::evaluator::{Failed, evaluator, failed, on_large_stack};
 use crate::messages;
-use crate::world::{World, unreadable};
+use crate::world::read_source;
 
-/// Runs a program. The evaluator gets a thread of its own for the sake of its stack.
+/// Runs a program.
 pub fn run(options: &RunOptions) -> ExitCode {
-    let worker = std::thread::Builder::new().name("program".into()).stack_size(STACK_BYTES);
-    let result = std::thread::scope(|scope| {
-        worker.spawn_scoped(scope, || run_here(options)).map(std::thread::ScopedJoinHandle::join)
-    });
-    match result {
-        Ok(Ok(done)) => match done {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(Failed) => ExitCode::from(1),
-        },
-        Ok(Err(panic)) => std::panic::resume_unwind(panic),
-        Err(e) => {
-            messages::error(format!("cannot start a thread for the program: {e}"), Some("free some memory"));
-            ExitCode::from(1)
-        }
-    }
-}
-
-/// The run failed, and a message has said why.
-struct Failed;
-
-/// Shows an error of the command itself.
-fn failed(error: impl std::fmt::Display) -> Failed {
-    messages::error(error, None);
-    Failed
+    on_large_stack(|| run_here(options))
 }
 
 fn run_here(options: &RunOptions) -> Result<(), Failed> {
-    let shown = options.file.display().to_string();
-    let text = match std::fs::read(&options.file) {
-        Ok(bytes) => String::from_utf8(bytes).map_err(|e| {
-            let at = e.utf8_error().valid_up_to();
-            let help = "a program is plain text: save the file in that encoding";
-            messages::error(format!("{shown} is not UTF-8 text from byte {at} on"), Some(help));
-            Failed
-        })?,
-        Err(e) => {
-            let e = unreadable(&options.file, &e);
-            messages::error(&e.message, e.help.as_deref());
-            return Err(Failed);
-        }
+    let (file, project) = match &options.file {
+        Some(file) => (file.clone(), None),
+        None => main_program().map(|(file, project)| (file, Some(project)))?,
     };
-    let jit = match (options.no_jit, options.jit) {
-        (true, _) => Jit::Never,
-        (_, JitMode::Auto) => Jit::Auto,
-        (_, JitMode::Always) => Jit::Always,
-    };
-    let backend = if jit == Jit::Never { None } else { Some(engine(options)?) };
-    let mut interp = Interp::new(Box::<World>::default(), backend, Options { jit });
-    let result = interp.run_program(&shown, &text);
+    let text = read_source(&file)?;
+    let project = project.map_or_else(|| Project::locate(&file).map_err(failed), Ok)?;
+    let mut interp = evaluator(&options.engine, &project, |_| project.artifact_folder())?;
+    let result = interp.run_program(&file.display().to_string(), &text);
     if options.explain {
         explain(&interp);
     }
@@ -73,28 +36,17 @@ fn run_here(options: &RunOptions) -> Result<(), Failed> {
     })
 }
 
-fn engine(options: &RunOptions) -> Result<Box<dyn Backend>, Failed> {
-    Ok(Box::new(Engine::new(place(options)?).map_err(failed)?))
-}
-
-/// Where the engine of a run keeps things, and its settings.
-fn place(options: &RunOptions) -> Result<Place, Failed> {
-    let environment = |name: &str| std::env::var(name).ok();
-    let home = Home::locate(environment).map_err(failed)?;
-    let user = UserConfig::read(&home.config_file()).map_err(failed)?;
-    let project = Project::locate(&options.file).map_err(failed)?;
-    let manifest_warnings = project.manifest.iter().flat_map(|m| &m.warnings);
-    for warning in user.warnings.iter().chain(manifest_warnings) {
-        messages::warning(warning, None);
-    }
-    let given = sheaf_registry::Options {
-        index: options.toolchain_index.clone(),
-        offline: options.offline,
-        ..sheaf_registry::Options::default()
+/// The program of the package that the current folder is in, by a path as short as it can be.
+fn main_program() -> Result<(PathBuf, Project), Failed> {
+    let project = Project::locate_from(Path::new(".")).map_err(failed)?;
+    let Some(main) = project.main() else {
+        let help = "name the program, as in `sheaf run train.shf`, or make a package with `sheaf init`";
+        messages::error("there is no program to run: no Sheaf.toml here or in a folder above", Some(help));
+        return Err(Failed);
     };
-    let settings =
-        Settings::merge(Some(&user), project.manifest.as_ref(), environment, &given).map_err(failed)?;
-    Ok(Place { home, artifacts: project.artifact_folder(), settings, recompile: options.recompile })
+    let here = std::env::current_dir().and_then(std::fs::canonicalize).unwrap_or_default();
+    let short = main.strip_prefix(here).map(Path::to_owned);
+    Ok((short.unwrap_or(main), project))
 }
 
 /// Says which functions ran compiled, and why others did not.

@@ -8,6 +8,7 @@ use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::host::{Host, HostError};
 use sheaf_lang::syntax::Sources;
 
+use crate::evaluator::Failed;
 use crate::messages;
 
 /// The real world.
@@ -42,6 +43,23 @@ impl Host for World {
 
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
         std::fs::read(path).map_err(|e| unreadable(Path::new(path), &e))
+    }
+}
+
+/// The text of a program.
+pub fn read_source(path: &Path) -> Result<String, Failed> {
+    match std::fs::read(path) {
+        Ok(bytes) => String::from_utf8(bytes).map_err(|e| {
+            let at = e.utf8_error().valid_up_to();
+            let help = "a program is plain text: save the file in that encoding";
+            messages::error(format!("{} is not UTF-8 text from byte {at} on", path.display()), Some(help));
+            Failed
+        }),
+        Err(e) => {
+            let e = unreadable(path, &e);
+            messages::error(&e.message, e.help.as_deref());
+            Err(Failed)
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::prefix::Prefix;
 
 /// A token; its text is what lies between its two places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Token {
+pub(crate) enum Token {
     /// One of `( [ {`.
     Open(u8),
     /// One of `) ] }`.
@@ -26,7 +26,7 @@ pub(super) enum Token {
 
 /// A token with the offsets of its first byte and of the byte after its last.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lexeme {
+pub(crate) struct Lexeme {
     pub token: Token,
     pub start: usize,
     pub end: usize,
@@ -69,13 +69,13 @@ fn class(byte: u8) -> Class {
 }
 
 /// Walks over a text once.
-pub(super) struct Lexer<'t> {
+pub(crate) struct Lexer<'t> {
     text: &'t str,
     place: usize,
 }
 
 impl<'t> Lexer<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
+    pub(crate) fn new(text: &'t str) -> Self {
         Lexer { text, place: 0 }
     }
 

@@ -2,6 +2,7 @@
 
 mod atom;
 mod form;
+mod incomplete;
 mod lexer;
 mod prefix;
 mod print;
@@ -10,5 +11,7 @@ mod reader_error;
 mod source;
 
 pub use form::{Bracket, Form, FormKind};
+pub use incomplete::is_incomplete;
+pub(crate) use lexer::{Lexeme, Lexer, Token};
 pub use reader::{NESTING_LIMIT, read};
 pub use source::{SourceId, Sources, Span};

@@ -2,7 +2,7 @@
 
 /// A short way to write a list of a name and one form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Prefix {
+pub(crate) enum Prefix {
     Quote,
     Quasiquote,
     Unquote,

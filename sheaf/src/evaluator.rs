@@ -1,0 +1,84 @@
+//! Starting an evaluator in the real world, as every command that runs code does.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
+use sheaf_lang::host::Backend;
+use sheaf_registry::{Home, Project, Settings, UserConfig};
+
+use crate::cli::{EngineOptions, JitMode};
+use crate::engine::{Engine, Place};
+use crate::messages;
+use crate::world::World;
+
+/// The command failed, and a message has said why.
+pub struct Failed;
+
+/// Shows an error of the command itself.
+pub fn failed(error: impl std::fmt::Display) -> Failed {
+    messages::error(error, None);
+    Failed
+}
+
+/// Does the work of a command on a thread of its own, for the sake of the evaluator's stack.
+pub fn on_large_stack(work: impl FnOnce() -> Result<(), Failed> + Send) -> ExitCode {
+    let worker = std::thread::Builder::new().name("program".into()).stack_size(STACK_BYTES);
+    let result =
+        std::thread::scope(|scope| worker.spawn_scoped(scope, work).map(std::thread::ScopedJoinHandle::join));
+    match result {
+        Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
+        Ok(Ok(Err(Failed))) => ExitCode::from(1),
+        Ok(Err(panic)) => std::panic::resume_unwind(panic),
+        Err(e) => {
+            messages::error(format!("cannot start a thread for the program: {e}"), Some("free some memory"));
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// The user's folders.
+pub fn home() -> Result<Home, Failed> {
+    Home::locate(environment).map_err(failed)
+}
+
+/// An evaluator for a program of `project`; what is compiled is kept in the folder `artifacts`.
+pub fn evaluator(
+    options: &EngineOptions,
+    project: &Project,
+    artifacts: impl FnOnce(&Home) -> PathBuf,
+) -> Result<Interp, Failed> {
+    let jit = match (options.no_jit, options.jit) {
+        (true, _) => Jit::Never,
+        (_, JitMode::Auto) => Jit::Auto,
+        (_, JitMode::Always) => Jit::Always,
+    };
+    let backend: Option<Box<dyn Backend>> = if jit == Jit::Never {
+        None
+    } else {
+        let home = home()?;
+        let artifacts = artifacts(&home);
+        let settings = settings(options, project, &home)?;
+        let place = Place { home, artifacts, settings, recompile: options.recompile };
+        Some(Box::new(Engine::new(place).map_err(failed)?))
+    };
+    Ok(Interp::new(Box::<World>::default(), backend, Options { jit }))
+}
+
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn settings(options: &EngineOptions, project: &Project, home: &Home) -> Result<Settings, Failed> {
+    let user = UserConfig::read(&home.config_file()).map_err(failed)?;
+    let manifest_warnings = project.manifest.iter().flat_map(|m| &m.warnings);
+    for warning in user.warnings.iter().chain(manifest_warnings) {
+        messages::warning(warning, None);
+    }
+    let given = sheaf_registry::Options {
+        index: options.toolchain_index.clone(),
+        offline: options.offline,
+        ..sheaf_registry::Options::default()
+    };
+    Settings::merge(Some(&user), project.manifest.as_ref(), environment, &given).map_err(failed)
+}
