@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use sheaf_lang::eval::Jit;
 use sheaf_lang::render::render;
-use sheaf_lang::testing::{Options, Tester};
+use sheaf_lang::testing::{Compile, Options, Tester};
 use support::compiling_in;
 
 /// Every file below a folder whose name ends in `.shf`, sorted.
@@ -39,7 +39,7 @@ fn every_example_holds_interpreted_and_traced() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
     let pending = std::fs::read_to_string(root.join("tests/corpus/PENDING")).unwrap_or_default();
     let (mut interp, world, _) = compiling_in(Jit::Never, &files);
-    let options = Options { tolerance: 1e-5, interpreted: true, compiled: true };
+    let options = Options { tolerance: 1e-5, interpreted: true, compiled: Compile::Always };
     let mut tester = Tester::new(&mut interp, options);
     for (path, text) in files.iter().filter(|(p, t)| p.contains(&wanted) && t.contains(";=>")) {
         let about = text.lines().next().and_then(|l| l.strip_prefix("; corpus: ")).unwrap_or_default();

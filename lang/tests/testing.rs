@@ -5,13 +5,13 @@ mod support;
 use insta::assert_snapshot;
 use sheaf_lang::eval::Jit;
 use sheaf_lang::render::render;
-use sheaf_lang::testing::{FileReport, Options, Tester};
+use sheaf_lang::testing::{Compile, FileReport, Options, Tester};
 use support::compiling;
 
 /// The report of one file, and its failures as text.
 fn test(text: &str) -> (FileReport, String) {
     let (mut interp, _, _) = compiling(Jit::Never);
-    let options = Options { tolerance: 1e-5, interpreted: true, compiled: true };
+    let options = Options { tolerance: 1e-5, interpreted: true, compiled: Compile::Always };
     let mut tester = Tester::new(&mut interp, options);
     tester.file("test.shf", text, false);
     let report = tester.finish().remove(0);

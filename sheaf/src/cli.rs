@@ -36,6 +36,9 @@ pub enum Command {
     /// Run a program
     #[command(after_help = "Example:\n  sheaf run train.shf --device cpu")]
     Run(RunOptions),
+    /// Check the examples in source files: expressions with a comment `;=> value` or `;=> error: text` after them
+    #[command(after_help = "Examples:\n  sheaf test\n  sheaf test --no-jit src/model.shf")]
+    Test(TestOptions),
     /// Compile for another process, over a pipe
     #[command(hide = true)]
     CompileWorker {
@@ -58,6 +61,23 @@ pub struct RunOptions {
     /// Arguments of the program
     #[arg(last = true)]
     pub arguments: Vec<String>,
+}
+
+/// How to check examples.
+#[derive(Args, Clone, Debug)]
+pub struct TestOptions {
+    /// Files, and folders to search; by default the current folder
+    pub paths: Vec<PathBuf>,
+    /// The relative difference that floats may have
+    #[arg(long, default_value_t = 1e-5)]
+    pub tolerance: f64,
+    /// Print the counts of every file as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// How to evaluate: by default each example is interpreted, and also compiled if there is a compiler; `--no-jit`
+    /// only interprets, `--jit always` only compiles
+    #[command(flatten)]
+    pub engine: EngineOptions,
 }
 
 /// How code is evaluated, whatever the command.

@@ -6,6 +6,7 @@ mod evaluator;
 mod messages;
 mod progress;
 pub mod run;
+pub mod test;
 mod world;
 
 pub use world::World;

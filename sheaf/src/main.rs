@@ -8,6 +8,7 @@ use sheaf::cli::{Cli, Command};
 fn main() -> ExitCode {
     match Cli::parse().command() {
         Command::Run(options) => sheaf::run::run(&options),
+        Command::Test(options) => sheaf::test::test(&options),
         Command::CompileWorker { library } => sheaf_toolchain::run_worker(&library),
     }
 }

@@ -31,6 +31,7 @@ pub use load::{CORE, Loaded, STANDARD};
 pub use module::Module;
 pub(crate) use resolve::{dtype_keyword, takes_dtype_option};
 pub use signal::{Eval, Signal, fail};
+pub(crate) use specialise::NO_COMPILER;
 pub use specialise::{Probe, Report};
 pub use tensor::{Concrete, Tensor, bind, bind_all, check_room};
 pub use tree::{Tree, flatten, map_trees, unflatten};

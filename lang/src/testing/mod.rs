@@ -27,10 +27,21 @@ use compiled::Waiting;
 pub struct Options {
     /// The relative difference that floats may have.
     pub tolerance: f64,
-    /// Evaluate each example.
+    /// Evaluate each example; an example that is wrong so is not compiled.
     pub interpreted: bool,
     /// Run each example as a compiled program.
-    pub compiled: bool,
+    pub compiled: Compile,
+}
+
+/// Whether examples run as compiled programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compile {
+    /// No.
+    Never,
+    /// Yes, if there is a compiler.
+    IfPossible,
+    /// Yes; without a compiler they fail.
+    Always,
 }
 
 /// What became of the examples of one file.
@@ -137,7 +148,7 @@ impl<'a> Tester<'a> {
                 return;
             }
         }
-        if self.options.compiled {
+        if self.options.compiled != Compile::Never {
             self.interp.options.jit = Jit::Always;
             self.prepare(case);
             self.interp.options.jit = Jit::Never;

@@ -122,6 +122,9 @@ pub enum Probe {
     Interpreted(String),
 }
 
+/// Why a function is interpreted that could be compiled.
+pub(crate) const NO_COMPILER: &str = "there is no compiler";
+
 /// Why a function without tensors in its result is interpreted.
 const INDEPENDENT: &str = "its result does not depend on a tensor";
 
@@ -199,7 +202,7 @@ impl Interp {
                 if self.options.jit == Jit::Auto && expected < WORTH_COMPILING {
                     return Ok(None);
                 }
-                let interpreted = Outcome::Interpreted("there is no compiler".into());
+                let interpreted = Outcome::Interpreted(NO_COMPILER.into());
                 let Outcome::Waiting { unit, result, .. } = std::mem::replace(&mut *outcome, interpreted)
                 else {
                     unreachable!("seen above");

@@ -1,0 +1,164 @@
+//! `sheaf test`: checks the `;=>` comments of source files.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use sheaf_lang::testing::{Compile, FileReport, Options, Tester};
+use sheaf_registry::Project;
+
+use crate::cli::{JitMode, TestOptions};
+use crate::evaluator::{Failed, evaluator, failed, on_large_stack};
+use crate::messages;
+use crate::world::{read_source, unreadable};
+
+/// The file that lists what need not compile yet: a name and the reason, one to a line.
+const PENDING: &str = "PENDING";
+
+/// What the first line of a file of examples starts with, if it says what they are about.
+const ABOUT: &str = "; corpus: ";
+
+/// Checks the examples of files.
+pub fn test(options: &TestOptions) -> ExitCode {
+    on_large_stack(|| test_here(options))
+}
+
+/// A file with examples.
+struct Source {
+    path: PathBuf,
+    text: String,
+    /// Its examples need not compile.
+    pending: bool,
+}
+
+fn test_here(options: &TestOptions) -> Result<(), Failed> {
+    let paths = if options.paths.is_empty() { vec![PathBuf::from(".")] } else { options.paths.clone() };
+    let sources = sources(&paths)?;
+    if sources.is_empty() {
+        let help = "an example is an expression and a comment `;=> value` or `;=> error: text` after it";
+        messages::error("there are no examples to test", Some(help));
+        return Err(Failed);
+    }
+    // Examples are small and many: their programs go to the user's cache, not beside the sources.
+    let scratch = tempfile::tempdir().map_err(failed)?;
+    let project = Project::locate(&sources[0].path).map_err(failed)?;
+    let mut interp = evaluator(&options.engine, &project, |_| scratch.path().to_owned())?;
+    let how = Options {
+        tolerance: options.tolerance,
+        interpreted: options.engine.no_jit || options.engine.jit == JitMode::Auto,
+        compiled: match (options.engine.no_jit, options.engine.jit) {
+            (true, _) => Compile::Never,
+            (_, JitMode::Auto) => Compile::IfPossible,
+            (_, JitMode::Always) => Compile::Always,
+        },
+    };
+    let mut tester = Tester::new(&mut interp, how);
+    for source in &sources {
+        tester.file(&source.path.display().to_string(), &source.text, source.pending);
+    }
+    let reports = tester.finish();
+    for failure in reports.iter().flat_map(|r| &r.failures) {
+        messages::show(&interp.sources, failure);
+    }
+    let shown = if options.json { json(&reports) } else { summary(&reports, how) };
+    writeln!(std::io::stdout(), "{shown}").map_err(failed)?;
+    if reports.iter().all(|r| r.failures.is_empty()) { Ok(()) } else { Err(Failed) }
+}
+
+/// The files with examples among the paths; folders are searched, but for hidden ones and `__sheaf__`.
+fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, Failed> {
+    let mut sources = Vec::new();
+    for path in paths {
+        let mut found = Vec::new();
+        if path.is_dir() {
+            search(path, &mut found)?
+        } else {
+            found.push(path.clone())
+        }
+        for file in found {
+            let text = read_source(&file)?;
+            if text.contains(";=>") {
+                let pending = is_pending(&file, &text)?;
+                sources.push(Source { path: file, text, pending });
+            }
+        }
+    }
+    Ok(sources)
+}
+
+fn search(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failed> {
+    let cannot_read = |e| {
+        let e = unreadable(folder, &e);
+        messages::error(&e.message, e.help.as_deref());
+        Failed
+    };
+    let entries = std::fs::read_dir(folder).map_err(cannot_read)?;
+    let mut entries = entries.collect::<Result<Vec<_>, _>>().map_err(cannot_read)?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let (name, path) = (entry.file_name(), entry.path());
+        let name = name.to_string_lossy();
+        // A link to a folder could lead back here.
+        let is_folder = entry.file_type().is_ok_and(|t| t.is_dir());
+        if is_folder && !name.starts_with('.') && name != "__sheaf__" {
+            search(&path, found)?;
+        } else if !is_folder && path.extension().is_some_and(|e| e == "shf") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file is about something that a list in a folder above says need not compile yet.
+fn is_pending(path: &Path, text: &str) -> Result<bool, Failed> {
+    let Some(about) = text.lines().next().and_then(|l| l.strip_prefix(ABOUT)) else { return Ok(false) };
+    for folder in path.ancestors().skip(1) {
+        let list = folder.join(PENDING);
+        if list.is_file() {
+            let list = read_source(&list)?;
+            return Ok(list.lines().any(|l| l.split_whitespace().next() == Some(about.trim())));
+        }
+    }
+    Ok(false)
+}
+
+fn total(reports: &[FileReport], count: impl Fn(&FileReport) -> usize) -> usize {
+    reports.iter().map(count).sum()
+}
+
+fn summary(reports: &[FileReport], how: Options) -> String {
+    let failed = total(reports, |r| r.failures.len());
+    let mut text = format!(
+        "{} examples in {} files: {} passed, {failed} failed",
+        total(reports, |r| r.cases),
+        reports.len(),
+        total(reports, |r| r.passed)
+    );
+    if how.compiled != Compile::Never {
+        text += &format!(
+            "; {} ran compiled, {} needed no program",
+            total(reports, |r| r.compiled),
+            total(reports, |r| r.known)
+        );
+        let pending = total(reports, |r| r.pending);
+        if pending > 0 {
+            text += &format!(", {pending} cannot be compiled yet");
+        }
+    }
+    text
+}
+
+fn json(reports: &[FileReport]) -> String {
+    let file = |r: &FileReport| {
+        serde_json::json!({
+            "file": r.name,
+            "examples": r.cases,
+            "passed": r.passed,
+            "compiled": r.compiled,
+            "known": r.known,
+            "pending": r.pending,
+            "failures": r.failures.iter().map(|d| &d.message).collect::<Vec<_>>(),
+        })
+    };
+    serde_json::Value::from(reports.iter().map(file).collect::<Vec<_>>()).to_string()
+}
