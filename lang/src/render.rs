@@ -1,5 +1,6 @@
 //! Diagnostics as text: the place, an excerpt with labels, notes, and what to do.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use codespan_reporting::diagnostic as codespan;
@@ -7,7 +8,7 @@ use codespan_reporting::files::SimpleFiles;
 use codespan_reporting::term::{self, Config, termcolor::Ansi};
 
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::syntax::{SourceId, Sources};
+use crate::syntax::{SourceId, Sources, Span};
 
 /// The message as a terminal shows it, ending in an empty line; `color` adds ANSI colours.
 ///
@@ -53,22 +54,43 @@ fn has_long_line(sources: &Sources, diagnostic: &Diagnostic) -> bool {
 }
 
 type Files<'a> = SimpleFiles<&'a str, &'a str>;
-type Place<'a> = (usize, Range<usize>, &'a str);
+type Place<'a> = (usize, Range<usize>, Cow<'a, str>);
 
-/// The sources that the diagnostic speaks of, and its labels as ranges in them.
+/// The sources that the diagnostic speaks of, and its labels as ranges in them; after a label in the code of a macro,
+/// where the macro is used.
 fn excerpts<'a>(sources: &'a Sources, diagnostic: &'a Diagnostic) -> (Files<'a>, Vec<Place<'a>>) {
     let mut files = SimpleFiles::new();
     let mut ids: Vec<(SourceId, usize)> = Vec::new();
-    let mut places = Vec::new();
-    for label in &diagnostic.labels {
-        let Some((name, text)) = sources.get(label.span.source) else { continue };
-        let source = label.span.source;
+    let mut places: Vec<Place> = Vec::new();
+    for (span, label) in spelled_out(sources, diagnostic) {
+        let Some((name, text)) = sources.get(span.source) else { continue };
+        let source = sources.file(span.source);
         let known = ids.iter().find(|(id, _)| *id == source).map(|(_, file)| *file);
         let file = known.unwrap_or_else(|| files.add(name, text));
         ids.push((source, file));
-        places.push((file, label.span.within(text), label.text.as_str()));
+        let place = (file, span.within(text), label);
+        if !places.contains(&place) {
+            places.push(place);
+        }
     }
     (files, places)
+}
+
+/// The labels, with one more for each use of a macro that a place comes from.
+fn spelled_out<'a>(sources: &Sources, diagnostic: &'a Diagnostic) -> Vec<(Span, Cow<'a, str>)> {
+    let mut labels = Vec::new();
+    let said = |span: Span| diagnostic.labels.iter().any(|l| l.span == span);
+    for label in &diagnostic.labels {
+        labels.push((label.span, Cow::Borrowed(label.text.as_str())));
+        let mut span = label.span;
+        while let Some(expansion) = sources.expansion(span.source) {
+            span = expansion.used;
+            if !said(span) {
+                labels.push((span, Cow::Owned(format!("in this use of the macro {}", expansion.name))));
+            }
+        }
+    }
+    labels
 }
 
 fn emit(
@@ -92,10 +114,10 @@ fn plain(sources: &Sources, diagnostic: &Diagnostic) -> String {
         Severity::Error => "error",
         Severity::Warning => "warning",
     };
-    let places = diagnostic.labels.iter().filter_map(|label| {
-        let (name, _) = sources.get(label.span.source)?;
-        let (line, column) = sources.position(label.span);
-        Some(format!("  {name}:{line}:{column}: {}\n", label.text))
+    let places = spelled_out(sources, diagnostic).into_iter().filter_map(|(span, label)| {
+        let (name, _) = sources.get(span.source)?;
+        let (line, column) = sources.position(span);
+        Some(format!("  {name}:{line}:{column}: {label}\n"))
     });
     let notes = diagnostic.notes.iter().map(|note| format!("  = {note}\n"));
     let help = diagnostic.help.iter().map(|help| format!("  = help: {help}\n"));

@@ -439,7 +439,7 @@ fn definitions() {
         ("(let [x 1] (def y 2))", "error: def belongs at the top level"),
         ("(f) (def f (fn [] 1))", "error: f is used before its definition has run"),
         ("(defn f [x])", "error: f has no body"),
-        ("(defparams P {:a [2]})", "error: defparams is not supported"),
+        ("(defparams P {:a [2]}) P", "=> {:a [2]}"),
     ]);
     let out = run("(defn relu [x] 1)\n(defn softmax [x] 2)\n(relu (softmax 3))");
     assert_eq!(out.matches("warning").count(), 2, "{out}");
@@ -483,8 +483,8 @@ fn modules() {
         ("(use model :only [nothing])", "error: model does not define nothing"),
         ("(use other :only [quad]) (quad 2)", "=> 8"),
         ("(use other :as o) (o/quad 2)", "=> 8"),
-        ("(use model) (-hidden 1)", "error: unknown name -hidden"),
-        ("(use model :as m) (m/-hidden 1)", "error: unknown name m/-hidden"),
+        ("(use model) (-hidden 1)", "error: -hidden is private to model"),
+        ("(use model :as m) (m/-hidden 1)", "error: m/-hidden is private to model"),
         // The order: this file, direct, handed on, builtin; what is equal is ambiguous.
         ("(use model) (use other) (twice 1)", "error: twice is ambiguous: model and other define it"),
         ("(use model) (use other) (defn twice [x] 0) (twice 1)", "=> 0"),

@@ -222,7 +222,7 @@ impl Interp {
             }
             ExprKind::Global(global) => {
                 label(d, expr.span, "this is nil".into());
-                label(d, global.span, "defined here".into());
+                label(d, global.span.get(), "defined here".into());
             }
             ExprKind::If(parts) if matches!(parts[2].kind, ExprKind::Const(Value::Nil)) => {
                 label(d, expr.span, "this is nil where the condition does not hold".into());

@@ -5,9 +5,9 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use super::blame;
-use super::expr::Param;
 use super::interp::{Frame, Interp, MAX_DEPTH, STACK_BYTES};
 use super::signal::{Eval, fail};
+use super::typed::check_argument;
 use super::value::{Closure, Function, Value};
 use crate::diagnostic::Diagnostic;
 use crate::syntax::Span;
@@ -86,7 +86,7 @@ impl Interp {
         code.check_arity(args.len(), span, &self.sources)?;
         let mut args = args.into_iter();
         for (param, arg) in code.params.iter().zip(args.by_ref()) {
-            check_type(param, &arg, span)?;
+            check_argument(param, &arg, span)?;
             self.bind_pattern(&param.pattern, arg, base)?;
         }
         if let Some(rest) = &code.rest {
@@ -125,27 +125,4 @@ impl Interp {
             (other, _) => fail(format!("{} is not a function", other.describe())),
         }
     }
-}
-
-fn check_type(param: &Param, arg: &Value, span: Span) -> Eval<()> {
-    let Some(shape) = &param.shape else { return Ok(()) };
-    let matches = match arg {
-        Value::Tensor(t) => t.shape() == shape.as_slice() && param.dtype.is_none_or(|d| d == t.ty().dtype),
-        Value::Int(_) | Value::Float(_) => shape.is_empty(),
-        _ => false,
-    };
-    if matches {
-        return Ok(());
-    }
-    let dtype = param.dtype.map_or_else(String::new, |d| d.to_string());
-    let extents = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
-    let wanted = match (shape.is_empty(), param.dtype) {
-        (true, None) => "a number".into(),
-        (_, None) => format!("a tensor of shape [{extents}]"),
-        _ => format!("a tensor {dtype}[{extents}]"),
-    };
-    let message = format!("parameter {} wants {wanted}, got {}", param.name, arg.describe());
-    let mut error = Diagnostic::error(message).at(span, "called here").at(param.span, "declared here");
-    blame::operands(&mut error, std::slice::from_ref(arg));
-    Err(error.into())
 }

@@ -1,13 +1,15 @@
 //! Resolved programs: forms with every name bound to a place.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use ustr::Ustr;
 
+use super::module::Module;
+use super::typed::ParamType;
 use super::value::Value;
 use crate::syntax::{Bracket, Span};
-use crate::tensor::{DType, Shape};
+use crate::tensor::DType;
 
 /// An expression with its place in the source.
 #[derive(Debug)]
@@ -60,8 +62,8 @@ pub enum ExprKind {
     Static(Box<Expr>),
     /// `[1 2] :i32`
     Cast(Box<Expr>, DType),
-    /// `(def name value)`
-    Def(Rc<Global>, Box<Expr>),
+    /// `(def name value)`; the value is with the definition.
+    Def(Rc<Global>),
 }
 
 /// Position of a local variable in its function's frame.
@@ -94,10 +96,8 @@ pub struct Param {
     pub pattern: Pattern,
     /// Its name in messages and manifests.
     pub name: Ustr,
-    /// `(x [4 2])`: the shape a call must give.
-    pub shape: Option<Shape>,
-    /// `(x f32 [4 2])`: the dtype a call must give.
-    pub dtype: Option<DType>,
+    /// `(x f32 [4 2])`, `(p :as Name)`: what a call must give.
+    pub ty: Option<ParamType>,
     /// Where it is written.
     pub span: Span,
 }
@@ -141,10 +141,25 @@ impl Code {
 pub struct Global {
     /// Its name.
     pub name: Ustr,
-    /// Where it is defined.
-    pub span: Span,
+    /// Where it is defined: the beginning of the form, up to the name.
+    pub span: Cell<Span>,
+    /// Its module.
+    pub home: Weak<Module>,
+    /// Whether it is a macro.
+    pub is_macro: Cell<bool>,
     /// Its value.
     pub value: RefCell<Option<Value>>,
+    /// The value of a `def` that has not run yet.
+    pub pending: RefCell<Option<Rc<Pending>>>,
+}
+
+/// A resolved top-level expression that waits for its turn to run.
+#[derive(Debug)]
+pub struct Pending {
+    /// The expression.
+    pub expr: Expr,
+    /// The slots that it needs.
+    pub frame_size: usize,
 }
 
 /// A quasiquoted form.
@@ -156,8 +171,8 @@ pub enum Template {
     Unquote(Expr),
     /// `~@x`, inside a list.
     Splice(Expr),
-    /// A list with holes.
-    List(Bracket, Vec<Template>),
+    /// A list with holes, and where it is written.
+    List(Bracket, Vec<Template>, Span),
     /// A dictionary with holes, also among its keys.
     Dict(Vec<(Template, Template)>, Span),
 }

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use ustr::Ustr;
 
 use super::blame::{self, Misses};
-use super::expr::{Expr, ExprKind, Place, Template};
+use super::expr::{Expr, ExprKind, Global, Place, Template};
 use super::interrupt::Allowance;
-use super::module::{Meaning, Module};
+use super::module::Module;
 use super::signal::{Eval, STATIC, Signal};
 use super::specialise::Specialiser;
 use super::value::{Closure, Dict, Function, List, Value};
@@ -80,6 +80,8 @@ pub struct Interp {
     pub(super) core: Option<Rc<Module>>,
     pub(super) modules: HashMap<String, Rc<Module>>,
     pub(super) loading: Vec<String>,
+    /// Macros being called, one within the other.
+    pub(super) expanding: usize,
     fresh: u64,
 }
 
@@ -105,18 +107,11 @@ impl Interp {
             core: None,
             modules: HashMap::new(),
             loading: Vec::new(),
+            expanding: 0,
             fresh: 0,
         };
         interp.load_core();
         interp
-    }
-
-    /// What a name means in `module`: its definitions and imports, then the builtins.
-    pub(super) fn meaning(&self, module: &Module, name: Ustr) -> Option<Meaning> {
-        module
-            .find(name)
-            .or_else(|| self.core.as_ref().and_then(|core| core.find(name)))
-            .or_else(|| builtins::find(&name).map(Meaning::Builtin))
     }
 
     /// The names of all builtins.
@@ -149,15 +144,10 @@ impl Interp {
             ExprKind::Const(value) => Ok(value.clone()),
             ExprKind::Local(place) => Ok(self.place(*place, frame).clone()),
             ExprKind::Call { head, args } => self.eval_call(expr, head, args, frame),
-            ExprKind::Global(global) => match &*global.value.borrow() {
-                Some(value) => Ok(value.clone()),
-                None => {
-                    Err(Diagnostic::error(format!("{} is used before its definition has run", global.name))
-                        .at(expr.span, "used here")
-                        .at(global.span, "defined here")
-                        .into())
-                }
-            },
+            ExprKind::Global(global) => {
+                let value = global.value.borrow().clone();
+                value.map_or_else(|| self.not_yet(global, expr.span), Ok)
+            }
             ExprKind::Param { name, dicts, otherwise, head } => {
                 self.eval_param(*name, dicts, otherwise.as_deref(), *head, expr.span, frame)
             }
@@ -216,12 +206,33 @@ impl Interp {
                 let value = self.eval_vector(inner, Some(*dtype), frame)?;
                 self.cast(&value, *dtype).map_err(|s| s.at(expr.span))
             }
-            ExprKind::Def(global, value) => {
-                let value = self.eval(value, frame)?;
-                *global.value.borrow_mut() = Some(value);
-                Ok(Value::Nil)
-            }
+            ExprKind::Def(global) => self.define_value(global).map(|()| Value::Nil),
         }
+    }
+
+    /// Gives a `def` its value, if it has not run yet.
+    fn define_value(&mut self, global: &Global) -> Eval<()> {
+        let pending = global.pending.take();
+        if let Some(pending) = pending {
+            let value = self.run(&pending.expr, pending.frame_size)?;
+            *global.value.borrow_mut() = Some(value);
+        }
+        Ok(())
+    }
+
+    /// The value of a definition that has none yet: what macros need while the file expands is evaluated at once.
+    #[cold]
+    fn not_yet(&mut self, global: &Global, span: Span) -> Eval<Value> {
+        if self.expanding > 0 {
+            self.define_value(global)?;
+        }
+        if let Some(value) = &*global.value.borrow() {
+            return Ok(value.clone());
+        }
+        Err(Diagnostic::error(format!("{} is used before its definition has run", global.name))
+            .at(span, "used here")
+            .at(global.span.get(), "defined here")
+            .into())
     }
 
     fn eval_body(&mut self, exprs: &[Expr], frame: Frame) -> Eval<Value> {
@@ -348,7 +359,7 @@ impl Interp {
             Template::Splice(e) => Err(Diagnostic::error("~@ splices into a list; there is none around it")
                 .at(e.span, "")
                 .into()),
-            Template::List(bracket, items) => {
+            Template::List(bracket, items, span) => {
                 let mut out = Vec::with_capacity(items.len());
                 for item in items {
                     match item {
@@ -359,7 +370,7 @@ impl Interp {
                         item => out.push(self.eval_template(item, frame)?),
                     }
                 }
-                Ok(Value::List(Rc::new(List { bracket: *bracket, items: out, origin: None })))
+                Ok(Value::List(Rc::new(List { bracket: *bracket, items: out, origin: Some(*span) })))
             }
             Template::Dict(entries, span) => {
                 let mut dict = Dict::default();

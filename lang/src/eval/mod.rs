@@ -1,8 +1,11 @@
 //! The evaluator: one for two worlds. On concrete tensors it computes, on traced tensors it records.
 
 mod arity;
+mod binding;
 mod blame;
 mod call;
+mod code;
+mod define;
 mod expand;
 mod expr;
 mod grad;
@@ -15,11 +18,14 @@ mod module;
 mod pattern;
 mod purity;
 mod resolve;
+mod rewrite;
 mod scope;
 mod signal;
 mod specialise;
 mod tensor;
 mod tree;
+mod typed;
+mod uses;
 mod value;
 
 pub use call::Args;
@@ -35,4 +41,5 @@ pub(crate) use specialise::NO_COMPILER;
 pub use specialise::{Probe, Report};
 pub use tensor::{Concrete, Tensor, bind, bind_all, check_room};
 pub use tree::{Tree, flatten, map_trees, unflatten};
+pub use typed::ParamType;
 pub use value::{Closure, Dict, Function, GradOptions, List, Value};

@@ -8,8 +8,9 @@ use indexmap::IndexMap;
 use ustr::Ustr;
 
 use super::expr::Global;
-use super::value::Function;
-use crate::builtins::Builtin;
+use super::interp::Interp;
+use crate::builtins::{self, Builtin};
+use crate::syntax::Span;
 
 /// A file of the program or of the standard library.
 #[derive(Debug, Default)]
@@ -23,8 +24,9 @@ pub struct Module {
     /// Whether it belongs to the standard library, whose names give way to others.
     pub standard: bool,
     pub(super) definitions: RefCell<IndexMap<Ustr, Rc<Global>>>,
-    pub(super) macros: RefCell<HashMap<Ustr, Rc<Function>>>,
     pub(super) imports: RefCell<Vec<Import>>,
+    /// Names that macros of other modules left in this one: what each is called in the module it comes from.
+    pub(super) foreign: RefCell<HashMap<Ustr, (Rc<Module>, Ustr)>>,
 }
 
 /// A `(use ...)`.
@@ -42,19 +44,24 @@ pub(super) enum Meaning {
     Global(Rc<Global>),
     /// A function written in Rust.
     Builtin(&'static Builtin),
-    /// Definitions of one level that differ: the modules they are in.
-    Ambiguous(Vec<String>),
+    /// Definitions of one level that differ: the modules they are in, and where.
+    Ambiguous(Vec<(String, Span)>),
 }
 
 /// Whether a module keeps the name to itself.
-fn private(name: Ustr) -> bool {
+pub(super) fn is_private(name: Ustr) -> bool {
     name.len() > 1 && name.starts_with('-')
 }
 
 impl Import {
-    fn offers(&self, name: Ustr) -> bool {
-        self.alias.is_none() && !private(name) && self.only.as_ref().is_none_or(|only| only.contains(&name))
+    fn lists(&self, name: Ustr) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(&name))
     }
+}
+
+/// `m/name` as the alias and the name.
+pub(super) fn qualified(name: &str) -> Option<(&str, Ustr)> {
+    name.split_once('/').filter(|(p, r)| !p.is_empty() && !r.is_empty()).map(|(p, r)| (p, Ustr::from(r)))
 }
 
 impl Module {
@@ -66,46 +73,102 @@ impl Module {
         choose(self.imported(name))
     }
 
-    /// The modules that `name` may come from, with the name it has there: what an alias names, or every flat import.
+    /// The modules that `name` may come from, private or not, with the name it has there: what an alias names, or
+    /// every flat import.
     fn sources(&self, name: Ustr) -> (Ustr, Vec<Rc<Module>>) {
+        let (prefix, name) = qualified(&name).map_or((None, name), |(prefix, rest)| (Some(prefix), rest));
         let imports = self.imports.borrow();
-        let qualified = name.split_once('/').filter(|(p, r)| !p.is_empty() && !r.is_empty());
-        let Some((prefix, rest)) = qualified.map(|(p, r)| (p, Ustr::from(r))) else {
-            return (name, imports.iter().filter(|i| i.offers(name)).map(|i| Rc::clone(&i.module)).collect());
-        };
-        let named = |i: &&Import| i.alias.is_some_and(|a| a == prefix) && !private(rest);
-        (rest, imports.iter().filter(named).map(|i| Rc::clone(&i.module)).collect())
+        let from = imports.iter().filter(|i| i.alias.as_ref().map(Ustr::as_str) == prefix && i.lists(name));
+        (name, from.map(|i| Rc::clone(&i.module)).collect())
     }
 
     /// What other modules give under `name`: their own definitions, or else what they were given themselves.
     fn imported(&self, name: Ustr) -> Vec<(Rc<Module>, Rc<Global>)> {
         let (name, modules) = self.sources(name);
-        let own = |m: &Rc<Module>| Some((Rc::clone(m), Rc::clone(m.definitions.borrow().get(&name)?)));
+        if is_private(name) {
+            return Vec::new();
+        }
+        let own = |m: &Rc<Module>| Some((Rc::clone(m), m.own(name)?));
         let direct: Vec<_> = modules.iter().filter_map(own).collect();
         if direct.is_empty() { modules.iter().flat_map(|m| m.imported(name)).collect() } else { direct }
     }
 
-    /// The macro called `name` here.
-    pub(super) fn find_macro(&self, name: Ustr) -> Option<Rc<Function>> {
-        if let Some(m) = self.macros.borrow().get(&name) {
-            return Some(Rc::clone(m));
-        }
-        let (name, modules) = self.sources(name);
-        modules.iter().find_map(|m| m.find_macro(name))
+    fn own(&self, name: Ustr) -> Option<Rc<Global>> {
+        self.definitions.borrow().get(&name).cloned()
     }
 
-    /// Every name that can be used here unqualified, for suggestions.
+    /// The module that keeps the definition of `name` to itself, for the message to those who try.
+    pub(super) fn keeper(&self, name: Ustr) -> Option<(String, Rc<Global>)> {
+        let (name, modules) = self.sources(name);
+        let own = |m: &Rc<Module>| Some((m.name.clone(), m.own(name)?));
+        if is_private(name) { modules.iter().find_map(own) } else { None }
+    }
+
+    /// The aliases of the modules used here.
+    pub(super) fn aliases(&self) -> Vec<Ustr> {
+        self.imports.borrow().iter().filter_map(|i| i.alias).collect()
+    }
+
+    /// Whether the module called `name` is used here without an alias.
+    pub(super) fn uses_flat(&self, name: &str) -> bool {
+        self.imports.borrow().iter().any(|i| i.alias.is_none() && i.module.name == name)
+    }
+
+    /// Every name that can be used here, for suggestions.
     pub(super) fn names(&self) -> Vec<Ustr> {
         let mut names: Vec<Ustr> = self.definitions.borrow().keys().copied().collect();
-        names.extend(self.macros.borrow().keys());
         for import in self.imports.borrow().iter() {
-            let given = import.module.names().into_iter();
+            let given = import.module.names().into_iter().filter(|n| !is_private(*n) && import.lists(*n));
             match import.alias {
                 Some(alias) => names.extend(given.map(|n| Ustr::from(&format!("{alias}/{n}")))),
-                None => names.extend(given.filter(|n| import.offers(*n))),
+                None => names.extend(given),
             }
         }
         names
+    }
+
+    /// The name without the mark of the module that a macro brought it from.
+    pub(super) fn plain(&self, name: Ustr) -> Ustr {
+        self.foreign.borrow().get(&name).map_or(name, |(home, name)| home.plain(*name))
+    }
+}
+
+impl Interp {
+    /// What a name means in `module`: its definitions and imports, then the builtins.
+    pub(super) fn meaning(&self, module: &Module, name: Ustr) -> Option<Meaning> {
+        if let Some((home, name)) = module.foreign.borrow().get(&name) {
+            return self.meaning(home, *name);
+        }
+        module
+            .find(name)
+            .or_else(|| self.core.as_ref().and_then(|core| core.find(name)))
+            .or_else(|| builtins::find(&name).map(Meaning::Builtin))
+    }
+
+    /// The name under which `user` sees what `name` means in `home`: `name` itself where it means the same to both, or
+    /// nothing to `home`.
+    pub(super) fn name_from(&self, home: &Rc<Module>, user: &Rc<Module>, name: Ustr) -> Ustr {
+        if Rc::ptr_eq(home, user) {
+            return name;
+        }
+        let same = match (self.meaning(home, name), self.meaning(user, name)) {
+            (None, _) => true,
+            (Some(Meaning::Global(a)), Some(Meaning::Global(b))) => Rc::ptr_eq(&a, &b),
+            (Some(Meaning::Builtin(a)), Some(Meaning::Builtin(b))) => std::ptr::eq(a, b),
+            _ => false,
+        };
+        if same {
+            return name;
+        }
+        // No name that a program writes: an alias does not end like a file.
+        let mut marked = format!("{}.shf/{name}", home.name.trim_end_matches(".shf"));
+        let mut foreign = user.foreign.borrow_mut();
+        while foreign.get(&Ustr::from(&marked)).is_some_and(|(other, _)| !Rc::ptr_eq(other, home)) {
+            marked.insert(0, '.');
+        }
+        let marked = Ustr::from(&marked);
+        foreign.insert(marked, (Rc::clone(home), name));
+        marked
     }
 }
 
@@ -117,7 +180,8 @@ fn choose(mut found: Vec<(Rc<Module>, Rc<Global>)>) -> Option<Meaning> {
     if found.iter().all(|(_, g)| Rc::ptr_eq(g, first)) {
         return Some(Meaning::Global(Rc::clone(first)));
     }
-    let mut names: Vec<String> = found.into_iter().map(|(m, _)| m.name.clone()).collect();
-    names.dedup();
-    Some(Meaning::Ambiguous(names))
+    let mut places: Vec<(String, Span)> =
+        found.into_iter().map(|(m, g)| (m.name.clone(), g.span.get())).collect();
+    places.dedup();
+    Some(Meaning::Ambiguous(places))
 }

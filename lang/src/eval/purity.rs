@@ -48,7 +48,7 @@ impl Search {
     fn expr(&mut self, expr: &Expr) -> Option<(Ustr, Span)> {
         match &expr.kind {
             ExprKind::Const(value) => self.value(value, expr.span),
-            ExprKind::Local(_) => None,
+            ExprKind::Local(_) | ExprKind::Def(_) => None,
             ExprKind::Global(global) => {
                 let value = global.value.borrow().clone();
                 value.and_then(|v| self.value(&v, expr.span))
@@ -69,7 +69,7 @@ impl Search {
             ExprKind::Repeat { count, init, body, .. } => self.all([&**count, &**init, &**body]),
             ExprKind::While { condition, init, body, .. } => self.all([&**condition, &**init, &**body]),
             ExprKind::Quasi(template) => self.template(template),
-            ExprKind::Static(e) | ExprKind::Cast(e, _) | ExprKind::Def(_, e) => self.expr(e),
+            ExprKind::Static(e) | ExprKind::Cast(e, _) => self.expr(e),
         }
     }
 
@@ -77,7 +77,7 @@ impl Search {
         match template {
             Template::Const(_) => None,
             Template::Unquote(e) | Template::Splice(e) => self.expr(e),
-            Template::List(_, items) => items.iter().find_map(|t| self.template(t)),
+            Template::List(_, items, _) => items.iter().find_map(|t| self.template(t)),
             Template::Dict(entries, _) => {
                 entries.iter().find_map(|(k, v)| self.template(k).or_else(|| self.template(v)))
             }

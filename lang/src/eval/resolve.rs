@@ -1,24 +1,23 @@
 //! Resolution: every name of an expanded form is bound to a local, a definition or a builtin.
 
-use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 use ustr::Ustr;
 
-use super::expand::form_to_value;
-use super::expr::{Code, Expr, ExprKind, Param, Pattern, Slot, Template};
+use super::code::form_to_value;
+use super::expr::{Code, Expr, ExprKind, Pattern};
 use super::interp::Interp;
-use super::module::{Meaning, Module};
+use super::module::{Meaning, Module, qualified};
 use super::scope::{Found, Scopes};
 use super::value::{Function, Value};
 use crate::diagnostic::Diagnostic;
 use crate::syntax::{Bracket, Form, FormKind, Span};
-use crate::tensor::{DType, Shape};
+use crate::tensor::DType;
 
-type Resolved<T> = Result<T, Box<Diagnostic>>;
+pub(super) type Resolved<T> = Result<T, Box<Diagnostic>>;
 
 /// The special forms, which cannot be redefined.
-const SPECIAL: [&str; 27] = [
+pub const SPECIAL: [&str; 27] = [
     "quote",
     "quasiquote",
     "unquote",
@@ -53,18 +52,63 @@ pub(super) fn is_special(name: &str) -> bool {
     SPECIAL.contains(&name)
 }
 
-/// Heads whose direct arguments may be a vector followed by a dtype that is an option, not a cast.
+/// Heads whose direct arguments may be a vector followed by a dtype that is an option, not a cast: `cast`, `io`, the
+/// creation and the random functions.
 pub(crate) fn takes_dtype_option(head: Option<Ustr>) -> bool {
-    const HEADS: [&str; 9] = ["cast", "tensor", "io", "zeros", "ones", "full", "eye", "linspace", "one-hot"];
-    head.is_some_and(|h| HEADS.contains(&h.as_str()) || h.starts_with("random-") || h == "choice")
+    const HEADS: [&str; 17] = [
+        "cast",
+        "tensor",
+        "io",
+        "zeros",
+        "ones",
+        "full",
+        "eye",
+        "arange",
+        "range",
+        "linspace",
+        "one-hot",
+        "zeros-like",
+        "ones-like",
+        "int",
+        "float",
+        "choice",
+        "fold-in",
+    ];
+    head.is_some_and(|h| HEADS.contains(&h.as_str()) || h.starts_with("random-"))
 }
 
-/// The dtype that a form is the keyword of.
-pub(crate) fn dtype_keyword(form: &Form) -> Option<DType> {
-    if let FormKind::Keyword(k) = form.kind { DType::parse(&k) } else { None }
+/// The dtype that a form is the keyword of; the error names one that this build does not have.
+pub(crate) fn dtype_keyword(form: &Form) -> Option<Result<DType, Box<Diagnostic>>> {
+    let FormKind::Keyword(name) = form.kind else { return None };
+    let named =
+        || DType::named(&name).map_err(|e| Box::new(Diagnostic::error(e).at(form.span, "this dtype")));
+    DType::is_name(&name).then(named)
 }
 
-fn error<T>(message: impl Into<String>, span: Span, label: impl Into<String>) -> Resolved<T> {
+/// A binding of a `let`, by positions among the forms in its brackets.
+pub(super) struct Binding {
+    pub pattern: usize,
+    /// Missing where a name is left over.
+    pub value: Option<usize>,
+    /// The dtype after a vector literal.
+    pub dtype: Option<usize>,
+}
+
+/// The bindings among the forms in the brackets of a `let`.
+pub(super) fn bindings(pairs: &[Form]) -> Vec<Binding> {
+    let mut found = Vec::new();
+    let mut next = 0;
+    while next < pairs.len() {
+        let value = (next + 1 < pairs.len()).then_some(next + 1);
+        let vector = value.is_some_and(|v| pairs[v].items(Bracket::Square).is_some());
+        let dtype = pairs.get(next + 2).and_then(dtype_keyword).filter(|_| vector).map(|_| next + 2);
+        found.push(Binding { pattern: next, value, dtype });
+        next += if dtype.is_some() { 3 } else { 2 };
+    }
+    found
+}
+
+pub(super) fn error<T>(message: impl Into<String>, span: Span, label: impl Into<String>) -> Resolved<T> {
     Err(Box::new(Diagnostic::error(message).at(span, label)))
 }
 
@@ -73,6 +117,10 @@ pub(super) struct Resolver<'a> {
     pub interp: &'a Interp,
     pub module: Rc<Module>,
     pub scopes: Scopes,
+    /// What is wrong with forms whose neighbours were looked at all the same.
+    pub errors: Vec<Diagnostic>,
+    /// An unknown name is passed over: it may come from something that failed before.
+    pub names_missing: bool,
 }
 
 impl Resolver<'_> {
@@ -86,17 +134,23 @@ impl Resolver<'_> {
             | FormKind::Int(_)
             | FormKind::Float(_)
             | FormKind::Str(_)
-            | FormKind::Keyword(_)
-            | FormKind::Range(..) => constant(form_to_value(form)),
+            | FormKind::Keyword(_) => constant(form_to_value(form)),
+            FormKind::Range(start, end) => {
+                let d = Diagnostic::error(format!("{start}:{end} is a range, which is only an index"));
+                let d = d.at(span, "not the argument of a call");
+                Err(Box::new(
+                    d.help(format!("write (x {start}:{end}), or (range {start} {end}) for the numbers")),
+                ))
+            }
             FormKind::Symbol(name) => self.name(*name, span, false),
             FormKind::List(Bracket::Square, items) => {
-                let items = self.sequence(items, true)?;
+                let items = self.sequence(items, true);
                 Ok(Expr { kind: ExprKind::Vector { items, list: false }, span })
             }
             FormKind::List(Bracket::Round, items) => self.list(form, items),
             FormKind::Dict(entries) => {
                 let entry = |(k, v): &(Form, Form)| match form_to_value(k).as_key() {
-                    Some(key) => Ok((key, self.form(v)?)),
+                    Some(key) => Ok((key, self.form_or_note(v))),
                     None => {
                         error("a dictionary key is a keyword, a string or a symbol", k.span, "found this")
                     }
@@ -106,30 +160,61 @@ impl Resolver<'_> {
         }
     }
 
+    /// The result, unless anything was wrong on the way.
+    pub fn finish<T>(mut self, result: Resolved<T>) -> Result<T, Vec<Diagnostic>> {
+        match result {
+            Ok(value) if self.errors.is_empty() => return Ok(value),
+            Ok(_) => {}
+            Err(last) => self.errors.push(*last),
+        }
+        Err(self.errors)
+    }
+
+    /// The expression of a form; what is wrong with it is noted, and something else stands in its place.
+    fn form_or_note(&mut self, form: &Form) -> Expr {
+        let mark = self.scopes.open();
+        self.form(form).unwrap_or_else(|error| {
+            self.scopes.close(mark);
+            self.errors.push(*error);
+            Expr { kind: ExprKind::Const(Value::Nil), span: form.span }
+        })
+    }
+
     /// Consecutive forms; with `casts`, a dtype keyword after a vector literal casts it.
-    pub fn sequence(&mut self, forms: &[Form], casts: bool) -> Resolved<Vec<Expr>> {
+    pub fn sequence(&mut self, forms: &[Form], casts: bool) -> Vec<Expr> {
         let mut out: Vec<Expr> = Vec::with_capacity(forms.len());
         for (i, form) in forms.iter().enumerate() {
-            let after_vector = i > 0 && forms[i - 1].items(Bracket::Square).is_some();
-            match dtype_keyword(form).filter(|_| casts && after_vector) {
+            let after_vector = casts && i > 0 && forms[i - 1].items(Bracket::Square).is_some();
+            match dtype_keyword(form).filter(|_| after_vector) {
                 Some(dtype) => {
                     let vector = out.pop().expect("a vector stands before");
-                    let span = vector.span.to(form.span);
-                    out.push(Expr { kind: ExprKind::Cast(Box::new(vector), dtype), span });
+                    out.push(self.cast(vector, dtype, form.span));
                 }
-                None => out.push(self.form(form)?),
+                None => out.push(self.form_or_note(form)),
             }
         }
-        Ok(out)
+        out
+    }
+
+    /// A vector literal and the dtype after it.
+    fn cast(&mut self, vector: Expr, dtype: Resolved<DType>, at: Span) -> Expr {
+        let span = vector.span.to(at);
+        match dtype {
+            Ok(dtype) => Expr { kind: ExprKind::Cast(Box::new(vector), dtype), span },
+            Err(error) => {
+                self.errors.push(*error);
+                vector
+            }
+        }
     }
 
     /// Several forms of which the last gives the value.
-    fn body(&mut self, forms: &[Form], span: Span) -> Resolved<Expr> {
-        let mut exprs = self.sequence(forms, true)?;
+    pub(super) fn body(&mut self, forms: &[Form], span: Span) -> Expr {
+        let mut exprs = self.sequence(forms, true);
         if exprs.len() == 1 {
-            return Ok(exprs.swap_remove(0));
+            return exprs.swap_remove(0);
         }
-        Ok(Expr { kind: ExprKind::Do(exprs), span })
+        Expr { kind: ExprKind::Do(exprs), span }
     }
 
     fn name(&mut self, name: Ustr, span: Span, head: bool) -> Resolved<Expr> {
@@ -139,42 +224,69 @@ impl Resolver<'_> {
             None => self.global(name, span)?,
         };
         if dicts.is_empty() {
-            return outer.ok_or_else(|| Box::new(self.unknown(name, span)));
+            return match outer {
+                Some(outer) => Ok(outer),
+                None if self.names_missing => Ok(Expr { kind: ExprKind::Const(Value::Nil), span }),
+                None => Err(Box::new(self.unknown(name, span, head))),
+            };
         }
         // A definition at the head of a call is a function in scope: no look-up needed.
         if head && let Some(Expr { kind: ExprKind::Const(Value::Function(_)), .. }) = outer {
             return Ok(outer.expect("just seen"));
         }
         let otherwise = outer.map(Box::new);
-        Ok(Expr { kind: ExprKind::Param { name, dicts, otherwise, head }, span })
+        Ok(Expr { kind: ExprKind::Param { name: self.module.plain(name), dicts, otherwise, head }, span })
     }
 
     fn global(&self, name: Ustr, span: Span) -> Resolved<Option<Expr>> {
         let builtin = |b| Expr { kind: ExprKind::Const(Value::function(Function::Builtin(b))), span };
         Ok(match self.interp.meaning(&self.module, name) {
+            Some(Meaning::Global(global)) if global.is_macro.get() => None,
             Some(Meaning::Global(global)) => Some(Expr { kind: ExprKind::Global(global), span }),
             Some(Meaning::Builtin(b)) => Some(builtin(b)),
-            Some(Meaning::Ambiguous(modules)) => {
-                return Err(Box::new(
+            Some(Meaning::Ambiguous(places)) => {
+                let modules: Vec<&str> = places.iter().map(|(module, _)| module.as_str()).collect();
+                let d =
                     Diagnostic::error(format!("{name} is ambiguous: {} define it", modules.join(" and ")))
                         .at(span, "used here")
-                        .help("use one of them with :as and write its name in full, or with :only"),
-                ));
+                        .help("use one of them with :as and write its name in full, or with :only");
+                let labelled =
+                    |d: Diagnostic, (module, at): &(String, Span)| d.at(*at, format!("that of {module}"));
+                return Err(Box::new(places.iter().fold(d, labelled)));
             }
             None => None,
         })
     }
 
-    fn unknown(&self, name: Ustr, span: Span) -> Diagnostic {
+    fn unknown(&self, name: Ustr, span: Span, head: bool) -> Diagnostic {
         let d = Diagnostic::error(format!("unknown name {name}")).at(span, "not defined here");
+        if let Some((module, global)) = self.module.keeper(name) {
+            let d = Diagnostic::error(format!("{name} is private to {module}"));
+            return d.at(span, "used here").at(global.span.get(), "defined here").help(super::uses::PRIVATE);
+        }
+        if let Some(global) = self.interp.find_macro(&self.module, name) {
+            let place = global.span.get();
+            let d = if place.source.is_library() { d } else { d.at(place, "a macro of that name") };
+            return if head {
+                d.help("a macro is defined above its uses: move the definition up")
+            } else {
+                d.help(format!("{name} is a macro; it stands at the head of a call"))
+            };
+        }
         if let Some(help) = crate::builtins::habit(&name) {
             return d.help(help);
         }
+        if let Some((module, rest)) = qualified(&name)
+            && !self.module.aliases().iter().any(|a| *a == module)
+        {
+            return d.help(if self.module.uses_flat(module) {
+                format!("{module} is used without an alias: write {rest}, or (use {module} :as {module})")
+            } else {
+                format!("no module is called {module} here; (use {module} :as {module}) makes it so")
+            });
+        }
         if let Some(module) = super::load::standard_module_with(&name) {
             return d.help(format!("{name} is in the standard library: (use {module})"));
-        }
-        if self.interp.find_macro(&self.module, name).is_some() {
-            return d.help(format!("{name} is a macro; it stands at the head of a call"));
         }
         let mut known = self.scopes.names();
         known.extend(self.module.names());
@@ -196,11 +308,20 @@ impl Resolver<'_> {
         {
             return Ok(Expr { kind, span });
         }
+        // What is wrong with the head does not hide what is wrong with the arguments; but the form of another language
+        // may bind names in them.
+        let names_missing = self.names_missing;
         let head = match first.symbol() {
-            Some(name) => self.name(name, first.span, true)?,
-            None => self.form(first)?,
+            Some(name) => self.name(name, first.span, true).unwrap_or_else(|error| {
+                let binds = args.first().is_some_and(|f| f.items(Bracket::Square).is_some());
+                self.names_missing |= binds || crate::builtins::habit(&name).is_some();
+                self.errors.push(*error);
+                Expr { kind: ExprKind::Const(Value::Nil), span: first.span }
+            }),
+            None => self.form_or_note(first),
         };
-        let mut args = self.sequence(args, !takes_dtype_option(first.symbol()))?;
+        let mut args = self.arguments(args, !takes_dtype_option(first.symbol()));
+        self.names_missing = names_missing;
         // The state of a reduce with a vector pattern is taken apart, so a vector body stays a list.
         if first.is_symbol("reduce")
             && let [function, init, ..] = args.as_mut_slice()
@@ -212,6 +333,21 @@ impl Resolver<'_> {
             keep_list(&state.pattern, init);
         }
         Ok(Expr { kind: ExprKind::Call { head: Box::new(head), args }, span })
+    }
+
+    /// The arguments of a call, among which ranges may be.
+    fn arguments(&mut self, forms: &[Form], casts: bool) -> Vec<Expr> {
+        if !forms.iter().any(|f| matches!(f.kind, FormKind::Range(..))) {
+            return self.sequence(forms, casts);
+        }
+        let range = |f: &Form| Expr { kind: ExprKind::Const(form_to_value(f)), span: f.span };
+        let parts = forms.chunk_by(|a, b| ![a, b].iter().any(|f| matches!(f.kind, FormKind::Range(..))));
+        parts
+            .flat_map(|part| match part {
+                [f] if matches!(f.kind, FormKind::Range(..)) => vec![range(f)],
+                part => self.sequence(part, casts),
+            })
+            .collect()
     }
 
     /// The special forms; `None` if `head` is not one.
@@ -232,15 +368,15 @@ impl Resolver<'_> {
             "if" => match args {
                 [_, _] | [_, _, _] => {
                     let nil = Expr { kind: ExprKind::Const(Value::Nil), span };
-                    let [c, a] = [self.form(&args[0])?, self.form(&args[1])?];
-                    let b = args.get(2).map(|f| self.form(f)).transpose()?.unwrap_or(nil);
+                    let [c, a] = [self.form_or_note(&args[0]), self.form_or_note(&args[1])];
+                    let b = args.get(2).map_or(nil, |f| self.form_or_note(f));
                     ExprKind::If(Box::new([c, a, b]))
                 }
                 _ => return wrong("(if condition then else?)"),
             },
-            "and" => ExprKind::And(self.sequence(args, true)?),
-            "or" => ExprKind::Or(self.sequence(args, true)?),
-            "do" => ExprKind::Do(self.sequence(args, true)?),
+            "and" => ExprKind::And(self.sequence(args, true)),
+            "or" => ExprKind::Or(self.sequence(args, true)),
+            "do" => ExprKind::Do(self.sequence(args, true)),
             "let" => self.let_form(args, span)?,
             "case" => self.case(args, span)?,
             "fn" | "lambda" => {
@@ -257,12 +393,12 @@ impl Resolver<'_> {
                 let Some(name) = index.symbol() else {
                     return error("repeat counts with a name", index.span, "expected a name");
                 };
-                let count = Box::new(self.form(count)?);
+                let count = Box::new(self.form_or_note(count));
                 let (init, state) = self.state(state)?;
                 let mark = self.scopes.open();
                 let index = self.scopes.bind(name);
                 let state = self.pattern(&state)?;
-                let body = self.body(body, span)?;
+                let body = self.body(body, span);
                 self.scopes.close(mark);
                 let [init, body] = [init, body].map(|e| Box::new(taken_apart(&state, e)));
                 ExprKind::Repeat { index, count, state, init, body }
@@ -274,8 +410,8 @@ impl Resolver<'_> {
                 let (init, state) = self.state(state)?;
                 let mark = self.scopes.open();
                 let state = self.pattern(&state)?;
-                let condition = Box::new(self.form(condition)?);
-                let body = self.body(body, span)?;
+                let condition = Box::new(self.form_or_note(condition));
+                let body = self.body(body, span);
                 self.scopes.close(mark);
                 let [init, body] = [init, body].map(|e| Box::new(taken_apart(&state, e)));
                 ExprKind::While { condition, state, init, body }
@@ -285,15 +421,12 @@ impl Resolver<'_> {
                 [x] => ExprKind::Static(Box::new(self.form(x)?)),
                 _ => return wrong("(static x)"),
             },
-            "def" | "defn" | "defmacro" | "use" => {
+            "def" | "defn" | "defmacro" | "defparams" | "defgrad" | "use" => {
                 return error(
                     format!("{head} belongs at the top level of a file"),
                     span,
                     "found inside another form",
                 );
-            }
-            "defparams" | "defgrad" => {
-                return error(format!("{head} is not supported by this version of Sheaf"), span, "");
             }
             _ => return Ok(None),
         }))
@@ -303,7 +436,7 @@ impl Resolver<'_> {
     fn state(&mut self, form: &Form) -> Resolved<(Expr, Form)> {
         match form.items(Bracket::Square) {
             Some([pattern, init @ ..]) if !init.is_empty() => {
-                Ok((self.body(init, form.span)?, pattern.clone()))
+                Ok((self.body(init, form.span), pattern.clone()))
             }
             _ => error(
                 "a loop wants [acc init]: a name or pattern and its first value",
@@ -314,38 +447,34 @@ impl Resolver<'_> {
     }
 
     fn let_form(&mut self, args: &[Form], span: Span) -> Resolved<ExprKind> {
-        let Some((bindings, body)) = args.split_first() else {
+        let Some((brackets, body)) = args.split_first() else {
             return error("let is written (let [name value ...] body...)", span, "");
         };
-        let Some(pairs) = bindings.items(Bracket::Square) else {
+        let Some(pairs) = brackets.items(Bracket::Square) else {
             return Err(Box::new(
                 Diagnostic::error("let wants its bindings in square brackets")
-                    .at(bindings.span, "expected [name value ...]")
+                    .at(brackets.span, "expected [name value ...]")
                     .help("write (let [x 1 y 2] ...)"),
             ));
         };
         let mark = self.scopes.open();
         let mut resolved = Vec::new();
-        let mut i = 0;
-        while i < pairs.len() {
-            let Some(value) = pairs.get(i + 1) else {
-                return error("let wants a value for every name", pairs[i].span, "this one has none");
+        for binding in bindings(pairs) {
+            let name = &pairs[binding.pattern];
+            let Some(value) = binding.value.map(|i| &pairs[i]) else {
+                return error("let wants a value for every name", name.span, "this one has none");
             };
-            let mut value_expr = self.form(value)?;
-            let mut step = 2;
-            if value.items(Bracket::Square).is_some()
-                && let Some(dtype) = pairs.get(i + 2).and_then(dtype_keyword)
+            let mut value = self.form_or_note(value);
+            if let Some(form) = binding.dtype.map(|i| &pairs[i])
+                && let Some(dtype) = dtype_keyword(form)
             {
-                let whole = value.span.to(pairs[i + 2].span);
-                value_expr = Expr { kind: ExprKind::Cast(Box::new(value_expr), dtype), span: whole };
-                step = 3;
+                value = self.cast(value, dtype, form.span);
             }
-            let pattern = self.pattern(&pairs[i])?;
-            let value_expr = taken_apart(&pattern, value_expr);
-            resolved.push((pattern, value_expr));
-            i += step;
+            let pattern = self.pattern(name)?;
+            let value = taken_apart(&pattern, value);
+            resolved.push((pattern, value));
         }
-        let body = Box::new(self.body(body, span)?);
+        let body = Box::new(self.body(body, span));
         self.scopes.close(mark);
         Ok(ExprKind::Let { bindings: resolved, body })
     }
@@ -354,11 +483,11 @@ impl Resolver<'_> {
         let Some((subject, arms)) = args.split_first() else {
             return error("case is written (case x k1 v1 ... default?)", span, "");
         };
-        let subject = Box::new(self.form(subject)?);
+        let subject = Box::new(self.form_or_note(subject));
         let (pairs, default) = arms.split_at(arms.len() - arms.len() % 2);
-        let arm = |pair: &[Form]| Ok((alternatives(&pair[0]), self.form(&pair[1])?));
-        let arms = pairs.chunks(2).map(arm).collect::<Resolved<_>>()?;
-        let default = default.first().map(|f| self.form(f)).transpose()?.map(Box::new);
+        let arms =
+            pairs.chunks(2).map(|pair| (alternatives(&pair[0]), self.form_or_note(&pair[1]))).collect();
+        let default = default.first().map(|f| Box::new(self.form_or_note(f)));
         Ok(ExprKind::Case { subject, arms, default })
     }
 
@@ -383,167 +512,9 @@ impl Resolver<'_> {
         };
         let mark = self.scopes.open();
         let slot = self.scopes.bind_params();
-        let body = Box::new(self.body(body, span)?);
+        let body = Box::new(self.body(body, span));
         self.scopes.close(mark);
         Ok(ExprKind::Let { bindings: vec![(Pattern::Name(slot), dict)], body })
-    }
-
-    /// A function: `(fn [params] body)` or the tail of a `defn`.
-    pub fn function(
-        &mut self,
-        name: Option<Ustr>,
-        doc: Option<Rc<str>>,
-        params: &Form,
-        body: &[Form],
-        span: Span,
-    ) -> Resolved<Rc<Code>> {
-        let FormKind::List(_, items) = &params.kind else {
-            return Err(Box::new(
-                Diagnostic::error("a function wants its parameters in brackets")
-                    .at(params.span, "expected [x y ...]")
-                    .help("write (fn [x] ...) or (defn name [x] ...)"),
-            ));
-        };
-        // Macros may bring parameters from elsewhere.
-        let inside = span.source == params.span.source && (span.start..span.end).contains(&params.span.start);
-        let head = if inside { span.to(params.span) } else { span };
-        self.scopes.enter();
-        let resolved =
-            self.parameters(items).and_then(|(params, rest)| Ok((params, rest, self.body(body, span)?)));
-        let (size, captures) = self.scopes.leave();
-        let (params, rest, body) = resolved?;
-        let code = Code {
-            name,
-            params,
-            rest,
-            doc,
-            body: OnceCell::from(body),
-            frame_size: OnceCell::from(size),
-            captures: RefCell::new(captures),
-            span,
-            head,
-            effect: OnceCell::new(),
-            family: Cell::new(None),
-        };
-        Ok(Rc::new(code))
-    }
-
-    fn parameters(&mut self, items: &[Form]) -> Resolved<(Vec<Param>, Option<Pattern>)> {
-        let mut params = Vec::new();
-        let mut items = items.iter();
-        while let Some(item) = items.next() {
-            if item.is_symbol("&") {
-                let (Some(rest), None) = (items.next(), items.next()) else {
-                    return error("& is followed by one last name", item.span, "");
-                };
-                return Ok((params, Some(self.pattern(rest)?)));
-            }
-            params.push(self.parameter(item)?);
-        }
-        Ok((params, None))
-    }
-
-    fn parameter(&mut self, form: &Form) -> Resolved<Param> {
-        let span = form.span;
-        let plain = |pattern, name| Param { pattern, name, shape: None, dtype: None, span };
-        match &form.kind {
-            FormKind::Symbol(name) => Ok(plain(Pattern::Name(self.scopes.bind(*name)), *name)),
-            FormKind::List(Bracket::Round, items) => {
-                let (name, dtype, shape) = match items.as_slice() {
-                    [name, shape] => (name, None, shape),
-                    [name, dtype, shape] => (name, Some(dtype), shape),
-                    _ => return error("a typed parameter is written (x [4 2]) or (x f32 [4 2])", span, ""),
-                };
-                let dtype = match dtype.map(|d| (d, d.symbol().and_then(|s| DType::parse(&s)))) {
-                    Some((form, None)) => {
-                        return error("unknown dtype", form.span, "expected f32, i32, i64, u32 or bool");
-                    }
-                    Some((_, dtype)) => dtype,
-                    None => None,
-                };
-                let extents = shape.items(Bracket::Square).map(|items| {
-                    let extent =
-                        |f: &Form| if let FormKind::Int(n) = f.kind { usize::try_from(n).ok() } else { None };
-                    items.iter().map(extent).collect::<Option<Shape>>()
-                });
-                let (Some(name), Some(Some(shape))) = (name.symbol(), extents) else {
-                    return error("a typed parameter is written (x [4 2]) or (x f32 [4 2])", span, "");
-                };
-                Ok(Param {
-                    pattern: Pattern::Name(self.scopes.bind(name)),
-                    name,
-                    shape: Some(shape),
-                    dtype,
-                    span,
-                })
-            }
-            _ => Ok(plain(self.pattern(form)?, Ustr::from("arg"))),
-        }
-    }
-
-    /// A binding pattern; its names are bound from here on.
-    fn pattern(&mut self, form: &Form) -> Resolved<Pattern> {
-        match &form.kind {
-            FormKind::Symbol(name) => Ok(Pattern::Name(self.scopes.bind(*name))),
-            FormKind::List(Bracket::Square, items) => {
-                let cut = items.iter().position(|f| f.is_symbol("&"));
-                let (plain, rest) = items.split_at(cut.unwrap_or(items.len()));
-                let plain = plain.iter().map(|f| self.pattern(f)).collect::<Resolved<_>>()?;
-                let rest = match rest {
-                    [] => None,
-                    [_, rest] => Some(Box::new(self.pattern(rest)?)),
-                    _ => return error("& is followed by one last name", form.span, ""),
-                };
-                Ok(Pattern::Vector(plain, rest, form.span))
-            }
-            FormKind::Dict(entries) => match entries.as_slice() {
-                [(key, names)] if matches!(key.kind, FormKind::Keyword(k) if k == "keys") => {
-                    let names = names
-                        .items(Bracket::Square)
-                        .and_then(|n| n.iter().map(Form::symbol).collect::<Option<Vec<_>>>());
-                    let Some(names) = names else {
-                        return error("{:keys [a b]} wants names in square brackets", form.span, "");
-                    };
-                    let bound =
-                        names.into_iter().map(|n| (n, self.scopes.bind(n))).collect::<Vec<(Ustr, Slot)>>();
-                    Ok(Pattern::Keys(bound, form.span))
-                }
-                _ => error("a dictionary pattern is written {:keys [a b]}", form.span, ""),
-            },
-            _ => error("expected a name or a pattern", form.span, "cannot be bound"),
-        }
-    }
-
-    fn template(&mut self, form: &Form, depth: usize) -> Resolved<Template> {
-        match &form.kind {
-            FormKind::List(bracket, items) => {
-                if let [head, inner] = items.as_slice() {
-                    if head.is_symbol("unquote") && depth == 0 {
-                        return Ok(Template::Unquote(self.form(inner)?));
-                    }
-                    if head.is_symbol("unquote-splicing") && depth == 0 {
-                        return Ok(Template::Splice(self.form(inner)?));
-                    }
-                }
-                let deeper = match items.first() {
-                    Some(head) if head.is_symbol("quasiquote") => depth + 1,
-                    Some(head) if head.is_symbol("unquote") || head.is_symbol("unquote-splicing") => {
-                        depth.saturating_sub(1)
-                    }
-                    _ => depth,
-                };
-                let items = items.iter().map(|f| self.template(f, deeper)).collect::<Resolved<Vec<_>>>()?;
-                if items.iter().all(|t| matches!(t, Template::Const(_))) {
-                    return Ok(Template::Const(form_to_value(form)));
-                }
-                Ok(Template::List(*bracket, items))
-            }
-            FormKind::Dict(entries) => {
-                let entry = |(k, v): &(Form, Form)| Ok((self.template(k, depth)?, self.template(v, depth)?));
-                Ok(Template::Dict(entries.iter().map(entry).collect::<Resolved<_>>()?, form.span))
-            }
-            _ => Ok(Template::Const(form_to_value(form))),
-        }
     }
 }
 

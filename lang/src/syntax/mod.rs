@@ -14,4 +14,4 @@ pub use form::{Bracket, Form, FormKind};
 pub use incomplete::is_incomplete;
 pub(crate) use lexer::{Lexeme, Lexer, Token};
 pub use reader::{NESTING_LIMIT, read};
-pub use source::{SourceId, Sources, Span};
+pub use source::{Expansion, SourceId, Sources, Span};

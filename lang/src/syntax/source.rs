@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-/// A file of [`Sources`].
+use ustr::Ustr;
+
+/// A file of [`Sources`], or the code that one use of a macro made of a part of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(pub u32);
 
@@ -10,13 +12,16 @@ impl SourceId {
     /// Set in the numbers of sources that come with the language.
     const LIBRARY: u32 = 1 << 31;
 
+    /// Set in the numbers of expansions.
+    const EXPANSION: u32 = 1 << 30;
+
     /// Whether the source comes with the language: messages prefer the user's places.
     pub fn is_library(self) -> bool {
         self.0 & Self::LIBRARY != 0
     }
 
     fn index(self) -> usize {
-        (self.0 & !Self::LIBRARY) as usize
+        (self.0 & !(Self::LIBRARY | Self::EXPANSION)) as usize
     }
 }
 
@@ -32,10 +37,11 @@ pub struct Span {
 }
 
 impl Span {
-    /// From the start of `self` to the end of `other`.
+    /// From the start of `self` to the end of `other`; `self` if they are of different sources, as where a macro put
+    /// code of its own and of its use together.
     #[must_use]
     pub fn to(self, other: Span) -> Span {
-        Span { end: other.end, ..self }
+        if self.source == other.source { Span { end: other.end, ..self } } else { self }
     }
 
     /// The range of `text` that it covers, widened to whole characters and cut at the end of the text: always a range
@@ -52,6 +58,18 @@ impl Span {
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     files: Vec<(String, String)>,
+    expansions: Vec<Expansion>,
+}
+
+/// What tells the code that one use of a macro made from all else: places in it are places in the macro's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expansion {
+    /// The macro.
+    pub name: Ustr,
+    /// The file, or the expansion, in which the macro has this code.
+    pub template: SourceId,
+    /// Where the macro is used.
+    pub used: Span,
 }
 
 impl Sources {
@@ -66,18 +84,55 @@ impl Sources {
         SourceId(self.add(name, text).0 | SourceId::LIBRARY)
     }
 
+    /// Adds the code that the use of a macro makes of a text.
+    pub fn expand(&mut self, expansion: Expansion) -> SourceId {
+        if self.expansions.last() != Some(&expansion) {
+            self.expansions.push(expansion);
+        }
+        let number = self.expansions.len() as u32 - 1;
+        SourceId(number | SourceId::EXPANSION | (expansion.template.0 & SourceId::LIBRARY))
+    }
+
+    /// The expansion of that number, if it is one.
+    pub fn expansion(&self, id: SourceId) -> Option<&Expansion> {
+        if id.0 & SourceId::EXPANSION == 0 {
+            return None;
+        }
+        self.expansions.get(id.index())
+    }
+
+    /// The file that a source is, or is a part of.
+    pub fn file(&self, mut id: SourceId) -> SourceId {
+        while let Some(expansion) = self.expansion(id) {
+            id = expansion.template;
+        }
+        id
+    }
+
+    /// The place in the program that a place is, or that led to it by the use of macros.
+    pub fn used(&self, mut span: Span) -> Span {
+        while let Some(expansion) = self.expansion(span.source) {
+            span = expansion.used;
+        }
+        span
+    }
+
     /// The name of a source.
     pub fn name(&self, id: SourceId) -> &str {
-        &self.files[id.index()].0
+        &self.files[self.file(id).index()].0
     }
 
     /// The text of a source.
     pub fn text(&self, id: SourceId) -> &str {
-        &self.files[id.index()].1
+        &self.files[self.file(id).index()].1
     }
 
     /// The name and text of a source, if there is one of that number.
     pub fn get(&self, id: SourceId) -> Option<(&str, &str)> {
+        let id = self.file(id);
+        if id.0 & SourceId::EXPANSION != 0 {
+            return None;
+        }
         self.files.get(id.index()).map(|(name, text)| (name.as_str(), text.as_str()))
     }
 

@@ -48,6 +48,26 @@ impl DType {
         DType::ALL.into_iter().find(|d| d.name() == name)
     }
 
+    /// The dtypes of the language that this build does not have.
+    const ABSENT: [&str; 7] = ["bf16", "f16", "f64", "i8", "i16", "u8", "u16"];
+
+    /// Whether `name` is a dtype of the language, in this build or not.
+    pub fn is_name(name: &str) -> bool {
+        DType::parse(name).is_some() || DType::ABSENT.contains(&name)
+    }
+
+    /// The dtype called `name`; the error says whether there is none, or none in this build.
+    pub fn named(name: &str) -> Result<DType, String> {
+        let known = DType::ALL.map(DType::name).join(" ");
+        DType::parse(name).ok_or_else(|| {
+            if DType::is_name(name) {
+                format!("this build of Sheaf has no dtype {name}; it has {known}")
+            } else {
+                format!("there is no dtype {name}; there are {known}")
+            }
+        })
+    }
+
     /// The element type in MLIR. `StableHLO` marks unsigned integers by `ui`.
     pub fn mlir(self) -> &'static str {
         match self {

@@ -1,0 +1,198 @@
+//! Resolution of what binds names: functions with their parameters, and patterns; and of quasiquoted templates.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
+
+use ustr::Ustr;
+
+use super::code::form_to_value;
+use super::expr::{Code, Param, Pattern, Slot, Template};
+use super::module::Meaning;
+use super::resolve::{Resolved, Resolver, error};
+use super::typed::ParamType;
+use crate::diagnostic::Diagnostic;
+use crate::syntax::{Bracket, Form, FormKind, Span};
+use crate::tensor::{DType, Shape};
+
+impl Resolver<'_> {
+    /// A function: `(fn [params] body)` or the tail of a `defn`.
+    pub fn function(
+        &mut self,
+        name: Option<Ustr>,
+        doc: Option<Rc<str>>,
+        params: &Form,
+        body: &[Form],
+        span: Span,
+    ) -> Resolved<Rc<Code>> {
+        let FormKind::List(_, items) = &params.kind else {
+            return Err(Box::new(
+                Diagnostic::error("a function wants its parameters in brackets")
+                    .at(params.span, "expected [x y ...]")
+                    .help("write (fn [x] ...) or (defn name [x] ...)"),
+            ));
+        };
+        // Macros may bring parameters from elsewhere.
+        let inside = span.source == params.span.source && (span.start..span.end).contains(&params.span.start);
+        let head = if inside { Span { end: params.span.end, ..span } } else { span };
+        self.scopes.enter();
+        let resolved = self.parameters(items).map(|(params, rest)| (params, rest, self.body(body, span)));
+        let (size, captures) = self.scopes.leave();
+        let (params, rest, body) = resolved?;
+        let code = Code {
+            name,
+            params,
+            rest,
+            doc,
+            body: OnceCell::from(body),
+            frame_size: OnceCell::from(size),
+            captures: RefCell::new(captures),
+            span,
+            head,
+            effect: OnceCell::new(),
+            family: Cell::new(None),
+        };
+        Ok(Rc::new(code))
+    }
+
+    fn parameters(&mut self, items: &[Form]) -> Resolved<(Vec<Param>, Option<Pattern>)> {
+        let mut params = Vec::new();
+        let mut items = items.iter();
+        while let Some(item) = items.next() {
+            if item.is_symbol("&") {
+                let (Some(rest), None) = (items.next(), items.next()) else {
+                    return error("& is followed by one last name", item.span, "");
+                };
+                return Ok((params, Some(self.pattern(rest)?)));
+            }
+            params.push(self.parameter(item)?);
+        }
+        Ok((params, None))
+    }
+
+    fn parameter(&mut self, form: &Form) -> Resolved<Param> {
+        let span = form.span;
+        let plain = |pattern, name| Param { pattern, name, ty: None, span };
+        match &form.kind {
+            FormKind::Symbol(name) => Ok(plain(Pattern::Name(self.scopes.bind(*name)), *name)),
+            FormKind::List(Bracket::Round, items) => {
+                let Some((name, ty)) = self.parameter_type(items, span)? else {
+                    let d = Diagnostic::error(
+                        "a typed parameter is written (x [4 2]), (x f32 [4 2]) or (p :as Name)",
+                    );
+                    return Err(Box::new(d.at(span, "found this")));
+                };
+                let pattern = Pattern::Name(self.scopes.bind(name));
+                Ok(Param { pattern, name, ty: Some(ty), span })
+            }
+            _ => Ok(plain(self.pattern(form)?, Ustr::from("arg"))),
+        }
+    }
+
+    /// The name and type in `(x f32 [4 2])` or `(p :as Name)`; `None` if it is written otherwise.
+    fn parameter_type(&self, items: &[Form], span: Span) -> Resolved<Option<(Ustr, ParamType)>> {
+        let (name, dtype, shape) = match items {
+            [name, Form { kind: FormKind::Keyword(as_), .. }, tree] if *as_ == "as" => {
+                let Some((name, tree)) = name.symbol().zip(tree.symbol()) else { return Ok(None) };
+                return Ok(Some((name, self.named_tree(tree, span)?)));
+            }
+            [name, shape] => (name, None, shape),
+            [name, dtype, shape] => (name, Some(dtype), shape),
+            _ => return Ok(None),
+        };
+        let dtype = match dtype.map(|d| (d, &d.kind)) {
+            Some((form, FormKind::Symbol(d) | FormKind::Keyword(d))) => Some(
+                DType::named(d).map_err(|e| Box::new(Diagnostic::error(e).at(form.span, "this dtype")))?,
+            ),
+            Some(_) => return Ok(None),
+            None => None,
+        };
+        let extent = |f: &Form| if let FormKind::Int(n) = f.kind { usize::try_from(n).ok() } else { None };
+        let extents = |items: &[Form]| items.iter().map(extent).collect::<Option<Shape>>();
+        let shape = shape.items(Bracket::Square).and_then(extents);
+        Ok(name.symbol().zip(shape).map(|(name, shape)| (name, ParamType::Tensor(shape, dtype))))
+    }
+
+    /// The type that `(defparams name ...)` declares.
+    fn named_tree(&self, name: Ustr, span: Span) -> Resolved<ParamType> {
+        let d = || Diagnostic::error(format!("{name} is not the name of a parameter tree"));
+        let found = match self.interp.meaning(&self.module, name) {
+            Some(Meaning::Global(global)) => Some((global.value.borrow().clone(), global.span.get())),
+            _ => None,
+        };
+        match found {
+            Some((Some(value), at)) => ParamType::of(&value, &name)
+                .map_err(|what| Box::new(d().at(span, "used here").at(at, "defined here").note(what))),
+            _ => Err(Box::new(
+                d().at(span, "not defined here")
+                    .help(format!("write (defparams {name} {{:W [2 8] :b [8]}}) above")),
+            )),
+        }
+    }
+
+    /// A binding pattern; its names are bound from here on.
+    pub(super) fn pattern(&mut self, form: &Form) -> Resolved<Pattern> {
+        match &form.kind {
+            FormKind::Symbol(name) => Ok(Pattern::Name(self.scopes.bind(*name))),
+            FormKind::List(Bracket::Square, items) => {
+                let cut = items.iter().position(|f| f.is_symbol("&"));
+                let (plain, rest) = items.split_at(cut.unwrap_or(items.len()));
+                let plain = plain.iter().map(|f| self.pattern(f)).collect::<Resolved<_>>()?;
+                let rest = match rest {
+                    [] => None,
+                    [_, rest] => Some(Box::new(self.pattern(rest)?)),
+                    _ => return error("& is followed by one last name", form.span, ""),
+                };
+                Ok(Pattern::Vector(plain, rest, form.span))
+            }
+            FormKind::Dict(entries) => match entries.as_slice() {
+                [(key, names)] if matches!(key.kind, FormKind::Keyword(k) if k == "keys") => {
+                    let names = names
+                        .items(Bracket::Square)
+                        .and_then(|n| n.iter().map(Form::symbol).collect::<Option<Vec<_>>>());
+                    let Some(names) = names else {
+                        return error("{:keys [a b]} wants names in square brackets", form.span, "");
+                    };
+                    let bound = names
+                        .into_iter()
+                        .map(|n| (self.module.plain(n), self.scopes.bind(n)))
+                        .collect::<Vec<(Ustr, Slot)>>();
+                    Ok(Pattern::Keys(bound, form.span))
+                }
+                _ => error("a dictionary pattern is written {:keys [a b]}", form.span, ""),
+            },
+            _ => error("expected a name or a pattern", form.span, "cannot be bound"),
+        }
+    }
+
+    pub(super) fn template(&mut self, form: &Form, depth: usize) -> Resolved<Template> {
+        match &form.kind {
+            FormKind::List(bracket, items) => {
+                if let [head, inner] = items.as_slice() {
+                    if head.is_symbol("unquote") && depth == 0 {
+                        return Ok(Template::Unquote(self.form(inner)?));
+                    }
+                    if head.is_symbol("unquote-splicing") && depth == 0 {
+                        return Ok(Template::Splice(self.form(inner)?));
+                    }
+                }
+                let deeper = match items.first() {
+                    Some(head) if head.is_symbol("quasiquote") => depth + 1,
+                    Some(head) if head.is_symbol("unquote") || head.is_symbol("unquote-splicing") => {
+                        depth.saturating_sub(1)
+                    }
+                    _ => depth,
+                };
+                let items = items.iter().map(|f| self.template(f, deeper)).collect::<Resolved<Vec<_>>>()?;
+                if items.iter().all(|t| matches!(t, Template::Const(_))) {
+                    return Ok(Template::Const(form_to_value(form)));
+                }
+                Ok(Template::List(*bracket, items, form.span))
+            }
+            FormKind::Dict(entries) => {
+                let entry = |(k, v): &(Form, Form)| Ok((self.template(k, depth)?, self.template(v, depth)?));
+                Ok(Template::Dict(entries.iter().map(entry).collect::<Resolved<_>>()?, form.span))
+            }
+            _ => Ok(Template::Const(form_to_value(form))),
+        }
+    }
+}

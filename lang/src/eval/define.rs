@@ -1,0 +1,196 @@
+//! Definitions: `def`, `defn`, `defmacro`, `defparams`.
+
+use std::rc::Rc;
+
+use ustr::Ustr;
+
+use super::code::form_to_value;
+use super::expr::Global;
+use super::interp::Interp;
+use super::load::{Loaded, Loading};
+use super::module::{Meaning, Module};
+use super::resolve::is_special;
+use super::signal::{Eval, fail};
+use super::typed::ParamType;
+use super::value::{Closure, Dict, Function, List, Value};
+use crate::diagnostic::Diagnostic;
+use crate::syntax::{Bracket, Form, FormKind, Span};
+
+impl Global {
+    /// A definition without a value yet.
+    pub(super) fn new(name: Ustr, span: Span, home: &Rc<Module>) -> Rc<Global> {
+        Rc::new(Global {
+            name,
+            span: span.into(),
+            home: Rc::downgrade(home),
+            is_macro: false.into(),
+            value: None.into(),
+            pending: None.into(),
+        })
+    }
+}
+
+/// The definition of `name`, made if it is new.
+pub(super) fn global(module: &Rc<Module>, name: Ustr, span: Span) -> Rc<Global> {
+    let mut definitions = module.definitions.borrow_mut();
+    Rc::clone(definitions.entry(name).or_insert_with(|| Global::new(name, span, module)))
+}
+
+/// Makes the name of a definition known before any form is resolved, so that functions may refer to later ones; the
+/// name if it is new.
+pub(super) fn declare(module: &Rc<Module>, form: &Form) -> Option<Ustr> {
+    let [head, args @ ..] = form.items(Bracket::Round)? else { return None };
+    if !(head.is_symbol("def") || head.is_symbol("defn")) {
+        return None;
+    }
+    let name = defined_name(args)?;
+    let new = !module.definitions.borrow().contains_key(&name);
+    global(module, name, heading(form.span, args));
+    new.then_some(name)
+}
+
+/// The name in `(def name ...)` or `(defn (name params) ...)`.
+fn defined_name(args: &[Form]) -> Option<Ustr> {
+    let head = args.first()?;
+    match head.items(Bracket::Round) {
+        Some(items) => items.first()?.symbol(),
+        None => head.symbol(),
+    }
+}
+
+/// The beginning of a definition, up to its name.
+pub(super) fn heading(span: Span, args: &[Form]) -> Span {
+    match args.first() {
+        Some(name)
+            if name.span.source == span.source && (span.start..span.end).contains(&name.span.start) =>
+        {
+            Span { end: name.span.end, ..span }
+        }
+        _ => span,
+    }
+}
+
+/// How a definition is written, as an error.
+pub(super) fn usage<T>(form: &str, span: Span) -> Eval<T> {
+    let how = match form {
+        "def" => "(def name value)",
+        "defmacro" => "(defmacro name [params] body...)",
+        "defparams" => "(defparams Name {:W [2 8] :b [8]})",
+        _ => "(defn name \"doc\"? [params] body...)",
+    };
+    Err(Diagnostic::error(format!("{form} is written {how}")).at(span, "").into())
+}
+
+impl Interp {
+    /// The name that a definition gives something, after the check that it may: not twice in a text, and not in the
+    /// place of a special form. Says so once where a builtin is redefined.
+    pub(super) fn define(
+        &mut self,
+        loading: &mut Loading,
+        form: &str,
+        args: &[Form],
+        span: Span,
+    ) -> Eval<Rc<Global>> {
+        let Some(name) = defined_name(args) else { return usage(form, span) };
+        let name = loading.module.plain(name);
+        let span = heading(span, args);
+        if is_special(&name) {
+            return Err(Diagnostic::error(format!("{name} is a special form and cannot be redefined"))
+                .at(span, "defined here")
+                .help("choose another name")
+                .into());
+        }
+        if let Some(first) = loading.defined.get(&name) {
+            return Err(Diagnostic::error(format!("{name} is defined twice"))
+                .at(span, "defined again here")
+                .at(*first, "first defined here")
+                .help("give one of them another name, or remove it")
+                .into());
+        }
+        loading.defined.insert(name, span);
+        let builtin = crate::builtins::find(&name).is_some()
+            || self.core.as_ref().is_some_and(|core| core.find(name).is_some());
+        if builtin && !loading.module.standard && self.redefined.insert(name) {
+            let warning =
+                Diagnostic::warning(format!("{name} is a builtin; this definition takes its place"))
+                    .at(span, "redefined here")
+                    .help("under another name, both can be used");
+            self.host.warn(&self.sources, &warning);
+        }
+        let global = global(&loading.module, name, span);
+        global.span.set(span);
+        global.is_macro.set(false);
+        Ok(global)
+    }
+
+    /// The function that `name "doc"? [params] :option* body+`, or `(name params) body+`, defines.
+    pub(super) fn function(&mut self, loading: &Loading, args: &[Form], span: Span) -> Loaded<Rc<Function>> {
+        let Some(name) = defined_name(args) else { return Ok(usage("defn", span)?) };
+        let name = loading.module.plain(name);
+        let (doc, args) = match args {
+            [_, doc, rest @ ..] if !rest.is_empty() => match &doc.kind {
+                FormKind::Str(text) => (Some(Rc::clone(text)), [&args[..1], rest].concat()),
+                _ => (None, args.to_vec()),
+            },
+            _ => (None, args.to_vec()),
+        };
+        let (params, body) = match args.as_slice() {
+            [head, body @ ..] if head.symbol().is_none() => {
+                let params = head.items(Bracket::Round).unwrap_or(&[])[1..].to_vec();
+                (Form { kind: FormKind::List(Bracket::Square, params), span: head.span }, body)
+            }
+            [_, params, body @ ..] => (params.clone(), body),
+            _ => return Ok(usage("defn", span)?),
+        };
+        // Options such as :jit are accepted; a keyword is one only if another form follows it.
+        let options = body.iter().take_while(|f| matches!(f.kind, FormKind::Keyword(_))).count();
+        let body = &body[options.min(body.len().saturating_sub(1))..];
+        if body.is_empty() {
+            let d = Diagnostic::error(format!("{name} has no body")).at(span, "");
+            return Err(vec![d.help("write (defn name [params] body...)")]);
+        }
+        let mut resolver = self.resolver(loading);
+        let code = resolver.function(Some(name), doc, &params, body, span);
+        let code = resolver.finish(code)?;
+        Ok(Rc::new(Function::Closure(Closure { code, captured: Vec::new() })))
+    }
+
+    /// `(defparams Name {:l1 {:W [2 8] :b [8]}})`: Name is the tree as data, with the trees of other names in it put in
+    /// their places.
+    pub(super) fn params_form(&mut self, loading: &mut Loading, args: &[Form], span: Span) -> Eval<()> {
+        let [_, tree] = args else { return usage("defparams", span) };
+        let global = self.define(loading, "defparams", args, span)?;
+        let value = self.with_named_trees(loading, &form_to_value(tree), tree.span)?;
+        if !matches!(value, Value::Dict(_) | Value::List(_)) {
+            return usage("defparams", span);
+        }
+        ParamType::of(&value, &global.name)
+            .map_err(|what| Diagnostic::error(what).at(tree.span, "declared here"))?;
+        *global.value.borrow_mut() = Some(value);
+        Ok(())
+    }
+
+    fn with_named_trees(&self, loading: &Loading, tree: &Value, span: Span) -> Eval<Value> {
+        Ok(match tree {
+            Value::Symbol(name) => match self.meaning(&loading.module, *name) {
+                Some(Meaning::Global(global)) if global.value.borrow().is_some() => {
+                    global.value.borrow().clone().unwrap_or(Value::Nil)
+                }
+                _ => {
+                    return fail(format!("{name} is not the name of a parameter tree defined above"))
+                        .map_err(|s: super::Signal| s.at(span));
+                }
+            },
+            Value::List(list) => {
+                let items = list.items.iter().map(|v| self.with_named_trees(loading, v, span));
+                let items = items.collect::<Eval<_>>()?;
+                Value::List(Rc::new(List { bracket: list.bracket, items, origin: list.origin }))
+            }
+            Value::Dict(dict) => {
+                let entries = dict.iter().map(|(k, v)| Ok((*k, self.with_named_trees(loading, v, span)?)));
+                Value::Dict(Rc::new(entries.collect::<Eval<Dict>>()?))
+            }
+            other => other.clone(),
+        })
+    }
+}

@@ -1,0 +1,119 @@
+//! The types that parameters are declared with: `(x f32 [4 2])`, and the trees of `defparams`.
+
+use ustr::Ustr;
+
+use super::blame;
+use super::expr::Param;
+use super::signal::Eval;
+use super::value::Value;
+use crate::diagnostic::Diagnostic;
+use crate::syntax::Span;
+use crate::tensor::{DType, Shape};
+
+/// What an argument must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParamType {
+    /// A tensor of this shape and, where one is named, dtype.
+    Tensor(Shape, Option<DType>),
+    /// A list of exactly these.
+    List(Vec<ParamType>),
+    /// A dictionary of exactly these, in any order.
+    Dict(Vec<(Ustr, ParamType)>),
+}
+
+impl ParamType {
+    /// The type that quoted data stands for: `[2 8]` and `[:bf16 2 8]` are tensors, other lists and dictionaries are
+    /// trees. The error says what is wrong at which key path, which starts with `path`.
+    pub fn of(value: &Value, path: &str) -> Result<ParamType, String> {
+        match value {
+            Value::Dict(entries) => {
+                let entry = |(k, v): (&Ustr, &Value)| Ok((*k, ParamType::of(v, &format!("{path}.{k}"))?));
+                Ok(ParamType::Dict(entries.iter().map(entry).collect::<Result<_, String>>()?))
+            }
+            Value::List(list) => match list.items.as_slice() {
+                [Value::Keyword(dtype), extents @ ..] => {
+                    let dtype = DType::named(dtype).map_err(|e| format!("{path}: {e}"))?;
+                    Ok(ParamType::Tensor(shape(extents, path)?, Some(dtype)))
+                }
+                items if items.iter().any(|i| matches!(i, Value::Dict(_) | Value::List(_))) => {
+                    let item = |(i, v)| ParamType::of(v, &format!("{path}.{i}"));
+                    Ok(ParamType::List(items.iter().enumerate().map(item).collect::<Result<_, _>>()?))
+                }
+                extents => Ok(ParamType::Tensor(shape(extents, path)?, None)),
+            },
+            other => Err(format!("{path} is {}, not a shape such as [2 8]", other.describe())),
+        }
+    }
+
+    fn check(&self, value: &Value, path: &str) -> Result<(), String> {
+        let wants = |wanted: String| Err(format!("{path} wants {wanted}, got {}", value.describe()));
+        match (self, value) {
+            (ParamType::Tensor(shape, dtype), value) => {
+                let fits = match value {
+                    Value::Tensor(t) => {
+                        let ty = t.ty();
+                        let same = |d: DType| d == ty.dtype || (ty.weak && ty.dtype.kind() <= d.kind());
+                        ty.shape == *shape && dtype.is_none_or(same)
+                    }
+                    Value::Int(_) => shape.is_empty() && dtype.is_none_or(|d| d != DType::Bool),
+                    Value::Float(_) => shape.is_empty() && dtype.is_none_or(DType::is_float),
+                    Value::Bool(_) => shape.is_empty() && dtype.is_none_or(|d| d == DType::Bool),
+                    _ => false,
+                };
+                if fits { Ok(()) } else { wants(self.describe()) }
+            }
+            (ParamType::List(types), Value::List(list)) if types.len() == list.items.len() => {
+                let mut items = types.iter().zip(&list.items).enumerate();
+                items.try_for_each(|(i, (ty, v))| ty.check(v, &format!("{path}.{i}")))
+            }
+            (ParamType::Dict(types), Value::Dict(dict)) => {
+                if let Some((missing, _)) = types.iter().find(|(k, _)| !dict.contains_key(k)) {
+                    return Err(format!("{path} has no :{missing}: it is {}", value.describe()));
+                }
+                if let Some(more) = dict.keys().find(|k| !types.iter().any(|(t, _)| t == *k)) {
+                    return Err(format!("{path} has a :{more}, which is not declared"));
+                }
+                types.iter().try_for_each(|(k, ty)| ty.check(&dict[k], &format!("{path}.{k}")))
+            }
+            _ => wants(self.describe()),
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            ParamType::Tensor(shape, dtype) => {
+                let extents = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
+                match dtype {
+                    None if shape.is_empty() => "a number".into(),
+                    None => format!("a tensor of shape [{extents}]"),
+                    Some(dtype) => format!("a tensor {dtype}[{extents}]"),
+                }
+            }
+            ParamType::List(items) => format!("a list of {} items", items.len()),
+            ParamType::Dict(entries) => {
+                let keys: Vec<String> = entries.iter().map(|(k, _)| format!(":{k}")).collect();
+                format!("a dictionary with keys {}", keys.join(" "))
+            }
+        }
+    }
+}
+
+fn shape(extents: &[Value], path: &str) -> Result<Shape, String> {
+    let extent = |v: &Value| match v {
+        Value::Int(n) => usize::try_from(*n).map_err(|_| format!("{path} has an extent of {n}")),
+        other => Err(format!("{path} has {} in its shape, not a size", other.describe())),
+    };
+    extents.iter().map(extent).collect()
+}
+
+/// Fails unless `arg` is what the parameter is declared with.
+pub(super) fn check_argument(param: &Param, arg: &Value, span: Span) -> Eval<()> {
+    let Some(ty) = &param.ty else { return Ok(()) };
+    ty.check(arg, &param.name).map_err(|what| {
+        let mut d = Diagnostic::error(format!("parameter {what}"))
+            .at(span, "called here")
+            .at(param.span, "declared here");
+        blame::operands(&mut d, std::slice::from_ref(arg));
+        d.into()
+    })
+}

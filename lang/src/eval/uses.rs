@@ -1,0 +1,225 @@
+//! `(use ...)`: which file a name means, and loading it once (SPEC section 8).
+
+use std::rc::Rc;
+
+use ustr::Ustr;
+
+use super::interp::Interp;
+use super::load::{Loaded, STANDARD};
+use super::module::{Import, Module, is_private};
+use super::signal::Eval;
+use crate::diagnostic::Diagnostic;
+use crate::syntax::{Bracket, Form, FormKind, Span};
+
+impl Interp {
+    /// `(use name)`, `(use name :as n)`, `(use name :only [a b])`, `(use ./file.shf)`.
+    pub(super) fn use_form(
+        &mut self,
+        module: &Rc<Module>,
+        args: &[Form],
+        span: Span,
+        run: bool,
+    ) -> Loaded<()> {
+        let (name, mut import) = options(args, span)?;
+        import.module = self.used_module(module, name, span, run)?;
+        for name in import.only.iter().flatten() {
+            offered(&import.module, *name, span)?;
+        }
+        module.imports.borrow_mut().push(import);
+        Ok(())
+    }
+
+    /// The module that `name` means in `user`, loaded at its first use; with `run`, its expressions run.
+    fn used_module(&mut self, user: &Rc<Module>, name: Ustr, span: Span, run: bool) -> Loaded<Rc<Module>> {
+        let relative = is_path(&name);
+        let file = if relative {
+            path_fits(&name, span)?;
+            join(&user.folder, &name)
+        } else {
+            name_fits(&name, span)?;
+            join(&user.root, &format!("{name}.shf"))
+        };
+        let library = format!("<{name}>");
+        let known = self.modules.get(&file).or_else(|| self.modules.get(&library).filter(|_| !relative));
+        if let Some(module) = known {
+            return Ok(Rc::clone(module));
+        }
+        if let Some(start) = self.loading.iter().position(|f| *f == file) {
+            return Err(vec![cycle(&self.loading[start..], &file, span)]);
+        }
+        let (key, text, standard) = match self.host.read_file(&file) {
+            Ok(bytes) => (file.clone(), text(bytes, &file, span)?, false),
+            Err(error) => match STANDARD.iter().find(|(n, _)| name == *n) {
+                Some((_, text)) if !relative => (library, (*text).to_string(), true),
+                _ => return Err(vec![not_found(&name, &error.message, span)]),
+            },
+        };
+        let module = Rc::new(Module {
+            name: name.to_string(),
+            folder: folder_of(&key),
+            root: user.root.clone(),
+            standard,
+            ..Module::default()
+        });
+        self.loading.push(key.clone());
+        let loaded = self.load(&module, &key, &text, run);
+        self.loading.pop();
+        if let Err(errors) = loaded {
+            let in_use = |d: Diagnostic| d.at(span, format!("while loading {name} here"));
+            return Err(errors.into_iter().map(in_use).collect());
+        }
+        self.modules.insert(key, Rc::clone(&module));
+        Ok(module)
+    }
+}
+
+const USAGE: &str = "use is written (use name), (use name :as n), (use name :only [a b]) or (use ./file.shf)";
+
+/// The name and the options of a `use`; the module is still to be found.
+fn options(args: &[Form], span: Span) -> Eval<(Ustr, Import)> {
+    let wrong = |at: Span, help: Option<String>| {
+        let d = Diagnostic::error(USAGE).at(at, "");
+        Err(if let Some(help) = help { d.help(help) } else { d }.into())
+    };
+    let Some((name, options)) = args.split_first() else { return wrong(span, None) };
+    let Some(name) = name.symbol() else {
+        let help = match &name.kind {
+            FormKind::Str(text) => Some(format!("the name stands without quotes: (use {text})")),
+            _ => None,
+        };
+        return wrong(span, help);
+    };
+    let mut import = Import { module: Rc::default(), alias: None, only: None };
+    for pair in options.chunks(2) {
+        let [FormKind::Keyword(key), value] = [&pair[0].kind, pair.last().map_or(&pair[0].kind, |f| &f.kind)]
+        else {
+            return wrong(span, None);
+        };
+        match (key.as_str(), value) {
+            ("as", FormKind::Symbol(alias)) => import.alias = Some(*alias),
+            ("only", FormKind::List(Bracket::Square, names)) => {
+                let Some(names) = names.iter().map(Form::symbol).collect() else { return wrong(span, None) };
+                import.only = Some(names);
+            }
+            _ => return wrong(span, None),
+        }
+    }
+    Ok((name, import))
+}
+
+/// Whether a module gives `name` to those who use it.
+fn offered(module: &Rc<Module>, name: Ustr, span: Span) -> Eval<()> {
+    let found = module.find(name).is_some();
+    if found && !is_private(name) {
+        return Ok(());
+    }
+    if found {
+        let d = Diagnostic::error(format!("{name} is private to {}", module.name)).at(span, "used here");
+        return Err(d.help(PRIVATE).into());
+    }
+    let d = Diagnostic::error(format!("{} does not define {name}", module.name)).at(span, "");
+    let known = module.names();
+    let public = known.iter().filter(|n| !is_private(**n)).map(Ustr::as_str);
+    Err(match crate::builtins::nearest(&name, public) {
+        Some(near) => d.help(format!("did you mean {near}?")).into(),
+        None => d.into(),
+    })
+}
+
+/// What to do about a private name.
+pub(super) const PRIVATE: &str =
+    "a name that starts with - is for its own file; if others need it, name it there without the -";
+
+fn is_path(name: &str) -> bool {
+    name.starts_with("./") || name.starts_with("../")
+}
+
+fn path_fits(name: &str, span: Span) -> Eval<()> {
+    if name.ends_with('/') || name.ends_with("/..") || name.ends_with("/.") {
+        let d = Diagnostic::error(format!("{name} is a folder; use takes a file")).at(span, "used here");
+        return Err(d.help("write (use ./folder/file.shf)").into());
+    }
+    Ok(())
+}
+
+/// A module's name is words joined by `/`: it never leaves the folders where modules are looked for.
+fn name_fits(name: &str, span: Span) -> Eval<()> {
+    let d = |message: String| Diagnostic::error(message).at(span, "used here");
+    let path_help = "a file is used by its path from this file, which starts with ./ or ../";
+    if name.starts_with('/') {
+        return Err(d(format!("{name} is an absolute path")).help(path_help).into());
+    }
+    if name.contains('\\') {
+        return Err(d(format!("{name} has a backslash")).help("folders are parted by /").into());
+    }
+    if name.split('/').any(|part| part.is_empty() || part == "." || part == "..") {
+        return Err(d(format!("{name} is not the name of a module")).help(path_help).into());
+    }
+    Ok(())
+}
+
+fn text(bytes: Vec<u8>, file: &str, span: Span) -> Eval<String> {
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        Diagnostic::error(format!("{file} is not UTF-8 text from byte {at} on"))
+            .at(span, "used here")
+            .help("a module is plain text: save the file in that encoding")
+            .into()
+    })
+}
+
+fn not_found(name: &str, reason: &str, span: Span) -> Diagnostic {
+    if let Some((package, _)) = name.split_once('/').filter(|_| !is_path(name)) {
+        return Diagnostic::error(format!("cannot use {name}: there is no package {package}"))
+            .at(span, "used here")
+            .note(reason.to_string())
+            .help(format!(
+                "a package is named under [dependencies] in Sheaf.toml; a file of yours is used as (use ./{name}.shf)"
+            ));
+    }
+    let help = if is_path(name) && !name.ends_with(".shf") {
+        format!("the path of a file ends in .shf: (use {name}.shf)")
+    } else if is_path(name) {
+        "the path starts at the folder of this file".to_string()
+    } else if let Some(stem) = name.strip_suffix(".shf") {
+        format!("write (use {stem}), or (use ./{name}) for a file beside this one")
+    } else {
+        let known = STANDARD.map(|(n, _)| n);
+        match crate::builtins::nearest(name, known.into_iter()) {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!(
+                "the standard library has {}; a file of yours is used as (use ./file.shf)",
+                known.join(", ")
+            ),
+        }
+    };
+    Diagnostic::error(format!("cannot use {name}: {reason}")).at(span, "used here").help(help)
+}
+
+fn cycle(files: &[String], last: &str, span: Span) -> Diagnostic {
+    let mut cycle = files.to_vec();
+    cycle.push(last.to_string());
+    Diagnostic::error(format!("modules use each other in a cycle: {}", cycle.join(" uses ")))
+        .at(span, "the cycle closes here")
+        .help("put what both need into a module of its own")
+}
+
+pub(super) fn folder_of(path: &str) -> String {
+    path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_string())
+}
+
+/// `name` relative to `folder`, with `.` and `..` resolved as text, so that one file has one name.
+pub(super) fn join(folder: &str, name: &str) -> String {
+    let whole = if folder.is_empty() { name.to_string() } else { format!("{folder}/{name}") };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in whole.split('/') {
+        match part {
+            "." => {}
+            ".." if parts.last().is_some_and(|p| !p.is_empty() && *p != "..") => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
