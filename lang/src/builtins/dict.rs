@@ -112,7 +112,7 @@ pub const ENTRY: &Builtin =
         })
     });
 
-fn dictionary(value: &Value) -> Eval<&Dict> {
+pub(super) fn dictionary(value: &Value) -> Eval<&Dict> {
     match value {
         Value::Dict(dict) => Ok(dict),
         other => fail(format!("expected a dictionary, got {}", other.describe())),

@@ -3,9 +3,11 @@
 
 mod arithmetic;
 mod compare;
+mod convolution;
 mod create;
 mod dict;
 mod effect;
+mod library;
 mod list;
 mod matrix;
 mod names;
@@ -89,7 +91,7 @@ impl Builtin {
 }
 
 /// The builtins written in Rust, by the section of the documentation that they belong to.
-pub const SECTIONS: [(&str, &[Builtin]); 13] = [
+pub const SECTIONS: [(&str, &[Builtin]); 15] = [
     ("arithmetic", arithmetic::BUILTINS),
     ("matrix", matrix::BUILTINS),
     ("comparison", compare::BUILTINS),
@@ -103,6 +105,8 @@ pub const SECTIONS: [(&str, &[Builtin]); 13] = [
     ("transforms", transforms::BUILTINS),
     ("strings", text::BUILTINS),
     ("effects", effect::BUILTINS),
+    ("convolution", convolution::BUILTINS),
+    ("library", library::BUILTINS),
 ];
 
 /// Every builtin written in Rust.

@@ -18,8 +18,15 @@ use crate::diagnostic::Diagnostic;
 use crate::syntax::{Bracket, Form, FormKind, SourceId, Span, read};
 
 /// The standard library, by the name it is used under.
-pub const STANDARD: [(&str, &str); 2] =
-    [("nn", include_str!("../../std/nn.shf")), ("optim", include_str!("../../std/optim.shf"))];
+pub const STANDARD: [(&str, &str); 2] = [("nn", NEURAL), ("optim", include_str!("../../std/optim.shf"))];
+
+/// One module, a file for each subject.
+const NEURAL: &str = concat!(
+    include_str!("../../std/nn/layers.shf"),
+    include_str!("../../std/nn/convolution.shf"),
+    include_str!("../../std/nn/losses.shf"),
+    include_str!("../../std/nn/initialisers.shf"),
+);
 
 /// The module of the standard library that defines a function of that name.
 pub(super) fn standard_module_with(name: &str) -> Option<&'static str> {

@@ -51,6 +51,7 @@ primitives!(
     concatenate,
     constant,
     convert,
+    convolution,
     cos,
     cumsum,
     div,

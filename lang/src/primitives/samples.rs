@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use smallvec::smallvec;
+
 use super::registry::{
     Domain::{self, Any, AwayFromIntegers, Distinct, Index, NearOne, Positive, Small, Special},
     Sample,
@@ -31,6 +33,7 @@ pub(super) fn samples() -> Vec<Sample> {
     all.extend(shapes());
     all.extend(indexing());
     all.extend(others());
+    all.extend(convolutions());
     all
 }
 
@@ -250,6 +253,59 @@ fn others() -> Vec<Sample> {
     for dtype in [Bool, I32, I64, U32] {
         let direction = Direction::Lt;
         all.push(discrete(Compare { direction }, &[(dtype, &[40], Special), (dtype, &[40], Special)]));
+    }
+    all
+}
+
+fn convolutions() -> Vec<Sample> {
+    let axes = |extents: &[usize]| Shape::from_slice(extents);
+    let (line, plane) = (Convolution::plain(1), Convolution::plain(2));
+    let float =
+        |op: Convolution, x: &[usize], kernel: &[usize]| smooth(op, &[(F32, x, Any), (F32, kernel, Any)]);
+    let mut all = vec![
+        float(line.clone(), &[2, 5, 2], &[3, 2, 3]),
+        float(
+            Convolution { strides: axes(&[2]), padding: smallvec![(1, 2)], ..line.clone() },
+            &[2, 6, 1],
+            &[3, 1, 2],
+        ),
+        // A stride that leaves elements over, and more padding than the window is wide.
+        float(
+            Convolution { strides: axes(&[3]), padding: smallvec![(3, 4)], ..line.clone() },
+            &[1, 7, 2],
+            &[2, 2, 2],
+        ),
+        float(
+            Convolution { padding: smallvec![(-1, 2)], input_dilation: axes(&[2]), ..line.clone() },
+            &[1, 4, 2],
+            &[3, 2, 2],
+        ),
+        float(Convolution { kernel_dilation: axes(&[2]), ..line.clone() }, &[1, 6, 1], &[3, 1, 2]),
+        float(Convolution { groups: 2, ..line.clone() }, &[2, 4, 4], &[2, 2, 6]),
+        // One channel of its own for each feature.
+        float(Convolution { groups: 3, ..line.clone() }, &[1, 4, 3], &[2, 1, 3]),
+        // The window does not fit: nothing comes out.
+        float(line.clone(), &[1, 2, 1], &[3, 1, 2]),
+        float(
+            Convolution { padding: smallvec![(1, 1), (1, 1)], ..plane.clone() },
+            &[2, 3, 4, 2],
+            &[3, 3, 2, 2],
+        ),
+        float(
+            Convolution {
+                strides: axes(&[2, 1]),
+                padding: smallvec![(1, 0), (0, 2)],
+                kernel_dilation: axes(&[1, 2]),
+                groups: 2,
+                ..plane.clone()
+            },
+            &[1, 4, 5, 2],
+            &[2, 2, 1, 4],
+        ),
+        float(plane.clone(), &[1, 3, 3, 1], &[1, 1, 1, 2]),
+    ];
+    for dtype in [I32, I64, U32] {
+        all.push(discrete(line.clone(), &[(dtype, &[1, 4, 2], Any), (dtype, &[2, 2, 2], Any)]));
     }
     all
 }

@@ -1,0 +1,53 @@
+//! What functions written in Sheaf need to take arguments with defaults and to refuse what does not fit.
+
+use std::rc::Rc;
+
+use super::Builtin;
+use super::dict::dictionary;
+use super::text::format_values;
+use crate::eval::{Eval, Interp, Value, fail};
+
+pub(super) const BUILTINS: &[Builtin] = &[
+    Builtin::new(
+        "-optional",
+        "(-optional given defaults)",
+        "the last arguments of a call over their defaults: by position, or by name as options",
+        (2, 2),
+        optional,
+    ),
+    Builtin::new(
+        "-check",
+        "(-check condition template values...)",
+        "fails with a formatted message unless the condition holds",
+        (2, super::MANY),
+        check,
+    ),
+];
+
+fn optional(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
+    let defaults = dictionary(&args[1])?;
+    let names: Vec<&str> = defaults.keys().map(ustr::Ustr::as_str).collect();
+    let given = interp.sequence(&args[0])?;
+    let parsed = super::parse(&given, &names, &[])?;
+    if parsed.positional.len() > names.len() {
+        return fail(format!(
+            "too many arguments: after the required ones come at most {} ({}), got {}",
+            names.len(),
+            names.join(" "),
+            parsed.positional.len()
+        ));
+    }
+    let value = |(i, (name, default)): (usize, (&ustr::Ustr, &Value))| {
+        let value = parsed.positional.get(i).copied().or_else(|| parsed.option(name)).unwrap_or(default);
+        (*name, value.clone())
+    };
+    Ok(Value::Dict(Rc::new(defaults.iter().enumerate().map(value).collect())))
+}
+
+fn check(_: &mut Interp, args: &[Value]) -> Eval<Value> {
+    if args[0].truthy()? {
+        return Ok(Value::Nil);
+    }
+    let Value::Str(template) = &args[1] else { return fail("-check wants a template") };
+    fail(format_values(template, &args[2..])?)
+}
