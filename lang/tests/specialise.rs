@@ -195,8 +195,8 @@ fn numbers_of_the_device_in_interpreted_code() {
 fn effects_keep_functions_interpreted() {
     let program = "(defn pure [x] (* x 2))
          (defn loud [x] (print \"called\") (pure x))
-         (defn outer [x] (loud (pure x)))
-         (print (outer [1]))";
+         (defn around [x] (loud (pure x)))
+         (print (around [1]))";
     let (out, units) = on_device(Jit::Always, program);
     assert_eq!(out, "called\n[4.]");
     assert_eq!(units, ["pure"]);

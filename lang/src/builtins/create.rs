@@ -200,7 +200,7 @@ pub fn vector_literal(
         if let Some(common) = literal_dtype(&tensors) {
             let convert = |t: &Tensor| interp.convert(t, common).map(Value::Tensor);
             let items = tensors.iter().map(convert).collect::<Eval<Vec<Value>>>()?;
-            let flat = super::shape::stack(interp, &items, 0)?;
+            let flat = super::arrange::stack(interp, &items, 0)?;
             let flat = interp.tensor(&flat)?;
             return interp.reshape(&flat, shape).map(Value::Tensor);
         }

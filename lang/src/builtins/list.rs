@@ -1,95 +1,211 @@
 //! Lists and sequences.
 
+use super::index::part;
 use super::{Builtin, MANY, as_index};
+use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Value, fail};
 use crate::primitives as p;
 
+pub(super) const LENGTHS: &[Builtin] = &[
+    Builtin::new("len", "(len xs)", LEN, (1, 1), |_, a| length(&a[0]).map(Value::Int)).examples(
+        "(len '[1 :a \"x\"]) ;=> 3\n(len [[1 2] [3 4] [5 6]]) ;=> 3\n(len 5) ;=> error: has no length",
+    ),
+    Builtin::new("count", "(count xs)", LEN, (1, 1), |_, a| length(&a[0]).map(Value::Int))
+        .examples("(count \"abc\") ;=> 3\n(count {:a 1}) ;=> 1"),
+];
+
+const LEN: &str = "the number of items of a list, characters of a string, entries of a dictionary, or of a tensor along axis 0";
+
 pub(super) const BUILTINS: &[Builtin] = &[
-    Builtin::new("list", "(list a b ...)", "a list of the arguments", (0, MANY), |_, a| {
+    Builtin::new("list", "(list a b ...)", "a list of the arguments, whatever they are", (0, MANY), |_, a| {
         Ok(Value::list(a.to_vec()))
-    }),
-    Builtin::new("first", "(first xs)", "the first item", (1, 1), |i, a| item(i, &a[0], 0)),
-    Builtin::new("second", "(second xs)", "the second item", (1, 1), |i, a| item(i, &a[0], 1)),
-    Builtin::new("last", "(last xs)", "the last item", (1, 1), |i, a| item(i, &a[0], -1)),
+    })
+    .examples("(list 1 :a \"x\") ;=> '[1 :a \"x\"]\n(list) ;=> '[]"),
+    Builtin::new("first", "(first xs)", "the first item; nil where there is none", (1, 1), |i, a| {
+        item_or_nil(i, &a[0], 0)
+    })
+    .examples("(first '[1 2 3]) ;=> 1\n(first [[1 2] [3 4]]) ;=> [1 2]\n(first '[]) ;=> nil"),
+    Builtin::new("second", "(second xs)", "the second item; nil where there is none", (1, 1), |i, a| {
+        item_or_nil(i, &a[0], 1)
+    })
+    .examples("(second '[1 2 3]) ;=> 2\n(second '[1]) ;=> nil"),
+    Builtin::new("last", "(last xs)", "the last item; nil where there is none", (1, 1), |i, a| {
+        item_or_nil(i, &a[0], -1)
+    })
+    .examples("(last '[1 2 3]) ;=> 3\n(last \"abc\") ;=> \"c\""),
     Builtin::new("nth", "(nth xs n)", "item n, counted from 0, negative from the end", (2, 2), |i, a| {
-        if let Value::Tensor(t) = &a[0] {
-            return i.row(&t.clone(), &a[1]);
-        }
-        let n = as_index(&a[1], "the position")?;
-        item(i, &a[0], n)
-    }),
-    Builtin::new("rest", "(rest xs)", "all but the first item", (1, 1), |i, a| match &a[0] {
-        Value::Nil => Ok(Value::list(Vec::new())),
-        xs => part(i, xs, 1, i64::MAX),
-    }),
-    Builtin::new("cons", "(cons x xs)", "xs with x in front", (2, 2), |i, a| {
+        nth(i, &a[0], &a[1])
+    })
+    .examples("(nth '[:a :b] 1) ;=> :b\n(nth [2 3] -1) ;=> 3.0\n(nth '[:a :b] 2) ;=> error: outside of a list"),
+    Builtin::new(
+        "rest",
+        "(rest xs)",
+        "all but the first item: a list, a tensor or a string as xs is",
+        (1, 1),
+        |i, a| match &a[0] {
+            Value::Nil => Ok(Value::list(Vec::new())),
+            xs => part(i, xs, 1, i64::MAX),
+        },
+    )
+    .examples("(rest '[1 2 3]) ;=> '[2 3]\n(rest [1 2 3]) ;=> [2 3]\n(rest '[]) ;=> '[]"),
+    Builtin::new("cons", "(cons x xs)", "the list of x and then the items of xs", (2, 2), |i, a| {
         let mut items = i.sequence(&a[1])?;
         items.insert(0, a[0].clone());
         Ok(Value::list(items))
-    }),
-    Builtin::new("append", "(append xs x)", "xs with x at the end", (2, MANY), |i, a| {
-        let mut items = i.sequence(&a[0])?;
-        items.extend_from_slice(&a[1..]);
-        Ok(Value::list(items))
-    }),
-    Builtin::new("reverse", "(reverse xs)", "the items in reverse order", (1, 1), |i, a| match &a[0] {
-        Value::Str(s) => Ok(Value::text(s.chars().rev().collect::<String>())),
-        Value::Tensor(t) if t.ty().rank() > 0 => {
-            Ok(Value::from(i.op(p::Reverse { axes: [0].as_slice().into() }, &[&t.clone()])?))
-        }
-        other => Ok(Value::list(i.sequence(other)?.into_iter().rev().collect())),
-    }),
-    Builtin::new("empty?", "(empty? xs)", "whether there is nothing in it", (1, 1), |_, a| {
-        length(&a[0]).map(|n| Value::Bool(n == 0))
-    }),
-    Builtin::new("len", "(len xs)", "the number of items, or the extent of axis 0", (1, 1), |_, a| {
-        length(&a[0]).map(Value::Int)
-    }),
-    Builtin::new("count", "(count xs)", "the same as len", (1, 1), |_, a| length(&a[0]).map(Value::Int)),
-    Builtin::new("map", "(map f xs ...)", "a list of f of each item", (2, MANY), |i, a| {
-        map(i, a).map(Value::list)
-    }),
-    Builtin::new("mapv", "(mapv f xs ...)", "f of each item, stacked", (2, MANY), |i, a| {
-        let items = map(i, a)?;
-        super::shape::stack(i, &items, 0)
-    }),
-    Builtin::new("filter", "(filter f xs)", "the items for which f holds", (2, 2), |i, a| {
-        let items = i.sequence(&a[1])?;
-        i.in_loop(items.len() as u64, |i| {
-            let mut kept = Vec::new();
-            for item in items {
-                let holds = i.call(&a[0], [item.clone()].into_iter().collect())?;
-                if holds.truthy()? {
-                    kept.push(item);
-                }
+    })
+    .examples("(cons 1 '[2 3]) ;=> '[1 2 3]"),
+    Builtin::new(
+        "append",
+        "(append xs x ...)",
+        "the list of the items of xs and then x; concat joins two lists, or two tensors",
+        (2, MANY),
+        |i, a| {
+            let mut items = i.sequence(&a[0])?;
+            items.extend_from_slice(&a[1..]);
+            Ok(Value::list(items))
+        },
+    )
+    .examples("(append '[1 2] 3) ;=> '[1 2 3]\n(append '[1] '[2]) ;=> '[1 [2]]"),
+    Builtin::new(
+        "reverse",
+        "(reverse xs)",
+        "the items in reverse order: a list, a tensor (along axis 0) or a string as xs is",
+        (1, 1),
+        |i, a| match &a[0] {
+            Value::Str(s) => Ok(Value::text(s.chars().rev().collect::<String>())),
+            Value::Tensor(t) if t.ty().rank() > 0 => {
+                Ok(Value::from(i.op(p::Reverse { axes: [0].as_slice().into() }, &[t])?))
             }
-            Ok(Value::list(kept))
-        })
-    }),
-    Builtin::new("reduce", "(reduce f init xs)", "f of the state and each item in turn", (3, 3), |i, a| {
-        let items = i.sequence(&a[2])?;
-        i.in_loop(items.len() as u64, |i| {
-            items
-                .into_iter()
-                .try_fold(a[1].clone(), |acc, item| i.call(&a[0], [acc, item].into_iter().collect()))
-        })
-    }),
-    Builtin::new("apply", "(apply f xs)", "f with the items of xs as arguments", (2, 2), |i, a| {
-        let items = i.sequence(&a[1])?;
-        i.call(&a[0], items.into_iter().collect())
-    }),
-    Builtin::new("zip", "(zip xs ys ...)", "lists of items at the same position", (1, MANY), |i, a| {
-        let columns = a.iter().map(|xs| i.sequence(xs)).collect::<Eval<Vec<_>>>()?;
-        let n = columns.iter().map(Vec::len).min().unwrap_or(0);
-        Ok(Value::list((0..n).map(|k| Value::list(columns.iter().map(|c| c[k].clone()).collect())).collect()))
-    }),
-    Builtin::new("take", "(take n xs)", "the first n items", (2, 2), |i, a| {
+            other => Ok(Value::list(i.sequence(other)?.into_iter().rev().collect())),
+        },
+    )
+    .examples("(reverse '[1 2 3]) ;=> '[3 2 1]\n(reverse [[1 2] [3 4]]) ;=> [[3 4] [1 2]]\n(reverse \"abc\") ;=> \"cba\""),
+    Builtin::new("take", "(take n xs)", "the first n items, or all if there are fewer", (2, 2), |i, a| {
         part(i, &a[1], 0, as_index(&a[0], "the count")?.max(0))
-    }),
+    })
+    .examples("(take 2 '[1 2 3]) ;=> '[1 2]\n(take 2 [1 2 3]) ;=> [1 2]\n(take 9 \"abc\") ;=> \"abc\""),
     Builtin::new("drop", "(drop n xs)", "all but the first n items", (2, 2), |i, a| {
         part(i, &a[1], as_index(&a[0], "the count")?.max(0), i64::MAX)
-    }),
+    })
+    .examples("(drop 2 '[1 2 3]) ;=> '[3]\n(drop 1 [1 2 3]) ;=> [2 3]"),
+    Builtin::new(
+        "filter",
+        "(filter f xs)",
+        "the list of the items for which f holds; f must be known, so in compiled code (where ...) takes its place",
+        (2, 2),
+        |i, a| {
+            let items = i.sequence(&a[1])?;
+            i.in_loop(items.len() as u64, |i| {
+                let mut kept = Vec::new();
+                for item in items {
+                    if holds(i, &a[0], &item)? {
+                        kept.push(item);
+                    }
+                }
+                Ok(Value::list(kept))
+            })
+        },
+    )
+    .examples("(filter (fn [x] (> x 1)) '[1 2 3]) ;=> '[2 3]"),
+    Builtin::new("find", "(find f xs)", "the first item for which f holds; nil where there is none", (2, 2), |i, a| {
+        let items = i.sequence(&a[1])?;
+        i.in_loop(items.len() as u64, |i| {
+            for item in items {
+                if holds(i, &a[0], &item)? {
+                    return Ok(item);
+                }
+            }
+            Ok(Value::Nil)
+        })
+    })
+    .examples("(find (fn [x] (> x 1)) '[1 2 3]) ;=> 2\n(find string? '[1 2]) ;=> nil"),
+    Builtin::new(
+        "index-of",
+        "(index-of xs x)",
+        "the position of the first item equal to x, or of the first place where the string x is in the string xs\n\
+         -1 where there is none",
+        (2, 2),
+        |_, a| index_of(&a[0], &a[1]),
+    )
+    .examples("(index-of '[:a :b] :b) ;=> 1\n(index-of \"hello\" \"l\") ;=> 2\n(index-of '[1 2] 5) ;=> -1"),
+    Builtin::new("empty?", "(empty? xs)", "whether there is nothing in xs: (len xs) is 0, or it is nil", (1, 1), |_, a| {
+        Ok(Value::Bool(matches!(a[0], Value::Nil) || length(&a[0])? == 0))
+    })
+    .examples("(empty? '[]) ;=> true\n(empty? [1 2]) ;=> false\n(empty? nil) ;=> true"),
+    Builtin::new(
+        "map",
+        "(map f xs ...)",
+        "the list of f of each item; of several sequences, f of their items side by side, up to the shortest\n\
+         a tensor gives its entries along axis 0, a string its characters; mapv stacks the results to a tensor",
+        (2, MANY),
+        |i, a| map(i, a).map(Value::list),
+    )
+    .examples("(map (fn [x] (* x x)) '[1 2 3]) ;=> '[1 4 9]\n(map + '[1 2] '[10 20]) ;=> '[11 22]\n(map sum [[1 2] [3 4]]) ;=> (list 3.0 7.0)"),
+    Builtin::new(
+        "mapv",
+        "(mapv f xs ...)",
+        "f of each item, stacked to a tensor along axis 0; the results must have one shape",
+        (2, MANY),
+        |i, a| {
+            let items = map(i, a)?;
+            super::arrange::stack(i, &items, 0)
+        },
+    )
+    .examples("(mapv (fn [x] (* x x)) [1 2 3]) ;=> [1 4 9]\n(mapv sum [[1 2] [3 4]]) ;=> [3 7]"),
+    Builtin::new(
+        "apply",
+        "(apply f a ... xs)",
+        "f called with the items of xs as its last arguments",
+        (2, MANY),
+        |i, a| {
+            let [f, first @ .., xs] = a else { return fail("apply wants a function and a list") };
+            let items = i.sequence(xs)?;
+            i.call(f, first.iter().cloned().chain(items).collect())
+        },
+    )
+    .examples("(apply + '[1 2 3]) ;=> 6\n(apply + 10 '[1 2]) ;=> 13"),
+    Builtin::new(
+        "reduce",
+        "(reduce f init xs)",
+        "(f state item) for each item in turn, starting from init; the last state",
+        (3, 3),
+        |i, a| {
+            let items = i.sequence(&a[2])?;
+            i.in_loop(items.len() as u64, |i| {
+                items
+                    .into_iter()
+                    .try_fold(a[1].clone(), |acc, item| i.call(&a[0], [acc, item].into_iter().collect()))
+            })
+        },
+    )
+    .examples("(reduce + 0 '[1 2 3]) ;=> 6\n(reduce (fn [acc row] (+ acc row)) 0 [[1 2] [3 4]]) ;=> [4 6]"),
+    Builtin::new(
+        "zip",
+        "(zip xs ys ...)",
+        "the lists of the items at each position, up to the end of the shortest",
+        (1, MANY),
+        |i, a| {
+            let columns = a.iter().map(|xs| i.sequence(xs)).collect::<Eval<Vec<_>>>()?;
+            let n = columns.iter().map(Vec::len).min().unwrap_or(0);
+            let row = |k: usize| Value::list(columns.iter().map(|c| c[k].clone()).collect());
+            Ok(Value::list((0..n).map(row).collect()))
+        },
+    )
+    .examples("(zip '[1 2] '[:a :b]) ;=> '[[1 :a] [2 :b]]\n(zip '[1 2 3] \"ab\") ;=> '[[1 \"a\"] [2 \"b\"]]"),
+    Builtin::new("chars", "(chars s)", "the characters of a string as a list of strings", (1, 1), |i, a| {
+        match &a[0] {
+            Value::Str(_) => i.sequence(&a[0]).map(Value::list),
+            other => Err(Diagnostic::error(format!("chars wants a string, got {}", other.describe()))
+                .help("(str x) makes a text of anything")
+                .into()),
+        }
+    })
+    .examples("(chars \"abc\") ;=> '[\"a\" \"b\" \"c\"]\n(chars 5) ;=> error: wants a string"),
 ];
+
+fn holds(interp: &mut Interp, f: &Value, item: &Value) -> Eval<bool> {
+    interp.call(f, [item.clone()].into_iter().collect())?.truthy()
+}
 
 fn map(interp: &mut Interp, args: &[Value]) -> Eval<Vec<Value>> {
     let columns = args[1..].iter().map(|xs| interp.sequence(xs)).collect::<Eval<Vec<_>>>()?;
@@ -99,51 +215,81 @@ fn map(interp: &mut Interp, args: &[Value]) -> Eval<Vec<Value>> {
     })
 }
 
-/// The items from `start` to `end`: a tensor of a tensor, else a list.
-fn part(interp: &mut Interp, xs: &Value, start: i64, end: i64) -> Eval<Value> {
-    if let Value::Tensor(t) = xs
-        && t.ty().rank() > 0
-    {
-        return Ok(Value::from(interp.slice_axis(&t.clone(), 0, start, end)?));
+fn nth(interp: &mut Interp, xs: &Value, n: &Value) -> Eval<Value> {
+    if let Value::Tensor(t) = xs {
+        return interp.row(t, n);
     }
-    let items = interp.sequence(xs)?;
-    let clip = |i: i64| usize::try_from(i).unwrap_or(usize::MAX).min(items.len());
-    Ok(Value::list(items[clip(start)..clip(end).max(clip(start))].to_vec()))
+    let n = as_index(n, "the position")?;
+    if let Some(item) = item(xs, n)? {
+        return Ok(item);
+    }
+    let (whole, kind) = if matches!(xs, Value::Str(_)) { ("text", "characters") } else { ("list", "items") };
+    let length = length(xs)?;
+    fail(format!("position {n} is outside of a {whole} of {length} {kind}"))
 }
 
-/// An item by position, negative from the end; nil of an empty list.
-fn item(interp: &mut Interp, xs: &Value, n: i64) -> Eval<Value> {
+/// The item at `n`, or nil where `xs` ends before it.
+fn item_or_nil(interp: &mut Interp, xs: &Value, n: i64) -> Eval<Value> {
     match xs {
         Value::Nil => Ok(Value::Nil),
-        Value::Tensor(t) => interp.row(&t.clone(), &Value::Int(n)),
+        Value::Tensor(t) => interp.row(t, &Value::Int(n)),
+        _ => Ok(item(xs, n)?.unwrap_or(Value::Nil)),
+    }
+}
+
+/// An item of a list or string by position, negative from the end.
+fn item(xs: &Value, n: i64) -> Eval<Option<Value>> {
+    let at = |count: usize| {
+        let at = if n < 0 { n + count as i64 } else { n };
+        usize::try_from(at).ok().filter(|at| *at < count)
+    };
+    match xs {
         Value::Str(s) => {
-            let count = s.chars().count() as i64;
-            let at = if n < 0 { n + count } else { n };
-            match usize::try_from(at).ok().and_then(|at| s.chars().nth(at)) {
-                Some(c) => Ok(Value::text(c.to_string())),
-                None if count == 0 => Ok(Value::Nil),
-                None => fail(format!("position {n} is outside of a text of {count} characters")),
-            }
+            let at = at(s.chars().count());
+            Ok(at.and_then(|at| s.chars().nth(at)).map(|c| Value::text(c.to_string())))
         }
+        Value::List(list) => Ok(at(list.items.len()).map(|at| list.items[at].clone())),
+        Value::Nil => Err(super::nil("a list, a tensor or a string")),
+        other => fail(format!("expected a list, a tensor or a string, got {}", other.describe())),
+    }
+}
+
+fn index_of(xs: &Value, x: &Value) -> Eval<Value> {
+    if let Value::Str(text) = xs {
+        let Value::Str(part) = x else {
+            return fail(format!("in a string a string is looked for, not {}", x.describe()));
+        };
+        let at = text.find(&**part).map(|at| text[..at].chars().count() as i64);
+        return Ok(Value::Int(at.unwrap_or(-1)));
+    }
+    match xs {
         Value::List(list) => {
-            let at = if n < 0 { n + list.items.len() as i64 } else { n };
-            match usize::try_from(at).ok().and_then(|at| list.items.get(at)) {
-                Some(item) => Ok(item.clone()),
-                None if list.items.is_empty() => Ok(Value::Nil),
-                None => fail(format!("position {n} is outside of a list of {} items", list.items.len())),
+            for (at, item) in list.items.iter().enumerate() {
+                if super::structurally_equal(item, x)? {
+                    return Ok(Value::Int(at as i64));
+                }
             }
+            Ok(Value::Int(-1))
         }
-        other => fail(format!("expected a list or a tensor, got {}", other.describe())),
+        other => {
+            Err(Diagnostic::error(format!("index-of looks in a list or a string, got {}", other.describe()))
+                .help("(argmax (= x v)) is the first position of v in a tensor")
+                .into())
+        }
     }
 }
 
 fn length(xs: &Value) -> Eval<i64> {
     Ok(match xs {
-        Value::Nil => 0,
+        Value::Nil => return Err(super::nil("something with a length")),
         Value::List(list) => list.items.len() as i64,
         Value::Dict(dict) => dict.len() as i64,
         Value::Str(s) => s.chars().count() as i64,
         Value::Tensor(t) if t.ty().rank() > 0 => t.shape()[0] as i64,
-        other => return fail(format!("{} has no length", other.describe())),
+        other => {
+            return Err(Diagnostic::error(format!("{} has no length", other.describe()))
+                .help("lists, strings, dictionaries and tensors with axes have one; (size x) counts the elements of a tensor")
+                .into());
+        }
     })
 }

@@ -2,33 +2,40 @@
 //! Those that need no Rust are in `std/core/`.
 
 mod arithmetic;
+mod arrange;
 mod compare;
 mod convolution;
 mod create;
+mod diagonal;
 mod dict;
 mod effect;
+mod einsum;
+mod index;
 mod library;
 mod list;
 mod matrix;
 mod names;
 mod operands;
+mod order;
 mod random;
 mod reduce;
 mod shape;
 mod show;
 mod text;
+mod text_methods;
 mod transforms;
 mod trees;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::eval::{Eval, Interp, Value, fail};
+use crate::eval::{Eval, Interp, Signal, Value, fail};
 
 pub use compare::structurally_equal;
 pub use create::vector_literal;
 pub use dict::{ENTRY, get};
 pub use names::{habit, nearest};
+pub(crate) use operands::nil;
 pub use operands::{as_index, as_indices, as_positions};
 pub use show::{repr, show};
 
@@ -86,20 +93,32 @@ impl Builtin {
         if self.effect {
             interp.effect(self.name)?;
         }
-        (self.run)(interp, args)
+        (self.run)(interp, args).map_err(|signal| match signal {
+            // An error of this function itself, not of one that it called, nor of the world that an effect meets.
+            Signal::Error(d) if d.labels.is_empty() && d.help.is_none() && !self.effect => {
+                Signal::from(d.help(format!("it is called {}", self.signature)))
+            }
+            other => other,
+        })
     }
 }
 
 /// The builtins written in Rust, by the section of the documentation that they belong to.
-pub const SECTIONS: [(&str, &[Builtin]); 15] = [
+pub const SECTIONS: [(&str, &[Builtin]); 21] = [
     ("arithmetic", arithmetic::BUILTINS),
     ("matrix", matrix::BUILTINS),
     ("comparison", compare::BUILTINS),
     ("reductions", reduce::BUILTINS),
     ("shape", shape::BUILTINS),
+    ("shape", list::LENGTHS),
+    ("shape", arrange::BUILTINS),
+    ("shape", diagonal::BUILTINS),
+    ("shape", index::BUILTINS),
+    ("shape", order::TENSORS),
     ("creation", create::BUILTINS),
     ("random", random::BUILTINS),
     ("lists", list::BUILTINS),
+    ("lists", order::LISTS),
     ("trees", trees::BUILTINS),
     ("dictionaries", dict::BUILTINS),
     ("transforms", transforms::BUILTINS),
@@ -153,6 +172,14 @@ fn parse<'a>(args: &'a [Value], valued: &[&'static str], flags: &[&'static str])
 }
 
 impl<'a> Parsed<'a> {
+    /// The arguments that are no options, which must be `N`.
+    fn exactly<const N: usize>(&self) -> Eval<[&'a Value; N]> {
+        <[&Value; N]>::try_from(self.positional.as_slice()).or_else(|_| {
+            let plural = if N == 1 { "" } else { "s" };
+            fail(format!("expected {N} argument{plural} besides options, got {}", self.positional.len()))
+        })
+    }
+
     fn option(&self, name: &str) -> Option<&'a Value> {
         self.options.iter().find(|(n, _)| *n == name).and_then(|(_, v)| *v)
     }

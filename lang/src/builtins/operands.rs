@@ -1,12 +1,15 @@
 //! Values as operands of primitives: promotion, broadcasting, indices, shapes, axes.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use crate::diagnostic::Diagnostic;
-use crate::eval::{Eval, Interp, Signal, Tensor, Value, bind, fail};
+use crate::eval::{Eval, Interp, Signal, Tensor, Value, bind, bind_all, fail, position};
+use crate::graph::Op;
 use crate::primitives as p;
 use crate::primitives::Primitive;
-use crate::tensor::{DType, HostTensor, Shape, TensorType};
+use crate::tensor::{DType, HostTensor, Shape, TensorType, format_float};
 
 impl Interp {
     /// A value as a tensor: numbers are weak scalars.
@@ -16,9 +19,7 @@ impl Interp {
             Value::Int(n) => Ok(Tensor::weak(HostTensor::scalar(*n))),
             Value::Float(x) => Ok(Tensor::weak(HostTensor::scalar(*x as f32))),
             Value::Bool(b) => Ok(Tensor::host(HostTensor::scalar(*b))),
-            Value::Nil => Err(Diagnostic::error("expected a tensor or a number, got nil")
-                .help("a key that is not there gives nil: check its name, or give (get d :key default)")
-                .into()),
+            Value::Nil => Err(nil("a tensor or a number")),
             Value::List(_) => Err(Diagnostic::error(format!(
                 "expected a tensor or a number, got {}",
                 value.describe()
@@ -32,6 +33,11 @@ impl Interp {
     /// Applies a primitive of one result.
     pub(crate) fn op(&mut self, op: impl Primitive, args: &[&Tensor]) -> Eval<Tensor> {
         bind(op, args, self.span)
+    }
+
+    /// Applies a primitive of several results.
+    pub(crate) fn op_all(&mut self, op: impl Primitive, args: &[&Tensor]) -> Eval<SmallVec<[Tensor; 2]>> {
+        bind_all(&(Arc::new(op) as Op), args, self.span)
     }
 
     /// `t` with elements of `dtype`, strong.
@@ -109,6 +115,13 @@ impl Interp {
     }
 }
 
+/// The error that nil is where something else was wanted.
+pub(crate) fn nil(wanted: &str) -> Signal {
+    Diagnostic::error(format!("expected {wanted}, got nil"))
+        .help("a key that is not there gives nil: check its name, or give (get d :key default)")
+        .into()
+}
+
 /// The common dtype of two operands, and whether the result is weak (SPEC section 2, Promotion).
 fn promoted(a: &TensorType, b: &TensorType) -> Eval<(DType, bool)> {
     if a.dtype == b.dtype {
@@ -179,30 +192,52 @@ pub(super) fn as_size(value: &Value, wanted: &str) -> Eval<usize> {
         .map_err(|_| Signal::from(Diagnostic::error(format!("{wanted} must not be negative, got {n}"))))
 }
 
-/// A tensor of indices: integers as they are, floats (vector literals) as `i32`.
+/// A tensor of indices: integers as they are; numbers of vector literals, which are `f32`, and of lists as `i32`.
 pub fn as_indices(interp: &mut Interp, value: &Value) -> Eval<Tensor> {
-    let t = interp.tensor(value)?;
+    let listed = super::create::from_list(interp, value, Some(DType::I32))?;
+    let t = interp.tensor(&listed)?;
     if t.ty().dtype == DType::Bool {
-        return fail(format!("indices are integers, got {}", t.ty()));
+        return Err(Diagnostic::error(format!("indices are integers, got {}", t.ty()))
+            .help("(where mask x 0) keeps the elements where a mask holds, in their places")
+            .into());
+    }
+    if t.ty().dtype.is_float() && t.ty().dtype != DType::F32 {
+        return Err(Diagnostic::error(format!("indices are integers, got {}", t.ty()))
+            .help("(cast i :i32) makes integers of them")
+            .into());
+    }
+    if t.ty().dtype.is_float()
+        && let Some(known) = t.concrete()
+    {
+        let host = known.host()?;
+        let fraction = (0..host.count()).map(|i| host.element_f64(i)).find(|x| x.fract() != 0.0);
+        if let Some(x) = fraction {
+            return fail(format!("an index must be a whole number, not {}", format_float(x as f32)));
+        }
     }
     interp.convert(&t, DType::I32)
 }
 
-/// Indices into an axis of that extent: negative ones count from the end, as in JAX.
-pub fn as_positions(interp: &mut Interp, value: &Value, extent: usize) -> Eval<Tensor> {
+/// Indices along an axis, none negative: those that are known and outside are an error, the others are clamped by the
+/// primitives, as in JAX.
+pub fn as_positions(interp: &mut Interp, value: &Value, axis: usize, of: &TensorType) -> Eval<Tensor> {
     let indices = as_indices(interp, value)?;
-    let unsigned = matches!(value, Value::Tensor(t) if t.ty().dtype == DType::U32);
-    let positive = indices
-        .concrete()
-        .filter(|_| !indices.is_traced())
-        .is_some_and(|c| c.host().is_ok_and(|host| (0..host.count()).all(|i| host.element_i64(i) >= 0)));
-    if unsigned || positive {
+    let mut negative = !matches!(value, Value::Tensor(t) if t.ty().dtype == DType::U32);
+    if let Some(known) = indices.concrete() {
+        let host = known.host()?;
+        negative = false;
+        for i in (0..host.count()).map(|i| host.element_i64(i)) {
+            position(i, axis, of)?;
+            negative |= i < 0;
+        }
+    }
+    if !negative {
         return Ok(indices);
     }
     let full = |x: i64| Tensor::host(HostTensor::filled(DType::I32, indices.shape(), x as f64));
-    let negative = interp.op(p::Compare { direction: p::Direction::Lt }, &[&indices, &full(0)])?;
-    let from_end = interp.op(p::Binary(p::Add), &[&indices, &full(extent as i64)])?;
-    interp.op(p::Select, &[&negative, &from_end, &indices])
+    let below = interp.op(p::Compare { direction: p::Direction::Lt }, &[&indices, &full(0)])?;
+    let from_end = interp.op(p::Binary(p::Add), &[&indices, &full(of.shape[axis] as i64)])?;
+    interp.op(p::Select, &[&below, &from_end, &indices])
 }
 
 /// A list of known whole numbers: a quoted list, a number, or a vector.
@@ -235,7 +270,13 @@ pub(super) fn as_axis(axis: i64, rank: usize, of: &TensorType) -> Eval<usize> {
     let position = if axis < 0 { axis + rank as i64 } else { axis };
     match usize::try_from(position) {
         Ok(p) if p < rank => Ok(p),
-        _ => fail(format!("{of} has no axis {axis}; its axes are 0 to {}", rank.max(1) - 1)),
+        _ if rank == 0 => fail(format!("{of} is a scalar: it has no axes, so no axis {axis}")),
+        _ if rank == 1 => Err(Diagnostic::error(format!("{of} has no axis {axis}"))
+            .help("its only axis is 0, or -1 counted from the end")
+            .into()),
+        _ => Err(Diagnostic::error(format!("{of} has no axis {axis}"))
+            .help(format!("its axes are 0 to {}, or -{rank} to -1 counted from the end", rank - 1))
+            .into()),
     }
 }
 

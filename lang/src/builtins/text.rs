@@ -3,19 +3,34 @@
 use super::{Builtin, MANY, show};
 use crate::eval::{Eval, Value, fail};
 use crate::format::{self, FormatArg};
+use crate::tensor::DType;
 
 pub(super) const BUILTINS: &[Builtin] = &[
-    Builtin::new("str", "(str a b ...)", "the arguments as one text", (0, MANY), |_, a| {
+    Builtin::new("str", "(str a b ...)", "the arguments as one text, each as print shows it", (0, MANY), |_, a| {
         let mut text = String::new();
         for v in a {
             text.push_str(&show(&v.known("a text")?));
         }
         Ok(Value::text(text))
-    }),
+    })
+    .examples("(str \"x\" 1 :a) ;=> \"x1:a\"\n(str [1 2]) ;=> \"[1. 2.]\"\n(str) ;=> \"\""),
+    Builtin::new(
+        "str-call",
+        "(str-call method s args ...)",
+        "a method of Python's strings, counting in characters: capitalize count endswith find format isalpha isdigit\n\
+         isspace join ljust lower lstrip replace rfind rjust rstrip split splitlines startswith strip title upper zfill",
+        (2, MANY),
+        |_, a| super::text_methods::call(a),
+    )
+    .examples(
+        "(str-call \"upper\" \"hello\") ;=> \"HELLO\"\n(str-call \"split\" \"a,b,c\" \",\") ;=> '[\"a\" \"b\" \"c\"]\n\
+         (str-call \"find\" \"hello\" \"x\") ;=> -1\n(str-call \"join\" \"-\" '[\"a\" \"b\"]) ;=> \"a-b\"\n\
+         (str-call \"shout\" \"a\") ;=> error: no method shout",
+    ),
     Builtin::new(
         "format",
         "(format template args ...)",
-        "a template filled as Python's str.format",
+        "a template filled as by Python's str.format: {} in turn, {0} by number, {:.4f} {:>8} {:,} with a format, {{ a brace",
         (1, MANY),
         |_, a| {
             let Value::Str(template) = &a[0] else {
@@ -23,35 +38,65 @@ pub(super) const BUILTINS: &[Builtin] = &[
             };
             format_values(template, &a[1..]).map(Value::text)
         },
+    )
+    .examples(
+        "(format \"{} of {}\" 1 10) ;=> \"1 of 10\"\n(format \"{:.2f}|{:>5}\" 3.14159 \"ab\") ;=> \"3.14|   ab\"\n\
+         (format \"{} {}\" 1) ;=> error: shows argument 2",
     ),
-    Builtin::new("gensym", "(gensym prefix?)", "a symbol that no program has", (0, 1), |i, a| {
-        let prefix = a.first().and_then(Value::as_key).map_or("g", |k| k.as_str());
-        Ok(Value::Symbol(ustr::Ustr::from(&format!("{prefix}__{}", i.fresh()))))
-    }),
-    Builtin::new("tensor?", "(tensor? x)", "whether x is a tensor", (1, 1), |_, a| {
+    Builtin::new(
+        "gensym",
+        "(gensym prefix?)",
+        "a symbol that no program has, for names that a macro binds",
+        (0, 1),
+        |i, a| {
+            let prefix = match a.first() {
+                None => "g".into(),
+                Some(v) => match v.as_key() {
+                    Some(key) => key.as_str(),
+                    None => return fail(format!("the prefix is a string or a symbol, not {}", v.describe())),
+                },
+            };
+            Ok(Value::Symbol(ustr::Ustr::from(&format!("{prefix}__{}", i.fresh()))))
+        },
+    )
+    .examples("(symbol? (gensym \"tmp\")) ;=> true\n(= (gensym) (gensym)) ;=> false"),
+    Builtin::new("tensor?", "(tensor? x)", "whether x is a tensor; a literal number is none", (1, 1), |_, a| {
         is(&a[0], |v| matches!(v, Value::Tensor(t) if !t.ty().weak))
-    }),
-    Builtin::new("number?", "(number? x)", "whether x is a number", (1, 1), |_, a| {
-        is(&a[0], |v| match v {
-            Value::Tensor(t) => t.ty().rank() == 0 && t.ty().weak,
-            v => matches!(v, Value::Int(_) | Value::Float(_)),
-        })
-    }),
-    Builtin::new("string?", "(string? x)", "whether x is a text", (1, 1), |_, a| {
+    })
+    .examples("(tensor? [1 2]) ;=> true\n(tensor? 1) ;=> false"),
+    Builtin::new(
+        "number?",
+        "(number? x)",
+        "whether x is one number: a literal, or a tensor without axes that is no boolean",
+        (1, 1),
+        |_, a| {
+            is(&a[0], |v| match v {
+                Value::Tensor(t) => t.ty().rank() == 0 && t.ty().dtype != DType::Bool,
+                v => matches!(v, Value::Int(_) | Value::Float(_)),
+            })
+        },
+    )
+    .examples("(number? 1) ;=> true\n(number? [1]) ;=> false\n(number? \"1\") ;=> false"),
+    Builtin::new("string?", "(string? x)", "whether x is a string", (1, 1), |_, a| {
         is(&a[0], |v| matches!(v, Value::Str(_)))
-    }),
-    Builtin::new("symbol?", "(symbol? x)", "whether x is a symbol", (1, 1), |_, a| {
+    })
+    .examples("(string? \"a\") ;=> true\n(string? :a) ;=> false"),
+    Builtin::new("symbol?", "(symbol? x)", "whether x is a symbol: a quoted name", (1, 1), |_, a| {
         is(&a[0], |v| matches!(v, Value::Symbol(_)))
-    }),
+    })
+    .examples("(symbol? 'a) ;=> true\n(symbol? :a) ;=> false"),
     Builtin::new("dict?", "(dict? x)", "whether x is a dictionary", (1, 1), |_, a| {
         is(&a[0], |v| matches!(v, Value::Dict(_)))
-    }),
-    Builtin::new("list?", "(list? x)", "whether x is a list", (1, 1), |_, a| {
+    })
+    .examples("(dict? {:a 1}) ;=> true\n(dict? '[:a 1]) ;=> false"),
+    Builtin::new("list?", "(list? x)", "whether x is a list; a tensor is none", (1, 1), |_, a| {
         is(&a[0], |v| matches!(v, Value::List(_)))
-    }),
+    })
+    .examples("(list? '[1 2]) ;=> true\n(list? [1 2]) ;=> false"),
     Builtin::new("fn?", "(fn? x)", "whether x is a function", (1, 1), |_, a| {
         is(&a[0], |v| matches!(v, Value::Function(_)))
-    }),
+    })
+    .examples("(fn? sum) ;=> true\n(fn? :a) ;=> false"),
 ];
 
 #[allow(clippy::unnecessary_wraps)]

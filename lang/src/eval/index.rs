@@ -8,107 +8,130 @@ use super::tensor::{Tensor, bind};
 use super::value::Value;
 use crate::diagnostic::Diagnostic;
 use crate::primitives as p;
-use crate::tensor::Shape;
+use crate::tensor::{Shape, TensorType};
 
 impl Interp {
-    /// `(x i j)` and `(x a:b)`: each index takes one axis, from the first.
+    /// `(x i j)` and `(x a:b)`: each index takes one axis, from the first. A number takes its axis away, a range keeps
+    /// it, and a tensor of indices puts its own axes in its place.
     pub(super) fn index_tensor(&mut self, head: &Value, indices: &[Value]) -> Eval<Value> {
-        let mut value = head.clone();
+        let Value::Tensor(whole) = head else {
+            return fail(format!("{} cannot be indexed", head.describe()));
+        };
+        let rank = whole.ty().rank();
+        if indices.len() > rank {
+            return Err(Diagnostic::error(format!("{} indices for a tensor {}", indices.len(), whole.ty()))
+                .help(format!(
+                    "each of its axes ({rank}) takes at most one index or range; those without one stay whole"
+                ))
+                .into());
+        }
+        let many =
+            |i: &&Value| matches!(i, Value::List(_)) || matches!(i, Value::Tensor(t) if t.ty().rank() > 0);
+        if indices.iter().filter(many).count() > 1 {
+            return Err(Diagnostic::error("only one of the indices may be a tensor or a list of indices")
+                .help("index one axis after the other: ((x rows) 0:2 columns)")
+                .into());
+        }
+        let mut t = whole.clone();
         let mut axis = 0;
         for index in indices {
-            let (Value::Tensor(t), Value::Tensor(whole)) = (&value, head) else {
-                return fail(format!("{} cannot be indexed", value.describe()));
-            };
-            if axis >= t.ty().rank() {
-                let (given, ty) = (indices.len(), whole.ty());
-                return Err(Diagnostic::error(format!("{given} indices for a tensor {ty}"))
-                    .help("each index takes one axis")
-                    .into());
-            }
-            match index {
-                Value::Range(start, end) => {
-                    value = Value::from(self.slice_axis(t, axis, *start, *end)?);
-                    axis += 1;
-                }
-                index if axis == 0 => {
-                    value = self.row(t, index)?;
-                    // Indices of some rank leave that many axes in place of the one they take.
-                    axis += if let Value::Tensor(i) = index { i.ty().rank() } else { 0 };
-                }
-                index => {
-                    let i = crate::builtins::as_index(index, "an index")?;
-                    let i = checked(i, t, axis)?;
-                    let row = self.slice_axis(t, axis, i as i64, i as i64 + 1)?;
-                    let shape: Shape =
-                        (0..row.ty().rank()).filter(|a| *a != axis).map(|a| row.shape()[a]).collect();
-                    value = Value::from(bind(p::Reshape { shape }, &[&row], self.span)?);
-                }
+            if let Value::Range(start, end) = index {
+                t = self.slice_axis(&t, axis, *start, *end)?;
+                axis += 1;
+            } else {
+                let before = t.ty().rank();
+                t = self.take(&t, axis, index)?;
+                axis += t.ty().rank() + 1 - before;
             }
         }
-        Ok(value)
+        Ok(Value::from(t))
     }
 
     /// Entry `index` along axis 0: a number, traced or not, or a tensor of indices.
     pub(crate) fn row(&mut self, t: &Tensor, index: &Value) -> Eval<Value> {
         if t.ty().rank() == 0 {
-            return fail(format!("{} has no axis to index", t.ty()));
+            return fail(format!("{} is a scalar, which has no axis to index", t.ty()));
         }
-        let shape: Shape = t.shape()[1..].into();
-        if let Value::Tensor(i) = index
-            && (i.concrete().is_none() || i.ty().rank() > 0)
-        {
-            return self.rows(t, index);
-        }
-        let i = crate::builtins::as_index(index, "an index")?;
-        let i = checked(i, t, 0)? as i64;
-        let row = self.slice_axis(t, 0, i, i + 1)?;
-        Ok(Value::from(bind(p::Reshape { shape }, &[&row], self.span)?))
+        self.take(t, 0, index).map(Value::from)
     }
 
-    /// The entries along axis 0 at a tensor of indices, negative ones from the end.
-    pub(crate) fn rows(&mut self, t: &Tensor, indices: &Value) -> Eval<Value> {
-        if t.ty().rank() == 0 {
-            return fail(format!("{} has no axis to index", t.ty()));
+    /// The entries at `index` along `axis`: those of a number without the axis, those of a tensor of indices with its
+    /// axes in place of that one. Indices that are not known are clamped.
+    pub(crate) fn take(&mut self, t: &Tensor, axis: usize, index: &Value) -> Eval<Tensor> {
+        let many = match index {
+            Value::Tensor(i) => i.concrete().is_none() || i.ty().rank() > 0,
+            Value::List(_) => true,
+            _ => false,
+        };
+        if !many {
+            let i = crate::builtins::as_index(index, "an index")?;
+            let i = position(i, axis, t.ty())? as i64;
+            let row = self.slice_axis(t, axis, i, i + 1)?;
+            let shape: Shape = (0..row.ty().rank()).filter(|a| *a != axis).map(|a| row.shape()[a]).collect();
+            return bind(p::Reshape { shape }, &[&row], self.span);
         }
-        let indices = crate::builtins::as_positions(self, indices, t.shape()[0])?;
-        Ok(Value::from(bind(p::GatherRows, &[t, &indices], self.span)?))
+        let indices = crate::builtins::as_positions(self, index, axis, t.ty())?;
+        if axis == 0 {
+            return bind(p::GatherRows, &[t, &indices], self.span);
+        }
+        let rank = t.ty().rank();
+        let front: Shape = std::iter::once(axis).chain((0..rank).filter(|a| *a != axis)).collect();
+        let rows = bind(p::Transpose { permutation: front }, &[t], self.span)?;
+        let rows = bind(p::GatherRows, &[&rows, &indices], self.span)?;
+        let k = indices.ty().rank();
+        let permutation: Shape = (k..k + axis).chain(0..k).chain(k + axis..k + rank - 1).collect();
+        bind(p::Transpose { permutation }, &[&rows], self.span)
     }
 
     /// `start..end` along `axis`, negative positions from the end, beyond the end cut off.
     pub(crate) fn slice_axis(&mut self, t: &Tensor, axis: usize, start: i64, end: i64) -> Eval<Tensor> {
-        let extent = t.shape()[axis] as i64;
-        let clip = |i: i64| if i < 0 { (i + extent).max(0) } else { i.min(extent) };
-        let (start, end) = (clip(start), clip(end).max(clip(start)));
+        let (start, end) = clip(start, end, t.shape()[axis]);
         let mut starts: Shape = SmallVec::from_elem(0, t.ty().rank());
         let mut limits: Shape = t.shape().into();
-        starts[axis] = start as usize;
-        limits[axis] = end as usize;
+        starts[axis] = start;
+        limits[axis] = end;
         bind(p::Slice { start: starts, limit: limits }, &[t], self.span)
     }
 
-    /// The items of a list, or the entries of a tensor along axis 0.
+    /// The items of a list, the entries of a tensor along axis 0, or the characters of a string.
     pub(crate) fn sequence(&mut self, value: &Value) -> Eval<Vec<Value>> {
         match value {
             Value::List(list) => Ok(list.items.clone()),
             Value::Tensor(t) if t.ty().rank() > 0 => {
                 (0..t.shape()[0] as i64).map(|i| self.row(t, &Value::Int(i))).collect()
             }
-            other => fail(format!("expected a list or a tensor, got {}", other.describe())),
+            Value::Str(text) => Ok(text.chars().map(|c| Value::text(c.to_string())).collect()),
+            Value::Dict(_) => Err(Diagnostic::error(format!(
+                "expected a list, a tensor or a string, got {}",
+                value.describe()
+            ))
+            .help("(keys d) and (vals d) are lists, in insertion order")
+            .into()),
+            Value::Nil => Err(crate::builtins::nil("a list, a tensor or a string")),
+            other => fail(format!("expected a list, a tensor or a string, got {}", other.describe())),
         }
     }
 }
 
-/// A position of an axis of `t`, negative from the end.
-fn checked(i: i64, t: &Tensor, axis: usize) -> Eval<usize> {
-    let extent = t.shape()[axis];
-    let position = if i < 0 { i + extent as i64 } else { i };
-    match usize::try_from(position) {
-        Ok(p) if p < extent => Ok(p),
-        _ if extent == 0 => {
-            fail(format!("index {i} is outside of axis {axis} of {}, which is empty", t.ty()))
-        }
-        _ => Err(Diagnostic::error(format!("index {i} is outside of axis {axis} of {}", t.ty()))
-            .help(format!("its indices are 0 to {}; negative ones count from the end", extent - 1))
-            .into()),
+/// The positions that a slice from `start` to `end` means among `extent`: negative ones count from the end, those
+/// beyond an end are cut off.
+pub(crate) fn clip(start: i64, end: i64, extent: usize) -> (usize, usize) {
+    let n = extent as i64;
+    let clip = |i: i64| if i < 0 { i.saturating_add(n).max(0) } else { i.min(n) } as usize;
+    (clip(start), clip(end).max(clip(start)))
+}
+
+/// The position that `index` means along `axis` of a tensor: negative ones count from the end.
+pub(crate) fn position(index: i64, axis: usize, of: &TensorType) -> Eval<usize> {
+    let extent = of.shape[axis] as i64;
+    if (-extent..extent).contains(&index) {
+        return Ok(if index < 0 { index + extent } else { index } as usize);
     }
+    let d = Diagnostic::error(format!("index {index} is outside of axis {axis} of {of}"));
+    Err(match extent {
+        0 => d.help("the axis has no entries"),
+        1 => d.help("its only entry is 0, or -1 counted from the end"),
+        n => d.help(format!("its {n} entries are 0 to {}, or -{n} to -1 counted from the end", n - 1)),
+    }
+    .into())
 }

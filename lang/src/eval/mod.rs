@@ -30,6 +30,7 @@ mod value;
 
 pub use call::Args;
 pub use expr::Code;
+pub(crate) use index::{clip, position};
 pub use interp::{Interp, Jit, MAX_DEPTH, Options, STACK_BYTES};
 pub use interrupt::Interrupt;
 pub(crate) use load::as_diagnostic;
@@ -39,7 +40,7 @@ pub(crate) use resolve::{dtype_keyword, takes_dtype_option};
 pub use signal::{Eval, Signal, fail};
 pub(crate) use specialise::NO_COMPILER;
 pub use specialise::{Probe, Report};
-pub use tensor::{Concrete, Tensor, bind, bind_all, check_room};
+pub use tensor::{Concrete, Tensor, bind, bind_all, check_room, positions};
 pub use tree::{Tree, flatten, map_trees, unflatten};
 pub use typed::ParamType;
 pub use value::{Closure, Dict, Function, GradOptions, List, Value};

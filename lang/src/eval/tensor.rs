@@ -14,7 +14,10 @@ use crate::graph::{Builder, Graph, Op, Var};
 use crate::host::{Backend, Buffer};
 use crate::primitives::Primitive;
 use crate::syntax::Span;
-use crate::tensor::{HostTensor, TensorType};
+use crate::tensor::{DType, HostTensor, TensorType};
+
+/// Vectors up to this length may be shapes, whose numbers are asked for one by one.
+const MOST_AXES: usize = 16;
 
 /// A tensor value.
 #[derive(Clone, Debug)]
@@ -261,7 +264,8 @@ impl Tensor {
             (Some(c), _) => c.host(),
             (None, Tensor::Traced(t)) => {
                 let wanted = wanted.to_string();
-                let reason = if t.ty.shape.is_empty() {
+                // A vector may be made of numbers, as the shape [n 4] is.
+                let reason = if t.ty.rank() <= 1 && t.ty.count() <= MOST_AXES {
                     Reason::Value { level: t.trace.level, var: t.var, wanted }
                 } else {
                     Reason::Elements { wanted, ty: t.ty.clone() }
@@ -288,8 +292,21 @@ pub fn check_room(shape: &[usize]) -> Eval<()> {
 
 /// Computes `op(args)`, or records it where an operand is traced: in the innermost trace that an operand belongs to.
 pub fn bind_all(op: &Op, args: &[&Tensor], span: Option<Span>) -> Eval<SmallVec<[Tensor; 2]>> {
+    bind_beside(op, args, &[], span)
+}
+
+/// [`bind_all`] for an operation whose result is used beside other tensors: recorded where they are traced, so that a
+/// program counts positions itself rather than carrying a constant of them.
+fn bind_beside(
+    op: &Op,
+    args: &[&Tensor],
+    beside: &[&Tensor],
+    span: Option<Span>,
+) -> Eval<SmallVec<[Tensor; 2]>> {
+    let known = args.iter().chain(beside).all(|t| t.concrete().is_some());
     let trace = args
         .iter()
+        .chain(beside)
         .filter_map(|t| if let Tensor::Traced(t) = t { Some(&t.trace) } else { None })
         .max_by_key(|trace| trace.level);
     let Some(trace) = trace else {
@@ -319,7 +336,7 @@ pub fn bind_all(op: &Op, args: &[&Tensor], span: Option<Span>) -> Eval<SmallVec<
             trace.limit
         ));
     }
-    let values = if args.iter().all(|t| t.concrete().is_some()) {
+    let values = if known {
         op.evaluate(&host_values(args)?).into_iter().map(Some).collect()
     } else {
         SmallVec::<[Option<HostTensor>; 2]>::from_elem(None, outputs.len())
@@ -334,6 +351,13 @@ pub fn bind_all(op: &Op, args: &[&Tensor], span: Option<Span>) -> Eval<SmallVec<
 
 fn host_values<'a>(args: &[&'a Tensor]) -> Eval<SmallVec<[&'a HostTensor; 4]>> {
     args.iter().map(|t| t.concrete().expect("checked by the caller").host()).collect()
+}
+
+/// Positions along an axis of the shape of `like`, as `i32`.
+pub fn positions(like: &Tensor, axis: usize, span: Option<Span>) -> Eval<Tensor> {
+    let op: Op =
+        Arc::new(crate::primitives::Iota { dtype: DType::I32, shape: like.shape().into(), dimension: axis });
+    Ok(bind_beside(&op, &[], &[like], span)?.swap_remove(0))
 }
 
 /// [`bind_all`] for a primitive with one result.
