@@ -128,10 +128,11 @@ fn total(reports: &[FileReport], count: impl Fn(&FileReport) -> usize) -> usize 
 
 fn summary(reports: &[FileReport], how: Options) -> String {
     let failed = total(reports, |r| r.failures.len());
+    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let mut text = format!(
-        "{} examples in {} files: {} passed, {failed} failed",
-        total(reports, |r| r.cases),
-        reports.len(),
+        "{} in {}: {} passed, {failed} failed",
+        count(total(reports, |r| r.cases), "example"),
+        count(reports.len(), "file"),
         total(reports, |r| r.passed)
     );
     if how.compiled != Compile::Never {

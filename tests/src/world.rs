@@ -13,7 +13,7 @@ use crate::mount::Mount;
 use crate::neutral::Neutral;
 use crate::output::Output;
 
-/// A run that takes longer has hung.
+/// A run that takes longer has hung, unless its test says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(240);
 
 /// Where the compiler is looked for unless a test says otherwise: an address at which nobody listens.
@@ -96,7 +96,13 @@ impl World {
             arguments: arguments.iter().map(ToString::to_string).collect(),
             environment: vec![("SHEAF_TOOLCHAIN_INDEX".into(), NOWHERE.into())],
             mount: None,
+            timeout: TIMEOUT,
         }
+    }
+
+    /// Copies a folder of the repository's `tests` here, with all that is in it.
+    pub fn folder(&self, name: &str) {
+        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("tests").join(name), &self.path(name));
     }
 
     /// The names of all files under a folder of this world, relative to it and sorted.
@@ -149,9 +155,17 @@ pub struct Run<'a> {
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     mount: Option<(Mount, PathBuf)>,
+    timeout: Duration,
 }
 
 impl Run<'_> {
+    /// Lets the run take longer than most.
+    #[must_use]
+    pub fn within(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
     /// Sets an environment variable; an empty value unsets it.
     #[must_use]
     pub fn env(mut self, name: &str, value: impl Into<String>) -> Self {
@@ -199,13 +213,13 @@ impl Run<'_> {
         let mut child = command.spawn().expect("sheaf starts");
         let stdout = collect(child.stdout.take().expect("a pipe"));
         let stderr = collect(child.stderr.take().expect("a pipe"));
-        let status = wait(&mut child);
+        let status = wait(&mut child, self.timeout);
         let text = |thread: JoinHandle<Vec<u8>>| {
             String::from_utf8_lossy(&thread.join().expect("a reader")).into_owned()
         };
         let (stdout, stderr) = (text(stdout), text(stderr));
         let Some(status) = status else {
-            panic!("{:?} still ran after {TIMEOUT:?}\n{stdout}\n{stderr}", self.arguments);
+            panic!("{:?} still ran after {:?}\n{stdout}\n{stderr}", self.arguments, self.timeout);
         };
         let listing = fs::read_to_string(self.listing()).unwrap_or_default();
         Output {
@@ -242,14 +256,14 @@ fn collect(mut stream: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
 }
 
 /// Waits for the end; ends a process that hangs.
-fn wait(child: &mut Child) -> Option<std::process::ExitStatus> {
+fn wait(child: &mut Child, timeout: Duration) -> Option<std::process::ExitStatus> {
     let start = Instant::now();
     let mut pause = Duration::from_millis(1);
     loop {
         if let Some(status) = child.try_wait().expect("a child") {
             return Some(status);
         }
-        if start.elapsed() > TIMEOUT {
+        if start.elapsed() > timeout {
             let _ = child.kill();
             let _ = child.wait();
             return None;

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod damaged;
+mod examples;
 mod full_disk;
 mod install;
 mod killed;
