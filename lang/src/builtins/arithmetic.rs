@@ -1,79 +1,155 @@
 //! Arithmetic and element-wise mathematics.
 
-use super::{Builtin, MANY};
-use crate::eval::{Eval, Interp, Tensor, Value, fail};
+use super::{Builtin, MANY, division, power};
+use crate::eval::{Eval, Interp, Tensor, Value};
 use crate::primitives as p;
 use crate::primitives::Primitive;
 use crate::tensor::{DType, Kind};
 
 pub(super) const BUILTINS: &[Builtin] = &[
-    Builtin::new("+", "(+ a b ...)", "the sum, element by element", (0, MANY), |i, a| fold(i, a, &ADD)),
-    Builtin::new("-", "(- a b ...)", "the difference; of one argument, its negative", (1, MANY), |i, a| {
-        match a {
-            [x] => negate(i, x),
-            _ => fold(i, a, &SUB),
-        }
-    }),
-    Builtin::new("*", "(* a b ...)", "the product, element by element", (0, MANY), |i, a| fold(i, a, &MUL)),
-    Builtin::new("/", "(/ a b ...)", "the quotient; integers become f32", (1, MANY), |i, a| match a {
-        [x] => divide(i, &Value::Int(1), x),
-        [first, rest @ ..] => rest.iter().try_fold(first.clone(), |acc, x| divide(i, &acc, x)),
-        [] => unreachable!("the arity is checked"),
-    }),
-    Builtin::new("//", "(// a b)", "the quotient rounded down", (2, 2), |i, a| floor_divide(i, &a[0], &a[1])),
-    Builtin::new("mod", "(mod a b)", "the remainder, with the sign of the divisor", (2, 2), |i, a| {
-        modulo(i, &a[0], &a[1])
-    }),
-    Builtin::new("%", "(% a b)", "the remainder, with the sign of the divisor", (2, 2), |i, a| {
-        modulo(i, &a[0], &a[1])
-    }),
-    Builtin::new("**", "(** x y)", "x to the power y", (2, 2), |i, a| power(i, &a[0], &a[1])),
-    Builtin::new("neg", "(neg x)", "the negative", (1, 1), |i, a| negate(i, &a[0])),
-    Builtin::new("abs", "(abs x)", "the absolute value", (1, 1), |i, a| keep(i, &a[0], p::Unary(p::Abs))),
-    Builtin::new("sign", "(sign x)", "-1, 0 or 1", (1, 1), |i, a| keep(i, &a[0], p::Unary(p::Sign))),
-    Builtin::new("exp", "(exp x)", "e to the power x", (1, 1), |i, a| float(i, &a[0], p::Unary(p::Exp))),
+    Builtin::new("+", "(+ a b ...)", "the sum, element by element; of nothing 0", (0, MANY), |i, a| {
+        fold(i, a, &ADD)
+    })
+    .examples("(+ 1 2 3) ;=> 6\n(+ [1 2] 10) ;=> [11 12]\n(+ [1 2] [1 2 3]) ;=> error: do not broadcast"),
+    Builtin::new("-", "(- a b ...)", "the difference; of one argument its negative", (1, MANY), |i, a| match a {
+        [x] => negate(i, x),
+        _ => fold(i, a, &SUB),
+    })
+    .examples("(- 10 3 2) ;=> 5\n(- [1 2]) ;=> [-1 -2]"),
+    Builtin::new("*", "(* a b ...)", "the product, element by element; of nothing 1", (0, MANY), |i, a| {
+        fold(i, a, &MUL)
+    })
+    .examples("(* 2 3 4) ;=> 24\n(* [[1] [2]] [1 10]) ;=> [[1 10] [2 20]]"),
+    Builtin::new(
+        "/",
+        "(/ a b ...)",
+        "the quotient, element by element; integers become f32. Of one argument its reciprocal",
+        (1, MANY),
+        |i, a| match a {
+            [x] => divide(i, &Value::Int(1), x),
+            [first, rest @ ..] => rest.iter().try_fold(first.clone(), |acc, x| divide(i, &acc, x)),
+            [] => unreachable!("the arity is checked"),
+        },
+    )
+    .examples("(/ 7 2) ;=> 3.5\n(/ [2 4] 2) ;=> [1 2]\n(/ 1 0) ;=> (exp 1000)"),
+    Builtin::new(
+        "//",
+        "(// a b)",
+        "the quotient rounded down, element by element; an integer by zero gives -1 (all bits set)",
+        (2, 2),
+        |i, a| division::floor_divide(i, &a[0], &a[1]),
+    )
+    .examples("(// 7 2) ;=> 3\n(// -7 2) ;=> -4\n(// 7.5 2) ;=> 3.0"),
+    Builtin::new("mod", "(mod a b)", MODULO, (2, 2), |i, a| division::modulo(i, &a[0], &a[1]))
+        .examples("(mod 7 3) ;=> 1\n(mod -7 3) ;=> 2\n(mod [5.5 -5.5] 2) ;=> [1.5 0.5]"),
+    Builtin::new("%", "(% a b)", MODULO, (2, 2), |i, a| division::modulo(i, &a[0], &a[1]))
+        .examples("(% 7 -3) ;=> -2\n(% 7 0) ;=> 7"),
+    Builtin::new(
+        "**",
+        "(** x y)",
+        "x to the power y, element by element. A known whole exponent multiplies, so that integers stay integers; \
+         a negative one gives a fraction",
+        (2, 2),
+        |i, a| power::power(i, &a[0], &a[1]),
+    )
+    .examples("(** 2 10) ;=> 1024\n(** 2 -1) ;=> 0.5\n(** [1 2 3] 2) ;=> [1 4 9]"),
+    Builtin::new("neg", "(neg x)", "the negative", (1, 1), |i, a| negate(i, &a[0]))
+        .examples("(neg 3) ;=> -3\n(neg [1 -2]) ;=> [-1 2]"),
+    Builtin::new("abs", "(abs x)", "the absolute value", (1, 1), |i, a| magnitude(i, &a[0]))
+        .examples("(abs -3) ;=> 3\n(abs [1.5 -2]) ;=> [1.5 2]"),
+    Builtin::new("sign", "(sign x)", "-1, 0 or 1: the sign of x; NaN of NaN", (1, 1), |i, a| sign(i, &a[0]))
+        .examples("(sign -3) ;=> -1\n(sign [2.5 0]) ;=> [1 0]"),
+    Builtin::new("exp", "(exp x)", "e to the power x", (1, 1), |i, a| float(i, &a[0], p::Unary(p::Exp)))
+        .examples("(exp 0) ;=> 1.0\n(exp [1 2]) ;=> [2.7182817 7.389056]"),
     Builtin::new("expm1", "(expm1 x)", "e^x - 1, exact near 0", (1, 1), |i, a| {
         float(i, &a[0], p::Unary(p::Expm1))
-    }),
-    Builtin::new("log", "(log x)", "the natural logarithm", (1, 1), |i, a| float(i, &a[0], p::Unary(p::Log))),
-    Builtin::new("log1p", "(log1p x)", "log (1 + x), exact near 0", (1, 1), |i, a| {
+    })
+    .examples("(expm1 0) ;=> 0.0\n(expm1 1) ;=> 1.7182817"),
+    Builtin::new("log", "(log x)", "the natural logarithm", (1, 1), |i, a| float(i, &a[0], p::Unary(p::Log)))
+        .examples("(log 1) ;=> 0.0\n(log (exp 2)) ;=> 2.0"),
+    Builtin::new("log1p", "(log1p x)", "log(1 + x), exact near 0", (1, 1), |i, a| {
         float(i, &a[0], p::Unary(p::Log1p))
-    }),
-    Builtin::new("sqrt", "(sqrt x)", "the square root", (1, 1), |i, a| float(i, &a[0], p::Unary(p::Sqrt))),
-    Builtin::new("rsqrt", "(rsqrt x)", "1 / sqrt x", (1, 1), |i, a| float(i, &a[0], p::Unary(p::Rsqrt))),
-    Builtin::new("sin", "(sin x)", "the sine of x radians", (1, 1), |i, a| float(i, &a[0], p::Unary(p::Sin))),
+    })
+    .examples("(log1p 0) ;=> 0.0\n(log1p 1e-8) ;=> 1e-8"),
+    Builtin::new("sqrt", "(sqrt x)", "the square root; NaN of negative numbers", (1, 1), |i, a| {
+        float(i, &a[0], p::Unary(p::Sqrt))
+    })
+    .examples("(sqrt 4) ;=> 2.0\n(sqrt [1 2]) ;=> [1 1.4142135]"),
+    Builtin::new("rsqrt", "(rsqrt x)", "1 / sqrt(x)", (1, 1), |i, a| float(i, &a[0], p::Unary(p::Rsqrt)))
+        .examples("(rsqrt 4) ;=> 0.5"),
+    Builtin::new("sin", "(sin x)", "the sine of x radians", (1, 1), |i, a| float(i, &a[0], p::Unary(p::Sin)))
+        .examples("(sin 0) ;=> 0.0\n(sin [1 2]) ;=> [0.841471 0.9092974]"),
     Builtin::new("cos", "(cos x)", "the cosine of x radians", (1, 1), |i, a| {
         float(i, &a[0], p::Unary(p::Cos))
-    }),
+    })
+    .examples("(cos 0) ;=> 1.0\n(cos [1 2]) ;=> [0.5403023 -0.41614684]"),
+    Builtin::new(
+        "atan2",
+        "(atan2 y x)",
+        "the angle of the point (x, y), in radians of -pi to pi; 0 at the origin",
+        (2, 2),
+        |i, a| {
+            let (y, x) = (i.float(&a[0])?, i.float(&a[1])?);
+            let (y, x) = i.broadcast(&y, &x)?;
+            Ok(Value::from(i.op(p::Binary(p::Atan2), &[&y, &x])?))
+        },
+    )
+    .examples("(atan2 1 1) ;=> 0.7853982\n(atan2 [0 1] [-1 0]) ;=> [3.1415927 1.5707964]"),
     Builtin::new("tanh", "(tanh x)", "the hyperbolic tangent", (1, 1), |i, a| {
         float(i, &a[0], p::Unary(p::Tanh))
-    }),
-    Builtin::new("sigmoid", "(sigmoid x)", "1 / (1 + e^-x)", (1, 1), |i, a| {
-        float(i, &a[0], p::Unary(p::Logistic))
-    }),
-    Builtin::new("erf", "(erf x)", "the error function", (1, 1), |i, a| float(i, &a[0], p::Unary(p::Erf))),
-    Builtin::new("floor", "(floor x)", "rounded down", (1, 1), |i, a| rounding(i, &a[0], p::Unary(p::Floor))),
-    Builtin::new("ceil", "(ceil x)", "rounded up", (1, 1), |i, a| rounding(i, &a[0], p::Unary(p::Ceil))),
-    Builtin::new("round", "(round x)", "rounded to the nearest, ties to even", (1, 1), |i, a| {
-        rounding(i, &a[0], p::Unary(p::Round))
-    }),
-    Builtin::new("maximum", "(maximum a b)", "the greater, element by element", (2, 2), |i, a| {
-        binary(i, &a[0], &a[1], p::Binary(p::Max))
-    }),
-    Builtin::new("minimum", "(minimum a b)", "the smaller, element by element", (2, 2), |i, a| {
-        binary(i, &a[0], &a[1], p::Binary(p::Min))
+    })
+    .examples("(tanh 0) ;=> 0.0\n(tanh [-100 1]) ;=> [-1 0.7615942]"),
+    Builtin::new("erf", "(erf x)", "the error function, 2/sqrt(pi) times the integral of e^-t^2 from 0 to x", (1, 1), |i, a| {
+        float(i, &a[0], p::Unary(p::Erf))
+    })
+    .examples("(erf 0) ;=> 0.0\n(erf 1) ;=> 0.8427008"),
+    Builtin::new("floor", "(floor x)", "the greatest whole number not above x; integers stay", (1, 1), |i, a| {
+        rounding(i, &a[0], p::Unary(p::Floor))
+    })
+    .examples("(floor [1.5 -1.5]) ;=> [1 -2]\n(floor 3) ;=> 3"),
+    Builtin::new("ceil", "(ceil x)", "the least whole number not below x; integers stay", (1, 1), |i, a| {
+        rounding(i, &a[0], p::Unary(p::Ceil))
+    })
+    .examples("(ceil [1.5 -1.5]) ;=> [2 -1]"),
+    Builtin::new(
+        "round",
+        "(round x)",
+        "the nearest whole number, of two the even one; integers stay",
+        (1, 1),
+        |i, a| rounding(i, &a[0], p::Unary(p::Round)),
+    )
+    .examples("(round [0.5 1.5 2.5 2.6]) ;=> [0 2 2 3]"),
+    Builtin::new("maximum", "(maximum a b)", "the greater of two, element by element; NaN beside NaN", (2, 2), |i, a| {
+        extreme(i, &a[0], &a[1], p::Binary(p::Max), p::Binary(p::Or))
+    })
+    .examples("(maximum 1 2.5) ;=> 2.5\n(maximum [-1 2] 0) ;=> [0 2]"),
+    Builtin::new("minimum", "(minimum a b)", "the smaller of two, element by element; NaN beside NaN", (2, 2), |i, a| {
+        extreme(i, &a[0], &a[1], p::Binary(p::Min), p::Binary(p::And))
+    })
+    .examples("(minimum 1 2.5) ;=> 1.0\n(minimum [-1 2] 0) ;=> [-1 0]"),
+    Builtin::new("-float", "(-float x)", "integers and booleans as f32, floats as they are", (1, 1), |i, a| {
+        i.float(&a[0]).map(Value::from)
     }),
 ];
 
+/// What needs a primitive of its own; the others are written in Sheaf.
+pub(super) const ACTIVATIONS: &[Builtin] =
+    &[Builtin::new("sigmoid", "(sigmoid x)", "1 / (1 + e^-x), element by element", (1, 1), |i, a| {
+        float(i, &a[0], p::Unary(p::Logistic))
+    })
+    .examples("(sigmoid 0) ;=> 0.5\n(sigmoid [-1000 2]) ;=> [0 0.880797]")];
+
+const MODULO: &str = "the remainder of floor division, with the sign of the divisor, element by element; a modulo 0 is a for integers";
+
 /// A variadic operation: its primitive, its rules for two plain numbers, its neutral element.
-struct Fold {
+pub(super) struct Fold {
     tensors: fn(&mut Interp, &Tensor, &Tensor) -> Eval<Tensor>,
     ints: fn(i64, i64) -> i64,
     floats: fn(f32, f32) -> f32,
     neutral: i64,
 }
 
-const ADD: Fold = Fold {
+pub(super) const ADD: Fold = Fold {
     tensors: |i, a, b| i.op(p::Binary(p::Add), &[a, b]),
     ints: i64::wrapping_add,
     floats: |a, b| a + b,
@@ -85,7 +161,7 @@ const SUB: Fold = Fold {
     floats: |a, b| a - b,
     neutral: 0,
 };
-const MUL: Fold = Fold {
+pub(super) const MUL: Fold = Fold {
     tensors: |i, a, b| i.op(p::Binary(p::Mul), &[a, b]),
     ints: i64::wrapping_mul,
     floats: |a, b| a * b,
@@ -95,12 +171,12 @@ const MUL: Fold = Fold {
 fn fold(interp: &mut Interp, args: &[Value], op: &Fold) -> Eval<Value> {
     let Some((first, rest)) = args.split_first() else { return Ok(Value::Int(op.neutral)) };
     if rest.is_empty() {
-        return interp.tensor(first).map(Value::from);
+        return keep(interp, first).map(Value::from);
     }
     rest.iter().try_fold(first.clone(), |acc, x| two(interp, &acc, x, op))
 }
 
-fn two(interp: &mut Interp, a: &Value, b: &Value, op: &Fold) -> Eval<Value> {
+pub(super) fn two(interp: &mut Interp, a: &Value, b: &Value, op: &Fold) -> Eval<Value> {
     Ok(match (a, b) {
         (Value::Int(a), Value::Int(b)) => Value::Int((op.ints)(*a, *b)),
         (Value::Float(a), Value::Float(b)) => Value::Float((op.floats)(*a as f32, *b as f32) as f64),
@@ -115,7 +191,7 @@ fn two(interp: &mut Interp, a: &Value, b: &Value, op: &Fold) -> Eval<Value> {
 }
 
 /// Two operands; booleans count as integers.
-fn numbers(interp: &mut Interp, a: &Value, b: &Value) -> Eval<(Tensor, Tensor)> {
+pub(super) fn numbers(interp: &mut Interp, a: &Value, b: &Value) -> Eval<(Tensor, Tensor)> {
     let (a, b) = (interp.tensor(a)?, interp.tensor(b)?);
     if a.ty().dtype == DType::Bool && b.ty().dtype == DType::Bool {
         return Ok((interp.convert(&a, DType::I32)?, interp.convert(&b, DType::I32)?));
@@ -127,15 +203,34 @@ fn negate(interp: &mut Interp, x: &Value) -> Eval<Value> {
     match x {
         Value::Int(n) => Ok(Value::Int(n.wrapping_neg())),
         Value::Float(v) => Ok(Value::Float(-v)),
-        x => keep(interp, x, p::Unary(p::Neg)),
+        x => {
+            let t = keep(interp, x)?;
+            Ok(Value::from(interp.op(p::Unary(p::Neg), &[&t])?))
+        }
     }
 }
 
-/// A function that keeps the dtype.
-fn keep(interp: &mut Interp, x: &Value, op: impl Primitive) -> Eval<Value> {
+/// The operand of a function that keeps the dtype; booleans count as integers.
+fn keep(interp: &mut Interp, x: &Value) -> Eval<Tensor> {
     let t = interp.tensor(x)?;
-    let t = if t.ty().dtype == DType::Bool { interp.convert(&t, DType::I32)? } else { t };
-    Ok(Value::from(interp.op(op, &[&t])?))
+    if t.ty().dtype == DType::Bool { interp.convert(&t, DType::I32) } else { Ok(t) }
+}
+
+fn magnitude(interp: &mut Interp, x: &Value) -> Eval<Value> {
+    let t = keep(interp, x)?;
+    if t.ty().dtype == DType::U32 {
+        return Ok(Value::Tensor(t));
+    }
+    Ok(Value::from(interp.op(p::Unary(p::Abs), &[&t])?))
+}
+
+fn sign(interp: &mut Interp, x: &Value) -> Eval<Value> {
+    let t = keep(interp, x)?;
+    if t.ty().dtype == DType::U32 {
+        let positive = interp.convert(&t, DType::Bool)?;
+        return Ok(Value::Tensor(interp.convert(&positive, DType::U32)?));
+    }
+    Ok(Value::from(interp.op(p::Unary(p::Sign), &[&t])?))
 }
 
 /// A function that turns integers into `f32`.
@@ -145,20 +240,32 @@ fn float(interp: &mut Interp, x: &Value, op: impl Primitive) -> Eval<Value> {
 }
 
 fn rounding(interp: &mut Interp, x: &Value, op: impl Primitive) -> Eval<Value> {
-    let t = interp.tensor(x)?;
+    let t = keep(interp, x)?;
     if t.ty().dtype.kind() == Kind::Integer {
         return Ok(Value::from(t));
     }
-    float(interp, x, op)
+    Ok(Value::from(interp.op(op, &[&t])?))
 }
 
-fn binary(interp: &mut Interp, a: &Value, b: &Value, op: impl Primitive) -> Eval<Value> {
+/// The greater or smaller of two, with an operation for booleans.
+fn extreme(
+    interp: &mut Interp,
+    a: &Value,
+    b: &Value,
+    numbers: impl Primitive,
+    truths: impl Primitive,
+) -> Eval<Value> {
     let (a, b) = (interp.tensor(a)?, interp.tensor(b)?);
     let (a, b) = interp.broadcast(&a, &b)?;
-    Ok(Value::from(interp.op(op, &[&a, &b])?))
+    let result = if a.ty().dtype == DType::Bool {
+        interp.op(truths, &[&a, &b])?
+    } else {
+        interp.op(numbers, &[&a, &b])?
+    };
+    Ok(Value::from(result))
 }
 
-fn divide(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Value> {
+pub(super) fn divide(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Value> {
     let number = |v: &Value| match v {
         Value::Int(n) => Some(*n as f32),
         Value::Float(x) => Some(*x as f32),
@@ -173,101 +280,4 @@ fn divide(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Value> {
     }
     let (x, y) = interp.broadcast(&x, &y)?;
     Ok(Value::from(interp.op(p::Binary(p::Div), &[&x, &y])?))
-}
-
-/// `floor(a / b)`; for integers from the truncated quotient, one less where signs differ and a rest remains.
-fn floor_divide(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Value> {
-    if let (Value::Int(a), Value::Int(b)) = (a, b) {
-        if *b == 0 {
-            return fail("integer division by zero");
-        }
-        return Ok(Value::Int(
-            a.wrapping_div(*b) - i64::from(a.wrapping_rem(*b) != 0 && (*a < 0) != (*b < 0)),
-        ));
-    }
-    let (x, y) = numbers(interp, a, b)?;
-    let (x, y) = interp.broadcast(&x, &y)?;
-    let quotient = interp.op(p::Binary(p::Div), &[&x, &y])?;
-    if x.ty().dtype.is_float() {
-        return Ok(Value::from(interp.op(p::Unary(p::Floor), &[&quotient])?));
-    }
-    let less = needs_adjusting(interp, &x, &y)?;
-    let one = interp.op(p::Convert { dtype: x.ty().dtype, weak: x.ty().weak }, &[&less])?;
-    Ok(Value::from(interp.op(p::Binary(p::Sub), &[&quotient, &one])?))
-}
-
-/// Whether the truncated remainder is not zero and its sign is not that of the divisor.
-fn needs_adjusting(interp: &mut Interp, x: &Tensor, y: &Tensor) -> Eval<Tensor> {
-    let rem = interp.op(p::Binary(p::Rem), &[x, y])?;
-    let zero = interp.op(p::Binary(p::Sub), &[x, x])?;
-    let compare = |i: &mut Interp, d, a: &Tensor, b: &Tensor| i.op(p::Compare { direction: d }, &[a, b]);
-    let left = compare(interp, p::Direction::Ne, &rem, &zero)?;
-    let rem_negative = compare(interp, p::Direction::Lt, &rem, &zero)?;
-    let divisor_negative = compare(interp, p::Direction::Lt, y, &zero)?;
-    let differ = compare(interp, p::Direction::Ne, &rem_negative, &divisor_negative)?;
-    interp.op(p::Binary(p::And), &[&left, &differ])
-}
-
-fn modulo(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Value> {
-    if let (Value::Int(a), Value::Int(b)) = (a, b) {
-        if *b == 0 {
-            return fail("remainder by zero");
-        }
-        let rem = a.wrapping_rem(*b);
-        return Ok(Value::Int(if rem != 0 && (rem < 0) != (*b < 0) { rem + b } else { rem }));
-    }
-    let (x, y) = numbers(interp, a, b)?;
-    let (x, y) = interp.broadcast(&x, &y)?;
-    let rem = interp.op(p::Binary(p::Rem), &[&x, &y])?;
-    let adjust = needs_adjusting(interp, &x, &y)?;
-    let moved = interp.op(p::Binary(p::Add), &[&rem, &y])?;
-    Ok(Value::from(interp.op(p::Select, &[&adjust, &moved, &rem])?))
-}
-
-/// A known whole exponent multiplies (as `jax.lax.integer_pow`), so that its derivative needs no logarithm.
-fn power(interp: &mut Interp, x: &Value, y: &Value) -> Eval<Value> {
-    const MOST_MULTIPLIED: i64 = 64;
-    let integer = match x {
-        Value::Tensor(t) => !t.ty().dtype.is_float(),
-        x => !matches!(x, Value::Float(_)),
-    };
-    let y = match y {
-        // The sign of the exponent decides whether integers stay integers.
-        Value::Tensor(t) if t.ty().weak && t.ty().dtype.is_integer() && (integer || !t.is_traced()) => {
-            &Value::Int(t.elements("the exponent of an integer")?.element_i64(0))
-        }
-        y => y,
-    };
-    if let Value::Int(n) = y
-        && if integer { *n >= 0 } else { n.abs() <= MOST_MULTIPLIED }
-    {
-        if *n == 0 {
-            let zero = two(interp, x, &Value::Int(0), &MUL)?;
-            return two(interp, &zero, &Value::Int(1), &ADD);
-        }
-        let mut result: Option<Value> = None;
-        let mut square = x.clone();
-        let mut rest = n.unsigned_abs();
-        while rest > 0 {
-            if rest % 2 == 1 {
-                result = Some(match result {
-                    Some(r) => two(interp, &r, &square, &MUL)?,
-                    None => square.clone(),
-                });
-            }
-            rest /= 2;
-            if rest > 0 {
-                square = two(interp, &square, &square, &MUL)?;
-            }
-        }
-        let result = result.expect("n is not zero");
-        return if *n < 0 { divide(interp, &Value::Int(1), &result) } else { Ok(result) };
-    }
-    let (a, b) = (interp.tensor(x)?, interp.tensor(y)?);
-    let (a, b) = interp.broadcast(&a, &b)?;
-    if a.ty().dtype.is_float() {
-        return Ok(Value::from(interp.op(p::Binary(p::Pow), &[&a, &b])?));
-    }
-    let (a, b) = (interp.float(&Value::Tensor(a))?, interp.float(&Value::Tensor(b))?);
-    Ok(Value::from(interp.op(p::Binary(p::Pow), &[&a, &b])?))
 }

@@ -6,49 +6,115 @@ use crate::primitives as p;
 use crate::primitives::Direction;
 use crate::tensor::{DType, HostTensor};
 
+const EQUALITY: &str =
+    "whether a and b are equal: element by element on tensors, in structure on anything else";
+
 pub(super) const BUILTINS: &[Builtin] = &[
+    Builtin::new("=", "(= a b)", EQUALITY, (2, 2), |i, a| equal(i, &a[0], &a[1], Direction::Eq))
+        .examples("(= [1 2 1] 1) ;=> [true false true]\n(= '[1 :a] '[1 :a]) ;=> true\n(= 1 1.0) ;=> true"),
+    Builtin::new("==", "(== a b)", EQUALITY, (2, 2), |i, a| equal(i, &a[0], &a[1], Direction::Eq))
+        .examples("(== [1 2] [1 3]) ;=> [true false]"),
     Builtin::new(
-        "=",
-        "(= a b)",
-        "equality: element by element on tensors, structural on anything else",
+        "!=",
+        "(!= a b)",
+        "the opposite of =: element by element on tensors, structural on anything else",
         (2, 2),
-        |i, a| equal(i, &a[0], &a[1], Direction::Eq),
+        |i, a| equal(i, &a[0], &a[1], Direction::Ne),
+    )
+    .examples("(!= [1 2] [1 3]) ;=> [false true]\n(!= :a :b) ;=> true"),
+    Builtin::new(
+        "<",
+        "(< a b)",
+        "less than, element by element; strings by their letters",
+        (2, 2),
+        |i, a| order(i, &a[0], &a[1], Direction::Lt),
+    )
+    .examples("(< 1 2) ;=> true\n(< [1 2 3] 2) ;=> [true false false]"),
+    Builtin::new(
+        ">",
+        "(> a b)",
+        "greater than, element by element; strings by their letters",
+        (2, 2),
+        |i, a| order(i, &a[0], &a[1], Direction::Gt),
+    )
+    .examples("(> 2 1) ;=> true\n(> [1 2 3] 2) ;=> [false false true]"),
+    Builtin::new(
+        "<=",
+        "(<= a b)",
+        "at most, element by element; strings by their letters",
+        (2, 2),
+        |i, a| order(i, &a[0], &a[1], Direction::Le),
+    )
+    .examples("(<= 2 2) ;=> true\n(<= [1 2 3] 2) ;=> [true true false]"),
+    Builtin::new(
+        ">=",
+        "(>= a b)",
+        "at least, element by element; strings by their letters",
+        (2, 2),
+        |i, a| order(i, &a[0], &a[1], Direction::Ge),
+    )
+    .examples("(>= 2 2) ;=> true\n(>= [1 2 3] 2) ;=> [false true true]"),
+    Builtin::new(
+        "equal?",
+        "(equal? a b)",
+        "whether two values are equal in structure, numbers by value and not by dtype: one boolean",
+        (2, 2),
+        |_, a| structurally_equal(&a[0], &a[1]).map(Value::Bool),
+    )
+    .examples(
+        "(equal? [1 2] [1 2]) ;=> true\n(equal? [1 2] [1 2 3]) ;=> false\n(equal? [1 2] '[1 2]) ;=> true",
     ),
-    Builtin::new("==", "(== a b)", "the same as =", (2, 2), |i, a| equal(i, &a[0], &a[1], Direction::Eq)),
-    Builtin::new("!=", "(!= a b)", "the opposite of =", (2, 2), |i, a| equal(i, &a[0], &a[1], Direction::Ne)),
-    Builtin::new("<", "(< a b)", "less than, element by element", (2, 2), |i, a| {
-        order(i, &a[0], &a[1], Direction::Lt)
-    }),
-    Builtin::new(">", "(> a b)", "greater than, element by element", (2, 2), |i, a| {
-        order(i, &a[0], &a[1], Direction::Gt)
-    }),
-    Builtin::new("<=", "(<= a b)", "at most, element by element", (2, 2), |i, a| {
-        order(i, &a[0], &a[1], Direction::Le)
-    }),
-    Builtin::new(">=", "(>= a b)", "at least, element by element", (2, 2), |i, a| {
-        order(i, &a[0], &a[1], Direction::Ge)
-    }),
-    Builtin::new("equal?", "(equal? a b)", "whether two values are equal, as one boolean", (2, 2), |_, a| {
-        structurally_equal(&a[0], &a[1]).map(Value::Bool)
-    }),
-    Builtin::new("not", "(not x)", "true for false and nil", (1, 1), |i, a| not(i, &a[0])),
-    Builtin::new("logical-not", "(logical-not x)", "the opposite, element by element", (1, 1), |i, a| {
-        not(i, &a[0])
-    }),
-    Builtin::new("isfinite", "(isfinite x)", "whether x is neither infinite nor NaN", (1, 1), |i, a| {
-        let t = i.float(&a[0])?;
-        Ok(Value::Tensor(i.op(p::Unary(p::IsFinite), &[&t])?))
-    }),
-    Builtin::new("isnan", "(isnan x)", "whether x is NaN", (1, 1), |i, a| {
+    Builtin::new(
+        "not",
+        "(not x)",
+        "true for false and nil, else false; element by element on booleans",
+        (1, 1),
+        |i, a| not(i, &a[0]),
+    )
+    .examples("(not nil) ;=> true\n(not 0) ;=> false\n(not [true false]) ;=> [false true]"),
+    Builtin::new(
+        "logical-not",
+        "(logical-not x)",
+        "whether x is 0 or false, element by element",
+        (1, 1),
+        |i, a| {
+            let t = truths(i, &a[0])?;
+            Ok(Value::Tensor(i.op(p::Unary(p::Not), &[&t])?))
+        },
+    )
+    .examples("(logical-not [true false]) ;=> [false true]\n(logical-not [2 0]) ;=> [false true]"),
+    Builtin::new(
+        "isfinite",
+        "(isfinite x)",
+        "whether x is neither infinite nor NaN, element by element",
+        (1, 1),
+        |i, a| {
+            let t = i.float(&a[0])?;
+            Ok(Value::Tensor(i.op(p::Unary(p::IsFinite), &[&t])?))
+        },
+    )
+    .examples("(isfinite (log [0 1])) ;=> [false true]"),
+    Builtin::new("isnan", "(isnan x)", "whether x is NaN, element by element", (1, 1), |i, a| {
         let t = i.float(&a[0])?;
         elementwise(i, &t, &t, Direction::Ne)
-    }),
-    Builtin::new("logical-and", "(logical-and a b ...)", "both, element by element", (2, MANY), |i, a| {
-        logic(i, a, true)
-    }),
-    Builtin::new("logical-or", "(logical-or a b ...)", "either, element by element", (2, MANY), |i, a| {
-        logic(i, a, false)
-    }),
+    })
+    .examples("(isnan (sqrt [-1 1])) ;=> [true false]"),
+    Builtin::new(
+        "logical-and",
+        "(logical-and a b ...)",
+        "whether all hold, element by element; numbers hold unless they are 0",
+        (2, MANY),
+        |i, a| logic(i, a, true),
+    )
+    .examples("(logical-and [true true false] [true false false]) ;=> [true false false]"),
+    Builtin::new(
+        "logical-or",
+        "(logical-or a b ...)",
+        "whether any holds, element by element; numbers hold unless they are 0",
+        (2, MANY),
+        |i, a| logic(i, a, false),
+    )
+    .examples("(logical-or [true true false] [true false false]) ;=> [true true false]"),
     Builtin::new("where", "(where condition a b)", "a where the condition holds, else b", (3, 3), |i, a| {
         let condition = truths(i, &a[0])?;
         let (x, y) = (i.tensor(&a[1])?, i.tensor(&a[2])?);

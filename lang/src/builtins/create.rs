@@ -2,32 +2,74 @@
 
 use super::operands::{as_dtype, as_shape, as_size};
 use super::{Builtin, MANY, as_index};
+use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, fail};
 use crate::primitives as p;
 use crate::tensor::{DType, HostTensor, Shape, element_count};
 
 pub(super) const BUILTINS: &[Builtin] = &[
-    Builtin::new("zeros", "(zeros shape :dtype d)", "zeros of a shape", (1, MANY), |_, a| filled(a, 0.0)),
-    Builtin::new("ones", "(ones shape :dtype d)", "ones of a shape", (1, MANY), |_, a| filled(a, 1.0)),
-    Builtin::new("full", "(full shape x :dtype d)", "one number everywhere", (2, 4), full),
-    Builtin::new("zeros-like", "(zeros-like x)", "zeros of the type of x", (1, 1), |i, a| {
-        like(i, &a[0], 0.0)
-    }),
-    Builtin::new("ones-like", "(ones-like x)", "ones of the type of x", (1, 1), |i, a| like(i, &a[0], 1.0)),
-    Builtin::new("arange", "(arange start? end step?)", "evenly spaced numbers", (1, 5), |_, a| arange(a)),
-    Builtin::new("range", "(range start? end step?)", "the same as arange", (1, 5), |_, a| arange(a)),
-    Builtin::new("one-hot", "(one-hot i n)", "1 at position i of n, 0 elsewhere", (2, 4), one_hot),
-    Builtin::new("tensor", "(tensor x :dtype)", "a list of numbers as a tensor", (1, 3), tensor),
-    Builtin::new("cast", "(cast x :dtype)", "x with elements of another dtype", (2, 3), |i, a| {
-        let parsed = parse_dtype(a)?;
-        let (Some(x), Some(dtype)) = (parsed.0.first(), parsed.1) else {
-            return fail("cast wants a tensor and a dtype");
-        };
-        i.cast(x, dtype)
-    }),
-    Builtin::new("float", "(float x)", "x as f32", (1, 1), |i, a| i.cast(&a[0], DType::F32)),
-    Builtin::new("int", "(int x)", "x as i32, truncated", (1, 1), |i, a| i.cast(&a[0], DType::I32)),
+    Builtin::new("zeros", "(zeros shape :dtype d)", "a tensor of zeros, f32 unless a dtype is given", (1, MANY), |_, a| {
+        filled(a, 0.0)
+    })
+    .examples("(zeros '[2 2]) ;=> [[0 0] [0 0]]\n(zeros 3 :dtype :i32) ;=> tensor i32[3] = [0 0 0]"),
+    Builtin::new("ones", "(ones shape :dtype d)", "a tensor of ones, f32 unless a dtype is given", (1, MANY), |_, a| {
+        filled(a, 1.0)
+    })
+    .examples("(ones 2 3) ;=> [[1 1 1] [1 1 1]]\n(ones '[2] :dtype :bool) ;=> [true true]"),
+    Builtin::new("full", "(full shape x :dtype d)", "a tensor with x everywhere, of its dtype unless one is given", (2, 4), full)
+        .examples("(full '[2 2] 7) ;=> tensor i32[2x2] = [[7 7] [7 7]]\n(full 3 0.5) ;=> [0.5 0.5 0.5]"),
+    Builtin::new("eye", "(eye n m? :dtype d)", "the n by n identity matrix, or n by m with ones on its diagonal", (1, 4), |_, a| {
+        eye(a)
+    })
+    .examples("(eye 2) ;=> [[1 0] [0 1]]\n(eye 2 3) ;=> [[1 0 0] [0 1 0]]"),
+    Builtin::new("zeros-like", "(zeros-like x)", "zeros of the dtype and shape of x", (1, 1), |i, a| like(i, &a[0], 0.0))
+        .examples("(zeros-like [[1 2] [3 4]]) ;=> [[0 0] [0 0]]"),
+    Builtin::new("ones-like", "(ones-like x)", "ones of the dtype and shape of x", (1, 1), |i, a| like(i, &a[0], 1.0))
+        .examples("(ones-like [1 2 3]) ;=> [1 1 1]"),
+    Builtin::new("arange", "(arange start? end step? :dtype d)", ARANGE, (1, 5), |_, a| arange(a))
+        .examples("(arange 4) ;=> tensor i32[4] = [0 1 2 3]\n(arange 5 0 -2) ;=> [5 3 1]\n(arange 0 1 0.25) ;=> [0 0.25 0.5 0.75]"),
+    Builtin::new("range", "(range start? end step? :dtype d)", ARANGE, (1, 5), |_, a| arange(a))
+        .examples("(range 2 5) ;=> tensor i32[3] = [2 3 4]"),
+    Builtin::new(
+        "linspace",
+        "(linspace start end n :dtype d)",
+        "n numbers at even distances from start to end, both included",
+        (3, 5),
+        linspace,
+    )
+    .examples("(linspace 0 1 5) ;=> [0 0.25 0.5 0.75 1]\n(linspace 3 1 3) ;=> [3 2 1]"),
+    Builtin::new(
+        "one-hot",
+        "(one-hot i n :dtype d)",
+        "1 at position i of n along a new last axis, 0 elsewhere; all 0 where i is out of range",
+        (2, 4),
+        one_hot,
+    )
+    .examples("(one-hot 1 3) ;=> [0 1 0]\n(one-hot [0 2] 3) ;=> [[1 0 0] [0 0 1]]"),
+    Builtin::new("tensor", "(tensor x :dtype)", "numbers, nested evenly in lists, as a tensor", (1, 3), tensor)
+        .examples("(tensor '[1 2 3]) ;=> [1 2 3]\n(tensor [1 2] :i32) ;=> tensor i32[2] = [1 2]\n(tensor '[[1 2] [3]]) ;=> error: uneven"),
+    Builtin::new(
+        "cast",
+        "(cast x :dtype)",
+        "x with elements of another dtype. Floats lose their fraction, and stop at the bounds of the integers; NaN is 0",
+        (2, 3),
+        |i, a| {
+            let parsed = parse_dtype(a)?;
+            let ([x], Some(dtype)) = (parsed.0.as_slice(), parsed.1) else {
+                return fail("cast wants a tensor and a dtype");
+            };
+            i.cast(x, dtype)
+        },
+    )
+    .examples("(cast [1.7 -1.7] :i32) ;=> tensor i32[2] = [1 -1]\n(cast [0 2] :bool) ;=> [false true]"),
+    Builtin::new("float", "(float x)", "x as f32", (1, 1), |i, a| i.cast(&a[0], DType::F32))
+        .examples("(float 3) ;=> tensor f32[] = 3.\n(float [true false]) ;=> [1 0]"),
+    Builtin::new("int", "(int x)", "x as i32, without its fraction", (1, 1), |i, a| i.cast(&a[0], DType::I32))
+        .examples("(int 3.9) ;=> tensor i32[] = 3\n(int [-1.5 2.5]) ;=> [-1 2]"),
 ];
+
+const ARANGE: &str = "numbers from start, 0 by default, up to but not including end, by step: i32 of integers, f32 if one \
+    is a float";
 
 /// Positional arguments and a dtype, given as `:dtype :i32` or as `:i32` alone.
 fn parse_dtype(args: &[Value]) -> Eval<(Vec<&Value>, Option<DType>)> {
@@ -91,12 +133,7 @@ fn arange(args: &[Value]) -> Eval<Value> {
             other => fail(format!("arange wants numbers, not {}", other.describe())),
         };
         let numbers = positional.iter().map(|v| number(v)).collect::<Eval<Vec<f64>>>()?;
-        let (start, end, step) = match numbers.as_slice() {
-            [end] => (0.0, *end, 1.0),
-            [start, end] => (*start, *end, 1.0),
-            [start, end, step, ..] => (*start, *end, *step),
-            [] => return fail("arange wants an end"),
-        };
+        let (start, end, step) = bounds(&numbers, 0.0, 1.0)?;
         let n = ((end - start) / step).ceil().max(0.0);
         if !n.is_finite() {
             return fail("arange wants a step that is not 0, and finite bounds");
@@ -107,18 +144,79 @@ fn arange(args: &[Value]) -> Eval<Value> {
     }
     let numbers =
         positional.iter().map(|v| as_index(v, "the bounds of arange")).collect::<Eval<Vec<i64>>>()?;
-    let (start, end, step) = match numbers.as_slice() {
-        [end] => (0, *end, 1),
-        [start, end] => (*start, *end, 1),
-        [_, _, 0, ..] => return fail("arange wants a step that is not 0"),
-        [start, end, step, ..] => (*start, *end, *step),
-        [] => return fail("arange wants an end"),
-    };
-    let span = if step > 0 { end.saturating_sub(start) } else { start.saturating_sub(end) };
-    let n = span.max(0).unsigned_abs().div_ceil(step.unsigned_abs()) as usize;
+    let (start, end, step) = bounds(&numbers, 0, 1)?;
+    if step == 0 {
+        return fail("arange wants a step that is not 0");
+    }
+    let (from, to) = if step > 0 { (start, end) } else { (end, start) };
+    let span = (i128::from(to) - i128::from(from)).max(0).unsigned_abs();
+    let n = usize::try_from(span.div_ceil(u128::from(step.unsigned_abs()))).unwrap_or(usize::MAX);
     checked_count(&[n])?;
-    let elements: Vec<i32> = (0..n as i64).map(|i| (start + i * step) as i32).collect();
-    convert_host(HostTensor::new([n].as_slice(), elements), dtype)
+    let last = i128::from(start) + (n as i128 - 1) * i128::from(step);
+    if dtype.is_none() && n > 0 && [i128::from(start), last].iter().any(|x| i32::try_from(*x).is_err()) {
+        return Err(Diagnostic::error(format!("arange from {start} to {end} exceeds the numbers of i32"))
+            .help("give another dtype: (arange start end :dtype :i64)")
+            .into());
+    }
+    let elements: Vec<i64> = (0..n as i64).map(|i| start.wrapping_add(i.wrapping_mul(step))).collect();
+    convert_host(HostTensor::new([n].as_slice(), elements), Some(dtype.unwrap_or(DType::I32)))
+}
+
+/// Start, end and step of one to three numbers.
+fn bounds<T: Copy>(numbers: &[T], start: T, step: T) -> Eval<(T, T, T)> {
+    match *numbers {
+        [end] => Ok((start, end, step)),
+        [start, end] => Ok((start, end, step)),
+        [start, end, step] => Ok((start, end, step)),
+        _ => {
+            fail(format!("arange takes an end, or a start, an end and a step, got {} numbers", numbers.len()))
+        }
+    }
+}
+
+fn eye(args: &[Value]) -> Eval<Value> {
+    let (positional, dtype) = parse_dtype(args)?;
+    let sizes = positional.iter().map(|v| as_size(v, "a size of eye")).collect::<Eval<Vec<usize>>>()?;
+    let (n, m) = match *sizes {
+        [n] => (n, n),
+        [n, m] => (n, m),
+        _ => return fail(format!("eye takes one or two sizes, got {}", sizes.len())),
+    };
+    checked_count(&[n, m])?;
+    let diagonal: Vec<bool> = (0..n * m).map(|i| i / m == i % m).collect();
+    convert_host(HostTensor::new([n, m].as_slice(), diagonal), Some(dtype.unwrap_or(DType::F32)))
+}
+
+/// `start (1 - t) + end t` for t of 0 to 1, as in JAX: both ends are exact.
+fn linspace(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
+    let (positional, dtype) = parse_dtype(args)?;
+    let [start, end, n] = *positional.as_slice() else {
+        return fail("linspace wants a start, an end and the number of points");
+    };
+    let n = as_size(n, "the number of points")?;
+    checked_count(&[n])?;
+    let last = n.saturating_sub(1).max(1) as f64;
+    let points = |f: &dyn Fn(f64) -> f64| {
+        let elements: Vec<f32> = (0..n).map(|i| f(i as f64 / last) as f32).collect();
+        Tensor::host(HostTensor::new([n].as_slice(), elements))
+    };
+    let mut part = |bound: &Value, weights: &Tensor| {
+        let bound = scalar(interp, bound, "a bound of linspace")?;
+        let bound = interp.broadcast_to(&bound, &[n])?;
+        interp.op(p::Binary(p::Mul), &[&bound, weights])
+    };
+    let (from, to) = (part(start, &points(&|t| 1.0 - t))?, part(end, &points(&|t| t))?);
+    let sum = interp.op(p::Binary(p::Add), &[&from, &to])?;
+    Ok(Value::Tensor(interp.convert(&sum, dtype.unwrap_or(DType::F32))?))
+}
+
+/// One number as `f32`, possibly traced.
+pub(super) fn scalar(interp: &mut Interp, value: &Value, wanted: &str) -> Eval<Tensor> {
+    let t = interp.float(value)?;
+    if t.ty().rank() > 0 {
+        return fail(format!("{wanted} is a number, not {}", value.describe()));
+    }
+    interp.convert(&t, DType::F32)
 }
 
 fn convert_host(host: HostTensor, dtype: Option<DType>) -> Eval<Value> {

@@ -3,11 +3,13 @@
 
 mod arithmetic;
 mod arrange;
+mod bits;
 mod compare;
 mod convolution;
 mod create;
 mod diagonal;
 mod dict;
+mod division;
 mod effect;
 mod einsum;
 mod index;
@@ -17,12 +19,14 @@ mod matrix;
 mod names;
 mod operands;
 mod order;
+mod power;
 mod random;
 mod reduce;
 mod shape;
 mod show;
 mod text;
 mod text_methods;
+mod threefry;
 mod transforms;
 mod trees;
 
@@ -104,10 +108,13 @@ impl Builtin {
 }
 
 /// The builtins written in Rust, by the section of the documentation that they belong to.
-pub const SECTIONS: [(&str, &[Builtin]); 21] = [
+pub const SECTIONS: [(&str, &[Builtin]); 24] = [
     ("arithmetic", arithmetic::BUILTINS),
+    ("arithmetic", bits::BUILTINS),
     ("matrix", matrix::BUILTINS),
     ("comparison", compare::BUILTINS),
+    ("comparison", reduce::TRUTHS),
+    ("activations", arithmetic::ACTIVATIONS),
     ("reductions", reduce::BUILTINS),
     ("shape", shape::BUILTINS),
     ("shape", list::LENGTHS),

@@ -1,9 +1,9 @@
-//! Reductions.
+//! Reductions, and running sums and products.
 
 use super::operands::as_axes;
 use super::{Builtin, MANY, Parsed, parse};
 use crate::diagnostic::Diagnostic;
-use crate::eval::{Eval, Interp, Signal, Tensor, Value, fail};
+use crate::eval::{Eval, Interp, Tensor, Value, fail};
 use crate::primitives as p;
 use crate::tensor::{DType, HostTensor, Shape};
 
@@ -13,45 +13,117 @@ pub(super) const BUILTINS: &[Builtin] = &[
             let x = counted(i, x)?;
             i.op(p::ReduceSum { axes: axes.clone() }, &[&x])
         })
-    }),
-    Builtin::new("mean", "(mean x :axis a :keepdims)", "the mean, f32 of integers", (1, MANY), |i, a| {
+    })
+    .examples("(sum [1 2 3]) ;=> 6.0\n(sum [[1 2] [3 4]] :axis 0) ;=> [4 6]\n(sum [true true false]) ;=> 2"),
+    Builtin::new("product", "(product x :axis a :keepdims)", "the product; booleans count in i32", (1, MANY), |i, a| {
+        reduce(i, a, &|i, x, axes| {
+            let x = counted(i, x)?;
+            i.op(p::ReduceProd { axes: axes.clone() }, &[&x])
+        })
+    })
+    .examples("(product [2 3 4]) ;=> 24.0\n(product [[1 2] [3 4]] :axis 1) ;=> [2 12]"),
+    Builtin::new("mean", "(mean x :axis a :keepdims)", "the mean; f32 of integers and booleans", (1, MANY), |i, a| {
         reduce(i, a, &mean)
-    }),
-    Builtin::new("var", "(var x :axis a :keepdims)", "the variance, divided by n", (1, MANY), |i, a| {
-        reduce(i, a, &variance)
-    }),
-    Builtin::new("std", "(std x :axis a :keepdims)", "the standard deviation", (1, MANY), |i, a| {
+    })
+    .examples("(mean [1 2 6]) ;=> 3.0\n(mean [[1 2] [3 4]] :axis -1) ;=> [1.5 3.5]"),
+    Builtin::new(
+        "var",
+        "(var x :axis a :keepdims)",
+        "the variance: the mean of the squared distances from the mean",
+        (1, MANY),
+        |i, a| reduce(i, a, &variance),
+    )
+    .examples("(var [1 3]) ;=> 1.0\n(var [[1 3] [2 6]] :axis 1) ;=> [1 4]"),
+    Builtin::new("std", "(std x :axis a :keepdims)", "the standard deviation, sqrt(var x)", (1, MANY), |i, a| {
         reduce(i, a, &|i, x, axes| {
             let v = variance(i, x, axes)?;
             i.op(p::Unary(p::Sqrt), &[&v])
         })
-    }),
-    Builtin::new("max", "(max x :axis a :keepdims)", "the greatest element", (1, MANY), |i, a| {
-        reduce(i, a, &|i, x, axes| i.op(p::ReduceMax { axes: axes.clone() }, &[not_empty(x, axes)?]))
-    }),
-    Builtin::new("min", "(min x :axis a :keepdims)", "the smallest element", (1, MANY), |i, a| {
-        reduce(i, a, &|i, x, axes| i.op(p::ReduceMin { axes: axes.clone() }, &[not_empty(x, axes)?]))
-    }),
+    })
+    .examples("(std [1 5]) ;=> 2.0\n(std [[1 3] [2 6]] :axis 1 :keepdims) ;=> [[1] [2]]"),
+    Builtin::new("norm", "(norm x :axis a :keepdims)", "the Euclidean norm, sqrt(sum x^2)", (1, MANY), |i, a| {
+        reduce(i, a, &|i, x, axes| {
+            let x = i.float(&Value::Tensor(x.clone()))?;
+            let squares = i.op(p::Binary(p::Mul), &[&x, &x])?;
+            let sum = i.op(p::ReduceSum { axes: axes.clone() }, &[&squares])?;
+            i.op(p::Unary(p::Sqrt), &[&sum])
+        })
+    })
+    .examples("(norm [3 4]) ;=> 5.0\n(norm [[3 4] [6 8]] :axis 1) ;=> [5 10]"),
+    Builtin::new("max", "(max x :axis a :keepdims)", "the greatest element; NaN if one is NaN", (1, MANY), |i, a| {
+        reduce(i, a, &|i, x, axes| {
+            let axes = axes.clone();
+            match not_empty("max", x, &axes)?.ty().dtype {
+                DType::Bool => i.op(p::ReduceOr { axes }, &[x]),
+                _ => i.op(p::ReduceMax { axes }, &[x]),
+            }
+        })
+    })
+    .examples("(max [3 1 2]) ;=> 3.0\n(max [[1 2] [3 0]] :axis 1) ;=> [2 3]\n(max 1 2) ;=> error: maximum"),
+    Builtin::new("min", "(min x :axis a :keepdims)", "the smallest element; NaN if one is NaN", (1, MANY), |i, a| {
+        reduce(i, a, &|i, x, axes| {
+            let axes = axes.clone();
+            match not_empty("min", x, &axes)?.ty().dtype {
+                DType::Bool => i.op(p::ReduceAnd { axes }, &[x]),
+                _ => i.op(p::ReduceMin { axes }, &[x]),
+            }
+        })
+    })
+    .examples("(min [3 1 2]) ;=> 1.0\n(min [[1 2] [3 0]] :axis 1) ;=> [1 0]"),
     Builtin::new(
         "argmax",
-        "(argmax x :axis a)",
-        "the position of the first greatest element",
+        "(argmax x :axis a :keepdims)",
+        "the position of the greatest element, of equals the first, of NaN if there is one; without :axis as if x had \
+         one axis",
         (1, MANY),
         |i, a| arg_reduce(i, a, p::Extreme::Max),
-    ),
+    )
+    .examples("(argmax [1 5 5]) ;=> 1\n(argmax [[1 2] [3 0]] :axis 1) ;=> [1 0]\n(argmax [[1 2] [3 0]]) ;=> 2"),
     Builtin::new(
         "argmin",
-        "(argmin x :axis a)",
-        "the position of the first smallest element",
+        "(argmin x :axis a :keepdims)",
+        "the position of the smallest element, of equals the first, of NaN if there is one; without :axis as if x had \
+         one axis",
         (1, MANY),
         |i, a| arg_reduce(i, a, p::Extreme::Min),
-    ),
-    Builtin::new("any", "(any x :axis a)", "whether any element is true", (1, MANY), |i, a| {
-        truth(i, a, false)
-    }),
-    Builtin::new("all", "(all x :axis a)", "whether all elements are true", (1, MANY), |i, a| {
-        truth(i, a, true)
-    }),
+    )
+    .examples("(argmin [3 1 1]) ;=> 1\n(argmin [[1 2] [3 0]] :axis 0) ;=> [0 1]"),
+    Builtin::new(
+        "cumsum",
+        "(cumsum x :axis a)",
+        "running sums along an axis; without :axis as if x had one axis. Booleans count in i32",
+        (1, MANY),
+        |i, a| cumulative(i, a, &|i, x, axis| i.op(p::Cumsum { axis, reverse: false }, &[x])),
+    )
+    .examples("(cumsum [1 2 3]) ;=> [1 3 6]\n(cumsum [[1 2] [3 4]] :axis 0) ;=> [[1 2] [4 6]]"),
+    Builtin::new(
+        "cumprod",
+        "(cumprod x :axis a)",
+        "running products along an axis; without :axis as if x had one axis. Booleans count in i32",
+        (1, MANY),
+        |i, a| cumulative(i, a, &cumulative_product),
+    )
+    .examples("(cumprod [1 2 3]) ;=> [1 2 6]\n(cumprod [[1 2] [3 4]] :axis 1) ;=> [[1 2] [3 12]]"),
+];
+
+/// Reductions of truth values.
+pub(super) const TRUTHS: &[Builtin] = &[
+    Builtin::new(
+        "any",
+        "(any x :axis a :keepdims)",
+        "whether any element holds: is true, or a number that is not 0",
+        (1, MANY),
+        |i, a| truth(i, a, false),
+    )
+    .examples("(any [false true]) ;=> true\n(any [[0 1] [0 0]] :axis 1) ;=> [true false]"),
+    Builtin::new(
+        "all",
+        "(all x :axis a :keepdims)",
+        "whether all elements hold: are true, or numbers that are not 0",
+        (1, MANY),
+        |i, a| truth(i, a, true),
+    )
+    .examples("(all [false true]) ;=> false\n(all [[1 1] [0 1]] :axis 1) ;=> [true false]"),
 ];
 
 type Rule<'a> = &'a dyn Fn(&mut Interp, &Tensor, &Shape) -> Eval<Tensor>;
@@ -59,30 +131,38 @@ type Rule<'a> = &'a dyn Fn(&mut Interp, &Tensor, &Shape) -> Eval<Tensor>;
 /// Reduces over the axes that the options name, and puts them back as extents of 1 with `:keepdims`.
 fn reduce(interp: &mut Interp, args: &[Value], rule: Rule) -> Eval<Value> {
     let parsed = parse(args, &["axis"], &["keepdims"])?;
-    let [x] = parsed.positional.as_slice() else { return Err(one_tensor(&parsed)) };
-    let x = interp.tensor(x)?;
+    let x = interp.tensor(one_tensor(&parsed)?)?;
     let axes = as_axes(parsed.option("axis"), x.ty())?;
-    let reduced = if axes.is_empty() && x.ty().rank() > 0 { x.clone() } else { rule(interp, &x, &axes)? };
+    let reduced = rule(interp, &x, &axes)?;
     if !parsed.flag("keepdims") {
         return Ok(Value::from(reduced));
     }
-    let shape: Shape = (0..x.ty().rank()).map(|i| if axes.contains(&i) { 1 } else { x.shape()[i] }).collect();
-    Ok(Value::from(interp.reshape(&reduced, &shape)?))
+    Ok(Value::from(interp.reshape(&reduced, &kept(&x, &axes))?))
 }
 
-fn one_tensor(parsed: &Parsed) -> Signal {
-    Diagnostic::error(format!("a reduction takes one tensor, got {} arguments", parsed.positional.len()))
-        .help("an axis is given as :axis 1; maximum and minimum compare two tensors")
-        .into()
+/// The shape of `x` with extents of 1 for `axes`.
+fn kept(x: &Tensor, axes: &[usize]) -> Shape {
+    (0..x.ty().rank()).map(|i| if axes.contains(&i) { 1 } else { x.shape()[i] }).collect()
+}
+
+fn one_tensor<'a>(parsed: &Parsed<'a>) -> Eval<&'a Value> {
+    match parsed.positional.as_slice() {
+        [x] => Ok(x),
+        other => {
+            Err(Diagnostic::error(format!("a reduction takes one tensor, got {} arguments", other.len()))
+                .help("an axis is given as :axis 1; maximum and minimum compare two tensors")
+                .into())
+        }
+    }
 }
 
 fn counted(interp: &mut Interp, x: &Tensor) -> Eval<Tensor> {
     if x.ty().dtype == DType::Bool { interp.convert(x, DType::I32) } else { Ok(x.clone()) }
 }
 
-fn not_empty<'a>(x: &'a Tensor, axes: &Shape) -> Eval<&'a Tensor> {
+fn not_empty<'a>(name: &str, x: &'a Tensor, axes: &[usize]) -> Eval<&'a Tensor> {
     if axes.iter().any(|a| x.shape()[*a] == 0) {
-        return fail(format!("a tensor {} has no elements to choose from", x.ty()));
+        return fail(format!("{name} of a tensor {}: there are no elements to choose from", x.ty()));
     }
     Ok(x)
 }
@@ -98,30 +178,69 @@ fn mean(interp: &mut Interp, x: &Tensor, axes: &Shape) -> Eval<Tensor> {
 fn variance(interp: &mut Interp, x: &Tensor, axes: &Shape) -> Eval<Tensor> {
     let x = interp.float(&Value::Tensor(x.clone()))?;
     let m = mean(interp, &x, axes)?;
-    let kept: Shape = (0..x.ty().rank()).map(|i| if axes.contains(&i) { 1 } else { x.shape()[i] }).collect();
-    let m = interp.reshape(&m, &kept)?;
+    let m = interp.reshape(&m, &kept(&x, axes))?;
     let m = interp.broadcast_to(&m, x.shape())?;
     let centred = interp.op(p::Binary(p::Sub), &[&x, &m])?;
     let squares = interp.op(p::Binary(p::Mul), &[&centred, &centred])?;
     mean(interp, &squares, axes)
 }
 
-fn arg_reduce(interp: &mut Interp, args: &[Value], kind: p::Extreme) -> Eval<Value> {
-    let parsed = parse(args, &["axis"], &[])?;
-    let [x] = parsed.positional.as_slice() else { return Err(one_tensor(&parsed)) };
-    let mut x = interp.tensor(x)?;
-    let axis = match parsed.option("axis") {
-        None => {
-            x = interp.reshape(&x, &[x.ty().count()])?;
-            0
-        }
+/// The tensor and the one axis of a function along an axis; without `:axis` the tensor is flattened.
+fn along_axis(interp: &mut Interp, parsed: &Parsed) -> Eval<(Tensor, usize)> {
+    let x = interp.tensor(one_tensor(parsed)?)?;
+    let x = counted(interp, &x)?;
+    match parsed.option("axis").filter(|v| !matches!(v, Value::Nil)) {
+        None => Ok((interp.reshape(&x, &[x.ty().count()])?, 0)),
         Some(axis) => match as_axes(Some(axis), x.ty())?.as_slice() {
-            [axis] => *axis,
-            _ => return fail("argmax and argmin take one axis"),
+            [axis] => Ok((x, *axis)),
+            axes => fail(format!("expected one axis, got {}", axes.len())),
         },
+    }
+}
+
+fn arg_reduce(interp: &mut Interp, args: &[Value], extreme: p::Extreme) -> Eval<Value> {
+    let parsed = parse(args, &["axis"], &["keepdims"])?;
+    let (x, axis) = along_axis(interp, &parsed)?;
+    let name = if extreme == p::Extreme::Max { "argmax" } else { "argmin" };
+    let position = interp.op(p::ArgReduce { axis, extreme }, &[not_empty(name, &x, &[axis])?])?;
+    if !parsed.flag("keepdims") {
+        return Ok(Value::Tensor(position));
+    }
+    let flattened = parsed.option("axis").is_none_or(|v| matches!(v, Value::Nil));
+    let shape = if flattened {
+        let rank = interp.tensor(parsed.positional[0])?.ty().rank();
+        Shape::from_elem(1, rank)
+    } else {
+        kept(&x, &[axis])
     };
-    not_empty(&x, &[axis].as_slice().into())?;
-    Ok(Value::Tensor(interp.op(p::ArgReduce { axis, extreme: kind }, &[&x])?))
+    Ok(Value::Tensor(interp.reshape(&position, &shape)?))
+}
+
+fn cumulative(
+    interp: &mut Interp,
+    args: &[Value],
+    rule: &dyn Fn(&mut Interp, &Tensor, usize) -> Eval<Tensor>,
+) -> Eval<Value> {
+    let parsed = parse(args, &["axis"], &[])?;
+    let (x, axis) = along_axis(interp, &parsed)?;
+    Ok(Value::Tensor(rule(interp, &x, axis)?))
+}
+
+/// Hillis and Steele, "Data parallel algorithms", 1986: after step k every element holds the product of 2^k.
+fn cumulative_product(interp: &mut Interp, x: &Tensor, axis: usize) -> Eval<Tensor> {
+    let extent = x.shape()[axis];
+    let mut product = interp.strong(x)?;
+    let mut distance = 1;
+    while distance < extent {
+        let mut head: Shape = x.shape().into();
+        head[axis] = distance;
+        let ones = Tensor::host(HostTensor::filled(product.ty().dtype, head, 1.0));
+        let earlier = interp.slice_axis(&product, axis, 0, (extent - distance) as i64)?;
+        let factors = interp.op(p::Concatenate { axis }, &[&ones, &earlier])?;
+        product = interp.op(p::Binary(p::Mul), &[&product, &factors])?;
+        distance *= 2;
+    }
+    Ok(product)
 }
 
 fn truth(interp: &mut Interp, args: &[Value], all: bool) -> Eval<Value> {

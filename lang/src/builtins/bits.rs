@@ -1,0 +1,115 @@
+//! Operations on the bits of integers.
+
+use super::division::constant;
+use super::{Builtin, MANY};
+use crate::diagnostic::Diagnostic;
+use crate::eval::{Eval, Interp, Tensor, Value};
+use crate::primitives as p;
+use crate::primitives::Primitive;
+use crate::tensor::DType;
+
+pub(super) const BUILTINS: &[Builtin] = &[
+    Builtin::new(
+        "ash",
+        "(ash x n)",
+        "the integer x shifted by n bits: left, times 2^n, when n is positive; right, floor(x / 2^-n), when it is \
+         negative. Bits beyond the width are lost",
+        (2, 2),
+        |i, a| shift(i, &a[0], &a[1]),
+    )
+    .examples("(ash 1 10) ;=> 1024\n(ash -5 -1) ;=> -3\n(ash [1 2] 1) ;=> error: integers"),
+    Builtin::new("bit-and", "(bit-and a b ...)", "the bits set in all; of booleans, both", (2, MANY), |i, a| {
+        bitwise(i, a, |a, b| a & b, p::Binary(p::And))
+    })
+    .examples("(bit-and 12 10) ;=> 8\n(bit-and 1.5 1) ;=> error: integers"),
+    Builtin::new("bit-or", "(bit-or a b ...)", "the bits set in any; of booleans, either", (2, MANY), |i, a| {
+        bitwise(i, a, |a, b| a | b, p::Binary(p::Or))
+    })
+    .examples("(bit-or 12 10) ;=> 14"),
+    Builtin::new(
+        "bit-xor",
+        "(bit-xor a b ...)",
+        "the bits set in an odd number of them; of booleans, one but not both",
+        (2, MANY),
+        |i, a| bitwise(i, a, |a, b| a ^ b, p::Binary(p::Xor)),
+    )
+    .examples("(bit-xor 12 10) ;=> 6"),
+];
+
+/// A tensor of integers, or of booleans where `bool` says so.
+fn integers(interp: &mut Interp, value: &Value, bool: bool) -> Eval<Tensor> {
+    let t = interp.tensor(value)?;
+    if t.ty().dtype.is_float() || (t.ty().dtype == DType::Bool && !bool) {
+        return Err(Diagnostic::error(format!("bits are those of integers, not of {}", value.describe()))
+            .help("a vector literal is f32 unless a dtype follows it: [1 2 3] :i32; (cast x :i32) converts")
+            .into());
+    }
+    Ok(t)
+}
+
+fn bitwise(
+    interp: &mut Interp,
+    args: &[Value],
+    ints: fn(i64, i64) -> i64,
+    op: impl Primitive + Copy,
+) -> Eval<Value> {
+    args[1..].iter().try_fold(args[0].clone(), |acc, x| {
+        if let (Value::Int(a), Value::Int(b)) = (&acc, x) {
+            return Ok(Value::Int(ints(*a, *b)));
+        }
+        let (a, b) = (integers(interp, &acc, true)?, integers(interp, x, true)?);
+        let (a, b) = interp.broadcast(&a, &b)?;
+        Ok(Value::from(interp.op(op, &[&a, &b])?))
+    })
+}
+
+fn shift(interp: &mut Interp, x: &Value, n: &Value) -> Eval<Value> {
+    // Beyond the greatest width all shifts are alike, so a known amount stays within what every dtype can hold.
+    let amount = if let Value::Int(n) = n { &Value::Int((*n).clamp(-64, 64)) } else { n };
+    let (x, n) = (integers(interp, x, false)?, integers(interp, amount, false)?);
+    let unsigned = x.ty().dtype == DType::U32;
+    if let Value::Int(n) = amount {
+        let size = Value::Int(n.abs());
+        let size = interp.tensor(&size)?;
+        return if *n < 0 { right(interp, &x, &size, unsigned) } else { left(interp, &x, &size) };
+    }
+    if n.ty().dtype == DType::U32 {
+        return left(interp, &x, &n);
+    }
+    let n = if n.ty().dtype == DType::I64 { within_width(interp, &n)? } else { n };
+    let zero = constant(&n, 0.0);
+    let is_left = interp.op(p::Compare { direction: p::Direction::Ge }, &[&n, &zero])?;
+    let negated = interp.op(p::Unary(p::Neg), &[&n])?;
+    let (up, down) = (left(interp, &x, &n)?, right(interp, &x, &negated, unsigned)?);
+    let select = super::find("where").expect("a builtin");
+    select.call(interp, &[Value::Tensor(is_left), up, down])
+}
+
+/// Amounts of 64 bits that keep their meaning in fewer.
+fn within_width(interp: &mut Interp, n: &Tensor) -> Eval<Tensor> {
+    let n = interp.op(p::Binary(p::Max), &[n, &constant(n, -64.0)])?;
+    interp.op(p::Binary(p::Min), &[&n, &constant(&n, 64.0)])
+}
+
+fn left(interp: &mut Interp, x: &Tensor, n: &Tensor) -> Eval<Value> {
+    shift_by(interp, x, n, p::Binary(p::ShiftLeft))
+}
+
+fn right(interp: &mut Interp, x: &Tensor, n: &Tensor, unsigned: bool) -> Eval<Value> {
+    if unsigned {
+        return shift_by(interp, x, n, p::Binary(p::ShiftRightLogical));
+    }
+    shift_by(interp, x, n, p::Binary(p::ShiftRightArithmetic))
+}
+
+/// Shifts by an amount of any integer dtype.
+fn shift_by(interp: &mut Interp, x: &Tensor, n: &Tensor, op: impl Primitive) -> Eval<Value> {
+    let same = x.ty().dtype == n.ty().dtype;
+    let n = if same {
+        n.clone()
+    } else {
+        interp.op(p::Convert { dtype: x.ty().dtype, weak: n.ty().weak }, &[n])?
+    };
+    let (x, n) = interp.broadcast(x, &n)?;
+    Ok(Value::from(interp.op(op, &[&x, &n])?))
+}

@@ -1,0 +1,67 @@
+//! Division with a whole quotient.
+
+use super::arithmetic::numbers;
+use crate::eval::{Eval, Interp, Tensor, Value};
+use crate::primitives as p;
+use crate::tensor::{DType, HostTensor};
+
+/// `floor(a / b)`; for integers by 0 it is -1, all bits set, as the primitive has it.
+pub(super) fn floor_divide(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Value> {
+    if let (Value::Int(a), Value::Int(b)) = (a, b) {
+        let adjust = i64::from(a.checked_rem(*b).is_some_and(|rem| rem.signum() * b.signum() < 0));
+        return Ok(Value::Int(if *b == 0 { -1 } else { a.wrapping_div(*b) - adjust }));
+    }
+    let (x, y) = numbers(interp, a, b)?;
+    let (x, y) = interp.broadcast(&x, &y)?;
+    let quotient = interp.op(p::Binary(p::Div), &[&x, &y])?;
+    if x.ty().dtype == DType::U32 {
+        return Ok(Value::Tensor(quotient));
+    }
+    let rem = interp.op(p::Binary(p::Rem), &[&x, &y])?;
+    let one = constant(&x, 1.0);
+    let adjust = needs_adjusting(interp, &rem, &y)?;
+    if !x.ty().dtype.is_float() {
+        let less = interp.op(p::Binary(p::Sub), &[&quotient, &one])?;
+        return Ok(Value::from(interp.op(p::Select, &[&adjust, &less, &quotient])?));
+    }
+    // The rounded quotient may reach the next whole number (1 / 0.1 is 10, but 0.1 as f32 is more than a tenth), so
+    // the remainder is taken off first, as in NumPy; what is left is whole up to rounding.
+    let whole = interp.op(p::Binary(p::Sub), &[&x, &rem])?;
+    let exact = interp.op(p::Binary(p::Div), &[&whole, &y])?;
+    let less = interp.op(p::Binary(p::Sub), &[&exact, &one])?;
+    let exact = interp.op(p::Select, &[&adjust, &less, &exact])?;
+    let rounded = interp.op(p::Unary(p::Round), &[&exact])?;
+    let by_zero = interp.op(p::Compare { direction: p::Direction::Eq }, &[&y, &constant(&y, 0.0)])?;
+    Ok(Value::from(interp.op(p::Select, &[&by_zero, &quotient, &rounded])?))
+}
+
+/// `a - b floor(a / b)`, with the sign of `b`; an integer modulo 0 is the integer.
+pub(super) fn modulo(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Value> {
+    if let (Value::Int(a), Value::Int(b)) = (a, b) {
+        let rem = if *b == 0 { *a } else { a.wrapping_rem(*b) };
+        return Ok(Value::Int(if rem.signum() * b.signum() < 0 { rem + b } else { rem }));
+    }
+    let (x, y) = numbers(interp, a, b)?;
+    let (x, y) = interp.broadcast(&x, &y)?;
+    let rem = interp.op(p::Binary(p::Rem), &[&x, &y])?;
+    if x.ty().dtype == DType::U32 {
+        return Ok(Value::Tensor(rem));
+    }
+    let adjust = needs_adjusting(interp, &rem, &y)?;
+    // Adding 0 instead of nothing turns the -0 of -4.0 % 2.0 into 0.
+    let addend = interp.op(p::Select, &[&adjust, &y, &constant(&y, 0.0)])?;
+    Ok(Value::from(interp.op(p::Binary(p::Add), &[&rem, &addend])?))
+}
+
+/// Whether the truncated remainder has the sign that the divisor has not.
+fn needs_adjusting(interp: &mut Interp, rem: &Tensor, divisor: &Tensor) -> Eval<Tensor> {
+    let signs = [interp.op(p::Unary(p::Sign), &[rem])?, interp.op(p::Unary(p::Sign), &[divisor])?];
+    let product = interp.op(p::Binary(p::Mul), &[&signs[0], &signs[1]])?;
+    interp.op(p::Compare { direction: p::Direction::Lt }, &[&product, &constant(&product, 0.0)])
+}
+
+/// `x` everywhere, of the type of `like`.
+pub(super) fn constant(like: &Tensor, x: f64) -> Tensor {
+    let host = HostTensor::filled(like.ty().dtype, like.shape(), x);
+    if like.ty().weak { Tensor::weak(host) } else { Tensor::host(host) }
+}
