@@ -174,6 +174,49 @@ fn permutations() {
     assert_eq!(sum, 85_408_169_999_913);
 }
 
+/// `u32(jax.random.fold_in(key(s), n))`
+#[test]
+fn folded_keys() {
+    for (program, key) in [
+        ("(fold-in (random-key 0) 7)", [2_716_826_189, 292_468_403]),
+        ("(fold-in (random-key 42) 0)", [1_832_780_943, 270_669_613]),
+        // n = 2^32 - 1
+        ("(fold-in (random-key 1) -1)", [1_173_147_676, 4_026_309_821]),
+    ] {
+        assert_eq!(words(&tensor(program)), key, "{program}");
+    }
+}
+
+/// The sum of the elements, and the sum of each times its position.
+fn sums(program: &str) -> (i64, i64) {
+    let x = tensor(program);
+    let elements: Vec<i64> = (0..x.count()).map(|i| x.element_i64(i)).collect();
+    (elements.iter().sum(), (0..).zip(&elements).map(|(i, x)| i * x).sum())
+}
+
+/// With `x = np.asarray(call).astype(np.int64)`: `x.sum(), (x * np.arange(len(x))).sum()`. Small calls are in
+/// `tests/corpus/random`.
+#[test]
+fn many_draws() {
+    for (program, wanted) in [
+        // jax.random.randint(key(11), (70001,), -1000, 1000)
+        ("(random-randint (random-key 11) 70001 -1000 1000)", (-147_456, -5_388_765_910)),
+        // jax.random.bernoulli(key(14), .3, (20000,))
+        ("(random-bernoulli (random-key 14) 0.3 20000)", (6_095, 60_697_724)),
+        // jax.random.choice(key(13), 100, (20000,), p=jnp.arange(1., 101.) / 5050)
+        ("(choice (random-key 13) 100 20000 :p (/ (arange 1 101) 5050))", (1_324_686, 13_274_144_258)),
+        // jax.random.choice(key(15), 1000, (1000,), replace=False, p=jnp.arange(1., 1001.) / 500500)
+        (
+            "(choice (random-key 15) 1000 1000 :replace false :p (/ (arange 1 1001) 500500))",
+            (499_500, 203_963_552),
+        ),
+        // jax.random.categorical(key(12), jnp.array([0., .5, 1., -1.]), shape=(20000,))
+        ("(random-categorical (random-key 12) [0 0.5 1 -1] :shape 20000)", (28_633, 286_506_824)),
+    ] {
+        assert_eq!(sums(program), wanted, "{program}");
+    }
+}
+
 #[test]
 fn misuse() {
     check(&[

@@ -104,6 +104,8 @@ fn right(interp: &mut Interp, x: &Tensor, n: &Tensor, unsigned: bool) -> Eval<Va
 
 /// Shifts by an amount of any integer dtype.
 fn shift_by(interp: &mut Interp, x: &Tensor, n: &Tensor, op: impl Primitive) -> Eval<Value> {
+    // A weak number takes the dtype of the tensor it meets.
+    let x = &if x.ty().weak && !n.ty().weak { interp.convert(x, n.ty().dtype)? } else { x.clone() };
     let same = x.ty().dtype == n.ty().dtype;
     let n = if same {
         n.clone()

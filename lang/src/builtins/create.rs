@@ -251,7 +251,10 @@ fn tensor(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
             fail("the rows are uneven or of different types; a tensor wants numbers, nested evenly")
         }
         (value, Some(dtype)) => interp.cast(&value, dtype),
-        (value, None) => interp.tensor(&value).map(Value::Tensor),
+        (value, None) => {
+            let t = interp.tensor(&value)?;
+            interp.strong(&t).map(Value::Tensor)
+        }
     }
 }
 

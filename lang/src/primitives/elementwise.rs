@@ -47,7 +47,8 @@ impl<R: UnaryRule> Primitive for Unary<R> {
         if !self.0.accepts(args[0].dtype) {
             return Err(TypeFault::new(format!("{} is not defined on {}", R::NAME, args[0])));
         }
-        Ok(smallvec![TensorType { dtype: self.0.result(args[0].dtype), ..args[0].clone() }])
+        let dtype = self.0.result(args[0].dtype);
+        Ok(smallvec![TensorType { dtype, weak: args[0].weak && dtype != DType::Bool, ..args[0].clone() }])
     }
 
     fn evaluate(&self, args: &[&HostTensor]) -> smallvec::SmallVec<[HostTensor; 2]> {
