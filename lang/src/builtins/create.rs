@@ -22,9 +22,9 @@ pub(super) const BUILTINS: &[Builtin] = &[
         eye(a)
     })
     .examples("(eye 2) ;=> [[1 0] [0 1]]\n(eye 2 3) ;=> [[1 0 0] [0 1 0]]"),
-    Builtin::new("zeros-like", "(zeros-like x)", "zeros of the dtype and shape of x", (1, 1), |i, a| like(i, &a[0], 0.0))
+    Builtin::new("zeros-like", "(zeros-like x :dtype d)", "zeros of the shape of x, and of its dtype unless one is given", (1, 3), |i, a| { like(i, a, 0.0) })
         .examples("(zeros-like [[1 2] [3 4]]) ;=> [[0 0] [0 0]]"),
-    Builtin::new("ones-like", "(ones-like x)", "ones of the dtype and shape of x", (1, 1), |i, a| like(i, &a[0], 1.0))
+    Builtin::new("ones-like", "(ones-like x :dtype d)", "ones of the shape of x, and of its dtype unless one is given", (1, 3), |i, a| { like(i, a, 1.0) })
         .examples("(ones-like [1 2 3]) ;=> [1 1 1]"),
     Builtin::new("arange", "(arange start? end step? :dtype d)", ARANGE, (1, 5), |_, a| arange(a))
         .examples("(arange 4) ;=> tensor i32[4] = [0 1 2 3]\n(arange 5 0 -2) ;=> [5 3 1]\n(arange 0 1 0.25) ;=> [0 0.25 0.5 0.75]"),
@@ -112,10 +112,15 @@ fn full(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     Ok(Value::Tensor(interp.broadcast_to(&t, &shape)?))
 }
 
-fn like(interp: &mut Interp, x: &Value, value: f64) -> Eval<Value> {
-    let t = interp.tensor(x)?;
-    let host = HostTensor::filled(t.ty().dtype, t.shape(), value);
-    Ok(Value::from(if t.ty().weak { Tensor::weak(host) } else { Tensor::host(host) }))
+fn like(interp: &mut Interp, args: &[Value], x: f64) -> Eval<Value> {
+    let (positional, dtype) = parse_dtype(args)?;
+    let [value] = positional.as_slice() else {
+        return fail(format!("expected one tensor and maybe a dtype, got {} values", positional.len()));
+    };
+    let t = interp.tensor(value)?;
+    let host = HostTensor::filled(dtype.unwrap_or(t.ty().dtype), t.shape(), x);
+    let weak = t.ty().weak && dtype.is_none();
+    Ok(Value::from(if weak { Tensor::weak(host) } else { Tensor::host(host) }))
 }
 
 fn arange(args: &[Value]) -> Eval<Value> {
