@@ -101,17 +101,6 @@ pub(super) const BUILTINS: &[Builtin] = &[
             Ok(Value::Dict(Rc::new(defaults.iter().map(|(k, d)| (*k, value(k, d))).collect())))
         },
     ),
-    Builtin::new(
-        "-optional",
-        "(-optional given default)",
-        "the one optional argument of a call, or its default",
-        (2, 2),
-        |i, a| match i.sequence(&a[0])?.as_slice() {
-            [] => Ok(a[1].clone()),
-            [given] => Ok(given.clone()),
-            more => fail(format!("expected one more argument at most, got {}", more.len())),
-        },
-    ),
 ];
 
 /// A step of a `with-params` path.
