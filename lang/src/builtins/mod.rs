@@ -99,11 +99,18 @@ impl Builtin {
         }
         (self.run)(interp, args).map_err(|signal| match signal {
             // An error of this function itself, not of one that it called, nor of the world that an effect meets.
-            Signal::Error(d) if d.labels.is_empty() && d.help.is_none() && !self.effect => {
+            Signal::Error(d)
+                if d.labels.is_empty() && d.help.is_none() && !self.effect && !self.is_private() =>
+            {
                 Signal::from(d.help(format!("it is called {}", self.signature)))
             }
             other => other,
         })
+    }
+
+    /// Whether only functions written in Sheaf call it.
+    fn is_private(&self) -> bool {
+        self.name.len() > 1 && self.name.starts_with('-')
     }
 }
 
