@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::graph::{Equation, Graph, Var};
+use crate::graph::{Equation, Graph, Var, inline_calls};
 use crate::primitives::Constant;
 use crate::tensor::{DType, Data, HostTensor, TensorType, element_count};
 
@@ -42,6 +42,7 @@ pub enum Model {
 
 /// `graph` as `StableHLO`.
 pub fn emit(graph: &Graph, model: Model) -> Module {
+    let graph = &inline_calls(graph);
     let limit = match model {
         Model::Hal => INLINE_CONSTANT_BYTES,
         Model::Inline => 0,

@@ -79,7 +79,7 @@ fn macros() {
 
 #[test]
 fn models() {
-    assert_snapshot!(expand("(defmodel forward [x] (layer :h relu) (layer :out))"), @"(defn forward [x p] (let [h x h (relu (+ (@ h (get p :h :W)) (get p :h :b)))] (+ (@ h (get p :out :W)) (get p :out :b))))");
+    assert_snapshot!(expand("(defmodel forward [x] (layer :h relu) (layer :out))"), @"(defn forward [x p] (let [x x x (relu (+ (@ x (get p :h :W)) (get p :h :b)))] (+ (@ x (get p :out :W)) (get p :out :b))))");
 }
 
 /// Data is not expanded, but for what fills its holes.

@@ -39,6 +39,9 @@ pub enum Command {
     /// Check the examples in source files: expressions with a comment `;=> value` or `;=> error: text` after them
     #[command(after_help = "Examples:\n  sheaf test\n  sheaf test --no-jit src/model.shf")]
     Test(TestOptions),
+    /// Show a program with every macro use replaced; nothing runs but macros and what they need
+    #[command(after_help = "Example:\n  sheaf expand train.shf")]
+    Expand(ExpandOptions),
     /// Compile for another process, over a pipe
     #[command(hide = true)]
     CompileWorker {
@@ -78,6 +81,13 @@ pub struct TestOptions {
     /// only interprets, `--jit always` only compiles
     #[command(flatten)]
     pub engine: EngineOptions,
+}
+
+/// What to expand.
+#[derive(Args, Clone, Debug)]
+pub struct ExpandOptions {
+    /// The program
+    pub file: PathBuf,
 }
 
 /// How code is evaluated, whatever the command.

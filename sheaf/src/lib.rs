@@ -3,6 +3,7 @@
 pub mod cli;
 pub mod engine;
 mod evaluator;
+pub mod expand;
 mod messages;
 mod progress;
 pub mod run;

@@ -9,6 +9,7 @@ fn main() -> ExitCode {
     match Cli::parse().command() {
         Command::Run(options) => sheaf::run::run(&options),
         Command::Test(options) => sheaf::test::test(&options),
+        Command::Expand(options) => sheaf::expand::expand(&options),
         Command::CompileWorker { library } => sheaf_toolchain::run_worker(&library),
     }
 }

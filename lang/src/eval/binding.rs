@@ -50,6 +50,7 @@ impl Resolver<'_> {
             head,
             effect: OnceCell::new(),
             family: Cell::new(None),
+            gradient: RefCell::default(),
         };
         Ok(Rc::new(code))
     }

@@ -61,6 +61,17 @@ impl Interp {
     }
 
     fn call_closure(&mut self, closure: &Closure, args: Args, span: Span) -> Eval<Value> {
+        let gradient = closure.code.gradient.borrow().clone();
+        match gradient {
+            Some(gradient) if args.iter().any(super::custom::has_traced) => {
+                self.call_custom(closure, gradient, &args, span)
+            }
+            _ => self.call_plain(closure, args, span),
+        }
+    }
+
+    /// Calls a closure by evaluating its body, whatever gradient it has.
+    pub(super) fn call_plain(&mut self, closure: &Closure, args: Args, span: Span) -> Eval<Value> {
         let code = &closure.code;
         self.step()?;
         let base_marker = 0_u8;

@@ -127,6 +127,8 @@ pub struct Code {
     pub effect: OnceCell<Option<(Ustr, Span)>>,
     /// Position of its specialisations.
     pub family: Cell<Option<usize>>,
+    /// The gradient that `defgrad` gives it: a function of its result, the cotangent of that, and its arguments.
+    pub gradient: RefCell<Option<Rc<Code>>>,
 }
 
 impl Code {

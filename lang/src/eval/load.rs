@@ -258,7 +258,10 @@ impl Interp {
             .split_first()
             .map_or(("", items), |(head, args)| (head.symbol().map_or("", |name| name.as_str()), args));
         match head {
-            "do" => return args.iter().try_for_each(|inner| self.prepare(loading, inner.clone())),
+            "do" => {
+                let mut inner = cast_vectors(args.to_vec()).into_iter();
+                return inner.try_for_each(|inner| self.prepare(loading, inner));
+            }
             "use" => self.use_form(&module, args, span, !loading.only_expand)?,
             "defmacro" => {
                 if args.len() < 3 {
@@ -277,6 +280,7 @@ impl Interp {
                 }
             }
             "defparams" => self.params_form(loading, args, span)?,
+            "defgrad" => self.gradient_form(loading, args, span)?,
             "def" => {
                 let [_, value @ ..] = args else { return Ok(usage("def", span)?) };
                 let global = self.define(loading, head, args, span)?;

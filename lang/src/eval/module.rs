@@ -139,10 +139,12 @@ impl Interp {
         if let Some((home, name)) = module.foreign.borrow().get(&name) {
             return self.meaning(home, *name);
         }
+        // What the language keeps to itself is for the standard library.
+        let open = module.standard || !is_private(name);
         module
             .find(name)
-            .or_else(|| self.core.as_ref().and_then(|core| core.find(name)))
-            .or_else(|| builtins::find(&name).map(Meaning::Builtin))
+            .or_else(|| self.core.as_ref().filter(|_| open).and_then(|core| core.find(name)))
+            .or_else(|| builtins::find(&name).filter(|_| open).map(Meaning::Builtin))
     }
 
     /// The name under which `user` sees what `name` means in `home`: `name` itself where it means the same to both, or

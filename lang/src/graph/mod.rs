@@ -5,6 +5,7 @@
 
 mod builder;
 mod evaluate;
+mod inline;
 mod print;
 mod prune;
 mod verify;
@@ -15,6 +16,7 @@ use smallvec::SmallVec;
 
 pub use builder::{Builder, RULE};
 pub use evaluate::{evaluate, evaluate_with};
+pub use inline::inline_calls;
 pub use prune::prune;
 pub use verify::verify;
 

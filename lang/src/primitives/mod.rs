@@ -11,7 +11,7 @@ use std::fmt::Debug;
 
 use smallvec::SmallVec;
 
-use crate::graph::{Builder, Var, Vars};
+use crate::graph::{Builder, Graph, Var, Vars};
 use crate::stablehlo::Lowering;
 use crate::tensor::{HostTensor, TensorType};
 
@@ -54,6 +54,7 @@ primitives!(
     convolution,
     cos,
     cumsum,
+    custom_vjp,
     div,
     dot_general,
     dynamic_slice,
@@ -160,6 +161,11 @@ pub trait Primitive: Any + Debug + Send + Sync {
 
     /// Writes the operation as `StableHLO`.
     fn stablehlo(&self, to: &mut Lowering<'_>);
+
+    /// The function that this is a call of, if it is one: emission puts its equations in the place of the call.
+    fn call(&self) -> Option<Graph> {
+        None
+    }
 
     /// An estimate of the scalar operations, for the choice between interpreting and compiling.
     fn cost(&self, _args: &[&TensorType], outs: &[&TensorType]) -> u64 {

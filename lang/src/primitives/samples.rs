@@ -213,10 +213,30 @@ fn indexing() -> Vec<Sample> {
     all
 }
 
+/// sin(x) w for three x and one w, with the derivative that it has.
+fn scaled_sine() -> CustomVjp {
+    let row = TensorType::new(F32, [3].as_slice());
+    let number = TensorType::new(F32, [].as_slice());
+    let mut f = Builder::new();
+    let (x, w) = (f.input(row.clone()), f.input(number.clone()));
+    let (sine, wide) = (f.apply(Unary(Sin), &[x]), f.broadcast_scalar(w, &[3]));
+    let out = f.mul(sine, wide);
+    let mut g = Builder::new();
+    let (x, w, _) = (g.input(row.clone()), g.input(number), g.input(row.clone()));
+    let c = g.input(row);
+    let (sine, cosine, wide) =
+        (g.apply(Unary(Sin), &[x]), g.apply(Unary(Cos), &[x]), g.broadcast_scalar(w, &[3]));
+    let (by_sine, slope) = (g.mul(c, sine), g.mul(c, cosine));
+    let (for_x, for_w) = (g.mul(slope, wide), g.sum(by_sine, &[0]));
+    let (forward, backward) = (Arc::new(f.finish(vec![out])), Arc::new(g.finish(vec![for_x, for_w])));
+    CustomVjp { name: "scaled_sine".into(), forward, backward }
+}
+
 fn others() -> Vec<Sample> {
     let pairs = |left: &[usize], right: &[usize]| [Shape::from_slice(left), Shape::from_slice(right)];
     let dot = |contract, batch| DotGeneral { contract, batch };
     let mut all = vec![
+        smooth(scaled_sine(), &[(F32, &[3], Any), (F32, &[], Any)]),
         smooth(dot(pairs(&[1], &[0]), pairs(&[], &[])), &[(F32, &[2, 3], Any), (F32, &[3, 4], Any)]),
         smooth(dot(pairs(&[0], &[1]), pairs(&[], &[])), &[(F32, &[3, 2], Any), (F32, &[4, 3], Any)]),
         smooth(dot(pairs(&[0], &[0]), pairs(&[], &[])), &[(F32, &[5], Any), (F32, &[5], Any)]),

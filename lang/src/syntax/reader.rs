@@ -14,6 +14,7 @@ use super::prefix::Prefix;
 use super::reader_error as error;
 use super::{Bracket, Form, FormKind, SourceId, Sources, Span};
 use crate::diagnostic::Diagnostic;
+use crate::tensor::DType;
 
 /// How many brackets and quotes may lie within each other. Whatever walks over forms by recursion may rely on it.
 pub const NESTING_LIMIT: usize = 1_000;
@@ -236,6 +237,13 @@ impl Reader<'_> {
     }
 
     fn dict(&mut self, base: usize, start: usize, end: usize) -> FormKind {
+        if !pairs_up(&self.items[base..]) {
+            let casts = with_casts(&self.items[base..]);
+            if pairs_up(&casts) {
+                self.items.truncate(base);
+                self.items.extend(casts);
+            }
+        }
         if (self.items.len() - base) % 2 == 1 {
             let key = self.items.pop();
             if let (Some(key), false) = (key, self.unbalanced) {
@@ -300,6 +308,30 @@ impl<'f> Key<'f> {
             _ => None,
         }
     }
+}
+
+/// Whether the forms are keys and values in turn.
+fn pairs_up(items: &[Form]) -> bool {
+    items.len().is_multiple_of(2)
+        && items.iter().step_by(2).all(|key| Key::of(key).is_some() || is_unquote(key))
+}
+
+/// The forms of a dictionary with a vector literal and the dtype after it as one value, as they are in a body.
+fn with_casts(items: &[Form]) -> Vec<Form> {
+    let mut out: Vec<Form> = Vec::with_capacity(items.len());
+    for form in items {
+        let dtype = matches!(&form.kind, FormKind::Keyword(name) if DType::is_name(name));
+        match out.last_mut() {
+            Some(vector) if dtype && vector.items(Bracket::Square).is_some() => {
+                let span = vector.span.to(form.span);
+                let head = Form { kind: FormKind::Symbol(Ustr::from("do")), span };
+                let items = vec![head, vector.clone(), form.clone()];
+                *vector = Form { kind: FormKind::List(Bracket::Round, items), span };
+            }
+            _ => out.push(form.clone()),
+        }
+    }
+    out
 }
 
 /// In a template of a macro a key may be filled in later.
