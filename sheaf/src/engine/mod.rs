@@ -159,7 +159,7 @@ impl Candidate {
             Model::Hal => stablehlo::Model::Hal,
         };
         let module = emit(&unit.graph, model);
-        if target.model() == Model::Inline && module.has_loops() {
+        if target.model() == Model::Inline && module.updates_in_place() {
             return None;
         }
         let job = unit::job(unit, &module, target);
