@@ -37,7 +37,7 @@ impl Code {
     }
 
     /// `(f x y)`: how a call is written.
-    fn signature(&self, sources: &Sources) -> String {
+    pub(super) fn signature(&self, sources: &Sources) -> String {
         let documented = self.doc.as_deref().and_then(|d| d.lines().next()).filter(|l| l.starts_with('('));
         if let Some(line) = documented {
             return line.to_string();

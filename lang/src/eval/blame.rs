@@ -169,6 +169,21 @@ impl Interp {
         if span.source.is_library() { self.span.unwrap_or(span) } else { span }
     }
 
+    /// An error leaves a function of the library that the program called: what helps is how that one is called, and
+    /// not the builtin inside of it.
+    pub(super) fn leaving_library(&self, mut signal: Signal, code: &Code) -> Signal {
+        const CALLED: &str = "it is called ";
+        if let Signal::Error(d) = &mut signal
+            && code.span.source.is_library()
+            && code.name.is_some_and(|name| !name.starts_with('-'))
+            && d.help.as_ref().is_none_or(|help| help.starts_with(CALLED))
+            && d.labels.first().is_none_or(|label| Some(label.span) == self.span)
+        {
+            d.help = Some(format!("{CALLED}{}", code.signature(&self.sources)));
+        }
+        signal
+    }
+
     /// An error leaves the call `expr`.
     pub(super) fn leaving_call(&self, signal: Signal, expr: &Expr, head: &Expr, args: &[Expr]) -> Signal {
         let place = self.user_place(expr.span);

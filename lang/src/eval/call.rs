@@ -107,7 +107,7 @@ impl Interp {
             return fail(format!("{} has no body yet", code.display_name()));
         };
         let result = self.eval(body, Frame { base, captured: &closure.captured });
-        result.map_err(|signal| blame::leaving_closure(signal, code))
+        result.map_err(|signal| self.leaving_library(blame::leaving_closure(signal, code), code))
     }
 
     /// A keyword looks itself up, a tensor is indexed.
