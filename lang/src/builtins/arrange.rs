@@ -272,7 +272,7 @@ fn margins(interp: &mut Interp, widths: &Value, t: &Tensor) -> Eval<(Shape, Shap
 }
 
 /// Tensors or numbers of one shape joined along a new axis.
-pub(super) fn stack(interp: &mut Interp, items: &[Value], axis: i64) -> Eval<Value> {
+pub fn stack(interp: &mut Interp, items: &[Value], axis: i64) -> Eval<Value> {
     let Some((first, rest)) = items.split_first() else {
         return Err(Diagnostic::error("stack wants at least one tensor, got none")
             .help("the shape of nothing is not known; (zeros '[0 3]) makes an empty tensor")

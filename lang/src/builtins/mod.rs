@@ -35,6 +35,7 @@ use std::sync::OnceLock;
 
 use crate::eval::{Eval, Interp, Signal, Value, fail};
 
+pub use arrange::stack;
 pub use compare::structurally_equal;
 pub use create::vector_literal;
 pub use dict::{ENTRY, get};

@@ -11,7 +11,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (2, MANY),
         |i, a| {
             let f = a[0].clone();
-            map_trees(&a[1..], &mut |leaves| i.call(&f, leaves.iter().cloned().collect()))
+            map_trees(&a[1..], &mut |_, leaves| i.call(&f, leaves.iter().cloned().collect()))
         },
     ),
     Builtin::new("flatten", "(flatten tree)", "the list of leaves, keys sorted", (1, 1), |_, a| {

@@ -22,7 +22,7 @@ impl Interp {
             Function::Builtin(builtin) => {
                 builtin.call(self, &args).map_err(|signal| blame::in_builtin(signal, span, &args))
             }
-            Function::Closure(_) | Function::Grad(..) => {
+            Function::Closure(_) | Function::Transformed(..) => {
                 if self.recording == 0
                     && self.backend.is_some()
                     && let Some(result) = self.call_compiled(function, &args)?
@@ -46,7 +46,7 @@ impl Interp {
                 builtin.call(self, &args).map_err(|signal| blame::in_builtin(signal, span, &args))
             }
             Function::Closure(closure) => self.call_closure(closure, args, span),
-            Function::Grad(f, options) => self.call_grad(f, options, &args, span),
+            Function::Transformed(transform, f) => self.call_transformed(transform, f, &args, span),
         }
     }
 

@@ -35,13 +35,14 @@ pub(super) fn standard_module_with(name: &str) -> Option<&'static str> {
 }
 
 /// The builtins that need no Rust, by the section of the documentation that they belong to.
-pub const CORE: [(&str, &str); 6] = [
+pub const CORE: [(&str, &str); 7] = [
     ("macros", include_str!("../../std/core/macros.shf")),
     ("arithmetic", include_str!("../../std/core/arithmetic.shf")),
     ("activations", include_str!("../../std/core/activations.shf")),
     ("reductions", include_str!("../../std/core/reductions.shf")),
     ("losses", include_str!("../../std/core/losses.shf")),
     ("trees", include_str!("../../std/core/trees.shf")),
+    ("transforms", include_str!("../../std/core/transforms.shf")),
 ];
 
 /// One or more messages; loading goes on after an error to find the next.
@@ -353,7 +354,7 @@ pub(crate) fn as_diagnostic(signal: Signal) -> Diagnostic {
                 Reason::Value { wanted, .. } => format!("{wanted} must be known while tracing"),
                 Reason::Effect(name) => format!("{name} has an effect"),
                 Reason::Loop => "the loop is too long to be unrolled".into(),
-                Reason::Elements { wanted, ty } => {
+                Reason::Elements { wanted, ty, .. } => {
                     format!("{wanted} depends on the elements of a tensor {ty}")
                 }
             };

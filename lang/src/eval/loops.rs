@@ -22,6 +22,15 @@ impl Interp {
         result
     }
 
+    /// Stops the trace of a function for compilation, if there is one, before a loop of the call being evaluated that
+    /// is too long to be unrolled.
+    pub(super) fn check_unrolled(&self, count: u64) -> Eval<()> {
+        match self.span {
+            Some(span) if count > MAX_UNROLLED => self.stop_unrolling(span),
+            _ => Ok(()),
+        }
+    }
+
     /// Stops the trace of a function for compilation, if there is one.
     fn stop_unrolling(&self, span: Span) -> Eval<()> {
         if self.recording == 0 {

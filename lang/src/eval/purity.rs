@@ -33,11 +33,14 @@ impl Search {
     }
 
     fn value(&mut self, value: &Value, span: Span) -> Option<(Ustr, Span)> {
-        let Value::Function(f) = value else { return None };
-        match &**f {
+        if let Value::Function(f) = value { self.function(f, span) } else { None }
+    }
+
+    fn function(&mut self, f: &Function, span: Span) -> Option<(Ustr, Span)> {
+        match f {
             Function::Builtin(b) => b.effect.then(|| (Ustr::from(b.name), span)),
             Function::Closure(c) => self.code(&c.code),
-            Function::Grad(f, _) => self.value(f, span),
+            Function::Transformed(_, f) => self.function(f, span),
         }
     }
 

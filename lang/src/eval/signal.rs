@@ -45,6 +45,8 @@ pub enum Reason {
     },
     /// The body asked for the elements of a traced tensor.
     Elements {
+        /// Level of the trace that the tensor belongs to.
+        level: u32,
         /// What they were wanted for.
         wanted: String,
         /// The tensor's type.
@@ -69,6 +71,15 @@ impl Signal {
         }
         self
     }
+
+    /// Adds a fact to an error.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Signal {
+        if let Signal::Error(d) = &mut self {
+            d.notes.push(note.into());
+        }
+        self
+    }
 }
 
 impl TraceStop {
@@ -76,7 +87,7 @@ impl TraceStop {
     pub(super) fn not_static(&self) -> Option<Signal> {
         let found = match &self.reason {
             Reason::Value { wanted, .. } if wanted == STATIC => "a number computed from the arguments".into(),
-            Reason::Elements { wanted, ty } if wanted == STATIC => format!("a tensor {ty}"),
+            Reason::Elements { wanted, ty, .. } if wanted == STATIC => format!("a tensor {ty}"),
             _ => return None,
         };
         let d = Diagnostic::error(format!("{STATIC} wants a value that is known while tracing, not {found}"))

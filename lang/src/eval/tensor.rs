@@ -147,6 +147,11 @@ impl Trace {
         Tensor::Traced(Rc::new(Traced { trace: Rc::clone(self), var, ty, concrete: value, origin }))
     }
 
+    /// Adds a parameter that stands for `value`, with its elements where it has any.
+    pub fn parameter(self: &Rc<Self>, value: &Tensor) -> Tensor {
+        self.input(value.ty().clone(), value.concrete().cloned())
+    }
+
     /// The variable of `tensor` in this trace, made a constant or a capture if it comes from outside.
     pub fn lift(&self, tensor: &Tensor) -> Eval<Var> {
         match tensor {
@@ -268,7 +273,7 @@ impl Tensor {
                 let reason = if t.ty.rank() <= 1 && t.ty.count() <= MOST_AXES {
                     Reason::Value { level: t.trace.level, var: t.var, wanted }
                 } else {
-                    Reason::Elements { wanted, ty: t.ty.clone() }
+                    Reason::Elements { level: t.trace.level, wanted, ty: t.ty.clone() }
                 };
                 Err(Signal::Trace(Box::new(TraceStop { reason, span: None })))
             }

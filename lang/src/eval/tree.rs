@@ -1,11 +1,13 @@
 //! Pytrees: nested dictionaries and lists over leaves. Leaves are ordered depth first, dictionary keys sorted.
 
+use std::fmt;
 use std::rc::Rc;
 
 use ustr::Ustr;
 
-use super::signal::{Eval, fail};
+use super::signal::{Eval, Signal, fail};
 use super::value::{Dict, List, Value};
+use crate::diagnostic::Diagnostic;
 use crate::syntax::Bracket;
 
 /// The structure of a pytree without its leaves.
@@ -77,16 +79,59 @@ pub fn unflatten(tree: &Tree, leaves: &mut impl Iterator<Item = Value>) -> Eval<
     }
 }
 
+/// Where a leaf is in its tree: keys and positions from the root, shown as `get-in` takes them.
+#[derive(Debug, Default)]
+pub struct KeyPath(Vec<Step>);
+
+#[derive(Debug)]
+enum Step {
+    Item(usize),
+    Key(Ustr),
+}
+
+impl KeyPath {
+    /// Whether the tree is a leaf itself.
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// `[:l1 0 :W]`; the root is `[]`.
+impl fmt::Display for KeyPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        for (i, step) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str(" ")?;
+            }
+            match step {
+                Step::Item(i) => write!(f, "{i}")?,
+                Step::Key(key) => write!(f, ":{key}")?,
+            }
+        }
+        f.write_str("]")
+    }
+}
+
 /// Applies `f` to the leaves of trees of one structure, matched by key path, in the order of [`flatten`]; the result
 /// has the first tree's order.
-pub fn map_trees(trees: &[Value], f: &mut impl FnMut(&[Value]) -> Eval<Value>) -> Eval<Value> {
+pub fn map_trees(trees: &[Value], f: &mut impl FnMut(&KeyPath, &[Value]) -> Eval<Value>) -> Eval<Value> {
+    map_below(trees, &mut KeyPath::default(), f)
+}
+
+fn map_below(
+    trees: &[Value],
+    path: &mut KeyPath,
+    f: &mut impl FnMut(&KeyPath, &[Value]) -> Eval<Value>,
+) -> Eval<Value> {
+    if let Some((i, other)) = trees.iter().enumerate().find(|(_, tree)| !alike(&trees[0], tree)) {
+        return Err(differ(path, &trees[0], i, other));
+    }
     match &trees[0] {
         Value::List(first) => {
             let mut items = Vec::with_capacity(first.items.len());
             for i in 0..first.items.len() {
-                let row =
-                    trees.iter().map(|t| child_item(t, i, first.items.len())).collect::<Eval<Vec<_>>>()?;
-                items.push(map_trees(&row, f)?);
+                items.push(map_child(trees, Step::Item(i), path, f)?);
             }
             Ok(Value::List(Rc::new(List { bracket: first.bracket, items, origin: None })))
         }
@@ -94,32 +139,64 @@ pub fn map_trees(trees: &[Value], f: &mut impl FnMut(&[Value]) -> Eval<Value>) -
             let mut out: Dict = (**first).clone();
             for i in sorted_order(first.keys().copied()) {
                 let key = *first.get_index(i).expect("a position of a key").0;
-                let row = trees.iter().map(|t| child_entry(t, key, first)).collect::<Eval<Vec<_>>>()?;
-                out[i] = map_trees(&row, f)?;
+                out[i] = map_child(trees, Step::Key(key), path, f)?;
             }
             Ok(Value::Dict(Rc::new(out)))
         }
-        _ => f(trees),
+        _ => f(path, trees),
     }
 }
 
-fn child_item(tree: &Value, i: usize, len: usize) -> Eval<Value> {
-    match tree {
-        Value::List(list) if list.items.len() == len => Ok(list.items[i].clone()),
-        other => fail(format!(
-            "the trees differ: one has a list of {len} items where another has {}",
-            other.describe()
-        )),
+fn map_child(
+    trees: &[Value],
+    step: Step,
+    path: &mut KeyPath,
+    f: &mut impl FnMut(&KeyPath, &[Value]) -> Eval<Value>,
+) -> Eval<Value> {
+    let child = |tree: &Value| match (tree, &step) {
+        (Value::List(list), Step::Item(i)) => list.items[*i].clone(),
+        (Value::Dict(dict), Step::Key(key)) => dict[key].clone(),
+        _ => unreachable!("the trees are alike"),
+    };
+    let row: Vec<Value> = trees.iter().map(child).collect();
+    path.0.push(step);
+    let result = map_below(&row, path, f);
+    path.0.pop();
+    result
+}
+
+/// Whether two trees have the same structure at their roots.
+fn alike(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::List(a), Value::List(b)) => a.items.len() == b.items.len(),
+        (Value::Dict(a), Value::Dict(b)) => a.len() == b.len() && a.keys().all(|k| b.contains_key(k)),
+        (Value::List(_) | Value::Dict(_), _) | (_, Value::List(_) | Value::Dict(_)) => false,
+        _ => true,
     }
 }
 
-fn child_entry(tree: &Value, key: Ustr, first: &Dict) -> Eval<Value> {
-    match tree {
-        Value::Dict(dict) if dict.len() == first.len() && dict.contains_key(&key) => Ok(dict[&key].clone()),
-        other => fail(format!(
-            "the trees differ: one has {} where another has {}",
-            Value::Dict(Rc::new(first.clone())).describe(),
-            other.describe()
-        )),
+/// The message for trees whose structures differ at `path`.
+fn differ(path: &KeyPath, first: &Value, position: usize, other: &Value) -> Signal {
+    let place = if path.is_root() { "at the root".into() } else { format!("at {path}") };
+    let d = Diagnostic::error(format!(
+        "the trees differ {place}: the first has {}, tree {} has {}",
+        first.describe(),
+        position + 1,
+        other.describe()
+    ));
+    let (Value::Dict(a), Value::Dict(b)) = (first, other) else { return d.into() };
+    let missing = |from: &Dict, of: &Dict| {
+        let keys: Vec<String> =
+            of.keys().filter(|k| !from.contains_key(*k)).map(|k| format!(":{k}")).collect();
+        keys.join(" ")
+    };
+    let (lacks, adds) = (missing(b, a), missing(a, b));
+    let mut facts = Vec::new();
+    if !lacks.is_empty() {
+        facts.push(format!("lacks {lacks}"));
     }
+    if !adds.is_empty() {
+        facts.push(format!("has {adds} besides"));
+    }
+    d.note(format!("tree {} {}", position + 1, facts.join(" and "))).into()
 }

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use ustr::{IdentityHasher, Ustr};
 
 use super::signal::Eval;
+use super::transforms::Transform;
 use super::{Code, Tensor};
 use crate::builtins::Builtin;
 use crate::diagnostic::Diagnostic;
@@ -63,8 +64,8 @@ pub enum Function {
     Closure(Closure),
     /// A function written in Rust.
     Builtin(&'static Builtin),
-    /// `(value-and-grad f)` or `(grad f)`.
-    Grad(Value, GradOptions),
+    /// `(grad f)`, `(vmap f)`, ...
+    Transformed(Transform, Rc<Function>),
 }
 
 /// A function with the values of its free variables.
@@ -74,19 +75,6 @@ pub struct Closure {
     pub code: Rc<Code>,
     /// Values of the free variables, in the order of [`Code::captures`].
     pub captured: Vec<Value>,
-}
-
-/// What is differentiated, and what comes out.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct GradOptions {
-    /// Positions of the arguments differentiated with respect to.
-    pub wrt: Vec<usize>,
-    /// Whether `:wrt` was a list, so that the gradients come as a list.
-    pub wrt_list: bool,
-    /// Whether the function gives `[loss extra]`.
-    pub aux: bool,
-    /// Whether the loss comes with the gradients.
-    pub value: bool,
 }
 
 impl Value {
@@ -189,13 +177,25 @@ impl Function {
         match self {
             Function::Closure(c) => c.code.display_name(),
             Function::Builtin(b) => b.name.into(),
-            Function::Grad(f, options) => {
-                let transform = if options.value { "value-and-grad" } else { "grad" };
-                match f {
-                    Value::Function(f) => format!("({transform} {})", f.name()),
-                    _ => transform.into(),
-                }
-            }
+            Function::Transformed(transform, f) => format!("({} {})", transform.name(), f.name()),
+        }
+    }
+
+    /// The code of a function of the program, transformed or not.
+    pub(super) fn code(&self) -> Option<&Rc<Code>> {
+        match self {
+            Function::Closure(c) => Some(&c.code),
+            Function::Transformed(_, f) => f.code(),
+            Function::Builtin(_) => None,
+        }
+    }
+
+    /// The values that it captured.
+    pub(super) fn captured(&self) -> &[Value] {
+        match self {
+            Function::Closure(c) => &c.captured,
+            Function::Transformed(_, f) => f.captured(),
+            Function::Builtin(_) => &[],
         }
     }
 }

@@ -7,8 +7,9 @@ use ustr::Ustr;
 
 use crate::eval::expr::Code;
 use crate::eval::tensor::{Concrete, Tensor, Trace};
+use crate::eval::transforms::Transform;
 use crate::eval::tree::sorted_order;
-use crate::eval::value::{Closure, Dict, Function, GradOptions, List, Value};
+use crate::eval::value::{Closure, Dict, Function, List, Value};
 use crate::host::Leaf;
 use crate::tensor::{DType, TensorType};
 
@@ -16,7 +17,7 @@ use crate::tensor::{DType, TensorType};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FnKey {
     code: usize,
-    transforms: Vec<GradOptions>,
+    transforms: Vec<Transform>,
 }
 
 /// The key of a function, with its code; builtins have none.
@@ -25,20 +26,19 @@ pub(super) fn fn_key(function: &Function) -> Option<(FnKey, &Rc<Code>)> {
         Function::Closure(c) => {
             Some((FnKey { code: Rc::as_ptr(&c.code) as usize, transforms: Vec::new() }, &c.code))
         }
-        Function::Grad(Value::Function(f), o) => {
+        Function::Transformed(transform, f) => {
             let (mut key, code) = fn_key(f)?;
-            key.transforms.push(o.clone());
+            key.transforms.push(transform.clone());
             Some((key, code))
         }
-        Function::Builtin(_) | Function::Grad(..) => None,
+        Function::Builtin(_) => None,
     }
 }
 
-/// What is compiled of a function: itself, its value and gradient, or its gradient alone.
+/// What is compiled of a function: itself (empty), its value and gradient, its gradient alone, ...
 pub(super) fn transform_of(function: &Function) -> &'static str {
     match function {
-        Function::Grad(_, GradOptions { value: true, .. }) => "vag",
-        Function::Grad(..) => "grad",
+        Function::Transformed(transform, _) => transform.suffix(),
         _ => "",
     }
 }
@@ -96,8 +96,7 @@ impl Pattern {
             }
             (Pattern::Function(key, patterns), Value::Function(f)) => match fn_key(f) {
                 Some((k, _)) => {
-                    let captured = captured_of(f);
-                    k == *key && patterns.iter().zip(captured).all(|(p, v)| p.collect(v, leaves))
+                    k == *key && patterns.iter().zip(f.captured()).all(|(p, v)| p.collect(v, leaves))
                 }
                 None => false,
             },
@@ -116,23 +115,6 @@ impl Pattern {
             Pattern::Dict(entries) => entries.iter().any(|(_, _, p)| p.has_static_number()),
             _ => false,
         }
-    }
-}
-
-/// The code of a function of the program, transformed or not.
-pub(super) fn code_of(function: &Function) -> Option<&Rc<Code>> {
-    match function {
-        Function::Closure(c) => Some(&c.code),
-        Function::Grad(Value::Function(f), _) => code_of(f),
-        _ => None,
-    }
-}
-
-pub(super) fn captured_of(function: &Function) -> &[Value] {
-    match function {
-        Function::Closure(c) => &c.captured,
-        Function::Grad(Value::Function(f), _) => captured_of(f),
-        _ => &[],
     }
 }
 
@@ -173,7 +155,7 @@ pub(super) fn has_tensors(values: &[Value]) -> Option<bool> {
                 }
                 any
             }
-            Value::Function(f) => has_tensors(captured_of(f))?,
+            Value::Function(f) => has_tensors(f.captured())?,
             _ => false,
         };
         found |= inside;
@@ -247,11 +229,11 @@ impl Abstraction<'_> {
                     .unzip();
                 (Rc::new(Function::Closure(Closure { code: Rc::clone(&c.code), captured })), key, patterns)
             }
-            Function::Grad(Value::Function(inner), options) => {
+            Function::Transformed(transform, inner) => {
                 let (inner, _, patterns) = self.function(inner, path);
-                (Rc::new(Function::Grad(Value::Function(inner), options.clone())), key, patterns)
+                (Rc::new(Function::Transformed(transform.clone(), inner)), key, patterns)
             }
-            _ => (Rc::clone(f), key, Vec::new()),
+            Function::Builtin(_) => (Rc::clone(f), key, Vec::new()),
         }
     }
 }

@@ -12,16 +12,16 @@ use smallvec::SmallVec;
 use ustr::Ustr;
 
 use arguments::{
-    Abstraction, FnKey, LeafValue, Pattern, captured_of, code_of, fn_key, has_tensors, transform_of,
+    Abstraction, FnKey, LeafValue, Pattern, fn_key, has_tensors, transform_of,
 };
 use result::{OutTree, out_tree};
 
 use crate::diagnostic::Diagnostic;
 use crate::eval::expr::Code;
-use crate::eval::grad::MAX_EQUATIONS;
 use crate::eval::interp::{Interp, Jit};
 use crate::eval::signal::{Eval, Reason, Signal, TraceStop};
 use crate::eval::tensor::Trace;
+use crate::eval::transforms::MAX_EQUATIONS;
 use crate::eval::value::{Function, Value};
 use crate::graph::prune;
 use crate::host::{Buffer, Program, Unit};
@@ -137,7 +137,7 @@ fn reason_of(stop: &TraceStop) -> String {
         Reason::Effect(name) => format!("{name} has an effect"),
         Reason::Loop => "it has a loop; what the loop calls is compiled".into(),
         Reason::Value { wanted, .. } => format!("{wanted} depends on the data"),
-        Reason::Elements { wanted, ty } => format!("{wanted} depends on the elements of a tensor {ty}"),
+        Reason::Elements { wanted, ty, .. } => format!("{wanted} depends on the elements of a tensor {ty}"),
     }
 }
 
@@ -147,7 +147,7 @@ impl Interp {
         if self.options.jit == Jit::Never {
             return Ok(None);
         }
-        let Some(code) = code_of(function) else { return Ok(None) };
+        let Some(code) = function.code() else { return Ok(None) };
         if Self::effect_of(code).is_some() {
             return Ok(None);
         }
@@ -161,7 +161,7 @@ impl Interp {
                     && entry
                         .captured
                         .iter()
-                        .zip(captured_of(function))
+                        .zip(function.captured())
                         .all(|(p, v)| p.collect(v, &mut leaves))
             };
             (family.entries.iter().rev().find(fits).cloned(), family.interpreted.is_some())
@@ -169,7 +169,7 @@ impl Interp {
         let entry = match found {
             Some((Some(entry), _)) => Some(entry),
             Some((None, true)) => None,
-            _ if has_tensors(args).zip(has_tensors(captured_of(function))).is_none_or(|(a, b)| !a && !b) => {
+            _ if has_tensors(args).zip(has_tensors(function.captured())).is_none_or(|(a, b)| !a && !b) => {
                 None
             }
             _ => {
@@ -177,7 +177,7 @@ impl Interp {
                 let entry = self.specialise(function, &code, args)?;
                 leaves.clear();
                 for (p, v) in
-                    entry.arguments.iter().zip(args).chain(entry.captured.iter().zip(captured_of(function)))
+                    entry.arguments.iter().zip(args).chain(entry.captured.iter().zip(function.captured()))
                 {
                     p.collect(v, &mut leaves);
                 }
@@ -274,7 +274,7 @@ impl Interp {
                 interpreted: None,
             });
             match (&**function, fn_key(function)) {
-                (Function::Grad(..), Some((key, _))) => {
+                (Function::Transformed(..), Some((key, _))) => {
                     self.specialiser.transformed.insert(key, position);
                 }
                 _ => code.family.set(Some(position)),
@@ -312,7 +312,7 @@ impl Interp {
 
     /// What would become of a call as a compiled program; nothing is compiled or kept.
     pub fn probe(&mut self, function: &Rc<Function>, args: &[Value]) -> Eval<Probe> {
-        if let Some(code) = code_of(function)
+        if let Some(code) = function.code()
             && let Some((effect, _)) = Self::effect_of(code)
         {
             return Ok(Probe::Interpreted(format!("{effect} has an effect")));

@@ -1,0 +1,196 @@
+//! Transformed functions: `grad`, `jvp`, `jacobian`, `vmap`. Each is called alike: arguments are made parameters of a
+//! trace, the function is called once, the graph that it recorded is transformed, and the result is computed or,
+//! inside another trace, recorded.
+
+use std::fmt;
+use std::rc::Rc;
+
+use ustr::Ustr;
+
+use super::Args;
+use super::interp::Interp;
+use super::signal::{Eval, fail};
+use super::tensor::Tensor;
+use super::tree::{KeyPath, Tree, flatten, unflatten};
+use super::value::{Function, Value};
+use crate::diagnostic::Diagnostic;
+use crate::syntax::Span;
+use crate::tensor::{DType, HostTensor};
+
+/// A trace longer than this is taken for one without end.
+pub(super) const MAX_EQUATIONS: usize = 5_000_000;
+
+/// What makes one function of another.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Transform {
+    /// `value-and-grad` and `grad`.
+    Grad(GradOptions),
+    /// `jvp`
+    Jvp,
+    /// `jacobian`
+    Jacobian,
+    /// `vmap`
+    Vmap(Axes),
+}
+
+/// What is differentiated, and what comes out.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GradOptions {
+    /// Positions of the arguments differentiated with respect to.
+    pub wrt: Vec<usize>,
+    /// Whether `:wrt` was a list, so that the gradients come as a list.
+    pub wrt_list: bool,
+    /// Whether the function gives `[loss extra]`.
+    pub aux: bool,
+    /// Whether the loss comes with the gradients.
+    pub value: bool,
+}
+
+/// Which axes of its arguments `vmap` maps over.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Axes {
+    /// This axis of every tensor, negative from the end; `None`: the value as a whole, the same for all.
+    Every(Option<i64>),
+    /// By position: of the arguments, or of the items of a list.
+    Items(Vec<Axes>),
+    /// By key, sorted.
+    Entries(Vec<(Ustr, Axes)>),
+}
+
+impl Transform {
+    /// The name in programs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Transform::Grad(GradOptions { value: true, .. }) => "value-and-grad",
+            Transform::Grad(_) => "grad",
+            Transform::Jvp => "jvp",
+            Transform::Jacobian => "jacobian",
+            Transform::Vmap(_) => "vmap",
+        }
+    }
+
+    /// The name in the files of compiled functions.
+    pub(super) fn suffix(&self) -> &'static str {
+        match self {
+            Transform::Grad(GradOptions { value: true, .. }) => "vag",
+            other => other.name(),
+        }
+    }
+}
+
+/// As a program writes it.
+impl fmt::Display for Axes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<String> = match self {
+            Axes::Every(None) => return f.write_str("nil"),
+            Axes::Every(Some(axis)) => return write!(f, "{axis}"),
+            Axes::Items(items) => items.iter().map(ToString::to_string).collect(),
+            Axes::Entries(entries) => entries.iter().map(|(key, axes)| format!(":{key} {axes}")).collect(),
+        };
+        let joined = parts.join(" ");
+        if let Axes::Items(_) = self { write!(f, "[{joined}]") } else { write!(f, "{{{joined}}}") }
+    }
+}
+
+impl Interp {
+    pub(super) fn call_transformed(
+        &mut self,
+        transform: &Transform,
+        f: &Rc<Function>,
+        args: &Args,
+        span: Span,
+    ) -> Eval<Value> {
+        self.level += 1;
+        let result = match transform {
+            Transform::Grad(options) => self.grad(f, options, args),
+            Transform::Jvp => self.jvp(f, args),
+            Transform::Jacobian => self.jacobian(f, args),
+            Transform::Vmap(axes) => self.vmap(f, axes, args),
+        };
+        self.level -= 1;
+        result.map_err(|s| s.at(span))
+    }
+
+    /// A leaf of an argument that is differentiated by as a float tensor, weak numbers as `f32`; `None` for one in
+    /// which nothing can move: an integer tensor, a boolean, nil.
+    pub(super) fn moving(&mut self, leaf: &Value, path: &KeyPath) -> Eval<Option<Tensor>> {
+        match leaf {
+            Value::Int(_) | Value::Float(_) => self.float(leaf).map(Some),
+            Value::Tensor(t) if t.ty().dtype.is_float() => Ok(Some(t.clone())),
+            Value::Tensor(t) if t.ty().weak => self.float(leaf).map(Some),
+            Value::Tensor(_) | Value::Bool(_) | Value::Nil => Ok(None),
+            other => {
+                let place = if path.is_root() { String::new() } else { format!(" at {path}") };
+                Err(Diagnostic::error(format!("cannot differentiate by {}{place}", other.describe()))
+                    .help(
+                        "keep it out of the parameters, or name the arguments to differentiate by with :wrt",
+                    )
+                    .into())
+            }
+        }
+    }
+}
+
+/// The gradient or tangent of a leaf in which nothing moves: zeros for integers and booleans, else nil.
+pub(super) fn zero_of(leaf: &Value) -> Value {
+    match leaf {
+        Value::Int(_) => Value::Int(0),
+        Value::Float(_) => Value::Float(0.0),
+        Value::Bool(_) => Value::Bool(false),
+        Value::Tensor(t) => {
+            let dtype = if t.ty().weak { DType::F32 } else { t.ty().dtype };
+            Value::Tensor(Tensor::host(HostTensor::filled(dtype, t.shape(), 0.0)))
+        }
+        _ => Value::Nil,
+    }
+}
+
+/// The result of a recorded call, taken apart: what the graph computes of it, and what is known already.
+pub(super) struct Outcome {
+    tree: Tree,
+    /// `None` where the graph computes the leaf.
+    leaves: Vec<Option<Value>>,
+}
+
+impl Outcome {
+    /// Takes `value` apart. `computed` gives the tensor that the graph shall compute for a leaf, `None` to keep the
+    /// leaf as it is.
+    pub(super) fn of(
+        value: &Value,
+        level: u32,
+        mut computed: impl FnMut(&Value) -> Eval<Option<Tensor>>,
+    ) -> Eval<(Outcome, Vec<Tensor>)> {
+        let mut tensors = Vec::new();
+        let mut leaves = Vec::new();
+        for leaf in flatten(value) {
+            if holds_traced(&leaf, level) {
+                return fail(format!(
+                    "{} came out of a transformation: it holds a value from inside",
+                    leaf.describe()
+                ));
+            }
+            let tensor = computed(&leaf)?;
+            leaves.push(if tensor.is_some() { None } else { Some(leaf) });
+            tensors.extend(tensor);
+        }
+        Ok((Outcome { tree: Tree::of(value), leaves }, tensors))
+    }
+
+    /// The result with the leaves that the graph computed.
+    pub(super) fn build(&self, computed: &mut impl Iterator<Item = Value>) -> Eval<Value> {
+        let leaves = self.leaves.iter();
+        let mut leaves =
+            leaves.map(|leaf| leaf.clone().unwrap_or_else(|| computed.next().expect("a value for each")));
+        unflatten(&self.tree, &mut leaves)
+    }
+}
+
+/// Whether a function captured a tensor of the trace of that level.
+fn holds_traced(value: &Value, level: u32) -> bool {
+    let Value::Function(f) = value else { return false };
+    let inside = f.captured().iter().flat_map(flatten);
+    inside.into_iter().any(|v| match &v {
+        Value::Tensor(t) => t.is_traced_at(level),
+        other => holds_traced(other, level),
+    })
+}
