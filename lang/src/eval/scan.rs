@@ -52,7 +52,9 @@ impl Interp {
             Value::Nil => Ok(Value::Nil),
             _ => crate::builtins::stack(self, rows, 0),
         });
-        let outputs = outputs.map_err(|signal| signal.note("the outputs of the steps are stacked: all are of one structure and shape"))?;
+        let outputs = outputs.map_err(|signal| {
+            signal.note("the outputs of the steps are stacked: all are of one structure and shape")
+        })?;
         Ok(Value::list(vec![state, outputs]))
     }
 
@@ -122,7 +124,8 @@ impl Interp {
                 Ok(type_of(&leaf[0]).map_or(leaf[0].clone(), |ty| Value::Tensor(trace.input(ty, None))))
             })
         };
-        let x = if count > 0 { self.item_of(xs, 0).and_then(|x| unknown(&x)) } else { unknown_item(&trace, xs) };
+        let x =
+            if count > 0 { self.item_of(xs, 0).and_then(|x| unknown(&x)) } else { unknown_item(&trace, xs) };
         let result = x.and_then(|x| {
             let state = unknown(state)?;
             self.step(f, state, x)
@@ -180,7 +183,9 @@ fn item_count(xs: &Value) -> Eval<usize> {
                 match known {
                     Some((_, n)) if n == count => {}
                     Some((first, n)) => {
-                        return fail(format!("scan takes items side by side: :{first} has {n}, :{key} has {count}"));
+                        return fail(format!(
+                            "scan takes items side by side: :{first} has {n}, :{key} has {count}"
+                        ));
                     }
                     None => known = Some((key, count)),
                 }

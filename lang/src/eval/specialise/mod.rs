@@ -11,9 +11,7 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 use ustr::Ustr;
 
-use arguments::{
-    Abstraction, FnKey, LeafValue, Pattern, fn_key, has_tensors, transform_of,
-};
+use arguments::{Abstraction, FnKey, LeafValue, Pattern, fn_key, has_tensors, transform_of};
 use result::{OutTree, out_tree};
 
 use crate::diagnostic::Diagnostic;
@@ -158,11 +156,7 @@ impl Interp {
                 leaves.clear();
                 entry.arguments.len() == args.len()
                     && entry.arguments.iter().zip(args).all(|(p, v)| p.collect(v, &mut leaves))
-                    && entry
-                        .captured
-                        .iter()
-                        .zip(function.captured())
-                        .all(|(p, v)| p.collect(v, &mut leaves))
+                    && entry.captured.iter().zip(function.captured()).all(|(p, v)| p.collect(v, &mut leaves))
             };
             (family.entries.iter().rev().find(fits).cloned(), family.interpreted.is_some())
         });
