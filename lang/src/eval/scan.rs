@@ -39,7 +39,7 @@ impl Interp {
         self.in_loop(count as u64, |interp| {
             for k in 0..count {
                 let x = interp.item_of(xs, k)?;
-                let (next, output) = interp.step(f, std::mem::replace(&mut state, Value::Nil), x)?;
+                let (next, output) = interp.scan_step(f, std::mem::replace(&mut state, Value::Nil), x)?;
                 state = next;
                 outputs.push(output);
             }
@@ -59,7 +59,7 @@ impl Interp {
     }
 
     /// One call of `f`.
-    fn step(&mut self, f: &Value, state: Value, x: Value) -> Eval<(Value, Value)> {
+    fn scan_step(&mut self, f: &Value, state: Value, x: Value) -> Eval<(Value, Value)> {
         let result = self.call(f, [state, x].into_iter().collect())?;
         match self.sequence(&result).as_deref() {
             Ok([state, output]) => Ok((state.clone(), output.clone())),
@@ -128,7 +128,7 @@ impl Interp {
             if count > 0 { self.item_of(xs, 0).and_then(|x| unknown(&x)) } else { unknown_item(&trace, xs) };
         let result = x.and_then(|x| {
             let state = unknown(state)?;
-            self.step(f, state, x)
+            self.scan_step(f, state, x)
         });
         self.recording -= 1;
         self.level -= 1;
