@@ -19,6 +19,41 @@ pub trait Host {
 
     /// The bytes of a file; a relative path starts at the current directory.
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError>;
+
+    /// Makes a file of these bytes, or replaces one as a whole: whatever happens, the old file or the new one is there.
+    fn write_file(&mut self, path: &str, _bytes: &[u8]) -> Result<(), HostError> {
+        Err(HostError::unavailable(format!("{path} cannot be written: files")))
+    }
+
+    /// Whether there is a file or folder.
+    fn exists(&mut self, path: &str) -> Result<bool, HostError> {
+        Err(HostError::unavailable(format!("{path} cannot be looked for: files")))
+    }
+
+    /// The paths of what is in a folder, or of what matches a pattern with `*`, `?` or `[...]`; sorted.
+    fn list(&mut self, path: &str) -> Result<Vec<String>, HostError> {
+        Err(HostError::unavailable(format!("{path} cannot be listed: files")))
+    }
+
+    /// A number that nobody can foretell.
+    fn entropy(&mut self) -> Result<u32, HostError> {
+        Err(HostError::unavailable("sources of entropy"))
+    }
+
+    /// The arguments of the run that are the program's own.
+    fn arguments(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// An environment variable.
+    fn variable(&self, _name: &str) -> Result<Option<String>, HostError> {
+        Ok(None)
+    }
+
+    /// Milliseconds since the start of 1970 in UTC.
+    fn milliseconds(&self) -> Result<i64, HostError> {
+        Err(HostError::unavailable("clocks"))
+    }
 }
 
 /// Why the world refused: a cause and a remedy in words for the user.
@@ -28,6 +63,13 @@ pub struct HostError {
     pub message: String,
     /// What to do.
     pub help: Option<String>,
+}
+
+impl HostError {
+    /// The error of a host without `what`.
+    fn unavailable(what: impl fmt::Display) -> HostError {
+        HostError { message: format!("{what} are not available where this program runs"), help: None }
+    }
 }
 
 impl fmt::Display for HostError {

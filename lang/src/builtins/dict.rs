@@ -9,76 +9,158 @@ use crate::diagnostic::Diagnostic;
 use crate::eval::{Dict, Eval, Interp, Value, fail};
 
 pub(super) const BUILTINS: &[Builtin] = &[
-    Builtin::new("dict", "(dict k v ...)", "a dictionary of the pairs", (0, MANY), |_, a| {
-        assoc(Value::Dict(Rc::new(Dict::default())), a).map(|d| Value::Dict(Rc::new(d)))
-    }),
-    Builtin::new("get", "(get d key default?)", "an entry of a dictionary, list or tensor", (2, MANY), get),
-    Builtin::new("get-in", "(get-in d keys default?)", "an entry of nested dictionaries", (2, 3), |i, a| {
-        let mut value = a[0].clone();
-        for key in i.sequence(&a[1])? {
-            value = entry(i, &value, &key)?;
-        }
-        Ok(if matches!(value, Value::Nil) { a.get(2).cloned().unwrap_or(Value::Nil) } else { value })
-    }),
-    Builtin::new("assoc", "(assoc d k v ...)", "d with other entries", (3, MANY), |_, a| {
-        assoc(a[0].clone(), &a[1..]).map(|d| Value::Dict(Rc::new(d)))
-    }),
+    Builtin::new(
+        "dict",
+        "(dict key value ...)",
+        "a dictionary of the pairs; keys are keywords, strings or symbols",
+        (0, MANY),
+        |_, a| assoc(&Value::Nil, a),
+    )
+    .examples("(dict :a 1 \"b\" 2) ;=> {:a 1 :b 2}\n(dict :a) ;=> error: every key wants a value"),
+    Builtin::new(
+        "get",
+        "(get d key ... default?)",
+        "an entry of a dictionary, an item of a list, rows of a tensor by an integer or integers; further keys lead \
+         into nested dictionaries; without an entry the default, or nil",
+        (2, MANY),
+        get,
+    )
+    .examples(
+        "(get {:a 1} :a) ;=> 1\n\
+         (get {:a {:b 2}} :a :b) ;=> 2\n\
+         (get {:a 1} :c 0) ;=> 0\n\
+         (get [10 20 30] [2 0]) ;=> [30 10]\n\
+         (get \"text\" :a) ;=> error: a string has no entries",
+    ),
+    Builtin::new(
+        "get-in",
+        "(get-in d path default?)",
+        "what lies at the end of a path of keys and positions; the default, or nil, where it breaks off",
+        (2, 3),
+        |i, a| {
+            let mut value = a[0].clone();
+            for key in i.sequence(&a[1])? {
+                match entry(i, &value, &key)? {
+                    Some(found) => value = found,
+                    None => return Ok(a.get(2).cloned().unwrap_or(Value::Nil)),
+                }
+            }
+            Ok(value)
+        },
+    )
+    .examples(
+        "(get-in {:layers '[{:W 1} {:W 2}]} [:layers 1 :W]) ;=> 2\n\
+         (get-in {:a {}} [:a :b] 0) ;=> 0",
+    ),
+    Builtin::new(
+        "assoc",
+        "(assoc d key value ...)",
+        "d with these entries, new ones at the end; of a list, with these items in place of those at the positions",
+        (3, MANY),
+        |_, a| assoc(&a[0], &a[1..]),
+    )
+    .examples(
+        "(assoc {:a 1} :b 2 :a 3) ;=> {:a 3 :b 2}\n\
+         (assoc '[1 2] 0 5) ;=> '[5 2]\n\
+         (assoc {:a 1} :b) ;=> error: assoc takes at least 3 arguments",
+    ),
     Builtin::new(
         "assoc-in",
-        "(assoc-in d keys v)",
-        "d with another entry of a nested dictionary",
+        "(assoc-in d path value)",
+        "d with this value at the end of a path of keys and positions; dictionaries that are not there are made",
         (3, 3),
         |i, a| {
             let path = i.sequence(&a[1])?;
-            assoc_in(&a[0], &path, a[2].clone())
+            assoc_in(&a[0], &path, &a[2])
         },
+    )
+    .examples(
+        "(assoc-in {:a {:b 1}} [:a :b] 2) ;=> {:a {:b 2}}\n\
+         (assoc-in {} [:a :b] 2) ;=> {:a {:b 2}}\n\
+         (assoc-in {:a 1} [:a :b] 2) ;=> error: expected a dictionary",
     ),
-    Builtin::new("update", "(update d k f)", "d with f of an entry in its place", (3, MANY), |i, a| {
-        let old = entry(i, &a[0], &a[1])?;
-        let args = std::iter::once(old).chain(a[3..].iter().cloned()).collect();
-        let new = i.call(&a[2], args)?;
-        assoc(a[0].clone(), &[a[1].clone(), new]).map(|d| Value::Dict(Rc::new(d)))
-    }),
-    Builtin::new("dissoc", "(dissoc d keys)", "d without some entries", (2, 2), |i, a| {
-        let keys = if a[1].as_key().is_some() { vec![a[1].clone()] } else { i.sequence(&a[1])? };
-        let mut dict = dictionary(&a[0])?.clone();
-        for key in keys {
-            dict.shift_remove(&key_of(&key)?);
-        }
-        Ok(Value::Dict(Rc::new(dict)))
-    }),
-    Builtin::new("merge", "(merge a b ...)", "the entries of all; later ones win", (0, MANY), |_, a| {
-        let mut out = Dict::default();
-        for d in a {
-            out.extend(dictionary(d)?.iter().map(|(k, v)| (*k, v.clone())));
-        }
-        Ok(Value::Dict(Rc::new(out)))
-    }),
-    Builtin::new("keys", "(keys d)", "the keys, in insertion order", (1, 1), |_, a| {
-        Ok(Value::list(dictionary(&a[0])?.keys().map(|k| Value::Keyword(*k)).collect()))
-    }),
-    Builtin::new("vals", "(vals d)", "the values, in insertion order", (1, 1), |_, a| {
-        Ok(Value::list(dictionary(&a[0])?.values().cloned().collect()))
-    }),
-    Builtin::new("contains?", "(contains? d key)", "whether there is such an entry", (2, 2), |_, a| {
-        Ok(Value::Bool(match &a[0] {
-            Value::List(list) => {
-                let mut found = false;
-                for item in &list.items {
-                    found |= super::structurally_equal(item, &a[1])?;
+    Builtin::new(
+        "update",
+        "(update d key f ...)",
+        "d with f of an entry, and of further arguments, in its place",
+        (3, MANY),
+        |i, a| {
+            let old = entry(i, &a[0], &a[1])?.unwrap_or(Value::Nil);
+            let args = std::iter::once(old).chain(a[3..].iter().cloned()).collect();
+            let new = i.call(&a[2], args)?;
+            assoc(&a[0], &[a[1].clone(), new])
+        },
+    )
+    .examples(
+        "(update {:n 1} :n + 10) ;=> {:n 11}\n\
+         (update {:n 1} :m + 10) ;=> error: expected a tensor or a number, got nil",
+    ),
+    Builtin::new(
+        "dissoc",
+        "(dissoc d keys)",
+        "d without these keys: a list of them, or one or more by themselves",
+        (2, MANY),
+        |i, a| {
+            let mut dict = dictionary(i, &a[0])?.clone();
+            for given in &a[1..] {
+                let keys = if given.as_key().is_some() { vec![given.clone()] } else { i.sequence(given)? };
+                for key in keys {
+                    dict.shift_remove(&key_of(&key)?);
                 }
-                found
             }
-            d => dictionary(d)?.contains_key(&key_of(&a[1])?),
-        }))
-    }),
+            Ok(Value::Dict(Rc::new(dict)))
+        },
+    )
+    .examples("(dissoc {:a 1 :b 2 :c 3} [:a :c]) ;=> {:b 2}\n(dissoc {:a 1} [0]) ;=> error: a key is a keyword"),
+    Builtin::new(
+        "merge",
+        "(merge a b ...)",
+        "the entries of all; later ones win, in the place of the earlier",
+        (0, MANY),
+        |i, a| {
+            let mut out = Dict::default();
+            for d in a.iter().filter(|d| !matches!(d, Value::Nil)) {
+                out.extend(dictionary(i, d)?.iter().map(|(k, v)| (*k, v.clone())));
+            }
+            Ok(Value::Dict(Rc::new(out)))
+        },
+    )
+    .examples("(merge {:a 1 :b 2} {:b 3 :c 4}) ;=> {:a 1 :b 3 :c 4}\n(merge {:a 1} 2) ;=> error: expected a dictionary"),
+    Builtin::new("keys", "(keys d)", "the list of keys, in insertion order", (1, 1), |i, a| {
+        Ok(Value::list(dictionary(i, &a[0])?.keys().map(|k| Value::Keyword(*k)).collect()))
+    })
+    .examples("(keys {:b 1 \"a\" 2}) ;=> '[:b :a]"),
+    Builtin::new("vals", "(vals d)", "the list of values, in insertion order", (1, 1), |i, a| {
+        Ok(Value::list(dictionary(i, &a[0])?.values().cloned().collect()))
+    })
+    .examples("(vals {:b 1 :a 2}) ;=> '[1 2]"),
+    Builtin::new(
+        "contains?",
+        "(contains? d key)",
+        "whether a dictionary has the key, or a list an item equal to it",
+        (2, 2),
+        |i, a| {
+            Ok(Value::Bool(match &a[0] {
+                Value::List(list) => {
+                    let mut found = false;
+                    for item in &list.items {
+                        found = found || super::structurally_equal(item, &a[1])?;
+                    }
+                    found
+                }
+                Value::Nil => false,
+                d => dictionary(i, d)?.contains_key(&key_of(&a[1])?),
+            }))
+        },
+    )
+    .examples("(contains? {:a nil} :a) ;=> true\n(contains? '[1 2] 3) ;=> false"),
     Builtin::new(
         "-options",
         "(-options given defaults)",
         "the options of a call over their defaults",
         (2, 2),
         |i, a| {
-            let defaults = dictionary(&a[1])?;
+            let defaults = dictionary(i, &a[1])?.clone();
             let flag = |k: &Ustr| matches!(defaults[k], Value::Bool(_));
             let (flags, valued): (Vec<&str>, Vec<&str>) = (
                 defaults.keys().filter(|k| flag(k)).map(Ustr::as_str).collect(),
@@ -105,8 +187,8 @@ pub(super) const BUILTINS: &[Builtin] = &[
 
 /// A step of a `with-params` path.
 pub const ENTRY: &Builtin =
-    &Builtin::new("with-params", "(with-params [d :key] body)", "", (2, 2), |_, a| {
-        let (dict, key) = (dictionary(&a[0])?, key_of(&a[1])?);
+    &Builtin::new("with-params", "(with-params [d :key] body)", "", (2, 2), |i, a| {
+        let (dict, key) = (dictionary(i, &a[0])?, key_of(&a[1])?);
         dict.get(&key).cloned().ok_or_else(|| {
             Diagnostic::error(format!("with-params found no :{key} in {}", a[0].describe())).into()
         })
@@ -115,6 +197,7 @@ pub const ENTRY: &Builtin =
 pub(super) fn dictionary(value: &Value) -> Eval<&Dict> {
     match value {
         Value::Dict(dict) => Ok(dict),
+        Value::Nil => Err(interp.unexpected_nil("a dictionary")),
         other => fail(format!("expected a dictionary, got {}", other.describe())),
     }
 }
@@ -126,32 +209,60 @@ fn key_of(value: &Value) -> Eval<Ustr> {
     }
 }
 
-fn assoc(dict: Value, pairs: &[Value]) -> Eval<Dict> {
-    let mut out = match dict {
-        Value::Nil => Dict::default(),
-        other => dictionary(&other)?.clone(),
-    };
+/// The position that a key names in a list of `count` items.
+fn position(key: &Value, count: usize) -> Eval<Option<usize>> {
+    let i = super::as_index(key, "a position in a list")?;
+    let at = if i < 0 { i + count as i64 } else { i };
+    Ok(usize::try_from(at).ok().filter(|at| *at < count))
+}
+
+/// `value` with other entries. Nil is an empty dictionary.
+fn assoc(value: &Value, pairs: &[Value]) -> Eval<Value> {
     if !pairs.len().is_multiple_of(2) {
-        return fail("every key wants a value");
+        return fail("every key wants a value: there is an odd number of them");
     }
-    for pair in pairs.chunks(2) {
-        out.insert(key_of(&pair[0])?, pair[1].clone());
+    let pairs = pairs.chunks_exact(2).map(|pair| (&pair[0], &pair[1]));
+    match value {
+        Value::List(list) => {
+            let mut out = (**list).clone();
+            for (key, new) in pairs {
+                let Some(at) = position(key, out.items.len())? else {
+                    return Err(Diagnostic::error(format!(
+                        "{} is no position in a list of {} items",
+                        super::show(key),
+                        out.items.len()
+                    ))
+                    .help("(append xs x) adds an item at the end")
+                    .into());
+                };
+                out.items[at] = new.clone();
+            }
+            Ok(Value::List(Rc::new(out)))
+        }
+        Value::Dict(_) | Value::Nil => {
+            let mut out = if let Value::Dict(dict) = value { (**dict).clone() } else { Dict::default() };
+            for (key, new) in pairs {
+                out.insert(key_of(key)?, new.clone());
+            }
+            Ok(Value::Dict(Rc::new(out)))
+        }
+        other => fail(format!("expected a dictionary or a list to put entries in, got {}", other.describe())),
     }
-    Ok(out)
 }
 
-fn assoc_in(value: &Value, path: &[Value], new: Value) -> Eval<Value> {
-    let Some((key, rest)) = path.split_first() else { return Ok(new) };
+fn assoc_in(value: &Value, path: &[Value], new: &Value) -> Eval<Value> {
+    let Some((key, rest)) = path.split_first() else { return Ok(new.clone()) };
     let inner = match value {
-        Value::Dict(dict) => dict.get(&key_of(key)?).cloned().unwrap_or(Value::Nil),
-        _ => Value::Nil,
+        Value::Dict(dict) => dict.get(&key_of(key)?),
+        Value::List(list) => position(key, list.items.len())?.map(|at| &list.items[at]),
+        _ => None,
     };
-    let inner = assoc_in(&inner, rest, new)?;
-    assoc(value.clone(), &[key.clone(), inner]).map(|d| Value::Dict(Rc::new(d)))
+    let inner = assoc_in(inner.unwrap_or(&Value::Nil), rest, new)?;
+    assoc(value, &[key.clone(), inner])
 }
 
-/// One step: nil where there is no such entry.
-fn entry(interp: &mut Interp, value: &Value, key: &Value) -> Eval<Value> {
+/// One step of a path; `None` where there is no such entry.
+fn entry(interp: &mut Interp, value: &Value, key: &Value) -> Eval<Option<Value>> {
     match value {
         Value::Dict(dict) => {
             let name = key_of(key)?;
@@ -161,15 +272,11 @@ fn entry(interp: &mut Interp, value: &Value, key: &Value) -> Eval<Value> {
                     interp.misses.remember(name, span, dict.keys());
                 }
             }
-            Ok(found.unwrap_or(Value::Nil))
+            Ok(found)
         }
-        Value::Nil => Ok(Value::Nil),
-        Value::Tensor(t) => interp.row(&t.clone(), key),
-        Value::List(list) => {
-            let i = super::as_index(key, "a position")?;
-            let at = if i < 0 { i + list.items.len() as i64 } else { i };
-            Ok(usize::try_from(at).ok().and_then(|at| list.items.get(at)).cloned().unwrap_or(Value::Nil))
-        }
+        Value::Nil => Ok(None),
+        Value::Tensor(t) => interp.row(t, key).map(Some),
+        Value::List(list) => Ok(position(key, list.items.len())?.map(|at| list.items[at].clone())),
         other => fail(format!("{} has no entries", other.describe())),
     }
 }
@@ -177,13 +284,16 @@ fn entry(interp: &mut Interp, value: &Value, key: &Value) -> Eval<Value> {
 /// `(get d :a x)`: x is a further step of a path only if it names a key and `(get d :a)` is a dictionary; otherwise
 /// it is the default. So is the last argument where a longer path breaks off.
 pub fn get(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
-    let mut value = entry(interp, &args[0], &args[1])?;
+    let mut found = entry(interp, &args[0], &args[1])?;
     for next in &args[2..] {
-        match &value {
-            Value::Dict(_) if next.as_key().is_some() => value = entry(interp, &value, next)?,
-            Value::Nil => return Ok(args[args.len() - 1].clone()),
-            _ => return Ok(value),
+        match &found {
+            None => return Ok(args[args.len() - 1].clone()),
+            Some(value @ Value::Dict(_)) if next.as_key().is_some() => {
+                let value = value.clone();
+                found = entry(interp, &value, next)?;
+            }
+            Some(_) => break,
         }
     }
-    Ok(value)
+    Ok(found.unwrap_or(Value::Nil))
 }

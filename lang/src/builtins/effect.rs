@@ -1,89 +1,44 @@
-//! Effects: printing and input. They make a function interpreted.
+//! Effects: printing, and the world of files. They make a function interpreted.
 
+use super::io::IO;
 use super::text::format_values;
 use super::{Builtin, MANY, show};
-use crate::diagnostic::Diagnostic;
-use crate::eval::{Eval, Interp, Tensor, Value, fail};
+use crate::eval::{Eval, Interp, Value};
 use crate::format::has_placeholder;
-use crate::tensor::HostTensor;
+
+/// What `print` does, for both its names.
+const HELP: &str = "writes its arguments on a line, one blank apart, and gives nil; a template first that is written as \
+                    a string with a placeholder ({} {0} {:.4f}) is filled with the others, as by format";
 
 pub(super) const BUILTINS: &[Builtin] = &[
-    Builtin::new("print", "(print x ...) or (print \"{:.4f}\" x)", "writes a line", (0, MANY), print)
-        .effect(),
-    Builtin::new("println", "(println x ...)", "the same as print", (0, MANY), print).effect(),
-    Builtin::new("io", "(io \"load\" path)", "reads and writes files", (1, MANY), io).effect(),
+    Builtin::new("print", "(print x ...) or (print \"{:.4f}\" x ...)", HELP, (0, MANY), print)
+        .effect()
+        .examples("(print \"loss\" 0.5) ;=> nil\n(print \"{:.2f}\") ;=> nil\n(print \"{} {}\" 1) ;=> error: {}"),
+    Builtin::new("println", "(println x ...) or (println \"{:.4f}\" x ...)", HELP, (0, MANY), print)
+        .effect()
+        .examples("(println [1 2]) ;=> nil"),
+    IO,
 ];
 
+/// `print` of a template that stands in the call.
+const FORMATTED: &Builtin = &Builtin::new("print", "(print \"{:.4f}\" x ...)", HELP, (2, MANY), print_formatted).effect();
+
+/// What a call of `builtin` with this literal first and others after it runs in its place: a template that comes as a
+/// value is printed as it is.
+pub fn with_template(builtin: &Builtin, literal: &str) -> Option<&'static Builtin> {
+    let prints = matches!(builtin.name, "print" | "println");
+    (prints && has_placeholder(literal)).then_some(FORMATTED)
+}
+
 fn print(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
-    let line = match args {
-        [Value::Str(template), rest @ ..] if !rest.is_empty() && has_placeholder(template) => {
-            format_values(template, rest)?
-        }
-        args => {
-            let parts = args.iter().map(|v| Ok(show(&v.known("a text")?))).collect::<Eval<Vec<String>>>()?;
-            parts.join(" ")
-        }
-    };
-    interp.host.print(&line)?;
+    let parts = args.iter().map(|v| Ok(show(&v.known("a text")?))).collect::<Eval<Vec<String>>>()?;
+    interp.host.print(&parts.join(" "))?;
     Ok(Value::Nil)
 }
 
-fn io(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
-    let (Value::Str(verb), Some(Value::Str(path))) = (&args[0], args.get(1)) else {
-        return fail("io is called (io \"load\" path)");
-    };
-    match &**verb {
-        "load" if path.to_ascii_lowercase().ends_with(".csv") => {
-            let bytes = interp.host.read_file(path)?;
-            numeric_csv(path, &bytes)
-        }
-        "load" => {
-            Err(Diagnostic::error(format!("cannot load {path}: its format is not supported by this version"))
-                .help("plain numeric .csv files can be loaded")
-                .into())
-        }
-        other => fail(format!("io has no verb {other:?} in this version; there is \"load\"")),
-    }
-}
-
-/// Rows of numbers, separated by commas; a first line that holds no number is a header and is skipped.
-fn numeric_csv(path: &str, bytes: &[u8]) -> Eval<Value> {
-    let broken = |line: usize, what: String| {
-        Err(Diagnostic::error(format!("{path}:{line}: {what}"))
-            .help("a numeric CSV has the same count of plain numbers, separated by commas, on every line")
-            .into())
-    };
-    let mut elements: Vec<f32> = Vec::new();
-    let mut columns = 0;
-    let mut rows = 0;
-    let mut reader =
-        csv::ReaderBuilder::new().has_headers(false).flexible(true).trim(csv::Trim::All).from_reader(bytes);
-    let mut record = csv::ByteRecord::new();
-    loop {
-        match reader.read_byte_record(&mut record) {
-            Ok(false) => break,
-            Ok(true) => {}
-            Err(e) => return broken(rows + 1, e.to_string()),
-        }
-        let line = record.position().map_or(rows + 1, |p| p.line() as usize);
-        let number = |field: &[u8]| std::str::from_utf8(field).ok().and_then(|s| s.parse::<f32>().ok());
-        let numbers: Vec<Option<f32>> = record.iter().map(number).collect();
-        if rows == 0 && columns == 0 && !numbers.is_empty() && numbers.iter().all(Option::is_none) {
-            columns = numbers.len();
-            continue;
-        }
-        if columns != 0 && numbers.len() != columns {
-            return broken(line, format!("{} fields, where the lines before have {columns}", numbers.len()));
-        }
-        columns = numbers.len();
-        for (i, number) in numbers.into_iter().enumerate() {
-            let Some(x) = number else {
-                let field = String::from_utf8_lossy(&record[i]).into_owned();
-                return broken(line, format!("field {} is {field:?}, not a number", i + 1));
-            };
-            elements.push(x);
-        }
-        rows += 1;
-    }
-    Ok(Value::Tensor(Tensor::host(HostTensor::new([rows, columns].as_slice(), elements))))
+fn print_formatted(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
+    let Value::Str(template) = &args[0] else { return print(interp, args) };
+    let line = format_values(template, &args[1..])?;
+    interp.host.print(&line)?;
+    Ok(Value::Nil)
 }

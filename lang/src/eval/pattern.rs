@@ -56,7 +56,11 @@ impl Interp {
                     .into());
                 };
                 for (key, slot) in keys {
-                    self.stack[base + *slot as usize] = dict.get(key).cloned().unwrap_or(Value::Nil);
+                    let found = dict.get(key).cloned();
+                    if found.is_none() {
+                        self.missing = Some((*key, *span));
+                    }
+                    self.stack[base + *slot as usize] = found.unwrap_or(Value::Nil);
                 }
                 Ok(())
             }

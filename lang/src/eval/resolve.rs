@@ -311,7 +311,7 @@ impl Resolver<'_> {
         // What is wrong with the head does not hide what is wrong with the arguments; but the form of another language
         // may bind names in them.
         let names_missing = self.names_missing;
-        let head = match first.symbol() {
+        let mut head = match first.symbol() {
             Some(name) => self.name(name, first.span, true).unwrap_or_else(|error| {
                 let binds = args.first().is_some_and(|f| f.items(Bracket::Square).is_some());
                 self.names_missing |= binds || crate::builtins::habit(&name).is_some();
@@ -322,6 +322,13 @@ impl Resolver<'_> {
         };
         let mut args = self.arguments(args, !takes_dtype_option(first.symbol()));
         self.names_missing = names_missing;
+        if let ExprKind::Const(Value::Function(f)) = &head.kind
+            && let Function::Builtin(b) = &**f
+            && let [Expr { kind: ExprKind::Const(Value::Str(literal)), .. }, _, ..] = args.as_slice()
+            && let Some(with_template) = crate::builtins::with_template(b, literal)
+        {
+            head.kind = ExprKind::Const(Value::function(Function::Builtin(with_template)));
+        }
         // The state of a reduce with a vector pattern is taken apart, so a vector body stays a list.
         if first.is_symbol("reduce")
             && let [function, init, ..] = args.as_mut_slice()

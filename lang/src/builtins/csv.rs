@@ -1,0 +1,107 @@
+//! Plain numeric CSV: rows of numbers.
+
+use ::csv::{ByteRecord, ReaderBuilder, Trim};
+
+use crate::diagnostic::Diagnostic;
+use crate::eval::{Eval, Signal, Tensor, Value, fail};
+use crate::tensor::{DType, Data, HostTensor};
+
+/// The rows as a tensor of shape [rows, columns]. Fields are separated by commas; a first line that holds no number is a
+/// header and is skipped.
+pub(super) fn read(path: &str, bytes: &[u8], dtype: DType) -> Eval<Value> {
+    let mut elements: Vec<f64> = Vec::new();
+    let mut columns = 0;
+    let mut rows = 0;
+    let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).trim(Trim::All).from_reader(bytes);
+    let mut record = ByteRecord::new();
+    loop {
+        match reader.read_byte_record(&mut record) {
+            Ok(false) => break,
+            Ok(true) => {}
+            Err(e) => return Err(broken(path, rows + 1, &e.to_string())),
+        }
+        let line = record.position().map_or(rows + 1, |p| p.line() as usize);
+        let number = |field: &[u8]| std::str::from_utf8(field).ok().and_then(|s| s.parse::<f64>().ok());
+        let numbers: Vec<Option<f64>> = record.iter().map(number).collect();
+        if rows == 0 && columns == 0 && !numbers.is_empty() && numbers.iter().all(Option::is_none) {
+            columns = numbers.len();
+            continue;
+        }
+        if columns != 0 && numbers.len() != columns {
+            let what = format!("{} fields, where the lines before have {columns}", numbers.len());
+            return Err(broken(path, line, &what));
+        }
+        columns = numbers.len();
+        for (i, number) in numbers.into_iter().enumerate() {
+            let Some(x) = number else {
+                let field = String::from_utf8_lossy(&record[i]).into_owned();
+                return Err(broken(path, line, &format!("field {} is {field:?}, not a number", i + 1)));
+            };
+            if !fits(x, dtype) {
+                return Err(broken(path, line, &format!("field {} is {x}, which is no {dtype}", i + 1)));
+            }
+            elements.push(x);
+        }
+        rows += 1;
+    }
+    if rows == 0 {
+        let what = if columns == 0 { "the file is empty" } else { "there is a header and no row of numbers below it" };
+        return Err(broken(path, 1, what));
+    }
+    Ok(Value::Tensor(Tensor::host(HostTensor::new([rows, columns].as_slice(), data(&elements, dtype)))))
+}
+
+fn broken(path: &str, line: usize, what: &str) -> Signal {
+    Diagnostic::error(format!("{path}:{line}: {what}"))
+        .help("a numeric CSV has the same count of plain numbers, separated by commas, on every line")
+        .into()
+}
+
+/// Whether a number of the file is one of `dtype`.
+fn fits(x: f64, dtype: DType) -> bool {
+    let (least, most) = match dtype {
+        DType::Bool => (0.0, 1.0),
+        DType::I32 => (f64::from(i32::MIN), f64::from(i32::MAX)),
+        DType::U32 => (0.0, f64::from(u32::MAX)),
+        // Beyond 2^53 the file's digits are not what is stored.
+        DType::I64 => (-(2_f64.powi(53)), 2_f64.powi(53)),
+        DType::F32 => return true,
+    };
+    x.fract() == 0.0 && (least..=most).contains(&x)
+}
+
+fn data(elements: &[f64], dtype: DType) -> Data {
+    let numbers = elements.iter();
+    match dtype {
+        DType::Bool => Data::from(numbers.map(|x| *x != 0.0).collect::<Vec<_>>()),
+        DType::I32 => Data::from(numbers.map(|x| *x as i32).collect::<Vec<_>>()),
+        DType::U32 => Data::from(numbers.map(|x| *x as u32).collect::<Vec<_>>()),
+        DType::I64 => Data::from(numbers.map(|x| *x as i64).collect::<Vec<_>>()),
+        DType::F32 => Data::from(numbers.map(|x| *x as f32).collect::<Vec<_>>()),
+    }
+}
+
+/// A tensor of rank 2 as rows, one of rank 1 as one number a line; booleans as 0 and 1.
+pub(super) fn write(value: &Value) -> Eval<String> {
+    let (Value::Tensor(t), true) = (value, matches!(value, Value::Tensor(t) if (1..=2).contains(&t.ty().rank())))
+    else {
+        return Err(Diagnostic::error(format!("a .csv holds a tensor of rank 1 or 2, not {}", value.describe()))
+            .help("(stack rows) makes a tensor of a list of rows; a .json file holds any value")
+            .into());
+    };
+    let host = t.elements("what io is given")?;
+    let columns = host.shape().get(1).copied().unwrap_or(1);
+    if host.count() == 0 {
+        return fail(format!("a .csv holds at least one number, not {}", value.describe()));
+    }
+    let number = |i: usize| {
+        if host.dtype().is_float() {
+            // Digits that give the number back; `print` would round them.
+            (host.element_f64(i) as f32).to_string()
+        } else {
+            host.element_i64(i).to_string()
+        }
+    };
+    let row = |r: usize| (r * columns..(r + 1) * columns).map(number).collect::<Vec<_>>().join(",") + "\n";
+    Ok((0..host.count() / columns).map(row).collect())
+}

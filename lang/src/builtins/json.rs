@@ -1,0 +1,143 @@
+//! JSON as values, and values as JSON. Objects keep the order of their keys in both directions.
+
+use std::fmt;
+use std::rc::Rc;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Error, Serialize, SerializeMap, SerializeSeq, Serializer};
+
+use crate::diagnostic::Diagnostic;
+use crate::eval::{Dict, Eval, Tensor, Value};
+use crate::tensor::{Data, HostTensor};
+
+/// The value that a JSON text means: arrays are lists, objects dictionaries, null is nil.
+pub(super) fn read(text: &str) -> Result<Value, serde_json::Error> {
+    serde_json::from_str(text).map(|Read(value)| value)
+}
+
+/// A value as one line of JSON: tensors are nested arrays, keywords and symbols their names.
+pub(super) fn write(value: &Value) -> Eval<String> {
+    match serde_json::to_string(&Write(value)) {
+        Ok(text) => Ok(text + "\n"),
+        Err(e) => Err(Diagnostic::error(format!("this value cannot be written as JSON: {e}")).into()),
+    }
+}
+
+struct Read(Value);
+
+impl<'de> Deserialize<'de> for Read {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Read, D::Error> {
+        deserializer.deserialize_any(AnyValue).map(Read)
+    }
+}
+
+struct AnyValue;
+
+impl<'de> Visitor<'de> for AnyValue {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Nil)
+    }
+
+    fn visit_bool<E>(self, b: bool) -> Result<Value, E> {
+        Ok(Value::Bool(b))
+    }
+
+    fn visit_i64<E>(self, n: i64) -> Result<Value, E> {
+        Ok(Value::Int(n))
+    }
+
+    fn visit_u64<E>(self, n: u64) -> Result<Value, E> {
+        Ok(i64::try_from(n).map_or(Value::Float(n as f64), Value::Int))
+    }
+
+    fn visit_f64<E>(self, x: f64) -> Result<Value, E> {
+        Ok(Value::Float(x))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(Read(item)) = array.next_element()? {
+            items.push(item);
+        }
+        Ok(Value::list(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
+        let mut dict = Dict::default();
+        while let Some((key, Read(value))) = object.next_entry::<String, Read>()? {
+            dict.insert(key.as_str().into(), value);
+        }
+        Ok(Value::Dict(Rc::new(dict)))
+    }
+}
+
+struct Write<'v>(&'v Value);
+
+impl Serialize for Write<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Nil => to.serialize_unit(),
+            Value::Bool(b) => to.serialize_bool(*b),
+            Value::Int(n) => to.serialize_i64(*n),
+            Value::Float(x) => write_float(*x, to),
+            Value::Str(s) => to.serialize_str(s),
+            Value::Keyword(name) | Value::Symbol(name) => to.serialize_str(name),
+            Value::List(list) => to.collect_seq(list.items.iter().map(Write)),
+            Value::Dict(dict) => {
+                let mut object = to.serialize_map(Some(dict.len()))?;
+                for (key, value) in dict.iter() {
+                    object.serialize_entry(key.as_str(), &Write(value))?;
+                }
+                object.end()
+            }
+            Value::Tensor(Tensor::Concrete(t)) => {
+                let host = t.host().map_err(|_| S::Error::custom("a tensor could not be fetched from the device"))?;
+                Nested { tensor: host, axis: 0, first: 0 }.serialize(to)
+            }
+            other => Err(S::Error::custom(format!("there is no JSON for {}", other.describe()))),
+        }
+    }
+}
+
+/// The part of a tensor from one element on, along the axes from `axis` on.
+struct Nested<'t> {
+    tensor: &'t HostTensor,
+    axis: usize,
+    first: usize,
+}
+
+impl Serialize for Nested<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Some((count, inner)) = self.tensor.shape()[self.axis..].split_first() else {
+            return match self.tensor.data() {
+                Data::Bool(v) => to.serialize_bool(v[self.first]),
+                _ if self.tensor.dtype().is_float() => write_float(self.tensor.element_f64(self.first), to),
+                _ => to.serialize_i64(self.tensor.element_i64(self.first)),
+            };
+        };
+        let stride: usize = inner.iter().product();
+        let mut array = to.serialize_seq(Some(*count))?;
+        for i in 0..*count {
+            array.serialize_element(&Nested { axis: self.axis + 1, first: self.first + i * stride, ..*self })?;
+        }
+        array.end()
+    }
+}
+
+/// The shortest digits that give the number back, as an `f32` where it is one.
+fn write_float<S: Serializer>(x: f64, to: S) -> Result<S::Ok, S::Error> {
+    if !x.is_finite() {
+        return Err(S::Error::custom(format!("JSON has no {x}")));
+    }
+    if f64::from(x as f32) == x { to.serialize_f32(x as f32) } else { to.serialize_f64(x) }
+}
