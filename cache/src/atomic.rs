@@ -85,8 +85,8 @@ impl Staged {
     }
 }
 
-/// Writes `bytes` to `target`, making its folder if need be.
-pub(crate) fn write(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+/// Writes `bytes` to `target`, making its folder if need be: beside it first, synced, then renamed.
+pub fn write(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     if let Some(folder) = target.parent() {
         fs::create_dir_all(folder).map_err(WriteError::at(folder))?;
     }

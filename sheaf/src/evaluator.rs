@@ -42,10 +42,11 @@ pub fn home() -> Result<Home, Failed> {
     Home::locate(environment).map_err(failed)
 }
 
-/// An evaluator for a program of `project`; what is compiled is kept in the folder `artifacts`.
+/// An evaluator in that world for a program of `project`; what is compiled is kept in the folder `artifacts`.
 pub fn evaluator(
     options: &EngineOptions,
     project: &Project,
+    world: World,
     artifacts: impl FnOnce(&Home) -> PathBuf,
 ) -> Result<Interp, Failed> {
     let jit = match (options.no_jit, options.jit) {
@@ -62,7 +63,7 @@ pub fn evaluator(
         let place = Place { home, artifacts, settings, recompile: options.recompile };
         Some(Box::new(Engine::new(place).map_err(failed)?))
     };
-    Ok(Interp::new(Box::<World>::default(), backend, Options { jit }))
+    Ok(Interp::new(Box::new(world), backend, Options { jit }))
 }
 
 fn environment(name: &str) -> Option<String> {

@@ -9,6 +9,7 @@ use sheaf_registry::Project;
 use crate::cli::RunOptions;
 use crate::evaluator::{Failed, evaluator, failed, on_large_stack};
 use crate::messages;
+use crate::world::World;
 use crate::world::read_source;
 
 /// Runs a program.
@@ -23,7 +24,8 @@ fn run_here(options: &RunOptions) -> Result<(), Failed> {
     };
     let text = read_source(&file)?;
     let project = project.map_or_else(|| Project::locate(&file).map_err(failed), Ok)?;
-    let mut interp = evaluator(&options.engine, &project, |_| project.artifact_folder())?;
+    let world = World::with_arguments(options.arguments.clone());
+    let mut interp = evaluator(&options.engine, &project, world, |_| project.artifact_folder())?;
     let result = interp.run_program(&file.display().to_string(), &text);
     if options.explain {
         explain(&interp);

@@ -10,6 +10,7 @@ use sheaf_registry::Project;
 use crate::cli::{JitMode, TestOptions};
 use crate::evaluator::{Failed, evaluator, failed, on_large_stack};
 use crate::messages;
+use crate::world::World;
 use crate::world::{read_source, unreadable};
 
 /// The file that lists what need not compile yet: a name and the reason, one to a line.
@@ -42,7 +43,7 @@ fn test_here(options: &TestOptions) -> Result<(), Failed> {
     // Examples are small and many: their programs go to the user's cache, not beside the sources.
     let scratch = tempfile::tempdir().map_err(failed)?;
     let project = Project::locate(&sources[0].path).map_err(failed)?;
-    let mut interp = evaluator(&options.engine, &project, |_| scratch.path().to_owned())?;
+    let mut interp = evaluator(&options.engine, &project, World::default(), |_| scratch.path().to_owned())?;
     let how = Options {
         tolerance: options.tolerance,
         interpreted: options.engine.no_jit || options.engine.jit == JitMode::Auto,

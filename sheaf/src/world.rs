@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::host::{Host, HostError};
@@ -15,6 +16,14 @@ use crate::messages;
 #[derive(Debug, Default)]
 pub struct World {
     broken_pipe: Cell<bool>,
+    arguments: Vec<String>,
+}
+
+impl World {
+    /// The world of a run with these arguments of the program.
+    pub fn with_arguments(arguments: Vec<String>) -> World {
+        World { arguments, ..World::default() }
+    }
 }
 
 impl Host for World {
@@ -44,6 +53,79 @@ impl Host for World {
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
         std::fs::read(path).map_err(|e| unreadable(Path::new(path), &e))
     }
+
+    fn write_file(&mut self, path: &str, bytes: &[u8]) -> Result<(), HostError> {
+        sheaf_cache::write_whole(Path::new(path), bytes)
+            .map_err(|e| HostError { message: e.to_string(), help: Some(e.remedy().into()) })
+    }
+
+    fn exists(&mut self, path: &str) -> Result<bool, HostError> {
+        std::fs::exists(path).map_err(|e| unreadable(Path::new(path), &e))
+    }
+
+    fn list(&mut self, path: &str) -> Result<Vec<String>, HostError> {
+        let mut found: Vec<PathBuf> = if path.contains(['*', '?', '[']) {
+            let matches = glob::glob(path).map_err(|e| HostError {
+                message: format!("{path} is not a pattern of file names: {}", e.msg),
+                help: Some("* stands for any characters, ? for one, [a-z] for one of those".into()),
+            })?;
+            matches.collect::<Result<_, _>>().map_err(|e| unreadable(e.path(), e.error()))?
+        } else {
+            let entries = std::fs::read_dir(path).map_err(|e| unlisted(Path::new(path), &e))?;
+            let entries = entries.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>();
+            entries.map_err(|e| unlisted(Path::new(path), &e))?
+        };
+        found.sort_unstable();
+        let text = |path: PathBuf| {
+            path.into_os_string().into_string().map_err(|name| HostError {
+                message: format!("the file name {} is not text", name.display()),
+                help: Some("give the file another name".into()),
+            })
+        };
+        found.into_iter().map(text).collect()
+    }
+
+    fn entropy(&mut self) -> Result<u32, HostError> {
+        getrandom::u32().map_err(|e| HostError {
+            message: format!("the operating system gives no entropy: {e}"),
+            help: Some("seed with a number of your own: (random-key 42)".into()),
+        })
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        self.arguments.clone()
+    }
+
+    fn variable(&self, name: &str) -> Result<Option<String>, HostError> {
+        match std::env::var(name) {
+            Ok(value) => Ok(Some(value)),
+            Err(std::env::VarError::NotPresent) => Ok(None),
+            Err(std::env::VarError::NotUnicode(_)) => Err(HostError {
+                message: format!("the environment variable {name} is not UTF-8 text"),
+                help: Some("set it to plain text".into()),
+            }),
+        }
+    }
+
+    fn milliseconds(&self) -> Result<i64, HostError> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let milliseconds = since.ok().and_then(|d| i64::try_from(d.as_millis()).ok());
+        milliseconds.ok_or_else(|| HostError {
+            message: "the clock stands before 1970".into(),
+            help: Some("set the machine's clock".into()),
+        })
+    }
+}
+
+/// Why a folder cannot be listed, and what to do.
+fn unlisted(path: &Path, error: &io::Error) -> HostError {
+    if error.kind() == io::ErrorKind::NotADirectory {
+        return HostError {
+            message: format!("{} is a file, not a folder", path.display()),
+            help: Some("name a folder, or a pattern such as data/*.csv".into()),
+        };
+    }
+    unreadable(path, error)
 }
 
 /// The text of a program.
@@ -85,4 +167,42 @@ pub fn unreadable(path: &Path, error: &io::Error) -> HostError {
         _ => (format!("{shown} cannot be read: {error}"), None),
     };
     HostError { message, help }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_written_whole_read_listed_and_looked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+        let mut world = World::with_arguments(vec!["a".into()]);
+        world.write_file(&path("new/b.txt"), b"one").unwrap();
+        world.write_file(&path("new/b.txt"), b"two").unwrap();
+        world.write_file(&path("new/a.csv"), b"1").unwrap();
+        assert_eq!(world.read_file(&path("new/b.txt")).unwrap(), b"two");
+        assert!(world.exists(&path("new/b.txt")).unwrap() && !world.exists(&path("new/c.txt")).unwrap());
+        // Nothing but the files is left.
+        assert_eq!(world.list(&path("new")).unwrap(), [path("new/a.csv"), path("new/b.txt")]);
+        assert_eq!(world.list(&path("new/*.txt")).unwrap(), [path("new/b.txt")]);
+        assert_eq!(world.list(&path("*.txt")).unwrap(), [""; 0]);
+        let refused = world.list(&path("new/a.csv")).unwrap_err();
+        assert!(refused.message.ends_with("is a file, not a folder"), "{refused}");
+        let refused = world.list(&path("[")).unwrap_err();
+        assert!(refused.message.contains("is not a pattern"), "{refused}");
+        let refused = world.write_file(&path("new/a.csv/x"), b"").unwrap_err();
+        assert!(refused.help.is_some(), "{refused}");
+    }
+
+    #[test]
+    fn the_run_and_the_machine() {
+        let mut world = World::with_arguments(vec!["--fast".into()]);
+        assert_eq!(world.arguments(), ["--fast"]);
+        assert_eq!(world.variable("SHEAF_NO_SUCH_VARIABLE").unwrap(), None);
+        assert!(world.variable("PATH").unwrap().is_some());
+        assert!(world.milliseconds().unwrap() > 1_700_000_000_000);
+        let numbers: Vec<u32> = (0..4).map(|_| world.entropy().unwrap()).collect();
+        assert!(numbers.iter().any(|n| *n != numbers[0]), "{numbers:?}");
+    }
 }

@@ -12,7 +12,8 @@ pub(super) fn read(path: &str, bytes: &[u8], dtype: DType) -> Eval<Value> {
     let mut elements: Vec<f64> = Vec::new();
     let mut columns = 0;
     let mut rows = 0;
-    let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).trim(Trim::All).from_reader(bytes);
+    let mut reader =
+        ReaderBuilder::new().has_headers(false).flexible(true).trim(Trim::All).from_reader(bytes);
     let mut record = ByteRecord::new();
     loop {
         match reader.read_byte_record(&mut record) {
@@ -45,7 +46,11 @@ pub(super) fn read(path: &str, bytes: &[u8], dtype: DType) -> Eval<Value> {
         rows += 1;
     }
     if rows == 0 {
-        let what = if columns == 0 { "the file is empty" } else { "there is a header and no row of numbers below it" };
+        let what = if columns == 0 {
+            "the file is empty"
+        } else {
+            "there is a header and no row of numbers below it"
+        };
         return Err(broken(path, 1, what));
     }
     Ok(Value::Tensor(Tensor::host(HostTensor::new([rows, columns].as_slice(), data(&elements, dtype)))))
@@ -83,11 +88,15 @@ fn data(elements: &[f64], dtype: DType) -> Data {
 
 /// A tensor of rank 2 as rows, one of rank 1 as one number a line; booleans as 0 and 1.
 pub(super) fn write(value: &Value) -> Eval<String> {
-    let (Value::Tensor(t), true) = (value, matches!(value, Value::Tensor(t) if (1..=2).contains(&t.ty().rank())))
+    let (Value::Tensor(t), true) =
+        (value, matches!(value, Value::Tensor(t) if (1..=2).contains(&t.ty().rank())))
     else {
-        return Err(Diagnostic::error(format!("a .csv holds a tensor of rank 1 or 2, not {}", value.describe()))
-            .help("(stack rows) makes a tensor of a list of rows; a .json file holds any value")
-            .into());
+        return Err(Diagnostic::error(format!(
+            "a .csv holds a tensor of rank 1 or 2, not {}",
+            value.describe()
+        ))
+        .help("(stack rows) makes a tensor of a list of rows; a .json file holds any value")
+        .into());
     };
     let host = t.elements("what io is given")?;
     let columns = host.shape().get(1).copied().unwrap_or(1);

@@ -101,7 +101,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "d without these keys: a list of them, or one or more by themselves",
         (2, MANY),
         |i, a| {
-            let mut dict = dictionary(i, &a[0])?.clone();
+            let mut dict = dictionary(&a[0])?.clone();
             for given in &a[1..] {
                 let keys = if given.as_key().is_some() { vec![given.clone()] } else { i.sequence(given)? };
                 for key in keys {
@@ -117,21 +117,21 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(merge a b ...)",
         "the entries of all; later ones win, in the place of the earlier",
         (0, MANY),
-        |i, a| {
+        |_, a| {
             let mut out = Dict::default();
             for d in a.iter().filter(|d| !matches!(d, Value::Nil)) {
-                out.extend(dictionary(i, d)?.iter().map(|(k, v)| (*k, v.clone())));
+                out.extend(dictionary(d)?.iter().map(|(k, v)| (*k, v.clone())));
             }
             Ok(Value::Dict(Rc::new(out)))
         },
     )
     .examples("(merge {:a 1 :b 2} {:b 3 :c 4}) ;=> {:a 1 :b 3 :c 4}\n(merge {:a 1} 2) ;=> error: expected a dictionary"),
-    Builtin::new("keys", "(keys d)", "the list of keys, in insertion order", (1, 1), |i, a| {
-        Ok(Value::list(dictionary(i, &a[0])?.keys().map(|k| Value::Keyword(*k)).collect()))
+    Builtin::new("keys", "(keys d)", "the list of keys, in insertion order", (1, 1), |_, a| {
+        Ok(Value::list(dictionary(&a[0])?.keys().map(|k| Value::Keyword(*k)).collect()))
     })
     .examples("(keys {:b 1 \"a\" 2}) ;=> '[:b :a]"),
-    Builtin::new("vals", "(vals d)", "the list of values, in insertion order", (1, 1), |i, a| {
-        Ok(Value::list(dictionary(i, &a[0])?.values().cloned().collect()))
+    Builtin::new("vals", "(vals d)", "the list of values, in insertion order", (1, 1), |_, a| {
+        Ok(Value::list(dictionary(&a[0])?.values().cloned().collect()))
     })
     .examples("(vals {:b 1 :a 2}) ;=> '[1 2]"),
     Builtin::new(
@@ -139,7 +139,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(contains? d key)",
         "whether a dictionary has the key, or a list an item equal to it",
         (2, 2),
-        |i, a| {
+        |_, a| {
             Ok(Value::Bool(match &a[0] {
                 Value::List(list) => {
                     let mut found = false;
@@ -149,7 +149,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
                     found
                 }
                 Value::Nil => false,
-                d => dictionary(i, d)?.contains_key(&key_of(&a[1])?),
+                d => dictionary(d)?.contains_key(&key_of(&a[1])?),
             }))
         },
     )
@@ -160,7 +160,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "the options of a call over their defaults",
         (2, 2),
         |i, a| {
-            let defaults = dictionary(i, &a[1])?.clone();
+            let defaults = dictionary(&a[1])?.clone();
             let flag = |k: &Ustr| matches!(defaults[k], Value::Bool(_));
             let (flags, valued): (Vec<&str>, Vec<&str>) = (
                 defaults.keys().filter(|k| flag(k)).map(Ustr::as_str).collect(),
@@ -187,8 +187,8 @@ pub(super) const BUILTINS: &[Builtin] = &[
 
 /// A step of a `with-params` path.
 pub const ENTRY: &Builtin =
-    &Builtin::new("with-params", "(with-params [d :key] body)", "", (2, 2), |i, a| {
-        let (dict, key) = (dictionary(i, &a[0])?, key_of(&a[1])?);
+    &Builtin::new("with-params", "(with-params [d :key] body)", "", (2, 2), |_, a| {
+        let (dict, key) = (dictionary(&a[0])?, key_of(&a[1])?);
         dict.get(&key).cloned().ok_or_else(|| {
             Diagnostic::error(format!("with-params found no :{key} in {}", a[0].describe())).into()
         })
@@ -197,7 +197,9 @@ pub const ENTRY: &Builtin =
 pub(super) fn dictionary(value: &Value) -> Eval<&Dict> {
     match value {
         Value::Dict(dict) => Ok(dict),
-        Value::Nil => Err(interp.unexpected_nil("a dictionary")),
+        Value::Nil => Err(Diagnostic::error("expected a dictionary, got nil")
+            .help("a key that is not there gives nil: check its name, or give (get d :key default)")
+            .into()),
         other => fail(format!("expected a dictionary, got {}", other.describe())),
     }
 }

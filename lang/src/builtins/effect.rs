@@ -13,7 +13,9 @@ const HELP: &str = "writes its arguments on a line, one blank apart, and gives n
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new("print", "(print x ...) or (print \"{:.4f}\" x ...)", HELP, (0, MANY), print)
         .effect()
-        .examples("(print \"loss\" 0.5) ;=> nil\n(print \"{:.2f}\") ;=> nil\n(print \"{} {}\" 1) ;=> error: {}"),
+        .examples(
+            "(print \"loss\" 0.5) ;=> nil\n(print \"{:.2f}\") ;=> nil\n(print \"{} {}\" 1) ;=> error: {}",
+        ),
     Builtin::new("println", "(println x ...) or (println \"{:.4f}\" x ...)", HELP, (0, MANY), print)
         .effect()
         .examples("(println [1 2]) ;=> nil"),
@@ -21,7 +23,8 @@ pub(super) const BUILTINS: &[Builtin] = &[
 ];
 
 /// `print` of a template that stands in the call.
-const FORMATTED: &Builtin = &Builtin::new("print", "(print \"{:.4f}\" x ...)", HELP, (2, MANY), print_formatted).effect();
+const FORMATTED: &Builtin =
+    &Builtin::new("print", "(print \"{:.4f}\" x ...)", HELP, (2, MANY), print_formatted).effect();
 
 /// What a call of `builtin` with this literal first and others after it runs in its place: a template that comes as a
 /// value is printed as it is.

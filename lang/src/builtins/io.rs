@@ -61,11 +61,12 @@ fn io(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
             Ok(Value::list(text(interp, path)?.lines().map(Value::text).collect()))
         }
         ("write", [Value::Str(path), Value::Str(text)]) => write(interp, path, text.as_bytes()),
-        ("write", [Value::Str(_), other]) => {
-            Err(Diagnostic::error(format!("(io \"write\" path text) writes a string, not {}", other.describe()))
-                .help("(io \"save\" path value) writes any value, (str x) makes a string")
-                .into())
-        }
+        ("write", [Value::Str(_), other]) => Err(Diagnostic::error(format!(
+            "(io \"write\" path text) writes a string, not {}",
+            other.describe()
+        ))
+        .help("(io \"save\" path value) writes any value, (str x) makes a string")
+        .into()),
         ("exists", [Value::Str(path)]) => Ok(Value::Bool(interp.host.exists(path)?)),
         ("list", [Value::Str(path)]) => {
             Ok(Value::list(interp.host.list(path)?.iter().map(Value::text).collect()))
@@ -115,7 +116,9 @@ fn format_of(path: &str, hint: Option<&Value>, verb: &str) -> Eval<(Format, Opti
         Some(hint) => match hint.as_key() {
             Some(key) if DType::parse(&key).is_some() => (extension, Some(as_dtype(hint)?)),
             Some(key) => (key.to_ascii_lowercase(), None),
-            None => return fail(format!("a hint is a keyword such as :json or :i32, not {}", hint.describe())),
+            None => {
+                return fail(format!("a hint is a keyword such as :json or :i32, not {}", hint.describe()));
+            }
         },
     };
     let format = match wanted.as_str() {
@@ -131,7 +134,9 @@ fn format_of(path: &str, hint: Option<&Value>, verb: &str) -> Eval<(Format, Opti
             let when = if TO_COME.contains(&other) { " yet" } else { "" };
             let done = if verb == "load" { "loaded" } else { "saved" };
             return Err(Diagnostic::error(format!("{what} cannot be {done}{when}"))
-                .help("this version knows .json, .csv and .txt; a hint such as :json stands for the extension")
+                .help(
+                    "this version knows .json, .csv and .txt; a hint such as :json stands for the extension",
+                )
                 .into());
         }
     };

@@ -101,7 +101,9 @@ impl Serialize for Write<'_> {
                 object.end()
             }
             Value::Tensor(Tensor::Concrete(t)) => {
-                let host = t.host().map_err(|_| S::Error::custom("a tensor could not be fetched from the device"))?;
+                let host = t
+                    .host()
+                    .map_err(|_| S::Error::custom("a tensor could not be fetched from the device"))?;
                 Nested { tensor: host, axis: 0, first: 0 }.serialize(to)
             }
             other => Err(S::Error::custom(format!("there is no JSON for {}", other.describe()))),
@@ -128,7 +130,11 @@ impl Serialize for Nested<'_> {
         let stride: usize = inner.iter().product();
         let mut array = to.serialize_seq(Some(*count))?;
         for i in 0..*count {
-            array.serialize_element(&Nested { axis: self.axis + 1, first: self.first + i * stride, ..*self })?;
+            array.serialize_element(&Nested {
+                axis: self.axis + 1,
+                first: self.first + i * stride,
+                ..*self
+            })?;
         }
         array.end()
     }

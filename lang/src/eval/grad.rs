@@ -103,7 +103,7 @@ impl Interp {
             _ => d.help("f is to give one number"),
         };
         if let (Some(here), Some(code)) = (self.span, f.code()) {
-            d = d.at(here, "differentiated here").at(code.span, "the function");
+            d = d.at(here, "differentiated here").at(code.head, "the function");
         }
         Err(d.into())
     }

@@ -58,7 +58,7 @@ impl Interp {
                 for (key, slot) in keys {
                     let found = dict.get(key).cloned();
                     if found.is_none() {
-                        self.missing = Some((*key, *span));
+                        self.misses.remember(*key, *span, dict.keys());
                     }
                     self.stack[base + *slot as usize] = found.unwrap_or(Value::Nil);
                 }

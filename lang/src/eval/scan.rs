@@ -121,7 +121,7 @@ impl Interp {
         let trace = Trace::new(self.level, MAX_EQUATIONS);
         let unknown = |value: &Value| {
             map_trees(std::slice::from_ref(value), &mut |_, leaf| {
-                Ok(type_of(&leaf[0]).map_or(leaf[0].clone(), |ty| Value::Tensor(trace.input(ty, None))))
+                Ok(type_of(&leaf[0]).map_or(leaf[0].clone(), |ty| Value::Tensor(trace.input(ty, None, None))))
             })
         };
         let x =
@@ -149,9 +149,11 @@ fn type_of(leaf: &Value) -> Option<TensorType> {
 /// An item of a sequence without items.
 fn unknown_item(trace: &Rc<Trace>, xs: &Value) -> Eval<Value> {
     match xs {
-        Value::Tensor(t) => {
-            Ok(Value::Tensor(trace.input(t.ty().with_shape(Shape::from_slice(&t.shape()[1..])), None)))
-        }
+        Value::Tensor(t) => Ok(Value::Tensor(trace.input(
+            t.ty().with_shape(Shape::from_slice(&t.shape()[1..])),
+            None,
+            t.origin(),
+        ))),
         Value::Dict(dict) => {
             let entries = dict.iter().map(|(key, v)| Ok((*key, unknown_item(trace, v)?)));
             Ok(Value::Dict(Rc::new(entries.collect::<Eval<Dict>>()?)))

@@ -149,7 +149,7 @@ impl Trace {
 
     /// Adds a parameter that stands for `value`, with its elements where it has any.
     pub fn parameter(self: &Rc<Self>, value: &Tensor) -> Tensor {
-        self.input(value.ty().clone(), value.concrete().cloned())
+        self.input(value.ty().clone(), value.concrete().cloned(), value.origin())
     }
 
     /// The variable of `tensor` in this trace, made a constant or a capture if it comes from outside.

@@ -120,7 +120,7 @@ fn entry(
                 return fail(format!("vmap maps over axis {axis}, but {place} is {}", value.describe()));
             };
             let shape: Shape = (0..t.ty().rank()).filter(|a| *a != axis).map(|a| t.shape()[a]).collect();
-            let parameter = trace.input(t.ty().with_shape(shape), None);
+            let parameter = trace.input(t.ty().with_shape(shape), None, t.origin());
             mapped.push(Mapped { tensor: t.clone(), axis, place: place.into() });
             Ok(Value::Tensor(parameter))
         }

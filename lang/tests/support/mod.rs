@@ -47,6 +47,40 @@ impl Host for World {
             None => Err(HostError { message: format!("{path} does not exist"), help: None }),
         }
     }
+
+    fn write_file(&mut self, path: &str, bytes: &[u8]) -> Result<(), HostError> {
+        let text = String::from_utf8(bytes.to_vec()).expect("the language writes text");
+        self.files.borrow_mut().insert(path.into(), text);
+        Ok(())
+    }
+
+    fn exists(&mut self, path: &str) -> Result<bool, HostError> {
+        Ok(self.files.borrow().contains_key(path))
+    }
+
+    fn list(&mut self, path: &str) -> Result<Vec<String>, HostError> {
+        let folder = format!("{path}/");
+        let mut found: Vec<String> =
+            self.files.borrow().keys().filter(|name| name.starts_with(&folder)).cloned().collect();
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    fn entropy(&mut self) -> Result<u32, HostError> {
+        Ok(4_000_000_000)
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        vec!["--fast".into(), "3".into()]
+    }
+
+    fn variable(&self, name: &str) -> Result<Option<String>, HostError> {
+        Ok((name == "HOME").then(|| "/home/of/tests".into()))
+    }
+
+    fn milliseconds(&self) -> Result<i64, HostError> {
+        Ok(1_800_000_000_123)
+    }
 }
 
 /// Runs a program; its warnings, what it printed, then the errors or the last value.
