@@ -28,7 +28,7 @@ fn printing() {
             ("(print \"{}\")", "{}"),
             ("(print \"{{}}\" 1)", "{{}} 1"),
             ("(print \"{} {}\" 1)", "error:"),
-            ("(defn print [x] (* 2 x)) (print \"{}\" )", "error:"),
+            ("(print \"{:d}\" \"x\")", "error:"),
             ("(map print '[1 2])", "1\n2\n=> '[nil nil]"),
         ],
     );

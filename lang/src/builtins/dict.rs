@@ -197,9 +197,7 @@ pub const ENTRY: &Builtin =
 pub(super) fn dictionary(value: &Value) -> Eval<&Dict> {
     match value {
         Value::Dict(dict) => Ok(dict),
-        Value::Nil => Err(Diagnostic::error("expected a dictionary, got nil")
-            .help("a key that is not there gives nil: check its name, or give (get d :key default)")
-            .into()),
+        Value::Nil => Err(super::nil("a dictionary")),
         other => fail(format!("expected a dictionary, got {}", other.describe())),
     }
 }
