@@ -9,12 +9,12 @@ use ustr::Ustr;
 use super::Args;
 use super::define::heading;
 use super::expr::Code;
-use super::grad::MAX_EQUATIONS;
 use super::interp::Interp;
 use super::load::{Loaded, Loading};
 use super::signal::{Eval, Reason, Signal, fail};
 use super::tensor::{Tensor, Trace, bind_all};
-use super::tree::{flatten, map_trees, sorted_order};
+use super::transforms::MAX_EQUATIONS;
+use super::tree::{KeyPath, flatten, map_trees, sorted_order};
 use super::value::{Closure, Function, Value};
 use crate::diagnostic::Diagnostic;
 use crate::graph::{Graph, Op, prune};
@@ -110,7 +110,7 @@ impl Interp {
         let op: Op = Arc::new(CustomVjp { name, forward: Arc::new(forward), backward: Arc::new(backward) });
         let operands: Vec<&Tensor> = operands.iter().collect();
         let mut outs = bind_all(&op, &operands, Some(span))?.into_iter();
-        map_trees(&[result], &mut |leaf| match here(&leaf[0]) {
+        map_trees(&[result], &mut |_, leaf| match here(&leaf[0]) {
             Some(_) => Ok(Value::from(outs.next().expect("a result for each"))),
             None => Ok(leaf[0].clone()),
         })
@@ -208,7 +208,7 @@ fn traced(value: &Value) -> Option<Tensor> {
 /// The trees with the leaves that `chosen` picks replaced, in order.
 fn replaced(trees: &[Value], chosen: impl Fn(&Value) -> Option<Tensor>, tensors: &[Tensor]) -> Eval<Args> {
     let mut tensors = tensors.iter();
-    let mut replace = |leaf: &[Value]| match chosen(&leaf[0]) {
+    let mut replace = |_: &KeyPath, leaf: &[Value]| match chosen(&leaf[0]) {
         Some(_) => Ok(Value::Tensor(tensors.next().expect("one for each").clone())),
         None => Ok(leaf[0].clone()),
     };
