@@ -70,16 +70,16 @@ fn an_error_in_an_expansion_has_two_places() {
       │
       = help: it is called (+ a b ...)
     ");
-    assert_snapshot!(run("(defmacro inner [x] `(* ~x nothing))\n(defmacro outer [x] `(inner (+ ~x 1)))\n(outer 1)"), @r"
+    assert_snapshot!(run("(defmacro inner [x] `(* ~x nothing))\n(defmacro around [x] `(inner (+ ~x 1)))\n(around 1)"), @r"
     error: unknown name nothing
       ┌─ test.shf:1:22
       │
     1 │ (defmacro inner [x] `(* ~x nothing))
       │                      ^^^^^^^^^^^^^^ not defined here
-    2 │ (defmacro outer [x] `(inner (+ ~x 1)))
+    2 │ (defmacro around [x] `(inner (+ ~x 1)))
       │                      ---------------- in this use of the macro inner
-    3 │ (outer 1)
-      │ --------- in this use of the macro outer
+    3 │ (around 1)
+      │ ---------- in this use of the macro around
       │
       = help: define it with (def ...) or (defn ...), or (use ...) the module that does
     ");
@@ -111,11 +111,11 @@ fn names_in_macros_are_those_of_their_module() {
         ("(use m) (def k 0) (defn helper [x] :mine) (list k (use-all 1))", "=> '[0 [10 2 11 1.0]]"),
         ("(use m) (use-all 1)", "=> '[10 2 11 1.0]"),
         ("(use m :only [outside]) (outside 1)", "=> 11"),
-        ("(use m :only [named]) (named k) (+ k 1)", "=> 11"),
+        ("(use m :only [named]) (named ten) (+ ten 1)", "=> 11"),
         ("(use m :only [keys-of]) (keys-of {:k 3})", "=> 3"),
         ("(use m :only [data]) (data)", "=> k"),
         ("(use n) (through 1)", "=> '[10 2 11 1.0]"),
-        ("(use n) (let [k 5] (through k))", "=> '[10 10 15 25.0]"),
+        ("(use n) (let [x 5] (through x))", "=> '[10 10 15 25.0]"),
     ];
     for (program, wanted) in cases {
         assert_eq!(run_in(&world, program), wanted, "{program}");
