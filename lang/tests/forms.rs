@@ -77,7 +77,7 @@ fn an_error_in_an_expansion_has_two_places() {
     1 │ (defmacro inner [x] `(* ~x nothing))
       │                      ^^^^^^^^^^^^^^ not defined here
     2 │ (defmacro around [x] `(inner (+ ~x 1)))
-      │                      ---------------- in this use of the macro inner
+      │                       ---------------- in this use of the macro inner
     3 │ (around 1)
       │ ---------- in this use of the macro around
       │
