@@ -80,6 +80,67 @@ fn by_hand() {
     ]);
 }
 
+/// What is rearranged, joined, sorted or replaced takes its gradient along.
+#[test]
+fn gradients_of_parts_and_places() {
+    let id2 = "=> tensor f32[2x2] = [[1. 0.]\n [0. 1.]]";
+    check(&[
+        (
+            "((grad (fn [x] (sum (einsum \"ij,jk->ik\" x [[1 2] [3 4]])))) [[1 1] [1 1]])",
+            "=> tensor f32[2x2] = [[3. 7.]\n [3. 7.]]",
+        ),
+        ("((grad (fn [x] (einsum \"i,j,i->\" [1 2] x [3 4]))) [1 1])", "=> tensor f32[2] = [11. 11.]"),
+        ("((grad (fn [x] (einsum \"ii\" x))) [[1 2] [3 4]])", id2),
+        ("((grad trace) [[1 2] [3 4]])", id2),
+        ("((grad (fn [x] (sum (outer x [1 2])))) [1 1])", "=> tensor f32[2] = [3. 3.]"),
+        ("((grad (fn [x] (dot x [3 4]))) [1 1])", "=> tensor f32[2] = [3. 4.]"),
+        ("((grad (fn [x] (sum (* [1 2 3] (sort x))))) [3 1 2])", "=> tensor f32[3] = [3. 1. 2.]"),
+        ("((grad (fn [x] (sum (* [1 2 3] (sort x :reverse))))) [3 1 2])", "=> tensor f32[3] = [1. 3. 2.]"),
+        ("((grad (fn [x] (sum (first (top_k x 2))))) [1 5 3])", "=> tensor f32[3] = [0. 1. 1.]"),
+        ("((grad (fn [x] (sum (* [1 2 3] (index-update x 1 5))))) [1 1 1])", "=> tensor f32[3] = [1. 0. 3.]"),
+        (
+            "((grad (fn [x] (sum (* [1 2 3] (index-update x [0 0] [8 9]))))) [1 1 1])",
+            "=> tensor f32[3] = [0. 2. 3.]",
+        ),
+        (
+            "((grad (fn [v] (sum (* [1 2 3] (index-update [0 0 0] [0 0] v))))) [8 9])",
+            "=> tensor f32[2] = [0. 1.]",
+        ),
+        (
+            "((grad (fn [v] (sum (* [1 2 3] (index-update [0 0 0] 1:3 v))))) [8 9])",
+            "=> tensor f32[2] = [2. 3.]",
+        ),
+        (
+            "((grad (fn [v] (sum (* [1 2 3] (scatter-add [0 0 0] [2 0 2] v))))) [1 1 1])",
+            "=> tensor f32[3] = [3. 1. 3.]",
+        ),
+        ("((grad (fn [x] (sum (dynamic-slice x 1 2)))) [1 2 3 4])", "=> tensor f32[4] = [0. 1. 1. 0.]"),
+        ("((grad (fn [x] (sum (* [1 2 3 4] (pad x 1))))) [1 1])", "=> tensor f32[2] = [2. 3.]"),
+        ("((grad (fn [x] (sum (* [1 2 3 4] (tile x 2))))) [1 1])", "=> tensor f32[2] = [4. 6.]"),
+        ("((grad (fn [x] (sum (* [1 2 3] (roll x 1))))) [1 1 1])", "=> tensor f32[3] = [2. 3. 1.]"),
+        ("((grad (fn [x] (sum (* [1 2 3] (flip x))))) [1 1 1])", "=> tensor f32[3] = [3. 2. 1.]"),
+        (
+            "((grad (fn [x] (sum (* [[1 2] [3 4]] (tril x))))) [[1 1] [1 1]])",
+            "=> tensor f32[2x2] = [[1. 0.]\n [3. 4.]]",
+        ),
+        ("((grad (fn [x] (sum (* [[1 2] [3 4]] (diag x))))) [1 1])", "=> tensor f32[2] = [1. 4.]"),
+        (
+            "((grad (fn [x] (sum (* [1 2 3] (append-and-roll x 9))))) [1 1 1])",
+            "=> tensor f32[3] = [0. 1. 2.]",
+        ),
+        (
+            "((grad (fn [x] (sum (* 2 (second (tensor-split x 2)))))) [1 1 1 1])",
+            "=> tensor f32[4] = [0. 0. 2. 2.]",
+        ),
+        ("((grad (fn [x] (sum (mapv (fn [r] (* r r)) x)))) [1 2])", "=> tensor f32[2] = [2. 4.]"),
+        ("((grad (fn [x] (sum (x 0:2 [0 0])))) [[1 2] [3 4]])", "=> tensor f32[2x2] = [[2. 0.]\n [2. 0.]]"),
+        (
+            "((grad (fn [x] (sum (* [1 2] (squeeze (swapaxes (expand-dims x 0) 0 1)))))) [1 1])",
+            "=> tensor f32[2] = [1. 2.]",
+        ),
+    ]);
+}
+
 /// The loss, as text, of a vector `x` of three numbers, and points where it is smooth.
 const LOSSES: [&str; 14] = [
     "(sum (* x x (exp (neg x))))",

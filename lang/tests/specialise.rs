@@ -24,6 +24,16 @@ fn reports(jit: Jit, program: &str) -> Vec<Report> {
     interp.reports()
 }
 
+/// Indices that only the program knows are clamped, as in JAX; known ones outside of a tensor are an error.
+#[test]
+fn computed_indices_are_clamped() {
+    let program = "(defn f [x i] (list (get x i) (index-update x i 9) (scatter-add x i 1)))";
+    let (out, _) = on_device(Jit::Always, &format!("{program} (print (f [1 2 3] (cast [5 -9] :i32)))"));
+    assert_eq!(out, "[[3. 1.] [9. 2. 9.] [2. 2. 4.]]");
+    let out = run(&format!("{program} (print (f [1 2 3] (cast [5 -9] :i32)))"));
+    assert!(out.starts_with("error: index 5 is outside of axis 0 of f32[3]"), "{out}");
+}
+
 /// Programs of all kinds print the same, compiled and interpreted.
 #[test]
 fn compiled_equals_interpreted() {
@@ -50,6 +60,15 @@ fn compiled_equals_interpreted() {
         "(defn f [x n] (reshape x n -1)) (print (f [1 2 3 4] 2) (f [1 2 3 4] 4))",
         "(defn f [x i] (list (x i) (nth x i) (get x i))) (print (f [5 6 7] 1) (f [5 6 7] -1))",
         "(defn f [x i] (x i)) (let [xs [5 6 7]] (print (map (fn [i] (f xs i)) (argmax [[1 2] [4 3]] :axis 1))))",
+        "(defn f [x n] (list (reshape x [n -1]) (zeros [n 2]) (broadcast-to 1 [n]))) (print (f [1 2 3 4] 2) (f [1 2 3 4] 4))",
+        "(defn f [x i] (list (x 0 i) (x 0:2 i) (dynamic-slice x i 1) (index-update x i 9) (roll x i :axis 0)))
+         (print (f [[1 2] [3 4]] 1) (f [[1 2] [3 4]] -1))",
+        "(defn f [x i] (list (get x i) (index-update x i [7 8 9]) (scatter-add x i 1) (x 0:2) (roll x (i 0))))
+         (print (f [1 2 3 4] (cast [2 -1 2] :i32)) (f [1 2 3 4] (cast [0 0 0] :i32)))",
+        "(defn f [x] (list (sort x) (argsort x :reverse) (top_k x 2) (tril x) (triu x 1) (diag x) (trace x) (pad x 1)))
+         (print (f [[3 1] [2 2]]))",
+        "(defn f [x] (list (sort x :key first) (sort x :key sum :reverse) (einsum \"ij,kj->ik\" x x) (tensor-split x 2)))
+         (print (f [[3 1] [2 5] [0 1]]))",
         "(defn f [x flag] (if flag (sum x) x)) (print (f [1 2] true) (f [1 2] false))",
         "(defn f [x mode] (case mode :sum (sum x) :mean (mean x))) (print (f [1 3] :sum) (f [1 3] :mean))",
         "(defn f [x n] (repeat [i n] [a x] (* a 2))) (print (f [1 2] 3) (f [1 2] 0))",

@@ -115,15 +115,25 @@ pub(super) const BUILTINS: &[Builtin] = &[
         |i, a| logic(i, a, false),
     )
     .examples("(logical-or [true true false] [true false false]) ;=> [true true false]"),
-    Builtin::new("where", "(where condition a b)", "a where the condition holds, else b", (3, 3), |i, a| {
-        let condition = truths(i, &a[0])?;
-        let (x, y) = (i.tensor(&a[1])?, i.tensor(&a[2])?);
-        let (x, y) = i.broadcast(&x, &y)?;
-        let shape = super::operands::broadcast_shapes(condition.ty(), x.ty())?;
-        let (c, x, y) =
-            (i.broadcast_to(&condition, &shape)?, i.broadcast_to(&x, &shape)?, i.broadcast_to(&y, &shape)?);
-        Ok(Value::from(i.op(p::Select, &[&c, &x, &y])?))
-    }),
+    Builtin::new(
+        "where",
+        "(where condition a b)",
+        "a where the condition holds, else b, element by element; all three broadcast",
+        (3, 3),
+        |i, a| {
+            let condition = truths(i, &a[0])?;
+            let (x, y) = (i.tensor(&a[1])?, i.tensor(&a[2])?);
+            let (x, y) = i.broadcast(&x, &y)?;
+            let shape = super::operands::broadcast_shapes(condition.ty(), x.ty())?;
+            let (c, x, y) = (
+                i.broadcast_to(&condition, &shape)?,
+                i.broadcast_to(&x, &shape)?,
+                i.broadcast_to(&y, &shape)?,
+            );
+            Ok(Value::from(i.op(p::Select, &[&c, &x, &y])?))
+        },
+    )
+    .examples("(where [true false] [1 2] [3 4]) ;=> [1 4]\n(where (> [1 -2 3] 0) [1 -2 3] 0) ;=> [1 0 3]"),
 ];
 
 fn number(value: &Value) -> Option<f64> {

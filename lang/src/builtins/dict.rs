@@ -137,7 +137,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
         "contains?",
         "(contains? d key)",
-        "whether a dictionary has the key, or a list an item equal to it",
+        "whether a dictionary has the key, a list an item equal to it, or a string that part",
         (2, 2),
         |_, a| {
             Ok(Value::Bool(match &a[0] {
@@ -148,12 +148,18 @@ pub(super) const BUILTINS: &[Builtin] = &[
                     }
                     found
                 }
+                Value::Str(text) => match &a[1] {
+                    Value::Str(part) => text.contains(&**part),
+                    other => {
+                        return fail(format!("in a string a string is looked for, not {}", other.describe()));
+                    }
+                },
                 Value::Nil => false,
                 d => dictionary(d)?.contains_key(&key_of(&a[1])?),
             }))
         },
     )
-    .examples("(contains? {:a nil} :a) ;=> true\n(contains? '[1 2] 3) ;=> false"),
+    .examples("(contains? {:a nil} :a) ;=> true\n(contains? '[1 2] 3) ;=> false\n(contains? \"hello\" \"ell\") ;=> true"),
     Builtin::new(
         "-options",
         "(-options given defaults)",
@@ -277,6 +283,7 @@ fn entry(interp: &mut Interp, value: &Value, key: &Value) -> Eval<Option<Value>>
         Value::Nil => Ok(None),
         Value::Tensor(t) => interp.row(t, key).map(Some),
         Value::List(list) => Ok(position(key, list.items.len())?.map(|at| list.items[at].clone())),
+        Value::Str(_) => super::list::item(value, super::as_index(key, "a position")?),
         other => fail(format!("{} has no entries", other.describe())),
     }
 }
