@@ -103,7 +103,7 @@ fn diagonal(interp: &mut Interp, t: &Tensor, offset: i64) -> Eval<Tensor> {
 fn from_diagonal(interp: &mut Interp, t: &Tensor, offset: i64) -> Eval<Tensor> {
     let n = t.shape()[0];
     let margin = usize::try_from(offset.unsigned_abs()).unwrap_or(usize::MAX);
-    let side = n.checked_add(margin).unwrap_or(usize::MAX);
+    let side = n.saturating_add(margin);
     super::create::checked_count(&[side, side])?;
     let t = interp.strong(t)?;
     let zero = Tensor::host(HostTensor::filled(t.ty().dtype, Shape::new(), 0.0));

@@ -60,7 +60,7 @@ pub(super) fn einsum(interp: &mut Interp, args: &[Value]) -> Eval<Tensor> {
         .into());
     }
     let mut operands = Vec::with_capacity(tensors.len());
-    for (term, tensor) in pattern.inputs.iter().zip(common(interp, tensors)?) {
+    for (term, tensor) in pattern.inputs.iter().zip(common(interp, &tensors)?) {
         operands.push(Operand { indices: term.indices(tensor.ty())?, tensor });
     }
     let sizes = sizes(&operands)?;
@@ -87,8 +87,7 @@ pub(super) fn einsum(interp: &mut Interp, args: &[Value]) -> Eval<Tensor> {
         let product = contract(interp, &left, &right, &wanted, &sizes)?;
         operands.push(product);
     }
-    let last = operands.remove(0);
-    arrange(interp, last, &output, &sizes)
+    arrange(interp, &operands[0], &output, &sizes)
 }
 
 impl Pattern {
@@ -196,7 +195,7 @@ impl Written {
 }
 
 /// All operands in their common dtype; booleans count.
-fn common(interp: &mut Interp, tensors: Vec<Tensor>) -> Eval<Vec<Tensor>> {
+fn common(interp: &mut Interp, tensors: &[Tensor]) -> Eval<Vec<Tensor>> {
     let mut common = tensors[0].clone();
     for t in &tensors[1..] {
         (common, _) = interp.promote(&common, t)?;
@@ -357,7 +356,12 @@ fn spread(interp: &mut Interp, operand: &Operand, indices: &Term, shape: &Shape)
 }
 
 /// The last tensor with its axes in the order of the output.
-fn arrange(interp: &mut Interp, last: Operand, output: &Term, sizes: &HashMap<Index, usize>) -> Eval<Tensor> {
+fn arrange(
+    interp: &mut Interp,
+    last: &Operand,
+    output: &Term,
+    sizes: &HashMap<Index, usize>,
+) -> Eval<Tensor> {
     let permutation: Shape =
         output.iter().filter_map(|index| last.indices.iter().position(|i| i == index)).collect();
     debug_assert_eq!(permutation.len(), last.indices.len(), "every other axis was summed");

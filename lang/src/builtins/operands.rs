@@ -13,6 +13,10 @@ use crate::tensor::{DType, HostTensor, Shape, TensorType, format_float};
 
 impl Interp {
     /// A value as a tensor: numbers are weak scalars.
+    #[allow(
+        clippy::unused_self,
+        reason = "one way to ask for operands, and those that convert need the evaluator"
+    )]
     pub(crate) fn tensor(&mut self, value: &Value) -> Eval<Tensor> {
         match value {
             Value::Tensor(t) => Ok(t.clone()),

@@ -50,7 +50,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (0, 1),
         |i, a| {
             let prefix = match a.first() {
-                None => "g".into(),
+                None => "g",
                 Some(v) => match v.as_key() {
                     Some(key) => key.as_str(),
                     None => return fail(format!("the prefix is a string or a symbol, not {}", v.describe())),

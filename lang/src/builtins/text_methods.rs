@@ -32,9 +32,9 @@ const METHODS: &[Method] = &[
     method("endswith", "end start? end?", (1, 3), |s, a| affix(s, a, |s, end| s.ends_with(end))),
     method("find", "part start? end?", (1, 3), |s, a| position(s, a, |s, part| s.find(part))),
     method("format", "args ...", (0, usize::MAX), |s, a| text(format_values(s, a)?)),
-    method("isalpha", "", (0, 0), |s, _| every(s, char::is_alphabetic)),
-    method("isdigit", "", (0, 0), |s, _| every(s, is_digit)),
-    method("isspace", "", (0, 0), |s, _| every(s, is_space)),
+    method("isalpha", "", (0, 0), |s, _| Ok(every(s, char::is_alphabetic))),
+    method("isdigit", "", (0, 0), |s, _| Ok(every(s, is_digit))),
+    method("isspace", "", (0, 0), |s, _| Ok(every(s, is_space))),
     method("join", "strings", (1, 1), |s, a| {
         let Value::List(list) = &a[0] else {
             return fail(format!("join wants a list of strings, got {}", a[0].describe()));
@@ -161,8 +161,8 @@ fn is_digit(c: char) -> bool {
     c.is_numeric() && !c.is_alphabetic() && !fraction
 }
 
-fn every(s: &str, test: fn(char) -> bool) -> Eval<Value> {
-    Ok(Value::Bool(!s.is_empty() && s.chars().all(test)))
+fn every(s: &str, test: fn(char) -> bool) -> Value {
+    Value::Bool(!s.is_empty() && s.chars().all(test))
 }
 
 /// A letter as it begins a word: `ß` becomes `Ss`.
