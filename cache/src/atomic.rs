@@ -93,6 +93,15 @@ pub fn write(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     Staged::write(target, bytes)?.publish()
 }
 
+/// Puts `bytes` in the place of what is in the file `target`, which exists: through links, and with its permissions.
+pub fn replace(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+    let target = fs::canonicalize(target).map_err(WriteError::at(target))?;
+    let permissions = fs::metadata(&target).map_err(WriteError::at(&target))?.permissions();
+    let staged = Staged::write(&target, bytes)?;
+    staged.file.as_file().set_permissions(permissions).map_err(WriteError::at(&target))?;
+    staged.publish()
+}
+
 /// Removes what killed processes left unfinished in `folder`, as far as it is at least `age` old and can be removed.
 pub(crate) fn remove_unfinished(folder: &Path, age: Duration) {
     let Ok(files) = fs::read_dir(folder) else { return };
@@ -126,6 +135,22 @@ mod tests {
         write(&target, b"newer").unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"newer");
         assert_eq!(names(target.parent().unwrap()), ["file"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_replaced_keeps_its_links_and_permissions() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, b"older").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink(&file, &link).unwrap();
+        replace(&link, b"newer").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"newer");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert!(replace(&folder.path().join("none"), b"bytes").is_err());
     }
 
     #[test]

@@ -33,7 +33,7 @@ mod pretty;
 mod store;
 
 pub use action::{Action, ActionKey, Cpu, Donation, KEY_VERSION, Model};
-pub use atomic::{WriteError, write as write_whole};
+pub use atomic::{WriteError, replace, write as write_whole};
 pub use digest::{Digest, DigestError};
 pub use folder::{ArtifactFolder, FolderError, MANIFEST_FILE};
 pub use locations::strip_locations;

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::fs;
 use std::io;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 
 use toml::Spanned;
@@ -122,6 +122,32 @@ impl<'d, 't> Table<'d, 't> {
     /// The string under `key`.
     pub fn string(&self, key: &str) -> Result<Option<Text<'d, 't>>, FileError> {
         self.get(key).map(|value| self.text(self.full(key), value)).transpose()
+    }
+
+    /// The integer under `key`, which must be in `range`, or else is not `expected`.
+    pub fn integer(
+        &self,
+        key: &str,
+        range: &RangeInclusive<i64>,
+        expected: &'static str,
+    ) -> Result<Option<i64>, FileError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let DeValue::Integer(number) = value.get_ref() else {
+            return Err(self.wrong_type(self.full(key), value, "an integer", "100".into()));
+        };
+        let parsed = i64::from_str_radix(number.as_str(), number.radix());
+        match parsed.ok().filter(|number| range.contains(number)) {
+            Some(number) => Ok(Some(number)),
+            None => {
+                let value = Text {
+                    document: self.document,
+                    key: self.full(key),
+                    span: value.span(),
+                    value: number.as_str().into(),
+                };
+                Err(value.wrong(expected))
+            }
+        }
     }
 
     /// The list of strings under `key`.

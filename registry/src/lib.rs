@@ -20,7 +20,7 @@ mod tables;
 mod user_config;
 
 pub use error::{FileError, Warning};
-pub use manifest::{DEFAULT_MAIN, Package, SheafToml};
+pub use manifest::{DEFAULT_MAIN, FmtTable, Package, SheafToml};
 pub use paths::{Home, HomeError};
 pub use place::Place;
 pub use project::{ARTIFACT_FOLDER, MANIFEST_NAME, Project};

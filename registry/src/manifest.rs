@@ -1,5 +1,6 @@
 //! `Sheaf.toml`: what a package says of itself.
 
+use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
 
 use crate::document::{self, Document, Table};
@@ -20,11 +21,23 @@ pub struct SheafToml {
     pub toolchain: ToolchainTable,
     /// `[cache]`.
     pub cache: CacheTable,
+    /// `[fmt]`.
+    pub fmt: FmtTable,
     /// `[dependencies]`, as written.
     pub dependencies: toml::Table,
     /// What is in the file without effect.
     pub warnings: Vec<Warning>,
 }
+
+/// `[fmt]`: how `sheaf fmt` lays programs out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FmtTable {
+    /// The columns of a line.
+    pub width: Option<usize>,
+}
+
+/// The widths that a project may choose.
+const WIDTHS: RangeInclusive<i64> = 20..=1000;
 
 /// `[package]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,13 +59,16 @@ impl SheafToml {
     /// Reads `text`, which is what `path` holds.
     pub fn parse(path: &Path, text: &str) -> Result<Self, FileError> {
         let document = Document::parse(path, text)?;
-        let root = document.root(&["package", "toolchain", "cache", "dependencies"]);
+        let root = document.root(&["package", "toolchain", "cache", "fmt", "dependencies"]);
         let package = Package::read(&root)?;
         let toolchain = ToolchainTable::read(&document, &root)?;
         let cache = CacheTable::read(&root)?;
+        let fmt = root.table("fmt", &["width"])?;
+        let width = fmt.integer("width", &WIDTHS, "a number of columns from 20 to 1000")?;
+        let fmt = FmtTable { width: width.and_then(|width| usize::try_from(width).ok()) };
         let dependencies = root.raw_table("dependencies")?;
         let warnings = document.into_warnings();
-        Ok(Self { path: path.into(), package, toolchain, cache, dependencies, warnings })
+        Ok(Self { path: path.into(), package, toolchain, cache, fmt, dependencies, warnings })
     }
 }
 
@@ -112,6 +128,9 @@ mod tests {
             mode = "read-only"
             trusted-keys = ["ed25519:abc"]
 
+            [fmt]
+            width = 80
+
             [dependencies]
             vision = { git = "https://git.example/vision", later = [1, 2.5, 1979-05-27] }
             plots = "1.2"
@@ -125,6 +144,7 @@ mod tests {
         assert_eq!(manifest.cache.remote, Some(vec!["https://cache.example/sheaf".to_owned()]));
         assert_eq!(manifest.cache.mode, Some(Mode::ReadOnly));
         assert_eq!(manifest.cache.trusted_keys, Some(vec!["ed25519:abc".to_owned()]));
+        assert_eq!(manifest.fmt.width, Some(80));
         assert_eq!(manifest.dependencies["plots"].as_str(), Some("1.2"));
         assert_eq!(manifest.dependencies["vision"]["later"][1].as_float(), Some(2.5));
         assert_eq!(manifest.warnings, []);
@@ -162,7 +182,7 @@ mod tests {
         /p/Sheaf.toml:5:1: `remotes` is not known in [cache] and does nothing; known are `remote`, `mode`, `trusted-keys`
          5 | remotes = []
            | ^^^^^^^
-        /p/Sheaf.toml:6:2: `tools` is not known here and does nothing; known are `package`, `toolchain`, `cache`, `dependencies`
+        /p/Sheaf.toml:6:2: `tools` is not known here and does nothing; known are `package`, `toolchain`, `cache`, `fmt`, `dependencies`
          6 | [tools]
            |  ^^^^^
         "#);
@@ -243,6 +263,16 @@ mod tests {
          2 | main = "../main.shf"
            |        ^^^^^^^^^^^^^
         "#);
+        for width in ["19", "1001", "-1", "99999999999999999999"] {
+            assert!(
+                message(&format!("[fmt]\nwidth = {width}\n"))
+                    .contains(&format!("`fmt.width` is \"{width}\""))
+            );
+        }
+        assert!(
+            message("[fmt]\nwidth = \"wide\"\n")
+                .contains("is a string, but it must be an integer, such as 100")
+        );
         for main in ["", "/main.shf", "src/..", "."] {
             assert!(parse(&format!("[package]\nmain = \"{main}\"\n")).is_err(), "{main}");
         }

@@ -5,7 +5,9 @@
 //! configuration    $SHEAF_HOME/config.toml   ~/.config/sheaf/config.toml
 //! data             $SHEAF_HOME/data/         ~/.local/share/sheaf/
 //!   toolchains     …/toolchains/
+//!   REPL           …/repl-history
 //! cache            $SHEAF_HOME/cache/        ~/.cache/sheaf/
+//!   REPL           …/repl/
 //! ```
 
 use std::io;
@@ -76,6 +78,16 @@ impl Home {
     /// The installed compilers.
     pub fn toolchains(&self) -> PathBuf {
         self.data.join("toolchains")
+    }
+
+    /// What was typed in the REPL.
+    pub fn repl_history(&self) -> PathBuf {
+        self.data.join("repl-history")
+    }
+
+    /// What was compiled in the REPL, which belongs to no program.
+    pub fn repl_artifacts(&self) -> PathBuf {
+        self.cache.join("repl")
     }
 
     /// What can be deleted at any time: it is compiled or fetched again.

@@ -42,6 +42,23 @@ pub enum Command {
     /// Show a program with every macro use replaced; nothing runs but macros and what they need
     #[command(after_help = "Example:\n  sheaf expand train.shf")]
     Expand(ExpandOptions),
+    /// Type expressions and see their values
+    #[command(after_help = "Examples:\n  sheaf repl --no-jit\n  echo '(sum [1 2 3])' | sheaf repl")]
+    Repl(EngineOptions),
+    /// Lay programs out in the usual way
+    #[command(after_help = "Examples:\n  sheaf fmt\n  sheaf fmt src/main.shf\n  sheaf fmt --check src tests")]
+    Fmt(FmtOptions),
+    /// Show what names mean
+    #[command(
+        after_help = "Examples:\n  sheaf doc\n  sheaf doc softmax\n  sheaf doc nn\n  sheaf doc src/model.shf forward"
+    )]
+    Doc(DocOptions),
+    /// Make a folder with a new package, which runs at once
+    #[command(after_help = "Example:\n  sheaf new my-model")]
+    New(NewOptions),
+    /// Make a package of the current folder
+    #[command(after_help = "Example:\n  sheaf init --name my-model")]
+    Init(InitOptions),
     /// Compile for another process, over a pipe
     #[command(hide = true)]
     CompileWorker {
@@ -53,7 +70,7 @@ pub enum Command {
 /// How to run a program.
 #[derive(Args, Clone, Debug)]
 pub struct RunOptions {
-    /// The program; without one, the main program of the package
+    /// The program; `sheaf run` without one runs the main program of the package
     pub file: Option<PathBuf>,
     /// How to evaluate.
     #[command(flatten)]
@@ -91,7 +108,7 @@ pub struct ExpandOptions {
 }
 
 /// How code is evaluated, whatever the command.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct EngineOptions {
     /// Where compiled functions run
@@ -114,29 +131,73 @@ pub struct EngineOptions {
     pub toolchain_index: Option<String>,
 }
 
+/// What to format.
+#[derive(Args, Clone, Debug)]
+pub struct FmtOptions {
+    /// Programs, folders of programs, or - for standard input; without any, the current folder
+    pub paths: Vec<PathBuf>,
+    /// Change nothing; list what is not formatted, and fail if there is any
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// What to show.
+#[derive(Args, Clone, Debug)]
+pub struct DocOptions {
+    /// A name or a section of the language, or a program and perhaps a name in it; without any, an overview
+    #[arg(value_name = "FILE|NAME", num_args = 0..=2)]
+    pub subject: Vec<String>,
+    /// As JSON
+    #[arg(long, conflicts_with = "markdown")]
+    pub json: bool,
+    /// As Markdown
+    #[arg(long)]
+    pub markdown: bool,
+}
+
+/// Where to make a package.
+#[derive(Args, Clone, Debug)]
+pub struct NewOptions {
+    /// The folder to make; its last part is the name of the package
+    #[arg(value_name = "NAME")]
+    pub path: PathBuf,
+}
+
+/// How to make a package of the current folder.
+#[derive(Args, Clone, Debug)]
+pub struct InitOptions {
+    /// The name of the package; otherwise that of the folder
+    #[arg(long)]
+    pub name: Option<String>,
+}
+
 /// Devices of this build.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum DeviceName {
     /// The processor
+    #[default]
     Cpu,
 }
 
 /// When pure functions are compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum JitMode {
     /// Where it pays, by counts and sizes
+    #[default]
     Auto,
     /// Every eligible call
     Always,
 }
 
 impl Cli {
-    /// The command; a file alone is run.
+    /// The command. A file alone is run; nothing, or only how to evaluate, is the REPL.
     pub fn command(self) -> Command {
         match (self.command, self.run) {
             (Some(command), _) => command,
-            (None, Some(run)) => Command::Run(run),
-            (None, None) => unreachable!("clap asks for a file or a command"),
+            (None, Some(run)) if run.file.is_some() || run.explain || !run.arguments.is_empty() => {
+                Command::Run(run)
+            }
+            (None, run) => Command::Repl(run.map_or_else(EngineOptions::default, |run| run.engine)),
         }
     }
 }

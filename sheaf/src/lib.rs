@@ -1,11 +1,15 @@
 //! The `sheaf` command as a library: the command line, and the engine that joins the rooms.
 
 pub mod cli;
+pub mod doc;
 pub mod engine;
 mod evaluator;
 pub mod expand;
+pub mod fmt;
 mod messages;
+pub mod new;
 mod progress;
+pub mod repl;
 pub mod run;
 pub mod test;
 mod world;

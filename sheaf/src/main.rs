@@ -10,6 +10,15 @@ fn main() -> ExitCode {
         Command::Run(options) => sheaf::run::run(&options),
         Command::Test(options) => sheaf::test::test(&options),
         Command::Expand(options) => sheaf::expand::expand(&options),
-        Command::CompileWorker { library } => sheaf_toolchain::run_worker(&library),
+        Command::Repl(options) => sheaf::repl::repl(&options),
+        Command::Fmt(options) => sheaf::fmt::fmt(&options),
+        Command::Doc(options) => sheaf::doc::doc(&options),
+        Command::New(options) => sheaf::new::new(&options),
+        Command::Init(options) => sheaf::new::init(&options),
+        Command::CompileWorker { library } => {
+            // Ctrl-C reaches the whole group of processes; the one that the user sees decides what ends.
+            let _ = ctrlc::set_handler(|| {});
+            sheaf_toolchain::run_worker(&library)
+        }
     }
 }

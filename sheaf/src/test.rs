@@ -10,8 +10,7 @@ use sheaf_registry::Project;
 use crate::cli::{JitMode, TestOptions};
 use crate::evaluator::{Failed, evaluator, failed, on_large_stack};
 use crate::messages;
-use crate::world::World;
-use crate::world::{read_source, unreadable};
+use crate::world::{World, programs, read_source};
 
 /// The file that lists what need not compile yet: a name and the reason, one to a line.
 const PENDING: &str = "PENDING";
@@ -66,17 +65,11 @@ fn test_here(options: &TestOptions) -> Result<(), Failed> {
     if reports.iter().all(|r| r.failures.is_empty()) { Ok(()) } else { Err(Failed) }
 }
 
-/// The files with examples among the paths; folders are searched, but for hidden ones and `__sheaf__`.
+/// The files with examples among the paths and in folders.
 fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, Failed> {
     let mut sources = Vec::new();
     for path in paths {
-        let mut found = Vec::new();
-        if path.is_dir() {
-            search(path, &mut found)?
-        } else {
-            found.push(path.clone())
-        }
-        for file in found {
+        for file in programs(path)? {
             let text = read_source(&file)?;
             if text.contains(";=>") {
                 let pending = is_pending(&file, &text)?;
@@ -85,29 +78,6 @@ fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, Failed> {
         }
     }
     Ok(sources)
-}
-
-fn search(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failed> {
-    let cannot_read = |e| {
-        let e = unreadable(folder, &e);
-        messages::error(&e.message, e.help.as_deref());
-        Failed
-    };
-    let entries = std::fs::read_dir(folder).map_err(cannot_read)?;
-    let mut entries = entries.collect::<Result<Vec<_>, _>>().map_err(cannot_read)?;
-    entries.sort_by_key(std::fs::DirEntry::file_name);
-    for entry in entries {
-        let (name, path) = (entry.file_name(), entry.path());
-        let name = name.to_string_lossy();
-        // A link to a folder could lead back here.
-        let is_folder = entry.file_type().is_ok_and(|t| t.is_dir());
-        if is_folder && !name.starts_with('.') && name != "__sheaf__" {
-            search(&path, found)?;
-        } else if !is_folder && path.extension().is_some_and(|e| e == "shf") {
-            found.push(path);
-        }
-    }
-    Ok(())
 }
 
 /// Whether a file is about something that a list in a folder above says need not compile yet.

@@ -1,7 +1,7 @@
 //! Sealed worlds: a program run in one sees nothing of the machine but the system's own programs.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
@@ -95,6 +95,7 @@ impl World {
             world: self,
             arguments: arguments.iter().map(ToString::to_string).collect(),
             environment: vec![("SHEAF_TOOLCHAIN_INDEX".into(), NOWHERE.into())],
+            input: String::new(),
             mount: None,
             timeout: TIMEOUT,
         }
@@ -154,6 +155,7 @@ pub struct Run<'a> {
     world: &'a World,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
+    input: String,
     mount: Option<(Mount, PathBuf)>,
     timeout: Duration,
 }
@@ -170,6 +172,13 @@ impl Run<'_> {
     #[must_use]
     pub fn env(mut self, name: &str, value: impl Into<String>) -> Self {
         self.environment.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Gives the run something to read from standard input.
+    #[must_use]
+    pub fn input(mut self, text: impl Into<String>) -> Self {
+        self.input = text.into();
         self
     }
 
@@ -209,8 +218,10 @@ impl Run<'_> {
     /// If the program cannot be started, or hangs.
     pub fn run(&self) -> Output {
         let mut command = self.command();
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::piped());
         let mut child = command.spawn().expect("sheaf starts");
+        // Who does not read it has closed the pipe: that is no fault.
+        let _ = child.stdin.take().expect("a pipe").write_all(self.input.as_bytes());
         let stdout = collect(child.stdout.take().expect("a pipe"));
         let stderr = collect(child.stderr.take().expect("a pipe"));
         let status = wait(&mut child, self.timeout);

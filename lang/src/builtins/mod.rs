@@ -46,7 +46,7 @@ pub use effect::with_template;
 pub use names::{habit, nearest};
 pub(crate) use operands::nil;
 pub use operands::{as_index, as_indices, as_positions};
-pub use show::{repr, show};
+pub use show::{repr, show, type_text};
 
 /// A function written in Rust.
 pub struct Builtin {

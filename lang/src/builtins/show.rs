@@ -39,3 +39,25 @@ pub fn repr(value: &Value) -> String {
         other => show(other),
     }
 }
+
+/// The type of a value, as `:type` of the REPL shows it: `tensor f32[4x2]`, `list of 3`.
+pub fn type_text(value: &Value) -> String {
+    match value {
+        Value::Nil => "nil".into(),
+        Value::Bool(_) => "boolean".into(),
+        Value::Int(_) => "number, a weak integer".into(),
+        Value::Float(_) => "number, a weak float".into(),
+        Value::Tensor(t) if t.ty().weak => format!("number, a weak {}", t.ty()),
+        Value::Tensor(t) => format!("tensor {}", t.ty()),
+        Value::List(list) => format!("list of {}", list.items.len()),
+        Value::Dict(dict) => {
+            let keys: String = dict.keys().map(|key| format!(" :{key}")).collect();
+            format!("dictionary of {}{}{keys}", dict.len(), if dict.is_empty() { "" } else { ":" })
+        }
+        Value::Keyword(_) => "keyword".into(),
+        Value::Symbol(_) => "symbol".into(),
+        Value::Str(text) => format!("string of {}", text.chars().count()),
+        Value::Range(..) => "range".into(),
+        Value::Function(_) => "function".into(),
+    }
+}

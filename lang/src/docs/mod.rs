@@ -6,13 +6,16 @@
 //! (else it is made of the parameters), lines with `;=>` are examples, and the rest is the help text.
 
 mod forms;
+mod text;
 
 use crate::builtins;
 use crate::eval::{CORE, STANDARD};
 use crate::syntax::{Bracket, Form, FormKind, Sources, read};
 
+pub use text::{markdown, overview, sections};
+
 /// One name of the language.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Entry {
     /// The name.
     pub name: String,
@@ -29,7 +32,7 @@ pub struct Entry {
 }
 
 /// A call and its result.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Example {
     /// The code.
     pub code: String,
@@ -72,6 +75,11 @@ pub fn entries() -> Vec<Entry> {
 /// The entry of `name`: a builtin or special form before a function of the standard library.
 pub fn find(name: &str) -> Option<Entry> {
     entries().into_iter().find(|e| e.name == name)
+}
+
+/// The entries of the public functions and macros that a program defines; none if the text does not read.
+pub fn definitions(text: &str) -> Vec<Entry> {
+    written_in_sheaf("definitions", None, text)
 }
 
 /// The public functions and macros that a text defines.

@@ -215,7 +215,7 @@ impl Interp {
         let pending = global.pending.take();
         if let Some(pending) = pending {
             let value = self.run(&pending.expr, pending.frame_size)?;
-            *global.value.borrow_mut() = Some(value);
+            self.give(global, value);
         }
         Ok(())
     }
@@ -398,6 +398,13 @@ impl Interp {
         }
         let reason = super::signal::Reason::Effect(name.into());
         Err(Signal::Trace(Box::new(super::signal::TraceStop { reason, span: self.span })))
+    }
+
+    /// Gives a definition its value. Where that replaces another, what was traced with the other is forgotten.
+    pub(super) fn give(&mut self, global: &Global, value: Value) {
+        if global.value.replace(Some(value)).is_some() {
+            self.specialiser.forget();
+        }
     }
 
     /// A number not given before in this run.

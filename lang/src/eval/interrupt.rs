@@ -49,13 +49,14 @@ impl Interp {
         self.allowance.steps = steps;
     }
 
-    /// Forgets an interruption of what ran before.
-    pub(super) fn begin(&mut self) {
+    /// Forgets an interruption of what ran before. Programs and texts begin with it; forms that are run one by one are
+    /// one evaluation to whoever runs them.
+    pub fn begin(&mut self) {
         self.allowance.interrupt.0.store(false, Ordering::Relaxed);
     }
 
     /// Whether the evaluation was told to stop, so that what is left of it need not be tried.
-    pub(super) fn stopped(&self) -> bool {
+    pub fn stopped(&self) -> bool {
         self.allowance.interrupt.raised() || self.allowance.steps == 0
     }
 

@@ -205,7 +205,7 @@ impl Interp {
         for (global, form) in std::mem::take(&mut loading.postponed) {
             let items = form.items(Bracket::Round).unwrap_or(&[]);
             match self.function(&loading, &items[1..], form.span) {
-                Ok(function) => *global.value.borrow_mut() = Some(Value::Function(function)),
+                Ok(function) => self.give(&global, Value::Function(function)),
                 Err(_) if only_expand => {}
                 Err(mut found) => errors.append(&mut found),
             }
@@ -271,12 +271,12 @@ impl Interp {
                 let function = self.function(loading, args, span)?;
                 let global = self.define(loading, head, args, span)?;
                 global.is_macro.set(true);
-                *global.value.borrow_mut() = Some(Value::Function(function));
+                self.give(&global, Value::Function(function));
             }
             "defn" => {
                 let global = self.define(loading, head, args, span)?;
                 match self.function(loading, args, span) {
-                    Ok(function) => *global.value.borrow_mut() = Some(Value::Function(function)),
+                    Ok(function) => self.give(&global, Value::Function(function)),
                     Err(_) => loading.postponed.push((global, form.clone())),
                 }
             }

@@ -114,8 +114,8 @@ impl Module {
         self.imports.borrow().iter().any(|i| i.alias.is_none() && i.module.name == name)
     }
 
-    /// Every name that can be used here, for suggestions.
-    pub(super) fn names(&self) -> Vec<Ustr> {
+    /// Every name that can be used here beside the builtins, for suggestions.
+    pub fn names(&self) -> Vec<Ustr> {
         let mut names: Vec<Ustr> = self.definitions.borrow().keys().copied().collect();
         for import in self.imports.borrow().iter() {
             let given = import.module.names().into_iter().filter(|n| !is_private(*n) && import.lists(*n));

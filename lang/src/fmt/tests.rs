@@ -151,9 +151,14 @@ fn what_does_not_read_is_refused() {
 
 #[test]
 fn nesting_to_the_limit_is_no_trouble() {
-    let depth = crate::syntax::NESTING_LIMIT;
-    check(&format!("{}x{}", "(f ".repeat(depth), ")".repeat(depth)), DEFAULT_WIDTH);
-    check(&format!("{}\n{}", "(f\n".repeat(depth), " x)".repeat(depth)), DEFAULT_WIDTH);
+    let nest = || {
+        let depth = crate::syntax::NESTING_LIMIT;
+        check(&format!("{}x{}", "(f ".repeat(depth), ")".repeat(depth)), DEFAULT_WIDTH);
+        check(&format!("{}\n{}", "(f\n".repeat(depth), " x)".repeat(depth)), DEFAULT_WIDTH);
+    };
+    // As much room as the commands have.
+    let thread = std::thread::Builder::new().stack_size(crate::eval::STACK_BYTES).spawn(nest);
+    thread.expect("a thread").join().expect("no panic");
 }
 
 /// Forms as people may type them, with comments and line ends anywhere.

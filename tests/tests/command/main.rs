@@ -3,9 +3,15 @@
 mod bad_input;
 mod damaged;
 mod examples;
+mod doc;
+mod fmt;
 mod full_disk;
 mod install;
 mod killed;
+mod new;
+mod repl;
+#[cfg(unix)]
+mod terminal;
 mod usage;
 mod xor;
 

@@ -22,8 +22,23 @@ fn help_of_run() {
 }
 
 #[test]
-fn nothing_given() {
-    insta::assert_snapshot!(shown(&[]));
+fn help_of_each_command_has_an_example() {
+    let help = World::new().run(&["--help"]).silent();
+    let commands =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // Long descriptions go on in lines of their own, further in.
+    let commands = commands.filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')));
+    let commands: Vec<&str> = commands.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(commands.contains(&"run") && commands.contains(&"fmt"), "{commands:?}");
+    for command in commands.into_iter().filter(|command| *command != "help") {
+        let help = World::new().run(&[command, "--help"]).silent();
+        assert!(help.contains(&format!("  sheaf {command}")), "{help}");
+    }
+}
+
+#[test]
+fn nothing_given_and_nothing_to_read() {
+    assert_eq!(World::new().run(&[]).silent(), "");
 }
 
 #[test]
@@ -48,7 +63,7 @@ fn contradictory_options() {
 
 #[test]
 fn wrong_usage_has_exit_code_2() {
-    for arguments in [&[][..], &["run"], &["a.shf", "b.shf"], &["a.shf", "--device"]] {
+    for arguments in [&["doc", "a", "b", "c"][..], &["new"], &["a.shf", "b.shf"], &["a.shf", "--device"]] {
         assert_eq!(World::new().run(arguments).code, Some(2), "{arguments:?}");
     }
 }

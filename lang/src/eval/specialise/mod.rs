@@ -57,6 +57,15 @@ impl Specialiser {
             function => fn_key(function).and_then(|(key, _)| self.transformed.get(&key).copied()),
         }
     }
+
+    /// Forgets all that was traced: a definition that went into it has been replaced.
+    pub fn forget(&mut self) {
+        for family in &mut self.families {
+            family.statics.clear();
+            family.entries.clear();
+            family.interpreted = None;
+        }
+    }
 }
 
 /// The specialisations of one function.

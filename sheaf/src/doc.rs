@@ -1,0 +1,78 @@
+//! `sheaf doc`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use sheaf_lang::builtins::nearest;
+use sheaf_lang::docs::{self, Entry};
+use sheaf_lang::host::Host;
+use sheaf_lang::syntax::{Sources, read};
+
+use crate::cli::DocOptions;
+use crate::evaluator::{Failed, failed, on_large_stack};
+use crate::messages;
+use crate::world::{World, read_source};
+
+/// Shows what names mean.
+pub fn doc(options: &DocOptions) -> ExitCode {
+    on_large_stack(|| doc_here(options))
+}
+
+fn doc_here(options: &DocOptions) -> Result<(), Failed> {
+    let (entries, name) = match options.subject.as_slice() {
+        [file, name @ ..] if Path::new(file).extension().is_some_and(|e| e == "shf") => {
+            (of_program(Path::new(file))?, name.first())
+        }
+        [_, name, ..] => {
+            let help = "a program comes before a name, as in `sheaf doc model.shf forward`";
+            messages::error(format!("{name} is one name too many"), Some(help));
+            return Err(Failed);
+        }
+        name => (docs::entries(), name.first()),
+    };
+    let chosen = match name {
+        None => entries,
+        Some(name) => choose(entries, name)?,
+    };
+    let text = if options.json {
+        serde_json::to_string_pretty(&chosen).map_err(failed)?
+    } else if options.markdown {
+        docs::markdown(&chosen)
+    } else if name.is_none() && options.subject.is_empty() {
+        docs::overview(&chosen) + "`sheaf doc NAME` says more about a name."
+    } else {
+        chosen.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    World::default().print(text.trim_end()).map_err(|e| failed(e.message))
+}
+
+/// The entries of the functions and macros in a file.
+fn of_program(file: &Path) -> Result<Vec<Entry>, Failed> {
+    let text = read_source(file)?;
+    let mut sources = Sources::default();
+    let id = sources.add(file.display().to_string(), &*text);
+    read(&sources, id).map_err(|errors| {
+        errors.iter().for_each(|e| messages::show(&sources, e));
+        Failed
+    })?;
+    Ok(docs::definitions(&text))
+}
+
+/// The entries of that name, or of the section of that name.
+fn choose(entries: Vec<Entry>, name: &str) -> Result<Vec<Entry>, Failed> {
+    let (named, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.name == name);
+    if !named.is_empty() {
+        return Ok(named);
+    }
+    let (section, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|entry| entry.section == name);
+    if !section.is_empty() {
+        return Ok(section);
+    }
+    let known = others.iter().flat_map(|entry| [entry.name.as_str(), entry.section.as_str()]);
+    let help = match nearest(name, known) {
+        Some(near) => format!("did you mean {near}?"),
+        None => "`sheaf doc` lists all names".into(),
+    };
+    messages::error(format!("nothing is called {name}"), Some(&help));
+    Err(Failed)
+}

@@ -1,0 +1,89 @@
+//! `sheaf fmt`.
+
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use sheaf_lang::fmt::{DEFAULT_WIDTH, format};
+use sheaf_lang::syntax::Sources;
+use sheaf_registry::Project;
+
+use crate::cli::FmtOptions;
+use crate::evaluator::{Failed, failed, on_large_stack};
+use crate::messages;
+use crate::world::{programs, read_source};
+
+/// The name that stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// Formats programs, or with `--check` says which are not formatted.
+pub fn fmt(options: &FmtOptions) -> ExitCode {
+    on_large_stack(|| {
+        let mut paths = options.paths.clone();
+        if paths.is_empty() {
+            paths.push(".".into());
+        }
+        // One file that fails does not keep the others from being formatted.
+        let mut result = Ok(());
+        for path in &paths {
+            let done = if path.as_os_str() == STANDARD_INPUT {
+                standard_input(options.check)
+            } else {
+                programs(path).and_then(|files| {
+                    files.iter().fold(Ok(()), |result, file| file_in_place(file, options.check).and(result))
+                })
+            };
+            result = done.and(result);
+        }
+        result
+    })
+}
+
+fn file_in_place(file: &Path, check: bool) -> Result<(), Failed> {
+    let text = read_source(file)?;
+    let project = Project::locate(file).map_err(failed)?;
+    let formatted = formatted(&file.display().to_string(), &text, width(&project))?;
+    if formatted == text {
+        return Ok(());
+    }
+    if check {
+        println!("{} is not formatted", file.display());
+        return Err(Failed);
+    }
+    sheaf_cache::replace(file, formatted.as_bytes()).map_err(|e| {
+        messages::error(&e, Some(e.remedy()));
+        Failed
+    })?;
+    println!("formatted {}", file.display());
+    Ok(())
+}
+
+fn standard_input(check: bool) -> Result<(), Failed> {
+    let mut text = String::new();
+    let read = std::io::stdin().read_to_string(&mut text);
+    read.map_err(|e| failed(format!("cannot read standard input: {e}")))?;
+    let project = Project::locate_from(Path::new(".")).map_err(failed)?;
+    let formatted = formatted("standard input", &text, width(&project))?;
+    if check {
+        if formatted == text {
+            return Ok(());
+        }
+        println!("standard input is not formatted");
+        return Err(Failed);
+    }
+    let written = std::io::stdout().write_all(formatted.as_bytes());
+    written.map_err(|e| failed(format!("cannot write to standard output: {e}")))
+}
+
+fn width(project: &Project) -> usize {
+    project.manifest.as_ref().and_then(|manifest| manifest.fmt.width).unwrap_or(DEFAULT_WIDTH)
+}
+
+fn formatted(name: &str, text: &str, width: usize) -> Result<String, Failed> {
+    let mut sources = Sources::default();
+    let id = sources.add(name, text);
+    format(&sources, id, width).map_err(|errors| {
+        errors.iter().for_each(|e| messages::show(&sources, e));
+        Failed
+    })
+}

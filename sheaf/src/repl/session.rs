@@ -1,0 +1,221 @@
+//! A session: what has been defined, and what an entry does to it.
+
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Instant;
+
+use sheaf_lang::builtins::{nearest, repr, type_text};
+use sheaf_lang::diagnostic::Diagnostic;
+use sheaf_lang::docs;
+use sheaf_lang::eval::{Interp, Interrupt, Module, Value};
+use sheaf_lang::host::Host;
+use sheaf_registry::Project;
+
+use super::command::{self, Command};
+use crate::cli::EngineOptions;
+use crate::evaluator::{Failed, evaluator};
+use crate::messages;
+use crate::world::{World, read_source};
+
+/// How a session goes on after an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// All was well.
+    Continue,
+    /// Something failed, and a message has said why.
+    Failed,
+    /// The user has had enough.
+    Quit,
+}
+
+/// What has been defined so far.
+pub struct Session {
+    options: EngineOptions,
+    project: Project,
+    interp: Interp,
+    module: Rc<Module>,
+    entries: usize,
+    /// Builtins, special forms and macros, for completion.
+    builtins: Vec<String>,
+}
+
+impl Session {
+    /// A session without definitions. In a package, `use` looks where its main program would.
+    pub fn new(options: &EngineOptions, project: Project) -> Result<Session, Failed> {
+        let builtins = docs::entries().into_iter().filter(|e| e.module.is_none()).map(|e| e.name);
+        Ok(Session {
+            interp: start(options, &project)?,
+            module: module(&project),
+            options: options.clone(),
+            project,
+            entries: 0,
+            builtins: builtins.collect(),
+        })
+    }
+
+    /// Stops what is being evaluated.
+    pub fn interrupt_handle(&self) -> Interrupt {
+        self.interp.interrupt_handle()
+    }
+
+    /// Every name that can be used now.
+    pub fn names(&self) -> Vec<String> {
+        let mut names = self.builtins.clone();
+        names.extend(self.module.names().iter().map(ToString::to_string));
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Does what an entry says: a command, or forms whose values are printed.
+    pub fn enter(&mut self, entry: &str) -> Flow {
+        let done = match command::parse(entry) {
+            Some((Command::Quit, _)) => return Flow::Quit,
+            Some((command, rest)) => self.obey(command, rest),
+            None => self.evaluate(entry, |session, value| match value {
+                Value::Nil => Ok(()),
+                value => session.print(&shown(value)),
+            }),
+        };
+        if done.is_ok() { Flow::Continue } else { Flow::Failed }
+    }
+
+    fn obey(&mut self, command: Command, rest: &str) -> Result<(), Failed> {
+        match command {
+            Command::Help if rest.is_empty() => {
+                let text = format!(
+                    "Type an expression to see its value; an entry goes on until its brackets are closed.\n\n{}\n\
+                     Tab completes names, Ctrl-C stops an evaluation or clears the line, Ctrl-D ends.",
+                    command::list()
+                );
+                self.print(&text)
+            }
+            Command::Help if command::is_command(rest) => {
+                let rows = command::list();
+                let row = rows.lines().find(|row| row.trim_start().starts_with(rest));
+                self.print(row.unwrap_or_default().trim())
+            }
+            Command::Help | Command::Doc => self.explain(rest),
+            Command::Type => {
+                self.wants(rest, ":type (zeros '[2 3])")?;
+                self.evaluate(rest, |session, value| session.print(&type_text(value)))
+            }
+            Command::Time => {
+                self.wants(rest, ":time (sum (arange 1000))")?;
+                let start = Instant::now();
+                self.evaluate(rest, |session, value| {
+                    let elapsed = start.elapsed();
+                    session.print(&format!("{}\n{elapsed:.3?}", shown(value)))
+                })
+            }
+            Command::Load => {
+                self.wants(rest, ":load train.shf")?;
+                let text = read_source(Path::new(rest))?;
+                let result = self.interp.run_text(&self.module, rest, &text);
+                result.map(drop).map_err(|errors| self.show(&errors))
+            }
+            Command::Reset => {
+                self.interp = start(&self.options, &self.project)?;
+                self.module = module(&self.project);
+                Ok(())
+            }
+            Command::Quit => Ok(()),
+        }
+    }
+
+    /// Evaluates the forms of an entry one by one; those after a failure still run.
+    fn evaluate(
+        &mut self,
+        text: &str,
+        mut each: impl FnMut(&mut Session, &Value) -> Result<(), Failed>,
+    ) -> Result<(), Failed> {
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        self.entries += 1;
+        self.interp.begin();
+        let name = format!("repl[{}]", self.entries);
+        let (_, forms) = self.interp.read_forms(&name, text).map_err(|errors| self.show(&errors))?;
+        Interp::declare(&self.module, &forms);
+        let mut result = Ok(());
+        for form in forms {
+            let done = match self.interp.run_forms(&self.module, vec![form]) {
+                Ok(value) => each(self, &value),
+                Err(errors) => Err(self.show(&errors)),
+            };
+            result = result.and(done);
+            if self.interp.stopped() {
+                return result;
+            }
+        }
+        result
+    }
+
+    /// Shows the documentation of a name: a definition of the session before a name of the language.
+    fn explain(&mut self, name: &str) -> Result<(), Failed> {
+        self.wants(name, ":doc softmax")?;
+        let defined = self.module.names().iter().any(|n| n == name);
+        let sources = self.interp.sources.iter().filter(|_| defined).collect::<Vec<_>>().into_iter().rev();
+        let own = sources.flat_map(|(_, text)| docs::definitions(text)).find(|entry| entry.name == name);
+        if let Some(entry) = docs::find(name).filter(|_| own.is_none()).or(own) {
+            return self.print(entry.to_string().trim_end());
+        }
+        if defined {
+            return self.print(&format!("{name} has no documentation; :type {name} says what it is"));
+        }
+        let names = self.names();
+        let near =
+            nearest(name, names.iter().map(String::as_str)).map(|near| format!("did you mean {near}?"));
+        messages::error(format!("nothing is called {name}"), near.as_deref());
+        Err(Failed)
+    }
+
+    /// Checks that something follows a command.
+    fn wants(&self, rest: &str, example: &str) -> Result<(), Failed> {
+        if !rest.is_empty() {
+            return Ok(());
+        }
+        messages::error("something has to follow this command", Some(&format!("write {example}")));
+        Err(Failed)
+    }
+
+    fn print(&self, text: &str) -> Result<(), Failed> {
+        World::default().print(text).map_err(|e| {
+            messages::error(&e.message, e.help.as_deref());
+            Failed
+        })
+    }
+
+    fn show(&self, errors: &[Diagnostic]) -> Failed {
+        errors.iter().for_each(|e| messages::show(&self.interp.sources, e));
+        Failed
+    }
+}
+
+/// A value as the session shows it: a tensor of several lines begins on a line of its own, so that its rows align.
+fn shown(value: &Value) -> String {
+    let text = repr(value);
+    match (value, text.contains('\n')) {
+        (Value::Tensor(_), true) => text.replacen(" = ", " =\n", 1),
+        _ => text,
+    }
+}
+
+/// What is compiled in a session is no part of a program: it is kept with the caches.
+fn start(options: &EngineOptions, project: &Project) -> Result<Interp, Failed> {
+    evaluator(options, project, World::default(), sheaf_registry::Home::repl_artifacts)
+}
+
+/// A module that stands where the main program of the package does, or else in the current folder.
+fn module(project: &Project) -> Rc<Module> {
+    let main = project.main().filter(|main| main.parent().is_some_and(Path::is_dir));
+    let here = std::env::current_dir().and_then(std::fs::canonicalize).unwrap_or_default();
+    let path = main.map_or_else(
+        || "repl".into(),
+        |main| {
+            let file = main.with_file_name("repl");
+            file.strip_prefix(here).unwrap_or(&file).to_owned()
+        },
+    );
+    Interp::program(&path.display().to_string())
+}

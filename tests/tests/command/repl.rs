@@ -1,0 +1,97 @@
+//! The REPL where standard input is no terminal: forms in, values out.
+
+use sheaf_tests::{Output, World};
+
+fn entered(text: &str) -> Output {
+    World::new().sheaf(&["repl", "--no-jit"]).input(text).run()
+}
+
+#[test]
+fn values_are_shown_with_their_types() {
+    let text = "(+ 1 2) (/ 7 2)\n[1 2 3]\n(zeros [4 2])\n'[:x :y]\n\"text\"\n{:a 1}\n:key\n(fn [x] x)\nnil\n(print \"bare\")\ntrue";
+    insta::assert_snapshot!(entered(text).silent());
+}
+
+#[test]
+fn nothing_but_the_command_line_says_repl() {
+    assert_eq!(World::new().sheaf(&["--no-jit"]).input("(+ 1 2)").run().silent(), "3\n");
+    assert_eq!(World::new().sheaf(&["--no-jit"]).input("").run().silent(), "");
+}
+
+#[test]
+fn definitions_stay_and_are_replaced() {
+    let text = "(defn g [x] (* 2 x))\n(defn f [x] (g x))\n(f 4)\n(defn g [x] (+ 1 x))\n(f 4)\n(def a 1)\n(def a 2)\na\n\
+                (defmacro m [x] `(+ ~x 1))\n(m 1)\n(defmacro m [x] `(+ ~x 2))\n(m 1)";
+    assert_eq!(entered(text).silent(), "8\n5\n2\n2\n3\n");
+}
+
+#[test]
+fn definitions_may_mention_later_ones() {
+    let text = "(defn ping [n] (if (= n 0) :done (pong (- n 1))))\n(defn pong [n] (ping n))\n(ping 3)";
+    assert_eq!(entered(text).silent(), ":done\n");
+}
+
+#[test]
+fn modules_can_be_used() {
+    let text = "(use nn)\n(mse-loss [1 2] [1 4])\n(use optim :as o)\n(o/sgd-step [1 2] [1 1] 0.5)";
+    assert_eq!(entered(text).silent(), "tensor f32[] = 2.0\ntensor f32[2] = [0.5 1.5]\n");
+    let world = World::new();
+    world.write("own.shf", "(defn own [x] (+ x 1))");
+    let output =
+        world.sheaf(&["repl", "--no-jit"]).input("(use ./own.shf)\n(own 1)\n(use own)\n(own 2)").run();
+    assert_eq!(output.silent(), "2\n3\n");
+}
+
+#[test]
+fn a_package_is_seen_from_its_main_program() {
+    let world = World::new();
+    assert_eq!(world.run(&["init", "--name", "here"]).code, Some(0));
+    let output =
+        world.sheaf(&["repl", "--no-jit"]).input("(use model)\n(predict {:slope 2.0 :offset 1.0} 3.0)").run();
+    assert_eq!(output.silent(), "7.0\n");
+}
+
+#[test]
+fn errors_show_their_place_and_the_session_goes_on() {
+    insta::assert_snapshot!(entered(
+        "(+ 1 2)\n(defn f [x] (@ x [1 2]))\n(f [1 2 3])\n(unknwon 1)\n(+ 2 2)\n"
+    ));
+    insta::assert_snapshot!(entered("(+ 1 2\n"));
+}
+
+#[test]
+fn commands_stand_on_lines_of_their_own() {
+    let text = ":type (zeros [4 2])\n:type '[1 :a]\n:type {:a 1 :b 2}\n:type 1\n:type 1.5\n:type \"abc\"\n:type sum\n\
+                (defn f \"(f x)\n twice x\n (f 2) ;=> 4\" [x]\n  (* 2 x))\n:doc f\n:reset\n:doc f\n(f 1)\n:quit\n(print \"never\")";
+    insta::assert_snapshot!(entered(text));
+    insta::assert_snapshot!(entered(":help\n:help :time\n:type\n:axis\n").to_string());
+    assert!(entered(":help softmax").silent().starts_with("(softmax "));
+}
+
+#[test]
+fn an_evaluation_is_timed() {
+    let text = entered(":time (+ 1 2)").silent();
+    let (value, time) = text.trim_end().split_once('\n').expect("two lines");
+    assert_eq!(value, "3");
+    assert!(time.ends_with('s') && time.starts_with(|c: char| c.is_ascii_digit()), "{time}");
+}
+
+#[test]
+fn files_are_loaded_into_the_session() {
+    let world = World::new();
+    world.write("defs.shf", "(defn f [x] (* 3 x))\n(print \"loading\")\n");
+    let output = world.sheaf(&["repl", "--no-jit"]).input(":load defs.shf\n(f 2)\n:load none.shf\n").run();
+    insta::assert_snapshot!(output);
+}
+
+#[test]
+fn what_is_compiled_is_kept_apart_from_programs_and_is_compiled_anew_where_a_definition_changes() {
+    let Some(world) = World::with_compiler() else { return };
+    let text = "(defn g [x] (* 2 x))\n(defn f [x] (sum (g x)))\n(f [1 2 3])\n(defn g [x] (* 3 x))\n(f [1 2 3])\n\
+                (def rate 2)\n(defn h [x] (* rate x))\n(h [1 2])\n(def rate 5)\n(h [1 2])";
+    let output = world.sheaf(&["repl", "--jit", "always"]).input(text).run();
+    let values =
+        "tensor f32[] = 12.0\ntensor f32[] = 18.0\ntensor f32[2] = [2. 4.]\ntensor f32[2] = [ 5. 10.]\n";
+    assert_eq!(output.compiled(), values);
+    assert!(!world.path("__sheaf__").exists());
+}

@@ -1,0 +1,97 @@
+//! The REPL on a terminal: prompt, entries of several lines, completion, history, Ctrl-C and Ctrl-D.
+
+use std::fs;
+
+use rexpect::process::WaitStatus;
+use rexpect::session::{PtySession, spawn_command};
+use sheaf_tests::World;
+
+/// Milliseconds after which something that does not come never will.
+const TIMEOUT: u64 = 60_000;
+
+const PROMPT: &str = "sheaf> ";
+
+fn session(world: &World) -> PtySession {
+    let mut command = world.sheaf(&["--no-jit"]).env("TERM", "xterm").command();
+    // The terminal, not what a run without one reads.
+    command.stdin(std::process::Stdio::inherit());
+    let mut session = spawn_command(command, Some(TIMEOUT)).expect("a terminal");
+    session.exp_string("Ctrl-D ends.").expect("a greeting");
+    session.exp_string(PROMPT).expect("a prompt");
+    session
+}
+
+/// Types a line, and waits for what it must give and for the next prompt.
+fn enter(session: &mut PtySession, line: &str, wanted: &str) {
+    session.send_line(line).expect("a line");
+    session.exp_string(wanted).unwrap_or_else(|e| panic!("{wanted} after {line}: {e}"));
+    session.exp_string(PROMPT).unwrap_or_else(|e| panic!("a prompt after {line}: {e}"));
+}
+
+fn end(mut session: PtySession) {
+    session.send_control('d').expect("Ctrl-D");
+    session.exp_eof().expect("the end");
+    let status = session.process().wait().expect("a status");
+    assert!(matches!(status, WaitStatus::Exited(_, 0)), "{status:?}");
+}
+
+#[test]
+fn entries_are_evaluated_and_go_on_until_they_are_closed() {
+    let world = World::new();
+    let mut session = session(&world);
+    enter(&mut session, "(+ 20 22)", "42\r\n");
+    session.send_line("(defn f [x]").expect("a line");
+    session.send_line("  (* 2 x").expect("a line");
+    enter(&mut session, ")) (+ 1 1000)", "1001\r\n");
+    enter(&mut session, "(f 21)", "42\r\n");
+    end(session);
+}
+
+#[test]
+fn names_are_completed() {
+    let world = World::new();
+    let mut session = session(&world);
+    enter(&mut session, "(defn my-own-name [x] (+ x 41)) (+ 1 1000)", "1001\r\n");
+    enter(&mut session, "(my-ow\t 1)", "42\r\n");
+    enter(&mut session, "(use opt\t) (fn? sgd-step)", "true\r\n");
+    enter(&mut session, ":ty\t 1.5", "weak float\r\n");
+    end(session);
+}
+
+#[test]
+fn ctrl_c_stops_an_evaluation_and_keeps_the_session() {
+    let world = World::new();
+    let mut session = session(&world);
+    enter(&mut session, "(def kept 42) (+ 1 1000)", "1001\r\n");
+    session.send_line("(do (print \"begun\") (while true [x 0] (+ x 1)))").expect("a line");
+    session.exp_string("begun\r\n").expect("a sign");
+    session.send_control('c').expect("Ctrl-C");
+    session.exp_string("interrupted").expect("a message");
+    session.exp_string(PROMPT).expect("a prompt");
+    enter(&mut session, "kept", "42\r\n");
+    // What was typed so far is given up.
+    session.send("(unfinished").expect("keys");
+    session.flush().expect("keys");
+    session.exp_string("(unfinished").expect("an echo");
+    session.send_control('c').expect("Ctrl-C");
+    session.exp_string(PROMPT).expect("a prompt");
+    enter(&mut session, "(+ kept 1)", "43\r\n");
+    end(session);
+}
+
+#[test]
+fn entries_come_back_in_the_next_session() {
+    let world = World::new();
+    let mut first = session(&world);
+    enter(&mut first, "(+ 40 2)", "42\r\n");
+    end(first);
+    let history = fs::read_to_string(world.home().join("data/repl-history")).expect("a history");
+    assert!(history.contains("(+ 40 2)"), "{history}");
+    let mut second = session(&world);
+    // Up.
+    second.send("\u{1b}[A").expect("keys");
+    second.flush().expect("keys");
+    second.exp_string("(+ 40 2)").expect("the entry");
+    enter(&mut second, "", "42\r\n");
+    end(second);
+}
