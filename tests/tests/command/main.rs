@@ -2,8 +2,8 @@
 
 mod bad_input;
 mod damaged;
-mod examples;
 mod doc;
+mod examples;
 mod fmt;
 mod full_disk;
 mod install;
