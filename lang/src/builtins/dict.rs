@@ -273,10 +273,10 @@ fn entry(interp: &mut Interp, value: &Value, key: &Value) -> Eval<Option<Value>>
         Value::Dict(dict) => {
             let name = key_of(key)?;
             let found = dict.get(&name).cloned();
-            if found.is_none() {
-                if let Some(span) = interp.span {
-                    interp.misses.remember(name, span, dict.keys());
-                }
+            if found.is_none()
+                && let Some(span) = interp.span
+            {
+                interp.misses.remember(name, span, dict.keys());
             }
             Ok(found)
         }

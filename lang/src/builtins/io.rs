@@ -83,17 +83,15 @@ fn io(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
 }
 
 fn wrong_call(verb: &str) -> Signal {
-    let known: Vec<&str> = VERBS.iter().map(|(name, _)| *name).collect();
-    match VERBS.iter().find(|(name, _)| *name == verb) {
-        Some((_, call)) => Diagnostic::error(format!("io {verb:?} is called {call}")).into(),
-        None => {
-            let d = Diagnostic::error(format!("io has no verb {verb:?}"));
-            Signal::from(match super::nearest(verb, known.iter().copied()) {
-                Some(near) => d.help(format!("did you mean {near:?}?")),
-                None => d.help(format!("there are {}", known.join(" "))),
-            })
-        }
+    if let Some((_, call)) = VERBS.iter().find(|(name, _)| *name == verb) {
+        return Diagnostic::error(format!("io {verb:?} is called {call}")).into();
     }
+    let known: Vec<&str> = VERBS.iter().map(|(name, _)| *name).collect();
+    let d = Diagnostic::error(format!("io has no verb {verb:?}"));
+    Signal::from(match super::nearest(verb, known.iter().copied()) {
+        Some(near) => d.help(format!("did you mean {near:?}?")),
+        None => d.help(format!("there are {}", known.join(" "))),
+    })
 }
 
 /// How a file holds a value.

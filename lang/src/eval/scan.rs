@@ -27,11 +27,11 @@ impl Interp {
             _ => false,
         });
         if (has_weak || count == 0)
-            && let Some((settled, output)) = self.settle(f, init, xs, count)?
+            && let Some((settled, output)) = self.settle(f, init, xs, count)
         {
             state = settled;
             if count == 0 {
-                let none = map_trees(&[output], &mut |_, leaf| no_rows(&leaf[0]))?;
+                let none = map_trees(&[output], &mut |_, leaf| Ok(no_rows(&leaf[0])))?;
                 return Ok(Value::list(vec![state, none]));
             }
         }
@@ -87,10 +87,10 @@ impl Interp {
 
     /// The initial state with weak numbers in the dtypes that the body gives them, and an output of the body with
     /// unknown values; `None` where the types do not settle, or are not known without values.
-    fn settle(&mut self, f: &Value, init: &Value, xs: &Value, count: usize) -> Eval<Option<(Value, Value)>> {
+    fn settle(&mut self, f: &Value, init: &Value, xs: &Value, count: usize) -> Option<(Value, Value)> {
         let mut state = init.clone();
         for _ in 0..MAX_ROUNDS {
-            let Some((next, output)) = self.trace_step(f, &state, xs, count) else { return Ok(None) };
+            let (next, output) = self.trace_step(f, &state, xs, count)?;
             let mut changed = false;
             let settled = map_trees(&[state.clone(), next], &mut |_, leaves| {
                 let (Some(from), Some(to)) = (type_of(&leaves[0]), type_of(&leaves[1])) else {
@@ -105,13 +105,13 @@ impl Interp {
                 Ok(Value::from(self.op(p::Convert { dtype: to.dtype, weak: to.weak }, &[&tensor])?))
             });
             // A state that changes its structure cannot settle; the steps say whether that is wrong.
-            let Ok(settled) = settled else { return Ok(None) };
+            let settled = settled.ok()?;
             if !changed {
-                return Ok(Some((settled, output)));
+                return Some((settled, output));
             }
             state = settled;
         }
-        Ok(None)
+        None
     }
 
     /// One step with values unknown.
@@ -163,14 +163,11 @@ fn unknown_item(trace: &Rc<Trace>, xs: &Value) -> Eval<Value> {
 }
 
 /// The stacked outputs of no steps, given one output.
-fn no_rows(leaf: &Value) -> Eval<Value> {
-    match type_of(leaf) {
-        Some(ty) => {
-            let shape: Shape = std::iter::once(0).chain(ty.shape.iter().copied()).collect();
-            Ok(Value::Tensor(Tensor::host(HostTensor::filled(ty.strong_dtype(), shape, 0.0))))
-        }
-        None => Ok(Value::Nil),
-    }
+fn no_rows(leaf: &Value) -> Value {
+    type_of(leaf).map_or(Value::Nil, |ty| {
+        let shape: Shape = std::iter::once(0).chain(ty.shape.iter().copied()).collect();
+        Value::Tensor(Tensor::host(HostTensor::filled(ty.strong_dtype(), shape, 0.0)))
+    })
 }
 
 /// How many items there are: the extent of axis 0, the length of a list, what the entries of a dictionary share.
