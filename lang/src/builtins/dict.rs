@@ -20,7 +20,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
         "get",
         "(get d key ... default?)",
-        "an entry of a dictionary, an item of a list, rows of a tensor by an integer or integers; further keys lead \
+        "an entry of a dictionary, an item of a list or string, rows of a tensor by an integer or integers; further keys lead \
          into nested dictionaries; without an entry the default, or nil",
         (2, MANY),
         get,
@@ -30,7 +30,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
          (get {:a {:b 2}} :a :b) ;=> 2\n\
          (get {:a 1} :c 0) ;=> 0\n\
          (get [10 20 30] [2 0]) ;=> [30 10]\n\
-         (get \"text\" :a) ;=> error: a string has no entries",
+         (get {:a 1} 2) ;=> error: a key is a keyword",
     ),
     Builtin::new(
         "get-in",
