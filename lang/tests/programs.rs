@@ -2,7 +2,10 @@
 
 mod support;
 
-use support::run;
+use sheaf_lang::eval::Jit;
+use sheaf_lang::render::render;
+use sheaf_lang::testing::{Compile, Options, Tester};
+use support::{compiling_in, run};
 
 /// The figures of JAX 0.10.2 for the same seed, weights and data.
 #[test]
@@ -16,4 +19,31 @@ fn xor_losses_are_those_of_jax() {
         let found: f64 = line.rsplit(' ').next().expect("a loss").parse().expect("a number");
         assert!((found - loss).abs() < 0.5e-3 * loss, "epoch {epoch}: {found}, JAX has {loss}");
     }
+}
+
+/// Every checked example in `tests/programs` holds.
+#[test]
+fn programs_do_what_their_comments_say() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/programs");
+    let mut files: Vec<(String, String)> = std::fs::read_dir(&folder)
+        .expect("the folder of programs")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "shf"))
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).expect("a source file");
+            (format!("tests/programs/{}", path.file_name().expect("a name").display()), text)
+        })
+        .collect();
+    files.sort();
+    let (mut interp, _world, _) = compiling_in(Jit::Never, &files);
+    let options = Options { tolerance: 1e-5, interpreted: true, compiled: Compile::Never };
+    let mut tester = Tester::new(&mut interp, options);
+    for (path, text) in &files {
+        tester.file(path, text, false);
+    }
+    let reports = tester.finish();
+    let failures: Vec<String> =
+        reports.iter().flat_map(|r| &r.failures).map(|d| render(&interp.sources, d, false)).collect();
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+    assert!(reports.iter().all(|r| r.cases > 0), "a program without checks: {reports:#?}");
 }

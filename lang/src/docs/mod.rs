@@ -54,7 +54,8 @@ pub fn entries() -> Vec<Entry> {
         })
         .collect();
     for (section, group) in builtins::SECTIONS {
-        entries.extend(group.iter().map(|b| Entry {
+        let public = group.iter().filter(|b| b.name == "-" || !b.name.starts_with('-'));
+        entries.extend(public.map(|b| Entry {
             name: b.name.into(),
             section: section.into(),
             module: None,

@@ -24,8 +24,10 @@ pub const STANDARD: [(&str, &str); 2] = [("nn", NEURAL), ("optim", include_str!(
 const NEURAL: &str = concat!(
     include_str!("../../std/nn/layers.shf"),
     include_str!("../../std/nn/convolution.shf"),
+    include_str!("../../std/nn/attention.shf"),
     include_str!("../../std/nn/losses.shf"),
     include_str!("../../std/nn/initialisers.shf"),
+    include_str!("../../std/nn/orthogonal.shf"),
 );
 
 /// The module of the standard library that defines a function of that name.
