@@ -3,6 +3,7 @@
 use super::UnaryRule;
 use crate::graph::{Builder, Var};
 use crate::map_data;
+use crate::stablehlo::Lowering;
 use crate::tensor::{DType, Data};
 
 /// Element-wise cosine.
@@ -25,5 +26,9 @@ impl UnaryRule for Cos {
         let sine = b.apply(super::Unary(super::Sin), &[x]);
         let product = b.mul(t, sine);
         Some(b.neg(product))
+    }
+
+    fn stablehlo(self, to: &mut Lowering<'_>) {
+        super::sin::lower(Self::OPERATION, to);
     }
 }

@@ -11,6 +11,8 @@ pub enum Domain {
     Any,
     /// Floats of 0.5 to 2.5.
     Positive,
+    /// Floats of -10000 to 10000.
+    Wide,
     /// Floats of -0.9 to 0.9.
     Unit,
     /// Floats of 0.98 to 1.02.
@@ -150,6 +152,7 @@ fn floats(n: usize, domain: Domain, operand: usize, random: &mut Random) -> Vec<
     let one = |random: &mut Random| match domain {
         Domain::Any | Domain::Distinct => random.uniform(-2.0, 2.0),
         Domain::Positive => random.uniform(0.5, 2.5),
+        Domain::Wide => random.uniform(-1e4, 1e4),
         Domain::Unit => random.uniform(-0.9, 0.9),
         Domain::NearOne => random.uniform(0.98, 1.02),
         Domain::AwayFromIntegers => (random.below(16) as f64 - 8.0) / 2.0 + random.uniform(0.15, 0.35),

@@ -48,6 +48,8 @@ fn unary() -> Vec<Sample> {
     float!(Abs, Distinct; Ceil, AwayFromIntegers; Cos, Any; Erf, Any; ErfInv, Domain::Unit; Exp, Any; Expm1, Any;
         Floor, AwayFromIntegers; Log, Positive; Log1p, Positive; Logistic, Any; Neg, Any; Round, AwayFromIntegers;
         Rsqrt, Positive; Sign, Distinct; Sin, Any; Sqrt, Positive; Tanh, Any);
+    all.push(discrete(Unary(Sin), &[(F32, &[100], Domain::Wide)]));
+    all.push(discrete(Unary(Cos), &[(F32, &[100], Domain::Wide)]));
     for dtype in [I32, I64] {
         all.push(discrete(Unary(Abs), &[(dtype, &[9], Special)]));
         all.push(discrete(Unary(Sign), &[(dtype, &[9], Special)]));
