@@ -73,9 +73,15 @@ impl<'a> Use<'a> {
             FormKind::Symbol(name) => drop(self.names.entry(*name).or_insert(form.span)),
             FormKind::List(_, items) => {
                 self.lists.insert(form.span);
-                items.iter().for_each(|f| self.places(f));
+                for item in items {
+                    self.places(item);
+                }
             }
-            FormKind::Dict(entries) => entries.iter().for_each(|(_, v)| self.places(v)),
+            FormKind::Dict(entries) => {
+                for (_, value) in entries {
+                    self.places(value);
+                }
+            }
             _ => {}
         }
     }

@@ -136,9 +136,12 @@ impl Interp {
             result_types.iter().map(|ty| trace.input(ty.clone(), None, Some(span))).collect();
         let cotangents: Vec<Tensor> = result_types
             .iter()
-            .map(|ty| match ty.dtype.is_float() {
-                true => trace.input(ty.with_dtype(ty.dtype), None, Some(span)),
-                false => Tensor::host(HostTensor::filled(DType::F32, ty.shape.clone(), 0.0)),
+            .map(|ty| {
+                if ty.dtype.is_float() {
+                    trace.input(ty.with_dtype(ty.dtype), None, Some(span))
+                } else {
+                    Tensor::host(HostTensor::filled(DType::F32, ty.shape.clone(), 0.0))
+                }
             })
             .collect();
         let mut given: Args = Args::new();

@@ -296,7 +296,7 @@ impl Interp {
                 };
                 match (value.pop(), value.is_empty()) {
                     (Some(expr), true) => {
-                        *global.pending.borrow_mut() = Some(Rc::new(Pending { expr, frame_size }))
+                        *global.pending.borrow_mut() = Some(Rc::new(Pending { expr, frame_size }));
                     }
                     _ if loading.only_expand => {}
                     _ => return Ok(usage("def", span)?),

@@ -177,7 +177,7 @@ fn not_found(name: &str, reason: &str, span: Span) -> Diagnostic {
                 "a package is named under [dependencies] in Sheaf.toml; a file of yours is used as (use ./{name}.shf)"
             ));
     }
-    let help = if is_path(name) && !name.ends_with(".shf") {
+    let help = if is_path(name) && name.strip_suffix(".shf").is_none() {
         format!("the path of a file ends in .shf: (use {name}.shf)")
     } else if is_path(name) {
         "the path starts at the folder of this file".to_string()
