@@ -283,7 +283,6 @@ fn entry(interp: &mut Interp, value: &Value, key: &Value) -> Eval<Option<Value>>
         Value::Nil => Ok(None),
         Value::Tensor(t) => interp.row(t, key).map(Some),
         Value::List(list) => Ok(position(key, list.items.len())?.map(|at| list.items[at].clone())),
-        Value::Str(_) => super::list::item(value, super::as_index(key, "a position")?),
         other => fail(format!("{} has no entries", other.describe())),
     }
 }

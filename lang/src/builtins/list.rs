@@ -238,7 +238,7 @@ fn item_or_nil(interp: &mut Interp, xs: &Value, n: i64) -> Eval<Value> {
 }
 
 /// An item of a list or string by position, negative from the end.
-pub(super) fn item(xs: &Value, n: i64) -> Eval<Option<Value>> {
+fn item(xs: &Value, n: i64) -> Eval<Option<Value>> {
     let at = |count: usize| {
         let at = if n < 0 { n + count as i64 } else { n };
         usize::try_from(at).ok().filter(|at| *at < count)
