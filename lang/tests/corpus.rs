@@ -3,8 +3,10 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use sheaf_lang::docs::entries;
 use sheaf_lang::eval::Jit;
 use sheaf_lang::render::render;
 use sheaf_lang::testing::{Compile, Options, Tester};
@@ -32,6 +34,33 @@ fn corpus() -> Vec<(String, String)> {
     found.iter().map(|p| (name(p), std::fs::read_to_string(p).expect("a source file"))).collect()
 }
 
+/// What a file says that it is about.
+fn subject(text: &str) -> Option<&str> {
+    text.lines().next()?.strip_prefix("; corpus: ").map(str::trim)
+}
+
+#[test]
+fn every_name_has_a_file_with_three_values_and_an_error() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+    let list = std::fs::read_to_string(root.join("tests/corpus/NAMES")).expect("the list of names");
+    let listed =
+        list.lines().filter(|l| !l.starts_with(';')).flat_map(str::split_whitespace).map(String::from);
+    let names: BTreeSet<String> = listed.chain(entries().into_iter().map(|e| e.name)).collect();
+    let files = corpus();
+    let faults: Vec<String> = names
+        .iter()
+        .filter_map(|name| {
+            let own = files.iter().filter(|(_, text)| subject(text) == Some(name));
+            let marks: Vec<&str> =
+                own.flat_map(|(_, text)| text.split(";=>").skip(1)).map(str::trim_start).collect();
+            let errors = marks.iter().filter(|m| m.starts_with("error:")).count();
+            let values = marks.len() - errors;
+            (values < 3 || errors < 1).then(|| format!("{name}: {values} values, {errors} errors"))
+        })
+        .collect();
+    assert!(faults.is_empty(), "{} names lack examples:\n{}", faults.len(), faults.join("\n"));
+}
+
 #[test]
 fn every_example_holds_interpreted_and_traced() {
     let files = corpus();
@@ -42,7 +71,7 @@ fn every_example_holds_interpreted_and_traced() {
     let options = Options { tolerance: 1e-5, interpreted: true, compiled: Compile::Always };
     let mut tester = Tester::new(&mut interp, options);
     for (path, text) in files.iter().filter(|(p, t)| p.contains(&wanted) && t.contains(";=>")) {
-        let about = text.lines().next().and_then(|l| l.strip_prefix("; corpus: ")).unwrap_or_default();
+        let about = subject(text).unwrap_or_default();
         tester.file(path, text, pending.lines().any(|l| l.split(' ').next() == Some(about)));
     }
     let reports = tester.finish();
@@ -52,7 +81,7 @@ fn every_example_holds_interpreted_and_traced() {
     let failures: Vec<String> =
         reports.iter().flat_map(|r| &r.failures).map(|d| render(&interp.sources, d, false)).collect();
     drop(world);
-    let fixed: std::collections::BTreeSet<&String> = reports.iter().flat_map(|r| &r.fixed).collect();
+    let fixed: BTreeSet<&String> = reports.iter().flat_map(|r| &r.fixed).collect();
     println!("elements that had to be known: {fixed:#?}");
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }

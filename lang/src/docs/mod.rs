@@ -9,7 +9,7 @@ mod forms;
 mod text;
 
 use crate::builtins;
-use crate::eval::{CORE, STANDARD};
+use crate::eval::{CORE, STANDARD, is_private};
 use crate::syntax::{Bracket, Form, FormKind, Sources, read};
 
 pub use text::{markdown, overview, sections};
@@ -96,7 +96,7 @@ fn definition(section: &str, module: Option<&str>, form: &Form) -> Option<Entry>
     if !(head.is_symbol("defn") || head.is_symbol("defmacro")) {
         return None;
     }
-    let name = name.symbol().filter(|n| !n.starts_with('-') || n.len() == 1)?;
+    let name = name.symbol().filter(|n| !is_private(n))?;
     let (doc, params) = match rest {
         [doc, params, ..] if matches!(doc.kind, FormKind::Str(_)) => (text_of(doc), params),
         [params, ..] => (String::new(), params),

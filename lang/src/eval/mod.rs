@@ -41,6 +41,7 @@ pub use interrupt::Interrupt;
 pub(crate) use load::as_diagnostic;
 pub use load::{CORE, Loaded, STANDARD};
 pub use module::Module;
+pub(crate) use module::is_private;
 pub use resolve::SPECIAL;
 pub(crate) use resolve::{dtype_keyword, takes_dtype_option};
 pub use signal::{Eval, Signal, fail};

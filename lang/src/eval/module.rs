@@ -49,7 +49,7 @@ pub(super) enum Meaning {
 }
 
 /// Whether a module keeps the name to itself.
-pub(super) fn is_private(name: Ustr) -> bool {
+pub(crate) fn is_private(name: &str) -> bool {
     name.len() > 1 && name.starts_with('-')
 }
 
@@ -85,7 +85,7 @@ impl Module {
     /// What other modules give under `name`: their own definitions, or else what they were given themselves.
     fn imported(&self, name: Ustr) -> Vec<(Rc<Module>, Rc<Global>)> {
         let (name, modules) = self.sources(name);
-        if is_private(name) {
+        if is_private(&name) {
             return Vec::new();
         }
         let own = |m: &Rc<Module>| Some((Rc::clone(m), m.own(name)?));
@@ -101,7 +101,7 @@ impl Module {
     pub(super) fn keeper(&self, name: Ustr) -> Option<(String, Rc<Global>)> {
         let (name, modules) = self.sources(name);
         let own = |m: &Rc<Module>| Some((m.name.clone(), m.own(name)?));
-        if is_private(name) { modules.iter().find_map(own) } else { None }
+        if is_private(&name) { modules.iter().find_map(own) } else { None }
     }
 
     /// The aliases of the modules used here.
@@ -118,7 +118,7 @@ impl Module {
     pub fn names(&self) -> Vec<Ustr> {
         let mut names: Vec<Ustr> = self.definitions.borrow().keys().copied().collect();
         for import in self.imports.borrow().iter() {
-            let given = import.module.names().into_iter().filter(|n| !is_private(*n) && import.lists(*n));
+            let given = import.module.names().into_iter().filter(|n| !is_private(n) && import.lists(*n));
             match import.alias {
                 Some(alias) => names.extend(given.map(|n| Ustr::from(&format!("{alias}/{n}")))),
                 None => names.extend(given),
@@ -140,7 +140,7 @@ impl Interp {
             return self.meaning(home, *name);
         }
         // What the language keeps to itself is for the standard library.
-        let open = module.standard || !is_private(name);
+        let open = module.standard || !is_private(&name);
         module
             .find(name)
             .or_else(|| self.core.as_ref().filter(|_| open).and_then(|core| core.find(name)))

@@ -110,7 +110,7 @@ fn options(args: &[Form], span: Span) -> Eval<(Ustr, Import)> {
 /// Whether a module gives `name` to those who use it.
 fn offered(module: &Rc<Module>, name: Ustr, span: Span) -> Eval<()> {
     let found = module.find(name).is_some();
-    if found && !is_private(name) {
+    if found && !is_private(&name) {
         return Ok(());
     }
     if found {
@@ -119,7 +119,7 @@ fn offered(module: &Rc<Module>, name: Ustr, span: Span) -> Eval<()> {
     }
     let d = Diagnostic::error(format!("{} does not define {name}", module.name)).at(span, "");
     let known = module.names();
-    let public = known.iter().filter(|n| !is_private(**n)).map(Ustr::as_str);
+    let public = known.iter().filter(|n| !is_private(n)).map(Ustr::as_str);
     Err(match crate::builtins::nearest(&name, public) {
         Some(near) => d.help(format!("did you mean {near}?")).into(),
         None => d.into(),
