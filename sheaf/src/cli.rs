@@ -59,12 +59,26 @@ pub enum Command {
     /// Make a package of the current folder
     #[command(after_help = "Example:\n  sheaf init --name my-model")]
     Init(InitOptions),
+    /// Check programs without running them: names, numbers of arguments, shapes where parameters are typed
+    #[command(after_help = "Example:\n  sheaf check train.shf model.shf")]
+    Check(CheckOptions),
     /// Compile for another process, over a pipe
     #[command(hide = true)]
     CompileWorker {
         /// The compiler's shared library
         library: PathBuf,
     },
+}
+
+/// What to check.
+#[derive(Args, Clone, Debug)]
+pub struct CheckOptions {
+    /// The programs; modules that they use are checked with them
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Print what was found as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// How to run a program.

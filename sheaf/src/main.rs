@@ -9,6 +9,7 @@ fn main() -> ExitCode {
     match Cli::parse().command() {
         Command::Run(options) => sheaf::run::run(&options),
         Command::Test(options) => sheaf::test::test(&options),
+        Command::Check(options) => sheaf::check::check(&options),
         Command::Expand(options) => sheaf::expand::expand(&options),
         Command::Repl(options) => sheaf::repl::repl(&options),
         Command::Fmt(options) => sheaf::fmt::fmt(&options),

@@ -131,19 +131,25 @@ fn unlisted(path: &Path, error: &io::Error) -> HostError {
 
 /// The text of a program.
 pub fn read_source(path: &Path) -> Result<String, Failed> {
-    match std::fs::read(path) {
-        Ok(bytes) => String::from_utf8(bytes).map_err(|e| {
-            let at = e.utf8_error().valid_up_to();
-            let help = "a program is plain text: save the file in that encoding";
-            messages::error(format!("{} is not UTF-8 text from byte {at} on", path.display()), Some(help));
-            Failed
-        }),
-        Err(e) => {
-            let e = unreadable(path, &e);
-            messages::error(&e.message, e.help.as_deref());
-            Err(Failed)
-        }
-    }
+    source_text(path).map_err(|error| {
+        messages::show(&Sources::default(), &error);
+        Failed
+    })
+}
+
+/// The text of a source file, or why it cannot be read.
+pub fn source_text(path: &Path) -> Result<String, Diagnostic> {
+    let bytes = std::fs::read(path).map_err(|e| {
+        let error = unreadable(path, &e);
+        let mut d = Diagnostic::error(error.message);
+        d.help = error.help;
+        d
+    })?;
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        Diagnostic::error(format!("{} is not UTF-8 text from byte {at} on", path.display()))
+            .help("a program is plain text: save the file in that encoding")
+    })
 }
 
 /// The programs that a path means: itself, or all in the folder but for hidden folders and `__sheaf__`, in the order of

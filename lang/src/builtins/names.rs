@@ -1,21 +1,4 @@
-//! Suggestions for unknown names.
-
-/// What somebody who writes `name` out of habit from another language should write here.
-pub fn habit(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "import" | "require" | "from" => "modules are used with (use name)",
-        "lambda:" | "function" => "a function is written (fn [x] ...)",
-        "np.zeros" | "jnp.zeros" | "torch.zeros" => "write (zeros '[2 3])",
-        "np.array" | "jnp.array" | "torch.tensor" => "a vector literal is a tensor: [1 2 3]",
-        "None" | "null" => "the empty value is nil",
-        "True" => "write true",
-        "False" => "write false",
-        "for" => "loops are (repeat [i n] [acc init] body), (map f xs) and (reduce f init xs)",
-        "loop" | "recur" => "loops are (repeat [i n] [acc init] body) and (while condition [acc init] body)",
-        "set!" | "setq" => "values do not change: bind a new one with let",
-        _ => return None,
-    })
-}
+//! The known name nearest to an unknown one.
 
 /// The name most like `name`, if one is near: at most a third of its letters differ.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {

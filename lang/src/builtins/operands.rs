@@ -28,8 +28,11 @@ impl Interp {
                 "expected a tensor or a number, got {}",
                 value.describe()
             ))
-            .help("(stack xs) joins a list of tensors or numbers to one tensor, (mapv f xs) maps to one")
+            .help("[1 2 3] without a quote is a tensor; (stack xs) joins a list of tensors to one, (mapv f xs) maps to one")
             .into()),
+            Value::Str(_) => Err(Diagnostic::error("expected a tensor or a number, got a string")
+                .help("(str a b ...) joins texts; a number is written without quotes")
+                .into()),
             other => fail(format!("expected a tensor or a number, got {}", other.describe())),
         }
     }

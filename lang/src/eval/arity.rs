@@ -12,8 +12,13 @@ impl Builtin {
         if (least..=most).contains(&given) {
             return Ok(());
         }
-        Err(mismatch(self.name, least, Some(most).filter(|n| *n != usize::MAX), given)
-            .help(format!("it is called {}", self.signature)))
+        let error = mismatch(self.name, least, Some(most).filter(|n| *n != usize::MAX), given);
+        let chained = given > most && ["=", "==", "!=", "<", ">", "<=", ">="].contains(&self.name);
+        Err(error.help(if chained {
+            format!("comparisons are chained with and: (and ({0} a b) ({0} b c))", self.name)
+        } else {
+            format!("it is called {}", self.signature)
+        }))
     }
 }
 

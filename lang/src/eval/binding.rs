@@ -25,10 +25,15 @@ impl Resolver<'_> {
         span: Span,
     ) -> Resolved<Rc<Code>> {
         let FormKind::List(_, items) = &params.kind else {
+            let how = match (name, params.symbol()) {
+                (None, Some(param)) => format!("write (fn [{}] ...)", param.trim_end_matches(':')),
+                (Some(name), Some(param)) => format!("write (defn {name} [{param}] ...)"),
+                _ => "write (fn [x] ...) or (defn name [x] ...)".into(),
+            };
             return Err(Box::new(
                 Diagnostic::error("a function wants its parameters in brackets")
                     .at(params.span, "expected [x y ...]")
-                    .help("write (fn [x] ...) or (defn name [x] ...)"),
+                    .help(how),
             ));
         };
         // Macros may bring parameters from elsewhere.

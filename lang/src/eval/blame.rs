@@ -189,7 +189,11 @@ impl Interp {
         let place = self.user_place(expr.span);
         let mut signal = signal.at(place);
         let Signal::Error(d) = &mut signal else { return signal };
-        let inside = expr.span.source.is_library() && d.labels[0].span == place;
+        let private = |head: &Expr| match &head.kind {
+            ExprKind::Const(Value::Function(f)) => f.name().len() > 1 && f.name().starts_with('-'),
+            _ => false,
+        };
+        let inside = expr.span.source.is_library() && d.labels[0].span == place && !private(head);
         if inside && !d.labels.iter().any(|l| l.span.source.is_library()) {
             d.labels.push(Label { span: expr.span, text: "inside the library, here".into() });
         }

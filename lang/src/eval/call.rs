@@ -9,6 +9,7 @@ use super::interp::{Frame, Interp, MAX_DEPTH, STACK_BYTES};
 use super::signal::{Eval, fail};
 use super::typed::check_argument;
 use super::value::{Closure, Function, Value};
+use crate::builtins;
 use crate::diagnostic::Diagnostic;
 use crate::syntax::Span;
 
@@ -133,7 +134,23 @@ impl Interp {
             )),
             (Value::Tensor(_), [_, ..]) => self.index_tensor(head, args),
             (Value::Nil, _) => fail("nil was called as a function"),
-            (other, _) => fail(format!("{} is not a function", other.describe())),
+            (other, args) => Err(not_a_function(other, args).into()),
         }
+    }
+}
+
+fn not_a_function(head: &Value, args: &[Value]) -> Diagnostic {
+    let error = Diagnostic::error(format!("{} is not a function", head.describe()));
+    match (head, args) {
+        (_, [Value::Function(f), _]) => error.help(format!("the function comes first: ({} a b)", f.name())),
+        (Value::Dict(_), [key]) if key.as_key().is_some() => {
+            error.help(format!("to look a key up write ({} d)", builtins::repr(key)))
+        }
+        (Value::Dict(_), _) => error.help("to look a key up write (:key d) or (get d key)"),
+        (Value::List(_), _) => {
+            error.help("an item is (nth xs i); data in round brackets is quoted: '(1 2 3)")
+        }
+        _ => error
+            .help("round brackets call: the first thing in them is a function; a list of data is '(1 2 3)"),
     }
 }

@@ -20,6 +20,54 @@ pub struct Expr {
     pub span: Span,
 }
 
+impl Expr {
+    /// Calls `f` with every expression directly inside, the bodies of functions included.
+    pub(super) fn for_each_part(&self, f: &mut dyn FnMut(&Expr)) {
+        match &self.kind {
+            ExprKind::Const(_) | ExprKind::Local(_) | ExprKind::Global(_) | ExprKind::Def(_) => {}
+            ExprKind::Param { otherwise, .. } => otherwise.iter().for_each(|e| f(e)),
+            ExprKind::If(parts) => parts.iter().for_each(f),
+            ExprKind::And(exprs) | ExprKind::Or(exprs) | ExprKind::Do(exprs) => exprs.iter().for_each(f),
+            ExprKind::Vector { items, .. } => items.iter().for_each(f),
+            ExprKind::Let { bindings, body } => {
+                bindings.iter().for_each(|(_, e)| f(e));
+                f(body);
+            }
+            ExprKind::Case { subject, arms, default } => {
+                f(subject);
+                arms.iter().for_each(|(_, e)| f(e));
+                default.iter().for_each(|e| f(e));
+            }
+            ExprKind::Dict(entries) => entries.iter().for_each(|(_, e)| f(e)),
+            ExprKind::Call { head, args } => {
+                f(head);
+                args.iter().for_each(f);
+            }
+            ExprKind::Fn(code) => code.body.get().into_iter().for_each(f),
+            ExprKind::Repeat { count, init, body, .. } => [count, init, body].into_iter().for_each(|e| f(e)),
+            ExprKind::While { condition, init, body, .. } => {
+                [condition, init, body].into_iter().for_each(|e| f(e));
+            }
+            ExprKind::Quasi(template) => template.for_each_part(f),
+            ExprKind::Static(e) | ExprKind::Cast(e, _) => f(e),
+        }
+    }
+}
+
+impl Template {
+    fn for_each_part(&self, f: &mut dyn FnMut(&Expr)) {
+        match self {
+            Template::Const(_) => {}
+            Template::Unquote(e) | Template::Splice(e) => f(e),
+            Template::List(_, items, _) => items.iter().for_each(|t| t.for_each_part(f)),
+            Template::Dict(entries, _) => entries.iter().for_each(|(k, v)| {
+                k.for_each_part(f);
+                v.for_each_part(f);
+            }),
+        }
+    }
+}
+
 /// The kinds of expression.
 #[derive(Debug)]
 pub enum ExprKind {

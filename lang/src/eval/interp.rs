@@ -6,6 +6,7 @@ use std::rc::Rc;
 use ustr::Ustr;
 
 use super::blame::{self, Misses};
+use super::check::Checked;
 use super::expr::{Expr, ExprKind, Global, Place, Template};
 use super::interrupt::Allowance;
 use super::module::Module;
@@ -68,6 +69,8 @@ pub struct Interp {
     pub(crate) misses: Misses,
     /// Builtins that the program redefines, of which it was told.
     pub(super) redefined: HashSet<Ustr>,
+    /// What was found so far, where the program is only checked.
+    pub(super) checking: Option<Checked>,
     /// Level of the innermost trace, 0 outside.
     pub(super) level: u32,
     /// Traces that stand for a compiled function: effects stop them.
@@ -99,6 +102,7 @@ impl Interp {
             stack_start: 0,
             misses: Misses::default(),
             redefined: HashSet::new(),
+            checking: None,
             level: 0,
             recording: 0,
             weight: 1,
@@ -211,7 +215,7 @@ impl Interp {
     }
 
     /// Gives a `def` its value, if it has not run yet.
-    fn define_value(&mut self, global: &Global) -> Eval<()> {
+    pub(super) fn define_value(&mut self, global: &Global) -> Eval<()> {
         let pending = global.pending.take();
         if let Some(pending) = pending {
             let value = self.run(&pending.expr, pending.frame_size)?;
@@ -228,6 +232,10 @@ impl Interp {
         }
         if let Some(value) = &*global.value.borrow() {
             return Ok(value.clone());
+        }
+        if self.checking.is_some() {
+            let reason = super::signal::Reason::Unrun(global.name);
+            return Err(Signal::Trace(Box::new(super::signal::TraceStop { reason, span: Some(span) })));
         }
         Err(Diagnostic::error(format!("{} is used before its definition has run", global.name))
             .at(span, "used here")
@@ -389,6 +397,11 @@ impl Interp {
                 Ok(Value::Dict(Rc::new(dict)))
             }
         }
+    }
+
+    /// Whether the effect named `name` is passed over: printing, while a program is only checked.
+    pub(crate) fn passes_over(&self, name: &str) -> bool {
+        self.checking.is_some() && ["print", "println"].contains(&name)
     }
 
     /// Runs an effect of the program named `name`, unless a function is being traced for compilation.

@@ -9,7 +9,7 @@ use super::define::{declare, usage};
 use super::expr::{Expr, ExprKind, Global, Pending};
 use super::interp::Interp;
 use super::module::{Import, Module};
-use super::resolve::{Resolver, dtype_keyword};
+use super::resolve::{Resolver, bracket_behind, dtype_keyword};
 use super::scope::Scopes;
 use super::signal::{Reason, Signal};
 use super::uses::{folder_of, join};
@@ -158,6 +158,10 @@ impl Interp {
     }
 
     fn run_prepared(&mut self, loading: Loading) -> Loaded<Value> {
+        if self.checking.is_some() && !loading.module.standard {
+            self.check_prepared(&loading.module, &loading.pending);
+            return Ok(Value::Nil);
+        }
         let mut last = Value::Nil;
         for Pending { expr, frame_size } in loading.pending {
             last = self.run(&expr, frame_size)?;
@@ -194,6 +198,13 @@ impl Interp {
             names_missing: false,
         };
         let mut errors = Vec::new();
+        let mut forms = forms;
+        while let Err(error) = bracket_behind(&forms) {
+            // Without what was meant as one call, lest its parts be reported too.
+            let call = error.labels[0].span;
+            forms.retain(|f| !(call.start..call.end).contains(&f.span.start));
+            errors.push(*error);
+        }
         for form in forms {
             let gives_names = self.gives_names(module, &form);
             if let Err(mut found) = self.prepare(&mut loading, form) {
@@ -211,6 +222,12 @@ impl Interp {
                 Err(_) if only_expand => {}
                 Err(mut found) => errors.append(&mut found),
             }
+        }
+        if self.checking.is_some() {
+            // What could be resolved is checked all the same.
+            let errors = self.in_order(errors, id);
+            self.note(|checked| checked.errors.extend(errors));
+            return Ok(loading);
         }
         if errors.is_empty() {
             return Ok(loading);
@@ -285,7 +302,14 @@ impl Interp {
             "defparams" => self.params_form(loading, args, span)?,
             "defgrad" => self.gradient_form(loading, args, span)?,
             "def" => {
-                let [_, value @ ..] = args else { return Ok(usage("def", span)?) };
+                let [name, value @ ..] = args else { return Ok(usage("def", span)?) };
+                if value.len() > 1
+                    && value[0].items(Bracket::Square).is_some()
+                    && dtype_keyword(&value[1]).is_none()
+                {
+                    let d = Diagnostic::error("def gives a name to one value; defn defines a function");
+                    return Err(vec![d.at(span, "").help(format!("write (defn {name} {} ...)", value[0]))]);
+                }
                 let global = self.define(loading, head, args, span)?;
                 let mut resolver = self.resolver(loading);
                 let value = resolver.sequence(value, true);
@@ -355,6 +379,7 @@ pub(crate) fn as_diagnostic(signal: Signal) -> Diagnostic {
             let message = match stop.reason {
                 Reason::Value { wanted, .. } => format!("{wanted} must be known while tracing"),
                 Reason::Effect(name) => format!("{name} has an effect"),
+                Reason::Unrun(name) => format!("{name} has no value before the program runs"),
                 Reason::Loop => "the loop is too long to be unrolled".into(),
                 Reason::Elements { wanted, ty, .. } => {
                     format!("{wanted} depends on the elements of a tensor {ty}")

@@ -4,6 +4,7 @@ mod arity;
 mod binding;
 mod blame;
 mod call;
+mod check;
 mod code;
 mod custom;
 mod define;
@@ -34,6 +35,7 @@ mod value;
 mod vmap;
 
 pub use call::Args;
+pub use check::Checked;
 pub use expr::Code;
 pub(crate) use index::{clip, position};
 pub use interp::{Interp, Jit, MAX_DEPTH, Options, STACK_BYTES};

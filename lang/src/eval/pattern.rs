@@ -78,7 +78,10 @@ impl Interp {
         if values.len() < items.len() || (rest.is_none() && values.len() > items.len()) {
             let wanted = if rest.is_some() { "at least " } else { "" };
             let message = format!("a pattern of {wanted}{} names meets {} values", items.len(), values.len());
-            return Err(Diagnostic::error(message).at(span, "these names").into());
+            return Err(Diagnostic::error(message)
+                .at(span, "these names")
+                .help("as many names as values, or [a b & rest] for the others in a list")
+                .into());
         }
         for (item, value) in items.iter().zip(values) {
             self.bind_pattern(item, value.clone(), base)?;

@@ -144,6 +144,13 @@ impl Resolver<'_> {
             }
             FormKind::Symbol(name) => self.name(*name, span, false),
             FormKind::List(Bracket::Square, items) => {
+                if items.iter().any(|f| f.is_symbol("for")) && items.iter().any(|f| f.is_symbol("in")) {
+                    return Err(Box::new(
+                        Diagnostic::error("there are no list comprehensions")
+                            .at(span, "")
+                            .help("write (map (fn [x] ...) xs), and (filter (fn [x] ...) xs) to choose"),
+                    ));
+                }
                 let items = self.sequence(items, true);
                 Ok(Expr { kind: ExprKind::Vector { items, list: false }, span })
             }
@@ -210,6 +217,10 @@ impl Resolver<'_> {
 
     /// Several forms of which the last gives the value.
     pub(super) fn body(&mut self, forms: &[Form], span: Span) -> Expr {
+        if let Err(error) = bracket_behind(forms) {
+            self.errors.push(*error);
+            return Expr { kind: ExprKind::Const(Value::Nil), span };
+        }
         let mut exprs = self.sequence(forms, true);
         if exprs.len() == 1 {
             return exprs.swap_remove(0);
@@ -273,7 +284,7 @@ impl Resolver<'_> {
                 d.help(format!("{name} is a macro; it stands at the head of a call"))
             };
         }
-        if let Some(help) = crate::builtins::habit(&name) {
+        if let Some(help) = self.habit(name) {
             return d.help(help);
         }
         if let Some((module, rest)) = qualified(&name)
@@ -297,6 +308,12 @@ impl Resolver<'_> {
         }
     }
 
+    /// What somebody who writes `name` out of habit from another language should write.
+    fn habit(&self, name: Ustr) -> Option<String> {
+        let means = |n: &str| self.interp.meaning(&self.module, Ustr::from(n)).is_some();
+        crate::builtins::habit(&name, &means)
+    }
+
     fn list(&mut self, form: &Form, items: &[Form]) -> Resolved<Expr> {
         let span = form.span;
         let Some(first) = items.first() else {
@@ -314,7 +331,7 @@ impl Resolver<'_> {
         let mut head = match first.symbol() {
             Some(name) => self.name(name, first.span, true).unwrap_or_else(|error| {
                 let binds = args.first().is_some_and(|f| f.items(Bracket::Square).is_some());
-                self.names_missing |= binds || crate::builtins::habit(&name).is_some();
+                self.names_missing |= binds || self.habit(name).is_some();
                 self.errors.push(*error);
                 Expr { kind: ExprKind::Const(Value::Nil), span: first.span }
             }),
@@ -362,6 +379,13 @@ impl Resolver<'_> {
         let wrong = |usage: &str| error(format!("{head} is written {usage}"), span, "");
         Ok(Some(match head.as_str() {
             "quote" => match args {
+                [x] if x.symbol().is_some_and(|s| s.ends_with('\'')) => {
+                    return Err(Box::new(
+                        Diagnostic::error("text is written in double quotes")
+                            .at(span, "a single quote keeps what follows from being evaluated")
+                            .help(format!("write \"{}\"", x.to_string().trim_end_matches('\''))),
+                    ));
+                }
                 [x] => ExprKind::Const(form_to_value(x)),
                 _ => return wrong("(quote x) or 'x"),
             },
@@ -378,6 +402,13 @@ impl Resolver<'_> {
                     let [c, a] = [self.form_or_note(&args[0]), self.form_or_note(&args[1])];
                     let b = args.get(2).map_or(nil, |f| self.form_or_note(f));
                     ExprKind::If(Box::new([c, a, b]))
+                }
+                [_, _, _, ..] => {
+                    return Err(Box::new(
+                        Diagnostic::error("if takes a condition and one or two branches")
+                            .at(args[3].span, "one too many")
+                            .help("several expressions in one branch are (do a b ...), several conditions (cond ...)"),
+                    ));
                 }
                 _ => return wrong("(if condition then else?)"),
             },
@@ -461,7 +492,10 @@ impl Resolver<'_> {
             return Err(Box::new(
                 Diagnostic::error("let wants its bindings in square brackets")
                     .at(brackets.span, "expected [name value ...]")
-                    .help("write (let [x 1 y 2] ...)"),
+                    .help(match (brackets.symbol(), body) {
+                        (Some(name), [value, ..]) => format!("write (let [{name} {value}] ...)"),
+                        _ => "write (let [x 1 y 2] ...)".into(),
+                    }),
             ));
         };
         let mark = self.scopes.open();
@@ -469,7 +503,11 @@ impl Resolver<'_> {
         for binding in bindings(pairs) {
             let name = &pairs[binding.pattern];
             let Some(value) = binding.value.map(|i| &pairs[i]) else {
-                return error("let wants a value for every name", name.span, "this one has none");
+                return Err(Box::new(
+                    Diagnostic::error("let wants a value for every name")
+                        .at(name.span, "this one has none")
+                        .help("write (let [name value ...] body...)"),
+                ));
             };
             let mut value = self.form_or_note(value);
             if let Some(form) = binding.dtype.map(|i| &pairs[i])
@@ -523,6 +561,28 @@ impl Resolver<'_> {
         self.scopes.close(mark);
         Ok(ExprKind::Let { bindings: vec![(Pattern::Name(slot), dict)], body })
     }
+}
+
+/// Fails at `f(x)`, written as in Python: a name as a statement of its own, and a bracket right behind it.
+pub(super) fn bracket_behind(forms: &[Form]) -> Resolved<()> {
+    for pair in forms.windows(2) {
+        if let [Form { kind: FormKind::Symbol(name), span }, args] = pair
+            && let Some(items) = args.items(Bracket::Round)
+            && (span.source, span.end) == (args.span.source, args.span.start)
+        {
+            let items: String = items.iter().map(|f| format!(" {f}")).collect();
+            return Err(Box::new(
+                Diagnostic::error("the function stands inside the bracket of a call, not before it")
+                    .at(span.to(args.span), "")
+                    .help(if *name == "#" {
+                        format!("a function is written (fn [x] ({}))", items.trim())
+                    } else {
+                        format!("write ({name}{items})")
+                    }),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// What the key of a `case` stands for: itself, or any item of a list in round brackets.

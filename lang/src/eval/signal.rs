@@ -6,6 +6,7 @@ use crate::host::HostError;
 use crate::primitives::TypeFault;
 use crate::syntax::Span;
 use crate::tensor::TensorType;
+use ustr::Ustr;
 
 /// The result of evaluating something.
 pub type Eval<T> = Result<T, Signal>;
@@ -54,6 +55,8 @@ pub enum Reason {
     },
     /// The body has an effect.
     Effect(String),
+    /// The body needs a definition of that name, which only a run would give a value.
+    Unrun(Ustr),
     /// The body has a loop too long to be unrolled; what the loop calls is compiled.
     Loop,
 }

@@ -1,6 +1,7 @@
 //! The `sheaf` command as a user meets it: each test runs the real program in a sealed world.
 
 mod bad_input;
+mod check;
 mod damaged;
 mod doc;
 mod examples;

@@ -1,0 +1,239 @@
+//! `sheaf check`: what can be said about a program without running it.
+//!
+//! A program is read, expanded and resolved as for a run. Instead of running its top level, every call of a known
+//! function is checked for the number of its arguments, and the body of every function whose parameters are all typed
+//! is traced with arguments of those types. Values that only a run would give, such as those of `def`, are unknown;
+//! what depends on them is passed over in silence.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use super::call::Args;
+use super::expr::{Code, Expr, ExprKind, Global, Pending};
+use super::interp::Interp;
+use super::module::Module;
+use super::signal::Signal;
+use super::tensor::Trace;
+use super::transforms::MAX_EQUATIONS;
+use super::typed::{ParamType, check_argument};
+use super::value::{Dict, Function, Value};
+use crate::diagnostic::Diagnostic;
+use crate::syntax::Span;
+use crate::tensor::{DType, TensorType};
+
+/// Tracing one function takes at most so many calls and iterations.
+const MAX_STEPS: u64 = 10_000_000;
+
+/// What was checked.
+#[derive(Clone, Debug, Default)]
+pub struct Checked {
+    /// What is wrong, in the order of the text; errors of modules come after those of the program.
+    pub errors: Vec<Diagnostic>,
+    /// Files: the program and the modules of the user that it uses.
+    pub files: usize,
+    /// Definitions of functions.
+    pub functions: usize,
+    /// Calls, of whatever.
+    pub calls: usize,
+    /// Functions whose bodies were traced to the end for the types of their parameters.
+    pub traced: usize,
+}
+
+impl Checked {
+    /// Adds what was found in another program.
+    pub fn add(&mut self, other: Checked) {
+        let known: HashSet<String> = self.errors.iter().map(identity).collect();
+        self.errors.extend(other.errors.into_iter().filter(|d| !known.contains(&identity(d))));
+        self.files += other.files;
+        self.functions += other.functions;
+        self.calls += other.calls;
+        self.traced += other.traced;
+    }
+}
+
+/// What makes two errors the same one: the message and the main place.
+fn identity(d: &Diagnostic) -> String {
+    format!("{} {:?}", d.message, d.labels.first().map(|l| l.span))
+}
+
+impl Interp {
+    /// Checks the program in the file `path`, and the modules that it uses, without running it. Macros run, as
+    /// expansion needs them.
+    pub fn check_program(&mut self, path: &str, text: &str) -> Checked {
+        self.checking = Some(Checked::default());
+        let result = self.run_program(path, text);
+        let mut checked = self.checking.take().unwrap_or_default();
+        checked.errors.extend(result.err().into_iter().flatten());
+        let mut seen = HashSet::new();
+        checked.errors.retain(|d| seen.insert(identity(d)));
+        checked.errors.sort_by_key(|d| d.labels.first().map(|l| (l.span.source, l.span.start)));
+        checked
+    }
+
+    /// Checks what a text has defined and would run.
+    pub(super) fn check_prepared(&mut self, module: &Rc<Module>, pending: &[Pending]) {
+        self.note(|c| c.files += 1);
+        let mut walk = Walk { interp: self, calls: 0, errors: Vec::new() };
+        for Pending { expr, .. } in pending {
+            walk.expr(expr);
+            if let ExprKind::Def(global) = &expr.kind {
+                let value = global.pending.borrow().clone();
+                value.iter().for_each(|value| walk.expr(&value.expr));
+            }
+        }
+        let globals: Vec<Rc<Global>> = module.definitions.borrow().values().cloned().collect();
+        let functions: Vec<(Rc<Function>, Rc<Code>)> = globals.iter().filter_map(|g| defined(g)).collect();
+        for (_, code) in &functions {
+            walk.code(code);
+        }
+        let Walk { calls, mut errors, .. } = walk;
+        for Pending { expr, .. } in pending {
+            let ExprKind::Def(global) = &expr.kind else { continue };
+            let constant = global.pending.borrow().as_ref().is_some_and(|value| is_constant(&value.expr));
+            if constant && let Err(Signal::Error(d)) = self.define_value(global) {
+                errors.push(*d);
+            }
+        }
+        let mut traced = 0;
+        for (function, code) in &functions {
+            match self.trace_typed(function, code) {
+                Some(Ok(())) => traced += 1,
+                Some(Err(d)) => errors.push(d),
+                None => {}
+            }
+        }
+        self.note(|c| {
+            c.calls += calls;
+            c.functions += functions.len();
+            c.traced += traced;
+            c.errors.extend(errors);
+        });
+    }
+
+    /// Notes what a check found, if this is one.
+    pub(super) fn note(&mut self, change: impl FnOnce(&mut Checked)) {
+        if let Some(checked) = &mut self.checking {
+            change(checked);
+        }
+    }
+
+    /// Traces the body of a function whose parameters are all typed; `None` where they are not, or where the trace
+    /// meets what only a run can know.
+    fn trace_typed(&mut self, function: &Rc<Function>, code: &Code) -> Option<Result<(), Diagnostic>> {
+        if code.params.is_empty() || code.rest.is_some() {
+            return None;
+        }
+        self.level += 1;
+        self.recording += 1;
+        let trace = Trace::new(self.level, MAX_EQUATIONS);
+        let arguments = code.params.iter().map(|p| p.ty.as_ref().map(|ty| argument(&trace, ty, p.span)));
+        let arguments: Option<Args> = arguments.collect();
+        self.limit_steps(MAX_STEPS);
+        let result = arguments.map(|arguments| self.call_interpreted(function, arguments, code.head));
+        self.limit_steps(u64::MAX);
+        self.recording -= 1;
+        self.level -= 1;
+        match result? {
+            Ok(_) => Some(Ok(())),
+            Err(Signal::Trace(_)) => None,
+            Err(Signal::Error(mut d)) => {
+                for label in &mut d.labels {
+                    if code.params.iter().any(|p| p.span == label.span) {
+                        label.text = label.text.replace("was made here", "is declared here");
+                    }
+                }
+                Some(Err(*d))
+            }
+        }
+    }
+}
+
+/// A traced argument of a type; what has no dtype is f32.
+fn argument(trace: &Rc<Trace>, ty: &ParamType, declared: Span) -> Value {
+    match ty {
+        ParamType::Tensor(shape, dtype) => {
+            let ty = TensorType::new(dtype.unwrap_or(DType::F32), shape.clone());
+            Value::Tensor(trace.input(ty, None, Some(declared)))
+        }
+        ParamType::List(items) => Value::list(items.iter().map(|t| argument(trace, t, declared)).collect()),
+        ParamType::Dict(entries) => {
+            let entries = entries.iter().map(|(k, t)| (*k, argument(trace, t, declared)));
+            Value::Dict(Rc::new(entries.collect::<Dict>()))
+        }
+    }
+}
+
+/// The function that a definition gives, as far as that is known without running anything.
+fn defined(global: &Global) -> Option<(Rc<Function>, Rc<Code>)> {
+    let value = global.value.borrow();
+    let Some(Value::Function(f)) = &*value else { return None };
+    if let Function::Closure(c) = &**f { Some((Rc::clone(f), Rc::clone(&c.code))) } else { None }
+}
+
+/// Whether the value of an expression needs no run: it is written out, or is a function.
+fn is_constant(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Const(_) => true,
+        ExprKind::Fn(code) => code.captures.borrow().is_empty(),
+        ExprKind::Vector { items, .. } => items.iter().all(is_constant),
+        ExprKind::Dict(entries) => entries.iter().all(|(_, e)| is_constant(e)),
+        ExprKind::Cast(inner, _) => is_constant(inner),
+        _ => false,
+    }
+}
+
+/// Goes through expressions and checks the calls.
+struct Walk<'a> {
+    interp: &'a mut Interp,
+    calls: usize,
+    errors: Vec<Diagnostic>,
+}
+
+impl Walk<'_> {
+    fn code(&mut self, code: &Code) {
+        if let Some(body) = code.body.get() {
+            self.expr(body);
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        if let ExprKind::Call { head, args } = &expr.kind {
+            self.calls += 1;
+            self.call(expr, head, args);
+        }
+        expr.for_each_part(&mut |part| self.expr(part));
+    }
+
+    fn call(&mut self, call: &Expr, head: &Expr, args: &[Expr]) {
+        let code = match &head.kind {
+            ExprKind::Fn(code) => Rc::clone(code),
+            ExprKind::Const(Value::Function(f)) => match &**f {
+                Function::Builtin(b) => {
+                    let fault = b.check_arity(args.len());
+                    self.errors.extend(fault.err().map(|d| d.at(call.span, "")));
+                    return;
+                }
+                Function::Closure(c) => Rc::clone(&c.code),
+                _ => return,
+            },
+            ExprKind::Global(global) => match defined(global) {
+                Some((_, code)) => code,
+                None => return,
+            },
+            _ => return,
+        };
+        if let Err(d) = code.check_arity(args.len(), call.span, &self.interp.sources) {
+            self.errors.push(d);
+            return;
+        }
+        for (param, arg) in code.params.iter().zip(args) {
+            if param.ty.is_some()
+                && is_constant(arg)
+                && let Ok(value) = self.interp.run(arg, 0)
+                && let Err(Signal::Error(d)) = check_argument(param, &value, call.span)
+            {
+                self.errors.push(*d);
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! `sheaf check`.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use sheaf_lang::diagnostic::{Diagnostic, Label, Severity};
+use sheaf_lang::eval::{Checked, Interp, Jit, Options};
+use sheaf_lang::syntax::{Sources, Span};
+
+use crate::cli::CheckOptions;
+use crate::evaluator::{Failed, on_large_stack};
+use crate::messages;
+use crate::world::{World, source_text};
+
+/// Checks programs without running them: exit code 1 if anything is wrong.
+pub fn check(options: &CheckOptions) -> ExitCode {
+    on_large_stack(|| {
+        let mut interp = Interp::new(Box::<World>::default(), None, Options { jit: Jit::Never });
+        let mut checked = Checked::default();
+        for file in &options.files {
+            match source_text(file) {
+                Ok(text) => checked.add(interp.check_program(&file.display().to_string(), &text)),
+                Err(error) => checked.errors.push(error),
+            }
+        }
+        if options.json {
+            println!("{:#}", report(&interp.sources, &checked));
+        } else {
+            checked.errors.iter().for_each(|e| messages::show(&interp.sources, e));
+            println!("{}", summary(&checked));
+        }
+        if checked.errors.is_empty() { Ok(()) } else { Err(Failed) }
+    })
+}
+
+fn summary(checked: &Checked) -> String {
+    let count = |n: usize, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
+    let mut parts = vec![count(checked.functions, "function"), count(checked.calls, "call")];
+    if checked.traced > 0 {
+        parts.push(format!("the shapes in {}", count(checked.traced, "typed function")));
+    }
+    let found = match checked.errors.len() {
+        0 => "no errors".into(),
+        n => count(n, "error"),
+    };
+    format!("{found}; checked {}: {}", count(checked.files, "file"), parts.join(", "))
+}
+
+/// What `--json` prints.
+fn report(sources: &Sources, checked: &Checked) -> Value {
+    json!({
+        "files": checked.files,
+        "functions": checked.functions,
+        "calls": checked.calls,
+        "traced": checked.traced,
+        "diagnostics": checked.errors.iter().map(|d| diagnostic(sources, d)).collect::<Vec<_>>(),
+    })
+}
+
+fn diagnostic(sources: &Sources, d: &Diagnostic) -> Value {
+    let mut labels = d.labels.iter().map(|l| label(sources, l));
+    let mut out = labels.next().unwrap_or_else(|| json!({}));
+    out["severity"] = json!(match d.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    });
+    out["message"] = json!(d.message);
+    out["labels"] = labels.collect();
+    out["notes"] = json!(d.notes);
+    out["help"] = json!(d.help);
+    out
+}
+
+/// A place: lines and columns count from 1, columns in characters; the end is one past the last character.
+fn label(sources: &Sources, label: &Label) -> Value {
+    let (line, column) = sources.position(label.span);
+    let (end_line, end_column) = sources.position(Span { start: label.span.end, ..label.span });
+    json!({
+        "file": sources.name(label.span.source),
+        "line": line,
+        "column": column,
+        "end_line": end_line,
+        "end_column": end_column,
+        "text": label.text,
+    })
+}
