@@ -1,7 +1,7 @@
 //! `sheaf fmt`.
 
 use std::io::{Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sheaf_lang::fmt::{DEFAULT_WIDTH, format};
@@ -23,20 +23,26 @@ pub fn fmt(options: &FmtOptions) -> ExitCode {
         if paths.is_empty() {
             paths.push(".".into());
         }
-        // One file that fails does not keep the others from being formatted.
         let mut result = Ok(());
         for path in &paths {
             let done = if path.as_os_str() == STANDARD_INPUT {
                 standard_input(options.check)
             } else {
-                programs(path).and_then(|files| {
-                    files.iter().fold(Ok(()), |result, file| file_in_place(file, options.check).and(result))
-                })
+                programs(path).and_then(|files| files_in_place(&files, options.check))
             };
             result = done.and(result);
         }
         result
     })
+}
+
+/// Each of the files; one that fails does not keep the others from being formatted.
+fn files_in_place(files: &[PathBuf], check: bool) -> Result<(), Failed> {
+    let mut result = Ok(());
+    for file in files {
+        result = file_in_place(file, check).and(result);
+    }
+    result
 }
 
 fn file_in_place(file: &Path, check: bool) -> Result<(), Failed> {

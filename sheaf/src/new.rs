@@ -23,7 +23,7 @@ const RESERVED: [&str; 3] = ["text", "data", "generate"];
 pub fn new(options: &NewOptions) -> ExitCode {
     let path = &options.path;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    exit_code(check_name(&name, "choose another name").and_then(|()| check_empty(path)).and_then(|()| {
+    exit_code(&check_name(&name, "choose another name").and_then(|()| check_empty(path)).and_then(|()| {
         create(path, &name)?;
         println!("made the package {name}; next:\n  cd {}\n  sheaf run", path.display());
         Ok(())
@@ -32,7 +32,7 @@ pub fn new(options: &NewOptions) -> ExitCode {
 
 /// Makes a package of the current folder.
 pub fn init(options: &InitOptions) -> ExitCode {
-    exit_code(init_here(options))
+    exit_code(&init_here(options))
 }
 
 fn init_here(options: &InitOptions) -> Result<(), Failed> {
@@ -51,7 +51,7 @@ fn init_here(options: &InitOptions) -> Result<(), Failed> {
     Ok(())
 }
 
-fn exit_code(result: Result<(), Failed>) -> ExitCode {
+fn exit_code(result: &Result<(), Failed>) -> ExitCode {
     if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }
 

@@ -1,4 +1,4 @@
-//! What people write here out of habit from Clojure, Python, NumPy, JAX and PyTorch, and what to write instead.
+//! What people write here out of habit from Clojure, Python, JAX and other libraries, and what to write instead.
 
 /// Names of other languages and libraries, and the remedy.
 const NAMES: &[(&[&str], &str)] = &[

@@ -214,7 +214,7 @@ impl Walk<'_> {
                     return;
                 }
                 Function::Closure(c) => Rc::clone(&c.code),
-                _ => return,
+                Function::Transformed(..) => return,
             },
             ExprKind::Global(global) => match defined(global) {
                 Some((_, code)) => code,

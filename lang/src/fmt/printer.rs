@@ -204,8 +204,8 @@ impl List<'_, '_> {
 
     /// Adds line ends, from item `from` on.
     fn divide(&self, breaks: &mut [bool], from: usize, header: bool) {
-        for i in from.max(1)..self.items.len() {
-            breaks[i] |= divides(self.items, i, self.style, self.division, header);
+        for (i, end) in breaks.iter_mut().enumerate().take(self.items.len()).skip(from.max(1)) {
+            *end |= divides(self.items, i, self.style, self.division, header);
         }
     }
 }

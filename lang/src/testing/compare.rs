@@ -156,7 +156,7 @@ fn elements(expected: &[Number], found: &HostTensor, tolerance: f64) -> Option<S
 }
 
 fn float(a: f64, b: f64, tolerance: f64) -> (bool, f64) {
-    let distance = if a.is_nan() != b.is_nan() { f64::INFINITY } else { (a - b).abs() };
+    let distance = if a.is_nan() == b.is_nan() { (a - b).abs() } else { f64::INFINITY };
     (close(a, b, tolerance), distance)
 }
 

@@ -1,7 +1,9 @@
 //! Checked examples: expressions of a source file with a comment that says what they give.
 //!
-//!     (sum [1 2 3]) ;=> 6.
-//!     (sum "abc")   ;=> error: expected a tensor
+//! ```text
+//! (sum [1 2 3]) ;=> 6.
+//! (sum "abc")   ;=> error: expected a tensor
+//! ```
 //!
 //! Each is evaluated, and, where a compiler is at hand, also run as a compiled program: its tensor literals become
 //! arguments of a function, since they would fold away while tracing; without such literals its numbers do. Many
@@ -148,13 +150,13 @@ impl<'a> Tester<'a> {
                 return;
             }
         }
-        if self.options.compiled != Compile::Never {
-            self.interp.options.jit = Jit::Always;
-            self.prepare(case);
-            self.interp.options.jit = Jit::Never;
-        } else {
+        if self.options.compiled == Compile::Never {
             self.reports[case.file].passed += 1;
+            return;
         }
+        self.interp.options.jit = Jit::Always;
+        self.prepare(case);
+        self.interp.options.jit = Jit::Never;
     }
 
     /// Whether `found`, which was computed in the way that `how` names, is what the example expects.

@@ -88,20 +88,20 @@ impl Session {
                      Tab completes names, Ctrl-C stops an evaluation or clears the line, Ctrl-D ends.",
                     command::list()
                 );
-                self.print(&text)
+                Self::print(&text)
             }
             Command::Help if command::is_command(rest) => {
                 let rows = command::list();
                 let row = rows.lines().find(|row| row.trim_start().starts_with(rest));
-                self.print(row.unwrap_or_default().trim())
+                Self::print(row.unwrap_or_default().trim())
             }
             Command::Help | Command::Doc => self.explain(rest),
             Command::Type => {
-                self.wants(rest, ":type (zeros '[2 3])")?;
+                Self::wants(rest, ":type (zeros '[2 3])")?;
                 self.evaluate(rest, |session, value| session.print(&type_text(value)))
             }
             Command::Time => {
-                self.wants(rest, ":time (sum (arange 1000))")?;
+                Self::wants(rest, ":time (sum (arange 1000))")?;
                 let start = Instant::now();
                 self.evaluate(rest, |session, value| {
                     let elapsed = start.elapsed();
@@ -109,7 +109,7 @@ impl Session {
                 })
             }
             Command::Load => {
-                self.wants(rest, ":load train.shf")?;
+                Self::wants(rest, ":load train.shf")?;
                 let text = read_source(Path::new(rest))?;
                 let result = self.interp.run_text(&self.module, rest, &text);
                 result.map(drop).map_err(|errors| self.show(&errors))
@@ -153,15 +153,15 @@ impl Session {
 
     /// Shows the documentation of a name: a definition of the session before a name of the language.
     fn explain(&mut self, name: &str) -> Result<(), Failed> {
-        self.wants(name, ":doc softmax")?;
+        Self::wants(name, ":doc softmax")?;
         let defined = self.module.names().iter().any(|n| n == name);
         let sources = self.interp.sources.iter().filter(|_| defined).collect::<Vec<_>>().into_iter().rev();
         let own = sources.flat_map(|(_, text)| docs::definitions(text)).find(|entry| entry.name == name);
         if let Some(entry) = docs::find(name).filter(|_| own.is_none()).or(own) {
-            return self.print(entry.to_string().trim_end());
+            return Self::print(entry.to_string().trim_end());
         }
         if defined {
-            return self.print(&format!("{name} has no documentation; :type {name} says what it is"));
+            return Self::print(&format!("{name} has no documentation; :type {name} says what it is"));
         }
         let names = self.names();
         let near =
@@ -171,7 +171,7 @@ impl Session {
     }
 
     /// Checks that something follows a command.
-    fn wants(&self, rest: &str, example: &str) -> Result<(), Failed> {
+    fn wants(rest: &str, example: &str) -> Result<(), Failed> {
         if !rest.is_empty() {
             return Ok(());
         }
@@ -179,7 +179,7 @@ impl Session {
         Err(Failed)
     }
 
-    fn print(&self, text: &str) -> Result<(), Failed> {
+    fn print(text: &str) -> Result<(), Failed> {
         World::default().print(text).map_err(|e| {
             messages::error(&e.message, e.help.as_deref());
             Failed

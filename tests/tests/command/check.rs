@@ -1,5 +1,7 @@
 //! `sheaf check`.
 
+use std::path::Path;
+
 use sheaf_tests::World;
 
 const WRONG: &str =
@@ -67,7 +69,9 @@ fn a_right_program_is_not_run() {
 #[test]
 fn the_examples_are_right() {
     let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("examples");
-    for program in World::files(&examples).iter().filter(|name| name.ends_with(".shf")) {
+    for program in
+        World::files(&examples).iter().filter(|name| Path::new(name).extension().is_some_and(|e| e == "shf"))
+    {
         let path = examples.join(program).display().to_string();
         let output = World::new().run(&["check", &path]);
         assert_eq!(output.code, Some(0), "{output}");
