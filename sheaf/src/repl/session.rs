@@ -72,9 +72,9 @@ impl Session {
         let done = match command::parse(entry) {
             Some((Command::Quit, _)) => return Flow::Quit,
             Some((command, rest)) => self.obey(command, rest),
-            None => self.evaluate(entry, |session, value| match value {
+            None => self.evaluate(entry, |value| match value {
                 Value::Nil => Ok(()),
-                value => session.print(&shown(value)),
+                value => Session::print(&shown(value)),
             }),
         };
         if done.is_ok() { Flow::Continue } else { Flow::Failed }
@@ -98,14 +98,14 @@ impl Session {
             Command::Help | Command::Doc => self.explain(rest),
             Command::Type => {
                 Self::wants(rest, ":type (zeros '[2 3])")?;
-                self.evaluate(rest, |session, value| session.print(&type_text(value)))
+                self.evaluate(rest, |value| Session::print(&type_text(value)))
             }
             Command::Time => {
                 Self::wants(rest, ":time (sum (arange 1000))")?;
                 let start = Instant::now();
-                self.evaluate(rest, |session, value| {
+                self.evaluate(rest, |value| {
                     let elapsed = start.elapsed();
-                    session.print(&format!("{}\n{elapsed:.3?}", shown(value)))
+                    Session::print(&format!("{}\n{elapsed:.3?}", shown(value)))
                 })
             }
             Command::Load => {
@@ -127,7 +127,7 @@ impl Session {
     fn evaluate(
         &mut self,
         text: &str,
-        mut each: impl FnMut(&mut Session, &Value) -> Result<(), Failed>,
+        mut each: impl FnMut(&Value) -> Result<(), Failed>,
     ) -> Result<(), Failed> {
         if text.trim().is_empty() {
             return Ok(());
@@ -140,7 +140,7 @@ impl Session {
         let mut result = Ok(());
         for form in forms {
             let done = match self.interp.run_forms(&self.module, vec![form]) {
-                Ok(value) => each(self, &value),
+                Ok(value) => each(&value),
                 Err(errors) => Err(self.show(&errors)),
             };
             result = result.and(done);
