@@ -1,6 +1,8 @@
 //! The language corpus in this crate alone: interpreted, and traced to programs that run by the primitives' host
 //! rules. `sheaf test tests/corpus` runs it with the real compiler. `CORPUS=shape` limits it to paths with `shape`.
 
+#![allow(clippy::disallowed_methods, reason = "the tests read their programs from the repository")]
+
 mod support;
 
 use std::collections::BTreeSet;

@@ -1,6 +1,8 @@
 //! The programs in `tests/errors/`, each with a typical mistake: what they say is in `snapshots/` beside them, below the
 //! program that earns it.
 
+#![allow(clippy::disallowed_methods, reason = "the tests read their programs from the repository")]
+
 mod support;
 
 use std::fs;
