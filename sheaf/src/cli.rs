@@ -18,7 +18,7 @@ pub struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    run: Option<RunOptions>,
+    run: RunOptions,
 }
 
 /// The version of each part: itself, the runtime that is linked in, and the compiler that it downloads.
@@ -206,12 +206,35 @@ pub enum JitMode {
 impl Cli {
     /// The command. A file alone is run; nothing, or only how to evaluate, is the REPL.
     pub fn command(self) -> Command {
-        match (self.command, self.run) {
-            (Some(command), _) => command,
-            (None, Some(run)) if run.file.is_some() || run.explain || !run.arguments.is_empty() => {
+        let run = self.run;
+        self.command.unwrap_or_else(|| {
+            if run.file.is_some() || run.explain || !run.arguments.is_empty() {
                 Command::Run(run)
+            } else {
+                Command::Repl(run.engine)
             }
-            (None, run) => Command::Repl(run.map_or_else(EngineOptions::default, |run| run.engine)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::{Cli, Command};
+
+    #[test]
+    fn a_file_is_run_and_nothing_is_the_repl() {
+        let command = |words: &[&str]| Cli::try_parse_from(words).expect("right usage").command();
+        for words in
+            [&["sheaf", "a.shf"][..], &["sheaf", "a.shf", "--no-jit"], &["sheaf", "--no-jit", "a.shf"]]
+        {
+            assert!(matches!(command(words), Command::Run(run) if run.file.is_some()), "{words:?}");
         }
+        assert!(matches!(command(&["sheaf", "--explain"]), Command::Run(_)));
+        for words in [&["sheaf"][..], &["sheaf", "--no-jit"]] {
+            assert!(matches!(command(words), Command::Repl(_)), "{words:?}");
+        }
+        assert!(matches!(command(&["sheaf", "--no-jit"]), Command::Repl(engine) if engine.no_jit));
     }
 }
