@@ -16,6 +16,7 @@ pub mod host;
 pub mod primitives;
 pub mod render;
 pub mod stablehlo;
+mod stack;
 pub mod syntax;
 pub mod tensor;
 pub mod testing;

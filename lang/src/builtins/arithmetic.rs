@@ -169,6 +169,9 @@ pub(super) const MUL: Fold = Fold {
 };
 
 fn fold(interp: &mut Interp, args: &[Value], op: &Fold) -> Eval<Value> {
+    if let [a, b] = args {
+        return two(interp, a, b, op);
+    }
     let Some((first, rest)) = args.split_first() else { return Ok(Value::Int(op.neutral)) };
     if rest.is_empty() {
         return keep(interp, first).map(Value::from);

@@ -43,10 +43,15 @@ impl Resolver<'_> {
         let resolved = self.parameters(items).map(|(params, rest)| (params, rest, self.body(body, span)));
         let (size, captures) = self.scopes.leave();
         let (params, rest, body) = resolved?;
+        let by_name = |(i, p): (usize, &Param)| {
+            p.ty.is_none() && matches!(p.pattern, Pattern::Name(slot) if slot as usize == i)
+        };
+        let plain = rest.is_none() && params.iter().enumerate().all(by_name);
         let code = Code {
             name,
             params,
             rest,
+            plain,
             doc,
             body: OnceCell::from(body),
             frame_size: OnceCell::from(size),

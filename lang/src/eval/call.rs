@@ -5,11 +5,12 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use super::blame;
-use super::interp::{Frame, Interp, MAX_DEPTH, STACK_BYTES};
-use super::signal::{Eval, fail};
+use super::expr::{Code, Expr, ExprKind};
+use super::interp::{Frame, Interp, MAX_DEPTH};
+use super::signal::{Eval, Signal, fail};
 use super::typed::check_argument;
 use super::value::{Closure, Function, Value};
-use crate::builtins;
+use crate::builtins::{self, Builtin};
 use crate::diagnostic::Diagnostic;
 use crate::syntax::Span;
 
@@ -20,9 +21,7 @@ impl Interp {
     /// Calls a function: as a compiled program where that is possible and pays, else by evaluating it.
     pub(crate) fn call_function(&mut self, function: &Rc<Function>, args: Args, span: Span) -> Eval<Value> {
         match &**function {
-            Function::Builtin(builtin) => {
-                builtin.call(self, &args).map_err(|signal| blame::in_builtin(signal, span, &args))
-            }
+            Function::Builtin(builtin) => self.call_builtin(builtin, &args, span),
             Function::Closure(_) | Function::Transformed(..) => {
                 if self.recording == 0
                     && self.backend.is_some()
@@ -43,9 +42,7 @@ impl Interp {
         span: Span,
     ) -> Eval<Value> {
         match &**function {
-            Function::Builtin(builtin) => {
-                builtin.call(self, &args).map_err(|signal| blame::in_builtin(signal, span, &args))
-            }
+            Function::Builtin(builtin) => self.call_builtin(builtin, &args, span),
             Function::Closure(closure) => self.call_closure(closure, args, span),
             Function::Transformed(transform, f) => self.call_transformed(transform, f, &args, span),
         }
@@ -61,6 +58,92 @@ impl Interp {
         }
     }
 
+    /// Evaluates a call.
+    pub(super) fn eval_call(&mut self, expr: &Expr, head: &Expr, args: &[Expr], frame: Frame) -> Eval<Value> {
+        // A builtin that was known when the code was resolved, with few arguments: they stay where they are.
+        if let ExprKind::Const(Value::Function(function)) = &head.kind
+            && let Function::Builtin(builtin) = &**function
+        {
+            match args {
+                [x] => {
+                    let values = [self.eval(x, frame)?];
+                    return self
+                        .in_call(expr, head, args, |i, place| i.call_builtin(builtin, &values, place));
+                }
+                [x, y] => {
+                    let values = [self.eval(x, frame)?, self.eval(y, frame)?];
+                    return self
+                        .in_call(expr, head, args, |i, place| i.call_builtin(builtin, &values, place));
+                }
+                _ => {}
+            }
+        }
+        let callee = self.eval(head, frame)?;
+        if let Value::Function(function) = &callee
+            && let Function::Closure(closure) = &**function
+            && closure.code.plain
+        {
+            // The arguments are evaluated to where the frame of the call has them.
+            let base = self.stack.len();
+            for arg in args {
+                let value = self.eval(arg, frame)?;
+                self.stack.push(value);
+            }
+            return self.in_call(expr, head, args, |i, place| i.call_on_stack(function, closure, base, place));
+        }
+        let values = args.iter().map(|arg| self.eval(arg, frame)).collect::<Eval<Args>>()?;
+        self.in_call(expr, head, args, |i, place| match &callee {
+            Value::Function(f) => i.call_function(f, values, place),
+            other => i.call_value(other, &values, place),
+        })
+    }
+
+    /// Runs the call `expr`, whose arguments are evaluated, as the innermost one.
+    #[inline]
+    fn in_call(
+        &mut self,
+        expr: &Expr,
+        head: &Expr,
+        args: &[Expr],
+        call: impl FnOnce(&mut Interp, Span) -> Eval<Value>,
+    ) -> Eval<Value> {
+        let place = self.user_place(expr.span);
+        let saved = self.span.replace(place);
+        let result = call(self, place);
+        self.span = saved;
+        match result {
+            Ok(value) => {
+                value.made_at(place);
+                Ok(value)
+            }
+            Err(signal) => Err(self.leaving_call(signal, expr, head, args)),
+        }
+    }
+
+    #[inline]
+    fn call_builtin(&mut self, builtin: &Builtin, args: &[Value], span: Span) -> Eval<Value> {
+        builtin.call(self, args).map_err(|signal| blame::in_builtin(signal, span, args))
+    }
+
+    /// Calls a function with plain parameters whose arguments lie on the stack from `base`.
+    fn call_on_stack(
+        &mut self,
+        function: &Rc<Function>,
+        closure: &Closure,
+        base: usize,
+        span: Span,
+    ) -> Eval<Value> {
+        let number = |v: &Value| matches!(v, Value::Int(_) | Value::Float(_));
+        let interpreted = self.backend.is_none()
+            || self.recording > 0
+            || (self.stack[base..].iter().all(number) && closure.captured.iter().all(number));
+        if interpreted && closure.code.gradient.borrow().is_none() {
+            return self.enter_plain(closure, base, span);
+        }
+        let args = self.stack.drain(base..).collect();
+        self.call_function(function, args, span)
+    }
+
     fn call_closure(&mut self, closure: &Closure, args: Args, span: Span) -> Eval<Value> {
         let gradient = closure.code.gradient.borrow().clone();
         match gradient {
@@ -73,42 +156,61 @@ impl Interp {
 
     /// Calls a closure by evaluating its body, whatever gradient it has.
     pub(super) fn call_plain(&mut self, closure: &Closure, args: Args, span: Span) -> Eval<Value> {
-        let code = &closure.code;
-        self.step()?;
-        let base_marker = 0_u8;
-        let stack_used = std::ptr::from_ref(&base_marker).addr().abs_diff(self.stack_start);
-        if self.depth >= MAX_DEPTH || stack_used > STACK_BYTES / 4 * 3 {
-            return Err(Diagnostic::error(format!("calls are nested more than {} deep", self.depth))
-                .at(code.head, "in this function")
-                .help("is there a recursion without end? repeat, while and reduce do not nest")
-                .into());
-        }
         let base = self.stack.len();
-        let size = code.frame_size.get().copied().unwrap_or(0);
-        self.stack.resize(base + size, Value::Nil);
+        if closure.code.plain {
+            self.stack.extend(args);
+            return self.enter_plain(closure, base, span);
+        }
+        self.enter(closure, base, |interp| {
+            let code = &closure.code;
+            code.check_arity(args.len(), span, &interp.sources)?;
+            interp.stack.resize(base + frame_size(code), Value::Nil);
+            let mut args = args.into_iter();
+            for (param, arg) in code.params.iter().zip(args.by_ref()) {
+                check_argument(param, &arg, span)?;
+                interp.bind_pattern(&param.pattern, arg, base)?;
+            }
+            match &code.rest {
+                Some(rest) => interp.bind_pattern(rest, Value::list(args.collect()), base),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Evaluates a function with plain parameters whose arguments lie on the stack from `base`.
+    fn enter_plain(&mut self, closure: &Closure, base: usize, span: Span) -> Eval<Value> {
+        self.enter(closure, base, |interp| {
+            let code = &closure.code;
+            code.check_arity(interp.stack.len() - base, span, &interp.sources)?;
+            interp.stack.resize(base + frame_size(code), Value::Nil);
+            Ok(())
+        })
+    }
+
+    /// Evaluates the body of a function in the frame that `bind` fills.
+    #[inline]
+    fn enter(
+        &mut self,
+        closure: &Closure,
+        base: usize,
+        bind: impl FnOnce(&mut Interp) -> Eval<()>,
+    ) -> Eval<Value> {
+        let code = &closure.code;
         self.depth += 1;
-        let result = self.enter(closure, args, base, span);
+        let result = if self.depth > MAX_DEPTH {
+            Err(too_deep(code))
+        } else {
+            match (self.step().and_then(|()| bind(self)), code.body.get()) {
+                (Err(signal), _) => Err(signal),
+                (Ok(()), Some(body)) => self
+                    .eval(body, Frame { base, captured: &closure.captured })
+                    .map_err(|signal| self.leaving_library(blame::leaving_closure(signal, code), code)),
+                (Ok(()), None) => fail(format!("{} has no body yet", code.display_name())),
+            }
+        };
         self.depth -= 1;
         self.stack.truncate(base);
         result
-    }
-
-    fn enter(&mut self, closure: &Closure, args: Args, base: usize, span: Span) -> Eval<Value> {
-        let code = &closure.code;
-        code.check_arity(args.len(), span, &self.sources)?;
-        let mut args = args.into_iter();
-        for (param, arg) in code.params.iter().zip(args.by_ref()) {
-            check_argument(param, &arg, span)?;
-            self.bind_pattern(&param.pattern, arg, base)?;
-        }
-        if let Some(rest) = &code.rest {
-            self.bind_pattern(rest, Value::list(args.collect()), base)?;
-        }
-        let Some(body) = code.body.get() else {
-            return fail(format!("{} has no body yet", code.display_name()));
-        };
-        let result = self.eval(body, Frame { base, captured: &closure.captured });
-        result.map_err(|signal| self.leaving_library(blame::leaving_closure(signal, code), code))
     }
 
     /// A keyword looks itself up, a tensor is indexed.
@@ -153,4 +255,16 @@ fn not_a_function(head: &Value, args: &[Value]) -> Diagnostic {
         _ => error
             .help("round brackets call: the first thing in them is a function; a list of data is '(1 2 3)"),
     }
+}
+
+fn frame_size(code: &Code) -> usize {
+    code.frame_size.get().copied().unwrap_or(0)
+}
+
+#[cold]
+fn too_deep(code: &Code) -> Signal {
+    Diagnostic::error(format!("calls are nested more than {MAX_DEPTH} deep"))
+        .at(code.head, "in this function")
+        .help("is there a recursion without end? repeat, while and reduce do not nest")
+        .into()
 }

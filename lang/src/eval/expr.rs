@@ -159,6 +159,8 @@ pub struct Code {
     pub params: Vec<Param>,
     /// `& rest`
     pub rest: Option<Pattern>,
+    /// Whether the parameters are names without types, and no `& rest`: the arguments of a call are its first slots.
+    pub plain: bool,
     /// The documentation string.
     pub doc: Option<Rc<str>>,
     /// The body; set once it is resolved, since a body may mention its own function.

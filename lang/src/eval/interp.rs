@@ -7,7 +7,7 @@ use ustr::Ustr;
 
 use super::blame::{self, Misses};
 use super::check::Checked;
-use super::expr::{Expr, ExprKind, Global, Place, Template};
+use super::expr::{Expr, ExprKind, Global, Pattern, Place, Template};
 use super::interrupt::Allowance;
 use super::module::Module;
 use super::signal::{Eval, STATIC, Signal};
@@ -16,6 +16,7 @@ use super::value::{Closure, Dict, Function, List, Value};
 use crate::builtins;
 use crate::diagnostic::Diagnostic;
 use crate::host::{Backend, Host};
+use crate::stack::deep;
 use crate::syntax::{Sources, Span};
 use crate::tensor::{DType, Shape};
 
@@ -38,11 +39,10 @@ pub struct Options {
     pub jit: Jit,
 }
 
-/// Calls nested deeper than this are an endless recursion. Each costs up to about 2 KiB of native stack in an
-/// optimised build; callers run the evaluator on a thread with a stack of [`STACK_BYTES`].
+/// Calls nested deeper than this are an endless recursion.
 pub const MAX_DEPTH: usize = 10_000;
 
-/// The stack that the evaluator's thread wants, in bytes.
+/// A good stack for the evaluator's thread, in bytes. With less it goes on to new pieces of stack where it must.
 pub const STACK_BYTES: usize = 512 << 20;
 
 /// Closures and native frames of one call of the program.
@@ -63,8 +63,6 @@ pub struct Interp {
     pub(super) stack: Vec<Value>,
     pub(super) depth: usize,
     pub(super) allowance: Allowance,
-    /// Address of the native stack where the evaluation began.
-    pub(super) stack_start: usize,
     /// Keys that were looked up in vain: origins of nil.
     pub(crate) misses: Misses,
     /// Builtins that the program redefines, of which it was told.
@@ -99,7 +97,6 @@ impl Interp {
             stack: Vec::new(),
             depth: 0,
             allowance: Allowance::default(),
-            stack_start: 0,
             misses: Misses::default(),
             redefined: HashSet::new(),
             checking: None,
@@ -135,6 +132,7 @@ impl Interp {
         result
     }
 
+    #[inline]
     fn place<'a>(&'a self, place: Place, frame: Frame<'a>) -> &'a Value {
         match place {
             Place::Frame(slot) => &self.stack[frame.base + slot as usize],
@@ -147,31 +145,45 @@ impl Interp {
         match &expr.kind {
             ExprKind::Const(value) => Ok(value.clone()),
             ExprKind::Local(place) => Ok(self.place(*place, frame).clone()),
+            _ => deep(|| self.eval_compound(expr, frame)),
+        }
+    }
+
+    /// Expressions with others in them. What is rare has functions of its own, so that the frame of this one, which is
+    /// on the native stack once for every expression around the current, stays small.
+    fn eval_compound(&mut self, expr: &Expr, frame: Frame) -> Eval<Value> {
+        match &expr.kind {
             ExprKind::Call { head, args } => self.eval_call(expr, head, args, frame),
+            ExprKind::If(parts) => {
+                let [condition, yes, no] = &**parts;
+                let branch = if self.holds(condition, frame)? { yes } else { no };
+                self.eval(branch, frame)
+            }
+            ExprKind::Let { bindings, body } => {
+                self.eval_bindings(bindings, frame)?;
+                self.eval(body, frame).map_err(|signal| self.leaving_let(signal, bindings))
+            }
+            ExprKind::Do(exprs) => match exprs.split_last() {
+                Some((last, first)) => {
+                    self.eval_for_effect(first, frame)?;
+                    self.eval(last, frame)
+                }
+                None => Ok(Value::Nil),
+            },
+            ExprKind::Repeat { .. } | ExprKind::While { .. } => self.eval_loop(expr, frame),
             ExprKind::Global(global) => {
                 let value = global.value.borrow().clone();
                 value.map_or_else(|| self.not_yet(global, expr.span), Ok)
             }
+            _ => self.eval_rare(expr, frame),
+        }
+    }
+
+    #[inline(never)]
+    fn eval_rare(&mut self, expr: &Expr, frame: Frame) -> Eval<Value> {
+        match &expr.kind {
             ExprKind::Param { name, dicts, otherwise, head } => {
                 self.eval_param(*name, dicts, otherwise.as_deref(), *head, expr.span, frame)
-            }
-            ExprKind::If(parts) => {
-                let [condition, yes, no] = &**parts;
-                let value = self.eval(condition, frame)?;
-                let holds = value.truthy().map_err(|s| blame::in_value(self, s, condition, &value))?;
-                let branch = if holds { yes } else { no };
-                self.eval(branch, frame)
-            }
-            ExprKind::Do(exprs) => self.eval_body(exprs, frame),
-            ExprKind::Let { bindings, body } => {
-                for (i, (pattern, value)) in bindings.iter().enumerate() {
-                    let bound = match self.eval(value, frame) {
-                        Ok(v) => self.bind_value(pattern, v, value, frame.base),
-                        Err(signal) => Err(signal),
-                    };
-                    bound.map_err(|signal| self.leaving_let(signal, &bindings[..i]))?;
-                }
-                self.eval(body, frame).map_err(|signal| self.leaving_let(signal, bindings))
             }
             ExprKind::Vector { .. } => self.eval_vector(expr, None, frame),
             ExprKind::Dict(entries) => {
@@ -200,7 +212,6 @@ impl Interp {
                 }
                 default.as_ref().map_or(Ok(Value::Nil), |d| self.eval(d, frame))
             }
-            ExprKind::Repeat { .. } | ExprKind::While { .. } => self.eval_loop(expr, frame),
             ExprKind::Quasi(template) => self.eval_template(template, frame),
             ExprKind::Static(inner) => {
                 let value = self.eval(inner, frame)?;
@@ -211,6 +222,15 @@ impl Interp {
                 self.cast(&value, *dtype).map_err(|s| s.at(expr.span))
             }
             ExprKind::Def(global) => self.define_value(global).map(|()| Value::Nil),
+            ExprKind::Const(_)
+            | ExprKind::Local(_)
+            | ExprKind::Global(_)
+            | ExprKind::Call { .. }
+            | ExprKind::If(_)
+            | ExprKind::Do(_)
+            | ExprKind::Let { .. }
+            | ExprKind::Repeat { .. }
+            | ExprKind::While { .. } => unreachable!("evaluated by eval and eval_compound"),
         }
     }
 
@@ -243,12 +263,27 @@ impl Interp {
             .into())
     }
 
-    fn eval_body(&mut self, exprs: &[Expr], frame: Frame) -> Eval<Value> {
-        let mut last = Value::Nil;
-        for e in exprs {
-            last = self.eval(e, frame)?;
+    /// Whether the value of an expression holds as a condition.
+    pub(super) fn holds(&mut self, condition: &Expr, frame: Frame) -> Eval<bool> {
+        match self.eval(condition, frame)? {
+            Value::Bool(b) => Ok(b),
+            other => other.truthy().map_err(|s| blame::in_value(self, s, condition, &other)),
         }
-        Ok(last)
+    }
+
+    pub(super) fn eval_bindings(&mut self, bindings: &[(Pattern, Expr)], frame: Frame) -> Eval<()> {
+        for (i, (pattern, value)) in bindings.iter().enumerate() {
+            let bound = match self.eval(value, frame) {
+                Ok(v) => self.bind_value(pattern, v, value, frame.base),
+                Err(signal) => Err(signal),
+            };
+            bound.map_err(|signal| self.leaving_let(signal, &bindings[..i]))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn eval_for_effect(&mut self, exprs: &[Expr], frame: Frame) -> Eval<()> {
+        exprs.iter().try_for_each(|e| self.eval(e, frame).map(drop))
     }
 
     fn eval_until(&mut self, exprs: &[Expr], stop_at: bool, mut last: Value, frame: Frame) -> Eval<Value> {
@@ -259,28 +294,6 @@ impl Interp {
             }
         }
         Ok(last)
-    }
-
-    fn eval_call(&mut self, expr: &Expr, head: &Expr, args: &[Expr], frame: Frame) -> Eval<Value> {
-        let head_value = self.eval(head, frame)?;
-        let mut values: smallvec::SmallVec<[Value; 4]> = smallvec::SmallVec::with_capacity(args.len());
-        for arg in args {
-            values.push(self.eval(arg, frame)?);
-        }
-        let place = self.user_place(expr.span);
-        let saved = self.span.replace(place);
-        let result = match &head_value {
-            Value::Function(f) => self.call_function(f, values, place),
-            other => self.call_value(other, &values, place),
-        };
-        self.span = saved;
-        match result {
-            Ok(value) => {
-                value.made_at(place);
-                Ok(value)
-            }
-            Err(signal) => Err(self.leaving_call(signal, expr, head, args)),
-        }
     }
 
     fn eval_param(

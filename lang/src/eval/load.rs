@@ -185,7 +185,6 @@ impl Interp {
 
     /// Expands and resolves the forms of one text; goes on after an error to find the next.
     fn prepare_forms(&mut self, module: &Rc<Module>, forms: Vec<Form>, only_expand: bool) -> Loaded<Loading> {
-        self.stack_start = std::ptr::from_ref(&only_expand).addr();
         let declared: Vec<Ustr> = forms.iter().filter_map(|form| declare(module, form)).collect();
         let id = forms.first().map(|f| f.span.source);
         let mut loading = Loading {

@@ -1,9 +1,10 @@
 //! `repeat` and `while`.
 
-use super::expr::{Expr, ExprKind};
+use super::expr::{Expr, ExprKind, Pattern};
 use super::interp::{Frame, Interp};
 use super::signal::{Eval, Reason, Signal, TraceStop};
 use super::value::Value;
+use crate::stack::deep;
 use crate::syntax::Span;
 
 /// Longer loops are not unrolled into the program that is being traced.
@@ -47,38 +48,89 @@ impl Interp {
                 if n > MAX_UNROLLED as i64 {
                     self.stop_unrolling(expr.span)?;
                 }
-                let mut acc = self.eval(init, frame)?;
-                self.in_loop(n.max(0) as u64, |interp| {
-                    for i in 0..n {
+                if n <= 0 {
+                    return self.eval(init, frame);
+                }
+                let index = frame.base + *index as usize;
+                self.eval_state(init, state, init.span, frame)?;
+                self.in_loop(n as u64, |interp| {
+                    for i in 0..n - 1 {
                         interp.step().map_err(|s| s.at(expr.span))?;
-                        interp.stack[frame.base + *index as usize] = Value::Int(i);
-                        let value = std::mem::replace(&mut acc, Value::Nil);
-                        interp.bind_pattern(state, value, frame.base).map_err(|s| s.at(init.span))?;
-                        acc = interp.eval(body, frame)?;
+                        interp.stack[index] = Value::Int(i);
+                        interp.eval_state(body, state, init.span, frame)?;
                     }
-                    Ok(acc)
+                    interp.stack[index] = Value::Int(n - 1);
+                    interp.eval(body, frame)
                 })
             }
             ExprKind::While { condition, state, init, body } => {
-                let mut acc = self.eval(init, frame)?;
                 let mut iterations = 0;
+                let mut whole = self.eval_state(init, state, init.span, frame)?;
                 self.in_loop(UNKNOWN_COUNT, |interp| {
-                    loop {
+                    while interp.holds(condition, frame)? {
                         interp.step().map_err(|s| s.at(expr.span))?;
                         iterations += 1;
                         if iterations > MAX_UNROLLED {
                             interp.stop_unrolling(expr.span)?;
                         }
-                        interp.bind_pattern(state, acc.clone(), frame.base).map_err(|s| s.at(init.span))?;
-                        let go = interp.eval(condition, frame)?;
-                        if !go.truthy().map_err(|s| s.at(condition.span))? {
-                            return Ok(acc);
-                        }
-                        acc = interp.eval(body, frame)?;
+                        whole = interp.eval_state(body, state, init.span, frame)?;
                     }
+                    Ok(whole.unwrap_or_else(|| interp.bound_state(state, frame)))
                 })
             }
             _ => unreachable!("called for loops"),
+        }
+    }
+
+    /// Binds the state of a loop to the value of `expr`. Gives the value unless all of it is in the slots of `state`:
+    /// a vector literal for a pattern of names is taken apart without becoming a list.
+    fn eval_state(&mut self, expr: &Expr, state: &Pattern, init: Span, frame: Frame) -> Eval<Option<Value>> {
+        match (state, &expr.kind) {
+            (Pattern::Name(slot), _) => {
+                let value = self.eval(expr, frame)?;
+                self.stack[frame.base + *slot as usize] = value;
+                Ok(None)
+            }
+            (Pattern::Vector(names, None, _), ExprKind::Vector { items, list: true })
+                if names.len() == items.len() && names.iter().all(|n| matches!(n, Pattern::Name(_))) =>
+            {
+                // All are computed from the old state before any is bound.
+                for item in items {
+                    let value = self.eval(item, frame)?;
+                    self.stack.push(value);
+                }
+                for name in names.iter().rev() {
+                    let value = self.stack.pop().expect("as many items as names");
+                    self.bind_pattern(name, value, frame.base)?;
+                }
+                Ok(None)
+            }
+            (_, ExprKind::Let { bindings, body }) => {
+                self.eval_bindings(bindings, frame)?;
+                let bound = deep(|| self.eval_state(body, state, init, frame));
+                bound.map_err(|signal| self.leaving_let(signal, bindings))
+            }
+            (_, ExprKind::If(parts)) => {
+                let [condition, yes, no] = &**parts;
+                let branch = if self.holds(condition, frame)? { yes } else { no };
+                deep(|| self.eval_state(branch, state, init, frame))
+            }
+            _ => {
+                let value = self.eval(expr, frame)?;
+                self.bind_pattern(state, value.clone(), frame.base).map_err(|s| s.at(init))?;
+                Ok(Some(value))
+            }
+        }
+    }
+
+    /// The state of a loop, all of which is in the slots of its pattern.
+    fn bound_state(&self, state: &Pattern, frame: Frame) -> Value {
+        match state {
+            Pattern::Name(slot) => self.stack[frame.base + *slot as usize].clone(),
+            Pattern::Vector(names, ..) => {
+                Value::vector(names.iter().map(|name| self.bound_state(name, frame)).collect())
+            }
+            Pattern::Keys(..) => unreachable!("a dictionary is bound as a whole"),
         }
     }
 }

@@ -1,0 +1,14 @@
+//! Recursion that cannot exhaust the native stack, whatever the thread it happens on.
+
+/// More than any code between two calls of [`deep`] needs, in a debug build too.
+const RED_ZONE: usize = 256 << 10;
+
+/// The size of a new piece of stack.
+const PIECE: usize = 4 << 20;
+
+/// Runs `f`, on a new piece of stack where little is left of the current one. Functions that walk over code or data
+/// as deep as the user likes call themselves through this.
+#[inline]
+pub(crate) fn deep<T>(f: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(RED_ZONE, PIECE, f)
+}
