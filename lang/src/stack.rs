@@ -12,3 +12,10 @@ const PIECE: usize = 4 << 20;
 pub(crate) fn deep<T>(f: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(RED_ZONE, PIECE, f)
 }
+
+/// Runs `f` with room for recursion over expanded code, whose nesting is bounded: to resolve it, to clone it, to drop it.
+pub(crate) fn roomy<T>(f: impl FnOnce() -> T) -> T {
+    /// Of a debug build, for `MAX_NESTING` forms within each other.
+    const NEEDED: usize = 32 << 20;
+    stacker::maybe_grow(NEEDED, 2 * NEEDED, f)
+}

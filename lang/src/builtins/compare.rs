@@ -207,41 +207,35 @@ fn equal(interp: &mut Interp, a: &Value, b: &Value, direction: Direction) -> Eva
 
 /// Whether two values are equal in structure; numbers are compared by value, not dtype.
 pub fn structurally_equal(a: &Value, b: &Value) -> Eval<bool> {
-    Ok(match (a, b) {
-        (Value::Nil, Value::Nil) => true,
-        (Value::Bool(a), Value::Bool(b)) => a == b,
-        (Value::Int(a), Value::Int(b)) => a == b,
-        (Value::Keyword(a), Value::Keyword(b)) | (Value::Symbol(a), Value::Symbol(b)) => a == b,
-        (Value::Str(a), Value::Str(b)) => a == b,
-        (Value::Range(a, b), Value::Range(c, d)) => (a, b) == (c, d),
-        (Value::List(a), Value::List(b)) => {
-            if a.items.len() != b.items.len() {
-                return Ok(false);
+    // What is still to be compared, so that nested values need no recursion.
+    let mut pairs = vec![(a, b)];
+    while let Some((a, b)) = pairs.pop() {
+        let equal = match (a, b) {
+            (Value::Nil, Value::Nil) => true,
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            (Value::Int(a), Value::Int(b)) => a == b,
+            (Value::Keyword(a), Value::Keyword(b)) | (Value::Symbol(a), Value::Symbol(b)) => a == b,
+            (Value::Str(a), Value::Str(b)) => a == b,
+            (Value::Range(a, b), Value::Range(c, d)) => (a, b) == (c, d),
+            (Value::List(a), Value::List(b)) => {
+                pairs.extend(a.items.iter().zip(&b.items).rev());
+                a.items.len() == b.items.len()
             }
-            for (x, y) in a.items.iter().zip(&b.items) {
-                if !structurally_equal(x, y)? {
-                    return Ok(false);
-                }
+            (Value::Dict(a), Value::Dict(b)) => {
+                let known = pairs.len();
+                pairs.extend(a.iter().filter_map(|(key, x)| Some((x, b.get(key)?))));
+                a.len() == b.len() && pairs.len() - known == a.len()
             }
-            true
+            (Value::Tensor(t), other) | (other, Value::Tensor(t)) => {
+                fits(t.shape(), other) && same_elements(t.elements("equal?")?, t.shape(), 0, other)?
+            }
+            (a, b) => number(a).zip(number(b)).is_some_and(|(a, b)| a == b),
+        };
+        if !equal {
+            return Ok(false);
         }
-        (Value::Dict(a), Value::Dict(b)) => {
-            if a.len() != b.len() {
-                return Ok(false);
-            }
-            for (key, x) in a.iter() {
-                match b.get(key) {
-                    Some(y) if structurally_equal(x, y)? => {}
-                    _ => return Ok(false),
-                }
-            }
-            true
-        }
-        (Value::Tensor(t), other) | (other, Value::Tensor(t)) => {
-            fits(t.shape(), other) && { same_elements(t.elements("equal?")?, t.shape(), 0, other)? }
-        }
-        (a, b) => number(a).zip(number(b)).is_some_and(|(a, b)| a == b),
-    })
+    }
+    Ok(true)
 }
 
 /// Whether a value may equal a tensor of that shape: a tensor or number does by its shape, a list by its length.

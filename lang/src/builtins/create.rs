@@ -274,7 +274,7 @@ pub(super) fn from_list(interp: &mut Interp, value: &Value, dtype: Option<DType>
             shape.push(list.items.len());
         }
         shape.get(depth) == Some(&list.items.len())
-            && list.items.iter().all(|item| collect(item, depth + 1, shape, leaves))
+            && crate::stack::deep(|| list.items.iter().all(|item| collect(item, depth + 1, shape, leaves)))
     }
     let (mut shape, mut leaves) = (Shape::new(), Vec::new());
     match value {

@@ -1,12 +1,56 @@
 //! Values as text.
 
+use ustr::Ustr;
+
 use crate::eval::Value;
 use crate::tensor::{format_float, format_tensor};
 
+/// What is still to be written, so that nested values need no recursion.
+enum Piece<'a> {
+    Value(&'a Value),
+    Key(Ustr),
+    Text(&'static str),
+}
+
 /// A value as `print` shows it: strings bare.
 pub fn show(value: &Value) -> String {
+    let mut out = String::new();
+    let mut pieces = vec![Piece::Value(value)];
+    while let Some(piece) = pieces.pop() {
+        match piece {
+            Piece::Text(text) => out.push_str(text),
+            Piece::Key(key) => {
+                out.push(':');
+                out.push_str(&key);
+                out.push(' ');
+            }
+            Piece::Value(Value::List(list)) => {
+                out.push('[');
+                pieces.push(Piece::Text("]"));
+                for (i, item) in list.items.iter().enumerate().rev() {
+                    pieces.push(Piece::Value(item));
+                    pieces.push(Piece::Text(if i > 0 { " " } else { "" }));
+                }
+            }
+            Piece::Value(Value::Dict(dict)) => {
+                out.push('{');
+                pieces.push(Piece::Text("}"));
+                for (i, (key, entry)) in dict.iter().enumerate().rev() {
+                    pieces.push(Piece::Value(entry));
+                    pieces.push(Piece::Key(*key));
+                    pieces.push(Piece::Text(if i > 0 { " " } else { "" }));
+                }
+            }
+            Piece::Value(Value::Str(text)) => out.push_str(text),
+            Piece::Value(leaf) => out.push_str(&show_leaf(leaf)),
+        }
+    }
+    out
+}
+
+/// A value that is neither a list nor a dictionary.
+fn show_leaf(value: &Value) -> String {
     match value {
-        Value::Nil => "nil".into(),
         Value::Bool(b) => b.to_string(),
         Value::Int(n) => n.to_string(),
         Value::Float(x) => format_float(*x as f32),
@@ -17,16 +61,12 @@ pub fn show(value: &Value) -> String {
             Some(Ok(host)) => format_tensor(host),
             _ => format!("<{}>", t.ty()),
         },
-        Value::List(list) => format!("[{}]", list.items.iter().map(show).collect::<Vec<_>>().join(" ")),
-        Value::Dict(dict) => {
-            let entries: Vec<String> = dict.iter().map(|(k, v)| format!(":{k} {}", show(v))).collect();
-            format!("{{{}}}", entries.join(" "))
-        }
         Value::Keyword(k) => format!(":{k}"),
         Value::Symbol(s) => s.to_string(),
-        Value::Str(s) => s.to_string(),
         Value::Range(a, b) => format!("{a}:{b}"),
         Value::Function(f) => format!("<fn:{}>", f.name()),
+        Value::Nil => "nil".into(),
+        Value::Str(_) | Value::List(_) | Value::Dict(_) => unreachable!("written by show"),
     }
 }
 

@@ -8,6 +8,7 @@ use ustr::Ustr;
 use super::module::Module;
 use super::typed::ParamType;
 use super::value::Value;
+use crate::stack::roomy;
 use crate::syntax::{Bracket, Span};
 use crate::tensor::DType;
 
@@ -179,6 +180,13 @@ pub struct Code {
     pub family: Cell<Option<usize>>,
     /// The gradient that `defgrad` gives it: a function of its result, the cotangent of that, and its arguments.
     pub gradient: RefCell<Option<Rc<Code>>>,
+}
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        let body = self.body.take();
+        roomy(|| drop(body));
+    }
 }
 
 impl Code {

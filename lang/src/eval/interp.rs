@@ -7,12 +7,13 @@ use ustr::Ustr;
 
 use super::blame::{self, Misses};
 use super::check::Checked;
+use super::dict::Dict;
 use super::expr::{Expr, ExprKind, Global, Pattern, Place, Template};
 use super::interrupt::Allowance;
 use super::module::Module;
 use super::signal::{Eval, STATIC, Signal};
 use super::specialise::Specialiser;
-use super::value::{Closure, Dict, Function, List, Value};
+use super::value::{Closure, Function, List, Value};
 use crate::builtins;
 use crate::diagnostic::Diagnostic;
 use crate::host::{Backend, Host};
@@ -187,8 +188,7 @@ impl Interp {
             }
             ExprKind::Vector { .. } => self.eval_vector(expr, None, frame),
             ExprKind::Dict(entries) => {
-                let mut dict =
-                    Dict::with_capacity_and_hasher(entries.len(), std::hash::BuildHasherDefault::default());
+                let mut dict = Dict::with_capacity(entries.len());
                 for (key, value) in entries {
                     dict.insert(*key, self.eval(value, frame)?);
                 }

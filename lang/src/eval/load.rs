@@ -15,6 +15,7 @@ use super::signal::{Reason, Signal};
 use super::uses::{folder_of, join};
 use super::value::Value;
 use crate::diagnostic::Diagnostic;
+use crate::stack::roomy;
 use crate::syntax::{Bracket, Form, FormKind, SourceId, Span, read};
 
 /// The standard library, by the name it is used under.
@@ -118,7 +119,7 @@ impl Interp {
     pub fn run_forms(&mut self, module: &Rc<Module>, forms: Vec<Form>) -> Loaded<Value> {
         self.loading.push(join("", &module.name));
         let loading = self.prepare_forms(module, forms, false);
-        let result = loading.and_then(|loading| self.run_prepared(loading));
+        let result = loading.and_then(|loading| roomy(|| self.run_prepared(loading)));
         self.loading.pop();
         result
     }
@@ -185,6 +186,10 @@ impl Interp {
 
     /// Expands and resolves the forms of one text; goes on after an error to find the next.
     fn prepare_forms(&mut self, module: &Rc<Module>, forms: Vec<Form>, only_expand: bool) -> Loaded<Loading> {
+        roomy(|| self.prepare_all(module, forms, only_expand))
+    }
+
+    fn prepare_all(&mut self, module: &Rc<Module>, forms: Vec<Form>, only_expand: bool) -> Loaded<Loading> {
         let declared: Vec<Ustr> = forms.iter().filter_map(|form| declare(module, form)).collect();
         let id = forms.first().map(|f| f.span.source);
         let mut loading = Loading {

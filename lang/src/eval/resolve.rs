@@ -11,6 +11,7 @@ use super::module::{Meaning, Module, qualified};
 use super::scope::{Found, Scopes};
 use super::value::{Function, Value};
 use crate::diagnostic::Diagnostic;
+use crate::stack::deep;
 use crate::syntax::{Bracket, Form, FormKind, Span};
 use crate::tensor::DType;
 
@@ -154,7 +155,7 @@ impl Resolver<'_> {
                 let items = self.sequence(items, true);
                 Ok(Expr { kind: ExprKind::Vector { items, list: false }, span })
             }
-            FormKind::List(Bracket::Round, items) => self.list(form, items),
+            FormKind::List(Bracket::Round, items) => deep(|| self.list(form, items)),
             FormKind::Dict(entries) => {
                 let entry = |(k, v): &(Form, Form)| match form_to_value(k).as_key() {
                     Some(key) => Ok((key, self.form_or_note(v))),

@@ -5,9 +5,11 @@ use std::rc::Rc;
 
 use ustr::Ustr;
 
+use super::dict::Dict;
 use super::signal::{Eval, Signal, fail};
-use super::value::{Dict, List, Value};
+use super::value::{List, Value};
 use crate::diagnostic::Diagnostic;
+use crate::stack::deep;
 use crate::syntax::Bracket;
 
 /// The structure of a pytree without its leaves.
@@ -25,9 +27,19 @@ impl Tree {
     /// The structure of `value`.
     pub fn of(value: &Value) -> Tree {
         match value {
-            Value::List(list) => Tree::List(list.bracket, list.items.iter().map(Tree::of).collect()),
-            Value::Dict(dict) => Tree::Dict(dict.iter().map(|(k, v)| (*k, Tree::of(v))).collect()),
+            Value::List(list) => Tree::List(list.bracket, deep(|| list.items.iter().map(Tree::of).collect())),
+            Value::Dict(dict) => Tree::Dict(deep(|| dict.iter().map(|(k, v)| (*k, Tree::of(v))).collect())),
             _ => Tree::Leaf,
+        }
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        match self {
+            Tree::Leaf => {}
+            Tree::List(_, items) => deep(|| items.clear()),
+            Tree::Dict(entries) => deep(|| entries.clear()),
         }
     }
 }
@@ -48,10 +60,10 @@ pub fn flatten(value: &Value) -> Vec<Value> {
 
 fn push_leaves(value: &Value, leaves: &mut Vec<Value>) {
     match value {
-        Value::List(list) => list.items.iter().for_each(|v| push_leaves(v, leaves)),
+        Value::List(list) => deep(|| list.items.iter().for_each(|v| push_leaves(v, leaves))),
         Value::Dict(dict) => {
             for i in sorted_order(dict.keys().copied()) {
-                push_leaves(&dict[i], leaves);
+                deep(|| push_leaves(&dict[i], leaves));
             }
         }
         leaf => leaves.push(leaf.clone()),
@@ -66,13 +78,13 @@ pub fn unflatten(tree: &Tree, leaves: &mut impl Iterator<Item = Value>) -> Eval<
             None => fail("the structure has more leaves than were given"),
         },
         Tree::List(bracket, items) => {
-            let items = items.iter().map(|t| unflatten(t, leaves)).collect::<Eval<Vec<Value>>>()?;
+            let items = deep(|| items.iter().map(|t| unflatten(t, leaves)).collect::<Eval<Vec<Value>>>())?;
             Ok(Value::List(Rc::new(List { bracket: *bracket, items, origin: None })))
         }
         Tree::Dict(entries) => {
             let mut dict: Dict = entries.iter().map(|(k, _)| (*k, Value::Nil)).collect();
             for i in sorted_order(entries.iter().map(|(k, _)| *k)) {
-                dict[i] = unflatten(&entries[i].1, leaves)?;
+                dict[i] = deep(|| unflatten(&entries[i].1, leaves))?;
             }
             Ok(Value::Dict(Rc::new(dict)))
         }
@@ -131,7 +143,7 @@ fn map_below(
         Value::List(first) => {
             let mut items = Vec::with_capacity(first.items.len());
             for i in 0..first.items.len() {
-                items.push(map_child(trees, Step::Item(i), path, f)?);
+                items.push(deep(|| map_child(trees, Step::Item(i), path, f))?);
             }
             Ok(Value::List(Rc::new(List { bracket: first.bracket, items, origin: None })))
         }
@@ -139,7 +151,7 @@ fn map_below(
             let mut out: Dict = (**first).clone();
             for i in sorted_order(first.keys().copied()) {
                 let key = *first.get_index(i).expect("a position of a key").0;
-                out[i] = map_child(trees, Step::Key(key), path, f)?;
+                out[i] = deep(|| map_child(trees, Step::Key(key), path, f))?;
             }
             Ok(Value::Dict(Rc::new(out)))
         }

@@ -1,16 +1,16 @@
 //! Values of programs.
 
-use std::hash::BuildHasherDefault;
 use std::rc::Rc;
 
-use indexmap::IndexMap;
-use ustr::{IdentityHasher, Ustr};
+use ustr::Ustr;
 
+use super::dict::Dict;
 use super::signal::Eval;
 use super::transforms::Transform;
 use super::{Code, Tensor};
 use crate::builtins::Builtin;
 use crate::diagnostic::Diagnostic;
+use crate::stack::deep;
 use crate::syntax::{Bracket, Span};
 use crate::tensor::DType;
 
@@ -53,9 +53,6 @@ pub struct List {
     /// Where it was read, if it is quoted code.
     pub origin: Option<Span>,
 }
-
-/// A dictionary in insertion order. Keywords, strings and symbols of one name are one key.
-pub type Dict = IndexMap<Ustr, Value, BuildHasherDefault<IdentityHasher>>;
 
 /// Something to call.
 #[derive(Debug)]
@@ -151,11 +148,11 @@ impl Value {
                 Value::from(if t.ty().weak { Tensor::weak(host) } else { Tensor::host(host) })
             }
             Value::List(list) => {
-                Value::list(list.items.iter().map(|v| v.known(wanted)).collect::<Eval<_>>()?)
+                Value::list(deep(|| list.items.iter().map(|v| v.known(wanted)).collect::<Eval<_>>())?)
             }
             Value::Dict(dict) => {
                 let entries = dict.iter().map(|(k, v)| Ok((*k, v.known(wanted)?)));
-                Value::Dict(Rc::new(entries.collect::<Eval<_>>()?))
+                Value::Dict(Rc::new(deep(|| entries.collect::<Eval<_>>())?))
             }
             other => other.clone(),
         })
@@ -174,10 +171,18 @@ impl Value {
 impl Function {
     /// The name in messages.
     pub fn name(&self) -> String {
+        self.name_within(8)
+    }
+
+    /// The name; transforms nested deeper than `levels` are left out.
+    fn name_within(&self, levels: usize) -> String {
         match self {
             Function::Closure(c) => c.code.display_name(),
             Function::Builtin(b) => b.name.into(),
-            Function::Transformed(transform, f) => format!("({} {})", transform.name(), f.name()),
+            Function::Transformed(transform, _) if levels == 0 => format!("({} ...)", transform.name()),
+            Function::Transformed(transform, f) => {
+                format!("({} {})", transform.name(), f.name_within(levels - 1))
+            }
         }
     }
 

@@ -5,12 +5,14 @@ use std::rc::Rc;
 
 use ustr::Ustr;
 
+use crate::eval::Dict;
 use crate::eval::expr::Code;
 use crate::eval::tensor::{Concrete, Tensor, Trace};
 use crate::eval::transforms::Transform;
 use crate::eval::tree::sorted_order;
-use crate::eval::value::{Closure, Dict, Function, List, Value};
+use crate::eval::value::{Closure, Function, List, Value};
 use crate::host::Leaf;
+use crate::stack::deep;
 use crate::tensor::{DType, TensorType};
 
 /// Which function: its code and the transformations around it.
@@ -27,7 +29,7 @@ pub(super) fn fn_key(function: &Function) -> Option<(FnKey, &Rc<Code>)> {
             Some((FnKey { code: Rc::as_ptr(&c.code) as usize, transforms: Vec::new() }, &c.code))
         }
         Function::Transformed(transform, f) => {
-            let (mut key, code) = fn_key(f)?;
+            let (mut key, code) = deep(|| fn_key(f))?;
             key.transforms.push(transform.clone());
             Some((key, code))
         }
@@ -140,25 +142,26 @@ fn same_static(a: &Value, b: &Value) -> bool {
     }
 }
 
+/// Data nested deeper than this is not taken for the parameters of a compiled function.
+const MAX_NESTING: usize = 200;
+
 /// Whether there is a tensor among the values, and none that is traced.
 pub(super) fn has_tensors(values: &[Value]) -> Option<bool> {
+    has_tensors_within(MAX_NESTING, &mut values.iter())
+}
+
+fn has_tensors_within(levels: usize, values: &mut dyn Iterator<Item = &Value>) -> Option<bool> {
+    let levels = levels.checked_sub(1)?;
     let mut found = false;
     for value in values {
-        let inside = match value {
+        found |= match value {
             Value::Tensor(Tensor::Traced(_)) => return None,
             Value::Tensor(Tensor::Concrete(_)) => true,
-            Value::List(list) => has_tensors(&list.items)?,
-            Value::Dict(dict) => {
-                let mut any = false;
-                for v in dict.values() {
-                    any |= has_tensors(std::slice::from_ref(v))?;
-                }
-                any
-            }
-            Value::Function(f) => has_tensors(f.captured())?,
+            Value::List(list) => has_tensors_within(levels, &mut list.items.iter())?,
+            Value::Dict(dict) => has_tensors_within(levels, &mut dict.values())?,
+            Value::Function(f) => has_tensors_within(levels, &mut f.captured().iter())?,
             _ => false,
         };
-        found |= inside;
     }
     Some(found)
 }
