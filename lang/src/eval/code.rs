@@ -5,9 +5,10 @@ use std::rc::Rc;
 
 use ustr::Ustr;
 
+use super::dict::Dict;
 use super::interp::Interp;
 use super::module::Module;
-use super::value::{Dict, List, Value};
+use super::value::{List, Value};
 use crate::syntax::{Bracket, Expansion, Form, FormKind, NESTING_LIMIT, Span};
 
 /// Code as data.

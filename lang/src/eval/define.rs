@@ -5,6 +5,7 @@ use std::rc::Rc;
 use ustr::Ustr;
 
 use super::code::form_to_value;
+use super::dict::Dict;
 use super::expr::Global;
 use super::interp::Interp;
 use super::load::{Loaded, Loading};
@@ -12,7 +13,7 @@ use super::module::{Meaning, Module};
 use super::resolve::is_special;
 use super::signal::{Eval, fail};
 use super::typed::ParamType;
-use super::value::{Closure, Dict, Function, List, Value};
+use super::value::{Closure, Function, List, Value};
 use crate::diagnostic::Diagnostic;
 use crate::syntax::{Bracket, Form, FormKind, Span};
 
