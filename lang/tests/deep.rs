@@ -98,11 +98,8 @@ fn other_deep_values_are_built_used_and_dropped() {
         ("(len (str (repeat [i 200000] [d 1] {:d (list d)})))", "=> 1400001"),
         ("(def f (repeat [i 200000] [f (fn [x] x)] (fn [x] (f x)))) (f 1)", TOO_DEEP),
         ("(def f (repeat [i 1000] [f (fn [x] x)] (fn [x] (f x)))) (f 1)", "=> 1"),
-        (
-            "(def f (repeat [i 200000] [f (fn [x] x)] (grad f))) (str-call (str f) \"startswith\" \"<fn:(grad\")",
-            "=> true",
-        ),
-        ("(def f (repeat [i 200000] [f (fn [x] x)] (grad f))) (f 1.0)", "error: "),
+        ("(repeat [i 200000] [f (fn [x] x)] (grad f))", "error: transforms are nested more than 100 deep"),
+        ("(def f (repeat [i 200000] [f (fn [x] x)] (grad (fn [x] (f x))))) (if f 1 2)", "=> 1"),
         ("(flatten (repeat [i 100000] [x 1] (list x)))", "=> '[1]"),
         ("(first (flatten (tree-map (fn [x] (+ x 1)) (repeat [i 100000] [x 1] {:a x}))))", "=> 2"),
         ("(tensor (repeat [i 100000] [x 1] (list x)))", "error: "),

@@ -10,6 +10,9 @@ use crate::diagnostic::Diagnostic;
 use crate::eval::{Axes, Eval, Function, GradOptions, Interp, Transform, Value, fail, map_trees};
 use crate::primitives as p;
 
+/// Transforms of transforms of a function.
+const MAX_TRANSFORMS: usize = 100;
+
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
         "value-and-grad",
@@ -124,6 +127,10 @@ fn function<'a>(value: &'a Value, wanted_by: &str) -> Eval<&'a Rc<Function>> {
 
 fn transformed(f: &Value, transform: Transform) -> Eval<Value> {
     let f = Rc::clone(function(f, transform.name())?);
+    // Whatever walks over transforms by recursion may rely on it.
+    if f.transforms() >= MAX_TRANSFORMS {
+        return fail(format!("transforms are nested more than {MAX_TRANSFORMS} deep"));
+    }
     Ok(Value::function(Function::Transformed(transform, f)))
 }
 

@@ -89,7 +89,8 @@ impl Interp {
                 let value = self.eval(arg, frame)?;
                 self.stack.push(value);
             }
-            return self.in_call(expr, head, args, |i, place| i.call_on_stack(function, closure, base, place));
+            return self
+                .in_call(expr, head, args, |i, place| i.call_on_stack(function, closure, base, place));
         }
         let values = args.iter().map(|arg| self.eval(arg, frame)).collect::<Eval<Args>>()?;
         self.in_call(expr, head, args, |i, place| match &callee {

@@ -2,12 +2,13 @@
 
 use std::rc::Rc;
 
+use super::dict::Dict;
 use super::interp::Interp;
 use super::signal::{Eval, fail};
 use super::tensor::{Tensor, Trace};
 use super::transforms::MAX_EQUATIONS;
 use super::tree::map_trees;
-use super::value::{Dict, Value};
+use super::value::Value;
 use crate::diagnostic::Diagnostic;
 use crate::primitives as p;
 use crate::tensor::{HostTensor, Shape, TensorType};

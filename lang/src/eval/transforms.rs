@@ -8,12 +8,13 @@ use std::rc::Rc;
 use ustr::Ustr;
 
 use super::Args;
-use super::interp::Interp;
+use super::interp::{Interp, MAX_DEPTH};
 use super::signal::{Eval, fail};
 use super::tensor::Tensor;
 use super::tree::{KeyPath, Tree, flatten, unflatten};
 use super::value::{Function, Value};
 use crate::diagnostic::Diagnostic;
+use crate::stack::deep;
 use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor};
 
@@ -100,14 +101,19 @@ impl Interp {
         args: &Args,
         span: Span,
     ) -> Eval<Value> {
+        if self.depth >= MAX_DEPTH {
+            return fail(format!("calls are nested more than {MAX_DEPTH} deep"));
+        }
+        self.depth += 1;
         self.level += 1;
-        let result = match transform {
+        let result = deep(|| match transform {
             Transform::Grad(options) => self.grad(f, options, args),
             Transform::Jvp => self.jvp(f, args),
             Transform::Jacobian => self.jacobian(f, args),
             Transform::Vmap(axes) => self.vmap(f, axes, args),
-        };
+        });
         self.level -= 1;
+        self.depth -= 1;
         result.map_err(|s| s.at(span))
     }
 

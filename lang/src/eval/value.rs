@@ -186,6 +186,11 @@ impl Function {
         }
     }
 
+    /// How many transforms are around the function.
+    pub(crate) fn transforms(&self) -> usize {
+        if let Function::Transformed(_, f) = self { 1 + f.transforms() } else { 0 }
+    }
+
     /// The code of a function of the program, transformed or not.
     pub(super) fn code(&self) -> Option<&Rc<Code>> {
         match self {

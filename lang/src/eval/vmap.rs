@@ -3,12 +3,13 @@
 use std::rc::Rc;
 
 use super::Args;
+use super::dict::Dict;
 use super::interp::Interp;
 use super::signal::{Eval, Reason, Signal, fail};
 use super::tensor::{Tensor, Trace, apply_graph};
 use super::transforms::{Axes, MAX_EQUATIONS, Outcome};
 use super::tree::sorted_order;
-use super::value::{Dict, Function, List, Value};
+use super::value::{Function, List, Value};
 use crate::diagnostic::Diagnostic;
 use crate::graph::prune;
 use crate::tensor::Shape;
