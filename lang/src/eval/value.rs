@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use ustr::Ustr;
 
-use super::dict::Dict;
+pub use super::dict::Dict;
 use super::signal::Eval;
 use super::transforms::Transform;
 use super::{Code, Tensor};
