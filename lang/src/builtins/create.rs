@@ -270,11 +270,16 @@ pub(super) fn from_list(interp: &mut Interp, value: &Value, dtype: Option<DType>
             leaves.push(value.clone());
             return depth == shape.len();
         };
+        /// More axes than any tensor has a use for: such lists are nested by mistake.
+        const MAX_RANK: usize = 64;
+        if depth == MAX_RANK {
+            return false;
+        }
         if depth == shape.len() && leaves.is_empty() {
             shape.push(list.items.len());
         }
         shape.get(depth) == Some(&list.items.len())
-            && crate::stack::deep(|| list.items.iter().all(|item| collect(item, depth + 1, shape, leaves)))
+            && list.items.iter().all(|item| collect(item, depth + 1, shape, leaves))
     }
     let (mut shape, mut leaves) = (Shape::new(), Vec::new());
     match value {
