@@ -1,5 +1,7 @@
 //! `sheaf check` on programs in memory: what it finds without running anything, and what it must not find.
 
+#![allow(clippy::disallowed_methods, reason = "the tests read their programs from the repository")]
+
 mod support;
 
 use std::path::Path;

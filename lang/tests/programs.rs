@@ -1,5 +1,7 @@
 //! Whole programs, interpreted.
 
+#![allow(clippy::disallowed_methods, reason = "the tests read their programs from the repository")]
+
 mod support;
 
 use sheaf_lang::eval::Jit;

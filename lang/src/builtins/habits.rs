@@ -167,7 +167,8 @@ fn option(name: &str) -> Option<String> {
 
 /// `np.zeros`, `jax.lax.scan`, `x.shape`, `xs.append`.
 fn dotted(name: &str, known: &dyn Fn(&str) -> bool) -> Option<String> {
-    let (before, last) = name.rsplit_once('.').filter(|(b, l)| !b.is_empty() && !l.is_empty())?;
+    let (before, last) =
+        name.rsplit_once('.').filter(|(b, l)| b.starts_with(char::is_alphabetic) && !l.is_empty())?;
     let library = LIBRARIES.contains(&before.split('.').next().unwrap_or(before));
     if library {
         let here = plain(last, known);

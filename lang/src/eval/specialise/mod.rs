@@ -322,7 +322,11 @@ impl Interp {
             return Ok(Probe::Interpreted(format!("{effect} has an effect")));
         }
         let (entry, stop) = self.trace_until_static(function, args, &mut HashSet::new())?;
-        if let Some(TraceStop { reason: Reason::Elements { wanted, .. }, .. }) = stop {
+        if let Some(TraceStop {
+            reason: Reason::Elements { wanted, .. } | Reason::Value { wanted, .. },
+            ..
+        }) = stop
+        {
             return Ok(Probe::Elements(wanted));
         }
         Ok(match entry.outcome.into_inner() {
