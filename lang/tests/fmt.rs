@@ -1,5 +1,7 @@
 //! Formatting the programs of the repository: each reads as before, and a second time changes nothing.
 
+#![allow(clippy::disallowed_methods, reason = "the tests read their programs from the repository")]
+
 use std::path::{Path, PathBuf};
 
 use sheaf_lang::eval::STACK_BYTES;

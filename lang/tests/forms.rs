@@ -81,7 +81,7 @@ fn an_error_in_an_expansion_has_two_places() {
     3 │ (around 1)
       │ ---------- in this use of the macro around
       │
-      = help: define it with (def ...) or (defn ...), or (use ...) the module that does
+      = help: the empty value is nil
     ");
     // What comes from the use keeps its place alone.
     assert_snapshot!(run("(defmacro id [x] `(do ~x))\n(id (+ 1 :a))"), @r"
