@@ -170,6 +170,7 @@ struct Parsed<'a> {
 }
 
 /// Separates options from arguments: `:axis 1` for `valued` names, `:keepdims`, alone or with a boolean, for `flags`.
+/// Where a dtype is one of the options, `:i32` alone stands for `:dtype :i32`.
 fn parse<'a>(args: &'a [Value], valued: &[&'static str], flags: &[&'static str]) -> Eval<Parsed<'a>> {
     let mut parsed = Parsed { positional: Vec::new(), options: Vec::new() };
     let mut i = 0;
@@ -187,6 +188,9 @@ fn parse<'a>(args: &'a [Value], valued: &[&'static str], flags: &[&'static str])
             let value = args.get(i + 1).filter(|v| matches!(v, Value::Bool(_)));
             parsed.options.push((name, value));
             i += 1 + usize::from(value.is_some());
+        } else if valued.contains(&"dtype") && operands::as_dtype(&args[i]).is_ok() {
+            parsed.options.push(("dtype", Some(&args[i])));
+            i += 1;
         } else {
             let known: Vec<String> = valued.iter().chain(flags).map(|n| format!(":{n}")).collect();
             return fail(format!("unknown option :{key}; there is {}", known.join(" ")));

@@ -47,7 +47,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     .examples("(shape (fold-in (random-key 0) 7)) ;=> '[2]"),
     Builtin::new(
         "random-uniform",
-        "(random-uniform key shape :low l :high h)",
+        "(random-uniform key shape :low l :high h :dtype :f32)",
         "numbers drawn uniformly from low, 0 by default, up to but not including high, 1 by default",
         (2, MANY),
         |i, a| {
@@ -63,7 +63,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     .examples("(shape (random-uniform (random-key 0) '[2 3])) ;=> '[2 3]\n(all (< (random-uniform (random-key 0) 9 :low -2 :high -1) -1)) ;=> true"),
     Builtin::new(
         "random-normal",
-        "(random-normal key shape)",
+        "(random-normal key shape :dtype :f32)",
         "numbers drawn from the normal distribution with mean 0 and variance 1",
         (2, MANY),
         |i, a| {
@@ -81,14 +81,17 @@ pub(super) const BUILTINS: &[Builtin] = &[
     .examples("(shape (random-normal (random-key 0) '[2 3])) ;=> '[2 3]\n(< (abs (mean (random-normal (random-key 0) 1000))) 0.1) ;=> true"),
     Builtin::new(
         "random-randint",
-        "(random-randint key shape low high)",
+        "(random-randint key shape low high :dtype :i32)",
         "integers (i32) of low up to but not including high",
-        (4, 4),
+        (4, 6),
         |i, a| {
-            let key = key(&a[0])?;
-            let shape = as_shape(&[&a[1]])?;
+            let parsed = parse(a, &["dtype"], &[])?;
+            let [key_value, shape, low, high] = parsed.exactly()?;
+            check_dtype(&parsed, DType::I32)?;
+            let key = key(key_value)?;
+            let shape = as_shape(&[shape])?;
             checked_count(&shape)?;
-            let (low, high) = (i32_bound(i, &a[2])?, i32_bound(i, &a[3])?);
+            let (low, high) = (i32_bound(i, low)?, i32_bound(i, high)?);
             integers(i, &key, &shape, &low, &high).map(Value::Tensor)
         },
     )
@@ -138,14 +141,22 @@ fn key_and_shape(parsed: &Parsed) -> Eval<(Tensor, Shape)> {
     let [key_value, shape @ ..] = parsed.positional.as_slice() else {
         return fail("expected a key and a shape");
     };
-    match parsed.option("dtype").map(as_dtype) {
-        None | Some(Ok(DType::F32)) => {}
-        Some(Ok(dtype)) => return fail(format!("random numbers are f32, not {dtype}: cast them")),
-        Some(Err(signal)) => return Err(signal),
-    }
+    check_dtype(parsed, DType::F32)?;
     let shape = as_shape(shape)?;
     checked_count(&shape)?;
     Ok((key(key_value)?, shape))
+}
+
+/// Fails where another dtype is asked for than the one that is drawn.
+fn check_dtype(parsed: &Parsed, drawn: DType) -> Eval<()> {
+    match parsed.option("dtype").map(as_dtype).transpose()? {
+        Some(dtype) if dtype != drawn => {
+            Err(Diagnostic::error(format!("these random numbers are {drawn}, not {dtype}"))
+                .help(format!("convert them: (cast x :{dtype})"))
+                .into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A bound of integers, possibly traced; known ones must fit.

@@ -67,3 +67,15 @@ fn wrong_usage_has_exit_code_2() {
         assert_eq!(World::new().run(arguments).code, Some(2), "{arguments:?}");
     }
 }
+
+#[test]
+fn a_file_alone_is_run() {
+    let world = World::new();
+    world.write("main.shf", "(print (io \"args\"))");
+    for options in
+        [&["main.shf", "--no-jit"][..], &["--no-jit", "main.shf"], &["run", "--no-jit", "main.shf"]]
+    {
+        assert_eq!(world.run(&[options, &["--", "a", "--b"]].concat()).silent(), "[a --b]\n");
+    }
+    assert_eq!(world.run(&["missing.shf"]).code, Some(1));
+}
