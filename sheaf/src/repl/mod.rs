@@ -1,7 +1,7 @@
 //! `sheaf repl`: reads, evaluates, prints, and asks again.
 //!
-//! On a terminal a line editor asks for input ([`editor`]); elsewhere all of standard input is read first. Both hand
-//! their text to a [`Session`].
+//! On a terminal a line editor asks for input (`editor`); elsewhere all of standard input is read first. Both hand
+//! their text to a `Session`.
 
 mod command;
 mod editor;
