@@ -46,7 +46,8 @@ impl Primitive for ReduceSum {
 
 fn pairwise_sum(base: usize, inner: &[usize], elements: &[f32]) -> f32 {
     if inner.len() <= 16 {
-        return inner.iter().map(|i| elements[base + i]).sum();
+        // Not `Iterator::sum`, whose sum of nothing is -0.
+        return inner.iter().fold(0.0, |sum, i| sum + elements[base + i]);
     }
     let (left, right) = inner.split_at(inner.len() / 2);
     pairwise_sum(base, left, elements) + pairwise_sum(base, right, elements)
