@@ -574,3 +574,8 @@ fn endlessly_nested_code_is_an_error() {
         &out[..200.min(out.len())]
     );
 }
+
+#[test]
+fn a_private_name_may_be_that_of_a_helper_of_the_library() {
+    check(&[("(defn -check [x] (* 2 x)) (-check 3)", "=> 6")]);
+}

@@ -9,7 +9,7 @@ use super::dict::Dict;
 use super::expr::Global;
 use super::interp::Interp;
 use super::load::{Loaded, Loading};
-use super::module::{Meaning, Module};
+use super::module::{Meaning, Module, is_private};
 use super::resolve::is_special;
 use super::signal::{Eval, fail};
 use super::typed::ParamType;
@@ -109,8 +109,10 @@ impl Interp {
                 .into());
         }
         loading.defined.insert(name, span);
-        let builtin = crate::builtins::find(&name).is_some()
-            || self.core.as_ref().is_some_and(|core| core.find(name).is_some());
+        // What the language keeps to itself is not seen here, so nothing of it is redefined.
+        let builtin = !is_private(&name)
+            && (crate::builtins::find(&name).is_some()
+                || self.core.as_ref().is_some_and(|core| core.find(name).is_some()));
         if builtin && !loading.module.standard && self.redefined.insert(name) {
             let warning =
                 Diagnostic::warning(format!("{name} is a builtin; this definition takes its place"))
