@@ -55,10 +55,11 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (2, 3),
         |i, a| {
             let parsed = parse_dtype(a)?;
-            let ([x], Some(dtype)) = (parsed.0.as_slice(), parsed.1) else {
-                return fail("cast wants a tensor and a dtype");
-            };
-            i.cast(x, dtype)
+            match (parsed.0.as_slice(), parsed.1) {
+                ([x], Some(dtype)) => i.cast(x, dtype),
+                ([x, name], None) => i.cast(x, as_dtype(name)?),
+                _ => fail("cast wants a tensor and a dtype"),
+            }
         },
     )
     .examples("(cast [1.7 -1.7] :i32) ;=> tensor i32[2] = [1 -1]\n(cast [0 2] :bool) ;=> [false true]"),

@@ -26,9 +26,10 @@ const NAMES: &[(&[&str], &str)] = &[
     ),
     (&["loop", "recur"], "loops are (repeat [i n] [acc init] body) and (while condition [acc init] body)"),
     (
-        &["elif", "else", "elseif", "else-if", "switch", "match"],
+        &["elif", "elseif", "else-if", "switch", "match"],
         "choose with (if c a b), (cond c1 v1 c2 v2 :else v) or (case x k1 v1 default)",
     ),
+    (&["else"], "the last condition of cond is :else; (if c a b) needs no word before b"),
     (&["if-let", "when-let", "if-not", "when-not"], "bind with let first, then (if x a b) or (when x ...)"),
     (
         &["try", "except", "catch", "raise", "throw"],

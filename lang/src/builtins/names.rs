@@ -4,10 +4,10 @@
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
     let limit = (name.chars().count() / 3).max(1);
     known
-        .map(|k| (edit_distance(name, k), k))
-        .filter(|(d, k)| *d <= limit && *d < k.chars().count())
+        .map(|k| (edit_distance(name, k), k.chars().next() != name.chars().next(), k))
+        .filter(|(d, _, k)| *d <= limit && *d < k.chars().count())
         .min()
-        .map(|(_, k)| k.to_string())
+        .map(|(.., k)| k.to_string())
 }
 
 /// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b` (optimal string alignment).

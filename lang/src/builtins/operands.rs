@@ -13,10 +13,6 @@ use crate::tensor::{DType, HostTensor, Shape, TensorType, format_float};
 
 impl Interp {
     /// A value as a tensor: numbers are weak scalars.
-    #[allow(
-        clippy::unused_self,
-        reason = "one way to ask for operands, and those that convert need the evaluator"
-    )]
     pub(crate) fn tensor(&mut self, value: &Value) -> Eval<Tensor> {
         match value {
             Value::Tensor(t) => Ok(t.clone()),
@@ -24,16 +20,14 @@ impl Interp {
             Value::Float(x) => Ok(Tensor::weak(HostTensor::scalar(*x as f32))),
             Value::Bool(b) => Ok(Tensor::host(HostTensor::scalar(*b))),
             Value::Nil => Err(nil("a tensor or a number")),
-            Value::List(_) => Err(Diagnostic::error(format!(
-                "expected a tensor or a number, got {}",
-                value.describe()
-            ))
-            .help("[1 2 3] without a quote is a tensor; (stack xs) joins a list of tensors to one, (mapv f xs) maps to one")
-            .into()),
-            Value::Str(_) => Err(Diagnostic::error("expected a tensor or a number, got a string")
-                .help("(str a b ...) joins texts; a number is written without quotes")
-                .into()),
-            other => fail(format!("expected a tensor or a number, got {}", other.describe())),
+            other => {
+                let error =
+                    Diagnostic::error(format!("expected a tensor or a number, got {}", other.describe()));
+                Err(match no_operand(other, self.expanding > 0) {
+                    Some(help) => error.help(help).into(),
+                    None => error.into(),
+                })
+            }
         }
     }
 
@@ -120,6 +114,36 @@ impl Interp {
         let t = &self.strong(t)?;
         self.op(p::Reshape { shape: shape.into() }, &[t])
     }
+}
+
+/// What to do about a value that is no operand; in a macro, values may be code.
+fn no_operand(value: &Value, expanding: bool) -> Option<&'static str> {
+    Some(match value {
+        Value::Symbol(_) | Value::List(_) if expanding => {
+            "a macro takes code, not its value, and gives code: `(+ ~x 1)"
+        }
+        Value::Symbol(_) => "a quoted name is data: without the quote it is the value",
+        Value::Str(_) => "(str a b ...) joins texts; a number is written without quotes",
+        Value::Dict(_) => {
+            "(:key d) is one of its values; (tree-map f d ...) makes a dictionary of (f value ...) for each"
+        }
+        Value::Function(_) => "a call stands in round brackets, the function first: (f x)",
+        Value::List(list) if list.items.is_empty() => "an empty tensor is (zeros 0)",
+        Value::List(list) => {
+            let mut shapes =
+                list.items.iter().map(|v| if let Value::Tensor(t) = v { Some(t.shape()) } else { None });
+            let first = shapes.next().flatten();
+            let tensors = first.is_some() && shapes.clone().all(|s| s.is_some());
+            match (tensors, shapes.all(|s| s == first)) {
+                (true, true) => "(stack xs) joins a list of tensors to one; (mapv f xs) maps to one",
+                (true, false) => {
+                    "the rows of a tensor have one length: pad the shorter ones, or map over the list"
+                }
+                _ => "[1 2 3] without a quote is a tensor; (mapv f xs) joins the results to one",
+            }
+        }
+        _ => return None,
+    })
 }
 
 /// The error that nil is where something else was wanted.
@@ -305,5 +329,22 @@ pub(super) fn as_dtype(value: &Value) -> Eval<DType> {
         return Ok(dtype);
     }
     let known: Vec<String> = DType::ALL.iter().map(|d| format!(":{d}")).collect();
-    fail(format!("expected a dtype, one of {}, got {}", known.join(" "), value.describe()))
+    let found = match value.as_key() {
+        Some(name) => format!(":{name}"),
+        None => value.describe(),
+    };
+    let error = Diagnostic::error(format!("expected a dtype, one of {}, got {found}", known.join(" ")));
+    let meant = value.as_key().and_then(|name| match name.as_str() {
+        "float" | "float32" | "single" => Some(DType::F32),
+        "int" | "int32" | "integer" => Some(DType::I32),
+        "int64" | "long" => Some(DType::I64),
+        "uint" | "uint32" => Some(DType::U32),
+        "boolean" | "bool_" => Some(DType::Bool),
+        _ => None,
+    });
+    Err(match meant {
+        Some(dtype) => error.help(format!("write :{dtype}")),
+        None => error,
+    }
+    .into())
 }

@@ -101,9 +101,13 @@ pub(super) fn call(args: &[Value]) -> Eval<Value> {
     let Some(method) = METHODS.iter().find(|m| *name == *m.name) else {
         let names = METHODS.iter().map(|m| m.name);
         let d = Diagnostic::error(format!("strings have no method {name}"));
-        return Err(match nearest(&name, names.clone()) {
-            Some(near) => d.help(format!("did you mean {near}?")),
-            None => d.help(format!("there are {}", names.collect::<Vec<_>>().join(" "))),
+        let swapped = args[1].as_key().and_then(|second| nearest(&second, names.clone()));
+        return Err(match (nearest(&name, names.clone()), swapped) {
+            (Some(near), _) => d.help(format!("did you mean {near}?")),
+            (_, Some(method)) => {
+                d.help(format!("the method comes first: (str-call \"{method}\" \"{name}\")"))
+            }
+            _ => d.help(format!("there are {}", names.collect::<Vec<_>>().join(" "))),
         }
         .into());
     };

@@ -3,6 +3,7 @@
 //! A key is a `u32[2]`. The block cipher is Threefry-2x32 with 20 rounds (Salmon et al., "Parallel random numbers:
 //! as easy as 1, 2, 3", SC 2011); how keys split and how bits become numbers follows `jax.random`.
 
+use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, fail};
 use crate::primitives as p;
 use crate::tensor::{DType, HostTensor, Shape, element_count};
@@ -11,10 +12,12 @@ use crate::tensor::{DType, HostTensor, Shape, element_count};
 pub(super) fn key(value: &Value) -> Eval<Tensor> {
     match value {
         Value::Tensor(t) if t.ty().dtype == DType::U32 && t.shape() == [2] => Ok(t.clone()),
-        other => fail(format!(
-            "expected a key such as (random-key 42) gives, a tensor u32[2], got {}",
-            other.describe()
-        )),
+        other => {
+            let error = Diagnostic::error(format!("expected a random key, got {}", other.describe()));
+            Err(error
+                .help("(random-key 42) makes one of a seed, (random-split key) makes more of one")
+                .into())
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! How many arguments a function takes, for calls and for `sheaf check`.
 
-use super::expr::{Code, Pattern};
+use super::expr::{Code, Param, Pattern};
 use crate::builtins::Builtin;
 use crate::diagnostic::Diagnostic;
 use crate::syntax::{Sources, Span};
@@ -30,12 +30,16 @@ impl Code {
             return Ok(());
         }
         let most = if self.rest.is_some() { None } else { Some(wanted) };
-        let error = mismatch(&self.display_name(), wanted, most, given).at(span, "called here");
+        let Some(name) = self.name else {
+            let function = format!("(fn [{}] ...)", self.parameters(sources).join(" "));
+            return Err(mismatch(&function, wanted, most, given)
+                .at(span, "called here")
+                .at(self.head, "this function"));
+        };
+        let error = mismatch(&name, wanted, most, given).at(span, "called here");
         let signature = format!("it is called {}", self.signature(sources));
         Err(if self.span.source.is_library() {
             error.help(signature)
-        } else if self.name.is_none() {
-            error.at(self.head, "this function")
         } else {
             error.at(self.head, signature)
         })
@@ -48,16 +52,20 @@ impl Code {
             return line.to_string();
         }
         let mut parts = vec![self.display_name()];
-        parts.extend(self.params.iter().map(|param| {
-            match (&param.pattern, sources.get(param.span.source)) {
-                (Pattern::Name(_), _) | (_, None) => param.name.to_string(),
-                (_, Some((_, text))) => text[param.span.within(text)].to_string(),
-            }
-        }));
+        parts.extend(self.parameters(sources));
         if self.rest.is_some() {
             parts.push("...".into());
         }
         format!("({})", parts.join(" "))
+    }
+
+    /// The parameters as they are written, without types.
+    fn parameters(&self, sources: &Sources) -> Vec<String> {
+        let written = |param: &Param| match (&param.pattern, sources.get(param.span.source)) {
+            (Pattern::Name(_), _) | (_, None) => param.name.to_string(),
+            (_, Some((_, text))) => text[param.span.within(text)].to_string(),
+        };
+        self.params.iter().map(written).collect()
     }
 }
 

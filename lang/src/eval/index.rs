@@ -101,14 +101,17 @@ impl Interp {
                 (0..t.shape()[0] as i64).map(|i| self.row(t, &Value::Int(i))).collect()
             }
             Value::Str(text) => Ok(text.chars().map(|c| Value::text(c.to_string())).collect()),
-            Value::Dict(_) => Err(Diagnostic::error(format!(
-                "expected a list, a tensor or a string, got {}",
-                value.describe()
-            ))
-            .help("(keys d) and (vals d) are lists, in insertion order")
-            .into()),
             Value::Nil => Err(crate::builtins::nil("a list, a tensor or a string")),
-            other => fail(format!("expected a list, a tensor or a string, got {}", other.describe())),
+            other => {
+                let found = other.describe();
+                let error = Diagnostic::error(format!("expected a list, a tensor or a string, got {found}"));
+                Err(match other {
+                    Value::Dict(_) => error.help("(keys d) and (vals d) are lists, in insertion order"),
+                    Value::Function(_) => error.help("the function comes before its data: (map f xs)"),
+                    _ => error,
+                }
+                .into())
+            }
         }
     }
 }

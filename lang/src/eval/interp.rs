@@ -83,7 +83,7 @@ pub struct Interp {
     pub(super) modules: HashMap<String, Rc<Module>>,
     pub(super) loading: Vec<String>,
     /// Macros being called, one within the other.
-    pub(super) expanding: usize,
+    pub(crate) expanding: usize,
     fresh: u64,
 }
 
@@ -260,6 +260,7 @@ impl Interp {
         Err(Diagnostic::error(format!("{} is used before its definition has run", global.name))
             .at(span, "used here")
             .at(global.span.get(), "defined here")
+            .help("a file runs from top to bottom: move the definition above its first use")
             .into())
     }
 

@@ -9,7 +9,7 @@ use super::define::{declare, usage};
 use super::expr::{Expr, ExprKind, Global, Pending};
 use super::interp::Interp;
 use super::module::{Import, Module};
-use super::resolve::{Resolver, bracket_behind, dtype_keyword};
+use super::resolve::{Resolver, dtype_keyword, foreign_statement};
 use super::scope::Scopes;
 use super::signal::{Reason, Signal};
 use super::uses::{folder_of, join};
@@ -203,7 +203,7 @@ impl Interp {
         };
         let mut errors = Vec::new();
         let mut forms = forms;
-        while let Err(error) = bracket_behind(&forms) {
+        while let Err(error) = foreign_statement(&forms) {
             // Without what was meant as one call, lest its parts be reported too.
             let call = error.labels[0].span;
             forms.retain(|f| !(call.start..call.end).contains(&f.span.start));

@@ -218,7 +218,7 @@ impl Resolver<'_> {
 
     /// Several forms of which the last gives the value.
     pub(super) fn body(&mut self, forms: &[Form], span: Span) -> Expr {
-        if let Err(error) = bracket_behind(forms) {
+        if let Err(error) = foreign_statement(forms) {
             self.errors.push(*error);
             return Expr { kind: ExprKind::Const(Value::Nil), span };
         }
@@ -279,11 +279,17 @@ impl Resolver<'_> {
         if let Some(global) = self.interp.find_macro(&self.module, name) {
             let place = global.span.get();
             let d = if place.source.is_library() { d } else { d.at(place, "a macro of that name") };
-            return if head {
-                d.help("a macro is defined above its uses: move the definition up")
-            } else {
-                d.help(format!("{name} is a macro; it stands at the head of a call"))
-            };
+            if head {
+                return d.help("a macro is defined above its uses: move the definition up");
+            }
+            let d = Diagnostic::error(format!("{name} is a macro, not a value")).at(span, "used as a value");
+            let d = if place.source.is_library() { d } else { d.at(place, "the macro") };
+            return d.help(format!("it stands first in round brackets: ({name} ...)"));
+        }
+        if is_special(&name) {
+            return Diagnostic::error(format!("{name} is a special form, not a value"))
+                .at(span, "used as a value")
+                .help(format!("it stands first in round brackets: ({name} ...)"));
         }
         if let Some(help) = self.habit(name) {
             return d.help(help);
@@ -420,6 +426,7 @@ impl Resolver<'_> {
             "case" => self.case(args, span)?,
             "fn" | "lambda" => {
                 let [params, body @ ..] = args else { return wrong("(fn [params] body...)") };
+                has_body(&head, body, span, "(fn [params] body...)")?;
                 ExprKind::Fn(self.function(None, None, params, body, span)?)
             }
             "repeat" => {
@@ -427,13 +434,23 @@ impl Resolver<'_> {
                     return wrong("(repeat [i n] [acc init] body)");
                 };
                 let Some([index, count]) = counter.items(Bracket::Square) else {
-                    return error("repeat wants [i n] first", counter.span, "expected a name and a count");
+                    return Err(Box::new(
+                        Diagnostic::error("repeat wants [i n] first")
+                            .at(counter.span, "expected a name and a count")
+                            .help(format!("write (repeat [i {counter}] {state} ...)")),
+                    ));
                 };
                 let Some(name) = index.symbol() else {
                     return error("repeat counts with a name", index.span, "expected a name");
                 };
                 let count = Box::new(self.form_or_note(count));
                 let (init, state) = self.state(state)?;
+                has_body(
+                    "repeat",
+                    body,
+                    span,
+                    "(repeat [i n] [acc init] body): the body gives the next acc",
+                )?;
                 let mark = self.scopes.open();
                 let index = self.scopes.bind(name);
                 let state = self.pattern(&state)?;
@@ -447,6 +464,12 @@ impl Resolver<'_> {
                     return wrong("(while condition [acc init] body)");
                 };
                 let (init, state) = self.state(state)?;
+                has_body(
+                    "while",
+                    body,
+                    span,
+                    "(while condition [acc init] body): the body gives the next acc",
+                )?;
                 let mark = self.scopes.open();
                 let state = self.pattern(&state)?;
                 let condition = Box::new(self.form_or_note(condition));
@@ -477,11 +500,11 @@ impl Resolver<'_> {
             Some([pattern, init @ ..]) if !init.is_empty() => {
                 Ok((self.body(init, form.span), pattern.clone()))
             }
-            _ => error(
-                "a loop wants [acc init]: a name or pattern and its first value",
-                form.span,
-                "found this",
-            ),
+            _ => Err(Box::new(
+                Diagnostic::error("a loop wants [acc init]: a name or pattern and its first value")
+                    .at(form.span, "found this")
+                    .help("what changes is carried along: (repeat [i 10] [sum 0] (+ sum i)); (map f (range n)) calls f n times"),
+            )),
         }
     }
 
@@ -499,6 +522,12 @@ impl Resolver<'_> {
                     }),
             ));
         };
+        has_body(
+            "let",
+            body,
+            span,
+            "(let [name value ...] body...): its names mean nothing outside of its brackets",
+        )?;
         let mark = self.scopes.open();
         let mut resolved = Vec::new();
         for binding in bindings(pairs) {
@@ -564,9 +593,19 @@ impl Resolver<'_> {
     }
 }
 
-/// Fails at `f(x)`, written as in Python: a name as a statement of its own, and a bracket right behind it.
-pub(super) fn bracket_behind(forms: &[Form]) -> Resolved<()> {
-    for pair in forms.windows(2) {
+/// Fails at statements of other languages: `f(x)`, a name and a bracket right behind it; `x = 1`.
+pub(super) fn foreign_statement(forms: &[Form]) -> Resolved<()> {
+    for (i, pair) in forms.windows(2).enumerate() {
+        if let [Form { kind: FormKind::Symbol(name), span }, Form { kind: FormKind::Symbol(sign), .. }] = pair
+            && matches!(sign.as_str(), "=" | ":=" | "<-")
+            && let Some(value) = forms.get(i + 2)
+        {
+            return Err(Box::new(
+                Diagnostic::error("a name gets its value inside of a form")
+                    .at(span.to(value.span), "")
+                    .help(format!("write (def {name} {value}), or (let [{name} {value}] ...) in a function")),
+            ));
+        }
         if let [Form { kind: FormKind::Symbol(name), span }, args] = pair
             && let Some(items) = args.items(Bracket::Round)
             && (span.source, span.end) == (args.span.source, args.span.start)
@@ -584,6 +623,15 @@ pub(super) fn bracket_behind(forms: &[Form]) -> Resolved<()> {
         }
     }
     Ok(())
+}
+
+/// Fails where a form has no body.
+fn has_body(form: &str, body: &[Form], span: Span, usage: &str) -> Resolved<()> {
+    if !body.is_empty() {
+        return Ok(());
+    }
+    let d = Diagnostic::error(format!("{form} has no body")).at(span, "it ends here without one");
+    Err(Box::new(d.help(format!("write {usage}"))))
 }
 
 /// What the key of a `case` stands for: itself, or any item of a list in round brackets.

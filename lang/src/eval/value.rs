@@ -113,6 +113,9 @@ impl Value {
             Value::Symbol(s) => format!("the symbol {s}"),
             Value::Str(_) => "a string".into(),
             Value::Range(a, b) => format!("the range {a}:{b}"),
+            Value::Function(f) if matches!(&**f, Function::Closure(c) if c.code.name.is_none()) => {
+                "a function".into()
+            }
             Value::Function(f) => format!("the function {}", f.name()),
         }
     }

@@ -82,7 +82,7 @@ pub(super) fn never_closed(source: SourceId, open: &[(u8, usize)], margin: Optio
     match margin {
         Some(margin) => error
             .at(span(margin), "this form starts a line, as if nothing were open")
-            .help(format!("if the last form begins anew, `{closers}` is missing before it")),
+            .help(format!("if a new form is meant to begin there, add `{closers}` before it")),
         None if suspects.len() > 2 * SHOWN => error.help("close each where its form ends"),
         None => error.help(format!("add `{closers}` where the form ends")),
     }
@@ -113,7 +113,7 @@ pub(super) fn atom(error: AtomError, text: &str, span: Span) -> Diagnostic {
     match error {
         AtomError::NamelessKeyword => Diagnostic::error("`:` has no name after it")
             .at(span, "a keyword is written `:name`")
-            .help("write the name right after the colon"),
+            .help("write the name right after the colon; the body of a form stands inside of its brackets, after no colon"),
         AtomError::IntegerTooLarge => Diagnostic::error(format!("{text} does not fit a 64-bit integer"))
             .at(span, format!("the limits are {} and {}", i64::MIN, i64::MAX))
             .help("write a larger number as a float, with a point or an exponent: `1e19`"),
@@ -125,7 +125,10 @@ pub(super) fn atom(error: AtomError, text: &str, span: Span) -> Diagnostic {
             .help("for other bounds use `(slice data start end)`"),
         AtomError::Number => Diagnostic::error(format!("`{text}` is no number"))
             .at(span, "names do not start like a number")
-            .help("numbers are written `42`, `-7`, `3.5` or `1e-8`"),
+            .help(match text.split_once('/') {
+                Some((a, b)) if b.parse::<u64>().is_ok() => format!("a quotient is a call: `(/ {a} {b})`"),
+                _ => "numbers are written `42`, `-7`, `3.5` or `1e-8`".into(),
+            }),
     }
 }
 

@@ -5,6 +5,7 @@ mod check;
 mod damaged;
 mod doc;
 mod examples;
+mod expand;
 mod fmt;
 mod full_disk;
 mod install;
