@@ -39,7 +39,7 @@ fn arity_of_functions_builtins_and_closures() {
         [
             "g takes 2 arguments, got 1",
             "sqrt takes 1 argument, got 2",
-            "<lambda> takes 1 argument, got 0",
+            "(fn [x] ...) takes 1 argument, got 0",
             "exp takes 1 argument, got 0",
         ]
     );

@@ -257,7 +257,7 @@ fn error_bracket_left_open() {
     4 │ (defn g [x]
       │ - this form starts a line, as if nothing were open
       │
-      = help: if the last form begins anew, `)` is missing before it
+      = help: if a new form is meant to begin there, add `)` before it
     ");
     insta::assert_snapshot!(errors("(a [b {:c (d"), @r"
     error: 4 brackets are never closed
@@ -415,7 +415,7 @@ fn error_numbers() {
     1 │ (f 99999999999999999999 1.2.3 0x10 0:n -1:99999999999999999999 -1e999 :)
       │                                                                       ^ a keyword is written `:name`
       │
-      = help: write the name right after the colon
+      = help: write the name right after the colon; the body of a form stands inside of its brackets, after no colon
     ");
 }
 

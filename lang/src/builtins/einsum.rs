@@ -52,7 +52,7 @@ pub(super) fn einsum(interp: &mut Interp, args: &[Value]) -> Eval<Tensor> {
     let tensors = args[1..].iter().map(|v| interp.tensor(v)).collect::<Eval<Vec<Tensor>>>()?;
     if tensors.len() != pattern.inputs.len() {
         return Err(Diagnostic::error(format!(
-            "the pattern \"{text}\" has {} terms before ->, but einsum got {} tensors",
+            "the pattern \"{text}\" wants a tensor for each of its terms before ->: {}, got {}",
             pattern.inputs.len(),
             tensors.len()
         ))

@@ -47,6 +47,7 @@ const NAMES: &[(&[&str], &str)] = &[
     (&["False", "FALSE", "#f"], "write false"),
     (&["inf", "Infinity"], "infinity is (/ 1.0 0.0)"),
     (&["nan", "NaN"], "not-a-number is (/ 0.0 0.0)"),
+    (&["pi", "PI"], "define it: (def pi 3.14159265358979)"),
     // Clojure's functions.
     (&["nil?", "null?", "none?"], "write (equal? x nil)"),
     (&["some?"], "write (not (equal? x nil))"),
@@ -138,7 +139,11 @@ const LIBRARIES: [&str; 16] = [
 /// What somebody who writes `name` out of habit from another language should write here. `known` tells whether a
 /// name means something.
 pub fn habit(name: &str, known: &dyn Fn(&str) -> bool) -> Option<String> {
-    listed(name).or_else(|| option(name)).or_else(|| dotted(name, known)).or_else(|| spelling(name, known))
+    listed(name)
+        .or_else(|| option(name))
+        .or_else(|| dotted(name, known))
+        .or_else(|| spelling(name, known))
+        .or_else(|| infix(name, known))
 }
 
 fn listed(name: &str) -> Option<String> {
@@ -196,6 +201,17 @@ fn spelling(name: &str, known: &dyn Fn(&str) -> bool) -> Option<String> {
     plain(name, known).filter(|here| here != name).map(|here| format!("write {here}"))
 }
 
+/// `-x`, `x+1`.
+fn infix(name: &str, known: &dyn Fn(&str) -> bool) -> Option<String> {
+    let operand = |word: &str| known(word) || word.parse::<f64>().is_ok_and(f64::is_finite);
+    if let Some(x) = name.strip_prefix('-').filter(|x| known(x)) {
+        return Some(format!("a blank makes it a call: (- {x})"));
+    }
+    let (at, operator) = name.char_indices().skip(1).find(|(_, c)| "+-*/<>".contains(*c))?;
+    let (a, b) = (&name[..at], &name[at + 1..]);
+    (operand(a) && operand(b)).then(|| format!("an operator is called like a function: ({operator} {a} {b})"))
+}
+
 /// The name as it is spelled here, if it means something.
 fn plain(name: &str, known: &dyn Fn(&str) -> bool) -> Option<String> {
     let dashes = name.replace('_', "-");
@@ -221,12 +237,15 @@ mod tests {
             ("x.T", "write (transpose x)"),
             ("log_softmax", "write log-softmax"),
             ("ReLU", "write relu"),
+            ("-relu", "a blank makes it a call: (- relu)"),
+            ("sum*2", "an operator is called like a function: (* sum 2)"),
+            ("math.pi", "define it: (def pi 3.14159265358979)"),
             ("hello'", "text is written in double quotes: \"text\""),
         ];
         for (name, wanted) in cases {
             assert_eq!(habit(name, &known).as_deref(), Some(wanted), "{name}");
         }
-        for name in ["lenght", "x", "=", "a-b", "1.5", "f!"] {
+        for name in ["lenght", "x", "=", "a-b", "1.5", "f!", "-", "-x", "sum-", "+sum", "sum+x"] {
             assert_eq!(habit(name, &known), None, "{name}");
         }
     }

@@ -37,6 +37,7 @@ mod trees;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Signal, Value, fail};
 
 pub use arrange::stack;
@@ -193,7 +194,12 @@ fn parse<'a>(args: &'a [Value], valued: &[&'static str], flags: &[&'static str])
             i += 1;
         } else {
             let known: Vec<String> = valued.iter().chain(flags).map(|n| format!(":{n}")).collect();
-            return fail(format!("unknown option :{key}; there is {}", known.join(" ")));
+            let error = Diagnostic::error(format!("unknown option :{key}; there is {}", known.join(" ")));
+            return Err(match key.split_once('=') {
+                Some((name, value)) if !name.is_empty() => error.help(format!("write :{name} {value}")),
+                _ => error,
+            }
+            .into());
         }
     }
     Ok(parsed)

@@ -120,7 +120,7 @@ impl Interp {
 fn no_operand(value: &Value, expanding: bool) -> Option<&'static str> {
     Some(match value {
         Value::Symbol(_) | Value::List(_) if expanding => {
-            "a macro takes code, not its value, and gives code: `(+ ~x 1)"
+            "a macro takes code, not its value, and gives code such as `(+ ~x 1)"
         }
         Value::Symbol(_) => "a quoted name is data: without the quote it is the value",
         Value::Str(_) => "(str a b ...) joins texts; a number is written without quotes",
@@ -149,7 +149,7 @@ fn no_operand(value: &Value, expanding: bool) -> Option<&'static str> {
 /// The error that nil is where something else was wanted.
 pub(crate) fn nil(wanted: &str) -> Signal {
     Diagnostic::error(format!("expected {wanted}, got nil"))
-        .help("a key that is not there gives nil: check its name, or give (get d :key default)")
+        .help("nil is what a missing key, an if without an else, and print give; (get d :key default) gives something else")
         .into()
 }
 

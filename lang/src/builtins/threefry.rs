@@ -13,9 +13,9 @@ pub(super) fn key(value: &Value) -> Eval<Tensor> {
     match value {
         Value::Tensor(t) if t.ty().dtype == DType::U32 && t.shape() == [2] => Ok(t.clone()),
         other => {
-            let error = Diagnostic::error(format!("expected a random key, got {}", other.describe()));
+            let error = Diagnostic::error(format!("expected a key, got {}", other.describe()));
             Err(error
-                .help("(random-key 42) makes one of a seed, (random-split key) makes more of one")
+                .help("(random-key 42) makes a key of a seed, (random-split key) more keys of one")
                 .into())
         }
     }

@@ -90,7 +90,10 @@ impl Resolver<'_> {
                     let d = Diagnostic::error(
                         "a typed parameter is written (x [4 2]), (x f32 [4 2]) or (p :as Name)",
                     );
-                    return Err(Box::new(d.at(span, "found this")));
+                    return Err(Box::new(
+                        d.at(span, "found this")
+                            .help("extents are whole numbers, known when the file is read"),
+                    ));
                 };
                 let pattern = Pattern::Name(self.scopes.bind(name));
                 Ok(Param { pattern, name, ty: Some(ty), span })

@@ -259,6 +259,14 @@ impl Interp {
                 }
             }
             ExprKind::Const(Value::Nil) => {}
+            // A function of the library hands on what it did not find.
+            ExprKind::Call { .. }
+                if expr.span.source.is_library() && self.misses.at(self.user_place(expr.span)).is_some() =>
+            {
+                if let Some(miss) = self.misses.at(self.user_place(expr.span)) {
+                    found_no(d, expr.span, miss);
+                }
+            }
             ExprKind::Call { .. } => label(d, expr.span, "this gives nil".into()),
             _ => label(d, expr.span, "this is nil".into()),
         }

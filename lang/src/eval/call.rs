@@ -246,7 +246,7 @@ fn not_a_function(head: &Value, args: &[Value]) -> Diagnostic {
     let error = Diagnostic::error(format!("{} is not a function", head.describe()));
     match (head, args) {
         (_, [Value::Function(f), _]) => error.help(format!("the function comes first: ({} a b)", f.name())),
-        (Value::Dict(_), [key]) if key.as_key().is_some() => {
+        (Value::Dict(_), [key @ Value::Keyword(_)]) => {
             error.help(format!("to look a key up write ({} d)", builtins::repr(key)))
         }
         (Value::Dict(_), _) => error.help("to look a key up write (:key d) or (get d key)"),

@@ -107,7 +107,7 @@ impl Interp {
                 let error = Diagnostic::error(format!("expected a list, a tensor or a string, got {found}"));
                 Err(match other {
                     Value::Dict(_) => error.help("(keys d) and (vals d) are lists, in insertion order"),
-                    Value::Function(_) => error.help("the function comes before its data: (map f xs)"),
+                    Value::Function(_) => error.help("the function comes before its data, as in (map f xs)"),
                     _ => error,
                 }
                 .into())

@@ -317,7 +317,10 @@ impl Resolver<'_> {
 
     /// What somebody who writes `name` out of habit from another language should write.
     fn habit(&self, name: Ustr) -> Option<String> {
-        let means = |n: &str| self.interp.meaning(&self.module, Ustr::from(n)).is_some();
+        let locals = self.scopes.names();
+        let means = |n: &str| {
+            locals.iter().any(|l| l == n) || self.interp.meaning(&self.module, Ustr::from(n)).is_some()
+        };
         crate::builtins::habit(&name, &means)
     }
 
@@ -426,7 +429,9 @@ impl Resolver<'_> {
             "case" => self.case(args, span)?,
             "fn" | "lambda" => {
                 let [params, body @ ..] = args else { return wrong("(fn [params] body...)") };
-                has_body(&head, body, span, "(fn [params] body...)")?;
+                if matches!(params.kind, FormKind::List(..)) {
+                    has_body(&head, body, span, "(fn [params] body...)")?;
+                }
                 ExprKind::Fn(self.function(None, None, params, body, span)?)
             }
             "repeat" => {
@@ -484,11 +489,16 @@ impl Resolver<'_> {
                 _ => return wrong("(static x)"),
             },
             "def" | "defn" | "defmacro" | "defparams" | "defgrad" | "use" => {
-                return error(
-                    format!("{head} belongs at the top level of a file"),
-                    span,
-                    "found inside another form",
-                );
+                let d = Diagnostic::error(format!("{head} belongs at the top level of a file"))
+                    .at(span, "found inside another form");
+                let name = args.first().and_then(Form::symbol);
+                return Err(Box::new(match (head.as_str(), name) {
+                    ("def" | "defn", Some(name)) => {
+                        let value = if head == "def" { "value" } else { "(fn [x] ...)" };
+                        d.help(format!("inside a function write (let [{name} {value}] ...)"))
+                    }
+                    _ => d.help("move it out of the form, to the start of a line of its own"),
+                }));
             }
             _ => return Ok(None),
         }))

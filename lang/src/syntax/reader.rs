@@ -39,6 +39,9 @@ pub fn read(sources: &Sources, id: SourceId) -> Result<Vec<Form>, Vec<Diagnostic
         unbalanced: false,
         margin: None,
         symbols: PREFIXES.map(|p| Ustr::from(p.name())),
+        atom_end: 0,
+        long_string: None,
+        misquoted: None,
     };
     reader.run();
     if reader.errors.is_empty() { Ok(reader.items) } else { Err(reader.errors) }
@@ -79,6 +82,12 @@ struct Reader<'t> {
     /// left open before.
     margin: Option<usize>,
     symbols: [Ustr; 4],
+    /// The end of the last atom or bracket, and the start of the last string that goes over lines.
+    atom_end: usize,
+    long_string: Option<usize>,
+    /// A string right behind an atom begins where another was meant to end: the long string before, whose closing quote
+    /// was forgotten.
+    misquoted: Option<usize>,
 }
 
 /// Reading cannot go on.
@@ -105,6 +114,7 @@ impl Reader<'_> {
     fn lexeme(&mut self, Lexeme { token, start, end }: Lexeme) -> Result<(), Stop> {
         match token {
             Token::Atom => {
+                self.atom_end = end;
                 let text = &self.text[start..end];
                 match parse_atom(text) {
                     Ok(kind) => self.push(kind, start, end),
@@ -124,20 +134,35 @@ impl Reader<'_> {
                 }
                 return self.open(FrameKind::Bracket(byte), start);
             }
-            Token::Close(byte) => self.close(byte, start),
+            Token::Close(byte) => {
+                self.atom_end = end;
+                self.close(byte, start);
+            }
             Token::Prefix(prefix) => return self.open(FrameKind::Prefix(prefix), start),
             Token::Discard => return self.open(FrameKind::Discard, start),
             Token::Str { closed: false, .. } => {
-                self.errors.push(error::string_never_closed(self.span(start, start + 1)));
+                self.note_string(start, start);
+                let quote = self.misquoted.unwrap_or(start);
+                self.errors.push(error::string_never_closed(self.span(quote, quote + 1)));
                 return Err(Stop);
             }
             Token::Str { escaped, closed: true } => {
+                self.note_string(start, end);
                 let inner = &self.text[start + 1..end - 1];
                 let text: Rc<str> = if escaped { unescape(inner).into() } else { inner.into() };
                 self.push(FormKind::Str(text), start, end);
             }
         }
         Ok(())
+    }
+
+    fn note_string(&mut self, start: usize, end: usize) {
+        if start > 0 && start == self.atom_end {
+            self.misquoted = self.misquoted.or(self.long_string);
+        }
+        if self.text[start..end].contains('\n') {
+            self.long_string = Some(start);
+        }
     }
 
     fn open(&mut self, kind: FrameKind, start: usize) -> Result<(), Stop> {

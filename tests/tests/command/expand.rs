@@ -3,7 +3,7 @@
 use sheaf_tests::World;
 
 const GOOD: &str = "; What the program says about itself.\n(defmacro twice [form] `(do ~form ~form))\n\
-    (defmodel forward [x] (layer :hidden relu) (layer :out))\n(defn sign [x] (cond (> x 0) 1 (< x 0) -1 :else 0))\n\
+    (defmodel forward [x] (layer :hidden relu) (layer :out))\n(defn side [x] (cond (> x 0) 1 (< x 0) -1 :else 0))\n\
     (twice (print (-> [1 2] (* 2) sum)))\n";
 
 const BAD: &str = "(defmacro root [x]\n  (sqrt x))\n(defn f [a]\n  (root (+ a 1)))\n(print (f 3))\n";
