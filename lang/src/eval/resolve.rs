@@ -406,22 +406,23 @@ impl Resolver<'_> {
             "unquote" | "unquote-splicing" => {
                 return error(format!("{head} outside of a quasiquote"), span, "");
             }
-            "if" => match args {
-                [_, _] | [_, _, _] => {
-                    let nil = Expr { kind: ExprKind::Const(Value::Nil), span };
-                    let [c, a] = [self.form_or_note(&args[0]), self.form_or_note(&args[1])];
-                    let b = args.get(2).map_or(nil, |f| self.form_or_note(f));
-                    ExprKind::If(Box::new([c, a, b]))
+            "if" => {
+                let mut parts = self.sequence(args, true);
+                if parts.len() == 2 {
+                    parts.push(Expr { kind: ExprKind::Const(Value::Nil), span });
                 }
-                [_, _, _, ..] => {
-                    return Err(Box::new(
-                        Diagnostic::error("if takes a condition and one or two branches")
-                            .at(args[3].span, "one too many")
-                            .help("several expressions in one branch are (do a b ...), several conditions (cond ...)"),
-                    ));
+                match <[Expr; 3]>::try_from(parts) {
+                    Ok(parts) => ExprKind::If(Box::new(parts)),
+                    Err(parts) if parts.len() > 3 => {
+                        return Err(Box::new(
+                            Diagnostic::error("if takes a condition and one or two branches")
+                                .at(parts[3].span, "one too many")
+                                .help("several expressions in one branch are (do a b ...), several conditions (cond ...)"),
+                        ));
+                    }
+                    Err(_) => return wrong("(if condition then else?)"),
                 }
-                _ => return wrong("(if condition then else?)"),
-            },
+            }
             "and" => ExprKind::And(self.sequence(args, true)),
             "or" => ExprKind::Or(self.sequence(args, true)),
             "do" => ExprKind::Do(self.sequence(args, true)),
