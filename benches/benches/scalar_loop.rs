@@ -1,4 +1,4 @@
-//! Interpreted scalar arithmetic in loops of a million iterations, against the same loops in CPython. The runs of the
+//! Interpreted scalar arithmetic in loops of a million iterations, against the same loops in Python. The runs of the
 //! two alternate, so that what else the machine does meets both.
 //!
 //! `SHEAF_BENCH_PYTHON` names the interpreter to compare with; else it is `python3`.
@@ -79,7 +79,7 @@ for line in sys.stdin:
     print(time.perf_counter() - start, flush=True)
 ";
 
-/// CPython, which runs loops when asked.
+/// The Python interpreter, which runs loops when asked.
 struct Python {
     process: Child,
     answers: BufReader<std::process::ChildStdout>,
@@ -128,7 +128,7 @@ fn measure() {
     let mut python = Python::start();
     match &python {
         Some(python) => {
-            println!("a million iterations, against CPython {}, medians of {RUNS} runs", python.version)
+            println!("a million iterations, against CPython {}, medians of {RUNS} runs", python.version);
         }
         None => println!("a million iterations, medians of {RUNS} runs; there is no python3 to compare with"),
     }

@@ -264,6 +264,9 @@ fn tensor(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     }
 }
 
+/// More axes than any tensor has a use for: lists nested deeper are so by mistake.
+const MAX_RANK: usize = 64;
+
 /// A list as the vector literal it would be, numbers read as `dtype`; unevenly nested ones stay lists.
 pub(super) fn from_list(interp: &mut Interp, value: &Value, dtype: Option<DType>) -> Eval<Value> {
     fn collect(value: &Value, depth: usize, shape: &mut Shape, leaves: &mut Vec<Value>) -> bool {
@@ -271,8 +274,6 @@ pub(super) fn from_list(interp: &mut Interp, value: &Value, dtype: Option<DType>
             leaves.push(value.clone());
             return depth == shape.len();
         };
-        /// More axes than any tensor has a use for: such lists are nested by mistake.
-        const MAX_RANK: usize = 64;
         if depth == MAX_RANK {
             return false;
         }

@@ -198,8 +198,8 @@ impl Interp {
     ) -> Eval<Value> {
         let code = &closure.code;
         self.depth += 1;
-        let result = if self.depth > MAX_DEPTH {
-            Err(too_deep(code))
+        let result = if self.depth > MAX_DEPTH || crate::stack::exhausted() {
+            Err(too_deep(code, self.depth - 1))
         } else {
             match (self.step().and_then(|()| bind(self)), code.body.get()) {
                 (Err(signal), _) => Err(signal),
@@ -263,8 +263,8 @@ fn frame_size(code: &Code) -> usize {
 }
 
 #[cold]
-fn too_deep(code: &Code) -> Signal {
-    Diagnostic::error(format!("calls are nested more than {MAX_DEPTH} deep"))
+fn too_deep(code: &Code, depth: usize) -> Signal {
+    Diagnostic::error(format!("calls are nested more than {depth} deep"))
         .at(code.head, "in this function")
         .help("is there a recursion without end? repeat, while and reduce do not nest")
         .into()
