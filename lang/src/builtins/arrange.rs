@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use super::operands::{as_axes, as_axis, as_integers, as_size};
 use super::shape::expect_broadcast;
+use super::text::check_text;
 use super::{Builtin, MANY, as_index, parse};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, fail};
@@ -313,6 +314,17 @@ fn join(interp: &mut Interp, tensors: &[Tensor], axis: usize) -> Eval<Value> {
     Ok(Value::Tensor(interp.op(p::Concatenate { axis }, &refs)?))
 }
 
+/// Fails where a list would be longer than any may be, so that one which doubles again and again ends in an error.
+fn check_items(count: usize) -> Eval<()> {
+    const MOST: usize = 1 << 24;
+    if count <= MOST {
+        return Ok(());
+    }
+    Err(Diagnostic::error(format!("a list of {count} items is too long: {MOST} are the most"))
+        .help("a tensor holds more numbers, in less memory")
+        .into())
+}
+
 fn concat(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let parsed = parse(args, &["axis"], &[])?;
     match parsed.positional.first() {
@@ -327,6 +339,7 @@ fn concat(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
                     .help("(str a b) makes a text of anything")
                     .into());
                 };
+                check_text(text.len() + s.len())?;
                 text.push_str(s);
             }
             Ok(Value::text(text))
@@ -345,7 +358,9 @@ fn concat(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
             }
             let mut items = Vec::new();
             for part in &parsed.positional {
-                items.extend(interp.sequence(part)?);
+                let more = interp.sequence(part)?;
+                check_items(items.len() + more.len())?;
+                items.extend(more);
             }
             Ok(Value::list(items))
         }

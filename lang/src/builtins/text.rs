@@ -5,11 +5,22 @@ use crate::eval::{Eval, Value, fail};
 use crate::format::{self, FormatArg};
 use crate::tensor::DType;
 
+/// Fails where a text would be longer than any may be, so that one which doubles again and again ends in an error.
+pub(super) fn check_text(bytes: usize) -> Eval<()> {
+    const LONGEST: usize = 1 << 27;
+    if bytes <= LONGEST {
+        return Ok(());
+    }
+    fail(format!("a text of {bytes} bytes is too long: {LONGEST} are the most"))
+}
+
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new("str", "(str a b ...)", "the arguments as one text, each as print shows it", (0, MANY), |_, a| {
         let mut text = String::new();
         for v in a {
-            text.push_str(&show(&v.known("a text")?));
+            let part = show(&v.known("a text")?);
+            check_text(text.len() + part.len())?;
+            text.push_str(&part);
         }
         Ok(Value::text(text))
     })

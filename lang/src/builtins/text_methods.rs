@@ -1,7 +1,7 @@
 //! `str-call`: the methods of Python's strings. Positions and widths count characters.
 
 use super::names::nearest;
-use super::text::format_values;
+use super::text::{check_text, format_values};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Signal, Value, fail};
 
@@ -40,6 +40,8 @@ const METHODS: &[Method] = &[
             return fail(format!("join wants a list of strings, got {}", a[0].describe()));
         };
         let parts = list.items.iter().map(|v| string(v, "each item")).collect::<Eval<Vec<&str>>>()?;
+        let bytes = parts.iter().fold(0, |n: usize, part| n.saturating_add(part.len() + s.len()));
+        check_text(bytes)?;
         text(parts.join(s))
     }),
     method("ljust", "width fill?", (1, 2), |s, a| {
