@@ -220,12 +220,12 @@ fn many_draws() {
 #[test]
 fn misuse() {
     check(&[
-        ("(random-normal 42 '[2])", "error: expected a key such as (random-key 42) gives"),
+        ("(random-normal 42 '[2])", "error: expected a key, got the number 42"),
         ("(random-key 1.5)", "error: the seed must be a whole number"),
         ("(random-split (random-key 1) -1)", "error: the number of keys must not be negative"),
         ("(random-normal (random-key 1) '[-2])", "error: an extent must not be negative"),
         ("(random-uniform (random-key 1) 3 :low [1 2])", "error: a bound is a number, not a tensor f32[2]"),
-        ("(random-uniform (random-key 1) 3 :dtype :i32)", "error: random numbers are f32"),
+        ("(random-uniform (random-key 1) 3 :dtype :i32)", "error: these random numbers are f32, not i32"),
         ("(random-uniform (random-key 1) :low)", "error: :low wants a value after it"),
         ("(random-normal (random-key 1) 100000 100000 100000)", "error: "),
     ]);
