@@ -38,7 +38,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::diagnostic::Diagnostic;
-use crate::eval::{Eval, Interp, Signal, Value, fail};
+use crate::eval::{Eval, Interp, Signal, Value, fail, is_private};
 
 pub use arrange::stack;
 pub use compare::structurally_equal;
@@ -111,17 +111,12 @@ impl Builtin {
         (self.run)(interp, args).map_err(|signal| match signal {
             // An error of this function itself, not of one that it called, nor of the world that an effect meets.
             Signal::Error(d)
-                if d.labels.is_empty() && d.help.is_none() && !self.effect && !self.is_private() =>
+                if d.labels.is_empty() && d.help.is_none() && !self.effect && !is_private(self.name) =>
             {
                 Signal::from(d.help(format!("it is called {}", self.signature)))
             }
             other => other,
         })
-    }
-
-    /// Whether only functions written in Sheaf call it.
-    fn is_private(&self) -> bool {
-        self.name.len() > 1 && self.name.starts_with('-')
     }
 }
 

@@ -54,7 +54,7 @@ pub fn entries() -> Vec<Entry> {
         })
         .collect();
     for (section, group) in builtins::SECTIONS {
-        let public = group.iter().filter(|b| b.name == "-" || !b.name.starts_with('-'));
+        let public = group.iter().filter(|b| !is_private(b.name));
         entries.extend(public.map(|b| Entry {
             name: b.name.into(),
             section: section.into(),

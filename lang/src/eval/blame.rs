@@ -3,6 +3,7 @@
 
 use super::expr::{Code, Expr, ExprKind, Pattern, Place, Slot};
 use super::interp::Interp;
+use super::module::is_private;
 use super::signal::Signal;
 use super::tensor::Tensor;
 use super::value::{Function, Value};
@@ -175,7 +176,7 @@ impl Interp {
         const CALLED: &str = "it is called ";
         if let Signal::Error(d) = &mut signal
             && code.span.source.is_library()
-            && code.name.is_some_and(|name| !name.starts_with('-'))
+            && code.name.is_some_and(|name| !is_private(&name))
             && d.help.as_ref().is_none_or(|help| help.starts_with(CALLED))
             && d.labels.first().is_none_or(|label| Some(label.span) == self.span)
         {
@@ -190,7 +191,7 @@ impl Interp {
         let mut signal = signal.at(place);
         let Signal::Error(d) = &mut signal else { return signal };
         let private = |head: &Expr| match &head.kind {
-            ExprKind::Const(Value::Function(f)) => f.name().len() > 1 && f.name().starts_with('-'),
+            ExprKind::Const(Value::Function(f)) => is_private(&f.name()),
             _ => false,
         };
         let inside = expr.span.source.is_library() && d.labels[0].span == place && !private(head);

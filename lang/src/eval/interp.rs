@@ -10,7 +10,7 @@ use super::check::Checked;
 use super::dict::Dict;
 use super::expr::{Expr, ExprKind, Global, Pattern, Place, Template};
 use super::interrupt::Allowance;
-use super::module::Module;
+use super::module::{Module, is_private};
 use super::signal::{Eval, STATIC, Signal};
 use super::specialise::Specialiser;
 use super::value::{Closure, Function, List, Value};
@@ -119,9 +119,7 @@ impl Interp {
     /// The names of all builtins.
     pub(super) fn builtin_names(&self) -> Vec<Ustr> {
         let core = self.core.iter().flat_map(|c| c.names());
-        core.chain(builtins::all().map(|b| Ustr::from(b.name)))
-            .filter(|n| n.len() == 1 || !n.starts_with('-'))
-            .collect()
+        core.chain(builtins::all().map(|b| Ustr::from(b.name))).filter(|n| !is_private(n)).collect()
     }
 
     /// Evaluates an expression of the top level, which needs `frame_size` slots.

@@ -13,11 +13,12 @@ use std::fmt::Write;
 use smallvec::{SmallVec, smallvec};
 
 use super::{
+    sums_of_products,
     Cotangents, Element, Primitive, Reverse, TypeFault, Types, batch_size, batch_to_front, expect_arity,
 };
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, dims_list, zero};
-use crate::tensor::{DType, Data, HostTensor, Shape, TensorType, element_count, strides};
+use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count, strides};
 
 /// How the window moves. The vectors have an entry for each spatial axis.
 #[derive(Clone, Debug)]
@@ -204,19 +205,7 @@ impl Primitive for Convolution {
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
         let [x, kernel] = [args[0], args[1]];
         let plan = Plan::new(self, x.shape(), kernel.shape());
-        let data = match (x.data(), kernel.data()) {
-            (Data::F32(v), Data::F32(w)) => Data::from(plan.run(v, w, 0.0, |acc, a, b| acc + a * b)),
-            (Data::I32(v), Data::I32(w)) => {
-                Data::from(plan.run(v, w, 0, |acc, a, b| a.wrapping_mul(b).wrapping_add(acc)))
-            }
-            (Data::I64(v), Data::I64(w)) => {
-                Data::from(plan.run(v, w, 0, |acc, a, b| a.wrapping_mul(b).wrapping_add(acc)))
-            }
-            (Data::U32(v), Data::U32(w)) => {
-                Data::from(plan.run(v, w, 0, |acc, a, b| a.wrapping_mul(b).wrapping_add(acc)))
-            }
-            _ => unreachable!("the type rule refuses mixed and bool operands"),
-        };
+        let data = sums_of_products!(plan, x, kernel);
         smallvec![HostTensor::new(self.result_shape(x.shape(), kernel.shape()), data)]
     }
 

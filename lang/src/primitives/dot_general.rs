@@ -4,11 +4,12 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::{
+    sums_of_products,
     Cotangents, Primitive, TypeFault, Types, batch_size, batch_to_front, expect_arity, gather_offsets,
 };
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, dims_list};
-use crate::tensor::{DType, Data, HostTensor, Shape, TensorType, element_count, strides};
+use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count, strides};
 
 /// Pairs of axes: `contract[0][i]` of the left operand goes with `contract[1][i]` of the right; `batch` alike.
 #[derive(Clone, Debug, Default)]
@@ -137,19 +138,7 @@ impl Primitive for DotGeneral {
         let mut shape: Shape = self.batch[0].iter().map(|a| x.shape()[*a]).collect();
         shape.extend(free[0].iter().map(|a| x.shape()[*a]));
         shape.extend(free[1].iter().map(|a| y.shape()[*a]));
-        let data = match (x.data(), y.data()) {
-            (Data::F32(v), Data::F32(w)) => Data::from(plan.run(v, w, 0.0, |acc, a, b| acc + a * b)),
-            (Data::I32(v), Data::I32(w)) => {
-                Data::from(plan.run(v, w, 0, |acc, a, b| a.wrapping_mul(b).wrapping_add(acc)))
-            }
-            (Data::I64(v), Data::I64(w)) => {
-                Data::from(plan.run(v, w, 0, |acc, a, b| a.wrapping_mul(b).wrapping_add(acc)))
-            }
-            (Data::U32(v), Data::U32(w)) => {
-                Data::from(plan.run(v, w, 0, |acc, a, b| a.wrapping_mul(b).wrapping_add(acc)))
-            }
-            _ => unreachable!("the type rule refuses mixed and bool operands"),
-        };
+        let data = sums_of_products!(plan, x, y);
         smallvec![HostTensor::new(shape, data)]
     }
 

@@ -17,6 +17,7 @@ use crate::tensor::{HostTensor, TensorType};
 
 mod element;
 mod elementwise;
+mod products;
 mod reduction;
 pub mod registry;
 mod samples;
@@ -35,6 +36,7 @@ macro_rules! primitives {
 }
 pub use element::{Element, elements_like};
 pub use elementwise::{Binary, BinaryRule, Unary, UnaryRule};
+use products::sums_of_products;
 use reduction::reduction_rules;
 pub use reduction::{Groups, axes_except, broadcast_back, reduced_shape, shift_axes};
 
