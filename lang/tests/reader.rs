@@ -618,7 +618,7 @@ fn any_form() -> impl Strategy<Value = Form> {
 }
 
 fn form(kind: FormKind) -> Form {
-    Form { kind, span: Span { source: SourceId(0), start: 0, end: 0 } }
+    Form { kind, span: Span { source: SourceId::new(0), start: 0, end: 0 } }
 }
 
 proptest! {

@@ -15,7 +15,7 @@ fn sources(texts: &[(&str, &str)]) -> Sources {
 
 /// The place of the first `part` in source `id`.
 fn span(sources: &Sources, id: u32, part: &str) -> Span {
-    let source = SourceId(id);
+    let source = SourceId::new(id);
     let start = sources.text(source).find(part).expect(part);
     Span { source, start: start as u32, end: (start + part.len()) as u32 }
 }
@@ -91,8 +91,8 @@ fn colours() {
 #[test]
 fn a_place_at_the_end_of_the_text() {
     let sources = sources(&[("a.shf", "(f\n")]);
-    let message =
-        Diagnostic::error("more was expected").at(Span { source: SourceId(0), start: 3, end: 3 }, "here");
+    let message = Diagnostic::error("more was expected")
+        .at(Span { source: SourceId::new(0), start: 3, end: 3 }, "here");
     insta::assert_snapshot!(render(&sources, &message, false), @r"
     error: more was expected
       ┌─ a.shf:2:1
@@ -117,7 +117,7 @@ fn lines_that_are_data_are_not_shown() {
 #[test]
 fn faulty_places_do_not_hide_the_message() {
     let sources = sources(&[("a.shf", "é(f x)")]);
-    let place = |source, start, end| Span { source: SourceId(source), start, end };
+    let place = |source, start, end| Span { source: SourceId::new(source), start, end };
     let message = Diagnostic::error("wrong")
         .at(place(7, 0, 1), "unknown source")
         .at(place(0, 1, 1), "within a character")
@@ -145,7 +145,7 @@ proptest! {
         let sources = sources(&[("a", &text), ("b", "")]);
         let mut message = Diagnostic::error(note.clone()).note(note.clone());
         for (source, start, end) in places {
-            message = message.at(Span { source: SourceId(source), start, end }, note.clone());
+            message = message.at(Span { source: SourceId::new(source), start, end }, note.clone());
         }
         let once = render(&sources, &message, false);
         prop_assert!(once.starts_with("error"));

@@ -1,7 +1,7 @@
 //! Arithmetic and element-wise mathematics.
 
-use super::{Builtin, MANY, division, power};
-use crate::eval::{Eval, Interp, Tensor, Value};
+use super::{Builtin, MANY, OnNumbers, division, of_scalars, power};
+use crate::eval::{Eval, Interp, Scalar, Tensor, Value};
 use crate::primitives as p;
 use crate::primitives::Primitive;
 use crate::tensor::{DType, Kind};
@@ -10,15 +10,18 @@ pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new("+", "(+ a b ...)", "the sum, element by element; of nothing 0", (0, MANY), |i, a| {
         fold(i, a, &ADD)
     })
+    .on_numbers(ADD.numbers)
     .examples("(+ 1 2 3) ;=> 6\n(+ [1 2] 10) ;=> [11 12]\n(+ [1 2] [1 2 3]) ;=> error: do not broadcast"),
     Builtin::new("-", "(- a b ...)", "the difference; of one argument its negative", (1, MANY), |i, a| match a {
         [x] => negate(i, x),
         _ => fold(i, a, &SUB),
     })
+    .on_numbers(SUB.numbers)
     .examples("(- 10 3 2) ;=> 5\n(- [1 2]) ;=> [-1 -2]"),
     Builtin::new("*", "(* a b ...)", "the product, element by element; of nothing 1", (0, MANY), |i, a| {
         fold(i, a, &MUL)
     })
+    .on_numbers(MUL.numbers)
     .examples("(* 2 3 4) ;=> 24\n(* [[1] [2]] [1 10]) ;=> [[1 10] [2 20]]"),
     Builtin::new(
         "/",
@@ -31,6 +34,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
             [] => unreachable!("the arity is checked"),
         },
     )
+    .on_numbers(divide_numbers)
     .examples("(/ 7 2) ;=> 3.5\n(/ [2 4] 2) ;=> [1 2]\n(/ 1 0) ;=> (exp 1000)"),
     Builtin::new(
         "//",
@@ -39,10 +43,13 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (2, 2),
         |i, a| division::floor_divide(i, &a[0], &a[1]),
     )
+    .on_numbers(division::floor_divide_numbers)
     .examples("(// 7 2) ;=> 3\n(// -7 2) ;=> -4\n(// 7.5 2) ;=> 3.0"),
     Builtin::new("mod", "(mod a b)", MODULO, (2, 2), |i, a| division::modulo(i, &a[0], &a[1]))
+        .on_numbers(division::modulo_numbers)
         .examples("(mod 7 3) ;=> 1\n(mod -7 3) ;=> 2\n(mod [5.5 -5.5] 2) ;=> [1.5 0.5]"),
     Builtin::new("%", "(% a b)", MODULO, (2, 2), |i, a| division::modulo(i, &a[0], &a[1]))
+        .on_numbers(division::modulo_numbers)
         .examples("(% 7 -3) ;=> -2\n(% 7 0) ;=> 7"),
     Builtin::new(
         "**",
@@ -141,32 +148,42 @@ pub(super) const ACTIVATIONS: &[Builtin] =
 
 const MODULO: &str = "the remainder of floor division, with the sign of the divisor, element by element; a modulo 0 is a for integers";
 
-/// A variadic operation: its primitive, its rules for two plain numbers, its neutral element.
+/// A variadic operation: its primitive, its rule for two plain numbers, its neutral element.
 pub(super) struct Fold {
     tensors: fn(&mut Interp, &Tensor, &Tensor) -> Eval<Tensor>,
-    ints: fn(i64, i64) -> i64,
-    floats: fn(f32, f32) -> f32,
+    numbers: OnNumbers,
     neutral: i64,
 }
 
 pub(super) const ADD: Fold = Fold {
     tensors: |i, a, b| i.op(p::Binary(p::Add), &[a, b]),
-    ints: i64::wrapping_add,
-    floats: |a, b| a + b,
+    numbers: |a, b| on_numbers(a, b, i64::wrapping_add, |a, b| a + b),
     neutral: 0,
 };
 const SUB: Fold = Fold {
     tensors: |i, a, b| i.op(p::Binary(p::Sub), &[a, b]),
-    ints: i64::wrapping_sub,
-    floats: |a, b| a - b,
+    numbers: |a, b| on_numbers(a, b, i64::wrapping_sub, |a, b| a - b),
     neutral: 0,
 };
 pub(super) const MUL: Fold = Fold {
     tensors: |i, a, b| i.op(p::Binary(p::Mul), &[a, b]),
-    ints: i64::wrapping_mul,
-    floats: |a, b| a * b,
+    numbers: |a, b| on_numbers(a, b, i64::wrapping_mul, |a, b| a * b),
     neutral: 1,
 };
+
+/// Two integers give an integer, any other two numbers a float rounded to `f32`.
+#[inline]
+fn on_numbers(
+    a: Scalar,
+    b: Scalar,
+    ints: impl Fn(i64, i64) -> i64,
+    floats: impl Fn(f32, f32) -> f32,
+) -> Option<Scalar> {
+    match (a, b) {
+        (Scalar::Int(a), Scalar::Int(b)) => Some(Scalar::Int(ints(a, b))),
+        (a, b) => Some(Scalar::from(floats(a.single()?, b.single()?) as f64)),
+    }
+}
 
 fn fold(interp: &mut Interp, args: &[Value], op: &Fold) -> Eval<Value> {
     if let [a, b] = args {
@@ -180,17 +197,12 @@ fn fold(interp: &mut Interp, args: &[Value], op: &Fold) -> Eval<Value> {
 }
 
 pub(super) fn two(interp: &mut Interp, a: &Value, b: &Value, op: &Fold) -> Eval<Value> {
-    Ok(match (a, b) {
-        (Value::Int(a), Value::Int(b)) => Value::Int((op.ints)(*a, *b)),
-        (Value::Float(a), Value::Float(b)) => Value::Float((op.floats)(*a as f32, *b as f32) as f64),
-        (Value::Int(a), Value::Float(b)) => Value::Float((op.floats)(*a as f32, *b as f32) as f64),
-        (Value::Float(a), Value::Int(b)) => Value::Float((op.floats)(*a as f32, *b as f32) as f64),
-        _ => {
-            let (a, b) = numbers(interp, a, b)?;
-            let (a, b) = interp.broadcast(&a, &b)?;
-            Value::from((op.tensors)(interp, &a, &b)?)
-        }
-    })
+    if let Some(number) = of_scalars(a, b, op.numbers) {
+        return Ok(number);
+    }
+    let (a, b) = numbers(interp, a, b)?;
+    let (a, b) = interp.broadcast(&a, &b)?;
+    Ok(Value::from((op.tensors)(interp, &a, &b)?))
 }
 
 /// Two operands; booleans count as integers.
@@ -268,14 +280,13 @@ fn extreme(
     Ok(Value::from(result))
 }
 
+fn divide_numbers(a: Scalar, b: Scalar) -> Option<Scalar> {
+    Some(Scalar::from((a.single()? / b.single()?) as f64))
+}
+
 pub(super) fn divide(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Value> {
-    let number = |v: &Value| match v {
-        Value::Int(n) => Some(*n as f32),
-        Value::Float(x) => Some(*x as f32),
-        _ => None,
-    };
-    if let (Some(a), Some(b)) = (number(a), number(b)) {
-        return Ok(Value::Float((a / b) as f64));
+    if let Some(quotient) = of_scalars(a, b, divide_numbers) {
+        return Ok(quotient);
     }
     let (mut x, mut y) = (interp.tensor(a)?, interp.tensor(b)?);
     if !x.ty().dtype.is_float() && !y.ty().dtype.is_float() {

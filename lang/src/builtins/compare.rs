@@ -1,7 +1,7 @@
 //! Comparison and logic.
 
-use super::{Builtin, MANY};
-use crate::eval::{Eval, Interp, Tensor, Value, fail};
+use super::{Builtin, MANY, of_scalars};
+use crate::eval::{Eval, Interp, Scalar, Tensor, Value, fail};
 use crate::primitives as p;
 use crate::primitives::Direction;
 use crate::tensor::{DType, HostTensor};
@@ -11,8 +11,10 @@ const EQUALITY: &str =
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new("=", "(= a b)", EQUALITY, (2, 2), |i, a| equal(i, &a[0], &a[1], Direction::Eq))
+        .on_numbers(|a, b| compare_numbers(a, b, Direction::Eq))
         .examples("(= [1 2 1] 1) ;=> [true false true]\n(= '[1 :a] '[1 :a]) ;=> true\n(= 1 1.0) ;=> true"),
     Builtin::new("==", "(== a b)", EQUALITY, (2, 2), |i, a| equal(i, &a[0], &a[1], Direction::Eq))
+        .on_numbers(|a, b| compare_numbers(a, b, Direction::Eq))
         .examples("(== [1 2] [1 3]) ;=> [true false]"),
     Builtin::new(
         "!=",
@@ -21,6 +23,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (2, 2),
         |i, a| equal(i, &a[0], &a[1], Direction::Ne),
     )
+    .on_numbers(|a, b| compare_numbers(a, b, Direction::Ne))
     .examples("(!= [1 2] [1 3]) ;=> [false true]\n(!= :a :b) ;=> true"),
     Builtin::new(
         "<",
@@ -29,6 +32,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (2, 2),
         |i, a| order(i, &a[0], &a[1], Direction::Lt),
     )
+    .on_numbers(|a, b| compare_numbers(a, b, Direction::Lt))
     .examples("(< 1 2) ;=> true\n(< [1 2 3] 2) ;=> [true false false]"),
     Builtin::new(
         ">",
@@ -37,6 +41,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (2, 2),
         |i, a| order(i, &a[0], &a[1], Direction::Gt),
     )
+    .on_numbers(|a, b| compare_numbers(a, b, Direction::Gt))
     .examples("(> 2 1) ;=> true\n(> [1 2 3] 2) ;=> [false false true]"),
     Builtin::new(
         "<=",
@@ -45,6 +50,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (2, 2),
         |i, a| order(i, &a[0], &a[1], Direction::Le),
     )
+    .on_numbers(|a, b| compare_numbers(a, b, Direction::Le))
     .examples("(<= 2 2) ;=> true\n(<= [1 2 3] 2) ;=> [true true false]"),
     Builtin::new(
         ">=",
@@ -53,6 +59,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (2, 2),
         |i, a| order(i, &a[0], &a[1], Direction::Ge),
     )
+    .on_numbers(|a, b| compare_numbers(a, b, Direction::Ge))
     .examples("(>= 2 2) ;=> true\n(>= [1 2 3] 2) ;=> [false true true]"),
     Builtin::new(
         "equal?",
@@ -155,17 +162,23 @@ fn holds<T: PartialOrd>(direction: Direction, a: &T, b: &T) -> bool {
     }
 }
 
+/// Two integers as they are, other numbers as the `f32` that they are on the device.
+#[inline]
+fn compare_numbers(a: Scalar, b: Scalar, direction: Direction) -> Option<Scalar> {
+    Some(Scalar::from(match (a, b) {
+        (Scalar::Int(a), Scalar::Int(b)) => holds(direction, &a, &b),
+        (a, b) => holds(direction, &a.single()?, &b.single()?),
+    }))
+}
+
 fn elementwise(interp: &mut Interp, a: &Tensor, b: &Tensor, direction: Direction) -> Eval<Value> {
     let (a, b) = interp.broadcast(a, b)?;
     Ok(Value::Tensor(interp.op(p::Compare { direction }, &[&a, &b])?))
 }
 
 fn order(interp: &mut Interp, a: &Value, b: &Value, direction: Direction) -> Eval<Value> {
-    if let (Value::Int(a), Value::Int(b)) = (a, b) {
-        return Ok(Value::Bool(holds(direction, a, b)));
-    }
-    if let Some((a, b)) = number(a).zip(number(b)) {
-        return Ok(Value::Bool(holds(direction, &(a as f32), &(b as f32))));
+    if let Some(truth) = of_scalars(a, b, |a, b| compare_numbers(a, b, direction)) {
+        return Ok(truth);
     }
     if let (Value::Str(a), Value::Str(b)) = (a, b) {
         return Ok(Value::Bool(holds(direction, a, b)));
@@ -175,8 +188,8 @@ fn order(interp: &mut Interp, a: &Value, b: &Value, direction: Direction) -> Eva
 }
 
 fn equal(interp: &mut Interp, a: &Value, b: &Value, direction: Direction) -> Eval<Value> {
-    if let (Value::Int(a), Value::Int(b)) = (a, b) {
-        return Ok(Value::Bool(holds(direction, a, b)));
+    if let Some(truth) = of_scalars(a, b, |a, b| compare_numbers(a, b, direction)) {
+        return Ok(truth);
     }
     // Numbers and booleans are compared as the scalars that they are on the device.
     let scalar = |v: &Value| if let Value::Bool(b) = v { Some(f64::from(*b)) } else { number(v) };
@@ -216,7 +229,7 @@ pub fn structurally_equal(a: &Value, b: &Value) -> Eval<bool> {
             (Value::Int(a), Value::Int(b)) => a == b,
             (Value::Keyword(a), Value::Keyword(b)) | (Value::Symbol(a), Value::Symbol(b)) => a == b,
             (Value::Str(a), Value::Str(b)) => a == b,
-            (Value::Range(a, b), Value::Range(c, d)) => (a, b) == (c, d),
+            (Value::Range(a), Value::Range(b)) => a == b,
             (Value::List(a), Value::List(b)) => {
                 pairs.extend(a.items.iter().zip(&b.items).rev());
                 a.items.len() == b.items.len()

@@ -86,7 +86,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (3, MANY),
         |i, a| {
             let old = entry(i, &a[0], &a[1])?.unwrap_or(Value::Nil);
-            let args = std::iter::once(old).chain(a[3..].iter().cloned()).collect();
+            let args = std::iter::once(old).chain(a[3..].iter().cloned()).collect::<Vec<_>>();
             let new = i.call(&a[2], args)?;
             assoc(&a[0], &[a[1].clone(), new])
         },

@@ -1,15 +1,15 @@
 //! Division with a whole quotient.
 
 use super::arithmetic::numbers;
-use crate::eval::{Eval, Interp, Tensor, Value};
+use super::of_scalars;
+use crate::eval::{Eval, Interp, Scalar, Tensor, Value};
 use crate::primitives as p;
 use crate::tensor::{DType, HostTensor};
 
 /// `floor(a / b)`; for integers by 0 it is -1, all bits set, as the primitive has it.
 pub(super) fn floor_divide(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Value> {
-    if let (Value::Int(a), Value::Int(b)) = (a, b) {
-        let adjust = i64::from(a.checked_rem(*b).is_some_and(|rem| rem.signum() * b.signum() < 0));
-        return Ok(Value::Int(if *b == 0 { -1 } else { a.wrapping_div(*b) - adjust }));
+    if let Some(quotient) = of_scalars(a, b, floor_divide_numbers) {
+        return Ok(quotient);
     }
     let (x, y) = numbers(interp, a, b)?;
     let (x, y) = interp.broadcast(&x, &y)?;
@@ -35,11 +35,17 @@ pub(super) fn floor_divide(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Va
     Ok(Value::from(interp.op(p::Select, &[&by_zero, &quotient, &rounded])?))
 }
 
+/// [`floor_divide`] of two integers.
+pub(super) fn floor_divide_numbers(a: Scalar, b: Scalar) -> Option<Scalar> {
+    let (Scalar::Int(a), Scalar::Int(b)) = (a, b) else { return None };
+    let adjust = i64::from(a.checked_rem(b).is_some_and(|rem| rem.signum() * b.signum() < 0));
+    Some(Scalar::Int(if b == 0 { -1 } else { a.wrapping_div(b) - adjust }))
+}
+
 /// `a - b floor(a / b)`, with the sign of `b`; an integer modulo 0 is the integer.
 pub(super) fn modulo(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Value> {
-    if let (Value::Int(a), Value::Int(b)) = (a, b) {
-        let rem = if *b == 0 { *a } else { a.wrapping_rem(*b) };
-        return Ok(Value::Int(if rem.signum() * b.signum() < 0 { rem + b } else { rem }));
+    if let Some(rem) = of_scalars(a, b, modulo_numbers) {
+        return Ok(rem);
     }
     let (x, y) = numbers(interp, a, b)?;
     let (x, y) = interp.broadcast(&x, &y)?;
@@ -51,6 +57,13 @@ pub(super) fn modulo(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Value> {
     // Adding 0 instead of nothing turns the -0 of -4.0 % 2.0 into 0.
     let addend = interp.op(p::Select, &[&adjust, &y, &constant(&y, 0.0)])?;
     Ok(Value::from(interp.op(p::Binary(p::Add), &[&rem, &addend])?))
+}
+
+/// [`modulo`] of two integers.
+pub(super) fn modulo_numbers(a: Scalar, b: Scalar) -> Option<Scalar> {
+    let (Scalar::Int(a), Scalar::Int(b)) = (a, b) else { return None };
+    let rem = if b == 0 { a } else { a.wrapping_rem(b) };
+    Some(Scalar::Int(if rem.signum() * b.signum() < 0 { rem + b } else { rem }))
 }
 
 /// Whether the truncated remainder has the sign that the divisor has not.

@@ -151,8 +151,8 @@ fn index_update(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let (t, v) = (interp.strong(&t)?, interp.tensor(&args[2])?);
     let (t, v) = interp.promote(&t, &v)?;
     let row = &t.shape()[1..];
-    let (start, count, wanted) = if let Value::Range(start, end) = &args[1] {
-        let (start, end) = clip(*start, *end, t.shape()[0]);
+    let (start, count, wanted) = if let Value::Range(range) = &args[1] {
+        let (start, end) = clip(range.start, range.end, t.shape()[0]);
         let wanted: Shape = std::iter::once(end - start).chain(row.iter().copied()).collect();
         (Tensor::host(HostTensor::scalar(start as i32)), end - start, wanted)
     } else {

@@ -160,7 +160,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         |i, a| {
             let [f, first @ .., xs] = a else { return fail("apply wants a function and a list") };
             let items = i.sequence(xs)?;
-            i.call(f, first.iter().cloned().chain(items).collect())
+            i.call(f, first.iter().cloned().chain(items).collect::<Vec<_>>())
         },
     )
     .examples("(apply + '[1 2 3]) ;=> 6\n(apply + 10 '[1 2]) ;=> 13"),
@@ -174,7 +174,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
             i.in_loop(items.len() as u64, |i| {
                 items
                     .into_iter()
-                    .try_fold(a[1].clone(), |acc, item| i.call(&a[0], [acc, item].into_iter().collect()))
+                    .try_fold(a[1].clone(), |acc, item| i.call(&a[0], [acc, item]))
             })
         },
     )
@@ -204,14 +204,14 @@ pub(super) const BUILTINS: &[Builtin] = &[
 ];
 
 fn holds(interp: &mut Interp, f: &Value, item: &Value) -> Eval<bool> {
-    interp.call(f, [item.clone()].into_iter().collect())?.truthy()
+    interp.call(f, [item.clone()])?.truthy()
 }
 
 fn map(interp: &mut Interp, args: &[Value]) -> Eval<Vec<Value>> {
     let columns = args[1..].iter().map(|xs| interp.sequence(xs)).collect::<Eval<Vec<_>>>()?;
     let n = columns.iter().map(Vec::len).min().unwrap_or(0);
     interp.in_loop(n as u64, |i| {
-        (0..n).map(|k| i.call(&args[0], columns.iter().map(|c| c[k].clone()).collect())).collect()
+        (0..n).map(|k| i.call(&args[0], columns.iter().map(|c| c[k].clone()))).collect()
     })
 }
 

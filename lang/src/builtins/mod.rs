@@ -38,7 +38,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::diagnostic::Diagnostic;
-use crate::eval::{Eval, Interp, Signal, Value, fail, is_private};
+use crate::eval::{Eval, Interp, Scalar, Stop, Value, fail, is_private};
 
 pub use arrange::stack;
 pub use compare::structurally_equal;
@@ -66,12 +66,22 @@ pub struct Builtin {
     /// Whether it has an effect.
     pub effect: bool,
     run: fn(&mut Interp, &[Value]) -> Eval<Value>,
+    /// What it gives for two plain numbers, where that needs no evaluator.
+    pub on_numbers: Option<OnNumbers>,
 }
+
+/// The result of an operation on two plain numbers; none where the operands are something else.
+pub type OnNumbers = fn(Scalar, Scalar) -> Option<Scalar>;
 
 impl std::fmt::Debug for Builtin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)
     }
+}
+
+/// `on_numbers` of two values, if both are scalars and it is for them.
+fn of_scalars(a: &Value, b: &Value, on_numbers: impl Fn(Scalar, Scalar) -> Option<Scalar>) -> Option<Value> {
+    on_numbers(Scalar::of(a)?, Scalar::of(b)?).map(Value::from)
 }
 
 /// Any number of arguments.
@@ -85,12 +95,18 @@ impl Builtin {
         arity: (usize, usize),
         run: fn(&mut Interp, &[Value]) -> Eval<Value>,
     ) -> Builtin {
-        Builtin { name, signature, help, examples: "", arity, effect: false, run }
+        Builtin { name, signature, help, examples: "", arity, effect: false, run, on_numbers: None }
     }
 
     /// Adds examples, one `code ;=> result` a line.
     const fn examples(mut self, examples: &'static str) -> Builtin {
         self.examples = examples;
+        self
+    }
+
+    /// A short way for two plain numbers: what `run` gives for them too.
+    const fn on_numbers(mut self, on_numbers: OnNumbers) -> Builtin {
+        self.on_numbers = Some(on_numbers);
         self
     }
 
@@ -108,14 +124,16 @@ impl Builtin {
             }
             interp.effect(self.name)?;
         }
-        (self.run)(interp, args).map_err(|signal| match signal {
+        (self.run)(interp, args).map_err(|mut signal| {
             // An error of this function itself, not of one that it called, nor of the world that an effect meets.
-            Signal::Error(d)
-                if d.labels.is_empty() && d.help.is_none() && !self.effect && !is_private(self.name) =>
+            if let Stop::Error(d) = &mut *signal
+                && d.labels.is_empty()
+                && !self.effect
+                && !is_private(self.name)
             {
-                Signal::from(d.help(format!("it is called {}", self.signature)))
+                d.help.get_or_insert_with(|| format!("it is called {}", self.signature));
             }
-            other => other,
+            signal
         })
     }
 }

@@ -76,7 +76,7 @@ fn sort(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let items = interp.sequence(xs)?;
     let keys = match key {
         Some(f) => interp.in_loop(items.len() as u64, |i| {
-            items.iter().map(|item| i.call(f, [item.clone()].into_iter().collect())).collect::<Eval<Vec<_>>>()
+            items.iter().map(|item| i.call(f, [item.clone()])).collect::<Eval<Vec<_>>>()
         })?,
         None => items.clone(),
     };

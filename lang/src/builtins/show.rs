@@ -63,7 +63,7 @@ fn show_leaf(value: &Value) -> String {
         },
         Value::Keyword(k) => format!(":{k}"),
         Value::Symbol(s) => s.to_string(),
-        Value::Range(a, b) => format!("{a}:{b}"),
+        Value::Range(r) => format!("{}:{}", r.start, r.end),
         Value::Function(f) => format!("<fn:{}>", f.name()),
         Value::Nil => "nil".into(),
         Value::Str(_) | Value::List(_) | Value::Dict(_) => unreachable!("written by show"),

@@ -3,7 +3,7 @@
 use super::names::nearest;
 use super::text::{check_text, format_values};
 use crate::diagnostic::Diagnostic;
-use crate::eval::{Eval, Signal, Value, fail};
+use crate::eval::{Eval, Stop, Value, fail};
 
 /// A method: how it is called, the least and greatest number of arguments after the string, and what it does.
 struct Method {
@@ -128,9 +128,11 @@ pub(super) fn call(args: &[Value]) -> Eval<Value> {
             .help(usage())
             .into());
     }
-    (method.run)(s, rest).map_err(|signal| match signal {
-        Signal::Error(d) if d.help.is_none() => Signal::from(d.help(usage())),
-        other => other,
+    (method.run)(s, rest).map_err(|mut signal| {
+        if let Stop::Error(d) = &mut *signal {
+            d.help.get_or_insert_with(usage);
+        }
+        signal
     })
 }
 

@@ -61,7 +61,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
 
 /// `f` of leaves; an error says which.
 fn call_on_leaf(interp: &mut Interp, f: &Value, leaves: &[Value], path: &KeyPath) -> Eval<Value> {
-    let result = interp.call(f, leaves.iter().cloned().collect());
+    let result = interp.call(f, leaves.iter().cloned());
     if path.is_root() { result } else { result.map_err(|signal| signal.note(format!("at the leaf {path}"))) }
 }
 

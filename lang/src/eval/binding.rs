@@ -3,6 +3,7 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
+use arcstr::ArcStr;
 use ustr::Ustr;
 
 use super::code::form_to_value;
@@ -19,7 +20,7 @@ impl Resolver<'_> {
     pub fn function(
         &mut self,
         name: Option<Ustr>,
-        doc: Option<Rc<str>>,
+        doc: Option<ArcStr>,
         params: &Form,
         body: &[Form],
         span: Span,

@@ -4,7 +4,7 @@
 use super::expr::{Code, Expr, ExprKind, Pattern, Place, Slot};
 use super::interp::Interp;
 use super::module::is_private;
-use super::signal::Signal;
+use super::signal::{Signal, Stop};
 use super::tensor::Tensor;
 use super::value::{Function, Value};
 use crate::builtins;
@@ -61,39 +61,39 @@ impl Misses {
 }
 
 /// An error in the call at `span` of a function written in Rust with these arguments.
-pub(super) fn in_builtin(signal: Signal, span: Span, args: &[Value]) -> Signal {
-    let Signal::Error(mut d) = signal else { return signal.at(span) };
+pub(super) fn in_builtin(mut signal: Signal, span: Span, args: &[Value]) -> Signal {
+    let Stop::Error(d) = &mut *signal else { return signal.at(span) };
     d.suspect = None;
     // With a place, the error comes from a function that was called back.
     if d.labels.is_empty() {
         d.labels.push(Label { span, text: String::new() });
-        operands(&mut d, args);
+        operands(d, args);
         let nil = args.iter().position(|v| matches!(v, Value::Nil));
-        d.suspect = nil.filter(|_| speaks_of_nil(&d)).map(Suspect::Argument);
+        d.suspect = nil.filter(|_| speaks_of_nil(d)).map(Suspect::Argument);
     }
-    Signal::Error(d)
+    signal
 }
 
 /// An error in the call at `span` of a value that is no function.
 pub(super) fn in_value_call(signal: Signal, span: Span, head: &Value, args: &[Value]) -> Signal {
-    let signal = in_builtin(signal, span, args);
-    let Signal::Error(mut d) = signal else { return signal };
-    operands(&mut d, std::slice::from_ref(head));
+    let mut signal = in_builtin(signal, span, args);
+    let Stop::Error(d) = &mut *signal else { return signal };
+    operands(d, std::slice::from_ref(head));
     if matches!(head, Value::Nil) {
         d.suspect = Some(Suspect::Head);
     }
-    Signal::Error(d)
+    signal
 }
 
 /// An error about the value of `expr`, which is no call: a condition, or what a pattern takes apart.
 pub(super) fn in_value(interp: &Interp, signal: Signal, expr: &Expr, value: &Value) -> Signal {
-    let signal = signal.at(expr.span);
-    let Signal::Error(mut d) = signal else { return signal };
-    operands(&mut d, std::slice::from_ref(value));
-    if matches!(value, Value::Nil) && speaks_of_nil(&d) {
-        interp.follow(&mut d, expr);
+    let mut signal = signal.at(expr.span);
+    let Stop::Error(d) = &mut *signal else { return signal };
+    operands(d, std::slice::from_ref(value));
+    if matches!(value, Value::Nil) && speaks_of_nil(d) {
+        interp.follow(d, expr);
     }
-    Signal::Error(d)
+    signal
 }
 
 /// Shows where the tensors that the message names by their types were made.
@@ -127,7 +127,7 @@ fn speaks_of_nil(d: &Diagnostic) -> bool {
 
 /// An error leaves the body of a function: a nil among its parameters comes from the caller.
 pub(super) fn leaving_closure(mut signal: Signal, code: &Code) -> Signal {
-    let Signal::Error(d) = &mut signal else { return signal };
+    let Stop::Error(d) = &mut *signal else { return signal };
     let Some(Suspect::Local(slot)) = d.suspect.take() else { return signal };
     for (i, param) in code.params.iter().enumerate() {
         match &param.pattern {
@@ -174,7 +174,7 @@ impl Interp {
     /// not the builtin inside of it.
     pub(super) fn leaving_library(&self, mut signal: Signal, code: &Code) -> Signal {
         const CALLED: &str = "it is called ";
-        if let Signal::Error(d) = &mut signal
+        if let Stop::Error(d) = &mut *signal
             && code.span.source.is_library()
             && code.name.is_some_and(|name| !is_private(&name))
             && d.help.as_ref().is_none_or(|help| help.starts_with(CALLED))
@@ -189,7 +189,7 @@ impl Interp {
     pub(super) fn leaving_call(&self, signal: Signal, expr: &Expr, head: &Expr, args: &[Expr]) -> Signal {
         let place = self.user_place(expr.span);
         let mut signal = signal.at(place);
-        let Signal::Error(d) = &mut signal else { return signal };
+        let Stop::Error(d) = &mut *signal else { return signal };
         let private = |head: &Expr| match &head.kind {
             ExprKind::Const(Value::Function(f)) => is_private(&f.name()),
             _ => false,
@@ -212,7 +212,7 @@ impl Interp {
 
     /// An error leaves the scope of these bindings.
     pub(super) fn leaving_let(&self, mut signal: Signal, bindings: &[(Pattern, Expr)]) -> Signal {
-        let Signal::Error(d) = &mut signal else { return signal };
+        let Stop::Error(d) = &mut *signal else { return signal };
         self.follow_bindings(d, bindings);
         signal
     }
@@ -247,7 +247,7 @@ impl Interp {
             ExprKind::If(parts) if matches!(parts[2].kind, ExprKind::Const(Value::Nil)) => {
                 label(d, expr.span, "this is nil where the condition does not hold".into());
             }
-            ExprKind::Call { head, args } if looks_up(head) => {
+            ExprKind::Call { head, args, .. } if looks_up(head) => {
                 match self.misses.at(self.user_place(expr.span)) {
                     Some(miss) => found_no(d, expr.span, miss),
                     None => match args.first() {

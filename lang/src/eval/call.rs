@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::blame;
 use super::expr::{Code, Expr, ExprKind};
 use super::interp::{Frame, Interp, MAX_DEPTH};
+use super::scalar::Scalar;
 use super::signal::{Eval, Signal, fail};
 use super::typed::check_argument;
 use super::value::{Closure, Function, Value};
@@ -49,51 +50,108 @@ impl Interp {
     }
 
     /// Calls whatever a value means as a function: a function, a keyword, a tensor or a dictionary.
-    pub(crate) fn call(&mut self, f: &Value, args: Args) -> Eval<Value> {
+    pub(crate) fn call(
+        &mut self,
+        f: &Value,
+        args: impl IntoIterator<Item = Value, IntoIter: ExactSizeIterator>,
+    ) -> Eval<Value> {
+        let args = args.into_iter();
+        let span = self.span.unwrap_or(Span { source: crate::syntax::SourceId::new(0), start: 0, end: 0 });
+        if let Value::Function(function) = f
+            && let Function::Closure(closure) = &**function
+            && closure.code.plain
+        {
+            let base = self.add_slots(args.len());
+            args.enumerate().for_each(|(i, arg)| self.set_value(base + i, arg));
+            let scalar = self.call_on_stack(function, closure, base, span);
+            return self.given(scalar);
+        }
         self.step()?;
-        let span = self.span.unwrap_or(Span { source: crate::syntax::SourceId(0), start: 0, end: 0 });
+        let args: Args = args.collect();
         match f {
             Value::Function(function) => self.call_function(function, args, span),
             other => self.call_value(other, &args, span),
         }
     }
 
-    /// Evaluates a call.
-    pub(super) fn eval_call(&mut self, expr: &Expr, head: &Expr, args: &[Expr], frame: Frame) -> Eval<Value> {
-        // A builtin that was known when the code was resolved, with few arguments: they stay where they are.
+    /// Evaluates a call, as [`Interp::eval_scalar`].
+    pub(super) fn eval_call(
+        &mut self,
+        expr: &Expr,
+        head: &Expr,
+        args: &[Expr],
+        frame: Frame,
+    ) -> Option<Scalar> {
         if let ExprKind::Const(Value::Function(function)) = &head.kind
             && let Function::Builtin(builtin) = &**function
         {
-            match args {
-                [x] => {
-                    let values = [self.eval(x, frame)?];
-                    return self
-                        .in_call(expr, head, args, |i, place| i.call_builtin(builtin, &values, place));
-                }
-                [x, y] => {
-                    let values = [self.eval(x, frame)?, self.eval(y, frame)?];
-                    return self
-                        .in_call(expr, head, args, |i, place| i.call_builtin(builtin, &values, place));
-                }
-                _ => {}
-            }
+            return self.eval_builtin_call(expr, builtin, frame);
         }
-        let callee = self.eval(head, frame)?;
+        if let ExprKind::Global(global) = &head.kind
+            && let Some(function) = global.function()
+            && let Function::Closure(closure) = &*function
+            && closure.code.plain
+        {
+            return self.eval_plain_call(expr, args, &function, closure, frame);
+        }
+        let callee = match self.eval(head, frame) {
+            Ok(callee) => callee,
+            Err(signal) => return self.scalar_or_other(Err(signal)),
+        };
         if let Value::Function(function) = &callee
             && let Function::Closure(closure) = &**function
             && closure.code.plain
         {
-            // The arguments are evaluated to where the frame of the call has them.
-            let base = self.stack.len();
-            for arg in args {
-                let value = self.eval(arg, frame)?;
-                self.stack.push(value);
-            }
-            return self
-                .in_call(expr, head, args, |i, place| i.call_on_stack(function, closure, base, place));
+            return self.eval_plain_call(expr, args, function, closure, frame);
         }
-        let values = args.iter().map(|arg| self.eval(arg, frame)).collect::<Eval<Args>>()?;
-        self.in_call(expr, head, args, |i, place| match &callee {
+        self.eval_other_call(expr, &callee, frame)
+    }
+
+    /// A call of a function with plain parameters: the arguments are evaluated to where its frame has them.
+    fn eval_plain_call(
+        &mut self,
+        expr: &Expr,
+        args: &[Expr],
+        function: &Rc<Function>,
+        closure: &Closure,
+        frame: Frame,
+    ) -> Option<Scalar> {
+        let base = self.add_slots(args.len());
+        for (i, arg) in args.iter().enumerate() {
+            if let Err(signal) = self.assign(base + i, arg, frame) {
+                return self.scalar_or_other(Err(signal));
+            }
+        }
+        let place = self.user_place(expr.span);
+        let saved = self.span.replace(place);
+        let scalar = self.call_on_stack(function, closure, base, place);
+        self.span = saved;
+        self.left_call(scalar, expr, place)
+    }
+
+    /// A call of a builtin that was known when the code was resolved. Few arguments stay where they are.
+    #[inline(never)]
+    fn eval_builtin_call(&mut self, expr: &Expr, builtin: &Builtin, frame: Frame) -> Option<Scalar> {
+        match call_args(expr) {
+            [x] => {
+                let values = self.eval(x, frame).map(|x| [x]);
+                self.in_call(expr, values, |i, values, place| i.call_builtin(builtin, &values, place))
+            }
+            [x, y] => {
+                let values = self.eval(x, frame).and_then(|x| Ok([x, self.eval(y, frame)?]));
+                self.in_call(expr, values, |i, values, place| i.call_builtin(builtin, &values, place))
+            }
+            args => {
+                let values = args.iter().map(|arg| self.eval(arg, frame)).collect::<Eval<Args>>();
+                self.in_call(expr, values, |i, values, place| i.call_builtin(builtin, &values, place))
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn eval_other_call(&mut self, expr: &Expr, callee: &Value, frame: Frame) -> Option<Scalar> {
+        let values = call_args(expr).iter().map(|arg| self.eval(arg, frame)).collect::<Eval<Args>>();
+        self.in_call(expr, values, |i, values, place| match callee {
             Value::Function(f) => i.call_function(f, values, place),
             other => i.call_value(other, &values, place),
         })
@@ -101,28 +159,38 @@ impl Interp {
 
     /// Runs the call `expr`, whose arguments are evaluated, as the innermost one.
     #[inline]
-    fn in_call(
+    pub(super) fn in_call<T>(
         &mut self,
         expr: &Expr,
-        head: &Expr,
-        args: &[Expr],
-        call: impl FnOnce(&mut Interp, Span) -> Eval<Value>,
-    ) -> Eval<Value> {
+        values: Eval<T>,
+        call: impl FnOnce(&mut Interp, T, Span) -> Eval<Value>,
+    ) -> Option<Scalar> {
+        let values = match values {
+            Ok(values) => values,
+            Err(signal) => return self.scalar_or_other(Err(signal)),
+        };
         let place = self.user_place(expr.span);
         let saved = self.span.replace(place);
-        let result = call(self, place);
+        let result = call(self, values, place);
         self.span = saved;
-        match result {
-            Ok(value) => {
-                value.made_at(place);
-                Ok(value)
-            }
-            Err(signal) => Err(self.leaving_call(signal, expr, head, args)),
+        let scalar = self.scalar_or_other(result);
+        self.left_call(scalar, expr, place)
+    }
+
+    /// What the call `expr`, which ran at `place`, gave.
+    #[inline]
+    fn left_call(&mut self, scalar: Option<Scalar>, expr: &Expr, place: Span) -> Option<Scalar> {
+        if let (None, Ok(value)) = (scalar, &self.other) {
+            value.made_at(place);
         }
+        self.amend(scalar, |interp, signal| match &expr.kind {
+            ExprKind::Call { head, args, .. } => interp.leaving_call(signal, expr, head, args),
+            _ => signal,
+        })
     }
 
     #[inline]
-    fn call_builtin(&mut self, builtin: &Builtin, args: &[Value], span: Span) -> Eval<Value> {
+    pub(super) fn call_builtin(&mut self, builtin: &Builtin, args: &[Value], span: Span) -> Eval<Value> {
         builtin.call(self, args).map_err(|signal| blame::in_builtin(signal, span, args))
     }
 
@@ -133,7 +201,7 @@ impl Interp {
         closure: &Closure,
         base: usize,
         span: Span,
-    ) -> Eval<Value> {
+    ) -> Option<Scalar> {
         let number = |v: &Value| matches!(v, Value::Int(_) | Value::Float(_));
         let interpreted = self.backend.is_none()
             || self.recording > 0
@@ -142,7 +210,8 @@ impl Interp {
             return self.enter_plain(closure, base, span);
         }
         let args = self.stack.drain(base..).collect();
-        self.call_function(function, args, span)
+        let value = self.call_function(function, args, span);
+        self.scalar_or_other(value)
     }
 
     fn call_closure(&mut self, closure: &Closure, args: Args, span: Span) -> Eval<Value> {
@@ -160,9 +229,10 @@ impl Interp {
         let base = self.stack.len();
         if closure.code.plain {
             self.stack.extend(args);
-            return self.enter_plain(closure, base, span);
+            let scalar = self.enter_plain(closure, base, span);
+            return self.given(scalar);
         }
-        self.enter(closure, base, |interp| {
+        let scalar = self.enter(closure, base, |interp| {
             let code = &closure.code;
             code.check_arity(args.len(), span, &interp.sources)?;
             interp.stack.resize(base + frame_size(code), Value::Nil);
@@ -175,15 +245,19 @@ impl Interp {
                 Some(rest) => interp.bind_pattern(rest, Value::list(args.collect()), base),
                 None => Ok(()),
             }
-        })
+        });
+        self.given(scalar)
     }
 
     /// Evaluates a function with plain parameters whose arguments lie on the stack from `base`.
-    fn enter_plain(&mut self, closure: &Closure, base: usize, span: Span) -> Eval<Value> {
+    fn enter_plain(&mut self, closure: &Closure, base: usize, span: Span) -> Option<Scalar> {
         self.enter(closure, base, |interp| {
             let code = &closure.code;
             code.check_arity(interp.stack.len() - base, span, &interp.sources)?;
-            interp.stack.resize(base + frame_size(code), Value::Nil);
+            let top = base + frame_size(code);
+            if interp.stack.len() < top {
+                interp.stack.resize(top, Value::Nil);
+            }
             Ok(())
         })
     }
@@ -195,23 +269,30 @@ impl Interp {
         closure: &Closure,
         base: usize,
         bind: impl FnOnce(&mut Interp) -> Eval<()>,
-    ) -> Eval<Value> {
+    ) -> Option<Scalar> {
         let code = &closure.code;
         self.depth += 1;
-        let result = if self.depth > MAX_DEPTH || crate::stack::exhausted() {
-            Err(too_deep(code, self.depth - 1))
+        let scalar = if self.depth > MAX_DEPTH || crate::stack::exhausted() {
+            let error = too_deep(code, self.depth - 1);
+            self.scalar_or_other(Err(error))
         } else {
             match (self.step().and_then(|()| bind(self)), code.body.get()) {
-                (Err(signal), _) => Err(signal),
-                (Ok(()), Some(body)) => self
-                    .eval(body, Frame { base, captured: &closure.captured })
-                    .map_err(|signal| self.leaving_library(blame::leaving_closure(signal, code), code)),
-                (Ok(()), None) => fail(format!("{} has no body yet", code.display_name())),
+                (Err(signal), _) => self.scalar_or_other(Err(signal)),
+                (Ok(()), Some(body)) => {
+                    let scalar = self.eval_scalar(body, Frame { base, closure: Some(closure) });
+                    self.amend(scalar, |interp, signal| {
+                        interp.leaving_library(blame::leaving_closure(signal, code), code)
+                    })
+                }
+                (Ok(()), None) => {
+                    let error = fail(format!("{} has no body yet", code.display_name()));
+                    self.scalar_or_other(error)
+                }
             }
         };
         self.depth -= 1;
         self.stack.truncate(base);
-        result
+        scalar
     }
 
     /// A keyword looks itself up, a tensor is indexed.
@@ -256,6 +337,11 @@ fn not_a_function(head: &Value, args: &[Value]) -> Diagnostic {
         _ => error
             .help("round brackets call: the first thing in them is a function; a list of data is '(1 2 3)"),
     }
+}
+
+/// The arguments of the call `expr`.
+fn call_args(expr: &Expr) -> &[Expr] {
+    if let ExprKind::Call { args, .. } = &expr.kind { args } else { &[] }
 }
 
 fn frame_size(code: &Code) -> usize {

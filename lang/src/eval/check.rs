@@ -12,7 +12,7 @@ use super::call::Args;
 use super::expr::{Code, Expr, ExprKind, Global, Pending};
 use super::interp::Interp;
 use super::module::Module;
-use super::signal::Signal;
+use super::signal::Stop;
 use super::tensor::Trace;
 use super::transforms::MAX_EQUATIONS;
 use super::typed::{ParamType, check_argument};
@@ -90,8 +90,11 @@ impl Interp {
         for Pending { expr, .. } in pending {
             let ExprKind::Def(global) = &expr.kind else { continue };
             let constant = global.pending.borrow().as_ref().is_some_and(|value| is_constant(&value.expr));
-            if constant && let Err(Signal::Error(d)) = self.define_value(global) {
-                errors.push(*d);
+            if constant
+                && let Err(signal) = self.define_value(global)
+                && let Stop::Error(d) = *signal
+            {
+                errors.push(d);
             }
         }
         let mut traced = 0;
@@ -133,16 +136,16 @@ impl Interp {
         self.limit_steps(u64::MAX);
         self.recording -= 1;
         self.level -= 1;
-        match result? {
+        match result?.map_err(|signal| *signal) {
             Ok(_) => Some(Ok(())),
-            Err(Signal::Trace(_)) => None,
-            Err(Signal::Error(mut d)) => {
+            Err(Stop::Trace(_)) => None,
+            Err(Stop::Error(mut d)) => {
                 for label in &mut d.labels {
                     if code.params.iter().any(|p| p.span == label.span) {
                         label.text = label.text.replace("was made here", "is declared here");
                     }
                 }
-                Some(Err(*d))
+                Some(Err(d))
             }
         }
     }
@@ -197,7 +200,7 @@ impl Walk<'_> {
     }
 
     fn expr(&mut self, expr: &Expr) {
-        if let ExprKind::Call { head, args } = &expr.kind {
+        if let ExprKind::Call { head, args, .. } = &expr.kind {
             self.calls += 1;
             self.call(expr, head, args);
         }
@@ -230,9 +233,10 @@ impl Walk<'_> {
             if param.ty.is_some()
                 && is_constant(arg)
                 && let Ok(value) = self.interp.run(arg, 0)
-                && let Err(Signal::Error(d)) = check_argument(param, &value, call.span)
+                && let Err(signal) = check_argument(param, &value, call.span)
+                && let Stop::Error(d) = *signal
             {
-                self.errors.push(*d);
+                self.errors.push(d);
             }
         }
     }

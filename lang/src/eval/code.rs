@@ -18,10 +18,10 @@ pub(super) fn form_to_value(form: &Form) -> Value {
         FormKind::Bool(b) => Value::Bool(*b),
         FormKind::Int(n) => Value::Int(*n),
         FormKind::Float(x) => Value::Float(*x),
-        FormKind::Str(s) => Value::Str(Rc::clone(s)),
+        FormKind::Str(s) => Value::Str(s.clone()),
         FormKind::Keyword(k) => Value::Keyword(*k),
         FormKind::Symbol(s) => Value::Symbol(*s),
-        FormKind::Range(a, b) => Value::Range(*a, *b),
+        FormKind::Range(start, end) => Value::Range(Rc::new(*start..*end)),
         FormKind::List(bracket, items) => Value::List(Rc::new(List {
             bracket: *bracket,
             items: items.iter().map(form_to_value).collect(),
@@ -108,7 +108,7 @@ impl<'a> Use<'a> {
             Value::Bool(b) => FormKind::Bool(*b),
             Value::Int(n) => FormKind::Int(*n),
             Value::Float(x) => FormKind::Float(*x),
-            Value::Str(s) => FormKind::Str(Rc::clone(s)),
+            Value::Str(s) => FormKind::Str(s.clone()),
             Value::Keyword(k) => FormKind::Keyword(*k),
             Value::Symbol(name) => {
                 if let Some(span) = self.names.get(name) {
@@ -117,7 +117,7 @@ impl<'a> Use<'a> {
                 let name = if quoted { *name } else { self.interp.name_from(&self.home, self.user, *name) };
                 FormKind::Symbol(name)
             }
-            Value::Range(a, b) => FormKind::Range(*a, *b),
+            Value::Range(r) => FormKind::Range(r.start, r.end),
             Value::List(list) => {
                 let span = match list.origin {
                     Some(place) if self.lists.contains(&place) => place,

@@ -11,7 +11,7 @@ use super::define::heading;
 use super::expr::Code;
 use super::interp::Interp;
 use super::load::{Loaded, Loading};
-use super::signal::{Eval, Reason, Signal, fail};
+use super::signal::{Eval, Reason, Signal, Stop, fail};
 use super::tensor::{Tensor, Trace, bind_all};
 use super::transforms::MAX_EQUATIONS;
 use super::tree::{KeyPath, flatten, map_trees, sorted_order};
@@ -149,15 +149,15 @@ impl Interp {
         given.push(replaced(std::slice::from_ref(result), here, &cotangents)?.swap_remove(0));
         given.extend(replaced(args, traced, &inputs)?);
         let closure = Closure { code: gradient, captured: Vec::new() };
-        let found = self.call_plain(&closure, given, span).map_err(|signal| match signal {
-            Signal::Trace(stop) if !matches!(stop.reason, Reason::Effect(_)) => {
+        let found = self.call_plain(&closure, given, span).map_err(|signal| match &*signal {
+            Stop::Trace(stop) if !matches!(stop.reason, Reason::Effect(_)) => {
                 let d =
                     Diagnostic::error(format!("the gradient of {name} asks for a value that is not known"))
                         .at(stop.span.unwrap_or(span), "asked for here")
                         .help("it is made once for all values: choose with (where ...) instead of (if ...)");
                 d.into()
             }
-            signal => signal,
+            _ => signal,
         })?;
         let found = match args.as_slice() {
             [_] => vec![found],
@@ -238,7 +238,7 @@ fn outer_signal(
     inputs: &[Tensor],
     operands: &[Tensor],
 ) -> Signal {
-    let Signal::Trace(stop) = &signal else { return signal };
+    let Stop::Trace(stop) = &*signal else { return signal };
     let Reason::Value { level: l, var, wanted } = &stop.reason else { return signal };
     let behind = if *l == level { trace.number_behind(*var) } else { None };
     let position = behind.and_then(|b| inputs.iter().position(|t| trace.lift(t).is_ok_and(|v| v == b)));

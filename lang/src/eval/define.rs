@@ -132,7 +132,7 @@ impl Interp {
         let name = loading.module.plain(name);
         let (doc, args) = match args {
             [_, doc, rest @ ..] if !rest.is_empty() => match &doc.kind {
-                FormKind::Str(text) => (Some(Rc::clone(text)), [&args[..1], rest].concat()),
+                FormKind::Str(text) => (Some(text.clone()), [&args[..1], rest].concat()),
                 _ => (None, args.to_vec()),
             },
             _ => (None, args.to_vec()),

@@ -10,7 +10,7 @@ use super::interp::Interp;
 use super::module::{Meaning, Module};
 use super::resolve::bindings;
 use super::rewrite::rewrite;
-use super::signal::{Eval, Signal};
+use super::signal::{Eval, Signal, Stop};
 use super::value::Value;
 use crate::diagnostic::{Diagnostic, Label};
 use crate::syntax::{Bracket, Form, FormKind, NESTING_LIMIT, Span};
@@ -219,17 +219,14 @@ impl Expander<'_> {
 }
 
 /// An error of a macro's body, with the place where the macro is used.
-fn in_use(signal: Signal, name: Ustr, span: Span) -> Signal {
-    match signal {
-        Signal::Error(mut d) => {
-            let text = format!("in this use of the macro {name}");
-            match d.labels.iter_mut().find(|l| l.span == span) {
-                Some(label) if label.text.is_empty() => label.text = text,
-                Some(_) => {}
-                None => d.labels.push(Label { span, text }),
-            }
-            Signal::Error(d)
+fn in_use(mut signal: Signal, name: Ustr, span: Span) -> Signal {
+    if let Stop::Error(d) = &mut *signal {
+        let text = format!("in this use of the macro {name}");
+        match d.labels.iter_mut().find(|l| l.span == span) {
+            Some(label) if label.text.is_empty() => label.text = text,
+            Some(_) => {}
+            None => d.labels.push(Label { span, text }),
         }
-        stop @ Signal::Trace(_) => stop,
     }
+    signal
 }

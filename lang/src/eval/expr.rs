@@ -3,11 +3,13 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::{Rc, Weak};
 
+use arcstr::ArcStr;
 use ustr::Ustr;
 
 use super::module::Module;
 use super::typed::ParamType;
-use super::value::Value;
+use super::value::{Function, Value};
+use crate::builtins::OnNumbers;
 use crate::stack::roomy;
 use crate::syntax::{Bracket, Span};
 use crate::tensor::DType;
@@ -22,6 +24,18 @@ pub struct Expr {
 }
 
 impl Expr {
+    /// A call.
+    pub(super) fn call(head: Expr, args: Vec<Expr>, span: Span) -> Expr {
+        let on_numbers = match &head.kind {
+            ExprKind::Const(Value::Function(f)) if args.len() == 2 => match &**f {
+                Function::Builtin(builtin) => builtin.on_numbers,
+                _ => None,
+            },
+            _ => None,
+        };
+        Expr { kind: ExprKind::Call { head: Box::new(head), args, on_numbers }, span }
+    }
+
     /// Calls `f` with every expression directly inside, the bodies of functions included.
     pub(super) fn for_each_part(&self, f: &mut dyn FnMut(&Expr)) {
         match &self.kind {
@@ -40,7 +54,7 @@ impl Expr {
                 default.iter().for_each(|e| f(e));
             }
             ExprKind::Dict(entries) => entries.iter().for_each(|(_, e)| f(e)),
-            ExprKind::Call { head, args } => {
+            ExprKind::Call { head, args, .. } => {
                 f(head);
                 args.iter().for_each(f);
             }
@@ -97,8 +111,8 @@ pub enum ExprKind {
     Vector { items: Vec<Expr>, list: bool },
     /// A dictionary literal.
     Dict(Vec<(Ustr, Expr)>),
-    /// A call.
-    Call { head: Box<Expr>, args: Vec<Expr> },
+    /// A call; `on_numbers` if it is one of two arguments to a builtin that has a short way for two numbers.
+    Call { head: Box<Expr>, args: Vec<Expr>, on_numbers: Option<OnNumbers> },
     /// `(fn ...)`
     Fn(Rc<Code>),
     /// `(repeat [i n] [acc init] body)`
@@ -163,7 +177,7 @@ pub struct Code {
     /// Whether the parameters are names without types, and no `& rest`: the arguments of a call are its first slots.
     pub plain: bool,
     /// The documentation string.
-    pub doc: Option<Rc<str>>,
+    pub doc: Option<ArcStr>,
     /// The body; set once it is resolved, since a body may mention its own function.
     pub body: OnceCell<Expr>,
     /// Slots that a call needs.
@@ -211,6 +225,17 @@ pub struct Global {
     pub value: RefCell<Option<Value>>,
     /// The value of a `def` that has not run yet.
     pub pending: RefCell<Option<Rc<Pending>>>,
+}
+
+impl Global {
+    /// Its value, if that is a function.
+    #[inline]
+    pub(super) fn function(&self) -> Option<Rc<Function>> {
+        match &*self.value.borrow() {
+            Some(Value::Function(function)) => Some(Rc::clone(function)),
+            _ => None,
+        }
+    }
 }
 
 /// A resolved top-level expression that waits for its turn to run.

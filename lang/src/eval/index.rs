@@ -35,8 +35,8 @@ impl Interp {
         let mut t = whole.clone();
         let mut axis = 0;
         for index in indices {
-            if let Value::Range(start, end) = index {
-                t = self.slice_axis(&t, axis, *start, *end)?;
+            if let Value::Range(range) = index {
+                t = self.slice_axis(&t, axis, range.start, range.end)?;
                 axis += 1;
             } else {
                 let before = t.ty().rank();

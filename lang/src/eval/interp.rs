@@ -11,7 +11,8 @@ use super::dict::Dict;
 use super::expr::{Expr, ExprKind, Global, Pattern, Place, Template};
 use super::interrupt::Allowance;
 use super::module::{Module, is_private};
-use super::signal::{Eval, STATIC, Signal};
+use super::scalar::Scalar;
+use super::signal::{Eval, Reason, STATIC, Stop};
 use super::specialise::Specialiser;
 use super::value::{Closure, Function, List, Value};
 use crate::builtins;
@@ -50,7 +51,8 @@ pub const STACK_BYTES: usize = 512 << 20;
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'a> {
     pub base: usize,
-    pub captured: &'a [Value],
+    /// The function that runs; none at the top level.
+    pub closure: Option<&'a Closure>,
 }
 
 /// An evaluator: a program's state.
@@ -62,6 +64,8 @@ pub struct Interp {
     pub(crate) host: Box<dyn Host>,
     pub(crate) backend: Option<Box<dyn Backend>>,
     pub(super) stack: Vec<Value>,
+    /// What was evaluated last where a scalar was likely, and is none.
+    pub(super) other: Eval<Value>,
     pub(super) depth: usize,
     pub(super) allowance: Allowance,
     /// Keys that were looked up in vain: origins of nil.
@@ -96,6 +100,7 @@ impl Interp {
             host,
             backend,
             stack: Vec::new(),
+            other: Ok(Value::Nil),
             depth: 0,
             allowance: Allowance::default(),
             misses: Misses::default(),
@@ -126,16 +131,16 @@ impl Interp {
     pub(super) fn run(&mut self, expr: &Expr, frame_size: usize) -> Eval<Value> {
         let base = self.stack.len();
         self.stack.resize(base + frame_size, Value::Nil);
-        let result = self.eval(expr, Frame { base, captured: &[] });
+        let result = self.eval(expr, Frame { base, closure: None });
         self.stack.truncate(base);
         result
     }
 
     #[inline]
-    fn place<'a>(&'a self, place: Place, frame: Frame<'a>) -> &'a Value {
+    pub(super) fn place<'a>(&'a self, place: Place, frame: Frame<'a>) -> &'a Value {
         match place {
             Place::Frame(slot) => &self.stack[frame.base + slot as usize],
-            Place::Captured(i) => &frame.captured[i as usize],
+            Place::Captured(i) => &frame.closure.expect("only functions capture").captured[i as usize],
         }
     }
 
@@ -144,37 +149,50 @@ impl Interp {
         match &expr.kind {
             ExprKind::Const(value) => Ok(value.clone()),
             ExprKind::Local(place) => Ok(self.place(*place, frame).clone()),
-            _ => deep(|| self.eval_compound(expr, frame)),
-        }
-    }
-
-    /// Expressions with others in them. What is rare has functions of its own, so that the frame of this one, which is
-    /// on the native stack once for every expression around the current, stays small.
-    fn eval_compound(&mut self, expr: &Expr, frame: Frame) -> Eval<Value> {
-        match &expr.kind {
-            ExprKind::Call { head, args } => self.eval_call(expr, head, args, frame),
-            ExprKind::If(parts) => {
-                let [condition, yes, no] = &**parts;
-                let branch = if self.holds(condition, frame)? { yes } else { no };
-                self.eval(branch, frame)
-            }
-            ExprKind::Let { bindings, body } => {
-                self.eval_bindings(bindings, frame)?;
-                self.eval(body, frame).map_err(|signal| self.leaving_let(signal, bindings))
-            }
-            ExprKind::Do(exprs) => match exprs.split_last() {
-                Some((last, first)) => {
-                    self.eval_for_effect(first, frame)?;
-                    self.eval(last, frame)
-                }
-                None => Ok(Value::Nil),
-            },
-            ExprKind::Repeat { .. } | ExprKind::While { .. } => self.eval_loop(expr, frame),
             ExprKind::Global(global) => {
                 let value = global.value.borrow().clone();
                 value.map_or_else(|| self.not_yet(global, expr.span), Ok)
             }
-            _ => self.eval_rare(expr, frame),
+            _ => {
+                let scalar = deep(|| self.eval_compound(expr, frame));
+                self.given(scalar)
+            }
+        }
+    }
+
+    /// Expressions with others in them, as [`Interp::eval_scalar`]. What is rare has functions of its own, so that the
+    /// frame of this one, which is on the native stack once for every expression around the current, stays small.
+    pub(super) fn eval_compound(&mut self, expr: &Expr, frame: Frame) -> Option<Scalar> {
+        match &expr.kind {
+            ExprKind::Call { on_numbers: Some(on_numbers), args, .. } => {
+                self.eval_arithmetic(expr, *on_numbers, args, frame)
+            }
+            ExprKind::Call { head, args, .. } => self.eval_call(expr, head, args, frame),
+            ExprKind::If(parts) => {
+                let [condition, yes, no] = &**parts;
+                match self.holds(condition, frame) {
+                    Ok(holds) => self.eval_scalar(if holds { yes } else { no }, frame),
+                    Err(signal) => self.scalar_or_other(Err(signal)),
+                }
+            }
+            ExprKind::Let { bindings, body } => match self.eval_bindings(bindings, frame) {
+                Ok(()) => {
+                    let scalar = self.eval_scalar(body, frame);
+                    self.amend(scalar, |interp, signal| interp.leaving_let(signal, bindings))
+                }
+                Err(signal) => self.scalar_or_other(Err(signal)),
+            },
+            ExprKind::Do(exprs) => match exprs.split_last() {
+                Some((last, first)) => match self.eval_for_effect(first, frame) {
+                    Ok(()) => self.eval_scalar(last, frame),
+                    Err(signal) => self.scalar_or_other(Err(signal)),
+                },
+                None => self.scalar_or_other(Ok(Value::Nil)),
+            },
+            _ => {
+                let value = self.eval_rare(expr, frame);
+                self.scalar_or_other(value)
+            }
         }
     }
 
@@ -184,6 +202,7 @@ impl Interp {
             ExprKind::Param { name, dicts, otherwise, head } => {
                 self.eval_param(*name, dicts, otherwise.as_deref(), *head, expr.span, frame)
             }
+            ExprKind::Repeat { .. } | ExprKind::While { .. } => self.eval_loop(expr, frame),
             ExprKind::Vector { .. } => self.eval_vector(expr, None, frame),
             ExprKind::Dict(entries) => {
                 let mut dict = Dict::with_capacity(entries.len());
@@ -226,9 +245,7 @@ impl Interp {
             | ExprKind::Call { .. }
             | ExprKind::If(_)
             | ExprKind::Do(_)
-            | ExprKind::Let { .. }
-            | ExprKind::Repeat { .. }
-            | ExprKind::While { .. } => unreachable!("evaluated by eval and eval_compound"),
+            | ExprKind::Let { .. } => unreachable!("evaluated by eval and eval_compound"),
         }
     }
 
@@ -252,8 +269,8 @@ impl Interp {
             return Ok(value.clone());
         }
         if self.checking.is_some() {
-            let reason = super::signal::Reason::Unrun(global.name);
-            return Err(Signal::Trace(Box::new(super::signal::TraceStop { reason, span: Some(span) })));
+            let reason = Reason::Unrun(global.name);
+            return Err(Stop::trace(reason, Some(span)));
         }
         Err(Diagnostic::error(format!("{} is used before its definition has run", global.name))
             .at(span, "used here")
@@ -263,11 +280,19 @@ impl Interp {
     }
 
     /// Whether the value of an expression holds as a condition.
+    #[inline]
     pub(super) fn holds(&mut self, condition: &Expr, frame: Frame) -> Eval<bool> {
-        match self.eval(condition, frame)? {
-            Value::Bool(b) => Ok(b),
-            other => other.truthy().map_err(|s| blame::in_value(self, s, condition, &other)),
+        match self.eval_scalar(condition, frame) {
+            Some(scalar) => Ok(scalar != Scalar::False),
+            None => self.other_holds(condition),
         }
+    }
+
+    /// Whether what was evaluated last with [`Interp::eval_scalar`], which was no scalar, holds.
+    #[inline(never)]
+    pub(super) fn other_holds(&mut self, condition: &Expr) -> Eval<bool> {
+        let value = self.take_other()?;
+        value.truthy().map_err(|s| blame::in_value(self, s, condition, &value))
     }
 
     pub(super) fn eval_bindings(&mut self, bindings: &[(Pattern, Expr)], frame: Frame) -> Eval<()> {
@@ -421,8 +446,8 @@ impl Interp {
         if self.recording == 0 {
             return Ok(());
         }
-        let reason = super::signal::Reason::Effect(name.into());
-        Err(Signal::Trace(Box::new(super::signal::TraceStop { reason, span: self.span })))
+        let reason = Reason::Effect(name.into());
+        Err(Stop::trace(reason, self.span))
     }
 
     /// Gives a definition its value. Where that replaces another, what was traced with the other is forgotten.

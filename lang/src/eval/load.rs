@@ -11,7 +11,7 @@ use super::interp::Interp;
 use super::module::{Import, Module};
 use super::resolve::{Resolver, dtype_keyword, foreign_statement};
 use super::scope::Scopes;
-use super::signal::{Reason, Signal};
+use super::signal::{Reason, Signal, Stop};
 use super::uses::{folder_of, join};
 use super::value::Value;
 use crate::diagnostic::Diagnostic;
@@ -376,10 +376,10 @@ fn cast_vectors(forms: Vec<Form>) -> Vec<Form> {
 }
 
 /// The message for a signal that nobody handled.
-pub(crate) fn as_diagnostic(signal: Signal) -> Diagnostic {
-    match signal {
-        Signal::Error(d) => *d,
-        Signal::Trace(stop) => {
+pub(crate) fn as_diagnostic(stop: Stop) -> Diagnostic {
+    match stop {
+        Stop::Error(d) => d,
+        Stop::Trace(stop) => {
             let message = match stop.reason {
                 Reason::Value { wanted, .. } => format!("{wanted} must be known while tracing"),
                 Reason::Effect(name) => format!("{name} has an effect"),
@@ -400,6 +400,6 @@ pub(crate) fn as_diagnostic(signal: Signal) -> Diagnostic {
 
 impl From<Signal> for Vec<Diagnostic> {
     fn from(signal: Signal) -> Vec<Diagnostic> {
-        vec![as_diagnostic(signal)]
+        vec![as_diagnostic(*signal)]
     }
 }

@@ -2,13 +2,17 @@
 
 use super::expr::{Expr, ExprKind, Pattern};
 use super::interp::{Frame, Interp};
-use super::signal::{Eval, Reason, Signal, TraceStop};
+use super::scalar::Scalar;
+use super::signal::{Eval, Reason, Stop};
 use super::value::Value;
 use crate::stack::deep;
 use crate::syntax::Span;
 
 /// Longer loops are not unrolled into the program that is being traced.
 const MAX_UNROLLED: u64 = 16;
+
+/// A state of more names is put together as a list each time.
+const MOST_NAMES: usize = 4;
 
 /// How many iterations a loop of unknown count is taken to have, when the evaluator weighs compiling its body.
 const UNKNOWN_COUNT: u64 = 1000;
@@ -37,7 +41,7 @@ impl Interp {
         if self.recording == 0 {
             return Ok(());
         }
-        Err(Signal::Trace(Box::new(TraceStop { reason: Reason::Loop, span: Some(span) })))
+        Err(Stop::trace(Reason::Loop, Some(span)))
     }
 
     pub(super) fn eval_loop(&mut self, expr: &Expr, frame: Frame) -> Eval<Value> {
@@ -56,10 +60,10 @@ impl Interp {
                 self.in_loop(n as u64, |interp| {
                     for i in 0..n - 1 {
                         interp.step().map_err(|s| s.at(expr.span))?;
-                        interp.stack[index] = Value::Int(i);
+                        interp.set(index, Some(Scalar::Int(i)))?;
                         interp.eval_state(body, state, init.span, frame)?;
                     }
-                    interp.stack[index] = Value::Int(n - 1);
+                    interp.set(index, Some(Scalar::Int(n - 1)))?;
                     interp.eval(body, frame)
                 })
             }
@@ -67,7 +71,14 @@ impl Interp {
                 let mut iterations = 0;
                 let mut whole = self.eval_state(init, state, init.span, frame)?;
                 self.in_loop(UNKNOWN_COUNT, |interp| {
-                    while interp.holds(condition, frame)? {
+                    loop {
+                        let goes_on = match interp.eval_scalar(condition, frame) {
+                            Some(scalar) => scalar != Scalar::False,
+                            None => interp.other_holds(condition)?,
+                        };
+                        if !goes_on {
+                            return Ok(whole.unwrap_or_else(|| interp.bound_state(state, frame)));
+                        }
                         interp.step().map_err(|s| s.at(expr.span))?;
                         iterations += 1;
                         if iterations > MAX_UNROLLED {
@@ -75,7 +86,6 @@ impl Interp {
                         }
                         whole = interp.eval_state(body, state, init.span, frame)?;
                     }
-                    Ok(whole.unwrap_or_else(|| interp.bound_state(state, frame)))
                 })
             }
             _ => unreachable!("called for loops"),
@@ -87,22 +97,15 @@ impl Interp {
     fn eval_state(&mut self, expr: &Expr, state: &Pattern, init: Span, frame: Frame) -> Eval<Option<Value>> {
         match (state, &expr.kind) {
             (Pattern::Name(slot), _) => {
-                let value = self.eval(expr, frame)?;
-                self.stack[frame.base + *slot as usize] = value;
+                self.assign(frame.base + *slot as usize, expr, frame)?;
                 Ok(None)
             }
             (Pattern::Vector(names, None, _), ExprKind::Vector { items, list: true })
-                if names.len() == items.len() && names.iter().all(|n| matches!(n, Pattern::Name(_))) =>
+                if names.len() == items.len()
+                    && names.len() <= MOST_NAMES
+                    && names.iter().all(|n| matches!(n, Pattern::Name(_))) =>
             {
-                // All are computed from the old state before any is bound.
-                for item in items {
-                    let value = self.eval(item, frame)?;
-                    self.stack.push(value);
-                }
-                for name in names.iter().rev() {
-                    let value = self.stack.pop().expect("as many items as names");
-                    self.bind_pattern(name, value, frame.base)?;
-                }
+                self.assign_all(items, names, frame)?;
                 Ok(None)
             }
             (_, ExprKind::Let { bindings, body }) => {
@@ -121,6 +124,29 @@ impl Interp {
                 Ok(Some(value))
             }
         }
+    }
+
+    /// Binds names, at most [`MOST_NAMES`], to the values of as many expressions. All are computed before any is bound;
+    /// what is no scalar waits on the stack.
+    #[inline(never)]
+    fn assign_all(&mut self, items: &[Expr], names: &[Pattern], frame: Frame) -> Eval<()> {
+        let mut scalars = [None; MOST_NAMES];
+        for (scalar, item) in scalars.iter_mut().zip(items) {
+            *scalar = self.eval_scalar(item, frame);
+            if scalar.is_none() {
+                let value = self.take_other()?;
+                self.stack.push(value);
+            }
+        }
+        for (name, scalar) in names.iter().zip(scalars).rev() {
+            let Pattern::Name(slot) = name else { unreachable!("all are names") };
+            let slot = frame.base + *slot as usize;
+            match scalar {
+                None => self.stack[slot] = self.stack.pop().expect("it waits"),
+                scalar => self.set(slot, scalar)?,
+            }
+        }
+        Ok(())
     }
 
     /// The state of a loop, all of which is in the slots of its pattern.

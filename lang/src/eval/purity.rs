@@ -67,7 +67,7 @@ impl Search {
                 std::iter::once(&**subject).chain(arms.iter().map(|(_, e)| e)).chain(default.as_deref()),
             ),
             ExprKind::Dict(entries) => self.all(entries.iter().map(|(_, e)| e)),
-            ExprKind::Call { head, args } => self.expr(head).or_else(|| self.all(args)),
+            ExprKind::Call { head, args, .. } => self.expr(head).or_else(|| self.all(args)),
             ExprKind::Fn(code) => self.code(code),
             ExprKind::Repeat { count, init, body, .. } => self.all([&**count, &**init, &**body]),
             ExprKind::While { condition, init, body, .. } => self.all([&**condition, &**init, &**body]),

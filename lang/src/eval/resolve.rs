@@ -366,7 +366,7 @@ impl Resolver<'_> {
             keep_list(&state.pattern, body);
             keep_list(&state.pattern, init);
         }
-        Ok(Expr { kind: ExprKind::Call { head: Box::new(head), args }, span })
+        Ok(Expr::call(head, args, span))
     }
 
     /// The arguments of a call, among which ranges may be.
@@ -587,9 +587,8 @@ impl Resolver<'_> {
                 let mut expr = self.form(dict)?;
                 for key in path {
                     let entry = Value::function(Function::Builtin(crate::builtins::ENTRY));
-                    let head = Box::new(Expr { kind: ExprKind::Const(entry), span: key.span });
-                    let args = vec![expr, self.form(key)?];
-                    expr = Expr { kind: ExprKind::Call { head, args }, span: dict.span.to(key.span) };
+                    let head = Expr { kind: ExprKind::Const(entry), span: key.span };
+                    expr = Expr::call(head, vec![expr, self.form(key)?], dict.span.to(key.span));
                 }
                 expr
             }

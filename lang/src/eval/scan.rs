@@ -61,7 +61,7 @@ impl Interp {
 
     /// One call of `f`.
     fn scan_step(&mut self, f: &Value, state: Value, x: Value) -> Eval<(Value, Value)> {
-        let result = self.call(f, [state, x].into_iter().collect())?;
+        let result = self.call(f, [state, x])?;
         match self.sequence(&result).as_deref() {
             Ok([state, output]) => Ok((state.clone(), output.clone())),
             _ => Err(Diagnostic::error(format!(

@@ -11,13 +11,16 @@ use ustr::Ustr;
 /// The result of evaluating something.
 pub type Eval<T> = Result<T, Signal>;
 
+/// An evaluation that stopped. One word, so that [`Eval`] fits into two.
+pub type Signal = Box<Stop>;
+
 /// Why an evaluation stopped.
 #[derive(Clone, Debug)]
-pub enum Signal {
+pub enum Stop {
     /// The program is wrong.
-    Error(Box<Diagnostic>),
+    Error(Diagnostic),
     /// The trace cannot go on, though the program may be right.
-    Trace(Box<TraceStop>),
+    Trace(TraceStop),
 }
 
 /// What `(static x)` wants a value for.
@@ -61,15 +64,20 @@ pub enum Reason {
     Loop,
 }
 
-impl Signal {
+impl Stop {
+    /// A trace that cannot go on.
+    pub(super) fn trace(reason: Reason, span: Option<Span>) -> Signal {
+        Box::new(Stop::Trace(TraceStop { reason, span }))
+    }
+
     /// Adds the place where it happened, if none is known yet.
     #[must_use]
-    pub fn at(mut self, span: Span) -> Signal {
-        match &mut self {
-            Signal::Error(d) if d.labels.is_empty() => {
+    pub fn at(mut self: Box<Self>, span: Span) -> Signal {
+        match &mut *self {
+            Stop::Error(d) if d.labels.is_empty() => {
                 d.labels.push(crate::diagnostic::Label { span, text: String::new() });
             }
-            Signal::Trace(stop) if stop.span.is_none() => stop.span = Some(span),
+            Stop::Trace(stop) if stop.span.is_none() => stop.span = Some(span),
             _ => {}
         }
         self
@@ -77,8 +85,8 @@ impl Signal {
 
     /// Adds a fact to an error.
     #[must_use]
-    pub fn note(mut self, note: impl Into<String>) -> Signal {
-        if let Signal::Error(d) = &mut self {
+    pub fn note(mut self: Box<Self>, note: impl Into<String>) -> Signal {
+        if let Stop::Error(d) = &mut *self {
             d.notes.push(note.into());
         }
         self
@@ -104,13 +112,13 @@ impl TraceStop {
 
 impl From<Diagnostic> for Signal {
     fn from(d: Diagnostic) -> Signal {
-        Signal::Error(Box::new(d))
+        Box::new(Stop::Error(d))
     }
 }
 
 impl From<Box<Diagnostic>> for Signal {
     fn from(d: Box<Diagnostic>) -> Signal {
-        Signal::Error(d)
+        Signal::from(*d)
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::signal::{Eval, Reason, Signal, TraceStop};
+use super::signal::{Eval, Reason, Stop};
 use crate::graph::{Builder, Graph, Op, Var};
 use crate::host::{Backend, Buffer};
 use crate::primitives::Primitive;
@@ -275,7 +275,7 @@ impl Tensor {
                 } else {
                     Reason::Elements { level: t.trace.level, wanted, ty: t.ty.clone() }
                 };
-                Err(Signal::Trace(Box::new(TraceStop { reason, span: None })))
+                Err(Stop::trace(reason, None))
             }
             (None, Tensor::Concrete(_)) => unreachable!("a concrete tensor has a value"),
         }

@@ -1,7 +1,9 @@
 //! Values of programs.
 
+use std::ops::Range;
 use std::rc::Rc;
 
+use arcstr::ArcStr;
 use ustr::Ustr;
 
 pub use super::dict::Dict;
@@ -36,9 +38,9 @@ pub enum Value {
     /// A quoted name.
     Symbol(Ustr),
     /// Text.
-    Str(Rc<str>),
+    Str(ArcStr),
     /// A half-open range used as an index.
-    Range(i64, i64),
+    Range(Rc<Range<i64>>),
     /// Something to call.
     Function(Rc<Function>),
 }
@@ -87,7 +89,7 @@ impl Value {
 
     /// A text.
     pub fn text(text: impl AsRef<str>) -> Value {
-        Value::Str(Rc::from(text.as_ref()))
+        Value::Str(ArcStr::from(text.as_ref()))
     }
 
     /// A builtin or closure as a value.
@@ -112,7 +114,7 @@ impl Value {
             Value::Keyword(k) => format!("the keyword :{k}"),
             Value::Symbol(s) => format!("the symbol {s}"),
             Value::Str(_) => "a string".into(),
-            Value::Range(a, b) => format!("the range {a}:{b}"),
+            Value::Range(r) => format!("the range {}:{}", r.start, r.end),
             Value::Function(f) if matches!(&**f, Function::Closure(c) if c.code.name.is_none()) => {
                 "a function".into()
             }
@@ -165,7 +167,7 @@ impl Value {
     pub fn as_key(&self) -> Option<Ustr> {
         match self {
             Value::Keyword(k) | Value::Symbol(k) => Some(*k),
-            Value::Str(s) => Some(Ustr::from(s)),
+            Value::Str(s) => Some(Ustr::from(s.as_str())),
             _ => None,
         }
     }
@@ -240,3 +242,6 @@ impl From<Tensor> for Value {
         Value::Tensor(t)
     }
 }
+
+/// A value, and the result of evaluating one, fit into two registers.
+const _: () = assert!(size_of::<Value>() == 16 && size_of::<Eval<Value>>() == 16);

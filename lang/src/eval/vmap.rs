@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::Args;
 use super::dict::Dict;
 use super::interp::Interp;
-use super::signal::{Eval, Reason, Signal, fail};
+use super::signal::{Eval, Reason, Signal, Stop, fail};
 use super::tensor::{Tensor, Trace, apply_graph};
 use super::transforms::{Axes, MAX_EQUATIONS, Outcome};
 use super::tree::sorted_order;
@@ -169,7 +169,7 @@ fn common_size(mapped: &[Mapped]) -> Eval<usize> {
 
 /// The error for a function that asks for the value of an entry, which is recorded for all entries at once.
 fn unknown_entry(signal: Signal, level: u32) -> Signal {
-    let Signal::Trace(stop) = &signal else { return signal };
+    let Stop::Trace(stop) = &*signal else { return signal };
     let wanted = match &stop.reason {
         Reason::Value { level: l, wanted, .. } | Reason::Elements { level: l, wanted, .. } if *l >= level => {
             wanted

@@ -1,7 +1,6 @@
 //! Forms: what the reader gives and macros transform.
 
-use std::rc::Rc;
-
+use arcstr::ArcStr;
 use ustr::Ustr;
 
 use super::Span;
@@ -36,7 +35,7 @@ pub enum FormKind {
     /// Any other number.
     Float(f64),
     /// `"text"`
-    Str(Rc<str>),
+    Str(ArcStr),
     /// `:name`, without the colon.
     Keyword(Ustr),
     /// A name.

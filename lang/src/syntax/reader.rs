@@ -4,8 +4,8 @@
 //! but not yet in a list wait in one vector; a closing bracket moves its part of it into a list of exactly that size.
 
 use std::collections::HashMap;
-use std::rc::Rc;
 
+use arcstr::ArcStr;
 use ustr::Ustr;
 
 use super::atom::{parse_atom, unescape};
@@ -149,7 +149,7 @@ impl Reader<'_> {
             Token::Str { escaped, closed: true } => {
                 self.note_string(start, end);
                 let inner = &self.text[start + 1..end - 1];
-                let text: Rc<str> = if escaped { unescape(inner).into() } else { inner.into() };
+                let text: ArcStr = if escaped { unescape(inner).into() } else { inner.into() };
                 self.push(FormKind::Str(text), start, end);
             }
         }

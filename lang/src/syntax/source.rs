@@ -1,12 +1,15 @@
 //! Source files and places in them.
 
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 use ustr::Ustr;
 
 /// A file of [`Sources`], or the code that one use of a macro made of a part of a file.
+///
+/// Its number and one, so that a place that may be missing is as large as a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SourceId(pub u32);
+pub struct SourceId(NonZeroU32);
 
 impl SourceId {
     /// Set in the numbers of sources that come with the language.
@@ -15,13 +18,26 @@ impl SourceId {
     /// Set in the numbers of expansions.
     const EXPANSION: u32 = 1 << 30;
 
+    /// The source of that number: sources are numbered in the order in which they are added.
+    pub const fn new(number: u32) -> SourceId {
+        SourceId(NonZeroU32::MIN.saturating_add(number))
+    }
+
+    fn with(self, flags: u32) -> SourceId {
+        SourceId(self.0 | flags)
+    }
+
+    fn has(self, flag: u32) -> bool {
+        self.0.get() & flag != 0
+    }
+
     /// Whether the source comes with the language: messages prefer the user's places.
     pub fn is_library(self) -> bool {
-        self.0 & Self::LIBRARY != 0
+        self.has(Self::LIBRARY)
     }
 
     fn index(self) -> usize {
-        (self.0 & !(Self::LIBRARY | Self::EXPANSION)) as usize
+        (self.0.get() & !(Self::LIBRARY | Self::EXPANSION)) as usize - 1
     }
 }
 
@@ -76,12 +92,12 @@ impl Sources {
     /// Adds a text under the name that messages show.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
         self.files.push((name.into(), text.into()));
-        SourceId(self.files.len() as u32 - 1)
+        SourceId::new(self.files.len() as u32 - 1)
     }
 
     /// Adds a text that comes with the language.
     pub fn add_library(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
-        SourceId(self.add(name, text).0 | SourceId::LIBRARY)
+        self.add(name, text).with(SourceId::LIBRARY)
     }
 
     /// Adds the code that the use of a macro makes of a text.
@@ -89,13 +105,13 @@ impl Sources {
         if self.expansions.last() != Some(&expansion) {
             self.expansions.push(expansion);
         }
-        let number = self.expansions.len() as u32 - 1;
-        SourceId(number | SourceId::EXPANSION | (expansion.template.0 & SourceId::LIBRARY))
+        let library = if expansion.template.is_library() { SourceId::LIBRARY } else { 0 };
+        SourceId::new(self.expansions.len() as u32 - 1).with(SourceId::EXPANSION | library)
     }
 
     /// The expansion of that number, if it is one.
     pub fn expansion(&self, id: SourceId) -> Option<&Expansion> {
-        if id.0 & SourceId::EXPANSION == 0 {
+        if !id.has(SourceId::EXPANSION) {
             return None;
         }
         self.expansions.get(id.index())
@@ -130,7 +146,7 @@ impl Sources {
     /// The name and text of a source, if there is one of that number.
     pub fn get(&self, id: SourceId) -> Option<(&str, &str)> {
         let id = self.file(id);
-        if id.0 & SourceId::EXPANSION != 0 {
+        if id.has(SourceId::EXPANSION) {
             return None;
         }
         self.files.get(id.index()).map(|(name, text)| (name.as_str(), text.as_str()))

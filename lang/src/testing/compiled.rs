@@ -83,7 +83,7 @@ impl Tester<'_> {
         };
         let all: Vec<usize> = (0..literals(&form, Literals::Tensors).len()).collect();
         if let Ok((_, _, Err(signal))) = self.probe(case, &form, Literals::Tensors, &all) {
-            return self.judge(case, Err(vec![as_diagnostic(signal)]), " while tracing");
+            return self.judge(case, Err(vec![as_diagnostic(*signal)]), " while tracing");
         }
         if self.options.interpreted { Ok(()) } else { self.plain(case) }
     }
@@ -106,7 +106,7 @@ impl Tester<'_> {
                 Ok(Probe::Known) => {}
                 Ok(Probe::Interpreted(reason)) => stopped = Some(Plan::Interpreted(reason)),
                 Ok(Probe::Elements(wanted)) => stopped = Some(Plan::Fixed(wanted)),
-                Err(signal) => return Err(vec![as_diagnostic(signal)]),
+                Err(signal) => return Err(vec![as_diagnostic(*signal)]),
             }
         }
         let which = if count == 0 {
@@ -122,7 +122,7 @@ impl Tester<'_> {
                 Ok(Probe::Known) => None,
                 Ok(Probe::Interpreted(reason) | Probe::Elements(reason)) => Some(Plan::Interpreted(reason)),
                 Err(_) if which == Literals::Numbers => None,
-                Err(signal) => return Err(vec![as_diagnostic(signal)]),
+                Err(signal) => return Err(vec![as_diagnostic(*signal)]),
             };
         }
         let Some(plan) = stopped else { return Ok(Plan::Known) };
@@ -212,8 +212,7 @@ impl Tester<'_> {
         // A call without tensors among its arguments would not be compiled.
         let anchor = self.interp.run_text(&module, "<examples>", "[0]")?;
         let args = [list(|w| &w.function), list(|w| &w.arguments), anchor];
-        let value =
-            self.interp.call(&function, args.into_iter().collect()).map_err(|s| vec![as_diagnostic(s)])?;
+        let value = self.interp.call(&function, args).map_err(|s| vec![as_diagnostic(*s)])?;
         let Value::List(values) = value else { unreachable!("map gives a list") };
         if values.items.iter().any(on_device) {
             return Ok(values.items.clone());

@@ -219,7 +219,7 @@ impl<'a> Tester<'a> {
             .run_text(&case.expectations, "<expected value>", text)
             .map_err(|mut errors| failed(errors.swap_remove(0)))?;
         compare::difference(&value, found, self.options.tolerance)
-            .map_err(|signal| failed(crate::eval::as_diagnostic(signal)))
+            .map_err(|signal| failed(crate::eval::as_diagnostic(*signal)))
     }
 }
 

@@ -149,7 +149,7 @@ fn a_shared_matrix_is_not_repeated() {
 fn spans_follow_the_original_equations() {
     let mut b = Builder::new();
     let x = b.input(float(&[]));
-    let span = Span { source: SourceId(0), start: 3, end: 7 };
+    let span = Span { source: SourceId::new(0), start: 3, end: 7 };
     b.span = Some(span);
     let y = b.apply(Unary(Tanh), &[x]);
     b.span = None;

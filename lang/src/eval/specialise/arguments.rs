@@ -128,7 +128,7 @@ fn same_static(a: &Value, b: &Value) -> bool {
         (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
         (Value::Keyword(a), Value::Keyword(b)) | (Value::Symbol(a), Value::Symbol(b)) => a == b,
         (Value::Str(a), Value::Str(b)) => a == b,
-        (Value::Range(a, b), Value::Range(c, d)) => (a, b) == (c, d),
+        (Value::Range(a), Value::Range(b)) => a == b,
         (Value::Function(a), Value::Function(b)) => match (&**a, &**b) {
             (Function::Builtin(a), Function::Builtin(b)) => std::ptr::eq(*a, *b),
             _ => Rc::ptr_eq(a, b),

@@ -17,7 +17,7 @@ use result::{OutTree, out_tree};
 use crate::diagnostic::Diagnostic;
 use crate::eval::expr::Code;
 use crate::eval::interp::{Interp, Jit};
-use crate::eval::signal::{Eval, Reason, Signal, TraceStop};
+use crate::eval::signal::{Eval, Reason, Stop, TraceStop};
 use crate::eval::tensor::Trace;
 use crate::eval::transforms::MAX_EQUATIONS;
 use crate::eval::value::{Function, Value};
@@ -385,8 +385,11 @@ impl Interp {
             |outcome| Entry { arguments, captured, outcome: RefCell::new(outcome), calls: Cell::new(0) };
         let value = match result {
             Ok(value) => value,
-            Err(Signal::Error(d)) => return Err(Signal::Error(d)),
-            Err(Signal::Trace(stop)) => {
+            Err(signal) => {
+                let stop = match *signal {
+                    Stop::Trace(stop) => stop,
+                    error @ Stop::Error(_) => return Err(Box::new(error)),
+                };
                 if let Reason::Value { level: l, var, .. } = &stop.reason
                     && *l == level
                     && let Some(number) = trace.number_behind(*var)
@@ -398,7 +401,7 @@ impl Interp {
                 if let Some(error) = stop.not_static() {
                     return Err(error);
                 }
-                return Ok(Ok((entry(Outcome::Interpreted(reason_of(&stop))), Some(*stop))));
+                return Ok(Ok((entry(Outcome::Interpreted(reason_of(&stop))), Some(stop))));
             }
         };
         let mut outputs = Vec::new();

@@ -1,0 +1,223 @@
+//! Numbers and truth values in registers.
+//!
+//! A [`Value`] is given back through memory, and there the processor waits: what was written in two words is read as
+//! one. A [`Scalar`] comes back in two registers, so that a chain of operations on plain numbers touches memory only
+//! where it reads variables; it takes half the time.
+
+use super::expr::{Expr, ExprKind, Place};
+use super::interp::{Frame, Interp};
+use super::signal::{Eval, Signal};
+use super::value::{Function, Value};
+use crate::builtins::OnNumbers;
+use crate::stack::deep;
+
+/// A number or a truth value. What it carries is always one word, which keeps it in registers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar {
+    /// `false`
+    False,
+    /// `true`
+    True,
+    /// A weak integer.
+    Int(i64),
+    /// A weak float.
+    Float(Bits),
+}
+
+/// The bits of an `f64`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bits(u64);
+
+impl Bits {
+    #[inline]
+    fn value(self) -> f64 {
+        f64::from_bits(self.0)
+    }
+}
+
+impl Scalar {
+    /// The scalar that a value is, if it is one.
+    #[inline]
+    pub fn of(value: &Value) -> Option<Scalar> {
+        match value {
+            Value::Int(n) => Some(Scalar::Int(*n)),
+            Value::Float(x) => Some(Scalar::from(*x)),
+            Value::Bool(b) => Some(Scalar::from(*b)),
+            _ => None,
+        }
+    }
+
+    /// The number as the `f32` that it is on the device; none for a truth value.
+    #[inline]
+    pub fn single(self) -> Option<f32> {
+        match self {
+            Scalar::Int(n) => Some(n as f32),
+            Scalar::Float(bits) => Some(bits.value() as f32),
+            Scalar::False | Scalar::True => None,
+        }
+    }
+}
+
+impl From<f64> for Scalar {
+    #[inline]
+    fn from(x: f64) -> Scalar {
+        Scalar::Float(Bits(x.to_bits()))
+    }
+}
+
+impl From<bool> for Scalar {
+    #[inline]
+    fn from(b: bool) -> Scalar {
+        if b { Scalar::True } else { Scalar::False }
+    }
+}
+
+impl From<Scalar> for Value {
+    #[inline]
+    fn from(scalar: Scalar) -> Value {
+        match scalar {
+            Scalar::False => Value::Bool(false),
+            Scalar::True => Value::Bool(true),
+            Scalar::Int(n) => Value::Int(n),
+            Scalar::Float(bits) => Value::Float(bits.value()),
+        }
+    }
+}
+
+impl Interp {
+    /// Evaluates an expression. What is no scalar, or an error, is left to be taken with [`Interp::take_other`].
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "numbers in variables are read where they are used")]
+    pub(super) fn eval_scalar(&mut self, expr: &Expr, frame: Frame) -> Option<Scalar> {
+        let value = match &expr.kind {
+            ExprKind::Const(value) => value,
+            ExprKind::Local(Place::Frame(slot)) => &self.stack[frame.base + *slot as usize],
+            _ => return self.eval_unlikely_scalar(expr, frame),
+        };
+        match value {
+            Value::Int(n) => Some(Scalar::Int(*n)),
+            Value::Float(x) => Some(Scalar::from(*x)),
+            _ => self.eval_unlikely_scalar(expr, frame),
+        }
+    }
+
+    #[inline(never)]
+    fn eval_unlikely_scalar(&mut self, expr: &Expr, frame: Frame) -> Option<Scalar> {
+        match &expr.kind {
+            ExprKind::Const(_) | ExprKind::Local(_) | ExprKind::Global(_) => {
+                let value = self.eval(expr, frame);
+                self.scalar_or_other(value)
+            }
+            ExprKind::Call { on_numbers: Some(on_numbers), args, .. } => {
+                deep(|| self.eval_arithmetic(expr, *on_numbers, args, frame))
+            }
+            _ => deep(|| self.eval_compound(expr, frame)),
+        }
+    }
+
+    /// [`Interp::eval_scalar`] for the call `expr` of a builtin with a short way for two numbers.
+    pub(super) fn eval_arithmetic(
+        &mut self,
+        expr: &Expr,
+        on_numbers: OnNumbers,
+        args: &[Expr],
+        frame: Frame,
+    ) -> Option<Scalar> {
+        let [x, y] = args else { unreachable!("arithmetic is on two numbers") };
+        let Some(a) = self.eval_scalar(x, frame) else {
+            let values = self.take_other().and_then(|a| Ok([a, self.eval(y, frame)?]));
+            return self.call_arithmetic(expr, values);
+        };
+        let Some(b) = self.eval_scalar(y, frame) else {
+            let values = self.take_other().map(|b| [Value::from(a), b]);
+            return self.call_arithmetic(expr, values);
+        };
+        on_numbers(a, b).or_else(|| self.call_arithmetic(expr, Ok([Value::from(a), Value::from(b)])))
+    }
+
+    /// [`Interp::eval_arithmetic`] where the operands are not two numbers.
+    #[inline(never)]
+    fn call_arithmetic(&mut self, expr: &Expr, operands: Eval<[Value; 2]>) -> Option<Scalar> {
+        let ExprKind::Call { head, .. } = &expr.kind else { unreachable!("a call") };
+        let ExprKind::Const(Value::Function(function)) = &head.kind else { unreachable!("a known function") };
+        let Function::Builtin(builtin) = &**function else { unreachable!("a builtin") };
+        self.in_call(expr, operands, |i, operands, place| i.call_builtin(builtin, &operands, place))
+    }
+
+    /// Gives a value as [`Interp::eval_scalar`] does.
+    #[inline]
+    pub(super) fn scalar_or_other(&mut self, value: Eval<Value>) -> Option<Scalar> {
+        let scalar = value.as_ref().ok().and_then(Scalar::of);
+        if scalar.is_none() {
+            self.other = value;
+        }
+        scalar
+    }
+
+    /// What the last expression evaluated with [`Interp::eval_scalar`] gave, which was no scalar.
+    pub(super) fn take_other(&mut self) -> Eval<Value> {
+        std::mem::replace(&mut self.other, Ok(Value::Nil))
+    }
+
+    /// The value of what was evaluated last with [`Interp::eval_scalar`].
+    #[inline]
+    pub(super) fn given(&mut self, scalar: Option<Scalar>) -> Eval<Value> {
+        scalar.map_or_else(|| self.take_other(), |scalar| Ok(Value::from(scalar)))
+    }
+
+    /// Adds slots to the stack, to be assigned: a value that is pushed goes through memory twice. The first of them.
+    #[inline]
+    pub(super) fn add_slots(&mut self, count: usize) -> usize {
+        let first = self.stack.len();
+        self.stack.resize_with(first + count, || Value::Int(0));
+        first
+    }
+
+    /// Gives a slot of the stack the value of an expression that is likely to be a number.
+    #[inline]
+    pub(super) fn assign(&mut self, slot: usize, expr: &Expr, frame: Frame) -> Eval<()> {
+        let scalar = self.eval_scalar(expr, frame);
+        self.set(slot, scalar)
+    }
+
+    /// Gives a slot of the stack the value of what was evaluated last with [`Interp::eval_scalar`].
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "numbers go from registers to their slots")]
+    pub(super) fn set(&mut self, slot: usize, scalar: Option<Scalar>) -> Eval<()> {
+        match (scalar, &mut self.stack[slot]) {
+            // In most cases there was a number of the same kind before.
+            (Some(Scalar::Int(n)), Value::Int(old)) => *old = n,
+            (Some(Scalar::Float(x)), Value::Float(old)) => *old = x.value(),
+            _ => self.set_other(slot, scalar)?,
+        }
+        Ok(())
+    }
+
+    /// Gives a slot of the stack a value that is likely to be a number.
+    #[inline]
+    pub(super) fn set_value(&mut self, slot: usize, value: Value) {
+        match Scalar::of(&value) {
+            None => self.stack[slot] = value,
+            scalar => self.set(slot, scalar).expect("a scalar is no error"),
+        }
+    }
+
+    #[inline(never)]
+    fn set_other(&mut self, slot: usize, scalar: Option<Scalar>) -> Eval<()> {
+        self.stack[slot] = self.given(scalar)?;
+        Ok(())
+    }
+
+    /// Adds to the error that evaluating with [`Interp::eval_scalar`] left, if that is one.
+    #[inline]
+    pub(super) fn amend(
+        &mut self,
+        scalar: Option<Scalar>,
+        f: impl FnOnce(&Interp, Signal) -> Signal,
+    ) -> Option<Scalar> {
+        if scalar.is_none() && self.other.is_err() {
+            self.other = self.take_other().map_err(|signal| f(self, signal));
+        }
+        scalar
+    }
+}
