@@ -45,61 +45,80 @@ pub enum Model {
 /// `graph` as `StableHLO`.
 pub fn emit(graph: &Graph, model: Model) -> Module {
     let graph = &inline_calls(graph);
-    let limit = match model {
-        Model::Hal => INLINE_CONSTANT_BYTES,
-        Model::Inline => 0,
-    };
-    let mut body = String::new();
-    let mut names: Vec<String> = vec![String::new(); graph.types.len()];
-    for (i, var) in graph.inputs.iter().enumerate() {
-        names[var.index()] = format!("%arg{i}");
-    }
-    let mut constants: Vec<HostTensor> = Vec::new();
-    let mut constant_types = Vec::new();
-    let mut next = 0;
-    for eqn in &graph.equations {
-        let large = (eqn.op.as_ref() as &dyn std::any::Any)
-            .downcast_ref::<Constant>()
-            .filter(|c| c.value.bytes().len() > limit && splat(&c.value).is_none());
-        if let Some(constant) = large {
-            let known = constants
-                .iter()
-                .position(|c| c.data().same(constant.value.data()) && c.shape() == constant.value.shape());
-            let position = known.unwrap_or_else(|| {
-                constants.push(constant.value.clone());
-                constant_types.push(graph.ty(eqn.outputs[0]).mlir());
-                constants.len() - 1
-            });
-            names[eqn.outputs[0].index()] = format!("%arg{}", graph.inputs.len() + position);
-            continue;
-        }
-        for var in &eqn.outputs {
-            names[var.index()] = format!("%{next}");
-            next += 1;
-        }
-        eqn.op.stablehlo(&mut Lowering {
-            graph,
-            eqn,
-            names: &mut names,
-            body: &mut body,
-            model,
-            temporaries: 0,
-        });
-    }
-    let types = graph.inputs.iter().map(|v| graph.ty(*v).mlir()).chain(constant_types);
+    let mut emitter =
+        Emitter { model, parameters: graph.inputs.len(), body: String::new(), constants: Vec::new() };
+    let arguments = (0..graph.inputs.len()).map(|i| format!("%arg{i}"));
+    let returned = emitter.equations(graph, arguments, "");
+    let types = graph.inputs.iter().map(|v| graph.ty(*v).mlir());
+    let types = types.chain(emitter.constants.iter().map(|c| c.ty().mlir()));
     let parameters: Vec<String> = types.enumerate().map(|(i, ty)| format!("%arg{i}: {ty}")).collect();
     let results: Vec<String> = graph.outputs.iter().map(|v| graph.ty(*v).mlir()).collect();
-    let returned: Vec<&str> = graph.outputs.iter().map(|v| names[v.index()].as_str()).collect();
     let mut text = String::from("module @sheaf {\n");
     let _ = writeln!(text, "  func.func @main({}) -> ({}) {{", parameters.join(", "), results.join(", "));
-    text.push_str(&body);
+    text.push_str(&emitter.body);
     if returned.is_empty() {
         text.push_str("    return\n");
     } else {
         let _ = writeln!(text, "    return {} : {}", returned.join(", "), results.join(", "));
     }
     text.push_str("  }\n}\n");
-    Module { text, constants }
+    Module { text, constants: emitter.constants }
+}
+
+/// The text of `main` so far.
+struct Emitter {
+    model: Model,
+    /// Parameters of `main` before the constants.
+    parameters: usize,
+    body: String,
+    constants: Vec<HostTensor>,
+}
+
+impl Emitter {
+    /// Writes the equations of a graph whose parameters have these names; the names of its results. Names of variables
+    /// are `%`, the prefix and a number.
+    fn equations(
+        &mut self,
+        graph: &Graph,
+        arguments: impl Iterator<Item = String>,
+        prefix: &str,
+    ) -> Vec<String> {
+        let mut names: Vec<String> = vec![String::new(); graph.types.len()];
+        for (var, name) in graph.inputs.iter().zip(arguments) {
+            names[var.index()] = name;
+        }
+        let mut next = 0;
+        for eqn in &graph.equations {
+            let constant = (eqn.op.as_ref() as &dyn std::any::Any).downcast_ref::<Constant>();
+            if let Some(name) = constant.and_then(|c| self.large_constant(&c.value)) {
+                names[eqn.outputs[0].index()] = name;
+                continue;
+            }
+            for var in &eqn.outputs {
+                names[var.index()] = format!("%{prefix}{next}");
+                next += 1;
+            }
+            eqn.op.stablehlo(&mut Lowering { graph, eqn, names: &mut names, emitter: self, temporaries: 0 });
+        }
+        graph.outputs.iter().map(|v| names[v.index()].clone()).collect()
+    }
+
+    /// The argument that stands for a constant, if it is too large for the text.
+    fn large_constant(&mut self, value: &HostTensor) -> Option<String> {
+        let limit = match self.model {
+            Model::Hal => INLINE_CONSTANT_BYTES,
+            Model::Inline => 0,
+        };
+        if value.bytes().len() <= limit || splat(value).is_some() {
+            return None;
+        }
+        let same = |c: &HostTensor| c.data().same(value.data()) && c.shape() == value.shape();
+        let position = self.constants.iter().position(same).unwrap_or_else(|| {
+            self.constants.push(value.clone());
+            self.constants.len() - 1
+        });
+        Some(format!("%arg{}", self.parameters + position))
+    }
 }
 
 /// Where a primitive writes its operation; knows the names and types of the equation's variables.
@@ -107,8 +126,7 @@ pub struct Lowering<'a> {
     graph: &'a Graph,
     eqn: &'a Equation,
     names: &'a mut [String],
-    body: &'a mut String,
-    model: Model,
+    emitter: &'a mut Emitter,
     temporaries: usize,
 }
 
@@ -161,7 +179,7 @@ impl Lowering<'_> {
     /// Writes `results = text`.
     pub fn line(&mut self, text: &str) {
         let names: Vec<&str> = self.eqn.outputs.iter().map(|v| self.names[v.index()].as_str()).collect();
-        let _ = writeln!(self.body, "    {} = {text}", names.join(", "));
+        let _ = writeln!(self.emitter.body, "    {} = {text}", names.join(", "));
     }
 
     /// A name for a value that only this operation needs.
@@ -241,7 +259,7 @@ impl Lowering<'_> {
 
     /// Writes a barrier between what is before and what is after, if the program is to have one.
     pub fn barrier(&mut self) {
-        match self.model {
+        match self.emitter.model {
             Model::Hal => {
                 let types = self.result_types();
                 self.line(&format!("stablehlo.optimization_barrier {} : {types}", self.operands()));
@@ -257,16 +275,32 @@ impl Lowering<'_> {
 
     /// Writes `name = text`.
     pub fn define(&mut self, name: &str, text: &str) {
-        let _ = writeln!(self.body, "    {name} = {text}");
+        let _ = writeln!(self.emitter.body, "    {name} = {text}");
     }
 
     /// Writes an operation with regions: `names = head { body } tail`.
     pub fn region(&mut self, names: &[String], head: &str, body: &[String], tail: &str) {
-        let _ = writeln!(self.body, "    {} = {head}{{", names.join(", "));
+        let _ = writeln!(self.emitter.body, "    {} = {head}{{", names.join(", "));
         for line in body {
-            let _ = writeln!(self.body, "      {line}");
+            let _ = writeln!(self.emitter.body, "      {line}");
         }
-        let _ = writeln!(self.body, "    }}{tail}");
+        let _ = writeln!(self.emitter.body, "    }}{tail}");
+    }
+
+    /// Writes a line of an operation with regions.
+    pub fn raw(&mut self, line: &str) {
+        let _ = writeln!(self.emitter.body, "    {line}");
+    }
+
+    /// Writes the equations of `graph` with these names for its parameters; the names of its results.
+    pub fn nested(&mut self, graph: &Graph, arguments: Vec<String>) -> Vec<String> {
+        let prefix = format!("{}_", self.name_temporary().replace('%', "w"));
+        self.emitter.equations(&inline_calls(graph), arguments.into_iter(), &prefix)
+    }
+
+    /// Writes the end of a region, which gives these values.
+    pub fn give(&mut self, values: &[String], types: &str) {
+        self.raw(&format!("stablehlo.return {} : {types}", values.join(", ")));
     }
 
     /// Writes an operation whose operands and results all have one type.

@@ -11,7 +11,7 @@ use std::fmt::Debug;
 
 use smallvec::SmallVec;
 
-use crate::graph::{Builder, Graph, Var, Vars};
+use crate::graph::{Builder, Graph, Op, Var, Vars};
 use crate::stablehlo::Lowering;
 use crate::tensor::{HostTensor, TensorType};
 
@@ -19,6 +19,7 @@ mod element;
 mod elementwise;
 mod products;
 mod reduction;
+mod region;
 pub mod registry;
 mod samples;
 mod sort_network;
@@ -51,6 +52,7 @@ primitives!(
     ceil,
     compare,
     concatenate,
+    cond,
     constant,
     convert,
     convolution,
@@ -92,6 +94,7 @@ primitives!(
     reverse,
     round,
     rsqrt,
+    scan,
     scatter_add,
     select,
     shift_left,
@@ -106,6 +109,7 @@ primitives!(
     sub,
     tanh,
     transpose,
+    while_loop,
     xor,
 );
 
@@ -163,6 +167,17 @@ pub trait Primitive: Any + Debug + Send + Sync {
 
     /// Writes the operation as `StableHLO`.
     fn stablehlo(&self, to: &mut Lowering<'_>);
+
+    /// The operation that gives, after the results of this one, what its VJP needs of its inside, if there is such:
+    /// differentiation records it instead, and hands [`Primitive::vjp`] all of its results.
+    fn with_residuals(&self) -> Option<Op> {
+        None
+    }
+
+    /// Why there is no VJP, if there is none.
+    fn irreversible(&self) -> Option<&'static str> {
+        None
+    }
 
     /// The function that this is a call of, if it is one: emission puts its equations in the place of the call.
     fn call(&self) -> Option<Graph> {

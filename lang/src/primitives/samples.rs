@@ -10,7 +10,7 @@ use super::registry::{
 };
 #[allow(clippy::wildcard_imports)] // It names every primitive there is.
 use super::*;
-use crate::graph::Op;
+use crate::graph::{Builder, Graph, Op, Var};
 use crate::tensor::DType::{self, Bool, F32, I32, I64, U32};
 use crate::tensor::Shape;
 
@@ -34,6 +34,7 @@ pub(super) fn samples() -> Vec<Sample> {
     all.extend(indexing());
     all.extend(others());
     all.extend(convolutions());
+    all.extend(loops());
     all
 }
 
@@ -330,6 +331,66 @@ fn convolutions() -> Vec<Sample> {
         all.push(discrete(line.clone(), &[(dtype, &[1, 4, 2], Any), (dtype, &[2, 2, 2], Any)]));
     }
     all
+}
+
+/// A graph of these parameters.
+fn region(inputs: &[(DType, &[usize])], f: impl Fn(&mut Builder, &[Var]) -> Vec<Var>) -> Arc<Graph> {
+    let mut b = Builder::new();
+    let inputs: Vec<Var> =
+        inputs.iter().map(|(dtype, shape)| b.input(TensorType::new(*dtype, *shape))).collect();
+    let outputs = f(&mut b, &inputs);
+    Arc::new(b.finish(outputs))
+}
+
+fn loops() -> Vec<Sample> {
+    let vector: (DType, &[usize]) = (F32, &[3]);
+    let product = region(&[vector, vector], |b, x| vec![b.mul(x[0], x[1])]);
+    let waves = region(&[vector, vector], |b, x| {
+        let y = b.apply(Unary(Sin), &[x[0]]);
+        vec![b.add(y, x[1])]
+    });
+    // A constant, a state of a float and a count, rows of floats and integers; a row of floats and one of integers.
+    let body = region(&[vector, vector, (I32, &[]), vector, (I32, &[2])], |b, x| {
+        let y = b.mul(x[1], x[3]);
+        let y = b.apply(Unary(Tanh), &[y]);
+        let next = b.add(y, x[0]);
+        let one = b.full_like(x[2], 1.0);
+        let count = b.add(x[2], one);
+        let shifted = b.broadcast_in_dim(x[2], &[2], &[]);
+        let row = b.add(shifted, x[4]);
+        let total = b.sum(y, &[0]);
+        vec![next, count, total, row]
+    });
+    let scan = |length, reverse| Scan { body: Arc::clone(&body), length, constants: 1, states: 2, reverse };
+    let operands = |n: &'static [usize; 4]| {
+        [
+            (F32, &n[1..2], Any),
+            (F32, &n[1..2], Any),
+            (I32, &n[..0], Small),
+            (F32, &n[..2], Any),
+            (I32, &n[2..4], Small),
+        ]
+    };
+    let below = region(&[vector, vector, (I32, &[])], |b, x| {
+        let bound = b.full_like(x[2], 3.0);
+        vec![b.compare(Direction::Lt, x[2], bound)]
+    });
+    let step = region(&[vector, vector, (I32, &[])], |b, x| {
+        let y = b.mul(x[0], x[1]);
+        let one = b.full_like(x[2], 1.0);
+        vec![y, b.add(x[2], one)]
+    });
+    let counting = WhileLoop { condition: below, body: step, constants: 1 };
+    vec![
+        smooth(
+            Cond { on_true: product, on_false: waves },
+            &[(Bool, &[], Any), (F32, &[3], Any), (F32, &[3], Any)],
+        ),
+        smooth(scan(4, false), &operands(&[4, 3, 4, 2])),
+        smooth(scan(1, true), &operands(&[1, 3, 1, 2])),
+        smooth(scan(3, true), &operands(&[3, 3, 3, 2])),
+        discrete(counting, &[(F32, &[3], Any), (F32, &[3], Any), (I32, &[], Small)]),
+    ]
 }
 
 fn sample_constant(dtype: DType, shape: &[usize]) -> HostTensor {

@@ -1,8 +1,11 @@
 //! Reverse-mode differentiation: a walk through the equations from the last to the first.
 
+use std::collections::HashMap;
+
 use super::{PerVar, add_inputs, finish, known, or_zeros};
 use crate::graph::{Builder, Graph, RULE, Var, Vars};
 use crate::primitives::OptimizationBarrier;
+use crate::syntax::Span;
 
 /// The value and the gradients of one result.
 ///
@@ -15,13 +18,15 @@ use crate::primitives::OptimizationBarrier;
 pub fn value_and_grad(graph: &Graph, output: usize, wrt: &[usize]) -> Graph {
     let mut b = Builder::new();
     let mut map = add_inputs(&mut b, graph);
-    replay(&mut b, graph, &mut map);
+    let varies = dependents(graph, wrt);
+    let residuals = replay(&mut b, graph, &mut map, &varies);
     let mut cotangents = vec![None; graph.outputs.len()];
     cotangents[output] = Some({
         let ty = b.ty(map[graph.outputs[output].index()].expect(RULE)).clone();
         b.full(&ty, 1.0)
     });
-    let gradients = pull_back(&mut b, graph, &map, &cotangents, wrt);
+    let replayed = Replayed { map: &map, residuals, varies };
+    let gradients = pull_back(&mut b, graph, replayed, &cotangents, wrt);
 
     let mut outputs: Vec<Var> = known(&map, &graph.outputs);
     let held: Vars = std::iter::once(outputs[output]).chain(gradients.iter().flatten().copied()).collect();
@@ -43,8 +48,10 @@ pub fn vjp(graph: &Graph, wrt: &[usize]) -> Graph {
     let float = |var: &Var| graph.ty(*var).dtype.is_float();
     let cotangents: Vec<Option<Var>> =
         graph.outputs.iter().map(|v| float(v).then(|| b.input(strong(graph, *v)))).collect();
-    replay(&mut b, graph, &mut map);
-    let gradients = pull_back(&mut b, graph, &map, &cotangents, wrt);
+    let varies = dependents(graph, wrt);
+    let residuals = replay(&mut b, graph, &mut map, &varies);
+    let replayed = Replayed { map: &map, residuals, varies };
+    let gradients = pull_back(&mut b, graph, replayed, &cotangents, wrt);
     let mut outputs: Vec<Var> = known(&map, &graph.outputs);
     for (position, gradient) in wrt.iter().zip(gradients) {
         let input = map[graph.inputs[*position].index()].expect(RULE);
@@ -59,41 +66,79 @@ pub(super) fn strong(graph: &Graph, var: Var) -> crate::tensor::TensorType {
     ty.with_dtype(ty.dtype)
 }
 
-/// Records the equations of `graph` again.
-fn replay(b: &mut Builder, graph: &Graph, map: &mut PerVar<Var>) {
-    for eqn in &graph.equations {
+/// Records the equations of `graph` again, those to be differentiated with their residuals. Gives the residuals by the
+/// positions of the equations.
+fn replay(
+    b: &mut Builder,
+    graph: &Graph,
+    map: &mut PerVar<Var>,
+    varies: &[bool],
+) -> HashMap<usize, Vec<Var>> {
+    let mut residuals = HashMap::new();
+    for (n, eqn) in graph.equations.iter().enumerate() {
         b.span = eqn.span;
         let operands: Vars = known(map, &eqn.inputs);
-        let results = b.bind(eqn.op.clone(), &operands).expect(RULE);
+        let saving = eqn.op.with_residuals().filter(|_| eqn.outputs.iter().any(|v| varies[v.index()]));
+        let saves = saving.is_some();
+        let results = b.bind(saving.unwrap_or_else(|| eqn.op.clone()), &operands).expect(RULE);
+        if saves {
+            residuals.insert(n, results[eqn.outputs.len()..].to_vec());
+        }
         for (var, result) in eqn.outputs.iter().zip(results) {
             map[var.index()] = Some(result);
         }
     }
+    residuals
+}
+
+/// A graph recorded again.
+struct Replayed<'a> {
+    /// The variables of the graph in the new one.
+    map: &'a PerVar<Var>,
+    /// What VJPs need beside operands and results, by the positions of the equations.
+    residuals: HashMap<usize, Vec<Var>>,
+    /// Which variables of the graph depend on what is differentiated by.
+    varies: Vec<bool>,
+}
+
+/// The first equation on the way from the parameters `wrt` to the results that has no VJP: its place and the reason.
+pub fn irreversible(graph: &Graph, wrt: &[usize]) -> Option<(Option<Span>, &'static str)> {
+    let varies = dependents(graph, wrt);
+    let mut needed = vec![false; graph.types.len()];
+    graph.outputs.iter().for_each(|v| needed[v.index()] = true);
+    let mut found = None;
+    for eqn in graph.equations.iter().rev() {
+        if eqn.outputs.iter().any(|v| needed[v.index()] && varies[v.index()]) {
+            eqn.inputs.iter().for_each(|v| needed[v.index()] = true);
+            found = eqn.op.irreversible().map(|reason| (eqn.span, reason)).or(found);
+        }
+    }
+    found
 }
 
 /// The cotangents of the parameters `wrt` for cotangents of the results, `None` where none flows.
 ///
-/// `map` gives the variables of `graph` in `b`. Only equations between `wrt` and a result with a cotangent are
-/// walked.
+/// Only equations between `wrt` and a result with a cotangent are walked.
 fn pull_back(
     b: &mut Builder,
     graph: &Graph,
-    map: &PerVar<Var>,
+    replayed: Replayed,
     cotangents: &[Option<Var>],
     wrt: &[usize],
 ) -> Vec<Option<Var>> {
-    let varies = dependents(graph, wrt);
+    let Replayed { map, mut residuals, varies } = replayed;
     let mut flowing: PerVar<Var> = vec![None; graph.types.len()];
     for (var, cotangent) in graph.outputs.iter().zip(cotangents) {
         accumulate(b, &mut flowing, *var, *cotangent);
     }
-    for eqn in graph.equations.iter().rev() {
+    for (n, eqn) in graph.equations.iter().enumerate().rev() {
         let incoming: Vec<Option<Var>> = eqn.outputs.iter().map(|v| flowing[v.index()]).collect();
         if incoming.iter().all(Option::is_none) || !eqn.inputs.iter().any(|v| varies[v.index()]) {
             continue;
         }
         b.span = eqn.span;
-        let (args, outs): (Vars, Vars) = (known(map, &eqn.inputs), known(map, &eqn.outputs));
+        let (args, mut outs): (Vars, Vars) = (known(map, &eqn.inputs), known(map, &eqn.outputs));
+        outs.extend(residuals.remove(&n).unwrap_or_default());
         let outgoing = eqn.op.vjp(b, &args, &outs, &incoming);
         for (var, cotangent) in eqn.inputs.iter().zip(outgoing) {
             if varies[var.index()] {

@@ -1,0 +1,140 @@
+//! `cond`: one of two functions, by a truth value, as `jax.lax.cond`.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::region::{
+    are_floats, expect_operands, moving_parameters, parameters, picked, positions, real, strong, type_list,
+};
+use super::{Cotangents, Primitive, TypeFault, Types, batch_size, batch_to_front};
+use crate::graph::{Builder, Graph, Var, evaluate, prune};
+use crate::stablehlo::Lowering;
+use crate::tensor::{DType, HostTensor, TensorType};
+use crate::transform;
+
+/// The first operand, a scalar boolean, chooses the function; the others are the operands of either.
+#[derive(Clone, Debug)]
+pub struct Cond {
+    /// Where it holds.
+    pub on_true: Arc<Graph>,
+    /// Where it does not.
+    pub on_false: Arc<Graph>,
+}
+
+impl Cond {
+    fn map(&self, f: impl Fn(&Graph) -> Graph) -> Cond {
+        Cond { on_true: Arc::new(f(&self.on_true)), on_false: Arc::new(f(&self.on_false)) }
+    }
+}
+
+impl Primitive for Cond {
+    fn name(&self) -> &'static str {
+        "cond"
+    }
+
+    fn parameters(&self) -> String {
+        format!("{} {}", self.on_true.equations.len(), self.on_false.equations.len())
+    }
+
+    fn infer(&self, args: &[&TensorType]) -> Result<Types, TypeFault> {
+        let Some((predicate, operands)) = args.split_first() else {
+            return Err(TypeFault::new("cond without a condition"));
+        };
+        if **predicate != TensorType::scalar(DType::Bool) {
+            return Err(TypeFault::new(format!("cond chooses by one boolean, not by {predicate}")));
+        }
+        expect_operands("cond", &self.on_true, operands)?;
+        expect_operands("cond", &self.on_false, operands)?;
+        let types = |g: &Graph| g.outputs.iter().map(|v| g.ty(*v).clone()).collect::<Types>();
+        let (yes, no) = (types(&self.on_true), types(&self.on_false));
+        if yes != no {
+            return Err(TypeFault::new(format!("the branches of cond give {yes:?} and {no:?}")));
+        }
+        Ok(yes)
+    }
+
+    fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
+        let operands: Vec<HostTensor> = args[1..].iter().map(|x| (*x).clone()).collect();
+        let branch = if args[0].element_i64(0) == 0 { &self.on_false } else { &self.on_true };
+        evaluate(branch, &operands).into()
+    }
+
+    fn vjp(&self, b: &mut Builder, args: &[Var], outs: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
+        let floats = are_floats(&self.on_true, &self.on_true.inputs);
+        let back = self.map(|branch| {
+            let derivative = transform::vjp(branch, &positions(&floats));
+            let mut inner = Builder::new();
+            let inputs = parameters(&mut inner, &derivative, &derivative.inputs);
+            let mut results = inner.inline(&derivative, &inputs).split_off(branch.outputs.len());
+            for x in &mut results {
+                *x = strong(&mut inner, *x);
+            }
+            prune(inner.finish(results))
+        });
+        let mut operands = args.to_vec();
+        operands.extend(real(b, cotangents, outs));
+        let mut results = b.apply_all(back, &operands).into_iter();
+        let pulled = floats.iter().map(|float| if *float { results.next() } else { None });
+        std::iter::once(None).chain(pulled).collect()
+    }
+
+    fn jvp(&self, b: &mut Builder, args: &[Var], outs: &[Var], tangents: &[Option<Var>]) -> Cotangents {
+        let floats = positions(&are_floats(&self.on_true, &self.on_true.inputs));
+        let moving = are_floats(&self.on_true, &self.on_true.outputs);
+        let push = self.map(|branch| {
+            let derivative = transform::jvp(branch, &floats);
+            let mut inner = Builder::new();
+            let mut inputs = parameters(&mut inner, branch, &branch.inputs);
+            inputs.extend(moving_parameters(&mut inner, branch, &branch.inputs));
+            let results = inner.inline(&derivative, &inputs).split_off(branch.outputs.len());
+            let results = picked(&results, &moving);
+            let results = results.into_iter().map(|x| strong(&mut inner, x)).collect();
+            prune(inner.finish(results))
+        });
+        let mut operands = args.to_vec();
+        operands.extend(real(b, &tangents[1..], &args[1..]));
+        let mut results = b.apply_all(push, &operands).into_iter();
+        debug_assert_eq!(outs.len(), moving.len());
+        moving.iter().map(|float| if *float { results.next() } else { None }).collect()
+    }
+
+    /// A condition that all share chooses for all; one for each chooses among the results of both functions.
+    fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]> {
+        let size = batch_size(b, args, axes);
+        let front = |b: &mut Builder, i: usize| {
+            if axes[i].is_some() { batch_to_front(b, args[i], axes[i], size) } else { args[i] }
+        };
+        let operands: Vec<Var> = (0..args.len()).map(|i| front(b, i)).collect();
+        let in_axes: Vec<Option<usize>> = axes[1..].iter().map(|axis| axis.map(|_| 0)).collect();
+        let batched = self.map(|branch| transform::vmap(branch, &in_axes, size));
+        if axes[0].is_none() {
+            return b.apply_all(batched, &operands).into_iter().map(|v| (v, 0)).collect();
+        }
+        let yes = b.inline(&batched.on_true, &operands[1..]);
+        let no = b.inline(&batched.on_false, &operands[1..]);
+        let choose = |b: &mut Builder, yes: Var, no: Var| {
+            let shape = b.shape(yes);
+            let predicate = b.broadcast_in_dim(operands[0], &shape, &[0]);
+            (b.select(predicate, yes, no), 0)
+        };
+        yes.into_iter().zip(no).map(|(yes, no)| choose(b, yes, no)).collect()
+    }
+
+    fn stablehlo(&self, to: &mut Lowering<'_>) {
+        let operands: Vec<String> = (1..to.operand_count()).map(|i| to.operand(i)).collect();
+        let (results, types) = (to.results().join(", "), to.result_types());
+        to.raw(&format!("{results} = \"stablehlo.if\"({}) ({{", to.operand(0)));
+        let given = to.nested(&self.on_true, operands.clone());
+        to.give(&given, &types);
+        to.raw("}, {");
+        let given = to.nested(&self.on_false, operands);
+        to.give(&given, &types);
+        let types = type_list(self.on_true.outputs.iter().map(|v| self.on_true.ty(*v)));
+        to.raw(&format!("}}) : (tensor<i1>) -> ({types})"));
+    }
+
+    fn cost(&self, _: &[&TensorType], _: &[&TensorType]) -> u64 {
+        self.on_true.cost().max(self.on_false.cost())
+    }
+}

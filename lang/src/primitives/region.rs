@@ -1,0 +1,77 @@
+//! What operations with graphs inside share: `cond`, `scan` and `while_loop`.
+
+use super::TypeFault;
+use crate::graph::{Builder, Graph, Var};
+use crate::tensor::TensorType;
+use crate::transform::or_zeros;
+
+/// Fails unless the operands are those that `graph` was traced for, weakness aside.
+pub(super) fn expect_operands(name: &str, graph: &Graph, operands: &[&TensorType]) -> Result<(), TypeFault> {
+    if operands.len() != graph.inputs.len() {
+        return Err(TypeFault::new(format!(
+            "{name} passes {} values to a function of {}",
+            operands.len(),
+            graph.inputs.len()
+        )));
+    }
+    for (found, var) in operands.iter().zip(&graph.inputs) {
+        if !alike(found, graph.ty(*var)) {
+            return Err(TypeFault::new(format!("{name} passes {found} for {}", graph.ty(*var))));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two types differ at most in weakness.
+pub(super) fn alike(a: &TensorType, b: &TensorType) -> bool {
+    a.dtype == b.dtype && a.shape == b.shape
+}
+
+/// Whether the variables of a graph are floats.
+pub(super) fn are_floats(graph: &Graph, vars: &[Var]) -> Vec<bool> {
+    vars.iter().map(|v| graph.ty(*v).dtype.is_float()).collect()
+}
+
+/// The positions at which `flags` holds.
+pub(super) fn positions(flags: &[bool]) -> Vec<usize> {
+    (0..flags.len()).filter(|i| flags[*i]).collect()
+}
+
+/// The items at which `flags` holds.
+pub(super) fn picked(items: &[Var], flags: &[bool]) -> Vec<Var> {
+    items.iter().zip(flags).filter(|(_, flag)| **flag).map(|(item, _)| *item).collect()
+}
+
+/// Strong cotangents or tangents of the floats among `vars`, real zeros for symbolic ones.
+pub(super) fn real(b: &mut Builder, moving: &[Option<Var>], vars: &[Var]) -> Vec<Var> {
+    let mut out = Vec::new();
+    for (moving, var) in moving.iter().zip(vars) {
+        if b.ty(*var).dtype.is_float() {
+            let value = or_zeros(b, *moving, *var);
+            out.push(strong(b, value));
+        }
+    }
+    out
+}
+
+/// `var` in its dtype, strong.
+pub(super) fn strong(b: &mut Builder, var: Var) -> Var {
+    let dtype = b.ty(var).dtype;
+    b.convert(var, dtype)
+}
+
+/// Parameters of the types of `vars` in `graph`.
+pub(super) fn parameters(b: &mut Builder, graph: &Graph, vars: &[Var]) -> Vec<Var> {
+    vars.iter().map(|v| b.input(graph.ty(*v).clone())).collect()
+}
+
+/// Parameters for cotangents or tangents of the floats among `vars` in `graph`.
+pub(super) fn moving_parameters(b: &mut Builder, graph: &Graph, vars: &[Var]) -> Vec<Var> {
+    let types = vars.iter().map(|v| graph.ty(*v)).filter(|ty| ty.dtype.is_float());
+    types.map(|ty| b.input(ty.with_dtype(ty.dtype))).collect()
+}
+
+/// The names of types, separated by commas.
+pub(super) fn type_list<'a>(types: impl Iterator<Item = &'a TensorType>) -> String {
+    types.map(TensorType::mlir).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,379 @@
+//! `scan`: a loop of known length with a state, rows of tensors to read and rows to write, as `jax.lax.scan`.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::region::{
+    alike, are_floats, expect_operands, moving_parameters, parameters, picked, positions, real, strong,
+};
+use super::{
+    Concatenate, Cotangents, Primitive, Reshape, Slice, TypeFault, Types, batch_size, batch_to_front,
+};
+use crate::graph::{Builder, Graph, Op, Var, evaluate, prune};
+use crate::stablehlo::{Lowering, zero};
+use crate::tensor::{DType, HostTensor, Shape, TensorType};
+use crate::transform;
+
+/// The operands are constants of the loop, its first state, and tensors whose rows the steps read. The results are the
+/// last state, and tensors of the rows that the steps give.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    /// The constants, a state and a row of each tensor to the next state and a row of each result.
+    pub body: Arc<Graph>,
+    /// The number of steps.
+    pub length: usize,
+    /// How many constants there are.
+    pub constants: usize,
+    /// How many tensors the state has.
+    pub states: usize,
+    /// From the last row to the first.
+    pub reverse: bool,
+}
+
+/// `ty` with an axis of extent `length` in front.
+fn rows_of(ty: &TensorType, length: usize) -> TensorType {
+    let shape: Shape = std::iter::once(length).chain(ty.shape.iter().copied()).collect();
+    TensorType::new(ty.dtype, shape)
+}
+
+fn row(x: &HostTensor, k: usize) -> HostTensor {
+    let mut start = Shape::from_elem(0, x.shape().len());
+    let mut limit = Shape::from_slice(x.shape());
+    start[0] = k;
+    limit[0] = k + 1;
+    let row = Slice { start, limit }.evaluate(&[x]);
+    Reshape { shape: Shape::from_slice(&x.shape()[1..]) }.evaluate(&[&row[0]]).swap_remove(0)
+}
+
+fn stacked(rows: &[HostTensor]) -> HostTensor {
+    let shape: Shape = std::iter::once(1).chain(rows[0].shape().iter().copied()).collect();
+    let reshape = Reshape { shape };
+    let rows: Vec<HostTensor> = rows.iter().map(|x| reshape.evaluate(&[x]).swap_remove(0)).collect();
+    Concatenate { axis: 0 }.evaluate(&rows.iter().collect::<Vec<_>>()).swap_remove(0)
+}
+
+impl Scan {
+    /// The body's parameters: constants, state, rows.
+    fn inputs(&self) -> [&[Var]; 3] {
+        let (constants, rest) = self.body.inputs.split_at(self.constants);
+        let (state, rows) = rest.split_at(self.states);
+        [constants, state, rows]
+    }
+
+    /// The operands: constants, state, tensors of rows.
+    fn parts<'a, T>(&self, operands: &'a [T]) -> [&'a [T]; 3] {
+        let (constants, rest) = operands.split_at(self.constants);
+        let (state, rows) = rest.split_at(self.states);
+        [constants, state, rows]
+    }
+
+    /// This scan with the state before each step as further rows.
+    fn saving(&self) -> Scan {
+        let mut body = (*self.body).clone();
+        body.outputs.extend_from_slice(self.inputs()[1]);
+        Scan { body: Arc::new(body), ..self.clone() }
+    }
+}
+
+impl Primitive for Scan {
+    fn name(&self) -> &'static str {
+        "scan"
+    }
+
+    fn parameters(&self) -> String {
+        let Scan { length, constants, states, reverse, .. } = self;
+        format!("length={length} constants={constants} states={states} reverse={reverse}")
+    }
+
+    fn infer(&self, args: &[&TensorType]) -> Result<Types, TypeFault> {
+        if args.len() < self.constants + self.states {
+            return Err(TypeFault::new("scan has fewer operands than constants and states"));
+        }
+        let mut operands: Vec<TensorType> = args.iter().map(|ty| (*ty).clone()).collect();
+        for ty in &mut operands[self.constants + self.states..] {
+            if ty.shape.first() != Some(&self.length) {
+                return Err(TypeFault::new(format!("scan of {} steps over the rows of {ty}", self.length)));
+            }
+            *ty = ty.with_shape(Shape::from_slice(&ty.shape[1..]));
+        }
+        expect_operands("scan", &self.body, &operands.iter().collect::<Vec<_>>())?;
+        let state = self.inputs()[1];
+        if self.body.outputs.len() < state.len() {
+            return Err(TypeFault::new("the body of scan changes the number of states"));
+        }
+        let mut results = Types::new();
+        for (i, var) in self.body.outputs.iter().enumerate() {
+            let ty = self.body.ty(*var);
+            match state.get(i) {
+                Some(from) if !alike(self.body.ty(*from), ty) => {
+                    let from = self.body.ty(*from);
+                    return Err(TypeFault::new(format!("the body of scan makes {ty} of the state {from}")));
+                }
+                Some(_) => results.push(ty.clone()),
+                None => results.push(rows_of(ty, self.length)),
+            }
+        }
+        Ok(results)
+    }
+
+    fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
+        let [constants, state, tensors] = self.parts(args);
+        let owned = |xs: &[&HostTensor]| xs.iter().map(|x| (*x).clone()).collect::<Vec<HostTensor>>();
+        let constants = owned(constants);
+        let mut state = owned(state);
+        let mut rows = vec![Vec::with_capacity(self.length); self.body.outputs.len() - self.states];
+        for step in 0..self.length {
+            let k = if self.reverse { self.length - 1 - step } else { step };
+            let mut operands = [constants.as_slice(), &state].concat();
+            operands.extend(tensors.iter().map(|x| row(x, k)));
+            state = evaluate(&self.body, &operands);
+            for (rows, row) in rows.iter_mut().zip(state.split_off(self.states)) {
+                rows.push(row);
+            }
+        }
+        let outputs = self.body.outputs[self.states..].iter().zip(rows).map(|(var, mut rows)| {
+            if rows.is_empty() {
+                let ty = rows_of(self.body.ty(*var), 0);
+                return HostTensor::filled(ty.dtype, ty.shape, 0.0);
+            }
+            if self.reverse {
+                rows.reverse();
+            }
+            stacked(&rows)
+        });
+        let outputs: Vec<HostTensor> = outputs.collect();
+        state.into_iter().chain(outputs).collect()
+    }
+
+    fn with_residuals(&self) -> Option<Op> {
+        Some(Arc::new(self.saving()))
+    }
+
+    /// A scan in the other direction. Its state is the cotangent of the state, and the sums of those of the constants;
+    /// each step computes the body again from the state before it.
+    fn vjp(&self, b: &mut Builder, args: &[Var], outs: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
+        let body = &*self.body;
+        let (results, saved) = if outs.len() > body.outputs.len() {
+            let (results, saved) = outs.split_at(body.outputs.len());
+            (results.to_vec(), saved.to_vec())
+        } else {
+            let all = b.apply_all(self.saving(), args);
+            (outs.to_vec(), all[body.outputs.len()..].to_vec())
+        };
+        let cotangents = &cotangents[..results.len()];
+        let [constants, state, rows] = self.inputs();
+        let (last, given) = body.outputs.split_at(self.states);
+        let floats = are_floats(body, &body.inputs);
+
+        let mut inner = Builder::new();
+        let c = parameters(&mut inner, body, constants);
+        let ct_state = moving_parameters(&mut inner, body, last);
+        let sums = moving_parameters(&mut inner, body, constants);
+        let before = parameters(&mut inner, body, state);
+        let x = parameters(&mut inner, body, rows);
+        let ct_given = moving_parameters(&mut inner, body, given);
+        let derivative = transform::vjp(body, &positions(&floats));
+        let operands = [c.as_slice(), &before, &x, &ct_state, &ct_given].concat();
+        let pulled = inner.inline(&derivative, &operands).split_off(body.outputs.len());
+        let pulled: Vec<Var> = pulled.into_iter().map(|v| strong(&mut inner, v)).collect();
+        let (of_constants, rest) = pulled.split_at(sums.len());
+        let (of_state, of_rows) = rest.split_at(ct_state.len());
+        let sums: Vec<Var> = sums.iter().zip(of_constants).map(|(sum, ct)| inner.add(*sum, *ct)).collect();
+        let outputs = [of_state, &sums, of_rows].concat();
+        let back = Scan {
+            body: Arc::new(prune(inner.finish(outputs))),
+            length: self.length,
+            constants: constants.len(),
+            states: ct_state.len() + sums.len(),
+            reverse: !self.reverse,
+        };
+
+        let [c, _, x] = self.parts(args);
+        let (ct_last, ct_given) = cotangents.split_at(self.states);
+        let mut operands = c.to_vec();
+        operands.extend(real(b, ct_last, &results[..self.states]));
+        operands.extend(real(b, &vec![None; c.len()], c));
+        operands.extend(saved);
+        operands.extend_from_slice(x);
+        operands.extend(real(b, ct_given, &results[self.states..]));
+        let found = b.apply_all(back, &operands);
+        let (of_state, rest) = found.split_at(ct_state.len());
+        let (of_constants, of_rows) = rest.split_at(sums.len());
+        let mut found = of_constants.iter().chain(of_state).chain(of_rows).copied();
+        floats.iter().map(|float| if *float { found.next() } else { None }).collect()
+    }
+
+    fn jvp(&self, b: &mut Builder, args: &[Var], _: &[Var], tangents: &[Option<Var>]) -> Cotangents {
+        let body = &*self.body;
+        let [constants, state, rows] = self.inputs();
+        let floats = are_floats(body, &body.inputs);
+        let moving = are_floats(body, &body.outputs);
+
+        let mut inner = Builder::new();
+        let mut values = Vec::new();
+        let mut pushed = Vec::new();
+        for vars in [constants, state, rows] {
+            values.extend(parameters(&mut inner, body, vars));
+            pushed.extend(moving_parameters(&mut inner, body, vars));
+        }
+        let derivative = transform::jvp(body, &positions(&floats));
+        let results = inner.inline(&derivative, &[values, pushed].concat());
+        let (next, tangent) = results.split_at(body.outputs.len());
+        let mut tangent = picked(tangent, &moving);
+        for x in &mut tangent {
+            *x = strong(&mut inner, *x);
+        }
+        let moving_states = moving[..self.states].iter().filter(|float| **float).count();
+        let (last, given) = next.split_at(self.states);
+        let (d_last, d_given) = tangent.split_at(moving_states);
+        let outputs = [last, d_last, given, d_given].concat();
+        let new_body = Arc::new(prune(inner.finish(outputs)));
+
+        let mut operands = Vec::new();
+        let mut counts = [0; 3];
+        let parts = self.parts(args).into_iter().zip(self.parts(tangents));
+        for (count, (values, tangents)) in counts.iter_mut().zip(parts) {
+            let before = operands.len();
+            operands.extend_from_slice(values);
+            operands.extend(real(b, tangents, values));
+            *count = operands.len() - before;
+        }
+        let op = Scan { body: new_body, constants: counts[0], states: counts[1], ..self.clone() };
+        let results = b.apply_all(op, &operands);
+        let given = body.outputs.len() - self.states;
+        let d_last = &results[self.states..counts[1]];
+        let d_given = &results[counts[1] + given..];
+        let mut found = d_last.iter().chain(d_given).copied();
+        moving.iter().map(|float| if *float { found.next() } else { None }).collect()
+    }
+
+    fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]> {
+        let size = batch_size(b, args, axes);
+        let mut operands = Vec::new();
+        let mut in_axes = Vec::new();
+        for (i, (arg, axis)) in args.iter().zip(axes).enumerate() {
+            if i < self.constants + self.states {
+                let shared = axis.is_none() && i < self.constants;
+                operands.push(if shared { *arg } else { batch_to_front(b, *arg, *axis, size) });
+                in_axes.push(if shared { None } else { Some(0) });
+                continue;
+            }
+            // The rows stay in front, the batch comes after them.
+            let Some(axis) = *axis else {
+                operands.push(*arg);
+                in_axes.push(None);
+                continue;
+            };
+            let mut permutation: Vec<usize> = (0..b.ty(*arg).rank()).filter(|a| *a != axis).collect();
+            permutation.insert(1, axis);
+            operands.push(b.transpose(*arg, &permutation));
+            in_axes.push(Some(0));
+        }
+        let body = Arc::new(transform::vmap(&self.body, &in_axes, size));
+        let results = b.apply_all(Scan { body, ..self.clone() }, &operands);
+        let axis = |i: usize| usize::from(i >= self.states);
+        results.into_iter().enumerate().map(|(i, v)| (v, axis(i))).collect()
+    }
+
+    /// A `while` that counts; the tensors of rows that it gives are part of its state.
+    fn stablehlo(&self, to: &mut Lowering<'_>) {
+        let body = &*self.body;
+        let operands: Vec<String> = (0..to.operand_count()).map(|i| to.operand(i)).collect();
+        let [constants, state, tensors] = self.parts(&operands);
+        let [_, _, rows] = self.inputs();
+        let given = &body.outputs[self.states..];
+        let counter = TensorType::scalar(DType::I32);
+        let first = to.splat(&counter, "0");
+        let length = to.splat(&counter, &self.length.to_string());
+        let one = to.splat(&counter, "1");
+
+        let mut first_values = vec![first.clone()];
+        first_values.extend_from_slice(state);
+        for var in given {
+            let ty = rows_of(body.ty(*var), self.length);
+            first_values.push(to.splat(&ty, zero(ty.dtype)));
+        }
+        let names: Vec<String> = first_values.iter().map(|_| to.name_temporary()).collect();
+        let bindings: Vec<String> =
+            names.iter().zip(&first_values).map(|(name, value)| format!("{name} = {value}")).collect();
+        let count = to.name_temporary();
+        let types = format!("tensor<i32>, {}", to.result_types());
+        let results = [vec![count], to.results()].concat().join(", ");
+        to.raw(&format!("{results} = stablehlo.while({}) : {types}", bindings.join(", ")));
+        to.raw("cond {");
+        let goes_on = to.compare("LT", &names[0], &length, &counter);
+        to.give(&[goes_on], "tensor<i1>");
+        to.raw("} do {");
+        let position = if self.reverse {
+            let last = to.value("stablehlo.subtract", &[&length, &one], &counter);
+            to.value("stablehlo.subtract", &[&last, &names[0]], &counter)
+        } else {
+            names[0].clone()
+        };
+        let mut arguments = constants.to_vec();
+        arguments.extend_from_slice(&names[1..=self.states]);
+        for (tensor, var) in tensors.iter().zip(rows) {
+            arguments.push(read_row(to, tensor, body.ty(*var), self.length, &position, &first));
+        }
+        let next = to.nested(body, arguments);
+        let step = to.value("stablehlo.add", &[&names[0], &one], &counter);
+        let mut values = vec![step];
+        values.extend_from_slice(&next[..self.states]);
+        for (i, var) in given.iter().enumerate() {
+            let (into, row) = (&names[1 + self.states + i], &next[self.states + i]);
+            values.push(write_row(to, into, row, body.ty(*var), self.length, &position, &first));
+        }
+        to.give(&values, &types);
+        to.raw("}");
+    }
+
+    fn cost(&self, _: &[&TensorType], _: &[&TensorType]) -> u64 {
+        (self.length as u64).saturating_mul(self.body.cost())
+    }
+}
+
+/// Where the row at `position` starts, and the types of that.
+fn starts(rank: usize, position: &str, zero: &str) -> (String, String) {
+    let starts = std::iter::once(position).chain(std::iter::repeat_n(zero, rank)).collect::<Vec<_>>();
+    let types = vec!["tensor<i32>"; rank + 1];
+    (starts.join(", "), types.join(", "))
+}
+
+/// Writes `row at position of tensor`, a value of type `ty`.
+fn read_row(
+    to: &mut Lowering<'_>,
+    tensor: &str,
+    ty: &TensorType,
+    length: usize,
+    position: &str,
+    zero: &str,
+) -> String {
+    let (starts, types) = starts(ty.rank(), position, zero);
+    let (from, one) = (rows_of(ty, length).mlir(), rows_of(ty, 1).mlir());
+    let extents: Vec<String> =
+        std::iter::once(1).chain(ty.shape.iter().copied()).map(|n| n.to_string()).collect();
+    let row = to.temporary(&format!(
+        "stablehlo.dynamic_slice {tensor}, {starts}, sizes = [{}] : ({from}, {types}) -> {one}",
+        extents.join(", ")
+    ));
+    to.temporary(&format!("stablehlo.reshape {row} : ({one}) -> {}", ty.mlir()))
+}
+
+/// Writes `tensor with row, a value of type ty, at position`.
+fn write_row(
+    to: &mut Lowering<'_>,
+    tensor: &str,
+    row: &str,
+    ty: &TensorType,
+    length: usize,
+    position: &str,
+    zero: &str,
+) -> String {
+    let (starts, types) = starts(ty.rank(), position, zero);
+    let (into, one) = (rows_of(ty, length).mlir(), rows_of(ty, 1).mlir());
+    let row = to.temporary(&format!("stablehlo.reshape {row} : ({}) -> {one}", ty.mlir()));
+    to.temporary(&format!(
+        "stablehlo.dynamic_update_slice {tensor}, {row}, {starts} : ({into}, {one}, {types}) -> {into}"
+    ))
+}

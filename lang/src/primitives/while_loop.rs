@@ -1,0 +1,181 @@
+//! `while_loop`: a function of a state, again and again while a condition of the state holds, as `jax.lax.while_loop`.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::region::{alike, expect_operands, moving_parameters, parameters, picked, positions, real, strong, type_list};
+use super::{Cotangents, Primitive, ReduceOr, TypeFault, Types, batch_size, batch_to_front, zeros_for};
+use crate::graph::{Builder, Graph, Var, Vars, evaluate, prune};
+use crate::stablehlo::Lowering;
+use crate::tensor::{DType, HostTensor, Shape, TensorType};
+use crate::transform;
+
+/// The operands are constants of the loop, then its first state; the results are its last state.
+#[derive(Clone, Debug)]
+pub struct WhileLoop {
+    /// The constants and a state to a boolean scalar.
+    pub condition: Arc<Graph>,
+    /// The constants and a state to the next state.
+    pub body: Arc<Graph>,
+    /// How many constants there are.
+    pub constants: usize,
+}
+
+/// So often is the body taken to run, where its cost is estimated.
+const TYPICAL_COUNT: u64 = 1000;
+
+impl Primitive for WhileLoop {
+    fn name(&self) -> &'static str {
+        "while_loop"
+    }
+
+    fn parameters(&self) -> String {
+        format!("constants={}", self.constants)
+    }
+
+    fn infer(&self, args: &[&TensorType]) -> Result<Types, TypeFault> {
+        expect_operands("while_loop", &self.condition, args)?;
+        expect_operands("while_loop", &self.body, args)?;
+        let [holds] = self.condition.outputs[..] else {
+            return Err(TypeFault::new("the condition of while_loop is one value"));
+        };
+        if *self.condition.ty(holds) != TensorType::scalar(DType::Bool) {
+            let found = self.condition.ty(holds);
+            return Err(TypeFault::new(format!("the condition of while_loop is one boolean, not {found}")));
+        }
+        let state = &self.body.inputs[self.constants..];
+        if state.len() != self.body.outputs.len() {
+            return Err(TypeFault::new("the body of while_loop changes the number of states"));
+        }
+        for (from, to) in state.iter().zip(&self.body.outputs) {
+            let (from, to) = (self.body.ty(*from), self.body.ty(*to));
+            if !alike(from, to) {
+                return Err(TypeFault::new(format!("the body of while_loop makes {to} of the state {from}")));
+            }
+        }
+        Ok(self.body.outputs.iter().map(|v| self.body.ty(*v).clone()).collect())
+    }
+
+    fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
+        let mut operands: Vec<HostTensor> = args.iter().map(|x| (*x).clone()).collect();
+        while evaluate(&self.condition, &operands)[0].element_i64(0) != 0 {
+            let state = evaluate(&self.body, &operands);
+            operands.truncate(self.constants);
+            operands.extend(state);
+        }
+        operands.split_off(self.constants).into()
+    }
+
+    fn irreversible(&self) -> Option<&'static str> {
+        Some("the number of iterations of a loop is not known")
+    }
+
+    fn vjp(&self, _: &mut Builder, args: &[Var], _: &[Var], _: &[Option<Var>]) -> Cotangents {
+        debug_assert!(false, "refused before, since it is irreversible");
+        zeros_for(args)
+    }
+
+    fn jvp(&self, b: &mut Builder, args: &[Var], _: &[Var], tangents: &[Option<Var>]) -> Cotangents {
+        let (body, condition) = (&*self.body, &*self.condition);
+        let float = |v: &Var| body.ty(*v).dtype.is_float();
+        let floats: Vec<bool> = body.inputs.iter().map(float).collect();
+        let moving: Vec<bool> = body.outputs.iter().map(float).collect();
+        let (constants, state) = body.inputs.split_at(self.constants);
+
+        // The operands of the new loop: constants and their tangents, a state and its tangents.
+        let inputs = |inner: &mut Builder| {
+            let c = parameters(inner, body, constants);
+            let dc = moving_parameters(inner, body, constants);
+            let s = parameters(inner, body, state);
+            let ds = moving_parameters(inner, body, state);
+            (c, dc, s, ds)
+        };
+        let mut inner = Builder::new();
+        let (c, _, s, _) = inputs(&mut inner);
+        let holds = inner.inline(condition, &[c, s].concat());
+        let new_condition = inner.finish(holds);
+
+        let mut inner = Builder::new();
+        let (c, dc, s, ds) = inputs(&mut inner);
+        let derivative = transform::jvp(body, &positions(&floats));
+        let results = inner.inline(&derivative, &[c, s, dc, ds].concat());
+        let (next, tangent) = results.split_at(body.outputs.len());
+        let mut outputs = next.to_vec();
+        for x in picked(tangent, &moving) {
+            outputs.push(strong(&mut inner, x));
+        }
+        let new_body = prune(inner.finish(outputs));
+
+        let (c, s) = args.split_at(self.constants);
+        let (dc, ds) = tangents.split_at(self.constants);
+        let (dc, ds) = (real(b, dc, c), real(b, ds, s));
+        let op = WhileLoop {
+            condition: Arc::new(new_condition),
+            body: Arc::new(new_body),
+            constants: c.len() + dc.len(),
+        };
+        let results = b.apply_all(op, &[c, &dc, s, &ds].concat());
+        let mut pushed = results[s.len()..].iter().copied();
+        moving.iter().map(|float| if *float { pushed.next() } else { None }).collect()
+    }
+
+    /// The loop runs while it does for any; where it has ended, the state stays.
+    fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]> {
+        let size = batch_size(b, args, axes);
+        let mut operands = Vars::new();
+        let mut in_axes = Vec::new();
+        for (i, (arg, axis)) in args.iter().zip(axes).enumerate() {
+            let shared = axis.is_none() && i < self.constants;
+            operands.push(if shared { *arg } else { batch_to_front(b, *arg, *axis, size) });
+            in_axes.push(if shared { None } else { Some(0) });
+        }
+        let condition = transform::vmap(&self.condition, &in_axes, size);
+        let body = transform::vmap(&self.body, &in_axes, size);
+
+        let mut any = Builder::new();
+        let inputs = parameters(&mut any, &condition, &condition.inputs);
+        let each = any.inline(&condition, &inputs);
+        let holds = any.apply(ReduceOr { axes: Shape::from_slice(&[0]) }, &each);
+        let any = any.finish(vec![holds]);
+
+        let mut step = Builder::new();
+        let inputs = parameters(&mut step, &body, &body.inputs);
+        let each = step.inline(&condition, &inputs)[0];
+        let next = step.inline(&body, &inputs);
+        let mut outputs = Vec::new();
+        for (old, new) in inputs[self.constants..].iter().zip(next) {
+            let shape = step.shape(new);
+            let going = step.broadcast_in_dim(each, &shape, &[0]);
+            outputs.push(step.select(going, new, *old));
+        }
+        let step = step.finish(outputs);
+        let op = WhileLoop { condition: Arc::new(any), body: Arc::new(step), constants: self.constants };
+        b.apply_all(op, &operands).into_iter().map(|v| (v, 0)).collect()
+    }
+
+    fn stablehlo(&self, to: &mut Lowering<'_>) {
+        let constants: Vec<String> = (0..self.constants).map(|i| to.operand(i)).collect();
+        let (results, types) = (to.results().join(", "), to.result_types());
+        let mut states = Vec::new();
+        let mut bindings = Vec::new();
+        for i in self.constants..to.operand_count() {
+            let name = to.name_temporary();
+            bindings.push(format!("{name} = {}", to.operand(i)));
+            states.push(name);
+        }
+        let operands = [constants, states].concat();
+        to.raw(&format!("{results} = stablehlo.while({}) : {types}", bindings.join(", ")));
+        to.raw("cond {");
+        let holds = to.nested(&self.condition, operands.clone());
+        to.give(&holds, "tensor<i1>");
+        to.raw("} do {");
+        let next = to.nested(&self.body, operands);
+        to.give(&next, &type_list(self.body.outputs.iter().map(|v| self.body.ty(*v))));
+        to.raw("}");
+    }
+
+    fn cost(&self, _: &[&TensorType], _: &[&TensorType]) -> u64 {
+        TYPICAL_COUNT.saturating_mul(self.body.cost().saturating_add(self.condition.cost()))
+    }
+}
