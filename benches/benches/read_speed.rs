@@ -1,7 +1,10 @@
-//! How fast the reader is.
+//! How fast the reader is: from text to forms. That the forms are let go of afterwards does not count.
 
-use sheaf_benches::median;
+use std::time::Instant;
+
 use sheaf_lang::syntax::{Sources, read};
+
+const RUNS: usize = 41;
 
 /// What programs look like, repeated to a source of ordinary size.
 const PROGRAM: &str = r#"
@@ -23,9 +26,14 @@ fn main() {
     let mut sources = Sources::default();
     let id = sources.add("text", PROGRAM.repeat(2_000));
     let megabytes = sources.text(id).len() as f64 / 1e6;
-    let time = median(41, || drop(read(&sources, id)));
-    println!(
-        "reading {megabytes:.1} MB of source, median of 41 runs: {:.0} MB/s",
-        megabytes / time.as_secs_f64()
-    );
+    let mut times = Vec::new();
+    for _ in 0..RUNS {
+        let start = Instant::now();
+        let forms = read(&sources, id);
+        times.push(start.elapsed());
+        drop(forms);
+    }
+    times.sort_unstable();
+    let speed = megabytes / times[RUNS / 2].as_secs_f64();
+    println!("reading {megabytes:.1} MB of source, median of {RUNS} runs: {speed:.0} MB/s");
 }
