@@ -4,13 +4,13 @@ use std::rc::Rc;
 
 use super::Args;
 use super::interp::Interp;
-use super::signal::{Eval, fail};
+use super::signal::{Eval, Reason, Stop, fail};
 use super::tensor::{Tensor, Trace, apply_graph};
 use super::transforms::{GradOptions, MAX_EQUATIONS, Outcome, zero_of};
 use super::tree::{Tree, map_trees, unflatten};
 use super::value::{Function, Value};
 use crate::diagnostic::Diagnostic;
-use crate::graph::prune;
+use crate::graph::{Graph, prune};
 use crate::transform;
 
 impl Interp {
@@ -58,7 +58,9 @@ impl Interp {
         let outputs = std::iter::once(&loss).chain(&computed).map(|t| trace.lift(t)).collect::<Eval<_>>()?;
         let (graph, captured) = trace.finish(outputs);
         let wrt: Vec<usize> = (0..graph.inputs.len() - captured.len()).collect();
-        let graph = transform::value_and_grad(&prune(graph), 0, &wrt);
+        let graph = prune(graph);
+        self.check_reversible(&graph, &wrt)?;
+        let graph = transform::value_and_grad(&graph, 0, &wrt);
         let arguments: Vec<Tensor> =
             leaves.iter().filter_map(|leaf| leaf.as_ref().ok().cloned()).chain(captured).collect();
         let mut results = apply_graph(&graph, &arguments)?.into_iter().map(Value::from);
@@ -79,6 +81,14 @@ impl Interp {
             (false, false) => gradient,
             (false, true) => Value::list(vec![gradient, extra]),
         })
+    }
+
+    /// Stops where a derivative is wanted of a loop of unknown length: with known values it has none.
+    fn check_reversible(&self, graph: &Graph, wrt: &[usize]) -> Eval<()> {
+        match transform::irreversible(graph, wrt) {
+            Some((span, reason)) => Err(Stop::trace(Reason::Irreversible(reason), span)),
+            None => Ok(()),
+        }
     }
 
     fn scalar_loss(&mut self, loss: &Value, f: &Rc<Function>) -> Eval<Tensor> {

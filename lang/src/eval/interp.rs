@@ -170,9 +170,10 @@ impl Interp {
             ExprKind::Call { head, args, .. } => self.eval_call(expr, head, args, frame),
             ExprKind::If(parts) => {
                 let [condition, yes, no] = &**parts;
-                match self.holds(condition, frame) {
-                    Ok(holds) => self.eval_scalar(if holds { yes } else { no }, frame),
-                    Err(signal) => self.scalar_or_other(Err(signal)),
+                match self.eval_scalar(condition, frame) {
+                    Some(Scalar::False) => self.eval_scalar(no, frame),
+                    Some(_) => self.eval_scalar(yes, frame),
+                    None => self.eval_other_if(parts, frame),
                 }
             }
             ExprKind::Let { bindings, body } => match self.eval_bindings(bindings, frame) {
@@ -277,6 +278,29 @@ impl Interp {
             .at(global.span.get(), "defined here")
             .help("a file runs from top to bottom: move the definition above its first use")
             .into())
+    }
+
+    /// [`Interp::eval_compound`] of an `if` whose condition gave no scalar.
+    #[inline(never)]
+    fn eval_other_if(&mut self, parts: &[Expr; 3], frame: Frame) -> Option<Scalar> {
+        let [condition, yes, no] = parts;
+        let holds = match self.take_other() {
+            Ok(value) => match value.truthy() {
+                Err(signal) if Self::asks_for_truth(&signal) => {
+                    match self.conditional(&value, yes, no, frame) {
+                        Ok(Some(value)) => return self.scalar_or_other(Ok(value)),
+                        Ok(None) => Err(signal.at(condition.span)),
+                        Err(other) => Err(other),
+                    }
+                }
+                holds => holds.map_err(|s| blame::in_value(self, s, condition, &value)),
+            },
+            Err(signal) => Err(signal),
+        };
+        match holds {
+            Ok(holds) => self.eval_scalar(if holds { yes } else { no }, frame),
+            Err(signal) => self.scalar_or_other(Err(signal)),
+        }
     }
 
     /// Whether the value of an expression holds as a condition.

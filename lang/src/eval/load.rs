@@ -385,6 +385,7 @@ pub(crate) fn as_diagnostic(stop: Stop) -> Diagnostic {
                 Reason::Effect(name) => format!("{name} has an effect"),
                 Reason::Unrun(name) => format!("{name} has no value before the program runs"),
                 Reason::Loop => "the loop is too long to be unrolled".into(),
+                Reason::Irreversible(reason) => format!("there is no gradient here: {reason}"),
                 Reason::Elements { wanted, ty, .. } => {
                     format!("{wanted} depends on the elements of a tensor {ty}")
                 }

@@ -2,6 +2,7 @@
 
 use super::expr::{Expr, ExprKind, Pattern};
 use super::interp::{Frame, Interp};
+use super::rolled::RepeatParts;
 use super::scalar::Scalar;
 use super::signal::{Eval, Reason, Stop};
 use super::value::Value;
@@ -27,6 +28,11 @@ impl Interp {
         result
     }
 
+    /// Whether a loop of so many iterations is recorded as one, in the trace of a function for compilation.
+    pub(crate) fn is_long(&self, count: u64) -> bool {
+        count > MAX_UNROLLED && self.traces_regions()
+    }
+
     /// Stops the trace of a function for compilation, if there is one, before a loop of the call being evaluated that
     /// is too long to be unrolled.
     pub(super) fn check_unrolled(&self, count: u64) -> Eval<()> {
@@ -48,6 +54,16 @@ impl Interp {
         match &expr.kind {
             ExprKind::Repeat { index, count, state, init, body } => {
                 let n = self.eval(count, frame)?;
+                let unknown = matches!(&n, Value::Tensor(t) if t.ty().rank() == 0 && t.concrete().is_none());
+                if (unknown && self.traces_regions())
+                    || matches!(n, Value::Int(n) if self.is_long(n.max(0) as u64))
+                {
+                    let first = self.eval(init, frame)?;
+                    let parts = RepeatParts { index: frame.base + *index as usize, state, body };
+                    if let Some(last) = self.rolled_repeat(&parts, &n, &first, frame)? {
+                        return Ok(last);
+                    }
+                }
                 let n = crate::builtins::as_index(&n, "the count of repeat").map_err(|s| s.at(count.span))?;
                 if n > MAX_UNROLLED as i64 {
                     self.stop_unrolling(expr.span)?;
@@ -68,28 +84,49 @@ impl Interp {
                 })
             }
             ExprKind::While { condition, state, init, body } => {
-                let mut iterations = 0;
-                let mut whole = self.eval_state(init, state, init.span, frame)?;
-                self.in_loop(UNKNOWN_COUNT, |interp| {
-                    loop {
-                        let goes_on = match interp.eval_scalar(condition, frame) {
-                            Some(scalar) => scalar != Scalar::False,
-                            None => interp.other_holds(condition)?,
-                        };
-                        if !goes_on {
-                            return Ok(whole.unwrap_or_else(|| interp.bound_state(state, frame)));
-                        }
-                        interp.step().map_err(|s| s.at(expr.span))?;
-                        iterations += 1;
-                        if iterations > MAX_UNROLLED {
-                            interp.stop_unrolling(expr.span)?;
-                        }
-                        whole = interp.eval_state(body, state, init.span, frame)?;
+                let unrolled = self.eval_while(expr, condition, state, [init, body], frame);
+                match unrolled {
+                    // Too long to be unrolled, or until a value that is not known.
+                    Err(signal) if self.traces_regions() && self.asks_here(&signal) => {
+                        let first = self.eval(init, frame)?;
+                        let rolled = self.rolled_while(condition, state, body, &first, frame)?;
+                        rolled.map_or(Err(signal), Ok)
                     }
-                })
+                    unrolled => unrolled,
+                }
             }
             _ => unreachable!("called for loops"),
         }
+    }
+
+    /// `while`, one iteration after the other.
+    fn eval_while(
+        &mut self,
+        expr: &Expr,
+        condition: &Expr,
+        state: &Pattern,
+        [init, body]: [&Expr; 2],
+        frame: Frame,
+    ) -> Eval<Value> {
+        let mut iterations = 0;
+        let mut whole = self.eval_state(init, state, init.span, frame)?;
+        self.in_loop(UNKNOWN_COUNT, |interp| {
+            loop {
+                let goes_on = match interp.eval_scalar(condition, frame) {
+                    Some(scalar) => scalar != Scalar::False,
+                    None => interp.other_holds(condition)?,
+                };
+                if !goes_on {
+                    return Ok(whole.unwrap_or_else(|| interp.bound_state(state, frame)));
+                }
+                interp.step().map_err(|s| s.at(expr.span))?;
+                iterations += 1;
+                if iterations > MAX_UNROLLED {
+                    interp.stop_unrolling(expr.span)?;
+                }
+                whole = interp.eval_state(body, state, init.span, frame)?;
+            }
+        })
     }
 
     /// Binds the state of a loop to the value of `expr`. Gives the value unless all of it is in the slots of `state`:

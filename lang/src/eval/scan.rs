@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::dict::Dict;
 use super::interp::Interp;
+use super::rolled::Rows;
 use super::signal::{Eval, fail};
 use super::tensor::{Tensor, Trace};
 use super::transforms::MAX_EQUATIONS;
@@ -20,7 +21,15 @@ impl Interp {
     /// `[state outputs]`: `f` of the state and each item of `xs` gives `[state output]`; the outputs are stacked.
     pub(crate) fn scan(&mut self, f: &Value, init: &Value, xs: &Value) -> Eval<Value> {
         let count = item_count(xs)?;
-        self.check_unrolled(count as u64)?;
+        if self.is_long(count as u64) {
+            if let Some(rows) = Rows::of(xs, count)
+                && let Some((state, outputs)) =
+                    self.rolled_scan(init, &rows, |i, state, x| i.scan_step(f, state.clone(), x))?
+            {
+                return Ok(Value::list(vec![state, outputs]));
+            }
+            self.check_unrolled(count as u64)?;
+        }
         let mut state = init.clone();
         let has_weak = super::flatten(init).iter().any(|leaf| match leaf {
             Value::Int(_) | Value::Float(_) => true,

@@ -62,6 +62,8 @@ pub enum Reason {
     Unrun(Ustr),
     /// The body has a loop too long to be unrolled; what the loop calls is compiled.
     Loop,
+    /// The body differentiates what has no derivative while its values are unknown, for this reason.
+    Irreversible(&'static str),
 }
 
 impl Stop {

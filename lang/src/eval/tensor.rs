@@ -223,6 +223,15 @@ impl Tensor {
         Tensor::Concrete(Concrete::from_host(host, true))
     }
 
+    /// Whether it is that very tensor.
+    pub fn is(&self, other: &Tensor) -> bool {
+        match (self, other) {
+            (Tensor::Concrete(a), Tensor::Concrete(b)) => Rc::ptr_eq(a, b),
+            (Tensor::Traced(a), Tensor::Traced(b)) => Rc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+
     /// Its type.
     pub fn ty(&self) -> &TensorType {
         match self {

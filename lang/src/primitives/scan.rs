@@ -146,6 +146,11 @@ impl Primitive for Scan {
         state.into_iter().chain(outputs).collect()
     }
 
+    fn irreversible(&self) -> Option<&'static str> {
+        let floats = positions(&are_floats(&self.body, &self.body.inputs));
+        transform::irreversible(&self.body, &floats).map(|(_, reason)| reason)
+    }
+
     fn with_residuals(&self) -> Option<Op> {
         Some(Arc::new(self.saving()))
     }

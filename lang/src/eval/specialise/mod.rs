@@ -144,6 +144,7 @@ fn reason_of(stop: &TraceStop) -> String {
         Reason::Effect(name) => format!("{name} has an effect"),
         Reason::Unrun(name) => format!("{name} has no value before the program runs"),
         Reason::Loop => "it has a loop; what the loop calls is compiled".into(),
+        Reason::Irreversible(reason) => format!("its gradient is wanted, but {reason}"),
         Reason::Value { wanted, .. } => format!("{wanted} depends on the data"),
         Reason::Elements { wanted, ty, .. } => format!("{wanted} depends on the elements of a tensor {ty}"),
     }

@@ -1,0 +1,209 @@
+//! Pieces of a program that are traced by themselves: the body of a loop, the branches of a conditional.
+
+use std::rc::Rc;
+
+use super::interp::Interp;
+use super::signal::{Eval, Reason, Signal, Stop};
+use super::tensor::{Tensor, Trace};
+use super::transforms::MAX_EQUATIONS;
+use super::tree::{Tree, flatten, map_trees, unflatten};
+use super::value::Value;
+use crate::graph::{Graph, prune};
+use crate::primitives as p;
+use crate::tensor::TensorType;
+
+/// Pieces within each other beyond this are taken for a recursion that only a known condition ends.
+const MOST_LEVELS: u32 = 24;
+
+/// A piece of program as a graph.
+pub(super) struct Region {
+    /// Its parameters are those of the piece, then what it reads from outside.
+    pub graph: Graph,
+    /// What it reads from outside.
+    pub captures: Vec<Tensor>,
+}
+
+/// The state of a loop: tensors and numbers move, anything else stays as it is.
+pub(super) struct State {
+    tree: Tree,
+    leaves: Vec<Leaf>,
+}
+
+enum Leaf {
+    Moving(Tensor),
+    Fixed(Value),
+}
+
+/// What a step makes of a state, compared with the state.
+pub(super) enum Step {
+    /// The next state, of the types of this one.
+    Fits(Vec<Tensor>),
+    /// The state has to begin with other dtypes.
+    Adapted(State),
+    /// There is no loop of this: the reason.
+    Differs(String),
+}
+
+impl Interp {
+    /// Whether a piece of the program may be traced by itself here: inside the trace of a function for compilation.
+    pub(super) fn traces_regions(&self) -> bool {
+        self.recording > 0 && self.level < MOST_LEVELS
+    }
+
+    /// Traces `f` for parameters of these types; `f` gives a value for the caller and the results of the graph.
+    pub(super) fn region<T>(
+        &mut self,
+        types: &[TensorType],
+        f: impl FnOnce(&mut Interp, Vec<Tensor>) -> Eval<(T, Vec<Tensor>)>,
+    ) -> Eval<(T, Region)> {
+        self.level += 1;
+        self.recording += 1;
+        let trace = Trace::new(self.level, MAX_EQUATIONS);
+        let parameters = types.iter().map(|ty| trace.input(ty.clone(), None, self.span)).collect();
+        let result = f(self, parameters);
+        self.recording -= 1;
+        self.level -= 1;
+        let (value, results) = result?;
+        let results = results.iter().map(|t| trace.lift(t)).collect::<Eval<Vec<_>>>()?;
+        let (graph, captures) = trace.finish(results);
+        Ok((value, Region { graph: prune(graph), captures }))
+    }
+
+    /// Whether a signal asks for a value inside of a region that would be traced here: the region cannot be.
+    pub(super) fn asks_inside(&self, signal: &Signal) -> bool {
+        match &**signal {
+            Stop::Trace(stop) => match stop.reason {
+                Reason::Value { level, .. } | Reason::Elements { level, .. } => level > self.level,
+                Reason::Loop | Reason::Irreversible(_) => true,
+                Reason::Effect(_) | Reason::Unrun(_) => false,
+            },
+            Stop::Error(_) => false,
+        }
+    }
+
+    /// Whether a signal asks for a value, or says that a loop is too long to be unrolled: a loop recorded as one may do
+    /// without.
+    pub(super) fn asks_here(&self, signal: &Signal) -> bool {
+        matches!(&**signal, Stop::Trace(stop)
+            if matches!(stop.reason, Reason::Value { .. } | Reason::Elements { .. } | Reason::Loop))
+    }
+
+    /// A number, a truth value or a tensor as a tensor; nothing for other values.
+    pub(super) fn moving_leaf(&mut self, leaf: &Value) -> Eval<Option<Tensor>> {
+        match leaf {
+            Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Tensor(_) => {
+                self.tensor(leaf).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// `value` as the first state of a loop.
+    pub(super) fn state(&mut self, value: &Value) -> Eval<State> {
+        let mut leaves = Vec::new();
+        for leaf in flatten(value) {
+            leaves.push(match self.moving_leaf(&leaf)? {
+                Some(tensor) => Leaf::Moving(tensor),
+                None => Leaf::Fixed(leaf),
+            });
+        }
+        Ok(State { tree: Tree::of(value), leaves })
+    }
+
+    /// What a step made of a state: `before` is the state as the step saw it.
+    pub(super) fn step_of(&mut self, state: &State, before: &Value, next: &Value) -> Eval<Step> {
+        let mut tensors = Vec::new();
+        let mut wanted = Vec::new();
+        let mut differs = None;
+        let mut leaves = state.leaves.iter();
+        let walked = map_trees(&[before.clone(), next.clone()], &mut |path, pair| {
+            let Some(leaf) = leaves.next() else { return Ok(Value::Nil) };
+            let next = self.moving_leaf(&pair[1])?;
+            let (from, to) = match (leaf, next) {
+                (Leaf::Fixed(value), None) if same(value, &pair[1])? => return Ok(Value::Nil),
+                (Leaf::Moving(from), Some(to)) => (from.ty().clone(), to),
+                _ => {
+                    let (from, to) = (pair[0].describe(), pair[1].describe());
+                    differs.get_or_insert(format!("at {path} it is {from} and becomes {to}"));
+                    return Ok(Value::Nil);
+                }
+            };
+            let ty = to.ty().clone();
+            if from == ty {
+                tensors.push(to);
+                wanted.push(ty);
+            } else if from.shape != ty.shape {
+                differs.get_or_insert(format!("at {path} it is {from} and becomes {ty}"));
+            } else if from.weak && (!ty.weak || ty.dtype.kind() > from.dtype.kind()) {
+                tensors.push(to);
+                wanted.push(ty);
+            } else if ty.weak {
+                // A weak number becomes what the state is.
+                tensors.push(self.op(p::Convert { dtype: from.dtype, weak: from.weak }, &[&to])?);
+                wanted.push(from);
+            } else {
+                differs.get_or_insert(format!("at {path} it is {from} and becomes {ty}"));
+            }
+            Ok(Value::Nil)
+        });
+        if let Err(signal) = walked {
+            return match *signal {
+                Stop::Error(d) => Ok(Step::Differs(d.message)),
+                stop @ Stop::Trace(_) => Err(Box::new(stop)),
+            };
+        }
+        if let Some(reason) = differs {
+            return Ok(Step::Differs(reason));
+        }
+        let moving =
+            || state.leaves.iter().filter_map(|l| if let Leaf::Moving(t) = l { Some(t) } else { None });
+        if moving().zip(&wanted).all(|(t, ty)| t.ty() == ty) {
+            return Ok(Step::Fits(tensors));
+        }
+        let mut wanted = wanted.into_iter();
+        let mut adapted = Vec::new();
+        for leaf in &state.leaves {
+            adapted.push(match leaf {
+                Leaf::Fixed(value) => Leaf::Fixed(value.clone()),
+                Leaf::Moving(t) => {
+                    let ty = wanted.next().expect("a type for each");
+                    let op = p::Convert { dtype: ty.dtype, weak: ty.weak };
+                    Leaf::Moving(if *t.ty() == ty { t.clone() } else { self.op(op, &[t])? })
+                }
+            });
+        }
+        Ok(Step::Adapted(State { tree: state.tree.clone(), leaves: adapted }))
+    }
+}
+
+/// Whether a value that no tensor holds stayed the same.
+fn same(a: &Value, b: &Value) -> Eval<bool> {
+    match (a, b) {
+        (Value::Function(a), Value::Function(b)) => Ok(Rc::ptr_eq(a, b)),
+        (Value::Function(_), _) | (_, Value::Function(_)) => Ok(false),
+        (a, b) => crate::builtins::structurally_equal(a, b),
+    }
+}
+
+impl State {
+    /// The tensors that move.
+    pub fn tensors(&self) -> Vec<Tensor> {
+        let moving = self.leaves.iter().filter_map(|l| if let Leaf::Moving(t) = l { Some(t) } else { None });
+        moving.cloned().collect()
+    }
+
+    /// Their types.
+    pub fn types(&self) -> Vec<TensorType> {
+        self.tensors().iter().map(|t| t.ty().clone()).collect()
+    }
+
+    /// The state with these tensors in it.
+    pub fn with(&self, tensors: &[Tensor]) -> Eval<Value> {
+        let mut tensors = tensors.iter();
+        let mut leaves = self.leaves.iter().map(|leaf| match leaf {
+            Leaf::Fixed(value) => value.clone(),
+            Leaf::Moving(_) => Value::from(tensors.next().expect("a tensor for each").clone()),
+        });
+        unflatten(&self.tree, &mut leaves)
+    }
+}

@@ -1,0 +1,274 @@
+//! Loops that are recorded as one operation, in the trace of a function for compilation: `scan` where the number of
+//! steps is known, `while_loop` where it is not.
+
+use std::sync::Arc;
+
+use super::expr::{Expr, Pattern};
+use super::interp::{Frame, Interp};
+use super::region::{Region, State, Step};
+use super::signal::Eval;
+use super::tensor::{Tensor, bind_all};
+use super::tree::{Tree, flatten, unflatten};
+use super::value::Value;
+use crate::graph::{Builder, Graph, Op, Var};
+use crate::primitives as p;
+use crate::tensor::{DType, HostTensor, TensorType};
+
+/// So often is a body traced before its types are taken for never settling.
+const MAX_ROUNDS: usize = 4;
+
+/// A step of a loop, traced: from a state and further parameters to the next state and an output.
+struct Rolled {
+    /// The first state, in the dtypes that the step keeps.
+    state: State,
+    /// The results are the tensors of the next state, then those of the output.
+    region: Region,
+    output: Output,
+}
+
+/// What a step gives beside the next state.
+struct Output {
+    tree: Tree,
+    /// `None` where the graph computes the leaf.
+    leaves: Vec<Option<Value>>,
+}
+
+impl Interp {
+    /// Traces a step; nothing where it asks for a value that moves, or where the state changes its type.
+    fn roll(
+        &mut self,
+        init: &Value,
+        parameters: &[TensorType],
+        mut step: impl FnMut(&mut Interp, &Value, &[Tensor]) -> Eval<(Value, Value)>,
+    ) -> Eval<Option<Rolled>> {
+        let mut state = self.state(init)?;
+        for _ in 0..MAX_ROUNDS {
+            let moving = state.types();
+            let types = [moving.as_slice(), parameters].concat();
+            let traced = self.region(&types, |interp, tensors| {
+                let (before, parameters) = tensors.split_at(moving.len());
+                let before = state.with(before)?;
+                let (next, output) = step(interp, &before, parameters)?;
+                let mut leaves = Vec::new();
+                let mut computed = Vec::new();
+                for leaf in flatten(&output) {
+                    let tensor = interp.moving_leaf(&leaf)?;
+                    leaves.push(if tensor.is_some() { None } else { Some(leaf) });
+                    if let Some(tensor) = tensor {
+                        computed.push(interp.strong(&tensor)?);
+                    }
+                }
+                let step = interp.step_of(&state, &before, &next)?;
+                let results = match &step {
+                    Step::Fits(tensors) => [tensors.as_slice(), &computed].concat(),
+                    Step::Adapted(_) | Step::Differs(_) => Vec::new(),
+                };
+                Ok(((step, Output { tree: Tree::of(&output), leaves }), results))
+            });
+            match traced {
+                Ok(((Step::Fits(_), output), region)) => return Ok(Some(Rolled { state, region, output })),
+                Ok(((Step::Adapted(adapted), _), _)) => state = adapted,
+                Ok(((Step::Differs(_), _), _)) => return Ok(None),
+                Err(signal) if self.asks_inside(&signal) => return Ok(None),
+                Err(signal) => return Err(signal),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Runs a traced step `length` times over the rows of `tensors`, one for each further parameter: the last state,
+    /// and the outputs stacked.
+    fn run_scan(&mut self, rolled: Rolled, tensors: &[Tensor], length: usize) -> Eval<(Value, Value)> {
+        let Rolled { state, region, output } = rolled;
+        let Region { mut graph, captures } = region;
+        let first = state.tensors();
+        let constants = captures.len();
+        graph.inputs.rotate_right(constants);
+        let op: Op = Arc::new(p::Scan {
+            body: Arc::new(graph),
+            length,
+            constants,
+            states: first.len(),
+            reverse: false,
+        });
+        let operands: Vec<&Tensor> = captures.iter().chain(&first).chain(tensors).collect();
+        let results = bind_all(&op, &operands, self.span)?;
+        let (last, rows) = results.split_at(first.len());
+        let mut rows = rows.iter().map(|t| Value::Tensor(t.clone()));
+        let mut leaves = output.leaves.into_iter().map(|leaf| match leaf {
+            Some(fixed) => fixed,
+            None => rows.next().expect("rows for each output"),
+        });
+        let outputs = unflatten(&output.tree, &mut leaves)?;
+        Ok((state.with(last)?, outputs))
+    }
+
+    /// `scan` as one operation; nothing where that cannot be.
+    pub(super) fn rolled_scan(
+        &mut self,
+        init: &Value,
+        rows: &Rows,
+        step: impl FnMut(&mut Interp, &Value, Value) -> Eval<(Value, Value)>,
+    ) -> Eval<Option<(Value, Value)>> {
+        let mut step = step;
+        let rolled = self.roll(init, &rows.types, |interp, state, items| {
+            let item = rows.item(items)?;
+            step(interp, state, item)
+        })?;
+        rolled.map(|rolled| self.run_scan(rolled, &rows.tensors, rows.length)).transpose()
+    }
+
+    /// `repeat` as one operation; nothing where that cannot be. The loop counts to `count`, a number.
+    pub(super) fn rolled_repeat(
+        &mut self,
+        parts: &RepeatParts,
+        count: &Value,
+        init: &Value,
+        frame: Frame,
+    ) -> Eval<Option<Value>> {
+        let RepeatParts { index, state: pattern, body } = *parts;
+        let counted = Value::vector(vec![Value::Int(0), init.clone()]);
+        let rolled = self.roll(&counted, &[], |interp, counted, _| {
+            let [i, state] = pair(counted);
+            interp.stack[index] = i.clone();
+            interp.bind_pattern(pattern, state.clone(), frame.base)?;
+            let next = interp.eval(body, frame)?;
+            let one = Tensor::weak(HostTensor::scalar(1_i64));
+            let i = interp.tensor(i)?;
+            let i = interp.op(p::Binary(p::Add), &[&i, &one])?;
+            Ok((Value::vector(vec![Value::from(i), next]), Value::Nil))
+        })?;
+        let Some(rolled) = rolled else { return Ok(None) };
+        let last = match count {
+            Value::Int(n) => self.run_scan(rolled, &[], (*n).max(0) as usize)?.0,
+            count => {
+                let state = rolled.state.types();
+                let (_, condition) = self.region(&state, |interp, tensors| {
+                    let count = interp.tensor(count)?;
+                    let (i, n) = interp.broadcast(&tensors[0], &count)?;
+                    let less = interp.op(p::Compare { direction: p::Direction::Lt }, &[&i, &n])?;
+                    Ok(((), vec![less]))
+                })?;
+                self.run_while(rolled, condition)?
+            }
+        };
+        let [_, state] = pair(&last);
+        Ok(Some(state.clone()))
+    }
+
+    /// `while` as one operation; nothing where that cannot be.
+    pub(super) fn rolled_while(
+        &mut self,
+        condition: &Expr,
+        pattern: &Pattern,
+        body: &Expr,
+        init: &Value,
+        frame: Frame,
+    ) -> Eval<Option<Value>> {
+        let rolled = self.roll(init, &[], |interp, state, _| {
+            interp.bind_pattern(pattern, state.clone(), frame.base)?;
+            Ok((interp.eval(body, frame)?, Value::Nil))
+        })?;
+        let Some(rolled) = rolled else { return Ok(None) };
+        let state = &rolled.state;
+        let traced = self.region(&state.types(), |interp, tensors| {
+            interp.bind_pattern(pattern, state.with(&tensors)?, frame.base)?;
+            let value = interp.eval(condition, frame)?;
+            let holds = match &value {
+                Value::Tensor(t) if t.ty() == &TensorType::scalar(DType::Bool) => Some(t.clone()),
+                _ => None,
+            };
+            Ok((holds.is_some(), holds.into_iter().collect()))
+        });
+        match traced {
+            Ok((true, condition)) => self.run_while(rolled, condition).map(Some),
+            Ok((false, _)) => Ok(None),
+            Err(signal) if self.asks_inside(&signal) => Ok(None),
+            Err(signal) => Err(signal),
+        }
+    }
+
+    fn run_while(&mut self, rolled: Rolled, condition: Region) -> Eval<Value> {
+        let Rolled { state, region, .. } = rolled;
+        let first = state.tensors();
+        let (captures, [condition, body]) = shared([condition, region], first.len());
+        let constants = captures.len();
+        let op: Op =
+            Arc::new(p::WhileLoop { condition: Arc::new(condition), body: Arc::new(body), constants });
+        let operands: Vec<&Tensor> = captures.iter().chain(&first).collect();
+        let last = bind_all(&op, &operands, self.span)?;
+        state.with(&last)
+    }
+}
+
+/// The parts of `(repeat [i n] [state init] body)` that its body needs.
+#[derive(Clone, Copy)]
+pub(super) struct RepeatParts<'e> {
+    /// The slot of the counter, in the evaluator's stack.
+    pub index: usize,
+    pub state: &'e Pattern,
+    pub body: &'e Expr,
+}
+
+/// Tensors side by side whose rows a loop reads.
+pub(super) struct Rows {
+    tree: Tree,
+    tensors: Vec<Tensor>,
+    types: Vec<TensorType>,
+    length: usize,
+}
+
+impl Rows {
+    /// The tensors of `xs`, if it consists of nothing else.
+    pub fn of(xs: &Value, length: usize) -> Option<Rows> {
+        if let Value::List(_) = xs {
+            return None;
+        }
+        let mut tensors = Vec::new();
+        for leaf in flatten(xs) {
+            match leaf {
+                Value::Tensor(t) if t.shape().first() == Some(&length) => tensors.push(t),
+                _ => return None,
+            }
+        }
+        let row = |t: &Tensor| t.ty().with_shape(&t.shape()[1..]);
+        Some(Rows { tree: Tree::of(xs), types: tensors.iter().map(row).collect(), tensors, length })
+    }
+
+    fn item(&self, rows: &[Tensor]) -> Eval<Value> {
+        unflatten(&self.tree, &mut rows.iter().map(|t| Value::Tensor(t.clone())))
+    }
+}
+
+fn pair(value: &Value) -> [&Value; 2] {
+    match value {
+        Value::List(list) if list.items.len() == 2 => [&list.items[0], &list.items[1]],
+        _ => unreachable!("the counter and the state"),
+    }
+}
+
+/// Regions of the same `parameters` with the same captures, which come first among the parameters of their graphs.
+pub(super) fn shared<const N: usize>(regions: [Region; N], parameters: usize) -> (Vec<Tensor>, [Graph; N]) {
+    let mut all: Vec<Tensor> = Vec::new();
+    let places = regions.each_ref().map(|region| {
+        let place = |tensor: &Tensor| {
+            all.iter().position(|t| t.is(tensor)).unwrap_or_else(|| {
+                all.push(tensor.clone());
+                all.len() - 1
+            })
+        };
+        region.captures.iter().map(place).collect::<Vec<usize>>()
+    });
+    let mut places = places.into_iter();
+    let graphs = regions.map(|Region { graph, .. }| {
+        let mut b = Builder::new();
+        let captures: Vec<Var> = all.iter().map(|t| b.input(t.ty().clone())).collect();
+        let own =
+            graph.inputs[..parameters].iter().map(|v| b.input(graph.ty(*v).clone())).collect::<Vec<Var>>();
+        let places = places.next().expect("places for each region");
+        let arguments: Vec<Var> = own.into_iter().chain(places.into_iter().map(|i| captures[i])).collect();
+        let results = b.inline(&graph, &arguments);
+        b.finish(results)
+    });
+    (all, graphs)
+}
