@@ -72,7 +72,35 @@ fn compiled_equals_interpreted() {
         "(defn f [x flag] (if flag (sum x) x)) (print (f [1 2] true) (f [1 2] false))",
         "(defn f [x mode] (case mode :sum (sum x) :mean (mean x))) (print (f [1 3] :sum) (f [1 3] :mean))",
         "(defn f [x n] (repeat [i n] [a x] (* a 2))) (print (f [1 2] 3) (f [1 2] 0))",
+        // Conditionals on what only a call knows: within each other, with numbers that adapt, with structures.
         "(defn f [x] (if (> (sum x) 3) x (- x))) (print (f [1 2]) (f [2 3]))",
+        "(defn f [x] (cond (> (sum x) 3) (sum x) (< (sum x) 0) 0.0 true 0.5)) (print (f [1 2]) (f [2 3]) (f [-1 0]))",
+        "(defn f [x n] (if (> n 2) {:a (+ x 1) :k :kept} {:a x :k :kept})) (print (f [1] 3) (f [1] 2))",
+        "(defn f [x n] (if (> n 2) x (sum x))) (print (f [1 2] 3) (f [1 2] 2))",
+        "(defn f [x] (let [s (sum x)] (if (if (> s 1) (< s 4) false) (* s 2) (let [t (+ s 1)] (* t t))))) (print (f [1 2]) (f [5]))",
+        "(defn fact [n] (if (< n 2) 1 (* n (fact (- n 1))))) (defn f [x n] (* x (fact n))) (print (f [1 2] 4))",
+        "(defn f [x] ((grad (fn [w] (if (> (sum w) 3) (sum (* w w)) (sum w)))) x)) (print (f [1 2]) (f [2 3]))",
+        "(defn f [xs] ((vmap (fn [x] (if (> x 0) (* x x) (- x)))) xs)) (print (f [-1 2 -3]))",
+        // Loops: long ones, of a count or an end that only a call knows, over rows.
+        "(defn f [x] (repeat [i 100] [a x] (+ (* a 0.5) i))) (print (f [1 2]))",
+        "(defn f [x n] (repeat [i n] [[a b] [x 0]] [(* a 0.5) (+ b (sum a))])) (print (f [1 2] 3) (f [1 2] 0) (f [1 2] 40))",
+        "(defn f [x n] (repeat [i n] [acc 0] (+ acc (* i (sum x))))) (print (f [1 2] 20) (f [1 2] 5))",
+        "(defn f [x] (while (< (sum x) 100) [x x] (* x 2))) (print (f [1 2]) (f [200]))",
+        "(defn f [x] (while (< i 30) [[i s] [0 0.0]] [(+ i 1) (+ s (sum x))])) (print (f [1 2]))",
+        "(defn f [p] (repeat [i 30] [p p] {:w (* (:w p) 0.9) :name (:name p)})) (print (f {:w [1] :name \"kept\"}))",
+        "(defn f [xs] (scan (fn [s x] [(+ s x) (* s x)]) 0 xs)) (print (f (range 20)))",
+        "(defn f [xs] (scan (fn [s x] [(+ (* 0.5 s) (:a x)) nil]) [0 0] {:a xs})) (print (f (ones [20 2])))",
+        "(defn f [xs] (reduce (fn [s x] (+ (* 0.5 s) (sum x))) 0 xs)) (print (f (ones [20 2])))",
+        "(defn f [w] ((grad (fn [w] (repeat [i 20] [l 0.0] (+ l (sum (* w w i)))))) w)) (print (f [1 2]))",
+        "(defn f [w xs] ((grad (fn [w] (sum (first (scan (fn [s x] [(tanh (+ (* w s) x)) s]) [0.5 0.5] xs))))) w))
+         (print (f [1 2] (ones [20 2])))",
+        "(defn f [xs] ((vmap (fn [x] (repeat [i 20] [a x] (+ (* a 0.5) 1)))) xs)) (print (f [1 2 3]))",
+        "(defn f [xs] ((vmap (fn [x] (while (< x 50) [x x] (* x 2)))) xs)) (print (f [1 2 100]))",
+        // The loop asks for what it counts, or changes the type of its state: there is no loop of it.
+        "(defn f [x] (repeat [i 20] [a x] (+ a (nth (range 20) i)))) (print (f [1 2]))",
+        "(defn f [x] (repeat [i 20] [a [x]] (concat a [x]))) (print (len (f [1 2])))",
+        // The gradient of a loop of unknown length needs its values.
+        "(defn f [w] ((grad (fn [w] (sum (while (< (sum w) 10) [w w] (* w 2))))) w)) (print (f [1 2]))",
         "(defn f [x n] (equal? n 3)) (print (f [1] 3) (f [1] 4))",
         "(defn f [x n] (= n nil)) (print (f [1] 3) (f [1] nil))",
         "(defn f [x n] (str \"n is \" n)) (print (f [1] 3) (f [1] 2.5))",
@@ -107,7 +135,7 @@ fn compiled_equals_interpreted() {
         }
     }
     // Those whose results need no computation, or depend on the data.
-    assert_eq!(uncompiled.len(), 7, "{uncompiled:#?}");
+    assert_eq!(uncompiled.len(), 8, "{uncompiled:#?}");
 }
 
 /// The counter of a training loop is a number first and a scalar of the device after: one program serves both.
@@ -238,12 +266,12 @@ fn effects_keep_functions_interpreted() {
 /// What cannot be compiled is interpreted, said once, with the place and the reason.
 #[test]
 fn what_depends_on_data_is_interpreted() {
-    let program = "(defn f [x] (if (> (sum x) 3) x (- x)))\n(print (f [1 2]) (f [2 3]))";
+    let program = "(defn f [x] (if (> (sum x) 3) x (sum x)))\n(print (f [1 2]) (f [2 3]))";
     let (out, units) = on_device(Jit::Always, program);
     assert_eq!(out.matches("warning").count(), 1, "{out}");
     assert!(out.contains("f is interpreted, not compiled: a condition depends on the data"), "{out}");
     assert!(out.contains("test.shf:1:17"), "{out}");
-    assert!(out.ends_with("[-1. -2.] [2. 3.]") && units.is_empty(), "{out}");
+    assert!(out.ends_with("3.0 [2. 3.]") && units.is_empty(), "{out}");
     let [report] = reports(Jit::Always, program).try_into().expect("one");
     assert_eq!(report.interpreted.as_deref(), Some("a condition depends on the data"));
     assert_eq!((report.function.as_str(), report.compiled_calls), ("f", 0));
@@ -252,12 +280,12 @@ fn what_depends_on_data_is_interpreted() {
 /// A number that the body asks for and that is new in every call does not compile for ever.
 #[test]
 fn a_value_that_keeps_changing_ends_in_interpretation() {
-    let program = "(defn h [x n] (* x (if (= n 3) 2 1)))
+    let program = "(defn h [x n] (* x (sum (ones [(+ n 1)]))))
          (print (reduce + 0 (map (fn [n] (sum (h [1 1] n))) (range 40))))";
     let (out, units) = on_device(Jit::Always, program);
     assert!(units.len() <= 18, "{units:?} {out}");
     assert_eq!(out.matches("h is interpreted from here on").count(), 1, "{out}");
-    assert!(out.ends_with("82.0"), "{out}");
+    assert!(out.ends_with("1640.0"), "{out}");
 }
 
 #[test]

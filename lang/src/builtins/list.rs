@@ -170,6 +170,9 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(f state item) for each item in turn, starting from init; the last state",
         (3, 3),
         |i, a| {
+            if let Some(state) = i.rolled_reduce(&a[0], &a[1], &a[2])? {
+                return Ok(state);
+            }
             let items = i.sequence(&a[2])?;
             i.in_loop(items.len() as u64, |i| {
                 items

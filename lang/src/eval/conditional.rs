@@ -1,11 +1,10 @@
 //! Conditionals on truth values that are not known while tracing: both branches are traced and recorded as one operation.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use super::expr::Expr;
 use super::interp::{Frame, Interp};
-use super::region::Region;
+use super::region::{Region, same};
 use super::rolled::shared;
 use super::signal::{Eval, Reason, Signal, Stop};
 use super::tensor::{Tensor, bind_all};
@@ -31,7 +30,7 @@ impl Interp {
         }
         let Some((yes, of_yes)) = self.branch(yes, frame)? else { return Ok(None) };
         let Some((no, of_no)) = self.branch(no, frame)? else { return Ok(None) };
-        let Some((leaves, types)) = common(&yes, &no, &of_yes.graph, &of_no.graph)? else { return Ok(None) };
+        let Some((leaves, types)) = common(&yes, &no, &of_yes.graph, &of_no.graph) else { return Ok(None) };
         let (captures, graphs) = shared([of_yes, of_no], 0);
         let [on_true, on_false] = graphs.map(|graph| Arc::new(converted(graph, &types)));
         let op: Op = Arc::new(p::Cond { on_true, on_false });
@@ -71,7 +70,7 @@ impl Interp {
 /// the structures differ.
 type Common = Option<(Vec<Option<Value>>, Vec<TensorType>)>;
 
-fn common(yes: &Value, no: &Value, of_yes: &Graph, of_no: &Graph) -> Eval<Common> {
+fn common(yes: &Value, no: &Value, of_yes: &Graph, of_no: &Graph) -> Common {
     let mut computed = of_yes.outputs.iter().zip(&of_no.outputs);
     let mut leaves = Vec::new();
     let mut types = Vec::new();
@@ -85,20 +84,12 @@ fn common(yes: &Value, no: &Value, of_yes: &Graph, of_no: &Graph) -> Eval<Common
                 types.extend(ty);
                 leaves.push(None);
             }
-            (false, false) if unmoved(&pair[0], &pair[1])? => leaves.push(Some(pair[0].clone())),
+            (false, false) if same(&pair[0], &pair[1])? => leaves.push(Some(pair[0].clone())),
             _ => differ = true,
         }
         Ok(Value::Nil)
     });
-    Ok((walked.is_ok() && !differ).then_some((leaves, types)))
-}
-
-fn unmoved(a: &Value, b: &Value) -> Eval<bool> {
-    match (a, b) {
-        (Value::Function(a), Value::Function(b)) => Ok(Rc::ptr_eq(a, b)),
-        (Value::Function(_), _) | (_, Value::Function(_)) => Ok(false),
-        (a, b) => crate::builtins::structurally_equal(a, b),
-    }
+    (walked.is_ok() && !differ).then_some((leaves, types))
 }
 
 /// The type that values of two types of one shape are given: a weak number adapts.

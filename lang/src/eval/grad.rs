@@ -59,7 +59,7 @@ impl Interp {
         let (graph, captured) = trace.finish(outputs);
         let wrt: Vec<usize> = (0..graph.inputs.len() - captured.len()).collect();
         let graph = prune(graph);
-        self.check_reversible(&graph, &wrt)?;
+        check_reversible(&graph, &wrt)?;
         let graph = transform::value_and_grad(&graph, 0, &wrt);
         let arguments: Vec<Tensor> =
             leaves.iter().filter_map(|leaf| leaf.as_ref().ok().cloned()).chain(captured).collect();
@@ -81,14 +81,6 @@ impl Interp {
             (false, false) => gradient,
             (false, true) => Value::list(vec![gradient, extra]),
         })
-    }
-
-    /// Stops where a derivative is wanted of a loop of unknown length: with known values it has none.
-    fn check_reversible(&self, graph: &Graph, wrt: &[usize]) -> Eval<()> {
-        match transform::irreversible(graph, wrt) {
-            Some((span, reason)) => Err(Stop::trace(Reason::Irreversible(reason), span)),
-            None => Ok(()),
-        }
     }
 
     fn scalar_loss(&mut self, loss: &Value, f: &Rc<Function>) -> Eval<Tensor> {
@@ -116,5 +108,13 @@ impl Interp {
             d = d.at(here, "differentiated here").at(code.head, "the function");
         }
         Err(d.into())
+    }
+}
+
+/// Stops where a derivative is wanted of a loop of unknown length: with known values it has none.
+fn check_reversible(graph: &Graph, wrt: &[usize]) -> Eval<()> {
+    match transform::irreversible(graph, wrt) {
+        Some((span, reason)) => Err(Stop::trace(Reason::Irreversible(reason), span)),
+        None => Ok(()),
     }
 }

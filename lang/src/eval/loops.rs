@@ -30,7 +30,7 @@ impl Interp {
 
     /// Whether a loop of so many iterations is recorded as one, in the trace of a function for compilation.
     pub(crate) fn is_long(&self, count: u64) -> bool {
-        count > MAX_UNROLLED && self.traces_regions()
+        count > MAX_UNROLLED && self.recording > 0 && self.traces_regions()
     }
 
     /// Stops the trace of a function for compilation, if there is one, before a loop of the call being evaluated that
@@ -55,11 +55,11 @@ impl Interp {
             ExprKind::Repeat { index, count, state, init, body } => {
                 let n = self.eval(count, frame)?;
                 let unknown = matches!(&n, Value::Tensor(t) if t.ty().rank() == 0 && t.concrete().is_none());
+                let parts = RepeatParts { index: frame.base + *index as usize, state, body };
                 if (unknown && self.traces_regions())
                     || matches!(n, Value::Int(n) if self.is_long(n.max(0) as u64))
                 {
                     let first = self.eval(init, frame)?;
-                    let parts = RepeatParts { index: frame.base + *index as usize, state, body };
                     if let Some(last) = self.rolled_repeat(&parts, &n, &first, frame)? {
                         return Ok(last);
                     }
@@ -69,7 +69,8 @@ impl Interp {
                     self.stop_unrolling(expr.span)?;
                 }
                 if n <= 0 {
-                    return self.eval(init, frame);
+                    let first = self.eval(init, frame)?;
+                    return self.settled_repeat(&parts, first, frame);
                 }
                 let index = frame.base + *index as usize;
                 self.eval_state(init, state, init.span, frame)?;
@@ -87,10 +88,10 @@ impl Interp {
                 let unrolled = self.eval_while(expr, condition, state, [init, body], frame);
                 match unrolled {
                     // Too long to be unrolled, or until a value that is not known.
-                    Err(signal) if self.traces_regions() && self.asks_here(&signal) => {
+                    Err(signal) if self.traces_regions() && Self::asks_here(&signal) => {
                         let first = self.eval(init, frame)?;
                         let rolled = self.rolled_while(condition, state, body, &first, frame)?;
-                        rolled.map_or(Err(signal), Ok)
+                        rolled.ok_or(signal)
                     }
                     unrolled => unrolled,
                 }
@@ -116,6 +117,10 @@ impl Interp {
                     Some(scalar) => scalar != Scalar::False,
                     None => interp.other_holds(condition)?,
                 };
+                if !goes_on && iterations == 0 {
+                    let first = whole.unwrap_or_else(|| interp.bound_state(state, frame));
+                    return interp.settled_while(state, body, first, frame);
+                }
                 if !goes_on {
                     return Ok(whole.unwrap_or_else(|| interp.bound_state(state, frame)));
                 }

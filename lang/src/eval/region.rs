@@ -40,14 +40,14 @@ pub(super) enum Step {
     Fits(Vec<Tensor>),
     /// The state has to begin with other dtypes.
     Adapted(State),
-    /// There is no loop of this: the reason.
-    Differs(String),
+    /// There is no loop of this: the structure, a shape or a dtype changes.
+    Differs,
 }
 
 impl Interp {
-    /// Whether a piece of the program may be traced by itself here: inside the trace of a function for compilation.
+    /// Whether a piece of the program may be traced by itself here: inside another trace.
     pub(super) fn traces_regions(&self) -> bool {
-        self.recording > 0 && self.level < MOST_LEVELS
+        (1..MOST_LEVELS).contains(&self.level)
     }
 
     /// Traces `f` for parameters of these types; `f` gives a value for the caller and the results of the graph.
@@ -83,7 +83,7 @@ impl Interp {
 
     /// Whether a signal asks for a value, or says that a loop is too long to be unrolled: a loop recorded as one may do
     /// without.
-    pub(super) fn asks_here(&self, signal: &Signal) -> bool {
+    pub(super) fn asks_here(signal: &Signal) -> bool {
         matches!(&**signal, Stop::Trace(stop)
             if matches!(stop.reason, Reason::Value { .. } | Reason::Elements { .. } | Reason::Loop))
     }
@@ -114,17 +114,16 @@ impl Interp {
     pub(super) fn step_of(&mut self, state: &State, before: &Value, next: &Value) -> Eval<Step> {
         let mut tensors = Vec::new();
         let mut wanted = Vec::new();
-        let mut differs = None;
+        let mut differs = false;
         let mut leaves = state.leaves.iter();
-        let walked = map_trees(&[before.clone(), next.clone()], &mut |path, pair| {
+        let walked = map_trees(&[before.clone(), next.clone()], &mut |_, pair| {
             let Some(leaf) = leaves.next() else { return Ok(Value::Nil) };
             let next = self.moving_leaf(&pair[1])?;
             let (from, to) = match (leaf, next) {
                 (Leaf::Fixed(value), None) if same(value, &pair[1])? => return Ok(Value::Nil),
                 (Leaf::Moving(from), Some(to)) => (from.ty().clone(), to),
                 _ => {
-                    let (from, to) = (pair[0].describe(), pair[1].describe());
-                    differs.get_or_insert(format!("at {path} it is {from} and becomes {to}"));
+                    differs = true;
                     return Ok(Value::Nil);
                 }
             };
@@ -133,7 +132,7 @@ impl Interp {
                 tensors.push(to);
                 wanted.push(ty);
             } else if from.shape != ty.shape {
-                differs.get_or_insert(format!("at {path} it is {from} and becomes {ty}"));
+                differs = true;
             } else if from.weak && (!ty.weak || ty.dtype.kind() > from.dtype.kind()) {
                 tensors.push(to);
                 wanted.push(ty);
@@ -142,18 +141,18 @@ impl Interp {
                 tensors.push(self.op(p::Convert { dtype: from.dtype, weak: from.weak }, &[&to])?);
                 wanted.push(from);
             } else {
-                differs.get_or_insert(format!("at {path} it is {from} and becomes {ty}"));
+                differs = true;
             }
             Ok(Value::Nil)
         });
         if let Err(signal) = walked {
             return match *signal {
-                Stop::Error(d) => Ok(Step::Differs(d.message)),
+                Stop::Error(_) => Ok(Step::Differs),
                 stop @ Stop::Trace(_) => Err(Box::new(stop)),
             };
         }
-        if let Some(reason) = differs {
-            return Ok(Step::Differs(reason));
+        if differs {
+            return Ok(Step::Differs);
         }
         let moving =
             || state.leaves.iter().filter_map(|l| if let Leaf::Moving(t) = l { Some(t) } else { None });
@@ -177,7 +176,7 @@ impl Interp {
 }
 
 /// Whether a value that no tensor holds stayed the same.
-fn same(a: &Value, b: &Value) -> Eval<bool> {
+pub(super) fn same(a: &Value, b: &Value) -> Eval<bool> {
     match (a, b) {
         (Value::Function(a), Value::Function(b)) => Ok(Rc::ptr_eq(a, b)),
         (Value::Function(_), _) | (_, Value::Function(_)) => Ok(false),

@@ -61,14 +61,14 @@ impl Interp {
                 let step = interp.step_of(&state, &before, &next)?;
                 let results = match &step {
                     Step::Fits(tensors) => [tensors.as_slice(), &computed].concat(),
-                    Step::Adapted(_) | Step::Differs(_) => Vec::new(),
+                    Step::Adapted(_) | Step::Differs => Vec::new(),
                 };
                 Ok(((step, Output { tree: Tree::of(&output), leaves }), results))
             });
             match traced {
                 Ok(((Step::Fits(_), output), region)) => return Ok(Some(Rolled { state, region, output })),
                 Ok(((Step::Adapted(adapted), _), _)) => state = adapted,
-                Ok(((Step::Differs(_), _), _)) => return Ok(None),
+                Ok(((Step::Differs, _), _)) => return Ok(None),
                 Err(signal) if self.asks_inside(&signal) => return Ok(None),
                 Err(signal) => return Err(signal),
             }
@@ -118,6 +118,19 @@ impl Interp {
         rolled.map(|rolled| self.run_scan(rolled, &rows.tensors, rows.length)).transpose()
     }
 
+    /// `reduce` over the rows of a tensor as one operation; nothing where that cannot be.
+    pub(crate) fn rolled_reduce(&mut self, f: &Value, init: &Value, xs: &Value) -> Eval<Option<Value>> {
+        let Value::Tensor(t) = xs else { return Ok(None) };
+        let length = t.shape().first().copied().unwrap_or(0);
+        let Some(rows) = Rows::of(xs, length).filter(|_| self.is_long(length as u64)) else {
+            return Ok(None);
+        };
+        let rolled = self.rolled_scan(init, &rows, |interp, state, row| {
+            Ok((interp.call(f, [state.clone(), row])?, Value::Nil))
+        })?;
+        Ok(rolled.map(|(state, _)| state))
+    }
+
     /// `repeat` as one operation; nothing where that cannot be. The loop counts to `count`, a number.
     pub(super) fn rolled_repeat(
         &mut self,
@@ -126,24 +139,12 @@ impl Interp {
         init: &Value,
         frame: Frame,
     ) -> Eval<Option<Value>> {
-        let RepeatParts { index, state: pattern, body } = *parts;
-        let counted = Value::vector(vec![Value::Int(0), init.clone()]);
-        let rolled = self.roll(&counted, &[], |interp, counted, _| {
-            let [i, state] = pair(counted);
-            interp.stack[index] = i.clone();
-            interp.bind_pattern(pattern, state.clone(), frame.base)?;
-            let next = interp.eval(body, frame)?;
-            let one = Tensor::weak(HostTensor::scalar(1_i64));
-            let i = interp.tensor(i)?;
-            let i = interp.op(p::Binary(p::Add), &[&i, &one])?;
-            Ok((Value::vector(vec![Value::from(i), next]), Value::Nil))
-        })?;
-        let Some(rolled) = rolled else { return Ok(None) };
+        let Some(rolled) = self.roll_repeat(parts, init, frame)? else { return Ok(None) };
         let last = match count {
             Value::Int(n) => self.run_scan(rolled, &[], (*n).max(0) as usize)?.0,
             count => {
                 let state = rolled.state.types();
-                let (_, condition) = self.region(&state, |interp, tensors| {
+                let ((), condition) = self.region(&state, |interp, tensors| {
                     let count = interp.tensor(count)?;
                     let (i, n) = interp.broadcast(&tensors[0], &count)?;
                     let less = interp.op(p::Compare { direction: p::Direction::Lt }, &[&i, &n])?;
@@ -156,6 +157,66 @@ impl Interp {
         Ok(Some(state.clone()))
     }
 
+    /// The step of a `repeat`; its state is the counter and the state of the program.
+    fn roll_repeat(&mut self, parts: &RepeatParts, init: &Value, frame: Frame) -> Eval<Option<Rolled>> {
+        let RepeatParts { index, state: pattern, body } = *parts;
+        let counted = Value::vector(vec![Value::Int(0), init.clone()]);
+        self.roll(&counted, &[], |interp, counted, _| {
+            let [i, state] = pair(counted);
+            interp.stack[index] = i.clone();
+            interp.bind_pattern(pattern, state.clone(), frame.base)?;
+            let next = interp.eval(body, frame)?;
+            let one = Tensor::weak(HostTensor::scalar(1_i64));
+            let i = interp.tensor(i)?;
+            let i = interp.op(p::Binary(p::Add), &[&i, &one])?;
+            Ok((Value::vector(vec![Value::from(i), next]), Value::Nil))
+        })
+    }
+
+    /// The state of a `repeat` of no steps: weak numbers have the dtypes that its body would give them.
+    pub(super) fn settled_repeat(&mut self, parts: &RepeatParts, init: Value, frame: Frame) -> Eval<Value> {
+        if !has_weak(&init) {
+            return Ok(init);
+        }
+        match self.roll_repeat(parts, &init, frame) {
+            Ok(Some(Rolled { state, .. })) => {
+                let settled = state.with(&state.tensors())?;
+                Ok(pair(&settled)[1].clone())
+            }
+            _ => Ok(init),
+        }
+    }
+
+    /// The state of a `while` of no steps, likewise.
+    pub(super) fn settled_while(
+        &mut self,
+        pattern: &Pattern,
+        body: &Expr,
+        init: Value,
+        frame: Frame,
+    ) -> Eval<Value> {
+        if !has_weak(&init) {
+            return Ok(init);
+        }
+        match self.roll_while(pattern, body, &init, frame) {
+            Ok(Some(Rolled { state, .. })) => state.with(&state.tensors()),
+            _ => Ok(init),
+        }
+    }
+
+    fn roll_while(
+        &mut self,
+        pattern: &Pattern,
+        body: &Expr,
+        init: &Value,
+        frame: Frame,
+    ) -> Eval<Option<Rolled>> {
+        self.roll(init, &[], |interp, state, _| {
+            interp.bind_pattern(pattern, state.clone(), frame.base)?;
+            Ok((interp.eval(body, frame)?, Value::Nil))
+        })
+    }
+
     /// `while` as one operation; nothing where that cannot be.
     pub(super) fn rolled_while(
         &mut self,
@@ -165,11 +226,7 @@ impl Interp {
         init: &Value,
         frame: Frame,
     ) -> Eval<Option<Value>> {
-        let rolled = self.roll(init, &[], |interp, state, _| {
-            interp.bind_pattern(pattern, state.clone(), frame.base)?;
-            Ok((interp.eval(body, frame)?, Value::Nil))
-        })?;
-        let Some(rolled) = rolled else { return Ok(None) };
+        let Some(rolled) = self.roll_while(pattern, body, init, frame)? else { return Ok(None) };
         let state = &rolled.state;
         let traced = self.region(&state.types(), |interp, tensors| {
             interp.bind_pattern(pattern, state.with(&tensors)?, frame.base)?;
@@ -238,6 +295,15 @@ impl Rows {
     fn item(&self, rows: &[Tensor]) -> Eval<Value> {
         unflatten(&self.tree, &mut rows.iter().map(|t| Value::Tensor(t.clone())))
     }
+}
+
+/// Whether a state has numbers that would adapt.
+fn has_weak(state: &Value) -> bool {
+    flatten(state).iter().any(|leaf| match leaf {
+        Value::Int(_) | Value::Float(_) => true,
+        Value::Tensor(t) => t.ty().weak,
+        _ => false,
+    })
 }
 
 fn pair(value: &Value) -> [&Value; 2] {
