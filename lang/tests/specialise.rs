@@ -58,6 +58,7 @@ fn compiled_equals_interpreted() {
         "(defn f [x] [x x]) (print (f [1 2]))",
         // Shapes, axes, indices and conditions asked for.
         "(defn f [x n] (reshape x n -1)) (print (f [1 2 3 4] 2) (f [1 2 3 4] 4))",
+        "(defn f [x s] (reshape x s)) (print (f [1 2 3 4] [2 2]) (f [1 2 3 4] [4 1]))",
         "(defn f [x i] (list (x i) (nth x i) (get x i))) (print (f [5 6 7] 1) (f [5 6 7] -1))",
         "(defn f [x i] (x i)) (let [xs [5 6 7]] (print (map (fn [i] (f xs i)) (argmax [[1 2] [4 3]] :axis 1))))",
         "(defn f [x n] (list (reshape x [n -1]) (zeros [n 2]) (broadcast-to 1 [n]))) (print (f [1 2 3 4] 2) (f [1 2 3 4] 4))",

@@ -47,6 +47,7 @@ pub use dict::{ENTRY, get};
 pub use effect::with_template;
 pub use habits::habit;
 pub use names::nearest;
+pub(crate) use operands::SHAPE;
 pub(crate) use operands::nil;
 pub use operands::{as_index, as_indices, as_positions};
 pub use show::{repr, show, type_text};

@@ -11,6 +11,9 @@ use crate::primitives as p;
 use crate::primitives::Primitive;
 use crate::tensor::{DType, HostTensor, Shape, TensorType, format_float};
 
+/// What a shape is asked for as.
+pub(crate) const SHAPE: &str = "a shape";
+
 impl Interp {
     /// A value as a tensor: numbers are weak scalars.
     pub(crate) fn tensor(&mut self, value: &Value) -> Eval<Tensor> {
@@ -286,8 +289,8 @@ pub(super) fn as_integers(value: &Value, wanted: &str) -> Eval<Vec<i64>> {
 /// A shape: a quoted list, a number, a vector, or several numbers.
 pub(super) fn as_shape(values: &[&Value]) -> Eval<Shape> {
     let numbers = match values {
-        [one] => as_integers(one, "a shape")?,
-        many => many.iter().map(|v| as_index(v, "a shape")).collect::<Eval<Vec<i64>>>()?,
+        [one] => as_integers(one, SHAPE)?,
+        many => many.iter().map(|v| as_index(v, SHAPE)).collect::<Eval<Vec<i64>>>()?,
     };
     let extent = |n: &i64| match usize::try_from(*n) {
         Ok(n) => Ok(n),

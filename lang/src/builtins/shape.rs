@@ -146,8 +146,8 @@ impl Interp {
 fn reshape(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let t = interp.tensor(&args[0])?;
     let numbers = match &args[1..] {
-        [one] => as_integers(one, "a shape")?,
-        many => many.iter().map(|v| as_index(v, "a shape")).collect::<Eval<Vec<i64>>>()?,
+        [one] => as_integers(one, super::SHAPE)?,
+        many => many.iter().map(|v| as_index(v, super::SHAPE)).collect::<Eval<Vec<i64>>>()?,
     };
     let wrong = || {
         let wanted = numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");

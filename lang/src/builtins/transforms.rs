@@ -106,9 +106,9 @@ pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
         "checkpoint",
         "(checkpoint f)",
-        "f, whose inside the backward pass may compute again instead of keeping it; so far it keeps it",
+        "f, whose inside the backward pass computes again instead of keeping it: less memory, more work",
         (1, 1),
-        |_, a| Ok(Value::Function(Rc::clone(function(&a[0], "checkpoint")?))),
+        |_, a| transformed(&a[0], Transform::Checkpoint),
     )
     .examples(
         "((checkpoint (fn [x] (* x x))) 3) ;=> 9\n\

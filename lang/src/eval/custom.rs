@@ -240,7 +240,7 @@ fn outer_signal(
 ) -> Signal {
     let Stop::Trace(stop) = &*signal else { return signal };
     let Reason::Value { level: l, var, wanted } = &stop.reason else { return signal };
-    let behind = if *l == level { trace.number_behind(*var) } else { None };
+    let behind = if *l == level { trace.number_behind(*var, 0) } else { None };
     let position = behind.and_then(|b| inputs.iter().position(|t| trace.lift(t).is_ok_and(|v| v == b)));
     match position.map(|i| operands[i].elements(wanted)) {
         Some(Err(outer)) => match stop.span {

@@ -5,6 +5,7 @@ mod binding;
 mod blame;
 mod call;
 mod check;
+mod checkpoint;
 mod code;
 mod conditional;
 mod custom;

@@ -17,7 +17,7 @@ use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor, TensorType};
 
 /// Vectors up to this length may be shapes, whose numbers are asked for one by one.
-const MOST_AXES: usize = 16;
+pub(super) const MOST_AXES: usize = 16;
 
 /// A tensor value.
 #[derive(Clone, Debug)]
@@ -183,9 +183,9 @@ impl Trace {
         }
     }
 
-    /// A parameter that `var` is computed from, if all such parameters are scalars: to know the value of `var` it is
-    /// enough to know theirs.
-    pub fn number_behind(&self, var: Var) -> Option<Var> {
+    /// A parameter that `var` is computed from, if all such parameters are scalars, or vectors of at most `longest`
+    /// elements: to know the value of `var` it is enough to know theirs.
+    pub fn number_behind(&self, var: Var, longest: usize) -> Option<Var> {
         let builder = self.builder.borrow();
         let graph = builder.graph();
         let mut needed = HashSet::from([var]);
@@ -196,7 +196,8 @@ impl Trace {
         }
         let mut parameters = graph.inputs.iter().filter(|v| needed.contains(v)).peekable();
         let first = parameters.peek().copied().copied();
-        first.filter(|_| parameters.all(|v| graph.ty(*v).shape.is_empty()))
+        let short = |ty: &TensorType| ty.rank() == 0 || (ty.rank() == 1 && ty.count() <= longest);
+        first.filter(|_| parameters.all(|v| short(graph.ty(*v))))
     }
 
     /// Ends the trace: the graph, and the outer tensors to be passed for its last parameters.

@@ -32,6 +32,8 @@ pub enum Transform {
     Jacobian,
     /// `vmap`
     Vmap(Axes),
+    /// `checkpoint`
+    Checkpoint,
 }
 
 /// What is differentiated, and what comes out.
@@ -67,6 +69,7 @@ impl Transform {
             Transform::Jvp => "jvp",
             Transform::Jacobian => "jacobian",
             Transform::Vmap(_) => "vmap",
+            Transform::Checkpoint => "checkpoint",
         }
     }
 
@@ -101,6 +104,9 @@ impl Interp {
         args: &Args,
         span: Span,
     ) -> Eval<Value> {
+        if *transform == Transform::Checkpoint {
+            return deep(|| self.checkpoint(f, args, span));
+        }
         if self.depth >= MAX_DEPTH {
             return fail(format!("calls are nested more than {MAX_DEPTH} deep"));
         }
@@ -111,6 +117,7 @@ impl Interp {
             Transform::Jvp => self.jvp(f, args),
             Transform::Jacobian => self.jacobian(f, args),
             Transform::Vmap(axes) => self.vmap(f, axes, args),
+            Transform::Checkpoint => unreachable!("it records at the level of its call"),
         });
         self.level -= 1;
         self.depth -= 1;

@@ -50,6 +50,7 @@ primitives!(
     bitcast_convert,
     broadcast_in_dim,
     ceil,
+    checkpoint,
     compare,
     concatenate,
     cond,

@@ -382,6 +382,7 @@ fn loops() -> Vec<Sample> {
     });
     let counting = WhileLoop { condition: below, body: step, constants: 1 };
     vec![
+        smooth(Checkpoint { body: Arc::clone(&waves) }, &[(F32, &[3], Any), (F32, &[3], Any)]),
         smooth(
             Cond { on_true: product, on_false: waves },
             &[(Bool, &[], Any), (F32, &[3], Any), (F32, &[3], Any)],

@@ -14,11 +14,12 @@ use ustr::Ustr;
 use arguments::{Abstraction, FnKey, LeafValue, Pattern, fn_key, has_tensors, transform_of};
 use result::{OutTree, out_tree};
 
+use crate::builtins::SHAPE;
 use crate::diagnostic::Diagnostic;
 use crate::eval::expr::Code;
 use crate::eval::interp::{Interp, Jit};
 use crate::eval::signal::{Eval, Reason, Stop, TraceStop};
-use crate::eval::tensor::Trace;
+use crate::eval::tensor::{MOST_AXES, Trace};
 use crate::eval::transforms::MAX_EQUATIONS;
 use crate::eval::value::{Function, Value};
 use crate::graph::prune;
@@ -391,9 +392,10 @@ impl Interp {
                     Stop::Trace(stop) => stop,
                     error @ Stop::Error(_) => return Err(Box::new(error)),
                 };
-                if let Reason::Value { level: l, var, .. } = &stop.reason
+                if let Reason::Value { level: l, var, wanted } = &stop.reason
                     && *l == level
-                    && let Some(number) = trace.number_behind(*var)
+                    && let longest = if wanted == SHAPE { MOST_AXES } else { 0 }
+                    && let Some(number) = trace.number_behind(*var, longest)
                     && let Some((leaf, _)) =
                         inputs.iter().find(|(_, t)| trace.lift(t).is_ok_and(|v| v == number))
                 {

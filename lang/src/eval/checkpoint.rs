@@ -1,0 +1,72 @@
+//! `checkpoint`: a function whose inside the backward pass computes again.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::Args;
+use super::interp::Interp;
+use super::region::Region;
+use super::signal::{Eval, Stop};
+use super::tensor::{Tensor, bind_all};
+use super::tree::{Tree, flatten, map_trees, unflatten};
+use super::value::{Function, Value};
+use crate::graph::Op;
+use crate::primitives as p;
+use crate::syntax::Span;
+
+impl Interp {
+    /// A call of `(checkpoint f)`: inside a trace it is recorded as one operation, unless `f` has an effect or asks for
+    /// a value, which it can only do where its equations are recorded one by one.
+    pub(super) fn checkpoint(&mut self, f: &Rc<Function>, args: &Args, span: Span) -> Eval<Value> {
+        let mut operands = Vec::new();
+        for leaf in args.iter().flat_map(flatten) {
+            if let Value::Tensor(t @ Tensor::Traced(_)) = leaf {
+                operands.push(t);
+            }
+        }
+        if operands.is_empty() || !self.traces_regions() {
+            return self.call_interpreted(f, args.clone(), span);
+        }
+        let types: Vec<_> = operands.iter().map(|t| t.ty().clone()).collect();
+        let traced = self.region(&types, |interp, parameters| {
+            let mut parameters = parameters.into_iter();
+            let mut inner = Args::new();
+            for arg in args {
+                inner.push(map_trees(std::slice::from_ref(arg), &mut |_, leaf| {
+                    Ok(match &leaf[0] {
+                        Value::Tensor(Tensor::Traced(_)) => {
+                            Value::Tensor(parameters.next().expect("a parameter for each"))
+                        }
+                        other => other.clone(),
+                    })
+                })?);
+            }
+            let value = interp.call_interpreted(f, inner, span)?;
+            let (mut leaves, mut results) = (Vec::new(), Vec::new());
+            for leaf in flatten(&value) {
+                match leaf {
+                    Value::Tensor(t @ Tensor::Traced(_)) => {
+                        results.push(t);
+                        leaves.push(None);
+                    }
+                    other => leaves.push(Some(other)),
+                }
+            }
+            Ok(((Tree::of(&value), leaves), results))
+        });
+        let ((tree, leaves), region) = match traced {
+            Ok(traced) => traced,
+            Err(signal) if matches!(*signal, Stop::Trace(_)) => {
+                return self.call_interpreted(f, args.clone(), span);
+            }
+            Err(signal) => return Err(signal),
+        };
+        let Region { graph, captures } = region;
+        let op: Op = Arc::new(p::Checkpoint { body: Arc::new(graph) });
+        let operands: Vec<&Tensor> = operands.iter().chain(&captures).collect();
+        let mut results = bind_all(&op, &operands, Some(span))?.into_iter().map(Value::from);
+        let mut leaves =
+            leaves.into_iter().map(|leaf| leaf.unwrap_or_else(|| results.next().expect("a result for each")));
+        unflatten(&tree, &mut leaves)
+    }
+}
