@@ -54,7 +54,7 @@ fn measure() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("xor_calls");
     let settings =
         Settings::merge(None, None, environment, &sheaf_registry::Options::default()).expect("settings");
-    let place = Place { home, artifacts: folder.clone(), settings, recompile: false };
+    let place = Place { home, artifacts: folder.clone(), settings, recompile: false, strict: false };
     let engine = Engine::new(place).expect("an engine");
     let mut interp = Interp::new(Box::<World>::default(), Some(Box::new(engine)), Options::default());
     let module = Interp::program("bench.shf");

@@ -109,6 +109,11 @@ pub trait Backend {
     /// Compiles or finds a unit. `Ok(None)`: units cannot be compiled here; interpret (the backend has said why).
     fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError>;
 
+    /// Why the last unit was not compiled, a clause.
+    fn refusal(&self) -> String {
+        "there is no compiler".into()
+    }
+
     /// Copies a tensor to the device.
     fn upload(&mut self, tensor: &HostTensor) -> Result<Buffer, HostError>;
 }
@@ -118,6 +123,20 @@ pub trait Program {
     /// Runs the program on buffers in the order of [`Unit::inputs`]; appends the results in the order of
     /// [`Unit::outputs`]. Results stay on the device.
     fn call(&self, arguments: &[Buffer], results: &mut Vec<Buffer>) -> Result<(), HostError>;
+
+    /// How it runs.
+    fn placement(&self) -> Placement {
+        Placement::default()
+    }
+}
+
+/// How a program runs, for reports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Placement {
+    /// The backend's name for the way.
+    pub model: String,
+    /// What is not as it should be about it: a sentence.
+    pub note: Option<String>,
 }
 
 /// A tensor on the device.

@@ -15,7 +15,8 @@ use crate::world::{World, source_text};
 /// Checks programs without running them: exit code 1 if anything is wrong.
 pub fn check(options: &CheckOptions) -> ExitCode {
     on_large_stack(|| {
-        let mut interp = Interp::new(Box::<World>::default(), None, Options { jit: Jit::Never });
+        let mut interp =
+            Interp::new(Box::<World>::default(), None, Options { jit: Jit::Never, ..Options::default() });
         let mut checked = Checked::default();
         for file in &options.files {
             match source_text(file) {

@@ -34,7 +34,7 @@ fn version() -> &'static str {
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
     /// Run a program
-    #[command(after_help = "Example:\n  sheaf run train.shf --device cpu")]
+    #[command(after_help = "Examples:\n  sheaf run train.shf --device cpu\n  sheaf run train.shf --explain")]
     Run(RunOptions),
     /// Check the examples in source files: expressions with a comment `;=> value` or `;=> error: text` after them
     #[command(after_help = "Examples:\n  sheaf test\n  sheaf test --no-jit src/model.shf")]
@@ -89,9 +89,12 @@ pub struct RunOptions {
     /// How to evaluate.
     #[command(flatten)]
     pub engine: EngineOptions,
-    /// Say at the end which functions ran compiled, and why others did not
+    /// Say at the end which functions ran compiled, for which arguments, and why others did not
     #[arg(long)]
     pub explain: bool,
+    /// With --explain: as JSON, the last line of standard output
+    #[arg(long, requires = "explain")]
+    pub json: bool,
     /// Arguments of the program
     #[arg(last = true)]
     pub arguments: Vec<String>,
@@ -134,6 +137,9 @@ pub struct EngineOptions {
     /// Interpret everything
     #[arg(long)]
     pub no_jit: bool,
+    /// Fail where a function that should be compiled cannot be, rather than interpret it
+    #[arg(long, conflicts_with = "no_jit")]
+    pub strict: bool,
     /// Compile anew, whatever __sheaf__ and the cache hold
     #[arg(long)]
     pub recompile: bool,

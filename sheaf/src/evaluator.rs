@@ -60,10 +60,10 @@ pub fn evaluator(
         let home = home()?;
         let artifacts = artifacts(&home);
         let settings = settings(options, project, &home)?;
-        let place = Place { home, artifacts, settings, recompile: options.recompile };
+        let place = Place { home, artifacts, settings, recompile: options.recompile, strict: options.strict };
         Some(Box::new(Engine::new(place).map_err(failed)?))
     };
-    Ok(Interp::new(Box::new(world), backend, Options { jit }))
+    Ok(Interp::new(Box::new(world), backend, Options { jit, strict: options.strict }))
 }
 
 fn environment(name: &str) -> Option<String> {

@@ -17,7 +17,8 @@ pub fn expand(options: &ExpandOptions) -> ExitCode {
     on_large_stack(|| {
         let text = read_source(&options.file)?;
         let shown = options.file.display().to_string();
-        let mut interp = Interp::new(Box::<World>::default(), None, Options { jit: Jit::Never });
+        let mut interp =
+            Interp::new(Box::<World>::default(), None, Options { jit: Jit::Never, ..Options::default() });
         let expanded = expanded(&mut interp, &shown, &text).map_err(|errors| {
             errors.iter().for_each(|e| messages::show(&interp.sources, e));
             Failed

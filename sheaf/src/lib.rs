@@ -6,6 +6,7 @@ pub mod doc;
 pub mod engine;
 mod evaluator;
 pub mod expand;
+pub mod explain;
 pub mod fmt;
 mod messages;
 pub mod new;

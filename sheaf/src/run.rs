@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sheaf_lang::eval::Interp;
 use sheaf_registry::Project;
 
 use crate::cli::RunOptions;
 use crate::evaluator::{Failed, evaluator, failed, on_large_stack};
+use crate::explain;
 use crate::messages;
 use crate::world::World;
 use crate::world::read_source;
@@ -28,7 +28,7 @@ fn run_here(options: &RunOptions) -> Result<(), Failed> {
     let mut interp = evaluator(&options.engine, &project, world, |_| project.artifact_folder())?;
     let result = interp.run_program(&file.display().to_string(), &text);
     if options.explain {
-        explain(&interp);
+        explain::show(&interp.reports(), options.json)?;
     }
     result.map(|_| ()).map_err(|errors| {
         for e in &errors {
@@ -49,19 +49,4 @@ fn main_program() -> Result<(PathBuf, Project), Failed> {
     let here = std::env::current_dir().and_then(std::fs::canonicalize).unwrap_or_default();
     let short = main.strip_prefix(here).map(Path::to_owned);
     Ok((short.unwrap_or(main), project))
-}
-
-/// Says which functions ran compiled, and why others did not.
-fn explain(interp: &Interp) {
-    for report in interp.reports() {
-        let name = if report.transform.is_empty() {
-            report.function
-        } else {
-            format!("{} ({})", report.function, report.transform)
-        };
-        match report.interpreted {
-            None => eprintln!("{name}: compiled, {} calls", report.compiled_calls),
-            Some(reason) => eprintln!("{name}: interpreted, {reason}"),
-        }
-    }
 }

@@ -39,6 +39,8 @@ pub enum Jit {
 pub struct Options {
     /// When pure functions are compiled.
     pub jit: Jit,
+    /// Whether it is an error that a function which should be compiled cannot be.
+    pub strict: bool,
 }
 
 /// Calls nested deeper than this are an endless recursion.

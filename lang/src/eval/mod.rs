@@ -56,8 +56,9 @@ pub use resolve::SPECIAL;
 pub(crate) use resolve::{dtype_keyword, takes_dtype_option};
 pub use scalar::Scalar;
 pub use signal::{Eval, Signal, Stop, fail};
-pub(crate) use specialise::NO_COMPILER;
-pub use specialise::{Probe, Report};
+pub use specialise::{
+    Argument, Cause, Difference, Fate, Interpreted, Location, Probe, Report, Specialisation, What, explain,
+};
 pub use tensor::{Concrete, Tensor, bind, bind_all, check_room, positions};
 pub use transforms::{Axes, GradOptions, Transform};
 pub use tree::{KeyPath, Tree, flatten, map_trees, unflatten};

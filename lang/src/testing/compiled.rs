@@ -4,7 +4,9 @@ use super::case::Kind;
 use super::lift::{Literals, lift, literals};
 use super::{Case, Compile, Tester, failure};
 use crate::diagnostic::Diagnostic;
-use crate::eval::{Function, Interp, Loaded, NO_COMPILER, Probe, Signal, Tensor, Value, as_diagnostic};
+use crate::eval::{
+    Cause, Function, Interp, Interpreted, Loaded, Probe, Signal, Tensor, Value, as_diagnostic,
+};
 use crate::syntax::Form;
 
 /// Examples that make one program: more take longer to compile than they save.
@@ -182,7 +184,9 @@ impl Tester<'_> {
                 }
             }
             Err(errors)
-                if self.options.compiled == Compile::IfPossible && errors[0].message == NO_COMPILER =>
+                if self.options.compiled == Compile::IfPossible
+                    && errors.iter().all(|d| d.labels.is_empty())
+                    && self.latest_reason().is_some_and(|why| why.cause == Cause::Compiler) =>
             {
                 for waiting in batch {
                     self.reports[waiting.case.file].passed += 1;
@@ -217,8 +221,13 @@ impl Tester<'_> {
         if values.items.iter().any(on_device) {
             return Ok(values.items.clone());
         }
-        let reason = self.interp.reports().pop().and_then(|r| r.interpreted).unwrap_or_default();
-        Err(vec![Diagnostic::error(if reason.is_empty() { "no program was called".into() } else { reason })])
+        let reason = self.latest_reason().map_or_else(|| "no program was called".into(), |why| why.reason);
+        Err(vec![Diagnostic::error(reason)])
+    }
+
+    /// Why the function that was specialised last is interpreted, if it is.
+    fn latest_reason(&self) -> Option<Interpreted> {
+        self.interp.reports().last().and_then(|report| report.latest_reason().cloned())
     }
 }
 

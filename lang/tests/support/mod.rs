@@ -220,6 +220,7 @@ pub fn compiling_in(jit: Jit, files: &[(String, String)]) -> (Interp, World, Rc<
     let world = World { files: Rc::new(RefCell::new(files.iter().cloned().collect())), ..World::default() };
     let log = Rc::new(RefCell::new(Log::default()));
     let device = HostDevice { log: Rc::clone(&log) };
-    let interp = Interp::new(Box::new(world.clone()), Some(Box::new(device)), Options { jit });
+    let interp =
+        Interp::new(Box::new(world.clone()), Some(Box::new(device)), Options { jit, ..Options::default() });
     (interp, world, log)
 }

@@ -21,8 +21,8 @@ const SLOWER: &str = "results are the same, only slower";
 pub enum Compiled {
     /// The VMFB.
     Yes(Vec<u8>),
-    /// The compiler failed on this program.
-    Rejected,
+    /// The compiler failed on this program, with this error.
+    Rejected(String),
     /// There is no compiler; a warning has said so.
     NoCompiler,
 }
@@ -31,6 +31,8 @@ pub enum Compiled {
 pub struct Workshop {
     home: Home,
     settings: Settings,
+    /// Fail rather than interpret.
+    strict: bool,
     state: State,
 }
 
@@ -45,8 +47,8 @@ enum State {
 
 impl Workshop {
     /// A workshop that has not been entered yet.
-    pub fn new(home: Home, settings: Settings) -> Workshop {
-        Workshop { home, settings, state: State::Unused }
+    pub fn new(home: Home, settings: Settings, strict: bool) -> Workshop {
+        Workshop { home, settings, strict, state: State::Unused }
     }
 
     /// Compiles a job. A failure is worth a warning if it is the last attempt for its function.
@@ -76,6 +78,11 @@ impl Workshop {
             error,
             CompileError::Start { .. } | CompileError::Load { .. } | CompileError::Version { .. }
         );
+        if self.strict && (last || gone) {
+            let message =
+                format!("{} cannot be compiled, and --strict forbids interpreting it: {error}", job.name);
+            return Err(HostError { message, help: Some(error.remedy()) });
+        }
         if last || gone {
             messages::warning_with(
                 format!("{} is interpreted, since it cannot be compiled; {SLOWER}", job.name),
@@ -87,7 +94,7 @@ impl Workshop {
             self.state = State::Without;
             return Ok(Compiled::NoCompiler);
         }
-        Ok(Compiled::Rejected)
+        Ok(Compiled::Rejected(error.to_string()))
     }
 
     /// The installed compiler, installed now if need be. `None` where that cannot be done here and now.
@@ -96,6 +103,10 @@ impl Workshop {
             return Ok(Some(toolchain));
         }
         let interpreted = |why: &dyn std::fmt::Display, remedy: &str| {
+            if self.strict {
+                let message = format!("there is no compiler, and --strict forbids interpreting: {why}");
+                return Err(HostError { message, help: Some(remedy.to_owned()) });
+            }
             let message = format!(
                 "there is no compiler, so what has not been compiled before is interpreted; {SLOWER}"
             );

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use sheaf_cache::{ArtifactFolder, Digest, Lookup, Miss, Store};
-use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
+use sheaf_lang::host::{Backend, Buffer, HostError, Placement, Program, Unit};
 use sheaf_lang::stablehlo::{self, emit};
 use sheaf_lang::tensor::HostTensor;
 use sheaf_registry::{Home, Settings};
@@ -35,6 +35,8 @@ pub struct Place {
     pub settings: Settings,
     /// Compile anew, whatever the caches hold.
     pub recompile: bool,
+    /// Fail where there is no compiler, or it fails.
+    pub strict: bool,
 }
 
 /// Compiled execution on this machine.
@@ -44,6 +46,8 @@ pub struct Engine {
     store: Store,
     workshop: Workshop,
     recompile: bool,
+    /// Why the last unit was not compiled.
+    refusal: String,
     /// The warnings about caches that have been shown: one fault may meet every function of a program.
     warned: RefCell<HashSet<String>>,
 }
@@ -56,21 +60,24 @@ impl Engine {
             artifacts: ArtifactFolder::open(place.artifacts),
             store: Store::new(place.home.cache()),
             recompile: place.recompile,
+            refusal: String::new(),
             warned: RefCell::default(),
-            workshop: Workshop::new(place.home, place.settings),
+            workshop: Workshop::new(place.home, place.settings, place.strict),
         })
     }
 
     /// The first of the candidates that `__sheaf__` or the store holds, else the first that compiles. `None` without
-    /// a compiler.
-    fn obtain(&mut self, candidates: &[Candidate]) -> Result<Option<(usize, Vec<u8>, Digest)>, HostError> {
+    /// a compiler, or where it fails for all.
+    fn obtain(&mut self, candidates: &[Candidate]) -> Result<Option<Obtained>, HostError> {
         if !self.recompile {
             for (i, candidate) in candidates.iter().enumerate() {
                 if let Some((bytes, digest)) = self.find(&candidate.job) {
-                    return Ok(Some((i, bytes, digest)));
+                    let failed = (i > 0).then(|| "in an earlier run".to_owned());
+                    return Ok(Some(Obtained { chosen: i, bytes, digest, failed }));
                 }
             }
         }
+        let mut failed: Option<String> = None;
         for (i, candidate) in candidates.iter().enumerate() {
             let last = i + 1 == candidates.len();
             match self.workshop.compile(&candidate.job, last)? {
@@ -80,12 +87,16 @@ impl Engine {
                     }
                     self.record(&candidate.job, &bytes);
                     let digest = Digest::of(&bytes);
-                    return Ok(Some((i, bytes, digest)));
+                    return Ok(Some(Obtained { chosen: i, bytes, digest, failed }));
                 }
-                Compiled::Rejected => {}
-                Compiled::NoCompiler => return Ok(None),
+                Compiled::Rejected(error) => failed = Some(error),
+                Compiled::NoCompiler => {
+                    self.refusal = "there is no compiler".into();
+                    return Ok(None);
+                }
             }
         }
+        self.refusal = "the compiler fails on it".into();
         Ok(None)
     }
 
@@ -144,6 +155,16 @@ const NOT_USED: &str = "it is not used: the program is taken from another cache 
 const REPLACED: &str =
     "it is not used: the program is taken from another cache or compiled again, and the file replaced";
 
+/// A compiled unit.
+struct Obtained {
+    /// Which of the candidates it is.
+    chosen: usize,
+    bytes: Vec<u8>,
+    digest: Digest,
+    /// What the compiler said of a better candidate, or when it did.
+    failed: Option<String>,
+}
+
 /// One way to run a unit: a target, and the compilation for it.
 struct Candidate {
     target: Target,
@@ -171,7 +192,8 @@ impl Backend for Engine {
     fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
         let targets = placement::targets(&unit.graph).iter();
         let candidates: Vec<Candidate> = targets.filter_map(|target| Candidate::new(unit, *target)).collect();
-        let Some((chosen, bytes, digest)) = self.obtain(&candidates)? else { return Ok(None) };
+        let Some(obtained) = self.obtain(&candidates)? else { return Ok(None) };
+        let Obtained { chosen, bytes, digest, failed } = obtained;
         let Candidate { target, constants, .. } = &candidates[chosen];
         let vmfb = Vmfb::verify(bytes, &digest.0).map_err(runtime_error)?;
         let device = self.runtime.device(*target).map_err(runtime_error)?;
@@ -185,7 +207,18 @@ impl Backend for Engine {
             frame: RefCell::new(frame),
             arguments: RefCell::new(vec![None; unit.inputs.len()]),
             results: unit.outputs.len(),
+            placement: Placement {
+                model: target.to_string(),
+                note: failed.map(|said| {
+                    let better = candidates[0].target;
+                    format!("not run {better}, which is quickest for little work: the compiler failed on that ({said})")
+                }),
+            },
         })))
+    }
+
+    fn refusal(&self) -> String {
+        self.refusal.clone()
     }
 
     fn upload(&mut self, tensor: &HostTensor) -> Result<Buffer, HostError> {
@@ -201,6 +234,7 @@ struct Loaded {
     /// The arguments of the last call: data and rates stay the same from call to call, and need not be set again.
     arguments: RefCell<Vec<Option<Buffer>>>,
     results: usize,
+    placement: Placement,
 }
 
 impl Program for Loaded {
@@ -218,6 +252,10 @@ impl Program for Loaded {
             results.push(DeviceBuffer::share(frame.result(i).map_err(runtime_error)?));
         }
         Ok(())
+    }
+
+    fn placement(&self) -> Placement {
+        self.placement.clone()
     }
 }
 

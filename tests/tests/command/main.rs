@@ -6,6 +6,7 @@ mod damaged;
 mod doc;
 mod examples;
 mod expand;
+mod explain;
 mod fmt;
 mod full_disk;
 mod install;

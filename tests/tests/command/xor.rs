@@ -44,7 +44,7 @@ fn compiled_where_it_pays() {
     let Some((world, output)) = trained(&["--explain"]) else { return };
     check(&output.stdout);
     insta::assert_snapshot!(output);
-    assert!(output.stderr.contains("train-step: compiled, 500 calls"));
+    assert!(output.stderr.contains("compiled, 500 calls"));
     let entries = manifest(&world.path("xor"));
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0]["function"], "train-step");

@@ -1,10 +1,11 @@
 //! Arguments of a specialisation: what they must look like, and how they are made traced.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use ustr::Ustr;
 
+use super::report::What;
 use crate::eval::Dict;
 use crate::eval::expr::Code;
 use crate::eval::tensor::{Concrete, Tensor, Trace};
@@ -13,6 +14,7 @@ use crate::eval::tree::sorted_order;
 use crate::eval::value::{Closure, Function, List, Value};
 use crate::host::Leaf;
 use crate::stack::deep;
+use crate::syntax::Span;
 use crate::tensor::{DType, TensorType};
 
 /// Which function: its code and the transformations around it.
@@ -106,18 +108,6 @@ impl Pattern {
             _ => false,
         }
     }
-
-    /// Whether the pattern holds the value of a number that the body asked for.
-    pub(super) fn has_static_number(&self) -> bool {
-        match self {
-            Pattern::Static(Value::Int(_) | Value::Float(_) | Value::Tensor(_)) => true,
-            Pattern::List(items) | Pattern::Function(_, items) => {
-                items.iter().any(Pattern::has_static_number)
-            }
-            Pattern::Dict(entries) => entries.iter().any(|(_, _, p)| p.has_static_number()),
-            _ => false,
-        }
-    }
 }
 
 fn same_static(a: &Value, b: &Value) -> bool {
@@ -166,12 +156,33 @@ fn has_tensors_within(levels: usize, values: &mut dyn Iterator<Item = &Value>) -
     Some(found)
 }
 
+/// What the body of a function asked for the value of a number for, and where.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub wanted: String,
+    pub place: Option<Span>,
+}
+
 /// Makes traced arguments and their patterns.
 pub(super) struct Abstraction<'a> {
     pub(super) trace: &'a Rc<Trace>,
-    pub(super) statics: &'a HashSet<String>,
+    /// By the path of the leaf.
+    pub(super) statics: &'a HashMap<String, Asked>,
     pub(super) inputs: Vec<(Leaf, Tensor)>,
     pub(super) static_values: Vec<(String, String)>,
+    /// Every leaf as reports show it.
+    pub(super) leaves: Vec<(String, What)>,
+}
+
+/// Longer constants are cut in reports.
+const SHOWN: usize = 40;
+
+/// A constant in reports.
+fn constant(text: &str) -> What {
+    What::Constant(match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    })
 }
 
 impl Abstraction<'_> {
@@ -179,12 +190,18 @@ impl Abstraction<'_> {
         let number = |ty| (ty, path.to_string());
         let (ty, path) = match value {
             Value::List(list) => {
+                if list.items.is_empty() {
+                    self.leaves.push((path.to_string(), constant("an empty list")));
+                }
                 let (items, patterns) =
                     list.items.iter().enumerate().map(|(i, v)| self.value(v, &format!("{path}.{i}"))).unzip();
                 let list = List { bracket: list.bracket, items, origin: list.origin };
                 return (Value::List(Rc::new(list)), Pattern::List(patterns));
             }
             Value::Dict(dict) => {
+                if dict.is_empty() {
+                    self.leaves.push((path.to_string(), constant("an empty dictionary")));
+                }
                 let mut out: Dict = (**dict).clone();
                 let mut patterns = Vec::with_capacity(dict.len());
                 for i in sorted_order(dict.keys().copied()) {
@@ -196,6 +213,7 @@ impl Abstraction<'_> {
                 return (Value::Dict(Rc::new(out)), Pattern::Dict(patterns));
             }
             Value::Function(f) if fn_key(f).is_some() => {
+                self.leaves.push((path.to_string(), constant(&value.describe())));
                 let (f, key, patterns) = self.function(f, path);
                 return (Value::Function(f), Pattern::Function(key, patterns));
             }
@@ -203,16 +221,20 @@ impl Abstraction<'_> {
             Value::Int(_) => number(TensorType::weak(DType::I64)),
             Value::Float(_) => number(TensorType::weak(DType::F32)),
             other => {
+                self.leaves.push((path.to_string(), constant(&crate::builtins::repr(other))));
                 self.static_values.push((path.to_string(), crate::builtins::show(other)));
                 return (other.clone(), Pattern::Static(other.clone()));
             }
         };
-        if self.statics.contains(&path) {
-            self.static_values.push((path, crate::builtins::show(value)));
+        if self.statics.contains_key(&path) {
+            let shown = crate::builtins::show(value);
+            self.leaves.push((path.clone(), What::Number(shown.clone())));
+            self.static_values.push((path, shown));
             return (value.clone(), Pattern::Static(value.clone()));
         }
         let origin = if let Value::Tensor(t) = value { t.origin() } else { None };
         let tensor = self.trace.input(ty.clone(), None, origin);
+        self.leaves.push((path.clone(), What::Any(ty.clone())));
         self.inputs.push((Leaf { path, ty: ty.clone() }, tensor.clone()));
         (Value::Tensor(tensor), Pattern::Tensor(ty))
     }

@@ -2,6 +2,9 @@
 //! structure and types of its arguments, and run as one compiled program from then on.
 
 mod arguments;
+mod explain;
+mod fallback;
+mod report;
 mod result;
 
 use std::cell::{Cell, RefCell};
@@ -11,11 +14,15 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 use ustr::Ustr;
 
-use arguments::{Abstraction, FnKey, LeafValue, Pattern, fn_key, has_tensors, transform_of};
+use arguments::{Abstraction, Asked, FnKey, LeafValue, Pattern, fn_key, has_tensors, transform_of};
+use fallback::Why;
 use result::{OutTree, out_tree};
 
+pub use explain::explain;
+pub use fallback::Cause;
+pub use report::{Argument, Difference, Fate, Interpreted, Location, Report, Specialisation, What};
+
 use crate::builtins::SHAPE;
-use crate::diagnostic::Diagnostic;
 use crate::eval::expr::Code;
 use crate::eval::interp::{Interp, Jit};
 use crate::eval::signal::{Eval, Reason, Stop, TraceStop};
@@ -48,6 +55,8 @@ pub(super) struct Specialiser {
     leaves: Vec<LeafValue>,
     buffers: Vec<Buffer>,
     results: Vec<Buffer>,
+    /// Reasons to interpret that have been said, with their places.
+    said: HashSet<(Span, String)>,
 }
 
 impl Specialiser {
@@ -67,6 +76,36 @@ impl Specialiser {
             family.interpreted = None;
         }
     }
+
+    /// Counts a call of a function that is interpreted whatever its arguments.
+    fn count_other(&mut self, function: &Function) {
+        if let Some(position) = self.position(function) {
+            self.families[position].other_calls += 1;
+        }
+    }
+
+    /// The position of the family of a function, made now if need be.
+    fn enrol(&mut self, function: &Rc<Function>, code: &Rc<Code>) -> usize {
+        if let Some(position) = self.position(function) {
+            return position;
+        }
+        let position = self.families.len();
+        self.families.push(Family {
+            code: Rc::clone(code),
+            transform: transform_of(function),
+            statics: HashMap::new(),
+            entries: Vec::new(),
+            interpreted: None,
+            other_calls: 0,
+        });
+        match (&**function, fn_key(function)) {
+            (Function::Transformed(..), Some((key, _))) => {
+                self.transformed.insert(key, position);
+            }
+            _ => code.family.set(Some(position)),
+        }
+        position
+    }
 }
 
 /// The specialisations of one function.
@@ -74,18 +113,37 @@ struct Family {
     /// Keeps the code alive, so that its address stays its own.
     code: Rc<Code>,
     transform: &'static str,
-    /// Paths of leaves whose values the body asked for.
-    statics: HashSet<String>,
+    /// The leaves whose values the body asked for, by path.
+    statics: HashMap<String, Asked>,
     entries: Vec<Rc<Entry>>,
     /// Why the function is interpreted whatever its arguments.
-    interpreted: Option<String>,
+    interpreted: Option<Why>,
+    /// Calls since then that fitted no entry.
+    other_calls: u64,
 }
 
 struct Entry {
     arguments: Vec<Pattern>,
     captured: Vec<Pattern>,
+    /// Arguments and captured values as reports show them.
+    leaves: Vec<(String, What)>,
     outcome: RefCell<Outcome>,
+    /// Calls as a compiled program.
     calls: Cell<u64>,
+    interpreted_calls: Cell<u64>,
+}
+
+impl Entry {
+    /// The numbers whose values the body asked for, with their paths.
+    fn numbers(&self) -> Vec<(&str, &str)> {
+        let mut numbers = Vec::new();
+        for (path, what) in &self.leaves {
+            if let What::Number(value) = what {
+                numbers.push((path.as_str(), value.as_str()));
+            }
+        }
+        numbers
+    }
 }
 
 enum Outcome {
@@ -94,7 +152,7 @@ enum Outcome {
     /// Compiled.
     Compiled(Rc<Compiled>),
     /// Interpreted for this reason.
-    Interpreted(String),
+    Interpreted(Why),
 }
 
 struct Compiled {
@@ -102,19 +160,6 @@ struct Compiled {
     result: OutTree,
     /// The last number passed at each position, with its buffer: most stay the same from call to call.
     numbers: RefCell<Vec<Option<(u64, Buffer)>>>,
-}
-
-/// What became of one specialisation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// The function's name.
-    pub function: String,
-    /// The transformation, empty for the function itself.
-    pub transform: &'static str,
-    /// Calls that ran as a compiled program.
-    pub compiled_calls: u64,
-    /// Why calls are interpreted, if they are.
-    pub interpreted: Option<String>,
 }
 
 /// What would become of a call.
@@ -130,26 +175,11 @@ pub enum Probe {
     Interpreted(String),
 }
 
-/// Why a function is interpreted that could be compiled.
-pub(crate) const NO_COMPILER: &str = "there is no compiler";
-
 /// Why a function without tensors in its result is interpreted.
 const INDEPENDENT: &str = "its result does not depend on a tensor";
 
 /// A traced call, and what stopped the trace.
 type Traced = (Entry, Option<TraceStop>);
-
-/// Why a call is interpreted whose trace stopped.
-fn reason_of(stop: &TraceStop) -> String {
-    match &stop.reason {
-        Reason::Effect(name) => format!("{name} has an effect"),
-        Reason::Unrun(name) => format!("{name} has no value before the program runs"),
-        Reason::Loop => "it has a loop; what the loop calls is compiled".into(),
-        Reason::Irreversible(reason) => format!("its gradient is wanted, but {reason}"),
-        Reason::Value { wanted, .. } => format!("{wanted} depends on the data"),
-        Reason::Elements { wanted, ty, .. } => format!("{wanted} depends on the elements of a tensor {ty}"),
-    }
-}
 
 impl Interp {
     /// Runs a call as a compiled program, if the function is pure, the arguments hold tensors, and it pays.
@@ -158,7 +188,8 @@ impl Interp {
             return Ok(None);
         }
         let Some(code) = function.code() else { return Ok(None) };
-        if Self::effect_of(code).is_some() {
+        if let Some((effect, place)) = Self::effect_of(code) {
+            self.note_effect(function, code, args, effect, place);
             return Ok(None);
         }
         let mut leaves = std::mem::take(&mut self.specialiser.leaves);
@@ -174,7 +205,10 @@ impl Interp {
         });
         let entry = match found {
             Some((Some(entry), _)) => Some(entry),
-            Some((None, true)) => None,
+            Some((None, true)) => {
+                self.specialiser.count_other(function);
+                None
+            }
             _ if has_tensors(args).zip(has_tensors(function.captured())).is_none_or(|(a, b)| !a && !b) => {
                 None
             }
@@ -182,16 +216,17 @@ impl Interp {
                 let code = Rc::clone(code);
                 let entry = self.specialise(function, &code, args)?;
                 leaves.clear();
-                for (p, v) in
-                    entry.arguments.iter().zip(args).chain(entry.captured.iter().zip(function.captured()))
-                {
-                    p.collect(v, &mut leaves);
+                if let Some(entry) = &entry {
+                    let captured = entry.captured.iter().zip(function.captured());
+                    for (p, v) in entry.arguments.iter().zip(args).chain(captured) {
+                        p.collect(v, &mut leaves);
+                    }
                 }
-                Some(entry)
+                entry
             }
         };
         let result = match entry {
-            Some(entry) => self.run_entry(&entry, &leaves),
+            Some(entry) => self.run_entry(code, &entry, &leaves),
             None => Ok(None),
         };
         leaves.clear();
@@ -199,30 +234,10 @@ impl Interp {
         result
     }
 
-    fn run_entry(&mut self, entry: &Entry, leaves: &[LeafValue]) -> Eval<Option<Value>> {
-        let compiled = {
-            let mut outcome = entry.outcome.borrow_mut();
-            if let Outcome::Waiting { cost, spent, .. } = &mut *outcome {
-                *spent = spent.saturating_add(*cost);
-                let expected = cost.saturating_mul(self.weight).max(*spent);
-                if self.options.jit == Jit::Auto && expected < WORTH_COMPILING {
-                    return Ok(None);
-                }
-                let interpreted = Outcome::Interpreted(NO_COMPILER.into());
-                let Outcome::Waiting { unit, result, .. } = std::mem::replace(&mut *outcome, interpreted)
-                else {
-                    unreachable!("seen above");
-                };
-                let Some(backend) = &mut self.backend else { return Ok(None) };
-                if let Some(program) = backend.prepare(&unit)? {
-                    let numbers = RefCell::new(vec![None; unit.inputs.len()]);
-                    *outcome = Outcome::Compiled(Rc::new(Compiled { program, result, numbers }));
-                }
-            }
-            match &*outcome {
-                Outcome::Compiled(compiled) => Rc::clone(compiled),
-                _ => return Ok(None),
-            }
+    fn run_entry(&mut self, code: &Code, entry: &Entry, leaves: &[LeafValue]) -> Eval<Option<Value>> {
+        let Some(compiled) = self.program_of(code, entry)? else {
+            entry.interpreted_calls.set(entry.interpreted_calls.get() + 1);
+            return Ok(None);
         };
         entry.calls.set(entry.calls.get() + 1);
         let mut buffers = std::mem::take(&mut self.specialiser.buffers);
@@ -234,6 +249,33 @@ impl Interp {
         self.specialiser.buffers = buffers;
         self.specialiser.results = results;
         value
+    }
+
+    /// The program of a specialisation, made now if it pays from this call on.
+    fn program_of(&mut self, code: &Code, entry: &Entry) -> Eval<Option<Rc<Compiled>>> {
+        let mut outcome = entry.outcome.borrow_mut();
+        if let Outcome::Compiled(compiled) = &*outcome {
+            return Ok(Some(Rc::clone(compiled)));
+        }
+        let Outcome::Waiting { cost, spent, unit, .. } = &mut *outcome else { return Ok(None) };
+        *spent = spent.saturating_add(*cost);
+        let expected = cost.saturating_mul(self.weight).max(*spent);
+        if self.options.jit == Jit::Auto && expected < WORTH_COMPILING {
+            return Ok(None);
+        }
+        let Some(backend) = &mut self.backend else { return Ok(None) };
+        let Some(program) = backend.prepare(unit)? else {
+            let why = Why::compiler(backend.refusal());
+            self.fall_back(code, &why)?;
+            *outcome = Outcome::Interpreted(why);
+            return Ok(None);
+        };
+        let numbers = RefCell::new(vec![None; unit.inputs.len()]);
+        let before = std::mem::replace(&mut *outcome, Outcome::Interpreted(Why::design("", None)));
+        let Outcome::Waiting { result, .. } = before else { unreachable!("seen above") };
+        let compiled = Rc::new(Compiled { program, result, numbers });
+        *outcome = Outcome::Compiled(Rc::clone(&compiled));
+        Ok(Some(compiled))
     }
 
     fn run_compiled(
@@ -268,52 +310,31 @@ impl Interp {
         Ok(())
     }
 
-    /// Traces a function for the structure and types of these arguments.
-    fn specialise(&mut self, function: &Rc<Function>, code: &Rc<Code>, args: &[Value]) -> Eval<Rc<Entry>> {
-        let position = self.specialiser.position(function).unwrap_or_else(|| {
-            let position = self.specialiser.families.len();
-            self.specialiser.families.push(Family {
-                code: Rc::clone(code),
-                transform: transform_of(function),
-                statics: HashSet::new(),
-                entries: Vec::new(),
-                interpreted: None,
-            });
-            match (&**function, fn_key(function)) {
-                (Function::Transformed(..), Some((key, _))) => {
-                    self.specialiser.transformed.insert(key, position);
-                }
-                _ => code.family.set(Some(position)),
-            }
-            position
-        });
+    /// Traces a function for the structure and types of these arguments. `None` if it is interpreted from now on.
+    fn specialise(
+        &mut self,
+        function: &Rc<Function>,
+        code: &Rc<Code>,
+        args: &[Value],
+    ) -> Eval<Option<Rc<Entry>>> {
+        let position = self.specialiser.enrol(function, code);
         let mut statics = std::mem::take(&mut self.specialiser.families[position].statics);
         let traced = self.trace_until_static(function, args, &mut statics);
         self.specialiser.families[position].statics = statics;
-        let (entry, stop) = traced?;
-        if let Some(stop) = stop {
-            self.say_interpreted(code, &stop);
+        let entry = Rc::new(traced?.0);
+        if let Outcome::Interpreted(why) = &*entry.outcome.borrow() {
+            self.fall_back(code, why)?;
         }
-        let entry = Rc::new(entry);
-        let family = &mut self.specialiser.families[position];
-        family.entries.push(Rc::clone(&entry));
-        let variants = family
-            .entries
-            .iter()
-            .filter(|e| e.arguments.iter().chain(&e.captured).any(Pattern::has_static_number));
-        if variants.count() > MAX_STATIC_VARIANTS && family.interpreted.is_none() {
-            let mut statics: Vec<&str> = family.statics.iter().map(String::as_str).collect();
-            statics.sort_unstable();
-            family.interpreted = Some(format!("the value of {} changes all the time", statics.join(", ")));
-            let name = family.code.display_name();
-            let warning = Diagnostic::warning(format!(
-                "{name} is interpreted from here on: it needs the value of {}, which keeps changing",
-                statics.join(", ")
-            ))
-            .at(family.code.span, "this function");
-            self.host.warn(&self.sources, &warning);
+        if self.specialiser.families[position].interpreted.is_none()
+            && let Some(why) = self.specialiser.families[position].changing(&entry)
+        {
+            self.fall_back(code, &why)?;
+            self.specialiser.families[position].interpreted = Some(why);
+            self.specialiser.count_other(function);
+            return Ok(None);
         }
-        Ok(entry)
+        self.specialiser.families[position].entries.push(Rc::clone(&entry));
+        Ok(Some(entry))
     }
 
     /// What would become of a call as a compiled program; nothing is compiled or kept.
@@ -323,7 +344,7 @@ impl Interp {
         {
             return Ok(Probe::Interpreted(format!("{effect} has an effect")));
         }
-        let (entry, stop) = self.trace_until_static(function, args, &mut HashSet::new())?;
+        let (entry, stop) = self.trace_until_static(function, args, &mut HashMap::new())?;
         if let Some(TraceStop {
             reason: Reason::Elements { wanted, .. } | Reason::Value { wanted, .. },
             ..
@@ -332,8 +353,8 @@ impl Interp {
             return Ok(Probe::Elements(wanted));
         }
         Ok(match entry.outcome.into_inner() {
-            Outcome::Interpreted(reason) if reason == INDEPENDENT => Probe::Known,
-            Outcome::Interpreted(reason) => Probe::Interpreted(reason),
+            Outcome::Interpreted(why) if why.reason == INDEPENDENT => Probe::Known,
+            Outcome::Interpreted(why) => Probe::Interpreted(why.reason),
             Outcome::Waiting { .. } | Outcome::Compiled(_) => Probe::Compiled,
         })
     }
@@ -343,30 +364,35 @@ impl Interp {
         &mut self,
         function: &Rc<Function>,
         args: &[Value],
-        statics: &mut HashSet<String>,
+        statics: &mut HashMap<String, Asked>,
     ) -> Eval<Traced> {
         loop {
             match self.trace_call(function, args, statics)? {
                 Ok(traced) => return Ok(traced),
-                Err(path) => statics.insert(path),
+                Err((path, asked)) => statics.insert(path, asked),
             };
         }
     }
 
-    /// One attempt. The inner error is the path of a number that the body asked for.
+    /// One attempt. The inner error is the path of a number that the body asked for, and what for.
     fn trace_call(
         &mut self,
         function: &Rc<Function>,
         args: &[Value],
-        statics: &HashSet<String>,
-    ) -> Eval<Result<Traced, String>> {
+        statics: &HashMap<String, Asked>,
+    ) -> Eval<Result<Traced, (String, Asked)>> {
         let (_, code) = fn_key(function).expect("checked by the caller");
         let code = Rc::clone(code);
         self.level += 1;
         let level = self.level;
         let trace = Trace::new(level, MAX_EQUATIONS);
-        let mut abstraction =
-            Abstraction { trace: &trace, statics, inputs: Vec::new(), static_values: Vec::new() };
+        let mut abstraction = Abstraction {
+            trace: &trace,
+            statics,
+            inputs: Vec::new(),
+            static_values: Vec::new(),
+            leaves: Vec::new(),
+        };
         let mut arguments = Vec::new();
         let mut traced_args = SmallVec::new();
         for (i, arg) in args.iter().enumerate() {
@@ -376,15 +402,21 @@ impl Interp {
             arguments.push(pattern);
         }
         let (traced_function, _, captured) = abstraction.function(function, "");
-        let Abstraction { inputs, static_values, .. } = abstraction;
+        let Abstraction { inputs, static_values, leaves, .. } = abstraction;
         self.recording += 1;
         let result = self.call_interpreted(&traced_function, traced_args, code.span);
         self.recording -= 1;
         self.level -= 1;
         drop(traced_function);
 
-        let entry =
-            |outcome| Entry { arguments, captured, outcome: RefCell::new(outcome), calls: Cell::new(0) };
+        let entry = |outcome| Entry {
+            arguments,
+            captured,
+            leaves,
+            outcome: RefCell::new(outcome),
+            calls: Cell::new(0),
+            interpreted_calls: Cell::new(0),
+        };
         let value = match result {
             Ok(value) => value,
             Err(signal) => {
@@ -399,21 +431,22 @@ impl Interp {
                     && let Some((leaf, _)) =
                         inputs.iter().find(|(_, t)| trace.lift(t).is_ok_and(|v| v == number))
                 {
-                    return Ok(Err(leaf.path.clone()));
+                    let asked = Asked { wanted: wanted.clone(), place: stop.span };
+                    return Ok(Err((leaf.path.clone(), asked)));
                 }
                 if let Some(error) = stop.not_static() {
                     return Err(error);
                 }
-                return Ok(Ok((entry(Outcome::Interpreted(reason_of(&stop))), Some(stop))));
+                return Ok(Ok((entry(Outcome::Interpreted(Why::stopped(&stop))), Some(stop))));
             }
         };
         let mut outputs = Vec::new();
         let result = match out_tree(&value, level, &mut outputs, "") {
             Ok(result) if !outputs.is_empty() => result,
             Ok(_) => {
-                return Ok(Ok((entry(Outcome::Interpreted(INDEPENDENT.into())), None)));
+                return Ok(Ok((entry(Outcome::Interpreted(Why::design(INDEPENDENT, None))), None)));
             }
-            Err(reason) => return Ok(Ok((entry(Outcome::Interpreted(reason)), None))),
+            Err(reason) => return Ok(Ok((entry(Outcome::Interpreted(Why::design(reason, None))), None))),
         };
         let vars = outputs.iter().map(|(_, t)| trace.lift(t)).collect::<Eval<Vec<_>>>()?;
         let (graph, _) = trace.finish(vars);
@@ -431,17 +464,24 @@ impl Interp {
         Ok(Ok((entry(Outcome::Waiting { cost, spent: 0, unit: Box::new(unit), result }), None)))
     }
 
-    /// Says once why a function is interpreted, unless it is for an effect or a loop, as is usual.
-    fn say_interpreted(&mut self, code: &Code, stop: &TraceStop) {
-        if matches!(stop.reason, Reason::Effect(_) | Reason::Loop) {
+    /// Notes that a function with an effect is called with tensors, for the reports.
+    fn note_effect(
+        &mut self,
+        function: &Rc<Function>,
+        code: &Rc<Code>,
+        args: &[Value],
+        effect: Ustr,
+        place: Span,
+    ) {
+        let known = self.specialiser.position(function);
+        if known.is_some_and(|position| self.specialiser.families[position].interpreted.is_some())
+            || has_tensors(args) != Some(true)
+        {
             return;
         }
-        let (name, reason) = (code.display_name(), reason_of(stop));
-        let mut warning = Diagnostic::warning(format!("{name} is interpreted, not compiled: {reason}"));
-        if let Some(span) = stop.span {
-            warning = warning.at(span, "here");
-        }
-        self.host.warn(&self.sources, &warning);
+        let position = self.specialiser.enrol(function, code);
+        let why = Why::design(format!("{effect} has an effect"), Some(place));
+        self.specialiser.families[position].interpreted = Some(why);
     }
 
     /// The first effect that a function's body may have, or that of a function it mentions.
@@ -454,24 +494,45 @@ impl Interp {
         effect
     }
 
-    /// What became of every function that was called with tensors, in the order of the first calls.
+    /// What became of every function that was called with tensors from interpreted code, in the order of the first
+    /// calls. Functions that a compiled one calls are a part of it.
     pub fn reports(&self) -> Vec<Report> {
-        let mut reports = Vec::new();
-        for family in &self.specialiser.families {
-            for entry in &family.entries {
-                let interpreted = match &*entry.outcome.borrow() {
-                    Outcome::Compiled(_) => None,
-                    Outcome::Waiting { .. } => Some("too little work to be worth compiling".into()),
-                    Outcome::Interpreted(reason) => Some(reason.clone()),
-                };
-                reports.push(Report {
-                    function: family.code.display_name(),
-                    transform: family.transform,
-                    compiled_calls: entry.calls.get(),
-                    interpreted,
-                });
-            }
+        self.specialiser.reports(&self.sources)
+    }
+}
+
+impl Family {
+    /// Why the function is to be interpreted from now on, if `entry` is one more for a number that changes all the time.
+    fn changing(&self, entry: &Entry) -> Option<Why> {
+        let before: HashSet<Vec<(&str, &str)>> = self.entries.iter().map(|e| e.numbers()).collect();
+        let now = entry.numbers();
+        if now.is_empty() || before.contains(&now) || before.len() < MAX_STATIC_VARIANTS {
+            return None;
         }
-        reports
+        // Nothing is compiled for it, only traced anew for each value.
+        if let Outcome::Interpreted(why) = &*entry.outcome.borrow()
+            && why.cause == Cause::Design
+        {
+            return Some(why.clone());
+        }
+        let differs = |(path, value): &&(&str, &str)| {
+            before.iter().any(|numbers| numbers.iter().any(|(p, v)| p == path && v != value))
+        };
+        let mut paths: Vec<&str> = now.iter().filter(differs).map(|(path, _)| *path).collect();
+        paths.sort_unstable();
+        let asked = paths.first().and_then(|path| self.statics.get(*path));
+        let wanted = asked.map_or(String::new(), |asked| format!(" as {}", asked.wanted));
+        let paths = paths.join(", ");
+        let is_compiled = |e: &Rc<Entry>| matches!(*e.outcome.borrow(), Outcome::Compiled(_));
+        Some(Why {
+            // Where nothing was worth compiling so far, there is nothing to be sorry for.
+            cause: if self.entries.iter().any(is_compiled) { Cause::Changing } else { Cause::Design },
+            reason: format!("it needs the value of {paths}{wanted}, which keeps changing"),
+            place: asked.and_then(|asked| asked.place),
+            remedy: Some(format!(
+                "each value of {paths} makes a program of its own; pass it so that its value is not asked for, or the \
+                 same one each time"
+            )),
+        })
     }
 }

@@ -1,0 +1,152 @@
+//! Reports as text for people.
+
+use std::fmt::Write as _;
+
+use super::report::{Argument, Fate, Interpreted, Report, Specialisation, What};
+
+/// Arguments with more leaves are summed up.
+const SHOWN_LEAVES: usize = 8;
+
+/// More specialisations of one function are counted.
+const SHOWN_SPECIALISATIONS: usize = 8;
+
+/// More differences are counted.
+const SHOWN_DIFFERENCES: usize = 4;
+
+/// What became of the functions of a program, for people: what was compiled, then what was interpreted, then what was
+/// not worth it.
+pub fn explain(reports: &[Report]) -> String {
+    let is_small = |r: &&Report| {
+        r.interpreted.is_none() && r.specialisations.iter().all(|s| s.fate == Fate::TooLittleWork)
+    };
+    let is_compiled = |r: &&Report| r.specialisations.iter().any(|s| matches!(s.fate, Fate::Compiled(_)));
+    let mut text = String::new();
+    let compiled = reports.iter().filter(is_compiled);
+    for report in compiled.chain(reports.iter().filter(|r| !is_compiled(r) && !is_small(r))) {
+        function(&mut text, report);
+    }
+    let small: Vec<String> = reports.iter().filter(is_small).map(Report::name).collect();
+    if !small.is_empty() {
+        let _ = writeln!(text, "too little work to be worth compiling: {}", small.join(", "));
+    }
+    if text.is_empty() {
+        text += "no function was called with tensors from interpreted code\n";
+    }
+    text
+}
+
+fn function(text: &mut String, report: &Report) {
+    let _ = write!(text, "{}", report.name());
+    if let Some(place) = report.place.as_ref().filter(|_| !report.library) {
+        let _ = write!(text, ", {place}");
+    }
+    let all = &report.specialisations;
+    match (all.as_slice(), &report.interpreted) {
+        ([], Some(why)) => {
+            let _ = writeln!(text, ": interpreted, {}", reason(why));
+            return;
+        }
+        (_, Some(why)) => {
+            let calls = count(report.other_calls, "call");
+            let _ = writeln!(text, ": interpreted from here on ({calls} so far), {}", reason(why));
+        }
+        (_, None) => text.push_str(":\n"),
+    }
+    fixed(text, all);
+    for (i, one) in all.iter().enumerate().take(SHOWN_SPECIALISATIONS) {
+        specialisation(text, i, one, all.len() > 1);
+    }
+    if let Some(more @ 1..) = all.len().checked_sub(SHOWN_SPECIALISATIONS) {
+        let _ = writeln!(text, "  {more} more; --json lists them all");
+    }
+}
+
+fn specialisation(text: &mut String, i: usize, one: &Specialisation, numbered: bool) {
+    let lead = if numbered { format!("  {}. ", i + 1) } else { "  ".into() };
+    let rest = " ".repeat(lead.len());
+    let calls = |n| count(n, "call");
+    let fate = match &one.fate {
+        Fate::Compiled(_) if one.interpreted_calls > 0 => {
+            format!("compiled, {}, after {} interpreted", calls(one.compiled_calls), one.interpreted_calls)
+        }
+        Fate::Compiled(_) => format!("compiled, {}", calls(one.compiled_calls)),
+        Fate::TooLittleWork => {
+            format!("interpreted, {}: too little work to be worth compiling", calls(one.interpreted_calls))
+        }
+        Fate::Interpreted(why) => format!("interpreted, {}: {}", calls(one.interpreted_calls), reason(why)),
+    };
+    let _ = writeln!(text, "{lead}{fate}");
+    if let Fate::Compiled(placement) = &one.fate
+        && let Some(note) = &placement.note
+    {
+        let _ = writeln!(text, "{rest}{note}");
+    }
+    if let Some((with, differences)) = &one.new {
+        let shown = differences.iter().take(SHOWN_DIFFERENCES).map(ToString::to_string);
+        let mut shown: Vec<String> = shown.collect();
+        match differences.len().checked_sub(SHOWN_DIFFERENCES) {
+            // The leaves alone differ in nothing.
+            _ if differences.is_empty() => shown.push("the entries of a dictionary in another order".into()),
+            Some(more) if more > 0 => shown.push(format!("{more} more")),
+            _ => {}
+        }
+        let with = if with + 1 == i { String::new() } else { format!(" (against {})", with + 1) };
+        let _ = writeln!(text, "{rest}new{with}: {}", shown.join("; "));
+    }
+    let _ = writeln!(text, "{rest}for {}", arguments(&one.arguments));
+}
+
+/// The numbers whose values the body asked for.
+fn fixed(text: &mut String, all: &[Specialisation]) {
+    let mut said: Vec<&str> = Vec::new();
+    for argument in all.iter().flat_map(|one| &one.arguments) {
+        if let Some((wanted, place)) = &argument.asked
+            && !said.contains(&argument.path.as_str())
+        {
+            said.push(&argument.path);
+            let place = place.as_ref().map_or(String::new(), |place| format!(" at {place}"));
+            let _ = writeln!(
+                text,
+                "  each value of {} is a program of its own: it is {wanted}{place}",
+                argument.path
+            );
+        }
+    }
+}
+
+/// The arguments, each by its leaves unless there are too many.
+fn arguments(leaves: &[Argument]) -> String {
+    let whole = |leaf: &Argument| leaf.path.split('.').next().unwrap_or_default().to_owned();
+    let parts = leaves.chunk_by(|a, b| whole(a) == whole(b)).map(|part| match part {
+        [_, ..] if part.len() > SHOWN_LEAVES => {
+            let elements = |leaf: &Argument| match &leaf.what {
+                What::Any(ty) => ty.count(),
+                _ => 0,
+            };
+            let total: usize = part.iter().map(elements).sum();
+            format!(
+                "{} {} leaves with {} in all",
+                whole(&part[0]),
+                part.len(),
+                count(total as u64, "element")
+            )
+        }
+        _ => part.iter().map(|leaf| format!("{} {}", leaf.path, leaf.what)).collect::<Vec<_>>().join(", "),
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+fn reason(why: &Interpreted) -> String {
+    let mut text = why.reason.clone();
+    if let Some(expression) = &why.expression {
+        let _ = write!(text, ", in {expression}");
+    }
+    if let Some(place) = &why.place {
+        let _ = write!(text, " at {place}");
+    }
+    text
+}
+
+fn count(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}

@@ -1,0 +1,166 @@
+//! Why calls are interpreted, and how that is said: once, in one line; with `--strict` as an error.
+
+use crate::diagnostic::Diagnostic;
+use crate::eval::expr::Code;
+use crate::eval::interp::Interp;
+use crate::eval::signal::{Eval, Reason, TraceStop};
+use crate::syntax::{Sources, Span};
+
+use super::report::{Interpreted, Location};
+
+/// What kind of reason a call is interpreted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The language wants it so: an effect, a function as the result, nothing to compute.
+    Design,
+    /// Something that a program must know before it runs depends on data.
+    Data,
+    /// A number that the body asks for is another one in every call.
+    Changing,
+    /// There is no compiler, or it failed.
+    Compiler,
+}
+
+/// Why a call is interpreted.
+#[derive(Clone, Debug)]
+pub(super) struct Why {
+    pub cause: Cause,
+    /// A clause, such as `a shape depends on the data`.
+    pub reason: String,
+    /// The expression that is to blame.
+    pub place: Option<Span>,
+    /// What to do about it.
+    pub remedy: Option<String>,
+}
+
+impl Why {
+    /// What the language wants so.
+    pub fn design(reason: impl Into<String>, place: Option<Span>) -> Why {
+        Why { cause: Cause::Design, reason: reason.into(), place, remedy: None }
+    }
+
+    /// What stopped a trace.
+    pub fn stopped(stop: &TraceStop) -> Why {
+        let (cause, reason, remedy) = match &stop.reason {
+            Reason::Effect(name) => (Cause::Design, format!("{name} has an effect"), None),
+            Reason::Unrun(name) => {
+                (Cause::Design, format!("{name} has no value before the program runs"), None)
+            }
+            Reason::Loop => (Cause::Design, "it has a loop; what the loop calls is compiled".into(), None),
+            Reason::Irreversible(reason) => (
+                Cause::Data,
+                format!("its gradient is wanted, but {reason}"),
+                Some("a loop with a count, as repeat or scan, has a gradient".into()),
+            ),
+            Reason::Value { wanted, .. } => {
+                (Cause::Data, format!("{wanted} depends on the data"), Some(remedy(wanted)))
+            }
+            Reason::Elements { wanted, ty, .. } => (
+                Cause::Data,
+                format!("{wanted} depends on the elements of a tensor {ty}"),
+                Some(remedy(wanted)),
+            ),
+        };
+        Why { cause, reason, place: stop.span, remedy }
+    }
+
+    /// The compiler's part.
+    pub fn compiler(reason: impl Into<String>) -> Why {
+        let remedy = "without --strict the function is interpreted".to_owned();
+        Why { cause: Cause::Compiler, reason: reason.into(), place: None, remedy: Some(remedy) }
+    }
+
+    /// As reports show it.
+    pub fn report(&self, sources: &Sources) -> Interpreted {
+        Interpreted {
+            cause: self.cause,
+            reason: self.reason.clone(),
+            expression: self.place.and_then(|place| expression(sources, place)),
+            place: self.place.and_then(|place| Location::of(sources, place)),
+        }
+    }
+}
+
+/// What to do where `wanted` depends on data.
+fn remedy(wanted: &str) -> String {
+    match wanted {
+        "a condition" => "(where condition a b) selects without knowing the condition before the program runs",
+        "a text" => "make texts of results where the function is called: printing is interpreted anyway",
+        _ => {
+            "a program must know this before it runs: take it from a shape, or pass it as a number, each value of \
+             which makes a program of its own"
+        }
+    }
+    .into()
+}
+
+/// Longer expressions are cut.
+const SHOWN: usize = 60;
+
+/// The text of a form in one line, unless it is of the library; a name alone says no more than its place.
+pub(super) fn expression(sources: &Sources, span: Span) -> Option<String> {
+    let span = sources.used(span);
+    if span.source.is_library() {
+        return None;
+    }
+    let (_, text) = sources.get(span.source)?;
+    let words: Vec<&str> = text[span.within(text)].split_whitespace().collect();
+    let line = words.join(" ");
+    if !line.starts_with('(') {
+        return None;
+    }
+    Some(match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line,
+    })
+}
+
+impl Interp {
+    /// Goes on to interpret a function that could not be compiled: says so, once for a place and reason whatever
+    /// function and arguments led there. An error where the user wants no fallback.
+    pub(super) fn fall_back(&mut self, code: &Code, why: &Why) -> Eval<()> {
+        if why.cause == Cause::Design {
+            return Ok(());
+        }
+        let name = code.display_name();
+        if self.options.strict {
+            let error = Diagnostic::error(format!("{name} cannot be compiled: {}", why.reason));
+            let error = match why.place {
+                Some(place) => error.at(place, "here"),
+                None => error,
+            };
+            let error = error.note("--strict forbids interpreting it");
+            return Err(match &why.remedy {
+                Some(remedy) => error.help(remedy).into(),
+                None => error.into(),
+            });
+        }
+        // The backend has said that there is no compiler.
+        if why.cause == Cause::Compiler {
+            return Ok(());
+        }
+        // A place stops all functions that it is reached from, for tensors of any type.
+        let (place, about) = match why.cause {
+            Cause::Changing => (code.span, why.reason.as_str()),
+            _ => {
+                (why.place.unwrap_or(code.span), why.reason.split(" depends on ").next().unwrap_or_default())
+            }
+        };
+        if !self.specialiser.said.insert((place, about.to_owned())) {
+            return Ok(());
+        }
+        let shown = why.report(&self.sources);
+        let mut message = match why.cause {
+            Cause::Changing => format!("{name} is interpreted from here on: {}", why.reason),
+            _ => format!("{name} is interpreted, not compiled: {}", why.reason),
+        };
+        if let Some(expression) = shown.expression {
+            message += &format!(", in {expression}");
+        }
+        if let Some(place) = shown.place {
+            message += &format!(" at {place}");
+        }
+        self.host.warn(&self.sources, &Diagnostic::warning(message));
+        Ok(())
+    }
+}

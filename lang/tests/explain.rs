@@ -1,0 +1,184 @@
+//! What Sheaf tells of its compilations: reports, warnings, and what `--strict` makes of them. The device runs graphs on
+//! the host.
+
+mod support;
+
+use std::rc::Rc;
+
+use sheaf_lang::eval::{Interp, Jit, Options, explain};
+use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
+use sheaf_lang::tensor::HostTensor;
+use support::{HostDevice, World, compiling, run_with};
+
+/// What a program says, and then the explanation of its run.
+fn explained(jit: Jit, program: &str) -> String {
+    let (mut interp, world, _) = compiling(jit);
+    let out = run_with(&mut interp, &world, program);
+    format!("{out}\n\n{}", explain(&interp.reports()))
+}
+
+/// An evaluator that interprets nothing that should be compiled.
+fn strict() -> (Interp, World) {
+    let world = World::default();
+    let device = HostDevice { log: Rc::default() };
+    let options = Options { jit: Jit::Always, strict: true };
+    (Interp::new(Box::new(world.clone()), Some(Box::new(device)), options), world)
+}
+
+#[test]
+fn specialisations_and_what_made_each_new() {
+    insta::assert_snapshot!(explained(
+        Jit::Always,
+        "(defn heads [x n-heads scale]
+  (* scale (reshape x n-heads -1)))
+(heads (zeros '[8 64]) 2 0.5)
+(heads (zeros '[8 64]) 2 0.25)
+(heads (zeros '[12 64]) 2 0.5)
+(heads (zeros '[12 64]) 4 0.5)
+(heads (zeros '[8 64]) 2 3)
+(heads (zeros '[8 64]) 4 0.5)
+nil"
+    ));
+}
+
+/// Structures: what is a leaf more or less, another constant, another function, another order of entries.
+#[test]
+fn structures_make_specialisations_new() {
+    insta::assert_snapshot!(explained(
+        Jit::Always,
+        "(defn f [p mode g] (g (reduce + 0 (map (fn [k] (sum (get p k))) (keys p)))))
+(defn twice [x] (* 2 x))
+(defn thrice [x] (* 3 x))
+(f {:a [1] :b [1 2]} :fast twice)
+(f {:b [1 2] :a [1]} :fast twice)
+(f {:a [1] :b [1 2] :c [1]} :fast twice)
+(f {:a [1]} :slow twice)
+(f {:a [1]} :slow thrice)
+((value-and-grad f) {:a [1]} :slow thrice)
+(let [w [1 2]] (map (fn [x] (+ x w)) [[1 2] [3 4]]))
+(defn total [xs] (reduce + 0 xs))
+(total (list 1 2 3 4 5 6 7 8 9 [10]))
+nil"
+    ));
+}
+
+/// Every kind of reason, and what is not worth it.
+#[test]
+fn reasons_of_interpretation() {
+    let program = "(defn small [x] (* 2 x))
+(defn middling [x] (small x))
+(defn loud [x] (print (sum x)) (small x))
+(defn given [f x] (f x))
+(defn chooses [x n] (reshape x (int (sum x)) n))
+(defn around [x] (chooses x 1))
+(defn maker [x] (fn [y] (+ x y)))
+(defn size-of [x] (len x))
+(defn power [x n] (reduce * 1 (map (fn [i] x) (range n))))
+(middling [1 2])
+(middling [1 2 3])
+(loud [1 2])
+(given (fn [x] (print \"given\") x) [1])
+(around [1 1])
+(around [1 1 1])
+(around [1 1])
+(maker [1])
+(size-of [1 2])
+(repeat [i 100000] [x (ones '[64])] (small x))
+(map (fn [n] (power (ones '[64]) (+ n 1))) '(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19))
+nil";
+    insta::assert_snapshot!(explained(Jit::Auto, program));
+    insta::assert_snapshot!(explained(Jit::Always, program));
+}
+
+/// What stops a compilation is said once, whatever functions and tensors lead there, and also where the program goes on
+/// in another text, as in the REPL.
+#[test]
+fn a_fallback_is_said_once() {
+    let (mut interp, world, _) = compiling(Jit::Always);
+    let module = Interp::program("repl");
+    let mut enter = |name: &str, text: &str| {
+        interp.begin();
+        let result = interp.run_text(&module, name, text);
+        assert!(result.is_ok(), "{text}: {result:?}");
+        std::mem::take(&mut *world.warned.borrow_mut())
+    };
+    let rows = "(defn rows [x]\n  (reshape x\n           (int (max x)) -1))";
+    assert_eq!(enter("repl[1]", rows), Vec::<String>::new());
+    assert_eq!(enter("repl[2]", "(defn enter [x] (rows (* 1 x)))"), Vec::<String>::new());
+    let said = enter("repl[3]", "(enter [2 1]) (enter [2 1])");
+    let line = "warning: enter is interpreted, not compiled: a shape depends on the data, \
+                in (reshape x (int (max x)) -1) at repl[1]:2:3\n\n";
+    assert_eq!(said, [line]);
+    // Again, for other types, by another way, beside other entries.
+    for (i, again) in [
+        "(enter [2 1])",
+        "(enter [2 1 2 1])",
+        "(rows [[2 1] [2 1]])",
+        "(map rows [[1 2] [1 2]])",
+        "(defn other [x] (enter x)) (other [1 2 1 2])",
+        "((grad (fn [x] (sum (rows x)))) [2 1])",
+        "(defn enter [x] (rows (* 3 x))) (enter [1 1 1])",
+    ]
+    .iter()
+    .enumerate()
+    {
+        assert_eq!(enter(&format!("repl[{}]", i + 4), again), Vec::<String>::new(), "{again}");
+    }
+    // Another place is another reason; what is defined anew is new.
+    assert_eq!(enter("repl[20]", "(defn more [x] (zeros (list (int (sum x))))) (more [1 2])").len(), 1);
+    assert_eq!(enter("repl[21]", &format!("{rows} (enter [1 1 1])")).len(), 1);
+}
+
+/// What the language wants interpreted is no fallback.
+#[test]
+fn strict_forbids_fallbacks_alone() {
+    let by_design = "(defn loud [x] (print (sum x)) (* 2 x))
+(defn given [f x] (f x))
+(defn maker [x] (fn [y] (+ x y)))
+(defn size-of [x] (len x))
+(print (loud [1]) (given (fn [x] (print \"given\") x) [1]) ((maker [1]) [2]) (size-of [1 2]))";
+    let (mut interp, world) = strict();
+    assert_eq!(run_with(&mut interp, &world, by_design), "1.0\ngiven\n[2.] [1.] [3.] 2");
+    // Each time anew, without a warning before.
+    let program = "(defn rows [x] (reshape x (int (max x)) -1))\n(defn enter [x] (rows x))\n(enter [2 1])";
+    for _ in 0..2 {
+        let (mut interp, world) = strict();
+        let first = run_with(&mut interp, &world, program);
+        assert_eq!(run_with(&mut interp, &world, program), first);
+        insta::assert_snapshot!("strict_names_place_and_remedy", first);
+    }
+    let (mut interp, world) = strict();
+    let changing = "(defn power [x n] (* x (len (range n))))
+(print (map (fn [n] (sum (power [1 1] n))) '(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18)))";
+    insta::assert_snapshot!("strict_numbers_that_keep_changing", run_with(&mut interp, &world, changing));
+}
+
+/// A device without a compiler.
+struct Uncompiling;
+
+impl Backend for Uncompiling {
+    fn prepare(&mut self, _unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
+        Ok(None)
+    }
+
+    fn upload(&mut self, _tensor: &HostTensor) -> Result<Buffer, HostError> {
+        unreachable!("nothing runs here")
+    }
+}
+
+#[test]
+fn without_a_compiler() {
+    let run = |strict| {
+        let world = World::default();
+        let options = Options { jit: Jit::Always, strict };
+        let mut interp = Interp::new(Box::new(world.clone()), Some(Box::new(Uncompiling)), options);
+        let out = run_with(&mut interp, &world, "(defn f [x] (* 2 x)) (f [1])\n(print (f [1]))");
+        (out, explain(&interp.reports()))
+    };
+    let (out, explained) = run(false);
+    assert_eq!(out, "[2.]");
+    assert!(explained.contains("interpreted, 2 calls: there is no compiler"), "{explained}");
+    let (out, _) = run(true);
+    assert!(out.starts_with("error: f cannot be compiled: there is no compiler\n"), "{out}");
+    assert!(out.contains("test.shf:1:22") && out.contains("--strict"), "{out}");
+}

@@ -1,0 +1,88 @@
+//! `--explain`: what became of the functions of a run.
+
+use std::io::Write as _;
+
+use serde_json::{Value, json};
+use sheaf_lang::eval::{Argument, Fate, Interpreted, Location, Report, Specialisation, What, explain};
+
+use crate::evaluator::{Failed, failed};
+
+/// Shows reports: for people on standard error, for tools as one line on standard output.
+pub fn show(reports: &[Report], as_json: bool) -> Result<(), Failed> {
+    if as_json {
+        let all: Vec<Value> = reports.iter().map(report).collect();
+        return writeln!(std::io::stdout(), "{}", json!({ "functions": all })).map_err(failed);
+    }
+    eprint!("{}", explain(reports));
+    Ok(())
+}
+
+fn report(report: &Report) -> Value {
+    json!({
+        "function": report.function,
+        "transform": report.transform,
+        "place": report.place.as_ref().map(place),
+        "library": report.library,
+        "interpreted": report.interpreted.as_ref().map(interpreted),
+        "other-calls": report.other_calls,
+        "specialisations": report.specialisations.iter().map(specialisation).collect::<Vec<_>>(),
+    })
+}
+
+fn specialisation(one: &Specialisation) -> Value {
+    let (outcome, why, placement) = match &one.fate {
+        Fate::Compiled(placement) => ("compiled", None, Some(placement)),
+        Fate::TooLittleWork => ("too-little-work", None, None),
+        Fate::Interpreted(why) => ("interpreted", Some(interpreted(why)), None),
+    };
+    json!({
+        "outcome": outcome,
+        "why": why,
+        "model": placement.map(|p| &p.model),
+        "note": placement.and_then(|p| p.note.as_ref()),
+        "compiled-calls": one.compiled_calls,
+        "interpreted-calls": one.interpreted_calls,
+        "arguments": one.arguments.iter().map(argument).collect::<Vec<_>>(),
+        "new": one.new.as_ref().map(|(against, differences)| json!({
+            "against": against,
+            "differences": differences.iter().map(|d| json!({
+                "path": d.path,
+                "now": d.now.as_ref().map(what),
+                "before": d.before.as_ref().map(what),
+            })).collect::<Vec<_>>(),
+        })),
+    })
+}
+
+fn argument(argument: &Argument) -> Value {
+    let asked = argument.asked.as_ref();
+    json!({
+        "path": argument.path,
+        "is": what(&argument.what),
+        "asked-for-as": asked.map(|(wanted, _)| wanted),
+        "asked-at": asked.and_then(|(_, at)| at.as_ref().map(place)),
+    })
+}
+
+fn what(what: &What) -> Value {
+    match what {
+        What::Any(ty) => {
+            json!({ "dtype": ty.dtype.to_string(), "shape": ty.shape.to_vec(), "weak": ty.weak })
+        }
+        What::Number(value) => json!({ "number": value }),
+        What::Constant(value) => json!({ "constant": value }),
+    }
+}
+
+fn interpreted(why: &Interpreted) -> Value {
+    json!({
+        "reason": why.reason,
+        "fallback": why.is_fallback(),
+        "expression": why.expression,
+        "place": why.place.as_ref().map(place),
+    })
+}
+
+fn place(place: &Location) -> Value {
+    json!({ "file": place.file, "line": place.line, "column": place.column })
+}

@@ -1,0 +1,82 @@
+//! What is told of compilations: `--explain`, `--strict`, and the manifest.
+
+use sheaf_tests::World;
+
+use crate::{RUN_SQUARES, SQUARES, manifest};
+
+/// Two sizes, two numbers of heads, any scale; what prints; what a program cannot be made of.
+const HEADS: &str = "(defn heads [x n-heads scale]
+  (* scale (reshape x n-heads -1)))
+(defn report [x] (print (sum x)))
+(report (heads (ones '[8 64]) 2 0.5))
+(report (heads (ones '[12 64]) 2 0.25))
+(report (heads (ones '[12 64]) 4 0.5))
+(report (heads (ones '[12 64]) 4 0.125))
+";
+
+/// A shape that only a run can know.
+const ROWS: &str = "(defn rows [x] (reshape x (int (max x)) -1))
+(print (rows [2 1]))
+(print (rows [[2 1] [2 1]]))
+";
+
+#[test]
+fn explained_for_people_and_for_tools() {
+    let Some(world) = World::with_compiler() else { return };
+    world.write("heads.shf", HEADS);
+    let run = ["heads.shf", "--jit", "always", "--explain"];
+    insta::assert_snapshot!(world.run(&run));
+
+    // What the body asked for is in the manifest, and nothing else is fixed.
+    let mut statics: Vec<String> =
+        manifest(&world.path("")).iter().map(|entry| entry["statics"].to_string()).collect();
+    statics.sort();
+    let fixed = |n: &str| format!(r#"[{{"path":"n-heads","value":"{n}"}}]"#);
+    assert_eq!(statics, [fixed("2"), fixed("2"), fixed("4")]);
+
+    // Found again, not compiled: one line of JSON after the program's own output.
+    let output = world.run(&[&run[..], &["--json"]].concat());
+    let text = output.silent();
+    let (printed, line) = text.trim_end().rsplit_once('\n').expect("lines");
+    assert_eq!(printed, "256.0\n192.0\n384.0\n96.0");
+    let told: serde_json::Value = serde_json::from_str(line).expect("JSON");
+    let functions = told["functions"].as_array().expect("functions");
+    let names: Vec<&str> = functions.iter().map(|f| f["function"].as_str().expect("a name")).collect();
+    assert_eq!(names, ["heads", "report"]);
+    let third = &functions[0]["specialisations"][2];
+    assert_eq!((&third["outcome"], &third["compiled-calls"]), (&"compiled".into(), &2.into()));
+    assert_eq!(third["model"], "inline");
+    let new = serde_json::json!({ "against": 1, "differences": [
+        { "path": "n-heads", "now": { "number": "4" }, "before": { "number": "2" } }] });
+    assert_eq!(third["new"], new);
+    assert_eq!(functions[1]["interpreted"]["fallback"], false);
+}
+
+#[test]
+fn strict_forbids_to_interpret_what_cannot_be_compiled() {
+    let Some(world) = World::with_compiler() else { return };
+    world.write("rows.shf", ROWS);
+    insta::assert_snapshot!("said_once", world.run(&["rows.shf"]));
+    insta::assert_snapshot!("an_error_when_strict", world.run(&["rows.shf", "--strict"]));
+    // What prints is interpreted by design.
+    world.write("heads.shf", HEADS);
+    let _ = world.run(&["heads.shf", "--strict", "--jit", "always"]).compiled();
+}
+
+#[test]
+fn strict_forbids_to_go_without_a_compiler() {
+    let world = World::new();
+    world.write("squares.shf", SQUARES);
+    insta::assert_snapshot!(world.run(&[&RUN_SQUARES[..], &["--offline", "--strict"]].concat()));
+    insta::assert_snapshot!(world.run(&["squares.shf", "--no-jit", "--strict"]));
+}
+
+/// The REPL says it once in a session, in which a function may be called many times from many texts.
+#[test]
+fn the_repl_says_a_fallback_once() {
+    let Some(world) = World::with_compiler() else { return };
+    let entries = format!("{ROWS}:type 1\n(rows [1 1 1])\n:type 1\n(defn f [x] (rows x))\n(f [2 2])\n");
+    let output = world.sheaf(&["repl"]).input(entries).run();
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(output.stderr.matches("is interpreted, not compiled").count(), 1, "{output}");
+}
