@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::signal::{Eval, Reason, Stop};
+use super::signal::{Eval, Reason, Signal, Stop};
+use crate::diagnostic::Diagnostic;
 use crate::graph::{Builder, Graph, Op, Var};
 use crate::host::{Backend, Buffer};
 use crate::primitives::Primitive;
@@ -346,10 +347,7 @@ fn bind_beside(
     let outputs = builder.bind(Arc::clone(op), &operands)?;
     outputs.iter().try_for_each(|var| check_room(&builder.ty(*var).shape))?;
     if builder.graph().equations.len() > trace.limit {
-        return super::fail(format!(
-            "the trace has more than {} operations; is there a recursion or a loop without end?",
-            trace.limit
-        ));
+        return Err(endless(trace.limit));
     }
     let values = if known {
         op.evaluate(&host_values(args)?).into_iter().map(Some).collect()
@@ -362,6 +360,17 @@ fn bind_beside(
         Tensor::Traced(Rc::new(Traced { trace: Rc::clone(trace), var: *var, ty, concrete, origin: span }))
     };
     Ok(outputs.iter().zip(values).map(wrap).collect())
+}
+
+#[cold]
+fn endless(limit: usize) -> Signal {
+    Diagnostic::error(format!("tracing this has recorded more than {limit} operations"))
+        .note("is there a recursion or a loop without end?")
+        .help(
+            "steps that repeat are one operation in repeat, while, reduce or scan, if the state keeps its structure, \
+             shapes and dtypes",
+        )
+        .into()
 }
 
 fn host_values<'a>(args: &[&'a Tensor]) -> Eval<SmallVec<[&'a HostTensor; 4]>> {

@@ -18,8 +18,8 @@ use crate::stack::deep;
 use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor};
 
-/// A trace longer than this is taken for one without end.
-pub(super) const MAX_EQUATIONS: usize = 5_000_000;
+/// A trace longer than this is taken for one without end: a compiler would take hours for the program.
+pub(super) const MAX_EQUATIONS: usize = 1_000_000;
 
 /// What makes one function of another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,9 +1,12 @@
 //! Why calls are interpreted, and how that is said: once, in one line; with `--strict` as an error.
 
+use std::collections::HashMap;
+
 use crate::diagnostic::Diagnostic;
 use crate::eval::expr::Code;
 use crate::eval::interp::Interp;
 use crate::eval::signal::{Eval, Reason, TraceStop};
+use crate::graph::Graph;
 use crate::syntax::{Sources, Span};
 
 use super::report::{Interpreted, Location};
@@ -17,6 +20,8 @@ pub enum Cause {
     Data,
     /// A number that the body asks for is another one in every call.
     Changing,
+    /// The program would be too large for the compiler.
+    Size,
     /// There is no compiler, or it failed.
     Compiler,
 }
@@ -68,6 +73,31 @@ impl Why {
     pub fn compiler(reason: impl Into<String>) -> Why {
         let remedy = "without --strict the function is interpreted".to_owned();
         Why { cause: Cause::Compiler, reason: reason.into(), place: None, remedy: Some(remedy) }
+    }
+
+    /// A program that would take the compiler minutes; the place is that of most of its equations.
+    pub fn too_large(graph: &Graph) -> Why {
+        let mut counts: HashMap<Span, usize> = HashMap::new();
+        for span in graph.equations.iter().filter_map(|eqn| eqn.span) {
+            *counts.entry(span).or_default() += 1;
+        }
+        let most = counts.into_iter().max_by_key(|(span, count)| (*count, span.start));
+        let remedy = "steps that repeat are one operation in repeat, while, reduce or scan, if the state keeps its \
+                      structure, shapes and dtypes";
+        Why {
+            cause: Cause::Size,
+            reason: match most {
+                Some((_, count)) => {
+                    format!(
+                        "its program would have {} operations, {count} of them here",
+                        graph.equations.len()
+                    )
+                }
+                None => format!("its program would have {} operations", graph.equations.len()),
+            },
+            place: most.map(|(span, _)| span),
+            remedy: Some(remedy.into()),
+        }
     }
 
     /// As reports show it.
@@ -142,6 +172,7 @@ impl Interp {
         // A place stops all functions that it is reached from, for tensors of any type.
         let (place, about) = match why.cause {
             Cause::Changing => (code.span, why.reason.as_str()),
+            Cause::Size => (code.span, "size"),
             _ => {
                 (why.place.unwrap_or(code.span), why.reason.split(" depends on ").next().unwrap_or_default())
             }
