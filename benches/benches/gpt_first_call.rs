@@ -2,7 +2,8 @@
 //! against what `jax.jit` does in its first call. The runs of the two alternate, so that what else the machine does
 //! meets both.
 //!
-//! `SHEAF_BENCH_PYTHON` names a Python with JAX 0.10.2; without it, only Sheaf is measured.
+//! `SHEAF_BENCH_PYTHON` names a Python with JAX 0.10.2 (`scripts/jax-python` prints one); without it, only Sheaf is
+//! measured. With the argument `trace`, nothing is compiled.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -18,11 +19,11 @@ use sheaf_lang::stablehlo::{Model, emit};
 use sheaf_lang::tensor::HostTensor;
 use sheaf_registry::{Home, Settings};
 
-/// First calls that are compiled; each is followed by one of JAX, in a process of its own.
-const FIRST_CALLS: usize = 5;
+/// Rounds: a first call that is compiled, traces alone, and a first call of JAX in a process of its own.
+const ROUNDS: usize = 5;
 
-/// Traces alone.
-const TRACES: usize = 41;
+/// Traces in a round.
+const TRACES: usize = 9;
 
 /// Characters in the alphabet: those of `scripts/fetch-shakespeare`.
 const VOCABULARY: &str = "73";
@@ -51,44 +52,55 @@ fn main() {
 }
 
 fn measure() {
+    let only_traces = std::env::args().any(|argument| argument == "trace");
     let python = std::env::var("SHEAF_BENCH_PYTHON").ok();
-    let (mut sheaf, mut jax) = (Vec::new(), Vec::new());
-    for _ in 0..FIRST_CALLS {
-        sheaf.push(first_call(Some(engine())));
-        jax.extend(python.as_deref().map(jax_first_call));
+    let (mut calls, mut traces, mut jax) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        if !only_traces {
+            calls.push(first_call(Some(engine())));
+        }
+        traces.extend((0..TRACES).map(|_| first_call(None)));
+        jax.extend(python.as_deref().map(|python| jax_first_call(python, only_traces)));
     }
-    let traces: Vec<Sample> = (0..TRACES).map(|_| first_call(None)).collect();
     let of = |samples: &[Sample], part: fn(&Sample) -> Duration| {
-        let mut times: Vec<Duration> = samples.iter().map(part).collect();
-        times.sort_unstable();
-        times[times.len() / 2].as_secs_f64() * 1e3
+        middle(samples.iter().map(|sample| part(sample).as_secs_f64() * 1e3))
     };
     let (trace, emission) = (of(&traces, |s| s.trace), of(&traces, |s| s.emission));
-    println!("First call of a GPT training step, {} equations, in ms", traces[0].equations);
-    println!("  trace, {TRACES} times    {trace:8.2}    and emission {emission:.2}");
-    println!("  medians of {FIRST_CALLS} first calls:");
-    println!("  trace              {:8.2}", of(&sheaf, |s| s.trace));
-    println!("  emission           {:8.2}", of(&sheaf, |s| s.emission));
-    println!("  compile and load   {:8.1}", of(&sheaf, |s| s.compilation));
-    println!("  upload and run     {:8.1}", of(&sheaf, |s| s.run));
-    let whole = of(&sheaf, Sample::whole);
-    println!("  whole              {whole:8.1}");
+    println!("GPT training step, {} equations; medians in ms", traces[0].equations);
+    println!("  trace {trace:.1}, emission {emission:.1}");
+    if !only_traces {
+        println!("  first call {:.0}:", of(&calls, Sample::whole));
+        println!("    trace {:.1}, emission {:.1}", of(&calls, |s| s.trace), of(&calls, |s| s.emission));
+        println!("    start of the compiler, compilation, loading {:.0}", of(&calls, |s| s.compilation));
+        println!("    copies to the device, run {:.0}", of(&calls, |s| s.run));
+    }
     if jax.is_empty() {
         println!("  JAX is not measured: SHEAF_BENCH_PYTHON names no Python with it");
         return;
     }
-    let of = |part: &str| {
-        let mut times: Vec<f64> = jax.iter().map(|line| number(line, part)).collect();
-        times.sort_unstable_by(f64::total_cmp);
-        times[times.len() / 2]
-    };
-    let (lower, again, compile, call) = (of("lower"), of("lower_again"), of("compile"), of("call"));
-    println!("  jax.jit(..).lower() {lower:7.1}, in the warm process {again:.1}");
-    println!("  .compile()         {compile:8.1}");
-    println!("  run                {call:8.1}");
+    let of_jax = |part: &str| middle(jax.iter().map(|line| number(line, part)));
+    let (lower, again) = (of_jax("lower"), of_jax("lower_again"));
+    println!("  JAX: lower() {lower:.0} the first time, {again:.0} in a warm process");
+    println!(
+        "  lower() / trace              {:5.1} the first time, {:.1} warm",
+        lower / trace,
+        again / trace
+    );
     let here = trace + emission;
-    println!("ratios: lower() / (trace + emission) {:.1}, warm {:.1}", lower / here, again / here);
-    println!("        first call, Sheaf / JAX      {:.2}", whole / (lower + compile + call));
+    println!("  lower() / (trace + emission) {:5.1} the first time, {:.1} warm", lower / here, again / here);
+    if !only_traces {
+        let (compile, call) = (of_jax("compile"), of_jax("call"));
+        let ratio = of(&calls, Sample::whole) / (lower + compile + call);
+        println!("  JAX: compile() {compile:.0}, run {call:.0}");
+        println!("  first call, Sheaf / JAX      {ratio:5.2}");
+    }
+}
+
+/// The median.
+fn middle(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 /// Where the time of one first call went.
@@ -187,9 +199,12 @@ impl Backend for Timed {
 }
 
 /// What JAX measures of itself, as a line of JSON.
-fn jax_first_call(python: &str) -> String {
+fn jax_first_call(python: &str, only_traces: bool) -> String {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).with_file_name("tests/nanogpt/first_call.py");
-    let output = Command::new(python).arg(script).arg(VOCABULARY).output().expect("Python starts");
+    let mut command = Command::new(python);
+    command.arg(script).arg(VOCABULARY).args(only_traces.then_some("lower"));
+    let output = command.env("JAX_PLATFORMS", "cpu").env("PYTHONDONTWRITEBYTECODE", "1").output();
+    let output = output.expect("Python starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
 }

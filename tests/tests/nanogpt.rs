@@ -1,0 +1,162 @@
+//! `examples/nanogpt`: a step of training against JAX, and what makes its functions compile again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sheaf_tests::{World, skip};
+
+/// The repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a folder above").to_owned()
+}
+
+/// A world with the compiler, the example's modules and the beginning of its text. `None`, and then it has been said,
+/// where one of them is not to be had.
+fn world() -> Option<World> {
+    let Ok(text) = fs::read(root().join("examples/nanogpt/shakespeare.txt")) else {
+        skip("there is no text: run scripts/fetch-shakespeare");
+        return None;
+    };
+    let world = World::with_compiler()?;
+    for name in ["model.shf", "text.shf"] {
+        world.write(name, fs::read(root().join("examples/nanogpt").join(name)).expect("a module"));
+    }
+    // A debug build reads slowly.
+    world.write("text.txt", &text[..20_000]);
+    Some(world)
+}
+
+/// A Python with JAX. `None`, and then it has been said, where it cannot be installed.
+fn jax() -> Option<PathBuf> {
+    let output = Command::new(root().join("scripts/jax-python")).output();
+    match output {
+        Ok(output) if output.status.success() => {
+            Some(String::from_utf8(output.stdout).expect("a path").trim().into())
+        }
+        Ok(output) => {
+            skip(String::from_utf8_lossy(&output.stderr).trim());
+            None
+        }
+        Err(error) => {
+            skip(&format!("scripts/jax-python cannot run: {error}"));
+            None
+        }
+    }
+}
+
+#[test]
+fn one_step_is_that_of_jax() {
+    let Some((world, python)) = world().zip(jax()) else { return };
+    world.write("step.shf", fs::read(root().join("tests/nanogpt/step.shf")).expect("a program"));
+    let output = world.run(&["step.shf", "--explain"]);
+    assert!(output.stderr.contains("train-step: compiled, 1 call"), "{output}");
+    let compared = Command::new(python)
+        .arg(root().join("tests/nanogpt/compare.py"))
+        .arg(world.path(""))
+        .env("JAX_PLATFORMS", "cpu")
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .expect("Python starts");
+    let said = String::from_utf8_lossy(&compared.stdout) + String::from_utf8_lossy(&compared.stderr);
+    assert!(compared.status.success(), "{said}");
+    for what in ["start", "loss", "parameters", "m ", "v "] {
+        assert!(said.lines().any(|line| line.starts_with(what)), "{what} was not compared:\n{said}");
+    }
+}
+
+/// How often each function of the program has been compiled, by the manifest.
+fn compilations(world: &World, function: &str) -> usize {
+    let json = fs::read(world.path("__sheaf__/manifest.json")).expect("a manifest");
+    let manifest: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+    let entries = manifest["entries"].as_array().expect("entries");
+    entries.iter().filter(|entry| entry["function"] == function).count()
+}
+
+/// Training of a smaller GPT; its arguments are steps, learning rate, batch size and seed.
+const TRAIN_GPT: &str = r#"
+(use ./model.shf)
+(use ./text.shf)
+(def given (io "load" "given.json"))
+(def text (io "read" "text.txt"))
+(def ids (encode text (alphabet text)))
+(let [{:keys [steps rate size seed]} given]
+  (repeat [i steps] [state (init-state (init-params (random-key seed) 73 config))]
+    (let [[x y] (batch (fold-in (random-key seed) i) ids size (get config :context))
+          [state value] (train-step state x y rate)]
+      (print "{:.6f}" value)
+      state)))
+"#;
+
+/// What a training is told. In order: steps, learning rate, batch size, seed.
+fn given(steps: u32, rate: f32, size: u32, seed: u32) -> String {
+    format!("{{\"steps\": {steps}, \"rate\": {rate}, \"size\": {size}, \"seed\": {seed}}}")
+}
+
+/// Runs `program` with the first setting, which compiles `step`; with others, which compile nothing; and with two other
+/// batch sizes, which compile it once each.
+fn compiles_for_the_batch_size_alone(world: &World, program: &str, step: &str) {
+    let train = |setting: String| {
+        world.write("given.json", setting);
+        world.run(&[program, "--jit", "always"])
+    };
+    let first = train(given(2, 0.01, 4, 1)).compiled();
+    assert_eq!(compilations(world, step), 1);
+    let manifest = || fs::read(world.path("__sheaf__/manifest.json")).expect("a manifest");
+    let before = manifest();
+    let again = train(given(2, 0.01, 4, 1)).compiled_nothing();
+    assert_eq!(again, first);
+    for other in [given(2, 0.02, 4, 1), given(2, 0.01, 4, 2), given(5, 0.01, 4, 1)] {
+        let output = train(other.clone()).compiled_nothing();
+        assert_ne!(output, first, "{other} changes nothing");
+        assert_eq!(manifest(), before, "{other}");
+    }
+    for (count, size) in [(2, 3), (3, 5)] {
+        let output = train(given(2, 0.01, size, 1));
+        let compiled = output.stderr.matches(&format!("compiling {step}\n")).count();
+        assert_eq!((output.code, compiled), (Some(0), 1), "batch size {size}:\n{output}");
+        assert_eq!(compilations(world, step), count);
+        assert!(train(given(3, 0.03, size, 2)).compiled_nothing().lines().count() >= 3);
+    }
+    assert_eq!(train(given(2, 0.01, 4, 1)).compiled_nothing(), first);
+}
+
+#[test]
+fn the_gpt_step_compiles_again_for_another_batch_size_alone() {
+    let Some(world) = world() else { return };
+    let model = fs::read_to_string(world.path("model.shf")).expect("a module");
+    let smaller = model.replace(":context 64", ":context 8").replace(":width 128", ":width 16");
+    let smaller = smaller.replace(":n-layers 4", ":n-layers 2");
+    assert_eq!(model.lines().zip(smaller.lines()).filter(|(a, b)| a != b).count(), 3);
+    world.write("model.shf", smaller);
+    world.write("train.shf", TRAIN_GPT);
+    compiles_for_the_batch_size_alone(&world, "train.shf", "train-step");
+}
+
+/// Regression of points on a line; the arguments are those of [`TRAIN_GPT`], where the steps are epochs.
+const TRAIN_LINE: &str = r#"
+(use optim)
+(def given (io "load" "given.json"))
+(defn loss [p x y] (mean (square (- (+ (* x (get p :w)) (get p :b)) y))))
+(defn train-step [p m v t x y rate]
+  (let [[value grads] ((value-and-grad loss) p x y)
+        [p m v t] (adam-step p grads m v t rate)]
+    (list p m v t value)))
+(let [{:keys [steps rate size seed]} given
+      x (random-normal (random-key seed) (list size))
+      y (+ (* 3 x) 1)
+      p {:w (zeros 1) :b (zeros 1)}
+      zeros (tree-map-zeros p)]
+  (repeat [i steps] [state (list p zeros zeros 0 0.0)]
+    (let [[p m v t value] state
+          state (train-step p m v t x y rate)]
+      (print "{:.6f}" (last state))
+      state)))
+"#;
+
+#[test]
+fn a_small_step_compiles_again_for_another_batch_size_alone() {
+    let Some(world) = World::with_compiler() else { return };
+    world.write("line.shf", TRAIN_LINE);
+    compiles_for_the_batch_size_alone(&world, "line.shf", "train-step");
+}
