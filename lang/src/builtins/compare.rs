@@ -133,9 +133,9 @@ pub(super) const BUILTINS: &[Builtin] = &[
             let (x, y) = i.broadcast(&x, &y)?;
             let shape = super::operands::broadcast_shapes(condition.ty(), x.ty())?;
             let (c, x, y) = (
-                i.broadcast_to(&condition, &shape)?,
-                i.broadcast_to(&x, &shape)?,
-                i.broadcast_to(&y, &shape)?,
+                i.broadcast_beside(&condition, &shape, &[&x, &y])?,
+                i.broadcast_beside(&x, &shape, &[&condition])?,
+                i.broadcast_beside(&y, &shape, &[&condition])?,
             );
             Ok(Value::from(i.op(p::Select, &[&c, &x, &y])?))
         },

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::diagnostic::Diagnostic;
-use crate::eval::{Eval, Interp, Signal, Tensor, Value, bind, bind_all, fail, position};
+use crate::eval::{Eval, Interp, Signal, Tensor, Value, bind, bind_all, fail, position, repeat_beside};
 use crate::graph::Op;
 use crate::primitives as p;
 use crate::primitives::Primitive;
@@ -92,11 +92,22 @@ impl Interp {
         }
         let shape = broadcast_shapes(a.ty(), b.ty())?;
         let (a, b) = self.promote(a, b)?;
-        Ok((self.broadcast_to(&a, &shape)?, self.broadcast_to(&b, &shape)?))
+        Ok((self.broadcast_beside(&a, &shape, &[&b])?, self.broadcast_beside(&b, &shape, &[&a])?))
     }
 
     /// `t` repeated to `shape`, whose last axes it has or stretches.
     pub(crate) fn broadcast_to(&mut self, t: &Tensor, shape: &[usize]) -> Eval<Tensor> {
+        self.broadcast_beside(t, shape, &[])
+    }
+
+    /// [`Interp::broadcast_to`] for an operand of an operation whose other operands are `beside`: see
+    /// [`repeat_beside`].
+    pub(crate) fn broadcast_beside(
+        &mut self,
+        t: &Tensor,
+        shape: &[usize],
+        beside: &[&Tensor],
+    ) -> Eval<Tensor> {
         if t.shape() == shape {
             return Ok(t.clone());
         }
@@ -106,7 +117,7 @@ impl Interp {
         }
         let dims: Shape = (shape.len() - t.ty().rank()..shape.len()).collect();
         let t = &self.strong(t)?;
-        self.op(p::BroadcastInDim { shape: shape.into(), dims }, &[t])
+        repeat_beside(p::BroadcastInDim { shape: shape.into(), dims }, t, beside, self.span)
     }
 
     /// `t` under another shape of the same size.

@@ -59,7 +59,7 @@ pub use signal::{Eval, Signal, Stop, fail};
 pub use specialise::{
     Argument, Cause, Difference, Fate, Interpreted, Location, Probe, Report, Specialisation, What, explain,
 };
-pub use tensor::{Concrete, Tensor, bind, bind_all, check_room, positions};
+pub use tensor::{Concrete, Tensor, bind, bind_all, check_room, positions, repeat_beside};
 pub use transforms::{Axes, GradOptions, Transform};
 pub use tree::{KeyPath, Tree, flatten, map_trees, unflatten};
 pub use typed::ParamType;

@@ -2,7 +2,7 @@
 //! under construction.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use super::signal::{Eval, Reason, Signal, Stop};
 use crate::diagnostic::Diagnostic;
 use crate::graph::{Builder, Graph, Op, Var};
 use crate::host::{Backend, Buffer};
-use crate::primitives::Primitive;
+use crate::primitives::{BroadcastInDim, Primitive};
 use crate::syntax::Span;
-use crate::tensor::{DType, HostTensor, TensorType};
+use crate::tensor::{DType, HostTensor, Shape, TensorType};
 
 /// Vectors up to this length may be shapes, whose numbers are asked for one by one.
 pub(super) const MOST_AXES: usize = 16;
@@ -121,6 +121,8 @@ pub struct Trace {
     builder: RefCell<Builder>,
     captures: RefCell<Vec<(Rc<Traced>, Var)>>,
     constants: RefCell<Vec<(Rc<Concrete>, Var)>>,
+    /// Known numbers repeated to a shape, by their bytes: most are needed many times, and one constant serves.
+    fills: RefCell<HashMap<(DType, Vec<u8>, Shape), Rc<Concrete>>>,
     limit: usize,
 }
 
@@ -133,6 +135,7 @@ impl Trace {
             builder: RefCell::new(Builder::new()),
             captures: RefCell::default(),
             constants: RefCell::default(),
+            fills: RefCell::default(),
             limit,
         })
     }
@@ -375,6 +378,30 @@ fn endless(limit: usize) -> Signal {
 
 fn host_values<'a>(args: &[&'a Tensor]) -> Eval<SmallVec<[&'a HostTensor; 4]>> {
     args.iter().map(|t| t.concrete().expect("checked by the caller").host()).collect()
+}
+
+/// `t` repeated by `op` for an operation whose other operands are `beside`. Where one of those is traced, the program
+/// repeats a known tensor itself, and all uses of a known number share one constant.
+pub fn repeat_beside(op: BroadcastInDim, t: &Tensor, beside: &[&Tensor], span: Option<Span>) -> Eval<Tensor> {
+    let trace = beside
+        .iter()
+        .filter_map(|t| if let Tensor::Traced(t) = t { Some(&t.trace) } else { None })
+        .max_by_key(|trace| trace.level);
+    if let (Some(trace), Tensor::Concrete(c)) = (trace, t)
+        && c.ty.count() == 1
+    {
+        let number = c.host()?;
+        let key = (number.dtype(), number.bytes().to_vec(), op.shape.clone());
+        if let Some(known) = trace.fills.borrow().get(&key) {
+            return Ok(Tensor::Concrete(Rc::clone(known)));
+        }
+        let filled = bind(op, &[t], span)?;
+        if let Tensor::Concrete(filled) = &filled {
+            trace.fills.borrow_mut().insert(key, Rc::clone(filled));
+        }
+        return Ok(filled);
+    }
+    Ok(bind_beside(&(Arc::new(op) as Op), &[t], beside, span)?.swap_remove(0))
 }
 
 /// Positions along an axis of the shape of `like`, as `i32`.
