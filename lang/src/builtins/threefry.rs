@@ -6,7 +6,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, fail};
 use crate::primitives as p;
-use crate::tensor::{DType, HostTensor, Shape, element_count};
+use crate::tensor::{DType, Data, HostTensor, Shape, element_count};
 
 /// A value as a key.
 pub(super) fn key(value: &Value) -> Eval<Tensor> {
@@ -90,9 +90,23 @@ pub(super) fn uniform(
     let x = interp.op(p::Binary(p::Sub), &[&x, &one])?;
     let width = interp.op(p::Binary(p::Sub), &[high, low])?;
     let (width, low) = (interp.broadcast_to(&width, shape)?, interp.broadcast_to(low, shape)?);
-    let x = interp.op(p::Binary(p::Mul), &[&x, &width])?;
-    let x = interp.op(p::Binary(p::Add), &[&x, &low])?;
+    let x = scaled(interp, &x, &width, &low)?;
     interp.op(p::Binary(p::Max), &[&low, &x])
+}
+
+/// `x * width + low`, rounded once: XLA and IREE both contract the two operations, so that numbers which are computed
+/// here must be, too, or they would not be those of JAX and of compiled programs.
+fn scaled(interp: &mut Interp, x: &Tensor, width: &Tensor, low: &Tensor) -> Eval<Tensor> {
+    if let (Tensor::Concrete(a), Tensor::Concrete(b), Tensor::Concrete(c)) = (x, width, low) {
+        let (a, b, c) = (a.host()?, b.host()?, c.host()?);
+        if let (Data::F32(xs), Data::F32(widths), Data::F32(lows)) = (a.data(), b.data(), c.data()) {
+            let all = xs.iter().zip(widths.iter()).zip(lows.iter());
+            let sums: Vec<f32> = all.map(|((x, width), low)| x.mul_add(*width, *low)).collect();
+            return Ok(Tensor::host(HostTensor::new(a.shape(), sums)));
+        }
+    }
+    let product = interp.op(p::Binary(p::Mul), &[x, width])?;
+    interp.op(p::Binary(p::Add), &[&product, low])
 }
 
 /// The key of a seed or of data to fold in: its low 32 bits, as JAX has it with its default of 32-bit integers.
