@@ -1,13 +1,13 @@
 # The commands of the project. Each does all of its own set-up and may be repeated: what is there is not made again.
-.PHONY: help run test bench nanogpt deny clean
+.PHONY: help run test oracle oracle-nightly bench nanogpt deny clean
 
 sheaf := $(abspath $(or $(CARGO_TARGET_DIR),target))/release/sheaf
 
 # Where the tests install the pinned compiler, once.
-test: export SHEAF_TEST_HOME := $(abspath $(or $(CARGO_TARGET_DIR),target))/test-home
+test oracle oracle-nightly: export SHEAF_TEST_HOME := $(abspath $(or $(CARGO_TARGET_DIR),target))/test-home
 
 help: ## List these commands
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
 run: ## Build sheaf, train the examples, show what was compiled for them
 	scripts/bootstrap
@@ -29,6 +29,14 @@ test: ## Check and test everything
 	cargo build --locked --workspace
 	cargo test --locked -p sheaf-toolchain # installs the compiler, which the others use
 	cargo test --locked --workspace --exclude sheaf-toolchain
+
+oracle: ## Compare every builtin, sampler and 500 random programs with JAX (SEED=n for others)
+	cargo build --locked -p sheaf
+	scripts/oracle $(if $(SEED),--seed $(SEED))
+
+oracle-nightly: ## The same with 20,000 random programs and a new seed
+	cargo build --locked --release -p sheaf
+	SHEAF=$(sheaf) scripts/oracle --programs 20000 --seed $(or $(SEED),$(shell date +%Y%m%d))
 
 bench: ## Measure speed, against the figures in benches/
 	scripts/bootstrap

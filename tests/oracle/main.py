@@ -1,0 +1,139 @@
+"""The oracle suite: what Sheaf computes, against JAX (see CONTRIBUTING.md)."""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+import jax
+import numpy as np
+
+import cases
+import samplers
+import table
+from programs import compare
+from programs.shrink import shrink
+from sheaf import MODES, Sheaf
+
+# A run repeats the one before, unless it is told otherwise.
+SEED = 20260101
+
+# Examples of one file; sheaf makes a program of every 24.
+FILE = 120
+
+
+def main():
+    arguments = options()
+    started = time.monotonic()
+    if arguments.cache:
+        # The same programs again need no compilation by XLA.
+        jax.config.update("jax_compilation_cache_dir", arguments.cache)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    print(f"oracle: seed {arguments.seed}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="sheaf-oracle-") as folder:
+        folder = Path(arguments.keep or folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        sheaf = Sheaf(arguments.sheaf, folder)
+        report = Report()
+        for stage in arguments.stages:
+            STAGES[stage](sheaf, arguments, report)
+        print(f"oracle: {time.monotonic() - started:.0f} s")
+        sys.exit(report.end())
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sheaf", required=True, help="the program under test")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--stages", nargs="+", choices=list(STAGES), default=list(STAGES))
+    parser.add_argument("--programs", type=int, default=500, help="how many random programs")
+    parser.add_argument("--part", type=int, default=1, help="take one of so many builtins' examples")
+    parser.add_argument("--modes", nargs="+", default=list(MODES))
+    parser.add_argument("--only", help="builtins with this in their name")
+    parser.add_argument("--cache", help="a folder for what XLA compiled")
+    parser.add_argument("--keep", help="a folder for the files of examples")
+    return parser.parse_args()
+
+
+class Report:
+    """What was found so far."""
+
+    def __init__(self):
+        self.failures = []
+
+    def add(self, what, mode, outcomes):
+        count = sum(o.examples for o in outcomes)
+        wrong = [f for o in outcomes for f in o.failures]
+        text = f"oracle: {what}, {mode}: {count} examples, {len(wrong)} differ"
+        if mode == "compiled":
+            text += f"; {sum(o.compiled for o in outcomes)} ran as programs"
+            text += f", {sum(o.known for o in outcomes)} needed none"
+        print(text, flush=True)
+        self.failures += wrong
+
+    def end(self):
+        for failure in self.failures[:20]:
+            print(f"\n{failure.mode}: {failure.example.name}\n  {failure.example.code}\n  ;=> {failure.example.value}\n{failure.message}")
+        if len(self.failures) > 20:
+            print(f"\nand {len(self.failures) - 20} more:")
+            for failure in self.failures[20:]:
+                print(f"  {failure.mode}: {failure.example.name}: {failure.message.splitlines()[0]}")
+        return 1 if self.failures else 0
+
+
+def run(sheaf, what, header, examples, modes, report):
+    """Checks examples in files, two files at a time."""
+    parts = [examples[i : i + FILE] for i in range(0, len(examples), FILE)]
+    for mode in modes:
+        with ThreadPoolExecutor(2) as pool:
+            jobs = [pool.submit(sheaf.check, f"{what}-{i}", header, part, mode) for i, part in enumerate(parts)]
+            report.add(what, mode, [job.result() for job in jobs])
+
+
+def builtins(sheaf, arguments, report):
+    """Every builtin with a meaning in JAX."""
+    chosen = [e for e in table.ENTRIES if not arguments.only or arguments.only in e.name]
+    questions = []
+    for i, entry in enumerate(chosen):
+        questions += cases.questions(entry, np.random.default_rng([arguments.seed, i]))
+    examples = list(cases.answers(questions[:: arguments.part]))
+    print(f"oracle: {len({e.name for e in chosen})} builtins, {len(examples)} examples", flush=True)
+    run(sheaf, "builtins", cases.HEADER, examples, arguments.modes, report)
+
+
+def draws(sheaf, arguments, report):
+    """Every sampler, 100,000 times."""
+    examples = list(samplers.examples(arguments.seed))
+    run(sheaf, "samplers", samplers.HEADER, examples, arguments.modes, report)
+
+
+def programs(sheaf, arguments, report):
+    """Random programs, of which the first that differs is made small."""
+    # Not all at once: a nightly run has more of them than memory should hold.
+    for start in range(0, arguments.programs, BLOCK):
+        examples, drawn = [], 0
+        for index in range(start, min(start + BLOCK, arguments.programs)):
+            example, attempts = compare.draw(arguments.seed, index)
+            examples.append(example)
+            drawn += attempts
+        what = f"programs {start} to {start + len(examples) - 1}"
+        print(f"oracle: {what}: {drawn} were drawn for {len(examples)}", flush=True)
+        before = len(report.failures)
+        run(sheaf, f"programs-{start}", "", examples, arguments.modes, report)
+        if len(report.failures) > before:
+            failure = report.failures[before]
+            small = shrink(failure, lambda found: sheaf.check("shrinking", "", found, failure.mode).failures)
+            body, _ = small.example.origin
+            small.example.name = f"{failure.example.name}, made small; in JAX {compare.python(body)}"
+            report.failures.insert(0, small)
+
+
+STAGES = {"builtins": builtins, "samplers": draws, "programs": programs}
+BLOCK = 500
+
+main()

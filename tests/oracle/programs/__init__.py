@@ -1,0 +1,1 @@
+"""Random small programs: the same one in Sheaf and in JAX."""

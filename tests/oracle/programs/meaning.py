@@ -1,0 +1,54 @@
+"""What the Python side of a program is written with: the forms of Sheaf that Python has no expression for."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import erf  # noqa: F401 (programs use it)
+
+
+def number(x):
+    return jnp.asarray(x)
+
+
+def repeat(count, init, body):
+    if count > 5:
+        return jax.lax.fori_loop(0, count, body, jnp.asarray(init, "float32"))
+    for i in range(count):
+        init = body(i, init)
+    return init
+
+
+def reduce(f, init, items):
+    return functools.reduce(f, items, init)
+
+
+def scan(f, init, items):
+    outputs = []
+    for item in items:
+        init, output = f(init, item)
+        outputs.append(output)
+    return init, jnp.stack(outputs)
+
+
+def tree_map(f, tree):
+    return jax.tree.map(f, tree)
+
+
+def tree_reduce(f, tree, init):
+    return functools.reduce(f, jax.tree.leaves(tree), init)
+
+
+def grad(f):
+    return jax.grad(lambda v: jnp.asarray(f(v)))
+
+
+def tangent(f, at, direction):
+    # A literal is f32 or f64 as the rest of the program.
+    at = jnp.asarray(at)
+    return jax.jvp(lambda v: jnp.asarray(f(v)), (at,), (jnp.asarray(direction).astype(at.dtype),))[1]
+
+
+def function(text):
+    """The function that a program's Python text is."""
+    return eval(text, dict(globals()))  # noqa: S307 (the text is the generator's own)
