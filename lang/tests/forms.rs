@@ -244,7 +244,7 @@ fn custom_gradients_fit_their_functions() {
             "error: the gradient of f gives a list of 2 cotangents",
         ),
         (
-            "(defn f [x] x) (defgrad f [x] [y] [g] (if (> g 0) g 0)) ((grad f) 1.0)",
+            "(defn f [x] x) (defgrad f [x] [y] [g] (if (> g 0) [g g] 0)) ((grad f) 1.0)",
             "error: the gradient of f asks for a value that is not known",
         ),
         (

@@ -187,11 +187,14 @@ impl Trace {
         }
     }
 
-    /// A parameter that `var` is computed from, if all such parameters are scalars, or vectors of at most `longest`
-    /// elements: to know the value of `var` it is enough to know theirs.
+    /// A parameter that `var` is computed from, if all such parameters are scalars: to know the value of `var` it is
+    /// enough to know theirs. Also a vector of at most `longest` elements that is a parameter itself.
     pub fn number_behind(&self, var: Var, longest: usize) -> Option<Var> {
         let builder = self.builder.borrow();
         let graph = builder.graph();
+        if graph.inputs.contains(&var) && graph.ty(var).rank() == 1 && graph.ty(var).count() <= longest {
+            return Some(var);
+        }
         let mut needed = HashSet::from([var]);
         for eqn in graph.equations.iter().rev() {
             if eqn.outputs.iter().any(|v| needed.contains(v)) {
@@ -200,8 +203,7 @@ impl Trace {
         }
         let mut parameters = graph.inputs.iter().filter(|v| needed.contains(v)).peekable();
         let first = parameters.peek().copied().copied();
-        let short = |ty: &TensorType| ty.rank() == 0 || (ty.rank() == 1 && ty.count() <= longest);
-        first.filter(|_| parameters.all(|v| short(graph.ty(*v))))
+        first.filter(|_| parameters.all(|v| graph.ty(*v).shape.is_empty()))
     }
 
     /// Ends the trace: the graph, and the outer tensors to be passed for its last parameters.
