@@ -122,9 +122,12 @@ pub struct Trace {
     captures: RefCell<Vec<(Rc<Traced>, Var)>>,
     constants: RefCell<Vec<(Rc<Concrete>, Var)>>,
     /// Known numbers repeated to a shape, by their bytes: most are needed many times, and one constant serves.
-    fills: RefCell<HashMap<(DType, Vec<u8>, Shape), Rc<Concrete>>>,
+    fills: RefCell<HashMap<Fill, Rc<Concrete>>>,
     limit: usize,
 }
+
+/// The dtype and the bytes of a number, and the shape that it fills.
+type Fill = (DType, Vec<u8>, Shape);
 
 impl Trace {
     /// An empty trace; `level` is one more than that of the trace around it. It stops with an error beyond
