@@ -6,7 +6,7 @@ mod support;
 use std::rc::Rc;
 
 use sheaf_lang::eval::{Interp, Jit, Options, explain};
-use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
+use sheaf_lang::host::{Backend, Buffer, HostError, Placement, Program, Unit};
 use sheaf_lang::tensor::HostTensor;
 use support::{HostDevice, World, compiling, run_with};
 
@@ -78,9 +78,9 @@ fn reasons_of_interpretation() {
 (middling [1 2 3])
 (loud [1 2])
 (given (fn [x] (print \"given\") x) [1])
-(around [1 1])
-(around [1 1 1])
-(around [1 1])
+(around [[1 1]])
+(around [[1 1 1]])
+(around [[1 1]])
 (maker [1])
 (size-of [1 2])
 (repeat [i 100000] [x (ones '[64])] (small x))
@@ -105,19 +105,19 @@ fn a_fallback_is_said_once() {
     let rows = "(defn rows [x]\n  (reshape x\n           (int (max x)) -1))";
     assert_eq!(enter("repl[1]", rows), Vec::<String>::new());
     assert_eq!(enter("repl[2]", "(defn enter [x] (rows (* 1 x)))"), Vec::<String>::new());
-    let said = enter("repl[3]", "(enter [2 1]) (enter [2 1])");
+    let said = enter("repl[3]", "(enter [[2 1]]) (enter [[2 1]])");
     let line = "warning: enter is interpreted, not compiled: a shape depends on the data, \
                 in (reshape x (int (max x)) -1) at repl[1]:2:3\n\n";
     assert_eq!(said, [line]);
     // Again, for other types, by another way, beside other entries.
     for (i, again) in [
-        "(enter [2 1])",
-        "(enter [2 1 2 1])",
+        "(enter [[2 1]])",
+        "(enter [[2 1 2 1]])",
         "(rows [[2 1] [2 1]])",
-        "(map rows [[1 2] [1 2]])",
-        "(defn other [x] (enter x)) (other [1 2 1 2])",
-        "((grad (fn [x] (sum (rows x)))) [2 1])",
-        "(defn enter [x] (rows (* 3 x))) (enter [1 1 1])",
+        "(map rows [[[1 2]] [[1 2]]])",
+        "(defn other [x] (enter x)) (other [[1 2 1 2]])",
+        "((grad (fn [x] (sum (rows x)))) [[2 1]])",
+        "(defn enter [x] (rows (* 3 x))) (enter [[1 1 1]])",
     ]
     .iter()
     .enumerate()
@@ -125,8 +125,8 @@ fn a_fallback_is_said_once() {
         assert_eq!(enter(&format!("repl[{}]", i + 4), again), Vec::<String>::new(), "{again}");
     }
     // Another place is another reason; what is defined anew is new.
-    assert_eq!(enter("repl[20]", "(defn more [x] (zeros (list (int (sum x))))) (more [1 2])").len(), 1);
-    assert_eq!(enter("repl[21]", &format!("{rows} (enter [1 1 1])")).len(), 1);
+    assert_eq!(enter("repl[20]", "(defn more [x] (zeros (list (int (sum x))))) (more [[1 2]])").len(), 1);
+    assert_eq!(enter("repl[21]", &format!("{rows} (enter [[1 1 1]])")).len(), 1);
 }
 
 /// What the language wants interpreted is no fallback.
@@ -140,7 +140,7 @@ fn strict_forbids_fallbacks_alone() {
     let (mut interp, world) = strict();
     assert_eq!(run_with(&mut interp, &world, by_design), "1.0\ngiven\n[2.] [1.] [3.] 2");
     // Each time anew, without a warning before.
-    let program = "(defn rows [x] (reshape x (int (max x)) -1))\n(defn enter [x] (rows x))\n(enter [2 1])";
+    let program = "(defn rows [x] (reshape x (int (max x)) -1))\n(defn enter [x] (rows x))\n(enter [[2 1]])";
     for _ in 0..2 {
         let (mut interp, world) = strict();
         let first = run_with(&mut interp, &world, program);
@@ -151,6 +151,46 @@ fn strict_forbids_fallbacks_alone() {
     let changing = "(defn power [x n] (* x (len (range n))))
 (print (map (fn [n] (sum (power [1 1] n))) '(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18)))";
     insta::assert_snapshot!("strict_numbers_that_keep_changing", run_with(&mut interp, &world, changing));
+}
+
+/// A device on which programs do not run as they should.
+struct Slow(HostDevice);
+
+struct SlowProgram(Rc<dyn Program>);
+
+impl Backend for Slow {
+    fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
+        Ok(self.0.prepare(unit)?.map(|program| -> Rc<dyn Program> { Rc::new(SlowProgram(program)) }))
+    }
+
+    fn upload(&mut self, tensor: &HostTensor) -> Result<Buffer, HostError> {
+        self.0.upload(tensor)
+    }
+}
+
+impl Program for SlowProgram {
+    fn call(&self, arguments: &[Buffer], results: &mut Vec<Buffer>) -> Result<(), HostError> {
+        self.0.call(arguments, results)
+    }
+
+    fn placement(&self) -> Placement {
+        Placement { model: "slow".into(), note: Some("not run inline: the compiler failed on that".into()) }
+    }
+}
+
+/// A program that runs another way than the best is explained with the reason.
+#[test]
+fn a_second_choice_is_not_silent() {
+    let world = World::default();
+    let options = Options { jit: Jit::Always, ..Options::default() };
+    let device = Slow(HostDevice { log: Rc::default() });
+    let mut interp = Interp::new(Box::new(world.clone()), Some(Box::new(device)), options);
+    assert_eq!(run_with(&mut interp, &world, "(defn f [x] (* 2 x)) (print (f [1]))"), "[2.]");
+    let explained = explain(&interp.reports());
+    assert!(
+        explained.contains("  compiled, 1 call\n  not run inline: the compiler failed on that\n"),
+        "{explained}"
+    );
 }
 
 /// A device without a compiler.

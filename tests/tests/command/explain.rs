@@ -16,7 +16,7 @@ const HEADS: &str = "(defn heads [x n-heads scale]
 
 /// A shape that only a run can know.
 const ROWS: &str = "(defn rows [x] (reshape x (int (max x)) -1))
-(print (rows [2 1]))
+(print (rows [[2 1]]))
 (print (rows [[2 1] [2 1]]))
 ";
 
@@ -75,7 +75,7 @@ fn strict_forbids_to_go_without_a_compiler() {
 #[test]
 fn the_repl_says_a_fallback_once() {
     let Some(world) = World::with_compiler() else { return };
-    let entries = format!("{ROWS}:type 1\n(rows [1 1 1])\n:type 1\n(defn f [x] (rows x))\n(f [2 2])\n");
+    let entries = format!("{ROWS}:type 1\n(rows [[1 1 1]])\n:type 1\n(defn f [x] (rows x))\n(f [[2 2]])\n");
     let output = world.sheaf(&["repl"]).input(entries).run();
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(output.stderr.matches("is interpreted, not compiled").count(), 1, "{output}");
