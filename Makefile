@@ -29,6 +29,7 @@ test: ## Check and test everything
 	cargo build --locked --workspace
 	cargo test --locked -p sheaf-toolchain # installs the compiler, which the others use
 	cargo test --locked --workspace --exclude sheaf-toolchain
+	scripts/oracle --stages builtins --modes interpreted --part 6 # about 1,000 comparisons with JAX; all: make oracle
 
 oracle: ## Compare every builtin, sampler and 500 random programs with JAX (SEED=n for others)
 	cargo build --locked -p sheaf
