@@ -100,6 +100,8 @@ fn compiled_equals_interpreted() {
         // The loop asks for what it counts, or changes the type of its state: there is no loop of it.
         "(defn f [x] (repeat [i 20] [a x] (+ a (nth (range 20) i)))) (print (f [1 2]))",
         "(defn f [x] (repeat [i 20] [a [x]] (concat a [x]))) (print (len (f [1 2])))",
+        // A loop of unknown length has derivatives forwards, however many numbers it starts from.
+        "(defn f [w] ((jacobian (fn [w] (sum (while (< (sum w) 10) [w w] (* w 2))))) w)) (print (f [1 2]))",
         // The gradient of a loop of unknown length needs its values.
         "(defn f [w] ((grad (fn [w] (sum (while (< (sum w) 10) [w w] (* w 2))))) w)) (print (f [1 2]))",
         "(defn f [x n] (equal? n 3)) (print (f [1] 3) (f [1] 4))",

@@ -73,7 +73,7 @@ impl Interp {
 
     /// All partial derivatives by the first argument: in place of each leaf of the result the tree of that argument,
     /// with leaves of the shape of the result, then of the argument. In forward mode where there are no more numbers
-    /// in the argument than in the result, else in reverse.
+    /// in the argument than in the result, or no way back, else in reverse.
     pub(super) fn jacobian(&mut self, f: &Rc<Function>, args: &Args) -> Eval<Value> {
         let Some(first) = args.first() else {
             return fail("(jacobian f) takes the arguments of f, got none");
@@ -164,7 +164,7 @@ fn partial_derivatives(
         graph.outputs.iter().map(|v| graph.ty(*v).clone()).filter(|ty| ty.dtype.is_float()).collect();
     let inputs: Vec<TensorType> = values.iter().map(|t| t.ty().clone()).collect();
     let size = |types: &[TensorType]| types.iter().map(TensorType::count).sum::<usize>();
-    let forward = size(&inputs) <= size(&floats);
+    let forward = size(&inputs) <= size(&floats) || transform::irreversible(graph, &wrt).is_some();
     let basis = unit_vectors(if forward { &inputs } else { &floats })?;
     let derived = if forward { transform::jvp(graph, &wrt) } else { transform::vjp(graph, &wrt) };
     let given = values.len() + captured.len();

@@ -298,7 +298,7 @@ impl Rows {
 }
 
 /// Whether a state has numbers that would adapt.
-fn has_weak(state: &Value) -> bool {
+pub(super) fn has_weak(state: &Value) -> bool {
     flatten(state).iter().any(|leaf| match leaf {
         Value::Int(_) | Value::Float(_) => true,
         Value::Tensor(t) => t.ty().weak,

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::dict::Dict;
 use super::interp::Interp;
-use super::rolled::Rows;
+use super::rolled::{Rows, has_weak};
 use super::signal::{Eval, fail};
 use super::tensor::{Tensor, Trace};
 use super::transforms::MAX_EQUATIONS;
@@ -31,12 +31,7 @@ impl Interp {
             self.check_unrolled(count as u64)?;
         }
         let mut state = init.clone();
-        let has_weak = super::flatten(init).iter().any(|leaf| match leaf {
-            Value::Int(_) | Value::Float(_) => true,
-            Value::Tensor(t) => t.ty().weak,
-            _ => false,
-        });
-        if (has_weak || count == 0)
+        if (has_weak(init) || count == 0)
             && let Some((settled, output)) = self.settle(f, init, xs, count)
         {
             state = settled;
