@@ -1,8 +1,17 @@
 //! From an atom's text to its value: numbers, ranges, keywords, constants, symbols.
 
-use ustr::Ustr;
-
 use super::FormKind;
+
+/// What an atom is.
+#[derive(Debug)]
+pub(super) enum Atom<'t> {
+    /// A name, all of the text.
+    Symbol,
+    /// A keyword of that name.
+    Keyword(&'t str),
+    /// Nothing that has a name.
+    Value(FormKind),
+}
 
 /// Why a text is no atom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,17 +29,17 @@ pub(super) enum AtomError {
 }
 
 /// The value of an atom that is not empty.
-pub(super) fn parse_atom(text: &str) -> Result<FormKind, AtomError> {
+pub(super) fn parse_atom(text: &str) -> Result<Atom<'_>, AtomError> {
     match text.as_bytes() {
         [b':'] => Err(AtomError::NamelessKeyword),
-        [b':', ..] => Ok(FormKind::Keyword(Ustr::from(&text[1..]))),
+        [b':', ..] => Ok(Atom::Keyword(&text[1..])),
         [b'0'..=b'9', ..] | [b'+' | b'-' | b'.', b'0'..=b'9', ..] | [b'+' | b'-', b'.', b'0'..=b'9', ..] => {
-            parse_number(text)
+            parse_number(text).map(Atom::Value)
         }
-        b"true" => Ok(FormKind::Bool(true)),
-        b"false" => Ok(FormKind::Bool(false)),
-        b"nil" => Ok(FormKind::Nil),
-        _ => Ok(FormKind::Symbol(Ustr::from(text))),
+        b"true" => Ok(Atom::Value(FormKind::Bool(true))),
+        b"false" => Ok(Atom::Value(FormKind::Bool(false))),
+        b"nil" => Ok(Atom::Value(FormKind::Nil)),
+        _ => Ok(Atom::Symbol),
     }
 }
 

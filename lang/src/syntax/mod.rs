@@ -4,6 +4,7 @@ mod atom;
 mod form;
 mod incomplete;
 mod lexer;
+mod names;
 mod prefix;
 mod print;
 mod reader;

@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use arcstr::ArcStr;
 use ustr::Ustr;
 
-use super::atom::{parse_atom, unescape};
+use super::atom::{Atom, parse_atom, unescape};
 use super::lexer::{Lexeme, Lexer, Token};
+use super::names::Names;
 use super::prefix::Prefix;
 use super::reader_error as error;
 use super::{Bracket, Form, FormKind, SourceId, Sources, Span};
@@ -38,7 +39,8 @@ pub fn read(sources: &Sources, id: SourceId) -> Result<Vec<Form>, Vec<Diagnostic
         errors: Vec::new(),
         unbalanced: false,
         margin: None,
-        symbols: PREFIXES.map(|p| Ustr::from(p.name())),
+        names: Names::new(),
+        prefixes: PREFIXES.map(|p| Ustr::from(p.name())),
         atom_end: 0,
         long_string: None,
         misquoted: None,
@@ -81,7 +83,8 @@ struct Reader<'t> {
     /// The first `(` at the margin since the current top-level form began, within it: a sign that this form was
     /// left open before.
     margin: Option<usize>,
-    symbols: [Ustr; 4],
+    names: Names<'t>,
+    prefixes: [Ustr; 4],
     /// The end of the last atom or bracket, and the start of the last string that goes over lines.
     atom_end: usize,
     long_string: Option<usize>,
@@ -93,7 +96,7 @@ struct Reader<'t> {
 /// Reading cannot go on.
 struct Stop;
 
-impl Reader<'_> {
+impl<'t> Reader<'t> {
     fn run(&mut self) {
         for lexeme in Lexer::new(self.text) {
             if self.lexeme(lexeme).is_err() || self.errors.len() >= ERROR_LIMIT {
@@ -115,9 +118,11 @@ impl Reader<'_> {
         match token {
             Token::Atom => {
                 self.atom_end = end;
-                let text = &self.text[start..end];
+                let text: &'t str = &self.text[start..end];
                 match parse_atom(text) {
-                    Ok(kind) => self.push(kind, start, end),
+                    Ok(Atom::Symbol) => self.push_name(FormKind::Symbol, text, start, end),
+                    Ok(Atom::Keyword(name)) => self.push_name(FormKind::Keyword, name, start, end),
+                    Ok(Atom::Value(kind)) => self.push(kind, start, end),
                     Err(e) => {
                         self.errors.push(error::atom(e, text, self.span(start, end)));
                         self.push(FormKind::Nil, start, end);
@@ -174,8 +179,27 @@ impl Reader<'_> {
         Ok(())
     }
 
+    // This and `push_list` stand alone so that the kind is known where the form is written: put together elsewhere and
+    // moved, as it is where the kinds meet, a form waits for its own parts on their way to memory.
+    #[inline(never)]
+    fn push_name(&mut self, kind: impl Fn(Ustr) -> FormKind, name: &'t str, start: usize, end: usize) {
+        let name = self.names.intern(name);
+        self.push(kind(name), start, end);
+    }
+
     /// Takes a finished form, and finishes what waited for just that.
-    fn push(&mut self, mut kind: FormKind, mut start: usize, end: usize) {
+    #[inline]
+    fn push(&mut self, kind: FormKind, start: usize, end: usize) {
+        match self.frames.last() {
+            None | Some(Frame { kind: FrameKind::Bracket(_), .. }) => {
+                self.items.push(Form { kind, span: self.span(start, end) });
+            }
+            Some(_) => self.push_wrapped(kind, start, end),
+        }
+    }
+
+    #[cold]
+    fn push_wrapped(&mut self, mut kind: FormKind, mut start: usize, end: usize) {
         while let Some(frame) = self.frames.last() {
             match frame.kind {
                 FrameKind::Bracket(_) => break,
@@ -184,7 +208,7 @@ impl Reader<'_> {
                     return;
                 }
                 FrameKind::Prefix(prefix) => {
-                    let name = self.symbols[prefix as usize];
+                    let name = self.prefixes[prefix as usize];
                     let head = Form {
                         kind: FormKind::Symbol(name),
                         span: self.span(frame.start, frame.start + prefix.text().len()),
@@ -252,13 +276,19 @@ impl Reader<'_> {
     /// Makes a form of the innermost bracket.
     fn finish(&mut self, end: usize) {
         let Some(Frame { kind: FrameKind::Bracket(byte), start, base }) = self.frames.pop() else { return };
-        let kind = if byte == b'{' {
-            self.dict(base, start, end)
+        if byte == b'{' {
+            let kind = self.dict(base, start, end);
+            self.push(kind, start, end);
         } else {
             let bracket = if byte == b'(' { Bracket::Round } else { Bracket::Square };
-            FormKind::List(bracket, self.items.drain(base..).collect())
-        };
-        self.push(kind, start, end);
+            self.push_list(bracket, base, start, end);
+        }
+    }
+
+    #[inline(never)]
+    fn push_list(&mut self, bracket: Bracket, base: usize, start: usize, end: usize) {
+        let items = self.items.split_off(base);
+        self.push(FormKind::List(bracket, items), start, end);
     }
 
     fn dict(&mut self, base: usize, start: usize, end: usize) -> FormKind {
