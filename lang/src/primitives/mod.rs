@@ -22,7 +22,9 @@ mod reduction;
 mod region;
 pub mod registry;
 mod samples;
+mod sort_lowering;
 mod sort_network;
+mod sort_ranks;
 
 macro_rules! primitives {
     ($($module:ident),* $(,)?) => {

@@ -84,10 +84,11 @@ impl Primitive for Sort {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        if to.operand_type(0).shape[self.axis] > super::sort_network::THRESHOLD {
-            super::sort_network::lower(to, self.axis);
+        // Nothing to put in order.
+        if to.operand_type(0).shape[self.axis] <= 1 || to.operand_type(0).count() == 0 {
+            to.alias();
         } else {
-            self.sort_operation(to);
+            super::sort_lowering::lower(to, self.axis);
         }
     }
 
@@ -116,51 +117,6 @@ pub(super) fn precedes(
         format!("{name}_last = stablehlo.and {name}_number, {name}_nan : {truth}"),
         format!("{name} = stablehlo.or {name}_less, {name}_last : {truth}"),
     ]);
-}
-
-impl Sort {
-    // IREE 3.13 ignores `is_stable`, so the positions are sorted along and decide between equal elements. A sort of
-    // one operand needs none: equal elements are the same (but for the sign of zeros).
-    fn sort_operation(self, to: &mut Lowering<'_>) {
-        let mut types: Vec<TensorType> =
-            (0..to.operand_count()).map(|i| to.operand_type(i).clone()).collect();
-        let mut operands = to.operands();
-        let mut names = to.results();
-        let key = TensorType::scalar(types[0].dtype);
-        let truth = TensorType::scalar(DType::Bool).mlir();
-        let mut body = Vec::new();
-        precedes(to, &mut body, "%before", ["%a0", "%b0"], &key);
-        if types.len() > 1 {
-            let ty = types[0].with_dtype(DType::I32);
-            // Counted from the end, lest they equal an operand: IREE cannot sort one value as two operands.
-            let iota = to.temporary(&format!("stablehlo.iota dim = {} : {}", self.axis, ty.mlir()));
-            let iota = to.value("stablehlo.negate", &[&iota], &ty);
-            names.push(to.name_temporary());
-            operands = format!("{operands}, {iota}");
-            let i = types.len();
-            types.push(ty);
-            precedes(to, &mut body, "%after", ["%b0", "%a0"], &key);
-            body.push(format!("%equal = stablehlo.not %after : {truth}"));
-            let (left, right, index) = (format!("%a{i}"), format!("%b{i}"), TensorType::scalar(DType::I32));
-            body.push(format!("%earlier = {}", to.comparison("GT", &left, &right, &index)));
-            body.push(format!("%tie = stablehlo.and %equal, %earlier : {truth}"));
-            body.push(format!("%first = stablehlo.or %before, %tie : {truth}"));
-            body.push(format!("stablehlo.return %first : {truth}"));
-        } else {
-            body.push(format!("stablehlo.return %before : {truth}"));
-        }
-        let parameter = |(i, ty): (usize, &TensorType)| {
-            let ty = TensorType::scalar(ty.dtype).mlir();
-            format!("%a{i}: {ty}, %b{i}: {ty}")
-        };
-        let parameters: Vec<String> = types.iter().enumerate().map(parameter).collect();
-        body.insert(0, format!("^bb0({}):", parameters.join(", ")));
-        let list: Vec<String> = types.iter().map(TensorType::mlir).collect();
-        let list = list.join(", ");
-        let results = if types.len() == 1 { list.clone() } else { format!("({list})") };
-        let head = format!("\"stablehlo.sort\"({operands}) <{{dimension = {} : i64}}> (", self.axis);
-        to.region(&names, &head, &body, &format!(") : ({list}) -> {results}"));
-    }
 }
 
 /// The offsets of one group's elements in sorted order.
