@@ -8,7 +8,7 @@ use crate::error::{Error, Status, check};
 use crate::ffi::{Counted, Ref, host_allocator, view};
 use crate::process::Process;
 use crate::runtime::{Options, Shared, Target};
-use crate::{Buffer, ElementType, Program, Vmfb, hal, inline, task};
+use crate::{Buffer, ElementType, Memory, Program, Vmfb, hal, inline, task};
 
 /// An opened device: where its buffers come from, and the VM modules that its programs import.
 pub(crate) struct Backend {
@@ -42,6 +42,11 @@ impl Device {
     /// What this device was opened for.
     pub fn target(&self) -> Target {
         self.target
+    }
+
+    /// What the buffers of this device take, and took at most.
+    pub fn memory(&self) -> Memory {
+        Memory::of(&self.shared.backend(self.target).allocator)
     }
 
     /// Loads a program: its kernels are linked and its initialisers run. The bytes are used where they are.

@@ -1,12 +1,15 @@
 //! Indexing tensors and taking sequences apart.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use super::interp::Interp;
 use super::signal::{Eval, fail};
-use super::tensor::{Tensor, bind};
+use super::tensor::{Tensor, bind, bind_all};
 use super::value::Value;
 use crate::diagnostic::Diagnostic;
+use crate::graph::Op;
 use crate::primitives as p;
 use crate::tensor::{Shape, TensorType};
 
@@ -93,13 +96,21 @@ impl Interp {
         bind(p::Slice { start: starts, limit: limits }, &[t], self.span)
     }
 
+    /// The entries along axis 0, without that axis.
+    fn rows(&self, t: &Tensor) -> Eval<Vec<Value>> {
+        let shape: Shape = t.shape()[1..].into();
+        let op: Op = Arc::new(p::Split { axis: 0, sizes: SmallVec::from_elem(1, t.shape()[0]) });
+        let rows = bind_all(&op, &[t], self.span)?;
+        rows.iter()
+            .map(|row| bind(p::Reshape { shape: shape.clone() }, &[row], self.span).map(Value::from))
+            .collect()
+    }
+
     /// The items of a list, the entries of a tensor along axis 0, or the characters of a string.
     pub(crate) fn sequence(&mut self, value: &Value) -> Eval<Vec<Value>> {
         match value {
             Value::List(list) => Ok(list.items.clone()),
-            Value::Tensor(t) if t.ty().rank() > 0 => {
-                (0..t.shape()[0] as i64).map(|i| self.row(t, &Value::Int(i))).collect()
-            }
+            Value::Tensor(t) if t.ty().rank() > 0 => self.rows(t),
             Value::Str(text) => Ok(text.chars().map(|c| Value::text(c.to_string())).collect()),
             Value::Nil => Err(crate::builtins::nil("a list, a tensor or a string")),
             other => {

@@ -5,18 +5,40 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::region::{are_floats, expect_operands, picked, positions, real, strong};
-use super::{Cotangents, OptimizationBarrier, Primitive, TypeFault, Types, batch_size, batch_to_front};
+use super::{And, Binary, Cotangents, Direction, Primitive, TypeFault, Types, batch_size, batch_to_front};
 use crate::graph::{Builder, Graph, Var, evaluate, inline_calls};
 use crate::stablehlo::Lowering;
 use crate::tensor::{HostTensor, TensorType};
 use crate::transform;
 
-/// A function. Emission puts its equations in the place of the call; its VJP starts from its operands again, behind a
-/// barrier that waits for the cotangents, so that nothing of the inside is kept until then.
+/// A function. Emission puts its equations in the place of the call; its VJP starts from its operands again once a
+/// cotangent is there, so that nothing of the inside is kept until then.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
     /// The function.
     pub body: Arc<Graph>,
+}
+
+/// `x`, which cannot be computed with before `cotangent` is there.
+///
+/// IREE moves `optimization_barrier` out of the way before it decides on an order, and then computes the inside right
+/// where it was computed before, long before it is needed. So `x` depends on a number of `cotangent`: it is reduced by
+/// zero, though only arithmetic shows that it is zero. That changes no float, NaN and negative zero included.
+fn after(b: &mut Builder, x: Var, cotangent: Var) -> Var {
+    let ty = b.ty(x).clone();
+    if !ty.dtype.is_float() || ty.shape.is_empty() {
+        return x;
+    }
+    let first: Vec<usize> = vec![0; b.ty(cotangent).rank()];
+    let end: Vec<usize> = vec![1; first.len()];
+    let number = b.slice(cotangent, &first, &end);
+    let number = b.reshape(number, &[]);
+    let origin = b.full_like(number, 0.0);
+    let (less, more) = (b.compare(Direction::Lt, number, origin), b.compare(Direction::Gt, number, origin));
+    let never = b.apply(Binary(And), &[less, more]);
+    let zero = b.convert(never, ty.dtype);
+    let zeros = b.broadcast_scalar(zero, &ty.shape);
+    b.sub(x, zeros)
 }
 
 impl Primitive for Checkpoint {
@@ -46,9 +68,12 @@ impl Primitive for Checkpoint {
     fn vjp(&self, b: &mut Builder, args: &[Var], outs: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
         let body = &*self.body;
         let floats = are_floats(body, &body.inputs);
-        let mut operands = args.to_vec();
-        operands.extend(real(b, cotangents, outs));
-        let operands = b.apply_all(OptimizationBarrier, &operands);
+        let cotangents = real(b, cotangents, outs);
+        let mut operands = match cotangents.iter().find(|ct| b.ty(**ct).count() > 0) {
+            Some(cotangent) => args.iter().map(|x| after(b, *x, *cotangent)).collect(),
+            None => args.to_vec(),
+        };
+        operands.extend(cotangents);
         let pulled = b.inline(&transform::vjp(body, &positions(&floats)), &operands);
         let pulled: Vec<Var> = pulled[body.outputs.len()..].iter().map(|v| strong(b, *v)).collect();
         let mut pulled = pulled.into_iter();

@@ -107,6 +107,7 @@ primitives!(
     sin,
     slice,
     sort,
+    split,
     sqrt,
     stop_gradient,
     sub,

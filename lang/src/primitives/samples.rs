@@ -149,6 +149,8 @@ fn shapes() -> Vec<Sample> {
         smooth(Pad { low: shape(&[1, 0]), high: shape(&[2, 1]) }, &[(F32, &[2, 3], Any), (F32, &[], Any)]),
         smooth(Concatenate { axis: 1 }, &[(F32, &[2, 1], Any), (F32, &[2, 3], Any), (F32, &[2, 2], Any)]),
         smooth(Concatenate { axis: 0 }, &[(F32, &[2], Any)]),
+        smooth(Split { axis: 1, sizes: smallvec![2, 1, 3] }, &[(F32, &[2, 6], Any)]),
+        smooth(Split { axis: 0, sizes: smallvec![1, 1] }, &[(F32, &[2], Any)]),
     ];
     for dtype in [Bool, I32, I64, U32] {
         all.push(discrete(
@@ -164,6 +166,7 @@ fn shapes() -> Vec<Sample> {
             &[(dtype, &[2], Any), (dtype, &[], Any)],
         ));
         all.push(discrete(Concatenate { axis: 0 }, &[(dtype, &[2, 2], Any), (dtype, &[1, 2], Any)]));
+        all.push(discrete(Split { axis: 0, sizes: smallvec![1, 2] }, &[(dtype, &[3, 2], Any)]));
     }
     for dtype in [F32, I32, I64, U32] {
         all.push(discrete(Iota { dtype, shape: shape(&[2, 5]), dimension: 1 }, &[]));

@@ -8,6 +8,7 @@ mod calls;
 mod compiler;
 mod lifetimes;
 mod loading;
+mod memory;
 mod support;
 mod values;
 mod version;
