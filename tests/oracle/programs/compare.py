@@ -58,6 +58,14 @@ def example(name, body, arguments, random, strict=False):
     return Example(name, code, notation.tree(found), origin=(body, arguments))
 
 
+def attempt(body, arguments):
+    """An example for the shrinker."""
+    try:
+        return example("shrunk", body, arguments, np.random.default_rng(0))
+    except Exception:  # noqa: BLE001 (a candidate that JAX does not take is none)
+        return None
+
+
 def draw(seed, index):
     """Program number `index` of a seed, with how many were drawn for it."""
     for attempt in range(50):

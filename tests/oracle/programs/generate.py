@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from programs import forms, simple
+from programs import conditions, forms, simple
 from programs.node import Node, constant
 
 LAYER = {"W": (3, 3), "b": (3,)}
@@ -12,6 +12,9 @@ INDICES = (3,)
 
 # How deep expressions nest.
 DEPTH = 5
+
+# What expressions are made by, with how often.
+MAKERS = [(0.55, simple.MAKERS), (0.33, forms.MAKERS), (0.12, conditions.MAKERS)]
 
 
 @dataclass(frozen=True)
@@ -61,9 +64,9 @@ class Generator:
         """An expression of that shape."""
         if depth <= 0 or (depth < DEPTH - 1 and self.random.random() < 0.08):
             return self.leaf(shape, scope)
-        makers = simple.MAKERS if self.random.random() < 0.6 else forms.MAKERS
+        kind = self.random.choice(len(MAKERS), p=[share for share, _ in MAKERS])
         for _ in range(20):
-            made = self.pick(makers)(self, shape, depth - 1, scope)
+            made = self.pick(MAKERS[kind][1])(self, shape, depth - 1, scope)
             if made is not None:
                 return made
         return self.leaf(shape, scope)

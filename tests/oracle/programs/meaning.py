@@ -19,6 +19,30 @@ def repeat(count, init, body):
     return init
 
 
+def cond(condition, yes, no):
+    # JAX wants arrays of both, and a branch may be a plain number.
+    give = lambda branch: lambda: jax.tree.map(jnp.asarray, branch())  # noqa: E731
+    return jax.lax.cond(condition, give(yes), give(no))
+
+
+def stopped(x):
+    return jax.lax.stop_gradient(jnp.asarray(x))
+
+
+def until(longest, going, init, body):
+    def more(state):
+        return jnp.logical_and(state[0] < longest, going(*state))
+
+    def step(state):
+        return state[0] + 1, stopped(body(*state))
+
+    return jax.lax.while_loop(more, step, (0, stopped(init)))[1]
+
+
+def counted(count, init, body):
+    return jax.lax.fori_loop(0, count, lambda i, a: stopped(body(i, a)), stopped(init))
+
+
 def reduce(f, init, items):
     return functools.reduce(f, items, init)
 

@@ -1,43 +1,43 @@
 """The smallest program that still differs."""
 
-import numpy as np
-
-from programs import compare
 from programs.node import constant
 
-# Candidates of one round, the smallest first.
-CANDIDATES = 60
-ROUNDS = 30
+# Candidates that are looked at together, of so many in a round, the smallest first.
+TOGETHER = 12
+CANDIDATES = 96
+ROUNDS = 40
 
 
-def shrink(failure, check):
-    """A smaller program with the same kind of failure; `check` gives the failures of examples."""
-    kind = failure.message.splitlines()[0].split(":")[1]
+def shrink(failure, attempt, check):
+    """A smaller program with the same kind of failure; `attempt` makes an example of a program and its arguments, or
+    nothing, and `check` gives the failures of examples."""
     for _ in range(ROUNDS):
-        body, arguments = failure.example.origin
-        examples = []
-        for candidate in smaller(body):
-            made = attempt(candidate, arguments)
-            if made:
-                examples.append(made)
-            if len(examples) == CANDIDATES:
-                break
-        failures = [f for f in check(examples) if f.example.origin and f.message.splitlines()[0].split(":")[1] == kind]
-        if not failures:
+        found = next_smaller(failure, attempt, check)
+        if not found:
             break
-        failure = min(failures, key=lambda f: f.example.origin[0].size)
+        failure = found
     return failure
 
 
-def attempt(body, arguments):
-    try:
-        return compare.example("shrunk", body, arguments, np.random.default_rng(0))
-    except Exception:  # noqa: BLE001 (a candidate that JAX does not take is none)
-        return None
+def next_smaller(failure, attempt, check):
+    body, arguments = failure.example.origin
+    candidates = smaller(body)[:CANDIDATES]
+    for start in range(0, len(candidates), TOGETHER):
+        examples = [attempt(candidate, arguments) for candidate in candidates[start : start + TOGETHER]]
+        examples = [made for made in examples if made]
+        alike = [f for f in (check(examples) if examples else []) if f.example.origin and kind(f) == kind(failure)]
+        if alike:
+            return min(alike, key=lambda f: f.example.origin[0].size)
+    return None
+
+
+def kind(failure):
+    """What went wrong, without the numbers."""
+    return failure.message.splitlines()[0].split(":")[1]
 
 
 def smaller(body):
-    """Programs with one expression replaced by a part of it or by a leaf, the smallest first."""
+    """Programs with one expression replaced by a part of it or by a constant, the smallest first."""
     found = {}
     for node, scope, path in body.within():
         if node.size == 1:
