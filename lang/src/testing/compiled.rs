@@ -95,12 +95,20 @@ impl Tester<'_> {
         self.judge(case, found, "")
     }
 
-    /// Which literals of an example become arguments: each that alone leaves the example compilable. A literal
-    /// whose elements must be known, as those of a shape, stays.
+    /// Which literals of an example become arguments: all, or else each that alone leaves the example compilable. A
+    /// literal whose elements must be known, as those of a shape, stays.
     fn plan(&mut self, case: &Case) -> Loaded<Plan> {
         let form = self.interp.expand_form(&case.module, case.form.clone())?;
         let count = literals(&form, Literals::Tensors).len();
-        let mut chosen = Vec::new();
+        let mut chosen: Vec<usize> = (0..count).collect();
+        // Most examples need no more than this one trace.
+        if count > 1
+            && let (function, arguments, Ok(Probe::Compiled)) =
+                self.probe(case, &form, Literals::Tensors, &chosen)?
+        {
+            return Ok(Plan::Compile { function, arguments });
+        }
+        chosen.clear();
         let mut stopped = None;
         for i in 0..count {
             match self.probe(case, &form, Literals::Tensors, &[i])?.2 {
