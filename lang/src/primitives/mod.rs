@@ -183,6 +183,11 @@ pub trait Primitive: Any + Debug + Send + Sync {
         None
     }
 
+    /// Whether derivatives take the results for constants, whatever the operands are.
+    fn is_constant(&self) -> bool {
+        false
+    }
+
     /// The function that this is a call of, if it is one: emission puts its equations in the place of the call.
     fn call(&self) -> Option<Graph> {
         None

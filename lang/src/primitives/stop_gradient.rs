@@ -29,6 +29,10 @@ impl Primitive for StopGradient {
         smallvec![args[0].clone()]
     }
 
+    fn is_constant(&self) -> bool {
+        true
+    }
+
     fn vjp(&self, _: &mut Builder, args: &[Var], _: &[Var], _: &[Option<Var>]) -> Cotangents {
         zeros_for(args)
     }

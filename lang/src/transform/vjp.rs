@@ -167,7 +167,7 @@ fn dependents(graph: &Graph, wrt: &[usize]) -> Vec<bool> {
         varies[var.index()] = float(var);
     }
     for eqn in &graph.equations {
-        if eqn.inputs.iter().any(|v| varies[v.index()]) {
+        if !eqn.op.is_constant() && eqn.inputs.iter().any(|v| varies[v.index()]) {
             for var in &eqn.outputs {
                 varies[var.index()] = float(*var);
             }
