@@ -147,7 +147,10 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "f of each item, stacked to a tensor along axis 0; the results must have one shape",
         (2, MANY),
         |i, a| {
-            let items = map(i, a)?;
+            if let Some(stacked) = i.rolled_mapv(&a[0], &a[1..])? {
+                return Ok(stacked);
+            }
+            let items = unrolled_map(i, a)?;
             super::arrange::stack(i, &items, 0)
         },
     )
@@ -211,6 +214,13 @@ fn holds(interp: &mut Interp, f: &Value, item: &Value) -> Eval<bool> {
 }
 
 fn map(interp: &mut Interp, args: &[Value]) -> Eval<Vec<Value>> {
+    match interp.rolled_map(&args[0], &args[1..])? {
+        Some(items) => Ok(items),
+        None => unrolled_map(interp, args),
+    }
+}
+
+fn unrolled_map(interp: &mut Interp, args: &[Value]) -> Eval<Vec<Value>> {
     let columns = args[1..].iter().map(|xs| interp.sequence(xs)).collect::<Eval<Vec<_>>>()?;
     let n = columns.iter().map(Vec::len).min().unwrap_or(0);
     interp.in_loop(n as u64, |i| {

@@ -20,6 +20,7 @@ mod interrupt;
 mod jvp;
 mod load;
 mod loops;
+mod mapped;
 mod module;
 mod pattern;
 mod purity;

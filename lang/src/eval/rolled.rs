@@ -12,18 +12,39 @@ use super::tree::{Tree, flatten, unflatten};
 use super::value::Value;
 use crate::graph::{Builder, Graph, Op, Var};
 use crate::primitives as p;
-use crate::tensor::{DType, HostTensor, TensorType};
+use crate::tensor::{DType, HostTensor, Shape, TensorType};
 
 /// So often is a body traced before its types are taken for never settling.
 const MAX_ROUNDS: usize = 4;
 
+/// Why an output that is no tensor is wrong.
+pub(super) const STACKED: &str = "the outputs of the steps are stacked: all are of one structure and shape";
+
 /// A step of a loop, traced: from a state and further parameters to the next state and an output.
-struct Rolled {
+pub(super) struct Rolled {
     /// The first state, in the dtypes that the step keeps.
     state: State,
     /// The results are the tensors of the next state, then those of the output.
     region: Region,
     output: Output,
+}
+
+impl Rolled {
+    /// The first state, in the dtypes that the step keeps.
+    pub fn first(&self) -> Eval<Value> {
+        self.state.with(&self.state.tensors())
+    }
+
+    /// The outputs of no steps.
+    pub fn no_outputs(&self) -> Eval<Value> {
+        let graph = &self.region.graph;
+        let mut rows = graph.outputs[self.state.tensors().len()..].iter().map(|var| {
+            let ty = graph.ty(*var);
+            let shape: Shape = std::iter::once(0).chain(ty.shape.iter().copied()).collect();
+            Value::Tensor(Tensor::host(HostTensor::filled(ty.dtype, shape, 0.0)))
+        });
+        self.output.build(&mut rows)
+    }
 }
 
 /// What a step gives beside the next state.
@@ -33,9 +54,19 @@ struct Output {
     leaves: Vec<Option<Value>>,
 }
 
+impl Output {
+    fn build(&self, computed: &mut impl Iterator<Item = Value>) -> Eval<Value> {
+        let mut leaves = self.leaves.iter().map(|leaf| match leaf {
+            Some(fixed) => fixed.clone(),
+            None => computed.next().expect("rows for each output"),
+        });
+        unflatten(&self.tree, &mut leaves)
+    }
+}
+
 impl Interp {
     /// Traces a step; nothing where it asks for a value that moves, or where the state changes its type.
-    fn roll(
+    pub(super) fn roll(
         &mut self,
         init: &Value,
         parameters: &[TensorType],
@@ -52,11 +83,13 @@ impl Interp {
                 let mut leaves = Vec::new();
                 let mut computed = Vec::new();
                 for leaf in flatten(&output) {
-                    let tensor = interp.moving_leaf(&leaf)?;
-                    leaves.push(if tensor.is_some() { None } else { Some(leaf) });
-                    if let Some(tensor) = tensor {
-                        computed.push(interp.strong(&tensor)?);
+                    if matches!(leaf, Value::Nil) {
+                        leaves.push(Some(leaf));
+                        continue;
                     }
+                    let tensor = interp.tensor(&leaf).map_err(|signal| signal.note(STACKED))?;
+                    computed.push(interp.strong(&tensor)?);
+                    leaves.push(None);
                 }
                 let step = interp.step_of(&state, &before, &next)?;
                 let results = match &step {
@@ -95,12 +128,7 @@ impl Interp {
         let results = bind_all(&op, &operands, self.span)?;
         let (last, rows) = results.split_at(first.len());
         let mut rows = rows.iter().map(|t| Value::Tensor(t.clone()));
-        let mut leaves = output.leaves.into_iter().map(|leaf| match leaf {
-            Some(fixed) => fixed,
-            None => rows.next().expect("rows for each output"),
-        });
-        let outputs = unflatten(&output.tree, &mut leaves)?;
-        Ok((state.with(last)?, outputs))
+        Ok((state.with(last)?, output.build(&mut rows)?))
     }
 
     /// `scan` as one operation; nothing where that cannot be.
@@ -179,10 +207,7 @@ impl Interp {
             return Ok(init);
         }
         match self.roll_repeat(parts, &init, frame) {
-            Ok(Some(Rolled { state, .. })) => {
-                let settled = state.with(&state.tensors())?;
-                Ok(pair(&settled)[1].clone())
-            }
+            Ok(Some(rolled)) => Ok(pair(&rolled.first()?)[1].clone()),
             _ => Ok(init),
         }
     }
@@ -199,7 +224,7 @@ impl Interp {
             return Ok(init);
         }
         match self.roll_while(pattern, body, &init, frame) {
-            Ok(Some(Rolled { state, .. })) => state.with(&state.tensors()),
+            Ok(Some(rolled)) => rolled.first(),
             _ => Ok(init),
         }
     }
@@ -281,6 +306,11 @@ impl Rows {
         if let Value::List(_) = xs {
             return None;
         }
+        Rows::beside(xs, length)
+    }
+
+    /// The tensors in a structure, if there is nothing else.
+    pub fn beside(xs: &Value, length: usize) -> Option<Rows> {
         let mut tensors = Vec::new();
         for leaf in flatten(xs) {
             match leaf {
@@ -292,7 +322,13 @@ impl Rows {
         Some(Rows { tree: Tree::of(xs), types: tensors.iter().map(row).collect(), tensors, length })
     }
 
-    fn item(&self, rows: &[Tensor]) -> Eval<Value> {
+    /// The types of the rows.
+    pub fn types(&self) -> &[TensorType] {
+        &self.types
+    }
+
+    /// An item of these rows.
+    pub fn item(&self, rows: &[Tensor]) -> Eval<Value> {
         unflatten(&self.tree, &mut rows.iter().map(|t| Value::Tensor(t.clone())))
     }
 }

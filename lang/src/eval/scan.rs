@@ -4,18 +4,11 @@ use std::rc::Rc;
 
 use super::dict::Dict;
 use super::interp::Interp;
-use super::rolled::{Rows, has_weak};
+use super::rolled::{Rows, STACKED, has_weak};
 use super::signal::{Eval, fail};
-use super::tensor::{Tensor, Trace};
-use super::transforms::MAX_EQUATIONS;
 use super::tree::map_trees;
 use super::value::Value;
 use crate::diagnostic::Diagnostic;
-use crate::primitives as p;
-use crate::tensor::{HostTensor, Shape, TensorType};
-
-/// So often are types traced before they are taken for never settling.
-const MAX_ROUNDS: usize = 4;
 
 impl Interp {
     /// `[state outputs]`: `f` of the state and each item of `xs` gives `[state output]`; the outputs are stacked.
@@ -32,11 +25,10 @@ impl Interp {
         }
         let mut state = init.clone();
         if (has_weak(init) || count == 0)
-            && let Some((settled, output)) = self.settle(f, init, xs, count)
+            && let Some((settled, none)) = self.settled_scan(f, init, xs, count)
         {
             state = settled;
             if count == 0 {
-                let none = map_trees(&[output], &mut |_, leaf| Ok(no_rows(&leaf[0])))?;
                 return Ok(Value::list(vec![state, none]));
             }
         }
@@ -57,10 +49,7 @@ impl Interp {
             Value::Nil => Ok(Value::Nil),
             _ => crate::builtins::stack(self, rows, 0),
         });
-        let outputs = outputs.map_err(|signal| {
-            signal.note("the outputs of the steps are stacked: all are of one structure and shape")
-        })?;
-        Ok(Value::list(vec![state, outputs]))
+        Ok(Value::list(vec![state, outputs.map_err(|signal| signal.note(STACKED))?]))
     }
 
     /// One call of `f`.
@@ -90,89 +79,20 @@ impl Interp {
         }
     }
 
-    /// The initial state with weak numbers in the dtypes that the body gives them, and an output of the body with
-    /// unknown values; `None` where the types do not settle, or are not known without values.
-    fn settle(&mut self, f: &Value, init: &Value, xs: &Value, count: usize) -> Option<(Value, Value)> {
-        let mut state = init.clone();
-        for _ in 0..MAX_ROUNDS {
-            let (next, output) = self.trace_step(f, &state, xs, count)?;
-            let mut changed = false;
-            let settled = map_trees(&[state.clone(), next], &mut |_, leaves| {
-                let (Some(from), Some(to)) = (type_of(&leaves[0]), type_of(&leaves[1])) else {
-                    return Ok(leaves[0].clone());
-                };
-                let adapts = from.weak && to.shape.is_empty() && to.dtype.kind() >= from.dtype.kind();
-                if from == to || !adapts {
-                    return Ok(leaves[0].clone());
-                }
-                changed = true;
-                let tensor = self.tensor(&leaves[0])?;
-                Ok(Value::from(self.op(p::Convert { dtype: to.dtype, weak: to.weak }, &[&tensor])?))
-            });
-            // A state that changes its structure cannot settle; the steps say whether that is wrong.
-            let settled = settled.ok()?;
-            if !changed {
-                return Some((settled, output));
-            }
-            state = settled;
-        }
-        None
-    }
-
-    /// One step with values unknown.
-    fn trace_step(&mut self, f: &Value, state: &Value, xs: &Value, count: usize) -> Option<(Value, Value)> {
-        self.level += 1;
-        self.recording += 1;
-        let trace = Trace::new(self.level, MAX_EQUATIONS);
-        let unknown = |value: &Value| {
-            map_trees(std::slice::from_ref(value), &mut |_, leaf| {
-                Ok(type_of(&leaf[0]).map_or(leaf[0].clone(), |ty| Value::Tensor(trace.input(ty, None, None))))
-            })
+    /// The initial state with weak numbers in the dtypes that the body gives them, and the outputs of no steps; `None`
+    /// where the types do not settle, or are not known without values.
+    fn settled_scan(&mut self, f: &Value, init: &Value, xs: &Value, count: usize) -> Option<(Value, Value)> {
+        let rolled = if count > 0 {
+            let first = self.item_of(xs, 0).ok()?;
+            let item = self.state(&first).ok()?;
+            self.roll(init, &item.types(), |i, state, x| i.scan_step(f, state.clone(), item.with(x)?))
+        } else {
+            let rows = Rows::of(xs, 0)?;
+            self.roll(init, rows.types(), |i, state, x| i.scan_step(f, state.clone(), rows.item(x)?))
         };
-        let x =
-            if count > 0 { self.item_of(xs, 0).and_then(|x| unknown(&x)) } else { unknown_item(&trace, xs) };
-        let result = x.and_then(|x| {
-            let state = unknown(state)?;
-            self.scan_step(f, state, x)
-        });
-        self.recording -= 1;
-        self.level -= 1;
-        result.ok()
+        let rolled = rolled.ok()??;
+        Some((rolled.first().ok()?, rolled.no_outputs().ok()?))
     }
-}
-
-/// The type of a number or tensor.
-fn type_of(leaf: &Value) -> Option<TensorType> {
-    match leaf {
-        Value::Int(_) => Some(TensorType::weak(crate::tensor::DType::I64)),
-        Value::Float(_) => Some(TensorType::weak(crate::tensor::DType::F32)),
-        Value::Tensor(t) => Some(t.ty().clone()),
-        _ => None,
-    }
-}
-
-/// An item of a sequence without items.
-fn unknown_item(trace: &Rc<Trace>, xs: &Value) -> Eval<Value> {
-    match xs {
-        Value::Tensor(t) => Ok(Value::Tensor(trace.input(
-            t.ty().with_shape(Shape::from_slice(&t.shape()[1..])),
-            None,
-            t.origin(),
-        ))),
-        Value::Dict(dict) => {
-            let entries = dict.iter().map(|(key, v)| Ok((*key, unknown_item(trace, v)?)));
-            Ok(Value::Dict(Rc::new(entries.collect::<Eval<Dict>>()?)))
-        }
-        _ => fail("an empty list has no items to tell their type"),
-    }
-}
-
-/// The stacked outputs of no steps, given one output.
-fn no_rows(leaf: &Value) -> Value {
-    type_of(leaf).map_or(Value::Nil, |ty| {
-        let shape: Shape = std::iter::once(0).chain(ty.shape.iter().copied()).collect();
-        Value::Tensor(Tensor::host(HostTensor::filled(ty.strong_dtype(), shape, 0.0)))
-    })
 }
 
 /// How many items there are: the extent of axis 0, the length of a list, what the entries of a dictionary share.

@@ -1,0 +1,109 @@
+//! `map` and `mapv` over the rows of tensors as one loop, in the trace of a function for compilation: a `scan` without
+//! a state.
+
+use super::interp::Interp;
+use super::rolled::Rows;
+use super::signal::Eval;
+use super::tensor::Tensor;
+use super::tree::{Tree, flatten, unflatten};
+use super::value::Value;
+use crate::primitives as p;
+use crate::tensor::TensorType;
+
+/// A leaf of what the function gives.
+enum Leaf {
+    /// Computed from the rows, of this type.
+    Computed(TensorType),
+    /// The same for all rows.
+    Same(Value),
+}
+
+impl Interp {
+    /// `(map f xs ...)` as one loop; nothing where some of `xs` is no tensor, there are few rows, `f` asks for an element,
+    /// or gives a function: that could have captured a row.
+    pub(crate) fn rolled_map(&mut self, f: &Value, xs: &[Value]) -> Eval<Option<Vec<Value>>> {
+        let mut made = None;
+        let stacked = self.map_rows(xs, |interp, row| {
+            let value = interp.call(f, row)?;
+            let (mut leaves, mut computed) = (Vec::new(), Vec::new());
+            for leaf in flatten(&value) {
+                match leaf {
+                    Value::Function(_) => return Ok(None),
+                    Value::Tensor(t) if t.is_traced_at(interp.level) => {
+                        // A weak integer keeps its width beside others, which a tensor of its default dtype does not.
+                        computed.push(interp.convert(&t, t.ty().dtype)?);
+                        leaves.push(Leaf::Computed(t.ty().clone()));
+                    }
+                    same => leaves.push(Leaf::Same(same)),
+                }
+            }
+            made = Some((Tree::of(&value), leaves));
+            Ok(Some(computed))
+        })?;
+        let Some(((tree, leaves), (count, stacked))) = made.zip(stacked) else { return Ok(None) };
+        let mut items = Vec::with_capacity(count);
+        for k in 0..count as i64 {
+            let mut rows = stacked.iter();
+            let mut item = Vec::with_capacity(leaves.len());
+            for leaf in &leaves {
+                item.push(match leaf {
+                    Leaf::Same(value) => value.clone(),
+                    Leaf::Computed(ty) => {
+                        let row = self.row(rows.next().expect("one for each"), &Value::Int(k))?;
+                        let row = self.tensor(&row)?;
+                        let op = p::Convert { dtype: ty.dtype, weak: ty.weak };
+                        Value::from(if row.ty() == ty { row } else { self.op(op, &[&row])? })
+                    }
+                });
+            }
+            items.push(unflatten(&tree, &mut item.into_iter())?);
+        }
+        Ok(Some(items))
+    }
+
+    /// `(mapv f xs ...)` as one loop; nothing where that cannot be, or `f` gives something else than a tensor.
+    pub(crate) fn rolled_mapv(&mut self, f: &Value, xs: &[Value]) -> Eval<Option<Value>> {
+        let stacked = self.map_rows(xs, |interp, row| {
+            let value = interp.call(f, row)?;
+            Ok(interp.moving_leaf(&value)?.map(|tensor| vec![tensor]))
+        })?;
+        Ok(stacked.map(|(_, mut stacked)| Value::Tensor(stacked.swap_remove(0))))
+    }
+
+    /// The tensors that `f` gives for the rows of `xs` side by side, up to the shortest: their number and the tensors
+    /// stacked. Nothing where there is no loop of it, or `f` says so.
+    fn map_rows(
+        &mut self,
+        xs: &[Value],
+        mut f: impl FnMut(&mut Interp, Vec<Value>) -> Eval<Option<Vec<Tensor>>>,
+    ) -> Eval<Option<(usize, Vec<Tensor>)>> {
+        let mut count = usize::MAX;
+        for x in xs {
+            match x {
+                Value::Tensor(t) if t.ty().rank() > 0 => count = count.min(t.shape()[0]),
+                _ => return Ok(None),
+            }
+        }
+        if !self.is_long(count as u64) {
+            return Ok(None);
+        }
+        let mut columns = Vec::with_capacity(xs.len());
+        for x in xs {
+            let x = self.tensor(x)?;
+            let longer = x.shape()[0] > count;
+            columns.push(Value::Tensor(if longer { self.slice_axis(&x, 0, 0, count as i64)? } else { x }));
+        }
+        let Some(rows) = Rows::beside(&Value::list(columns), count) else { return Ok(None) };
+        let mut refused = false;
+        let rolled = self.rolled_scan(&Value::Nil, &rows, |interp, _, row| {
+            let row = interp.sequence(&row)?;
+            let given = f(interp, row)?;
+            refused |= given.is_none();
+            let given = given.unwrap_or_default().into_iter().map(Value::Tensor).collect();
+            Ok((Value::Nil, Value::list(given)))
+        })?;
+        let Some((_, outputs)) = rolled.filter(|_| !refused) else { return Ok(None) };
+        let stacked = flatten(&outputs).iter().map(|t| self.tensor(t)).collect::<Eval<_>>()?;
+        Ok(Some((count, stacked)))
+    }
+}
