@@ -82,6 +82,28 @@ fn compiled_equals_interpreted() {
         "(defn fact [n] (if (< n 2) 1 (* n (fact (- n 1))))) (defn f [x n] (* x (fact n))) (print (f [1 2] 4))",
         "(defn f [x] ((grad (fn [w] (if (> (sum w) 3) (sum (* w w)) (sum w)))) x)) (print (f [1 2]) (f [2 3]))",
         "(defn f [xs] ((vmap (fn [x] (if (> x 0) (* x x) (- x)))) xs)) (print (f [-1 2 -3]))",
+        // Only the branch that is taken runs: the other may have no end, or no slope here.
+        "(defn f [x] (if (> (sum x) 0) (while (< (sum x) 9) [x x] (* x 2)) x)) (print (f [1 2]) (f [0 0]))",
+        "(defn f [x] ((grad (fn [x] (if (> (sum x) 0) (sum (sqrt x)) 0.0))) x)) (print (f [4 1]) (f [0 0]))",
+        "(defn f [x n] (if (> (sum x) 0) (reshape x (+ n 1) -1) (reshape x (* n 2) -1))) (print (f [1 2] 1) (f [-1 0] 1))",
+        "(defn f [x] (and (> (sum x) 0) (< (sum (while (< (sum x) 5) [x x] (* 2 x))) 9))) (print (f [1 2]) (f [0]))",
+        // and, or, not, case: as conditionals.
+        "(defn f [x] (let [s (sum x)] (list (and (> s 1) (< s 4)) (or (> s 1) (< s -4)) (not (> s 1)))))
+         (print (f [1 2]) (f [5]) (f [-5]))",
+        "(defn f [x] (let [s (sum x)] (if (and (> s 1) (or (< s 4) (not (< s 9))) (< s 20)) s (- s))))
+         (print (f [1 2]) (f [5]) (f [10]) (f [30]))",
+        "(defn f [x] (and (> (sum x) 1) true (< (sum (while (< (sum x) 5) [x x] (* 2 x))) 9) (< (max x) 5))) (print (f [1 2]))",
+        "(defn f [x] (when (or (> (sum x) 1) (= (max x) 0) nil) true)) (print (f [1 2]))",
+        "(defn f [x] (case (argmax x) 0 (sum x) 1 (* 2 (sum x)) (3 4) 1.5 (- (sum x))))
+         (print (f [9 2]) (f [1 2]) (f [1 2 3]) (f [1 2 3 4]) (f [1 2 3 4 5]))",
+        "(defn f [x] (case (sum x) 0.5 :half :none -1 1.0 :one 2)) (print (f [0.5]) (f [1]) (f [2]))",
+        "(defn f [x] (case (> (sum x) 0) true x (- x))) (print (f [1 2]) (f [-1 0]))",
+        "(defn f [x k] (* (sum x) (case k 1 10 2 20 30))) (print (f [1] 1) (f [1] 2) (f [1] 3))",
+        "(defn f [x] ((grad (fn [x] (case (> (sum x) 0) true (sum (* x x)) (sum x)))) x)) (print (f [1 2]) (f [-1 0]))",
+        "(defn f [xs] ((vmap (fn [x] (case (floor x) 1 10 2 (* x x) (if (and (> x 3) (< x 5)) x (- x))))) xs))
+         (print (f [1.5 2.5 4 6]))",
+        "(defn f [x] (repeat [i 3] [x x] (if (> (sum x) 3) x (* x 2)))) (print (f [1 2]) (f [0.1]))",
+        "(defn f [x] (repeat [i 3] [[a b] [x 0]] (if (> (sum a) 3) [a (+ b 1)] [(* a 2) b]))) (print (f [1 2]) (f [0.1]))",
         // Loops: long ones, of a count or an end that only a call knows, over rows.
         "(defn f [x] (repeat [i 100] [a x] (+ (* a 0.5) i))) (print (f [1 2]))",
         "(defn f [x n] (repeat [i n] [[a b] [x 0]] [(* a 0.5) (+ b (sum a))])) (print (f [1 2] 3) (f [1 2] 0) (f [1 2] 40))",
@@ -97,6 +119,21 @@ fn compiled_equals_interpreted() {
          (print (f [1 2] (ones [20 2])))",
         "(defn f [xs] ((vmap (fn [x] (repeat [i 20] [a x] (+ (* a 0.5) 1)))) xs)) (print (f [1 2 3]))",
         "(defn f [xs] ((vmap (fn [x] (while (< x 50) [x x] (* x 2)))) xs)) (print (f [1 2 100]))",
+        // Rows of tensors: results of one type, of several sequences, structures, numbers that stay numbers.
+        "(defn f [xs] (map (fn [x] (* x x)) xs)) (print (f (arange 20)) (f (arange 3)))",
+        "(defn f [xs w] (map (fn [x] {:y (* w x) :n (len x) :k :kept :w w}) xs)) (print (f (ones [17 2]) [1 2]))",
+        "(defn f [xs ys] (map (fn [x y] [(+ x y) (if (> x 10) 1 2)]) xs ys)) (print (f (arange 18) (ones 30)))",
+        "(defn f [xs] (* 2.5 (first (map (fn [x] (if (> x 10) 4000000000 2)) xs)))) (print (f (arange 18)))",
+        "(defn f [xs] (reduce + 0 (map sum xs))) (print (f (ones [40 2])))",
+        "(defn f [xs ys] (mapv @ xs ys)) (print (f (ones [20 2]) (ones [20 2])))",
+        "(defn f [xs w] (mapv (fn [x] w) xs)) (print (f (ones [17]) 3) (f (ones [17]) [1 2]))",
+        "(defn f [xs] (map (fn [x] [nil (sum x)]) xs)) (print (f (ones 17)))",
+        "(defn f [w xs] ((grad (fn [w] (sum (mapv (fn [x] (tanh (* w x))) xs)))) w)) (print (f 0.5 (arange 18)))",
+        "(defn f [w xs] ((jvp (fn [w] (mapv (fn [x] (* w x)) xs))) w 1.0)) (print (f 0.5 (arange 18)))",
+        "(defn f [ws xs] ((vmap (fn [w] (mapv (fn [x] (* w x)) xs))) ws)) (print (f [1 2] (arange 18)))",
+        // There is no loop: positions asked for, functions that captured a row.
+        "(defn f [x] (map (fn [i] (slice x i 18)) (arange 18))) (print (f (arange 18)))",
+        "(defn f [xs] (map (fn [g] (g 2)) (map (fn [x] (fn [y] (* x y))) xs))) (print (f (arange 18)))",
         // The loop asks for what it counts, or changes the type of its state: there is no loop of it.
         "(defn f [x] (repeat [i 20] [a x] (+ a (nth (range 20) i)))) (print (f [1 2]))",
         "(defn f [x] (repeat [i 20] [a [x]] (concat a [x]))) (print (len (f [1 2])))",
@@ -138,7 +175,25 @@ fn compiled_equals_interpreted() {
         }
     }
     // Those whose results need no computation, or depend on the data.
-    assert_eq!(uncompiled.len(), 8, "{uncompiled:#?}");
+    assert_eq!(uncompiled.len(), 10, "{uncompiled:#?}");
+}
+
+/// `map` over many rows is one loop, whose body is there once; what the rows do not change is no part of it.
+#[test]
+fn map_over_rows_is_one_loop() {
+    let equations = |program: &str| {
+        let (mut interp, world, log) = compiling(Jit::Always);
+        run_with(&mut interp, &world, program);
+        let log = log.borrow();
+        let [unit] = log.units.as_slice() else { panic!("one unit: {program}") };
+        unit.graph.equations.iter().map(|e| e.op.name()).collect::<Vec<_>>()
+    };
+    let stacked =
+        equations("(defn f [xs w] (mapv (fn [x] (@ (tanh w) (exp x))) xs)) (f (ones [99 2]) [1 2])");
+    assert_eq!(stacked, ["tanh", "scan"]);
+    let listed = equations("(defn f [xs] (map (fn [x] (exp (sum x))) xs)) (f (ones [20 2]))");
+    assert_eq!(listed.iter().filter(|name| **name == "scan").count(), 1, "{listed:?}");
+    assert!(!listed.contains(&"exp"), "{listed:?}");
 }
 
 /// The counter of a training loop is a number first and a scalar of the device after: one program serves both.
@@ -337,4 +392,16 @@ fn statics_on_demand() {
             "{program}: {out}"
         );
     }
+}
+
+/// What a branch computes happens only where it is taken, in a loop or not.
+#[test]
+fn branches_compute_within() {
+    let (mut interp, world, log) = compiling(Jit::Always);
+    let program =
+        "(defn f [x] (if (> (sum x) 1) (repeat [i 20] [y (tanh x)] (* y (exp x))) (sin x))) (f [1 2])";
+    run_with(&mut interp, &world, program);
+    let log = log.borrow();
+    let names: Vec<_> = log.units[0].graph.equations.iter().map(|e| e.op.name()).collect();
+    assert_eq!(names, ["reduce_sum", "constant", "compare", "cond"]);
 }

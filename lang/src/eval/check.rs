@@ -14,7 +14,6 @@ use super::interp::Interp;
 use super::module::Module;
 use super::signal::Stop;
 use super::tensor::Trace;
-use super::transforms::MAX_EQUATIONS;
 use super::typed::{ParamType, check_argument};
 use super::value::{Dict, Function, Value};
 use crate::diagnostic::Diagnostic;
@@ -128,7 +127,7 @@ impl Interp {
         }
         self.level += 1;
         self.recording += 1;
-        let trace = Trace::new(self.level, MAX_EQUATIONS);
+        let trace = self.trace(self.level);
         let arguments = code.params.iter().map(|p| p.ty.as_ref().map(|ty| argument(&trace, ty, p.span)));
         let arguments: Option<Args> = arguments.collect();
         self.limit_steps(MAX_STEPS);

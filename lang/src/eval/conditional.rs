@@ -7,29 +7,39 @@ use super::interp::{Frame, Interp};
 use super::region::{Region, same};
 use super::rolled::shared;
 use super::signal::{Eval, Reason, Signal, Stop};
-use super::tensor::{Tensor, bind_all};
+use super::tensor::{Tensor, apply_graph, bind_all};
 use super::tree::{Tree, flatten, map_trees, unflatten};
 use super::value::Value;
+use crate::builtins;
 use crate::graph::{Builder, Graph, Op, prune};
 use crate::primitives as p;
 use crate::tensor::{DType, TensorType};
 
+/// So many scalar operations are rather computed than skipped: a conditional costs a program more.
+const CHEAP: u64 = 64;
+
 impl Interp {
-    /// The value of `(if condition yes no)`, where `condition` has no known truth; nothing where the branches give values
-    /// of different structures: the condition must be known then.
+    /// What `yes` gives where `condition` holds, else what `no` gives, where its truth is not known; nothing where these
+    /// are of different structures: the condition must be known then.
     pub(super) fn conditional(
         &mut self,
         condition: &Value,
-        yes: &Expr,
-        no: &Expr,
-        frame: Frame,
+        yes: impl FnOnce(&mut Interp) -> Eval<Value>,
+        no: impl FnOnce(&mut Interp) -> Eval<Value>,
     ) -> Eval<Option<Value>> {
-        let Value::Tensor(predicate) = condition else { return Ok(None) };
-        if !self.traces_regions() || *predicate.ty() != TensorType::scalar(DType::Bool) {
-            return Ok(None);
-        }
-        let Some((yes, of_yes)) = self.branch(yes, frame)? else { return Ok(None) };
-        let Some((no, of_no)) = self.branch(no, frame)? else { return Ok(None) };
+        let Some(predicate) = self.predicate(condition) else { return Ok(None) };
+        let Some(yes) = self.branch(yes)? else { return Ok(None) };
+        let Some(no) = self.branch(no)? else { return Ok(None) };
+        self.choose(&predicate, yes, no)
+    }
+
+    /// The value of the branch that `predicate` chooses.
+    fn choose(
+        &mut self,
+        predicate: &Tensor,
+        (yes, of_yes): (Value, Region),
+        (no, of_no): (Value, Region),
+    ) -> Eval<Option<Value>> {
         let Some((leaves, types)) = common(&yes, &no, &of_yes.graph, &of_no.graph) else { return Ok(None) };
         let (captures, graphs) = shared([of_yes, of_no], 0);
         let [on_true, on_false] = graphs.map(|graph| Arc::new(converted(graph, &types)));
@@ -42,11 +52,45 @@ impl Interp {
         unflatten(&Tree::of(&yes), &mut leaves).map(Some)
     }
 
+    /// The condition of a conditional, if one can be recorded here.
+    fn predicate(&self, condition: &Value) -> Option<Tensor> {
+        match condition {
+            Value::Tensor(t) if self.traces_regions() && *t.ty() == TensorType::scalar(DType::Bool) => {
+                Some(t.clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// `(and first rest)` or `(or first rest)`, where the truth of `first` is not known. One truth value more is cheaper
+    /// computed than skipped.
+    fn short_circuit(
+        &mut self,
+        first: &Value,
+        or: bool,
+        rest: impl FnOnce(&mut Interp) -> Eval<Value>,
+    ) -> Eval<Option<Value>> {
+        let Some(predicate) = self.predicate(first) else { return Ok(None) };
+        let Some((value, region)) = self.branch(rest)? else { return Ok(None) };
+        let Region { graph, captures } = &region;
+        let one = [TensorType::scalar(DType::Bool)];
+        if graph.outputs.iter().map(|v| graph.ty(*v)).eq(&one) && graph.cost() <= CHEAP {
+            let rest = apply_graph(graph, captures)?;
+            let operands = [&predicate, &rest[0]];
+            let result =
+                if or { self.op(p::Binary(p::Or), &operands) } else { self.op(p::Binary(p::And), &operands) };
+            return result.map(Value::from).map(Some);
+        }
+        let kept = self.branch(|_| Ok(first.clone()))?.expect("it is there");
+        let rest = (value, region);
+        if or { self.choose(&predicate, kept, rest) } else { self.choose(&predicate, rest, kept) }
+    }
+
     /// A branch, traced; nothing where it cannot be: it asks for a value of its own, or is an error that the condition
     /// may exclude.
-    fn branch(&mut self, branch: &Expr, frame: Frame) -> Eval<Option<(Value, Region)>> {
-        let traced = self.region(&[], |interp, _| {
-            let value = interp.eval(branch, frame)?;
+    fn branch(&mut self, branch: impl FnOnce(&mut Interp) -> Eval<Value>) -> Eval<Option<(Value, Region)>> {
+        let traced = self.branch_region(|interp| {
+            let value = branch(interp)?;
             let mut tensors = Vec::new();
             for leaf in flatten(&value) {
                 tensors.extend(interp.moving_leaf(&leaf)?);
@@ -58,6 +102,87 @@ impl Interp {
             Err(signal) if self.asks_inside(&signal) || matches!(*signal, Stop::Error(_)) => Ok(None),
             Err(signal) => Err(signal),
         }
+    }
+
+    /// `(and ...)`, or `(or ...)`: the first value that decides, or the last.
+    pub(super) fn eval_until(&mut self, exprs: &[Expr], or: bool, frame: Frame) -> Eval<Value> {
+        let mut last = if or { Value::Nil } else { Value::Bool(true) };
+        for (i, e) in exprs.iter().enumerate() {
+            last = self.eval(e, frame)?;
+            let rest = &exprs[i + 1..];
+            if rest.is_empty() {
+                break;
+            }
+            match last.truthy() {
+                Ok(truth) if truth == or => break,
+                Ok(_) => {}
+                Err(signal) => {
+                    let decided = if Self::asks_for_truth(&signal) {
+                        self.short_circuit(&last, or, |interp| interp.eval_until(rest, or, frame))?
+                    } else {
+                        None
+                    };
+                    return decided.ok_or_else(|| signal.at(e.span));
+                }
+            }
+        }
+        Ok(last)
+    }
+
+    /// The value of the first of `arms` with a key that equals `subject`, else `default`.
+    pub(super) fn eval_case(
+        &mut self,
+        subject: &Value,
+        arms: &[(Vec<Value>, Expr)],
+        default: Option<&Expr>,
+        frame: Frame,
+    ) -> Eval<Value> {
+        for (i, (keys, value)) in arms.iter().enumerate() {
+            let equal = keys.iter().find_map(|key| match builtins::structurally_equal(subject, key) {
+                Ok(false) => None,
+                decided => Some(decided),
+            });
+            match equal {
+                None => {}
+                Some(Err(signal)) if Self::asks_for_truth(&signal) => {
+                    let Some(equal) = self.equals_any(subject, keys)? else { return Err(signal) };
+                    let chosen = self.conditional(
+                        &equal,
+                        |interp| interp.eval(value, frame),
+                        |interp| interp.eval_case(subject, &arms[i + 1..], default, frame),
+                    )?;
+                    return chosen.ok_or(signal);
+                }
+                Some(Err(signal)) => return Err(signal),
+                Some(Ok(_)) => return self.eval(value, frame),
+            }
+        }
+        default.map_or(Ok(Value::Nil), |d| self.eval(d, frame))
+    }
+
+    /// Whether a scalar that is not known equals one of `keys`; nothing where that takes more than a comparison.
+    fn equals_any(&mut self, subject: &Value, keys: &[Value]) -> Eval<Option<Value>> {
+        let Value::Tensor(t) = subject else { return Ok(None) };
+        let mut any: Option<Tensor> = None;
+        for key in keys {
+            let comparable = match key {
+                Value::Bool(_) => t.ty().dtype == DType::Bool,
+                Value::Int(_) | Value::Float(_) => t.ty().dtype != DType::Bool,
+                Value::Nil | Value::Keyword(_) | Value::Symbol(_) | Value::Str(_) => continue,
+                _ => false,
+            };
+            if !comparable || t.ty().rank() > 0 {
+                return Ok(None);
+            }
+            let key = self.tensor(key)?;
+            let (a, b) = self.broadcast(t, &key)?;
+            let equal = self.op(p::Compare { direction: p::Direction::Eq }, &[&a, &b])?;
+            any = Some(match any {
+                Some(any) => self.op(p::Binary(p::Or), &[&any, &equal])?,
+                None => equal,
+            });
+        }
+        Ok(any.map(Value::Tensor))
     }
 
     /// Whether a signal asks for the truth of a condition.

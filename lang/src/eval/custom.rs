@@ -13,7 +13,6 @@ use super::interp::Interp;
 use super::load::{Loaded, Loading};
 use super::signal::{Eval, Reason, Signal, Stop, fail};
 use super::tensor::{Tensor, Trace, bind_all};
-use super::transforms::MAX_EQUATIONS;
 use super::tree::{KeyPath, flatten, map_trees, sorted_order};
 use super::value::{Closure, Function, Value};
 use crate::diagnostic::Diagnostic;
@@ -86,7 +85,7 @@ impl Interp {
         // The function as a graph.
         self.level += 1;
         let level = self.level;
-        let trace = Trace::new(level, MAX_EQUATIONS);
+        let trace = self.trace(level);
         let inputs: Vec<Tensor> =
             operands.iter().map(|t| trace.input(t.ty().clone(), t.concrete().cloned(), Some(span))).collect();
         let inner = replaced(args, traced, &inputs);
@@ -128,7 +127,7 @@ impl Interp {
         span: Span,
     ) -> Eval<Graph> {
         let here = |value: &Value| traced(value).filter(|t| t.is_traced_at(level));
-        let trace = Trace::new(self.level, MAX_EQUATIONS);
+        let trace = self.trace(self.level);
         let inputs: Vec<Tensor> = types.iter().map(|ty| trace.input(ty.clone(), None, Some(span))).collect();
         let result_types: Vec<TensorType> =
             flatten(result).iter().filter_map(here).map(|t| t.ty().clone()).collect();

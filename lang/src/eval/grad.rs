@@ -5,8 +5,8 @@ use std::rc::Rc;
 use super::Args;
 use super::interp::Interp;
 use super::signal::{Eval, Reason, Stop, fail};
-use super::tensor::{Tensor, Trace, apply_graph};
-use super::transforms::{GradOptions, MAX_EQUATIONS, Outcome, zero_of};
+use super::tensor::{Tensor, apply_graph};
+use super::transforms::{GradOptions, Outcome, zero_of};
 use super::tree::{Tree, map_trees, unflatten};
 use super::value::{Function, Value};
 use crate::diagnostic::Diagnostic;
@@ -20,7 +20,7 @@ impl Interp {
         if let Some(missing) = options.wrt.iter().find(|i| **i >= args.len()) {
             return fail(format!("no argument {missing} to differentiate by: {} were given", args.len()));
         }
-        let trace = Trace::new(self.level, MAX_EQUATIONS);
+        let trace = self.trace(self.level);
         // Of each leaf: what to pass for the graph's parameter, or the gradient where nothing moves.
         let mut leaves: Vec<Result<Tensor, Value>> = Vec::new();
         let mut inner = args.clone();

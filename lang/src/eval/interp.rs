@@ -14,6 +14,8 @@ use super::module::{Module, is_private};
 use super::scalar::Scalar;
 use super::signal::{Eval, Reason, STATIC, Stop};
 use super::specialise::Specialiser;
+use super::tensor::{Branches, Trace};
+use super::transforms::MAX_EQUATIONS;
 use super::value::{Closure, Function, List, Value};
 use crate::builtins;
 use crate::diagnostic::Diagnostic;
@@ -49,6 +51,14 @@ pub const MAX_DEPTH: usize = 10_000;
 /// A good stack for the evaluator's thread, in bytes. With less it goes on to new pieces of stack where it must.
 pub const STACK_BYTES: usize = 512 << 20;
 
+/// What becomes of an `if`.
+pub(super) enum Choice {
+    /// The condition is known.
+    Known(bool),
+    /// It is not: both branches were traced, and this is their value.
+    Recorded(Value),
+}
+
 /// Closures and native frames of one call of the program.
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'a> {
@@ -78,6 +88,8 @@ pub struct Interp {
     pub(super) checking: Option<Checked>,
     /// Level of the innermost trace, 0 outside.
     pub(super) level: u32,
+    /// The branches being traced.
+    pub(super) branches: Branches,
     /// Traces that stand for a compiled function: effects stop them.
     pub(super) recording: u32,
     /// How often the code being interpreted is expected to run: the product of the counts of the loops around it.
@@ -109,6 +121,7 @@ impl Interp {
             redefined: HashSet::new(),
             checking: None,
             level: 0,
+            branches: Branches::default(),
             recording: 0,
             weight: 1,
             span: None,
@@ -127,6 +140,11 @@ impl Interp {
     pub(super) fn builtin_names(&self) -> Vec<Ustr> {
         let core = self.core.iter().flat_map(|c| c.names());
         core.chain(builtins::all().map(|b| Ustr::from(b.name))).filter(|n| !is_private(n)).collect()
+    }
+
+    /// An empty trace.
+    pub(super) fn trace(&self, level: u32) -> Rc<Trace> {
+        Trace::new(level, MAX_EQUATIONS, &self.branches)
     }
 
     /// Evaluates an expression of the top level, which needs `frame_size` slots.
@@ -219,18 +237,11 @@ impl Interp {
                     code.captures.borrow().iter().map(|(p, _)| self.place(*p, frame).clone()).collect();
                 Ok(Value::function(Function::Closure(Closure { code: Rc::clone(code), captured })))
             }
-            ExprKind::And(exprs) => self.eval_until(exprs, false, Value::Bool(true), frame),
-            ExprKind::Or(exprs) => self.eval_until(exprs, true, Value::Nil, frame),
+            ExprKind::And(exprs) => self.eval_until(exprs, false, frame),
+            ExprKind::Or(exprs) => self.eval_until(exprs, true, frame),
             ExprKind::Case { subject, arms, default } => {
                 let subject = self.eval(subject, frame)?;
-                for (keys, value) in arms {
-                    for key in keys {
-                        if builtins::structurally_equal(&subject, key).map_err(|s| s.at(expr.span))? {
-                            return self.eval(value, frame);
-                        }
-                    }
-                }
-                default.as_ref().map_or(Ok(Value::Nil), |d| self.eval(d, frame))
+                self.eval_case(&subject, arms, default.as_deref(), frame).map_err(|s| s.at(expr.span))
             }
             ExprKind::Quasi(template) => self.eval_template(template, frame),
             ExprKind::Static(inner) => {
@@ -285,32 +296,23 @@ impl Interp {
     /// [`Interp::eval_compound`] of an `if` whose condition gave no scalar.
     #[inline(never)]
     fn eval_other_if(&mut self, parts: &[Expr; 3], frame: Frame) -> Option<Scalar> {
-        let [condition, yes, no] = parts;
-        let holds = match self.take_other() {
-            Ok(value) => match value.truthy() {
-                Err(signal) if Self::asks_for_truth(&signal) => {
-                    match self.conditional(&value, yes, no, frame) {
-                        Ok(Some(value)) => return self.scalar_or_other(Ok(value)),
-                        Ok(None) => Err(signal.at(condition.span)),
-                        Err(other) => Err(other),
-                    }
-                }
-                holds => holds.map_err(|s| blame::in_value(self, s, condition, &value)),
-            },
-            Err(signal) => Err(signal),
-        };
-        match holds {
-            Ok(holds) => self.eval_scalar(if holds { yes } else { no }, frame),
+        let [_, yes, no] = parts;
+        match self.other_choice(parts, frame) {
+            Ok(Choice::Known(holds)) => self.eval_scalar(if holds { yes } else { no }, frame),
+            Ok(Choice::Recorded(value)) => self.scalar_or_other(Ok(value)),
             Err(signal) => self.scalar_or_other(Err(signal)),
         }
     }
 
-    /// Whether the value of an expression holds as a condition.
-    #[inline]
-    pub(super) fn holds(&mut self, condition: &Expr, frame: Frame) -> Eval<bool> {
-        match self.eval_scalar(condition, frame) {
-            Some(scalar) => Ok(scalar != Scalar::False),
-            None => self.other_holds(condition),
+    /// What becomes of an `if` whose condition, evaluated last with [`Interp::eval_scalar`], gave no scalar.
+    pub(super) fn other_choice(&mut self, [condition, yes, no]: &[Expr; 3], frame: Frame) -> Eval<Choice> {
+        let value = self.take_other()?;
+        match value.truthy() {
+            Err(signal) if Self::asks_for_truth(&signal) => {
+                let chosen = self.conditional(&value, |i| i.eval(yes, frame), |i| i.eval(no, frame))?;
+                chosen.map(Choice::Recorded).ok_or_else(|| signal.at(condition.span))
+            }
+            holds => holds.map(Choice::Known).map_err(|s| blame::in_value(self, s, condition, &value)),
         }
     }
 
@@ -334,16 +336,6 @@ impl Interp {
 
     pub(super) fn eval_for_effect(&mut self, exprs: &[Expr], frame: Frame) -> Eval<()> {
         exprs.iter().try_for_each(|e| self.eval(e, frame).map(drop))
-    }
-
-    fn eval_until(&mut self, exprs: &[Expr], stop_at: bool, mut last: Value, frame: Frame) -> Eval<Value> {
-        for (i, e) in exprs.iter().enumerate() {
-            last = self.eval(e, frame)?;
-            if i + 1 < exprs.len() && last.truthy().map_err(|s| s.at(e.span))? == stop_at {
-                break;
-            }
-        }
-        Ok(last)
     }
 
     fn eval_param(

@@ -6,7 +6,7 @@ use super::Args;
 use super::interp::Interp;
 use super::signal::{Eval, fail};
 use super::tensor::{Tensor, Trace, apply_graph, bind, check_room};
-use super::transforms::{MAX_EQUATIONS, Outcome, zero_of};
+use super::transforms::{Outcome, zero_of};
 use super::tree::{KeyPath, Tree, flatten, map_trees, unflatten};
 use super::value::{Function, Value};
 use crate::diagnostic::Diagnostic;
@@ -26,7 +26,7 @@ impl Interp {
             .help("((jvp f) x y dx dy)")
             .into());
         }
-        let trace = Trace::new(self.level, MAX_EQUATIONS);
+        let trace = self.trace(self.level);
         let (mut values, mut tangents) = (Vec::new(), Vec::new());
         let (primals, moves) = args.split_at(args.len() / 2);
         let mut inner = Args::new();
@@ -78,7 +78,7 @@ impl Interp {
         let Some(first) = args.first() else {
             return fail("(jacobian f) takes the arguments of f, got none");
         };
-        let trace = Trace::new(self.level, MAX_EQUATIONS);
+        let trace = self.trace(self.level);
         let mut leaves: Vec<Result<Tensor, Value>> = Vec::new();
         let mut inner = args.clone();
         inner[0] = map_trees(std::slice::from_ref(first), &mut |path, leaf| {

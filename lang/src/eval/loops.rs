@@ -1,7 +1,7 @@
 //! `repeat` and `while`.
 
 use super::expr::{Expr, ExprKind, Pattern};
-use super::interp::{Frame, Interp};
+use super::interp::{Choice, Frame, Interp};
 use super::rolled::RepeatParts;
 use super::scalar::Scalar;
 use super::signal::{Eval, Reason, Stop};
@@ -157,15 +157,28 @@ impl Interp {
             }
             (_, ExprKind::If(parts)) => {
                 let [condition, yes, no] = &**parts;
-                let branch = if self.holds(condition, frame)? { yes } else { no };
-                deep(|| self.eval_state(branch, state, init, frame))
+                let choice = match self.eval_scalar(condition, frame) {
+                    Some(scalar) => Choice::Known(scalar != Scalar::False),
+                    None => self.other_choice(parts, frame)?,
+                };
+                match choice {
+                    Choice::Known(holds) => {
+                        let branch = if holds { yes } else { no };
+                        deep(|| self.eval_state(branch, state, init, frame))
+                    }
+                    Choice::Recorded(value) => self.bind_state(value, state, init, frame),
+                }
             }
             _ => {
                 let value = self.eval(expr, frame)?;
-                self.bind_pattern(state, value.clone(), frame.base).map_err(|s| s.at(init))?;
-                Ok(Some(value))
+                self.bind_state(value, state, init, frame)
             }
         }
+    }
+
+    fn bind_state(&mut self, value: Value, state: &Pattern, init: Span, frame: Frame) -> Eval<Option<Value>> {
+        self.bind_pattern(state, value.clone(), frame.base).map_err(|s| s.at(init))?;
+        Ok(Some(value))
     }
 
     /// Binds names, at most [`MOST_NAMES`], to the values of as many expressions. All are computed before any is bound;

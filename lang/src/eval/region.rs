@@ -5,7 +5,6 @@ use std::rc::Rc;
 use super::interp::Interp;
 use super::signal::{Eval, Reason, Signal, Stop};
 use super::tensor::{Tensor, Trace};
-use super::transforms::MAX_EQUATIONS;
 use super::tree::{Tree, flatten, map_trees, unflatten};
 use super::value::Value;
 use crate::graph::{Graph, prune};
@@ -50,20 +49,43 @@ impl Interp {
         (1..MOST_LEVELS).contains(&self.level)
     }
 
-    /// Traces `f` for parameters of these types; `f` gives a value for the caller and the results of the graph.
+    /// Traces `f` for parameters of these types; `f` gives a value for the caller and the results of the graph. What does
+    /// not depend on the parameters is recorded outside: a loop computes it once.
     pub(super) fn region<T>(
         &mut self,
         types: &[TensorType],
         f: impl FnOnce(&mut Interp, Vec<Tensor>) -> Eval<(T, Vec<Tensor>)>,
     ) -> Eval<(T, Region)> {
+        let trace = self.trace(self.level + 1);
+        let parameters = types.iter().map(|ty| trace.input(ty.clone(), None, self.span)).collect();
+        self.region_of(trace, |interp| f(interp, parameters))
+    }
+
+    /// Traces `f` as a piece that may not run at all: all that it computes stays within it.
+    pub(super) fn branch_region<T>(
+        &mut self,
+        f: impl FnOnce(&mut Interp) -> Eval<(T, Vec<Tensor>)>,
+    ) -> Eval<(T, Region)> {
+        let trace = self.trace(self.level + 1);
+        self.branches.borrow_mut().push(Rc::clone(&trace));
+        self.region_of(trace, |interp| {
+            let result = f(interp);
+            interp.branches.borrow_mut().pop();
+            result
+        })
+    }
+
+    fn region_of<T>(
+        &mut self,
+        trace: Rc<Trace>,
+        f: impl FnOnce(&mut Interp) -> Eval<(T, Vec<Tensor>)>,
+    ) -> Eval<(T, Region)> {
         self.level += 1;
         self.recording += 1;
-        let trace = Trace::new(self.level, MAX_EQUATIONS);
-        let parameters = types.iter().map(|ty| trace.input(ty.clone(), None, self.span)).collect();
-        let result = f(self, parameters);
+        let result = f(self);
         self.recording -= 1;
         self.level -= 1;
-        let (value, results) = result?;
+        let (value, results) = result.map_err(|signal| trace.outer_request(signal))?;
         let results = results.iter().map(|t| trace.lift(t)).collect::<Eval<Vec<_>>>()?;
         let (graph, captures) = trace.finish(results);
         Ok((value, Region { graph: prune(graph), captures }))

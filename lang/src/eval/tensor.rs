@@ -124,7 +124,12 @@ pub struct Trace {
     /// Known numbers repeated to a shape, by their bytes: most are needed many times, and one constant serves.
     fills: RefCell<HashMap<Fill, Rc<Concrete>>>,
     limit: usize,
+    branches: Branches,
 }
+
+/// The traces of the branches that are being traced, one within the other, shared by all traces of an evaluator. What is
+/// computed of outer tensors is recorded in the innermost of them, since it happens only where that branch is taken.
+pub(super) type Branches = Rc<RefCell<Vec<Rc<Trace>>>>;
 
 /// The dtype and the bytes of a number, and the shape that it fills.
 type Fill = (DType, Vec<u8>, Shape);
@@ -132,7 +137,7 @@ type Fill = (DType, Vec<u8>, Shape);
 impl Trace {
     /// An empty trace; `level` is one more than that of the trace around it. It stops with an error beyond
     /// `limit` equations, the sign of an endless recursion.
-    pub fn new(level: u32, limit: usize) -> Rc<Trace> {
+    pub fn new(level: u32, limit: usize, branches: &Branches) -> Rc<Trace> {
         Rc::new(Trace {
             level,
             builder: RefCell::new(Builder::new()),
@@ -140,6 +145,7 @@ impl Trace {
             constants: RefCell::default(),
             fills: RefCell::default(),
             limit,
+            branches: Rc::clone(branches),
         })
     }
 
@@ -198,15 +204,36 @@ impl Trace {
         if graph.inputs.contains(&var) && graph.ty(var).rank() == 1 && graph.ty(var).count() <= longest {
             return Some(var);
         }
-        let mut needed = HashSet::from([var]);
-        for eqn in graph.equations.iter().rev() {
-            if eqn.outputs.iter().any(|v| needed.contains(v)) {
-                needed.extend(&eqn.inputs);
-            }
+        let parameters = needed_parameters(graph, var);
+        let all_numbers = parameters.iter().all(|v| graph.ty(*v).shape.is_empty());
+        parameters.first().copied().filter(|_| all_numbers)
+    }
+
+    /// A request for the value of a variable of this trace as one for that of an outer tensor, where it is computed from
+    /// outer numbers alone.
+    pub fn outer_request(&self, signal: Signal) -> Signal {
+        let Stop::Trace(stop) = &*signal else { return signal };
+        let Reason::Value { level, var, wanted } = &stop.reason else { return signal };
+        if *level != self.level {
+            return signal;
         }
-        let mut parameters = graph.inputs.iter().filter(|v| needed.contains(v)).peekable();
-        let first = parameters.peek().copied().copied();
-        first.filter(|_| parameters.all(|v| graph.ty(*v).shape.is_empty()))
+        let captures = self.captures.borrow();
+        let outer = |var: &Var| captures.iter().find(|(_, v)| v == var).map(|(t, _)| t);
+        let builder = self.builder.borrow();
+        let graph = builder.graph();
+        let parameters = needed_parameters(graph, *var);
+        let itself = parameters.contains(var);
+        if !parameters.iter().all(|v| outer(v).is_some() && (itself || graph.ty(*v).shape.is_empty())) {
+            return signal;
+        }
+        let Some(first) = parameters.first().and_then(outer) else { return signal };
+        match Tensor::Traced(Rc::clone(first)).elements(wanted) {
+            Err(asks) => match stop.span {
+                Some(span) => asks.at(span),
+                None => asks,
+            },
+            Ok(_) => signal,
+        }
     }
 
     /// Ends the trace: the graph, and the outer tensors to be passed for its last parameters.
@@ -220,6 +247,28 @@ impl Trace {
         graph.inputs.extend(&captured);
         (graph, captures.into_iter().map(|(t, _)| Tensor::Traced(t)).collect())
     }
+}
+
+/// The parameters that `var` is computed from.
+fn needed_parameters(graph: &Graph, var: Var) -> Vec<Var> {
+    let mut needed = HashSet::from([var]);
+    for eqn in graph.equations.iter().rev() {
+        if eqn.outputs.iter().any(|v| needed.contains(v)) {
+            needed.extend(&eqn.inputs);
+        }
+    }
+    graph.inputs.iter().filter(|v| needed.contains(v)).copied().collect()
+}
+
+/// The trace that records what is computed of `tensors`: the innermost that one of them belongs to, or the branch within
+/// that.
+fn recorder<'a>(tensors: impl Iterator<Item = &'a Tensor>) -> Option<Rc<Trace>> {
+    let innermost = tensors
+        .filter_map(|t| if let Tensor::Traced(t) = t { Some(&t.trace) } else { None })
+        .max_by_key(|trace| trace.level)?;
+    let branches = innermost.branches.borrow();
+    let branch = branches.last().filter(|branch| branch.level > innermost.level);
+    Some(Rc::clone(branch.unwrap_or(innermost)))
 }
 
 impl Tensor {
@@ -314,7 +363,7 @@ pub fn check_room(shape: &[usize]) -> Eval<()> {
     super::fail(format!("there is not enough memory for a tensor of shape {shape}"))
 }
 
-/// Computes `op(args)`, or records it where an operand is traced: in the innermost trace that an operand belongs to.
+/// Computes `op(args)`, or records it where an operand is traced.
 pub fn bind_all(op: &Op, args: &[&Tensor], span: Option<Span>) -> Eval<SmallVec<[Tensor; 2]>> {
     bind_beside(op, args, &[], span)
 }
@@ -328,12 +377,7 @@ fn bind_beside(
     span: Option<Span>,
 ) -> Eval<SmallVec<[Tensor; 2]>> {
     let known = args.iter().chain(beside).all(|t| t.concrete().is_some());
-    let trace = args
-        .iter()
-        .chain(beside)
-        .filter_map(|t| if let Tensor::Traced(t) = t { Some(&t.trace) } else { None })
-        .max_by_key(|trace| trace.level);
-    let Some(trace) = trace else {
+    let Some(trace) = recorder(args.iter().chain(beside).copied()) else {
         let types: SmallVec<[&TensorType; 4]> = args.iter().map(|t| t.ty()).collect();
         let results = op.infer(&types)?;
         results.iter().try_for_each(|ty| check_room(&ty.shape))?;
@@ -365,7 +409,7 @@ fn bind_beside(
     let wrap = |(var, value): (&Var, Option<HostTensor>)| {
         let ty = builder.ty(*var).clone();
         let concrete = value.map(|v| Concrete::from_host(v, ty.weak));
-        Tensor::Traced(Rc::new(Traced { trace: Rc::clone(trace), var: *var, ty, concrete, origin: span }))
+        Tensor::Traced(Rc::new(Traced { trace: Rc::clone(&trace), var: *var, ty, concrete, origin: span }))
     };
     Ok(outputs.iter().zip(values).map(wrap).collect())
 }
@@ -388,11 +432,7 @@ fn host_values<'a>(args: &[&'a Tensor]) -> Eval<SmallVec<[&'a HostTensor; 4]>> {
 /// `t` repeated by `op` for an operation whose other operands are `beside`. Where one of those is traced, the program
 /// repeats a known tensor itself, and all uses of a known number share one constant.
 pub fn repeat_beside(op: BroadcastInDim, t: &Tensor, beside: &[&Tensor], span: Option<Span>) -> Eval<Tensor> {
-    let trace = beside
-        .iter()
-        .filter_map(|t| if let Tensor::Traced(t) = t { Some(&t.trace) } else { None })
-        .max_by_key(|trace| trace.level);
-    if let (Some(trace), Tensor::Concrete(c)) = (trace, t)
+    if let (Some(trace), Tensor::Concrete(c)) = (recorder(beside.iter().copied()), t)
         && c.ty.count() == 1
     {
         let number = c.host()?;

@@ -7,7 +7,7 @@ use super::dict::Dict;
 use super::interp::Interp;
 use super::signal::{Eval, Reason, Signal, Stop, fail};
 use super::tensor::{Tensor, Trace, apply_graph};
-use super::transforms::{Axes, MAX_EQUATIONS, Outcome};
+use super::transforms::{Axes, Outcome};
 use super::tree::sorted_order;
 use super::value::{Function, List, Value};
 use crate::diagnostic::Diagnostic;
@@ -37,7 +37,7 @@ impl Interp {
             .help("say an axis for each argument, or nil for one that is the same for all: (vmap f [0 nil])")
             .into());
         }
-        let trace = Trace::new(self.level, MAX_EQUATIONS);
+        let trace = self.trace(self.level);
         let mut mapped = Vec::new();
         let mut inner = Args::new();
         for (i, arg) in args.iter().enumerate() {

@@ -26,8 +26,7 @@ use crate::builtins::SHAPE;
 use crate::eval::expr::Code;
 use crate::eval::interp::{Interp, Jit};
 use crate::eval::signal::{Eval, Reason, Stop, TraceStop};
-use crate::eval::tensor::{MOST_AXES, Trace};
-use crate::eval::transforms::MAX_EQUATIONS;
+use crate::eval::tensor::MOST_AXES;
 use crate::eval::value::{Function, Value};
 use crate::graph::prune;
 use crate::host::{Buffer, Program, Unit};
@@ -388,7 +387,7 @@ impl Interp {
         let code = Rc::clone(code);
         self.level += 1;
         let level = self.level;
-        let trace = Trace::new(level, MAX_EQUATIONS);
+        let trace = self.trace(level);
         let mut abstraction = Abstraction {
             trace: &trace,
             statics,
