@@ -258,3 +258,22 @@ fn compiled_once_for_all_closures() {
         assert_eq!(units, wanted, "{what}: {out}");
     }
 }
+
+/// Forwards the gradient of a `defgrad` is transposed, which a loop of unknown length cannot be; backwards it runs.
+#[test]
+fn a_gradient_with_a_loop_of_unknown_length_goes_one_way() {
+    let f = "(defn f [x] (* x x))
+         (defgrad f [x] [y] [dy] (while (< (abs g) 10) [g (* dy x)] (* g 2)))";
+    assert_eq!(run(&format!("{f} (print ((grad f) 3.0) ((jacobian f) 3.0))")), "12.0 12.0");
+    for program in [
+        "((jvp f) 3.0 1.0)",
+        "((jvp (fn [x] (repeat [i 20] [x x] (f x)))) 3.0 1.0)",
+        "((jvp (fn [x] (if (> x 2) (f x) x))) 3.0 1.0)",
+        "((jacobian (fn [x] (while (< x 100) [x x] (f x)))) 3.0)",
+    ] {
+        let out = run(&format!("{f} {program}"));
+        let message =
+            "error: there is no derivative in forward mode here: the gradient that defgrad gives would";
+        assert!(out.starts_with(message) && out.contains("test.shf:"), "{program}: {out}");
+    }
+}

@@ -43,6 +43,7 @@ impl Interp {
         let (outcome, computed) = self.numbers_of(&result)?;
         let (graph, captured) = record(trace, &computed)?;
         let wrt: Vec<usize> = (0..values.len()).collect();
+        check_pushable(&graph, &wrt)?;
         let arguments: Vec<Tensor> = values.into_iter().chain(captured).chain(tangents).collect();
         let mut results =
             apply_graph(&transform::jvp(&graph, &wrt), &arguments)?.into_iter().map(Value::from);
@@ -132,6 +133,17 @@ impl Interp {
     }
 }
 
+/// Fails where a derivative in forward mode is wanted of what has none.
+fn check_pushable(graph: &Graph, wrt: &[usize]) -> Eval<()> {
+    let Some((span, reason)) = transform::unpushable(graph, wrt) else { return Ok(()) };
+    let error = Diagnostic::error(format!("there is no derivative in forward mode here: {reason}"))
+        .help("give that loop a count, with repeat or scan; (grad f) goes the way that defgrad says");
+    Err(match span {
+        Some(span) => error.at(span, "").into(),
+        None => error.into(),
+    })
+}
+
 fn is_number(leaf: &Value) -> bool {
     matches!(leaf, Value::Int(_) | Value::Float(_) | Value::Tensor(_))
 }
@@ -164,7 +176,12 @@ fn partial_derivatives(
         graph.outputs.iter().map(|v| graph.ty(*v).clone()).filter(|ty| ty.dtype.is_float()).collect();
     let inputs: Vec<TensorType> = values.iter().map(|t| t.ty().clone()).collect();
     let size = |types: &[TensorType]| types.iter().map(TensorType::count).sum::<usize>();
-    let forward = size(&inputs) <= size(&floats) || transform::irreversible(graph, &wrt).is_some();
+    let forward = if transform::irreversible(graph, &wrt).is_some() {
+        check_pushable(graph, &wrt)?;
+        true
+    } else {
+        size(&inputs) <= size(&floats) && transform::unpushable(graph, &wrt).is_none()
+    };
     let basis = unit_vectors(if forward { &inputs } else { &floats })?;
     let derived = if forward { transform::jvp(graph, &wrt) } else { transform::vjp(graph, &wrt) };
     let given = values.len() + captured.len();

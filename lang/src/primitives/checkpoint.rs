@@ -65,6 +65,11 @@ impl Primitive for Checkpoint {
         transform::irreversible(&self.body, &floats).map(|(_, reason)| reason)
     }
 
+    fn unpushable(&self) -> Option<&'static str> {
+        let floats = positions(&are_floats(&self.body, &self.body.inputs));
+        transform::unpushable(&self.body, &floats).map(|(_, reason)| reason)
+    }
+
     fn vjp(&self, b: &mut Builder, args: &[Var], outs: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
         let body = &*self.body;
         let floats = are_floats(body, &body.inputs);

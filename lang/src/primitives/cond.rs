@@ -66,6 +66,12 @@ impl Primitive for Cond {
         branches.filter_map(|g| transform::irreversible(g, &floats)).map(|(_, reason)| reason).next()
     }
 
+    fn unpushable(&self) -> Option<&'static str> {
+        let floats = positions(&are_floats(&self.on_true, &self.on_true.inputs));
+        let branches = [&self.on_true, &self.on_false].into_iter();
+        branches.filter_map(|g| transform::unpushable(g, &floats)).map(|(_, reason)| reason).next()
+    }
+
     fn vjp(&self, b: &mut Builder, args: &[Var], outs: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
         let floats = are_floats(&self.on_true, &self.on_true.inputs);
         let back = self.map(|branch| {

@@ -63,6 +63,15 @@ impl Primitive for CustomVjp {
         evaluate(&self.forward, &args).into()
     }
 
+    fn unpushable(&self) -> Option<&'static str> {
+        let results = self.forward.outputs.len();
+        let cotangents: Vec<usize> = (self.forward.inputs.len() + results..self.backward.inputs.len()).collect();
+        transform::irreversible(&self.backward, &cotangents).map(|_| {
+            "the gradient that defgrad gives would run the other way, and the number of iterations of a loop in it is \
+             not known"
+        })
+    }
+
     fn vjp(&self, b: &mut Builder, args: &[Var], outs: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
         let operands = CustomVjp::operands(b, args, outs, cotangents);
         let mut results = b.inline(&self.backward, &operands).into_iter();

@@ -188,6 +188,11 @@ pub trait Primitive: Any + Debug + Send + Sync {
         false
     }
 
+    /// Why there is no JVP, if there is none.
+    fn unpushable(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The function that this is a call of, if it is one: emission puts its equations in the place of the call.
     fn call(&self) -> Option<Graph> {
         None

@@ -151,6 +151,11 @@ impl Primitive for Scan {
         transform::irreversible(&self.body, &floats).map(|(_, reason)| reason)
     }
 
+    fn unpushable(&self) -> Option<&'static str> {
+        let floats = positions(&are_floats(&self.body, &self.body.inputs));
+        transform::unpushable(&self.body, &floats).map(|(_, reason)| reason)
+    }
+
     fn with_residuals(&self) -> Option<Op> {
         Some(Arc::new(self.saving()))
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::region::{alike, expect_operands, moving_parameters, parameters, picked, positions, real, strong, type_list};
+use super::region::{alike, are_floats, expect_operands, moving_parameters, parameters, picked, positions, real, strong, type_list};
 use super::{Cotangents, Primitive, ReduceOr, TypeFault, Types, batch_size, batch_to_front, zeros_for};
 use crate::graph::{Builder, Graph, Var, Vars, evaluate, prune};
 use crate::stablehlo::Lowering;
@@ -69,6 +69,11 @@ impl Primitive for WhileLoop {
 
     fn irreversible(&self) -> Option<&'static str> {
         Some("the number of iterations of a loop is not known")
+    }
+
+    fn unpushable(&self) -> Option<&'static str> {
+        let floats = positions(&are_floats(&self.body, &self.body.inputs));
+        transform::unpushable(&self.body, &floats).map(|(_, reason)| reason)
     }
 
     fn vjp(&self, _: &mut Builder, args: &[Var], _: &[Var], _: &[Option<Var>]) -> Cotangents {

@@ -1,8 +1,9 @@
 //! Forward-mode differentiation: tangents beside the values, equation by equation.
 
-use super::vjp::strong;
+use super::vjp::{dependents, strong};
 use super::{PerVar, add_inputs, finish, known, or_zeros};
 use crate::graph::{Builder, Graph, RULE, Var, Vars};
+use crate::syntax::Span;
 
 /// The Jacobian-vector product: parameters are those of `graph`, then tangents of the ones at positions `wrt`; results
 /// are those of `graph`, then their tangents, zeros where none flows and for integers and booleans.
@@ -36,4 +37,11 @@ pub fn jvp(graph: &Graph, wrt: &[usize]) -> Graph {
         outputs.push(or_zeros(&mut b, tangent, outputs[i]));
     }
     finish(b, outputs)
+}
+
+/// The first equation on the way from the parameters `wrt` that has no JVP: its place and the reason.
+pub fn unpushable(graph: &Graph, wrt: &[usize]) -> Option<(Option<Span>, &'static str)> {
+    let varies = dependents(graph, wrt);
+    let mut moving = graph.equations.iter().filter(|eqn| eqn.outputs.iter().any(|v| varies[v.index()]));
+    moving.find_map(|eqn| eqn.op.unpushable().map(|reason| (eqn.span, reason)))
 }

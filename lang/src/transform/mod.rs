@@ -7,7 +7,7 @@ mod vmap;
 #[cfg(test)]
 mod tests;
 
-pub use jvp::jvp;
+pub use jvp::{jvp, unpushable};
 pub use vjp::{irreversible, value_and_grad, vjp};
 pub use vmap::vmap;
 

@@ -159,7 +159,7 @@ fn accumulate(b: &mut Builder, flowing: &mut PerVar<Var>, var: Var, cotangent: O
 }
 
 /// Which variables depend on the parameters `wrt` through floats.
-fn dependents(graph: &Graph, wrt: &[usize]) -> Vec<bool> {
+pub(super) fn dependents(graph: &Graph, wrt: &[usize]) -> Vec<bool> {
     let float = |var: Var| graph.ty(var).dtype.is_float();
     let mut varies = vec![false; graph.types.len()];
     for position in wrt {
