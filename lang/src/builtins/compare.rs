@@ -125,7 +125,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
         "where",
         "(where condition a b)",
-        "a where the condition holds, else b, element by element; all three broadcast",
+        "a where the condition holds, else b, element by element; all three broadcast. What is not chosen has no part in a gradient, even where its own derivative is infinite or NaN",
         (3, 3),
         |i, a| {
             let condition = truths(i, &a[0])?;

@@ -23,6 +23,10 @@ impl BinaryRule for Atan2 {
         zip_data!(y, x; F32(a, b) => if a == 0.0 && b == 0.0 { a } else { a.atan2(b) })
     }
 
+    fn steep(self, _: [bool; 2]) -> bool {
+        true
+    }
+
     // (x dy - y dx) / (x^2 + y^2)
     fn partial(self, b: &mut Builder, side: usize, args: [Var; 2], _: Var, t: Var) -> Option<Var> {
         let squares = args.map(|v| b.mul(v, v));

@@ -15,6 +15,7 @@ use smallvec::{SmallVec, smallvec};
 use super::{
     sums_of_products,
     Cotangents, Element, Primitive, Reverse, TypeFault, Types, batch_size, batch_to_front, expect_arity,
+    Zeros,
 };
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, dims_list, zero};
@@ -241,6 +242,10 @@ impl Primitive for Convolution {
 
     // Dilated inputs and negative padding are a padding of their own: IREE's rules for convolutions know neither
     // in all cases.
+    fn zeros(&self, _: &[bool]) -> Zeros {
+        Zeros::Lost
+    }
+
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         let n = self.spatial();
         let (mut input, mut ty) = (to.operand(0), to.operand_type(0).clone());

@@ -13,6 +13,7 @@ pub struct Cos;
 impl UnaryRule for Cos {
     const NAME: &'static str = "cos";
     const OPERATION: &'static str = "stablehlo.cosine";
+    const STEEP: bool = true;
 
     fn accepts(self, dtype: DType) -> bool {
         dtype.is_float()

@@ -25,6 +25,10 @@ impl BinaryRule for Div {
             U32(a, b) => a.checked_div(b).unwrap_or(u32::MAX))
     }
 
+    fn steep(self, constant: [bool; 2]) -> bool {
+        !constant[1]
+    }
+
     // d(x/y) = dx/y - (x/y) dy/y
     fn partial(self, b: &mut Builder, side: usize, args: [Var; 2], out: Var, t: Var) -> Option<Var> {
         let scaled = b.div(t, args[1]);

@@ -6,6 +6,7 @@ use smallvec::{SmallVec, smallvec};
 use super::{
     sums_of_products,
     Cotangents, Primitive, TypeFault, Types, batch_size, batch_to_front, expect_arity, gather_offsets,
+    Zeros,
 };
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, dims_list};
@@ -168,6 +169,10 @@ impl Primitive for DotGeneral {
             batch: [with_batch(&self.batch[0]), with_batch(&self.batch[1])],
         };
         smallvec![(b.apply(op, &args), 0)]
+    }
+
+    fn zeros(&self, _: &[bool]) -> Zeros {
+        Zeros::Lost
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {

@@ -2,7 +2,7 @@
 
 use smallvec::smallvec;
 
-use super::{Cotangents, Primitive, TypeFault, Types, batch_all_to_front, expect_arity, zeros_for};
+use super::{Cotangents, Primitive, TypeFault, Types, Zeros, batch_all_to_front, expect_arity, zeros_for};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::Lowering;
 use crate::tensor::{DType, Data, HostTensor, TensorType};
@@ -13,6 +13,8 @@ pub trait UnaryRule: Copy + std::fmt::Debug + Send + Sync + 'static {
     const NAME: &'static str;
     /// The operation in `StableHLO` text.
     const OPERATION: &'static str;
+    /// Whether the derivative is infinite or NaN somewhere, infinite operands included.
+    const STEEP: bool = false;
     /// Whether elements of `dtype` are in the domain.
     fn accepts(self, dtype: DType) -> bool;
     /// The dtype of the result for an operand of `dtype`.
@@ -76,6 +78,10 @@ impl<R: UnaryRule> Primitive for Unary<R> {
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         self.0.stablehlo(to);
     }
+
+    fn zeros(&self, _: &[bool]) -> Zeros {
+        if R::STEEP { Zeros::Endangered } else { Zeros::Kept }
+    }
 }
 
 /// What distinguishes one element-wise function of two operands from another; all of one dtype.
@@ -88,6 +94,11 @@ pub trait BinaryRule: Copy + std::fmt::Debug + Send + Sync + 'static {
     fn accepts(self, dtype: DType) -> bool;
     /// The function on the host; both operands have the same dtype and length.
     fn evaluate(self, x: &Data, y: &Data) -> Data;
+    /// Whether a partial derivative is infinite or NaN somewhere, infinite operands included, when each operand is a
+    /// constant or not.
+    fn steep(self, _constant: [bool; 2]) -> bool {
+        false
+    }
     /// The partial derivatives times `t`: along `x` (`side` 0) or `y` (`side` 1); `None` where it is zero.
     fn partial(self, b: &mut Builder, side: usize, args: [Var; 2], out: Var, t: Var) -> Option<Var>;
     /// Writes the operation, where the compiler's own does not keep the host's definition everywhere.
@@ -154,6 +165,10 @@ impl<R: BinaryRule> Primitive for Binary<R> {
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         self.0.stablehlo(to);
+    }
+
+    fn zeros(&self, constant: &[bool]) -> Zeros {
+        if self.0.steep([constant[0], constant[1]]) { Zeros::Endangered } else { Zeros::Kept }
     }
 }
 

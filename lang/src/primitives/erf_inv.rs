@@ -14,6 +14,7 @@ pub struct ErfInv;
 impl UnaryRule for ErfInv {
     const NAME: &'static str = "erf_inv";
     const OPERATION: &'static str = "chlo.erf_inv";
+    const STEEP: bool = true;
 
     fn accepts(self, dtype: DType) -> bool {
         dtype.is_float()

@@ -12,6 +12,7 @@ pub struct Exp;
 impl UnaryRule for Exp {
     const NAME: &'static str = "exp";
     const OPERATION: &'static str = "stablehlo.exponential";
+    const STEEP: bool = true;
 
     fn accepts(self, dtype: DType) -> bool {
         dtype.is_float()

@@ -12,6 +12,7 @@ pub struct Expm1;
 impl UnaryRule for Expm1 {
     const NAME: &'static str = "expm1";
     const OPERATION: &'static str = "stablehlo.exponential_minus_one";
+    const STEEP: bool = true;
 
     fn accepts(self, dtype: DType) -> bool {
         dtype.is_float()

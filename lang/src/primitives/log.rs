@@ -12,6 +12,7 @@ pub struct Log;
 impl UnaryRule for Log {
     const NAME: &'static str = "log";
     const OPERATION: &'static str = "stablehlo.log";
+    const STEEP: bool = true;
 
     fn accepts(self, dtype: DType) -> bool {
         dtype.is_float()

@@ -12,6 +12,7 @@ pub struct Log1p;
 impl UnaryRule for Log1p {
     const NAME: &'static str = "log1p";
     const OPERATION: &'static str = "stablehlo.log_plus_one";
+    const STEEP: bool = true;
 
     fn accepts(self, dtype: DType) -> bool {
         dtype.is_float()

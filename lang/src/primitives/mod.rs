@@ -143,6 +143,19 @@ impl TypeFault {
     }
 }
 
+/// What the VJP of an operation does to zeros in a cotangent that stand for elements which a `select` did not choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Zeros {
+    /// It is the choice, and makes them.
+    Made,
+    /// They stay zeros, in whatever place.
+    Kept,
+    /// It multiplies each with a derivative that can be infinite or NaN, and zero times that is NaN.
+    Endangered,
+    /// They go into sums with what was chosen, and stand for nothing any more.
+    Lost,
+}
+
 /// An operation on tensors with all its rules. The fields of an implementor are the operation's static parameters.
 pub trait Primitive: Any + Debug + Send + Sync {
     /// The name in graphs and messages, as in `StableHLO` or `jax.lax`.
@@ -186,6 +199,11 @@ pub trait Primitive: Any + Debug + Send + Sync {
     /// Whether derivatives take the results for constants, whatever the operands are.
     fn is_constant(&self) -> bool {
         false
+    }
+
+    /// What the VJP does to the zeros of elements that were not chosen, when each operand is a constant or not.
+    fn zeros(&self, _constant: &[bool]) -> Zeros {
+        Zeros::Kept
     }
 
     /// Why there is no JVP, if there is none.

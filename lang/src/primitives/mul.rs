@@ -25,6 +25,10 @@ impl BinaryRule for Mul {
             U32(a, b) => a.wrapping_mul(b))
     }
 
+    fn steep(self, constant: [bool; 2]) -> bool {
+        constant == [false; 2]
+    }
+
     fn partial(self, b: &mut Builder, side: usize, args: [Var; 2], _: Var, t: Var) -> Option<Var> {
         Some(b.mul(t, args[1 - side]))
     }

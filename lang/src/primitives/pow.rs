@@ -39,6 +39,10 @@ impl BinaryRule for Pow {
             U32(a, b) => wrapping_power(u64::from(a), u64::from(b)) as u32)
     }
 
+    fn steep(self, _: [bool; 2]) -> bool {
+        true
+    }
+
     // d(x^y) = y x^(y-1) dx + log(x) x^y dy, with 0 where y = 0 and where x = 0, as in JAX.
     fn partial(self, b: &mut Builder, side: usize, [x, y]: [Var; 2], out: Var, t: Var) -> Option<Var> {
         let (zero, one) = (b.full_like(x, 0.0), b.full_like(x, 1.0));

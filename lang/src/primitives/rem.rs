@@ -26,6 +26,10 @@ impl BinaryRule for Rem {
             U32(a, b) => a.checked_rem(b).unwrap_or(a))
     }
 
+    fn steep(self, constant: [bool; 2]) -> bool {
+        !constant[1]
+    }
+
     // rem(x, y) = x - y trunc(x / y)
     fn partial(self, b: &mut Builder, side: usize, [x, y]: [Var; 2], _: Var, t: Var) -> Option<Var> {
         if side == 0 {

@@ -12,6 +12,7 @@ pub struct Rsqrt;
 impl UnaryRule for Rsqrt {
     const NAME: &'static str = "rsqrt";
     const OPERATION: &'static str = "stablehlo.rsqrt";
+    const STEEP: bool = true;
 
     fn accepts(self, dtype: DType) -> bool {
         dtype.is_float()

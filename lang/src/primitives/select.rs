@@ -2,7 +2,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Cotangents, Primitive, TypeFault, Types, batch_all_to_front, expect_arity};
+use super::{Cotangents, Primitive, TypeFault, Types, batch_all_to_front, expect_arity, Zeros};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::Lowering;
 use crate::tensor::{DType, Data, HostTensor, TensorType};
@@ -61,6 +61,10 @@ impl Primitive for Select {
     fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]> {
         let args = batch_all_to_front(b, args, axes);
         smallvec![(b.apply(*self, &args), 0)]
+    }
+
+    fn zeros(&self, _: &[bool]) -> Zeros {
+        Zeros::Made
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {

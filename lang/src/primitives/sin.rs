@@ -13,6 +13,7 @@ pub struct Sin;
 impl UnaryRule for Sin {
     const NAME: &'static str = "sin";
     const OPERATION: &'static str = "stablehlo.sine";
+    const STEEP: bool = true;
 
     fn accepts(self, dtype: DType) -> bool {
         dtype.is_float()

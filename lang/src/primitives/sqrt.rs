@@ -12,6 +12,7 @@ pub struct Sqrt;
 impl UnaryRule for Sqrt {
     const NAME: &'static str = "sqrt";
     const OPERATION: &'static str = "stablehlo.sqrt";
+    const STEEP: bool = true;
 
     fn accepts(self, dtype: DType) -> bool {
         dtype.is_float()

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{PerVar, add_inputs, finish, known, or_zeros};
 use crate::graph::{Builder, Graph, RULE, Var, Vars};
-use crate::primitives::OptimizationBarrier;
+use crate::primitives::{Direction, OptimizationBarrier, Zeros};
 use crate::syntax::Span;
 
 /// The value and the gradients of one result.
@@ -127,6 +127,9 @@ fn pull_back(
     wrt: &[usize],
 ) -> Vec<Option<Var>> {
     let Replayed { map, mut residuals, varies } = replayed;
+    let constant = constants(graph);
+    // The variables whose cotangents have zeros for elements that a `select` further on did not choose.
+    let mut masked = vec![false; graph.types.len()];
     let mut flowing: PerVar<Var> = vec![None; graph.types.len()];
     for (var, cotangent) in graph.outputs.iter().zip(cotangents) {
         accumulate(b, &mut flowing, *var, *cotangent);
@@ -139,14 +142,43 @@ fn pull_back(
         b.span = eqn.span;
         let (args, mut outs): (Vars, Vars) = (known(map, &eqn.inputs), known(map, &eqn.outputs));
         outs.extend(residuals.remove(&n).unwrap_or_default());
-        let outgoing = eqn.op.vjp(b, &args, &outs, &incoming);
+        let mut outgoing = eqn.op.vjp(b, &args, &outs, &incoming);
+        let known: Vec<bool> = eqn.inputs.iter().map(|v| constant[v.index()]).collect();
+        let zeros = eqn.op.zeros(&known);
+        let unchosen = eqn.outputs.iter().any(|v| masked[v.index()]);
+        if unchosen && zeros == Zeros::Endangered {
+            let cotangent =
+                incoming[0].expect("an element-wise operation has one result, and one cotangent came");
+            outgoing = outgoing.into_iter().map(|ct| ct.map(|ct| keep_zeros(b, cotangent, ct))).collect();
+        }
+        let masks = zeros == Zeros::Made || unchosen && zeros != Zeros::Lost;
         for (var, cotangent) in eqn.inputs.iter().zip(outgoing) {
             if varies[var.index()] {
+                masked[var.index()] |= masks;
                 accumulate(b, &mut flowing, *var, cotangent);
             }
         }
     }
     wrt.iter().map(|position| flowing[graph.inputs[*position].index()]).collect()
+}
+
+/// `outgoing` with zero wherever `incoming` is zero: what was not chosen has no part in the gradient, though its own
+/// derivative may be infinite, as that of `sqrt` at 0 in `(where (> x 0) (sqrt x) 0)`.
+fn keep_zeros(b: &mut Builder, incoming: Var, outgoing: Var) -> Var {
+    let zero = b.full_like(incoming, 0.0);
+    let unchosen = b.compare(Direction::Eq, incoming, zero);
+    b.select(unchosen, zero, outgoing)
+}
+
+/// Which variables do not depend on any parameter.
+fn constants(graph: &Graph) -> Vec<bool> {
+    let mut constant = vec![true; graph.types.len()];
+    graph.inputs.iter().for_each(|v| constant[v.index()] = false);
+    for eqn in &graph.equations {
+        let known = eqn.inputs.iter().all(|v| constant[v.index()]);
+        eqn.outputs.iter().for_each(|v| constant[v.index()] = known);
+    }
+    constant
 }
 
 /// Adds a cotangent to what already flows into `var`.
