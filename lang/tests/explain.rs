@@ -153,6 +153,74 @@ fn strict_forbids_fallbacks_alone() {
     insta::assert_snapshot!("strict_numbers_that_keep_changing", run_with(&mut interp, &world, changing));
 }
 
+/// Loops and conditionals whose values differ in type are said once, with both types, and forbidden by `--strict`; what
+/// is short, or known, needs no such loop.
+#[test]
+fn types_that_differ_are_said_once() {
+    let programs = [
+        (
+            "(defn f [x] (repeat [i 20] [a x] (concat a x)))",
+            "the state of a loop changes its type: from a tensor f32[2] to a tensor f32[4]",
+        ),
+        (
+            "(defn f [x] (repeat [i 20] [[a n] [x (cast 9 :i32)]] [(* a 2) (/ n 2)]))",
+            "the state of a loop changes its type at [1]: from a tensor i32[] to a tensor f32[]",
+        ),
+        (
+            "(defn f [x] (repeat [i (argmax x)] [p {:a x}] {:a x :b x}))",
+            "the state of a loop changes its type: from a dictionary with keys :a to a dictionary with keys :a :b",
+        ),
+        (
+            "(defn f [x] (while (< (sum x) 99) [x x] (concat x x)))",
+            "the state of a loop changes its type: from a tensor f32[2] to a tensor f32[4]",
+        ),
+        (
+            "(defn f [x] (first (scan (fn [s row] [(concat s [1]) nil]) x (ones [20 2]))))",
+            "the state of a loop changes its type: from a tensor f32[2] to a tensor f32[3]",
+        ),
+        (
+            "(defn f [x] (repeat [i 20] [k :a] (if (> (sum x) 0) :b :c)))",
+            "the branches of a condition that depends on the data differ: the keyword :b and the keyword :c",
+        ),
+        (
+            "(defn f [x] (when (> (sum x) 1) x))",
+            "the branches of a condition that depends on the data differ: a tensor f32[2] and nil",
+        ),
+        (
+            "(defn f [x] (case (argmax x) 0 {:a [x 1]} 1 {:a [x nil]} {:a [x 2]}))",
+            "the branches of a condition that depends on the data differ at [:a 1]: nil and a number",
+        ),
+        (
+            "(defn f [x] (and (> (sum x) 1) x))",
+            "the branches of a condition that depends on the data differ: a tensor f32[2] and a tensor bool[]",
+        ),
+    ];
+    for (program, clause) in programs {
+        let (mut interp, world, _) = compiling(Jit::Always);
+        let out = run_with(&mut interp, &world, &format!("{program} (f [1 2]) (f [1 3]) (print \"done\")"));
+        let said = format!("warning: f is interpreted, not compiled: {clause}");
+        assert!(out.starts_with(&said) && out.ends_with("done"), "{program}: {out}");
+        assert_eq!(out.matches("warning").count(), 1, "{program}: {out}");
+        let (mut interp, world) = strict();
+        let out = run_with(&mut interp, &world, &format!("{program} (f [1 2]) (print \"done\")"));
+        assert!(out.starts_with(&format!("error: f cannot be compiled: {clause}")), "{program}: {out}");
+        assert!(
+            out.contains("--strict forbids interpreting it") && out.contains("help: "),
+            "{program}: {out}"
+        );
+    }
+    for program in [
+        "(defn f [x] (repeat [i 3] [a x] (concat a x)))",
+        "(defn f [x n] (repeat [i n] [a x] (concat a x)))",
+        "(defn f [x n] (if (> n 2) x (sum x)))",
+    ] {
+        let (mut interp, world) = strict();
+        let call = if program.contains("n]") { "(f [1 2] 3)" } else { "(f [1 2])" };
+        let out = run_with(&mut interp, &world, &format!("{program} {call} (print \"done\")"));
+        assert_eq!(out, "done", "{program}");
+    }
+}
+
 /// A device on which programs do not run as they should.
 struct Slow(HostDevice);
 

@@ -4,43 +4,58 @@ use std::sync::Arc;
 
 use super::expr::Expr;
 use super::interp::{Frame, Interp};
-use super::region::{Region, same};
+use super::region::{Difference, Region, same};
 use super::rolled::shared;
-use super::signal::{Eval, Reason, Signal, Stop};
+use super::signal::{Differing, Eval, Reason, Signal, Stop};
 use super::tensor::{Tensor, apply_graph, bind_all};
 use super::tree::{Tree, flatten, map_trees, unflatten};
 use super::value::Value;
 use crate::builtins;
 use crate::graph::{Builder, Graph, Op, prune};
 use crate::primitives as p;
+use crate::syntax::Span;
 use crate::tensor::{DType, TensorType};
 
 /// So many scalar operations are rather computed than skipped: a conditional costs a program more.
 const CHEAP: u64 = 64;
 
+/// A value, or why there is no conditional: types that differ, if that is it.
+type Chosen<T> = Result<T, Option<Box<Differing>>>;
+
 impl Interp {
-    /// What `yes` gives where `condition` holds, else what `no` gives, where its truth is not known; nothing where these
-    /// are of different structures: the condition must be known then.
+    /// What `yes` gives where `condition` holds, else what `no` gives, where its truth is not known; refused where these
+    /// are of different types: the condition must be known then. The branches are at `places`.
     pub(super) fn conditional(
         &mut self,
         condition: &Value,
+        places: [Span; 2],
         yes: impl FnOnce(&mut Interp) -> Eval<Value>,
         no: impl FnOnce(&mut Interp) -> Eval<Value>,
-    ) -> Eval<Option<Value>> {
-        let Some(predicate) = self.predicate(condition) else { return Ok(None) };
-        let Some(yes) = self.branch(yes)? else { return Ok(None) };
-        let Some(no) = self.branch(no)? else { return Ok(None) };
-        self.choose(&predicate, yes, no)
+    ) -> Eval<Chosen<Value>> {
+        let Some(predicate) = self.predicate(condition) else { return Ok(Err(None)) };
+        let yes = match self.branch(yes)? {
+            Ok(yes) => yes,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let no = match self.branch(no)? {
+            Ok(no) => no,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        self.choose(&predicate, places, yes, no)
     }
 
     /// The value of the branch that `predicate` chooses.
     fn choose(
         &mut self,
         predicate: &Tensor,
+        places: [Span; 2],
         (yes, of_yes): (Value, Region),
         (no, of_no): (Value, Region),
-    ) -> Eval<Option<Value>> {
-        let Some((leaves, types)) = common(&yes, &no, &of_yes.graph, &of_no.graph) else { return Ok(None) };
+    ) -> Eval<Chosen<Value>> {
+        let (leaves, types) = match common(&yes, &no, &of_yes.graph, &of_no.graph) {
+            Ok(common) => common,
+            Err(difference) => return Ok(Err(Some(difference.of_branches(places)))),
+        };
         let (captures, graphs) = shared([of_yes, of_no], 0);
         let [on_true, on_false] = graphs.map(|graph| Arc::new(converted(graph, &types)));
         let op: Op = Arc::new(p::Cond { on_true, on_false });
@@ -49,7 +64,7 @@ impl Interp {
         let mut results = results.into_iter().map(Value::from);
         let mut leaves =
             leaves.into_iter().map(|leaf| leaf.unwrap_or_else(|| results.next().expect("a result for each")));
-        unflatten(&Tree::of(&yes), &mut leaves).map(Some)
+        unflatten(&Tree::of(&yes), &mut leaves).map(Ok)
     }
 
     /// The condition of a conditional, if one can be recorded here.
@@ -67,11 +82,15 @@ impl Interp {
     fn short_circuit(
         &mut self,
         first: &Value,
+        places: [Span; 2],
         or: bool,
         rest: impl FnOnce(&mut Interp) -> Eval<Value>,
-    ) -> Eval<Option<Value>> {
-        let Some(predicate) = self.predicate(first) else { return Ok(None) };
-        let Some((value, region)) = self.branch(rest)? else { return Ok(None) };
+    ) -> Eval<Chosen<Value>> {
+        let Some(predicate) = self.predicate(first) else { return Ok(Err(None)) };
+        let (value, region) = match self.branch(rest)? {
+            Ok(rest) => rest,
+            Err(refused) => return Ok(Err(refused)),
+        };
         let Region { graph, captures } = &region;
         let one = [TensorType::scalar(DType::Bool)];
         if graph.outputs.iter().map(|v| graph.ty(*v)).eq(&one) && graph.cost() <= CHEAP {
@@ -79,16 +98,23 @@ impl Interp {
             let operands = [&predicate, &rest[0]];
             let result =
                 if or { self.op(p::Binary(p::Or), &operands) } else { self.op(p::Binary(p::And), &operands) };
-            return result.map(Value::from).map(Some);
+            return result.map(Value::from).map(Ok);
         }
-        let kept = self.branch(|_| Ok(first.clone()))?.expect("it is there");
+        let kept = match self.branch(|_| Ok(first.clone()))? {
+            Ok(kept) => kept,
+            Err(refused) => return Ok(Err(refused)),
+        };
         let rest = (value, region);
-        if or { self.choose(&predicate, kept, rest) } else { self.choose(&predicate, rest, kept) }
+        if or {
+            self.choose(&predicate, places, kept, rest)
+        } else {
+            self.choose(&predicate, places, rest, kept)
+        }
     }
 
-    /// A branch, traced; nothing where it cannot be: it asks for a value of its own, or is an error that the condition
+    /// A branch, traced; refused where it cannot be: it asks for a value of its own, or is an error that the condition
     /// may exclude.
-    fn branch(&mut self, branch: impl FnOnce(&mut Interp) -> Eval<Value>) -> Eval<Option<(Value, Region)>> {
+    fn branch(&mut self, branch: impl FnOnce(&mut Interp) -> Eval<Value>) -> Eval<Chosen<(Value, Region)>> {
         let traced = self.branch_region(|interp| {
             let value = branch(interp)?;
             let mut tensors = Vec::new();
@@ -98,8 +124,10 @@ impl Interp {
             Ok((value, tensors))
         });
         match traced {
-            Ok(branch) => Ok(Some(branch)),
-            Err(signal) if self.asks_inside(&signal) || matches!(*signal, Stop::Error(_)) => Ok(None),
+            Ok(branch) => Ok(Ok(branch)),
+            Err(signal) if self.asks_inside(&signal) || matches!(*signal, Stop::Error(_)) => {
+                Ok(Err(Interp::differing_in(&signal)))
+            }
             Err(signal) => Err(signal),
         }
     }
@@ -118,11 +146,12 @@ impl Interp {
                 Ok(_) => {}
                 Err(signal) => {
                     let decided = if Self::asks_for_truth(&signal) {
-                        self.short_circuit(&last, or, |interp| interp.eval_until(rest, or, frame))?
+                        let places = [e.span, rest[0].span];
+                        self.short_circuit(&last, places, or, |interp| interp.eval_until(rest, or, frame))?
                     } else {
-                        None
+                        Err(None)
                     };
-                    return decided.ok_or_else(|| signal.at(e.span));
+                    return decided.map_err(|differing| signal.at(e.span).differing(differing));
                 }
             }
         }
@@ -146,12 +175,14 @@ impl Interp {
                 None => {}
                 Some(Err(signal)) if Self::asks_for_truth(&signal) => {
                     let Some(equal) = self.equals_any(subject, keys)? else { return Err(signal) };
+                    let other = arms.get(i + 1).map(|(_, e)| e).or(default).unwrap_or(value);
                     let chosen = self.conditional(
                         &equal,
+                        [value.span, other.span],
                         |interp| interp.eval(value, frame),
                         |interp| interp.eval_case(subject, &arms[i + 1..], default, frame),
                     )?;
-                    return chosen.ok_or(signal);
+                    return chosen.map_err(|differing| signal.differing(differing));
                 }
                 Some(Err(signal)) => return Err(signal),
                 Some(Ok(_)) => return self.eval(value, frame),
@@ -191,30 +222,39 @@ impl Interp {
     }
 }
 
-/// The leaves that both branches have, `None` where they are computed, and the types of the computed ones; nothing where
-/// the structures differ.
-type Common = Option<(Vec<Option<Value>>, Vec<TensorType>)>;
+/// The leaves that both branches have, `None` where they are computed, and the types of the computed ones, or where the
+/// branches differ.
+type Common = Result<(Vec<Option<Value>>, Vec<TensorType>), Difference>;
 
 fn common(yes: &Value, no: &Value, of_yes: &Graph, of_no: &Graph) -> Common {
     let mut computed = of_yes.outputs.iter().zip(&of_no.outputs);
     let mut leaves = Vec::new();
     let mut types = Vec::new();
-    let mut differ = false;
+    let mut differ = None;
     let moves = |v: &Value| matches!(v, Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Tensor(_));
-    let walked = map_trees(&[yes.clone(), no.clone()], &mut |_, pair| {
+    let walked = map_trees(&[yes.clone(), no.clone()], &mut |path, pair| {
+        let difference = || Difference::at(path, &pair[0], &pair[1]);
         match (moves(&pair[0]), moves(&pair[1])) {
             (true, true) => {
                 let ty = computed.next().and_then(|(a, b)| unified(of_yes.ty(*a), of_no.ty(*b)));
-                differ |= ty.is_none();
+                if ty.is_none() {
+                    differ.get_or_insert_with(difference);
+                }
                 types.extend(ty);
                 leaves.push(None);
             }
             (false, false) if same(&pair[0], &pair[1])? => leaves.push(Some(pair[0].clone())),
-            _ => differ = true,
+            _ => {
+                differ.get_or_insert_with(difference);
+            }
         }
         Ok(Value::Nil)
     });
-    (walked.is_ok() && !differ).then_some((leaves, types))
+    match differ {
+        Some(difference) => Err(difference),
+        None if walked.is_err() => Err(Difference::in_structure(yes, no)),
+        None => Ok((leaves, types)),
+    }
 }
 
 /// The type that values of two types of one shape are given: a weak number adapts.

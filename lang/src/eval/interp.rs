@@ -309,8 +309,11 @@ impl Interp {
         let value = self.take_other()?;
         match value.truthy() {
             Err(signal) if Self::asks_for_truth(&signal) => {
-                let chosen = self.conditional(&value, |i| i.eval(yes, frame), |i| i.eval(no, frame))?;
-                chosen.map(Choice::Recorded).ok_or_else(|| signal.at(condition.span))
+                let places = [yes.span, no.span];
+                let chosen =
+                    self.conditional(&value, places, |i| i.eval(yes, frame), |i| i.eval(no, frame))?;
+                let asks = |differing| signal.at(condition.span).differing(differing);
+                chosen.map(Choice::Recorded).map_err(asks)
             }
             holds => holds.map(Choice::Known).map_err(|s| blame::in_value(self, s, condition, &value)),
         }

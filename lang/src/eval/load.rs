@@ -391,10 +391,11 @@ pub(crate) fn as_diagnostic(stop: Stop) -> Diagnostic {
                 }
             };
             let d = Diagnostic::error(message);
-            match stop.span {
+            let d = match stop.span {
                 Some(span) => d.at(span, ""),
                 None => d,
-            }
+            };
+            stop.differing.into_iter().fold(d, |d, differing| d.note(differing.clause))
         }
     }
 }

@@ -56,17 +56,22 @@ impl Interp {
                 let n = self.eval(count, frame)?;
                 let unknown = matches!(&n, Value::Tensor(t) if t.ty().rank() == 0 && t.concrete().is_none());
                 let parts = RepeatParts { index: frame.base + *index as usize, state, body };
+                let mut differing = None;
                 if (unknown && self.traces_regions())
                     || matches!(n, Value::Int(n) if self.is_long(n.max(0) as u64))
                 {
                     let first = self.eval(init, frame)?;
-                    if let Some(last) = self.rolled_repeat(&parts, &n, &first, frame)? {
-                        return Ok(last);
+                    match self.rolled_repeat(&parts, &n, &first, frame)? {
+                        Ok(last) => return Ok(last),
+                        Err(refusal) => differing = refusal.at(Some([init.span, body.span])),
                     }
                 }
-                let n = crate::builtins::as_index(&n, "the count of repeat").map_err(|s| s.at(count.span))?;
+                let n = match crate::builtins::as_index(&n, "the count of repeat") {
+                    Ok(n) => n,
+                    Err(signal) => return Err(signal.at(count.span).differing(differing)),
+                };
                 if n > MAX_UNROLLED as i64 {
-                    self.stop_unrolling(expr.span)?;
+                    self.stop_unrolling(expr.span).map_err(|signal| signal.differing(differing))?;
                 }
                 if n <= 0 {
                     let first = self.eval(init, frame)?;
@@ -91,7 +96,7 @@ impl Interp {
                     Err(signal) if self.traces_regions() && Self::asks_here(&signal) => {
                         let first = self.eval(init, frame)?;
                         let rolled = self.rolled_while(condition, state, body, &first, frame)?;
-                        rolled.ok_or(signal)
+                        rolled.map_err(|refusal| signal.differing(refusal.at(Some([init.span, body.span]))))
                     }
                     unrolled => unrolled,
                 }

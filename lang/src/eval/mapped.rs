@@ -102,7 +102,7 @@ impl Interp {
             let given = given.unwrap_or_default().into_iter().map(Value::Tensor).collect();
             Ok((Value::Nil, Value::list(given)))
         })?;
-        let Some((_, outputs)) = rolled.filter(|_| !refused) else { return Ok(None) };
+        let Some((_, outputs)) = rolled.ok().filter(|_| !refused) else { return Ok(None) };
         let stacked = flatten(&outputs).iter().map(|t| self.tensor(t)).collect::<Eval<_>>()?;
         Ok(Some((count, stacked)))
     }

@@ -3,12 +3,13 @@
 use std::rc::Rc;
 
 use super::interp::Interp;
-use super::signal::{Eval, Reason, Signal, Stop};
+use super::signal::{Differing, Eval, Reason, Signal, Stop};
 use super::tensor::{Tensor, Trace};
-use super::tree::{Tree, flatten, map_trees, unflatten};
+use super::tree::{KeyPath, Tree, first_difference, flatten, map_trees, unflatten};
 use super::value::Value;
 use crate::graph::{Graph, prune};
 use crate::primitives as p;
+use crate::syntax::Span;
 use crate::tensor::TensorType;
 
 /// Pieces within each other beyond this are taken for a recursion that only a known condition ends.
@@ -40,7 +41,75 @@ pub(super) enum Step {
     /// The state has to begin with other dtypes.
     Adapted(State),
     /// There is no loop of this: the structure, a shape or a dtype changes.
-    Differs,
+    Differs(Difference),
+}
+
+/// Where two values are not of one type, and what they are there.
+pub(super) struct Difference {
+    path: KeyPath,
+    values: [String; 2],
+}
+
+impl Difference {
+    /// Two leaves that differ in type, or two values of different structure.
+    pub fn at(path: &KeyPath, a: &Value, b: &Value) -> Difference {
+        let kind = |value: &Value| match value {
+            Value::Int(_) | Value::Float(_) => "a number".into(),
+            Value::Tensor(t) if t.ty().weak => "a number".into(),
+            Value::Bool(_) => "a truth value".into(),
+            other => other.describe(),
+        };
+        let (a, mut b) = (kind(a), kind(b));
+        if a == b {
+            b = format!("another than {b}");
+        }
+        Difference { path: path.clone(), values: [a, b] }
+    }
+
+    /// The difference in the structure of two values.
+    pub fn in_structure(a: &Value, b: &Value) -> Difference {
+        let root = (KeyPath::default(), a, b);
+        let (path, a, b) = first_difference(a, b).unwrap_or(root);
+        Difference::at(&path, a, b)
+    }
+
+    /// The difference as one between the second items of two pairs.
+    pub fn in_second(self) -> Difference {
+        Difference { path: self.path.below_first(), ..self }
+    }
+
+    fn place(&self) -> String {
+        if self.path.is_root() { String::new() } else { format!(" at {}", self.path) }
+    }
+
+    /// As what a conditional meets, whose branches are at these places.
+    pub fn of_branches(self, places: [Span; 2]) -> Box<Differing> {
+        let at = self.place();
+        let [yes, no] = self.values;
+        Box::new(Differing {
+            clause: format!(
+                "the branches of a condition that depends on the data differ{at}: {yes} and {no}"
+            ),
+            places: vec![(places[0], format!("gives {yes}{at}")), (places[1], format!("gives {no}{at}"))],
+            remedy: "let both branches give the same structure, shapes and dtypes, or choose between tensors that \
+                     broadcast with (where condition a b)",
+        })
+    }
+
+    /// As what a loop meets, whose first state and body are at these places, if they are.
+    pub fn of_state(self, places: Option<[Span; 2]>) -> Box<Differing> {
+        let at = self.place();
+        let [before, after] = self.values;
+        let labels = |[init, body]: [Span; 2]| {
+            vec![(init, format!("begins as {before}{at}")), (body, format!("gives {after}{at}"))]
+        };
+        Box::new(Differing {
+            clause: format!("the state of a loop changes its type{at}: from {before} to {after}"),
+            places: places.map_or_else(Vec::new, labels),
+            remedy: "begin with the structure, shapes and dtypes that the body gives: (cast x :f32) has another dtype, \
+                     and (index-update xs i x) fills a tensor made before the loop",
+        })
+    }
 }
 
 impl Interp {
@@ -103,6 +172,14 @@ impl Interp {
         }
     }
 
+    /// What kept a piece of program from being one operation, where that is why a value is asked for.
+    pub(super) fn differing_in(signal: &Signal) -> Option<Box<Differing>> {
+        match &**signal {
+            Stop::Trace(stop) => stop.differing.clone(),
+            Stop::Error(_) => None,
+        }
+    }
+
     /// Whether a signal asks for a value, or says that a loop is too long to be unrolled: a loop recorded as one may do
     /// without.
     pub(super) fn asks_here(signal: &Signal) -> bool {
@@ -136,16 +213,17 @@ impl Interp {
     pub(super) fn step_of(&mut self, state: &State, before: &Value, next: &Value) -> Eval<Step> {
         let mut tensors = Vec::new();
         let mut wanted = Vec::new();
-        let mut differs = false;
+        let mut differs = None;
         let mut leaves = state.leaves.iter();
-        let walked = map_trees(&[before.clone(), next.clone()], &mut |_, pair| {
+        let walked = map_trees(&[before.clone(), next.clone()], &mut |path, pair| {
             let Some(leaf) = leaves.next() else { return Ok(Value::Nil) };
             let next = self.moving_leaf(&pair[1])?;
+            let difference = || Difference::at(path, &pair[0], &pair[1]);
             let (from, to) = match (leaf, next) {
                 (Leaf::Fixed(value), None) if same(value, &pair[1])? => return Ok(Value::Nil),
                 (Leaf::Moving(from), Some(to)) => (from.ty().clone(), to),
                 _ => {
-                    differs = true;
+                    differs.get_or_insert_with(difference);
                     return Ok(Value::Nil);
                 }
             };
@@ -154,7 +232,7 @@ impl Interp {
                 tensors.push(to);
                 wanted.push(ty);
             } else if from.shape != ty.shape {
-                differs = true;
+                differs.get_or_insert_with(difference);
             } else if from.weak && (!ty.weak || ty.dtype.kind() > from.dtype.kind()) {
                 tensors.push(to);
                 wanted.push(ty);
@@ -163,18 +241,18 @@ impl Interp {
                 tensors.push(self.op(p::Convert { dtype: from.dtype, weak: from.weak }, &[&to])?);
                 wanted.push(from);
             } else {
-                differs = true;
+                differs.get_or_insert_with(difference);
             }
             Ok(Value::Nil)
         });
         if let Err(signal) = walked {
             return match *signal {
-                Stop::Error(_) => Ok(Step::Differs),
+                Stop::Error(_) => Ok(Step::Differs(Difference::in_structure(before, next))),
                 stop @ Stop::Trace(_) => Err(Box::new(stop)),
             };
         }
-        if differs {
-            return Ok(Step::Differs);
+        if let Some(difference) = differs {
+            return Ok(Step::Differs(difference));
         }
         let moving =
             || state.leaves.iter().filter_map(|l| if let Leaf::Moving(t) = l { Some(t) } else { None });

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use super::expr::{Expr, Pattern};
 use super::interp::{Frame, Interp};
-use super::region::{Region, State, Step};
-use super::signal::Eval;
+use super::region::{Difference, Region, State, Step};
+use super::signal::{Differing, Eval};
 use super::tensor::{Tensor, bind_all};
 use super::tree::{Tree, flatten, unflatten};
 use super::value::Value;
 use crate::graph::{Builder, Graph, Op, Var};
 use crate::primitives as p;
+use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor, Shape, TensorType};
 
 /// So often is a body traced before its types are taken for never settling.
@@ -19,6 +20,24 @@ const MAX_ROUNDS: usize = 4;
 
 /// Why an output that is no tensor is wrong.
 pub(super) const STACKED: &str = "the outputs of the steps are stacked: all are of one structure and shape";
+
+/// Why there is no loop of a step.
+pub(super) enum Refusal {
+    /// It asks for a value that moves; what kept a piece of it from being one operation, if that is why.
+    Asks(Option<Box<Differing>>),
+    /// The state changes so.
+    Changes(Difference),
+}
+
+impl Refusal {
+    /// As what the evaluation stops with; the first state and the body are at these places.
+    pub fn at(self, places: Option<[Span; 2]>) -> Option<Box<Differing>> {
+        match self {
+            Refusal::Asks(differing) => differing,
+            Refusal::Changes(difference) => Some(difference.of_state(places)),
+        }
+    }
+}
 
 /// A step of a loop, traced: from a state and further parameters to the next state and an output.
 pub(super) struct Rolled {
@@ -65,13 +84,13 @@ impl Output {
 }
 
 impl Interp {
-    /// Traces a step; nothing where it asks for a value that moves, or where the state changes its type.
+    /// Traces a step; refuses where it asks for a value that moves, or where the state changes its type.
     pub(super) fn roll(
         &mut self,
         init: &Value,
         parameters: &[TensorType],
         mut step: impl FnMut(&mut Interp, &Value, &[Tensor]) -> Eval<(Value, Value)>,
-    ) -> Eval<Option<Rolled>> {
+    ) -> Eval<Result<Rolled, Refusal>> {
         let mut state = self.state(init)?;
         for _ in 0..MAX_ROUNDS {
             let moving = state.types();
@@ -94,19 +113,21 @@ impl Interp {
                 let step = interp.step_of(&state, &before, &next)?;
                 let results = match &step {
                     Step::Fits(tensors) => [tensors.as_slice(), &computed].concat(),
-                    Step::Adapted(_) | Step::Differs => Vec::new(),
+                    Step::Adapted(_) | Step::Differs(_) => Vec::new(),
                 };
                 Ok(((step, Output { tree: Tree::of(&output), leaves }), results))
             });
             match traced {
-                Ok(((Step::Fits(_), output), region)) => return Ok(Some(Rolled { state, region, output })),
+                Ok(((Step::Fits(_), output), region)) => return Ok(Ok(Rolled { state, region, output })),
                 Ok(((Step::Adapted(adapted), _), _)) => state = adapted,
-                Ok(((Step::Differs, _), _)) => return Ok(None),
-                Err(signal) if self.asks_inside(&signal) => return Ok(None),
+                Ok(((Step::Differs(difference), _), _)) => return Ok(Err(Refusal::Changes(difference))),
+                Err(signal) if self.asks_inside(&signal) => {
+                    return Ok(Err(Refusal::Asks(Interp::differing_in(&signal))));
+                }
                 Err(signal) => return Err(signal),
             }
         }
-        Ok(None)
+        Ok(Err(Refusal::Asks(None)))
     }
 
     /// Runs a traced step `length` times over the rows of `tensors`, one for each further parameter: the last state,
@@ -131,19 +152,22 @@ impl Interp {
         Ok((state.with(last)?, output.build(&mut rows)?))
     }
 
-    /// `scan` as one operation; nothing where that cannot be.
+    /// `scan` as one operation, unless that cannot be.
     pub(super) fn rolled_scan(
         &mut self,
         init: &Value,
         rows: &Rows,
         step: impl FnMut(&mut Interp, &Value, Value) -> Eval<(Value, Value)>,
-    ) -> Eval<Option<(Value, Value)>> {
+    ) -> Eval<Result<(Value, Value), Refusal>> {
         let mut step = step;
         let rolled = self.roll(init, &rows.types, |interp, state, items| {
             let item = rows.item(items)?;
             step(interp, state, item)
         })?;
-        rolled.map(|rolled| self.run_scan(rolled, &rows.tensors, rows.length)).transpose()
+        match rolled {
+            Ok(rolled) => self.run_scan(rolled, &rows.tensors, rows.length).map(Ok),
+            Err(refusal) => Ok(Err(refusal)),
+        }
     }
 
     /// `reduce` over the rows of a tensor as one operation; nothing where that cannot be.
@@ -156,18 +180,21 @@ impl Interp {
         let rolled = self.rolled_scan(init, &rows, |interp, state, row| {
             Ok((interp.call(f, [state.clone(), row])?, Value::Nil))
         })?;
-        Ok(rolled.map(|(state, _)| state))
+        Ok(rolled.ok().map(|(state, _)| state))
     }
 
-    /// `repeat` as one operation; nothing where that cannot be. The loop counts to `count`, a number.
+    /// `repeat` as one operation, unless that cannot be. The loop counts to `count`, a number.
     pub(super) fn rolled_repeat(
         &mut self,
         parts: &RepeatParts,
         count: &Value,
         init: &Value,
         frame: Frame,
-    ) -> Eval<Option<Value>> {
-        let Some(rolled) = self.roll_repeat(parts, init, frame)? else { return Ok(None) };
+    ) -> Eval<Result<Value, Refusal>> {
+        let rolled = match self.roll_repeat(parts, init, frame)? {
+            Ok(rolled) => rolled,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
         let last = match count {
             Value::Int(n) => self.run_scan(rolled, &[], (*n).max(0) as usize)?.0,
             count => {
@@ -182,14 +209,19 @@ impl Interp {
             }
         };
         let [_, state] = pair(&last);
-        Ok(Some(state.clone()))
+        Ok(Ok(state.clone()))
     }
 
     /// The step of a `repeat`; its state is the counter and the state of the program.
-    fn roll_repeat(&mut self, parts: &RepeatParts, init: &Value, frame: Frame) -> Eval<Option<Rolled>> {
+    fn roll_repeat(
+        &mut self,
+        parts: &RepeatParts,
+        init: &Value,
+        frame: Frame,
+    ) -> Eval<Result<Rolled, Refusal>> {
         let RepeatParts { index, state: pattern, body } = *parts;
         let counted = Value::vector(vec![Value::Int(0), init.clone()]);
-        self.roll(&counted, &[], |interp, counted, _| {
+        let rolled = self.roll(&counted, &[], |interp, counted, _| {
             let [i, state] = pair(counted);
             interp.stack[index] = i.clone();
             interp.bind_pattern(pattern, state.clone(), frame.base)?;
@@ -198,7 +230,11 @@ impl Interp {
             let i = interp.tensor(i)?;
             let i = interp.op(p::Binary(p::Add), &[&i, &one])?;
             Ok((Value::vector(vec![Value::from(i), next]), Value::Nil))
-        })
+        })?;
+        Ok(rolled.map_err(|refusal| match refusal {
+            Refusal::Changes(difference) => Refusal::Changes(difference.in_second()),
+            asks @ Refusal::Asks(_) => asks,
+        }))
     }
 
     /// The state of a `repeat` of no steps: weak numbers have the dtypes that its body would give them.
@@ -207,7 +243,7 @@ impl Interp {
             return Ok(init);
         }
         match self.roll_repeat(parts, &init, frame) {
-            Ok(Some(rolled)) => Ok(pair(&rolled.first()?)[1].clone()),
+            Ok(Ok(rolled)) => Ok(pair(&rolled.first()?)[1].clone()),
             _ => Ok(init),
         }
     }
@@ -224,7 +260,7 @@ impl Interp {
             return Ok(init);
         }
         match self.roll_while(pattern, body, &init, frame) {
-            Ok(Some(rolled)) => rolled.first(),
+            Ok(Ok(rolled)) => rolled.first(),
             _ => Ok(init),
         }
     }
@@ -235,14 +271,14 @@ impl Interp {
         body: &Expr,
         init: &Value,
         frame: Frame,
-    ) -> Eval<Option<Rolled>> {
+    ) -> Eval<Result<Rolled, Refusal>> {
         self.roll(init, &[], |interp, state, _| {
             interp.bind_pattern(pattern, state.clone(), frame.base)?;
             Ok((interp.eval(body, frame)?, Value::Nil))
         })
     }
 
-    /// `while` as one operation; nothing where that cannot be.
+    /// `while` as one operation, unless that cannot be.
     pub(super) fn rolled_while(
         &mut self,
         condition: &Expr,
@@ -250,8 +286,11 @@ impl Interp {
         body: &Expr,
         init: &Value,
         frame: Frame,
-    ) -> Eval<Option<Value>> {
-        let Some(rolled) = self.roll_while(pattern, body, init, frame)? else { return Ok(None) };
+    ) -> Eval<Result<Value, Refusal>> {
+        let rolled = match self.roll_while(pattern, body, init, frame)? {
+            Ok(rolled) => rolled,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
         let state = &rolled.state;
         let traced = self.region(&state.types(), |interp, tensors| {
             interp.bind_pattern(pattern, state.with(&tensors)?, frame.base)?;
@@ -263,9 +302,9 @@ impl Interp {
             Ok((holds.is_some(), holds.into_iter().collect()))
         });
         match traced {
-            Ok((true, condition)) => self.run_while(rolled, condition).map(Some),
-            Ok((false, _)) => Ok(None),
-            Err(signal) if self.asks_inside(&signal) => Ok(None),
+            Ok((true, condition)) => self.run_while(rolled, condition).map(Ok),
+            Ok((false, _)) => Ok(Err(Refusal::Asks(None))),
+            Err(signal) if self.asks_inside(&signal) => Ok(Err(Refusal::Asks(Interp::differing_in(&signal)))),
             Err(signal) => Err(signal),
         }
     }

@@ -15,13 +15,14 @@ impl Interp {
     pub(crate) fn scan(&mut self, f: &Value, init: &Value, xs: &Value) -> Eval<Value> {
         let count = item_count(xs)?;
         if self.is_long(count as u64) {
-            if let Some(rows) = Rows::of(xs, count)
-                && let Some((state, outputs)) =
-                    self.rolled_scan(init, &rows, |i, state, x| i.scan_step(f, state.clone(), x))?
-            {
-                return Ok(Value::list(vec![state, outputs]));
+            let mut differing = None;
+            if let Some(rows) = Rows::of(xs, count) {
+                match self.rolled_scan(init, &rows, |i, state, x| i.scan_step(f, state.clone(), x))? {
+                    Ok((state, outputs)) => return Ok(Value::list(vec![state, outputs])),
+                    Err(refusal) => differing = refusal.at(None),
+                }
             }
-            self.check_unrolled(count as u64)?;
+            self.check_unrolled(count as u64).map_err(|signal| signal.differing(differing))?;
         }
         let mut state = init.clone();
         if (has_weak(init) || count == 0)
@@ -90,7 +91,7 @@ impl Interp {
             let rows = Rows::of(xs, 0)?;
             self.roll(init, rows.types(), |i, state, x| i.scan_step(f, state.clone(), rows.item(x)?))
         };
-        let rolled = rolled.ok()??;
+        let rolled = rolled.ok()?.ok()?;
         Some((rolled.first().ok()?, rolled.no_outputs().ok()?))
     }
 }

@@ -33,6 +33,19 @@ pub struct TraceStop {
     pub reason: Reason,
     /// The innermost call.
     pub span: Option<Span>,
+    /// What kept a conditional or a loop from being one operation, for which nothing would have been asked.
+    pub differing: Option<Box<Differing>>,
+}
+
+/// Two values that would have to be of one type.
+#[derive(Clone, Debug)]
+pub struct Differing {
+    /// A clause that names both.
+    pub clause: String,
+    /// Where they come from, with what they are.
+    pub places: Vec<(Span, String)>,
+    /// What to do about it.
+    pub remedy: &'static str,
 }
 
 /// Why a trace stopped.
@@ -69,7 +82,18 @@ pub enum Reason {
 impl Stop {
     /// A trace that cannot go on.
     pub(super) fn trace(reason: Reason, span: Option<Span>) -> Signal {
-        Box::new(Stop::Trace(TraceStop { reason, span }))
+        Box::new(Stop::Trace(TraceStop { reason, span, differing: None }))
+    }
+
+    /// Adds what would have made it unnecessary to stop, if nothing is known of that yet.
+    #[must_use]
+    pub(super) fn differing(mut self: Box<Self>, differing: Option<Box<Differing>>) -> Signal {
+        if let Stop::Trace(stop) = &mut *self
+            && stop.differing.is_none()
+        {
+            stop.differing = differing;
+        }
+        self
     }
 
     /// Adds the place where it happened, if none is known yet.

@@ -92,10 +92,10 @@ pub fn unflatten(tree: &Tree, leaves: &mut impl Iterator<Item = Value>) -> Eval<
 }
 
 /// Where a leaf is in its tree: keys and positions from the root, shown as `get-in` takes them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct KeyPath(Vec<Step>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Step {
     Item(usize),
     Key(Ustr),
@@ -105,6 +105,13 @@ impl KeyPath {
     /// Whether the tree is a leaf itself.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The path below its first step.
+    #[must_use]
+    pub fn below_first(mut self) -> KeyPath {
+        self.0.drain(..self.0.len().min(1));
+        self
     }
 }
 
@@ -184,6 +191,41 @@ fn alike(a: &Value, b: &Value) -> bool {
         (Value::Dict(a), Value::Dict(b)) => a.len() == b.len() && a.keys().all(|k| b.contains_key(k)),
         (Value::List(_) | Value::Dict(_), _) | (_, Value::List(_) | Value::Dict(_)) => false,
         _ => true,
+    }
+}
+
+/// The first place at which two trees differ in structure, with what is there.
+pub fn first_difference<'a>(a: &'a Value, b: &'a Value) -> Option<(KeyPath, &'a Value, &'a Value)> {
+    let mut path = KeyPath::default();
+    let (a, b) = parted(a, b, &mut path)?;
+    Some((path, a, b))
+}
+
+fn parted<'a>(a: &'a Value, b: &'a Value, path: &mut KeyPath) -> Option<(&'a Value, &'a Value)> {
+    if !alike(a, b) {
+        return Some((a, b));
+    }
+    let mut below = |step, a, b| {
+        path.0.push(step);
+        let found = deep(|| parted(a, b, path));
+        if found.is_none() {
+            path.0.pop();
+        }
+        found
+    };
+    match (a, b) {
+        (Value::List(a), Value::List(b)) => {
+            let pairs = a.items.iter().zip(&b.items).enumerate();
+            pairs.into_iter().find_map(|(i, (a, b))| below(Step::Item(i), a, b))
+        }
+        (Value::Dict(a), Value::Dict(b)) => {
+            let mut order = sorted_order(a.keys().copied()).into_iter();
+            order.find_map(|i| {
+                let (key, value) = a.get_index(i).expect("a position of a key");
+                below(Step::Key(*key), value, &b[key])
+            })
+        }
+        _ => None,
     }
 }
 

@@ -178,8 +178,9 @@ fn unknown_entry(signal: Signal, level: u32) -> Signal {
     };
     let d = Diagnostic::error(format!("inside vmap {wanted} cannot depend on an entry of the batch"))
         .help("(where c a b) chooses for each entry; an argument with nil in the in-axes is known");
-    match stop.span {
-        Some(span) => d.at(span, "").into(),
-        None => d.into(),
-    }
+    let d = match stop.span {
+        Some(span) => d.at(span, ""),
+        None => d,
+    };
+    stop.differing.iter().fold(d, |d, differing| d.note(differing.clause.clone())).into()
 }

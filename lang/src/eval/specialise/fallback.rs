@@ -18,6 +18,8 @@ pub enum Cause {
     Design,
     /// Something that a program must know before it runs depends on data.
     Data,
+    /// The branches of a conditional on data, or the states of a loop, differ in type.
+    Types,
     /// A number that the body asks for is another one in every call.
     Changing,
     /// The program would be too large for the compiler.
@@ -34,6 +36,8 @@ pub(super) struct Why {
     pub reason: String,
     /// The expression that is to blame.
     pub place: Option<Span>,
+    /// Other places, with what is there.
+    pub labels: Vec<(Span, String)>,
     /// What to do about it.
     pub remedy: Option<String>,
 }
@@ -41,11 +45,20 @@ pub(super) struct Why {
 impl Why {
     /// What the language wants so.
     pub fn design(reason: impl Into<String>, place: Option<Span>) -> Why {
-        Why { cause: Cause::Design, reason: reason.into(), place, remedy: None }
+        Why { cause: Cause::Design, reason: reason.into(), place, labels: Vec::new(), remedy: None }
     }
 
     /// What stopped a trace.
     pub fn stopped(stop: &TraceStop) -> Why {
+        if let Some(differing) = &stop.differing {
+            return Why {
+                cause: Cause::Types,
+                reason: differing.clause.clone(),
+                place: stop.span,
+                labels: differing.places.clone(),
+                remedy: Some(differing.remedy.into()),
+            };
+        }
         let (cause, reason, remedy) = match &stop.reason {
             Reason::Effect(name) => (Cause::Design, format!("{name} has an effect"), None),
             Reason::Unrun(name) => {
@@ -66,13 +79,19 @@ impl Why {
                 Some(remedy(wanted)),
             ),
         };
-        Why { cause, reason, place: stop.span, remedy }
+        Why { cause, reason, place: stop.span, labels: Vec::new(), remedy }
     }
 
     /// The compiler's part.
     pub fn compiler(reason: impl Into<String>) -> Why {
         let remedy = "without --strict the function is interpreted".to_owned();
-        Why { cause: Cause::Compiler, reason: reason.into(), place: None, remedy: Some(remedy) }
+        Why {
+            cause: Cause::Compiler,
+            reason: reason.into(),
+            place: None,
+            labels: Vec::new(),
+            remedy: Some(remedy),
+        }
     }
 
     /// A program that would take the compiler minutes; the place is that of most of its equations.
@@ -96,6 +115,7 @@ impl Why {
                 None => format!("its program would have {} operations", graph.equations.len()),
             },
             place: most.map(|(span, _)| span),
+            labels: Vec::new(),
             remedy: Some(remedy.into()),
         }
     }
@@ -159,6 +179,7 @@ impl Interp {
                 Some(place) => error.at(place, "here"),
                 None => error,
             };
+            let error = why.labels.iter().fold(error, |error, (span, text)| error.at(*span, text.clone()));
             let error = error.note("--strict forbids interpreting it");
             return Err(match &why.remedy {
                 Some(remedy) => error.help(remedy).into(),
@@ -173,6 +194,7 @@ impl Interp {
         let (place, about) = match why.cause {
             Cause::Changing => (code.span, why.reason.as_str()),
             Cause::Size => (code.span, "size"),
+            Cause::Types => (why.place.unwrap_or(code.span), "types"),
             _ => {
                 (why.place.unwrap_or(code.span), why.reason.split(" depends on ").next().unwrap_or_default())
             }

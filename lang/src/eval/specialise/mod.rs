@@ -534,6 +534,7 @@ impl Family {
             cause: if self.entries.iter().any(is_compiled) { Cause::Changing } else { Cause::Design },
             reason: format!("it needs the value of {paths}{wanted}, which keeps changing"),
             place: asked.and_then(|asked| asked.place),
+            labels: Vec::new(),
             remedy: Some(format!(
                 "each value of {paths} makes a program of its own; pass it so that its value is not asked for, or the \
                  same one each time"
