@@ -1,0 +1,124 @@
+//! Loops as one operation against loops unrolled: how long the compiler takes, and how long a call of the program.
+//! `MAX_UNROLLED` in `lang/src/eval/loops.rs` is chosen by it.
+//!
+//! The same body runs in `repeat` with a count that only the call knows, which is never unrolled, and in `reduce` over
+//! the numbers from 0, which always is.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use sheaf::World;
+use sheaf::engine::{Engine, Place};
+use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
+use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
+use sheaf_lang::tensor::HostTensor;
+use sheaf_registry::{Home, Settings};
+
+const COUNTS: [usize; 5] = [4, 8, 16, 32, 64];
+
+/// Calls in one run of a program, and runs, of which the median counts.
+const CALLS: usize = 100;
+const RUNS: usize = 9;
+
+/// A name, the first state, a constant, and a step from the state `x`, which must keep its type.
+const BODIES: [(&str, &str, &str, &str); 4] = [
+    ("scalar step", "(sum [0.5])", "(sum [0.1])", "(+ (* x 0.9) w)"),
+    ("dense 32x64", "(ones [32 64])", "(* 0.01 (ones [64 64]))", "(tanh (@ x w))"),
+    (
+        "attention and MLP 64x64",
+        "(ones [64 64])",
+        "(* 0.01 (ones [64 64]))",
+        "(let [q (@ x w) h (+ x (@ (softmax (* 0.125 (@ q (transpose q)))) q))] (+ h (@ (relu (@ h w)) w)))",
+    ),
+    (
+        "training step 64x64",
+        "(* 0.01 (ones [64 64]))",
+        "(ones [32 64])",
+        "(- x (* 0.1 ((grad (fn [p] (mean (square (tanh (@ w p)))))) x)))",
+    ),
+];
+
+fn main() {
+    // The engine starts this very program as its compile worker.
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() == Some(sheaf::engine::COMPILE_WORKER) {
+        let library = arguments.next().expect("the compiler's library");
+        sheaf_toolchain::run_worker(Path::new(&library));
+        return;
+    }
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(measure).expect("a thread");
+    thread.join().expect("the benchmark");
+}
+
+fn measure() {
+    let compiling = Rc::new(Cell::new(Duration::ZERO));
+    let backend = Timed { engine: engine(), compiling: Rc::clone(&compiling) };
+    let options = Options { jit: Jit::Always, ..Options::default() };
+    let mut interp = Interp::new(Box::<World>::default(), Some(Box::new(backend)), options);
+    let module = Interp::program("unrolling");
+    let mut run = |text: &str| {
+        interp.begin();
+        if let Err(errors) = interp.run_text(&module, "unrolling", text) {
+            for error in &errors {
+                eprintln!("{}", sheaf_lang::render::render(&interp.sources, error, false));
+            }
+            std::process::exit(1);
+        }
+    };
+    // The compiler starts.
+    run("(defn first-of-all [x] (* 2 x)) (first-of-all [1])");
+    println!("compilation in ms, a call in us; one operation, then unrolled");
+    for (name, state, constant, body) in BODIES {
+        println!("{name}");
+        run(&format!("(def x {state}) (def w {constant})"));
+        for n in COUNTS {
+            let rolled = format!("(defn f [x w n] (repeat [i n] [x x] {body}))");
+            let unrolled = format!("(defn f [x w n] (reduce (fn [x i] {body}) x (range n)))");
+            let [a, b] = [rolled, unrolled].map(|definition| {
+                compiling.set(Duration::ZERO);
+                run(&format!("{definition} (f x w {n})"));
+                let mut times: Vec<Duration> = (0..RUNS)
+                    .map(|_| {
+                        let start = Instant::now();
+                        run(&format!("(repeat [i {CALLS}] [_ 0] (do (f x w {n}) 0))"));
+                        start.elapsed() / CALLS as u32
+                    })
+                    .collect();
+                times.sort_unstable();
+                (compiling.get().as_secs_f64() * 1e3, times[RUNS / 2].as_secs_f64() * 1e6)
+            });
+            println!("  {n:3}  {:7.0} {:7.0}   {:8.1} {:8.1}", a.0, b.0, a.1, b.1);
+        }
+    }
+}
+
+/// A compiler that finds nothing compiled.
+fn engine() -> Engine {
+    let environment = |name: &str| std::env::var(name).ok();
+    let home = Home::locate(environment).expect("a home folder");
+    let artifacts = Path::new(env!("CARGO_TARGET_TMPDIR")).join("unrolling");
+    let settings =
+        Settings::merge(None, None, environment, &sheaf_registry::Options::default()).expect("settings");
+    Engine::new(Place { home, artifacts, settings, recompile: true, strict: false }).expect("an engine")
+}
+
+/// The engine, and how long it has been compiling.
+struct Timed {
+    engine: Engine,
+    compiling: Rc<Cell<Duration>>,
+}
+
+impl Backend for Timed {
+    fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
+        let start = Instant::now();
+        let program = self.engine.prepare(unit);
+        self.compiling.set(self.compiling.get() + start.elapsed());
+        program
+    }
+
+    fn upload(&mut self, tensor: &HostTensor) -> Result<Buffer, HostError> {
+        self.engine.upload(tensor)
+    }
+}
