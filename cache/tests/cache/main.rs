@@ -5,4 +5,5 @@ mod common;
 mod folder;
 #[cfg(target_os = "linux")]
 mod full_disk;
+mod keys;
 mod processes;

@@ -1,0 +1,47 @@
+//! Ten actions and their keys, which no later Sheaf may compute in another way under the same key version. `keys.json` was
+//! written by the Python program of `docs/keys.md`, which shares no code with the crate.
+
+use sheaf_cache::{Action, Cpu, Donation, KEY_VERSION, Model};
+
+#[derive(serde::Deserialize)]
+struct Golden {
+    what: String,
+    action: Fields,
+    key: String,
+}
+
+#[derive(serde::Deserialize)]
+struct Fields {
+    program: String,
+    compiler: String,
+    model: Model,
+    flags: Vec<String>,
+    device: String,
+    cpu: Option<Cpu>,
+    donation: Vec<(u32, u32)>,
+    debug: bool,
+}
+
+#[test]
+fn keys_are_what_they_always_were() {
+    assert_eq!(KEY_VERSION, 1, "a new key version needs new golden keys, and docs/keys.md says what changed");
+    let golden: Vec<Golden> = serde_json::from_str(include_str!("keys.json")).unwrap();
+    assert_eq!(golden.len(), 10);
+    for Golden { what, action: fields, key } in golden {
+        let donation = |(argument, output)| Donation { argument, output };
+        let mut action = Action {
+            program: fields.program,
+            compiler: fields.compiler,
+            model: fields.model,
+            flags: fields.flags,
+            device: fields.device,
+            cpu: fields.cpu,
+            donation: fields.donation.into_iter().map(donation).collect(),
+            debug: fields.debug,
+        };
+        assert_eq!(action.key().to_string(), key, "{what}");
+        // Where a program comes from does not count.
+        action.program = action.program.replace("  }\n", "  } loc(\"model.shf\":1:1)\n");
+        assert_eq!(action.key().to_string(), key, "{what}, with a location");
+    }
+}
