@@ -97,7 +97,7 @@ impl Interp {
     }
 
     /// The entries along axis 0, without that axis.
-    fn rows(&self, t: &Tensor) -> Eval<Vec<Value>> {
+    pub(super) fn rows(&self, t: &Tensor) -> Eval<Vec<Value>> {
         let shape: Shape = t.shape()[1..].into();
         let op: Op = Arc::new(p::Split { axis: 0, sizes: SmallVec::from_elem(1, t.shape()[0]) });
         let rows = bind_all(&op, &[t], self.span)?;

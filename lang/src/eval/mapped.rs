@@ -41,16 +41,19 @@ impl Interp {
             Ok(Some(computed))
         })?;
         let Some(((tree, leaves), (count, stacked))) = made.zip(stacked) else { return Ok(None) };
+        let mut columns = Vec::with_capacity(stacked.len());
+        for t in &stacked {
+            columns.push(self.rows(t)?.into_iter());
+        }
         let mut items = Vec::with_capacity(count);
-        for k in 0..count as i64 {
-            let mut rows = stacked.iter();
+        for _ in 0..count {
+            let mut row = columns.iter_mut().filter_map(Iterator::next);
             let mut item = Vec::with_capacity(leaves.len());
             for leaf in &leaves {
                 item.push(match leaf {
                     Leaf::Same(value) => value.clone(),
                     Leaf::Computed(ty) => {
-                        let row = self.row(rows.next().expect("one for each"), &Value::Int(k))?;
-                        let row = self.tensor(&row)?;
+                        let row = self.tensor(&row.next().expect("one for each"))?;
                         let op = p::Convert { dtype: ty.dtype, weak: ty.weak };
                         Value::from(if row.ty() == ty { row } else { self.op(op, &[&row])? })
                     }

@@ -24,9 +24,10 @@ impl Interp {
             }
             self.check_unrolled(count as u64).map_err(|signal| signal.differing(differing))?;
         }
+        let items = self.items_of(xs)?;
         let mut state = init.clone();
         if (has_weak(init) || count == 0)
-            && let Some((settled, none)) = self.settled_scan(f, init, xs, count)
+            && let Some((settled, none)) = self.settled_scan(f, init, xs, items.first())
         {
             state = settled;
             if count == 0 {
@@ -35,8 +36,7 @@ impl Interp {
         }
         let mut outputs = Vec::with_capacity(count);
         self.in_loop(count as u64, |interp| {
-            for k in 0..count {
-                let x = interp.item_of(xs, k)?;
+            for x in items {
                 let (next, output) = interp.scan_step(f, std::mem::replace(&mut state, Value::Nil), x)?;
                 state = next;
                 outputs.push(output);
@@ -67,25 +67,29 @@ impl Interp {
         }
     }
 
-    /// Item `k` of a sequence: of a tensor along axis 0, of a list, of every entry of a dictionary.
-    fn item_of(&mut self, xs: &Value, k: usize) -> Eval<Value> {
-        match xs {
-            Value::Tensor(t) => self.row(t, &Value::Int(k as i64)),
-            Value::List(list) => Ok(list.items[k].clone()),
-            Value::Dict(dict) => {
-                let entries = dict.iter().map(|(key, v)| Ok((*key, self.item_of(v, k)?)));
-                Ok(Value::Dict(Rc::new(entries.collect::<Eval<Dict>>()?)))
+    /// The items of a sequence: of a tensor along axis 0, of a list, of all entries of a dictionary side by side.
+    fn items_of(&mut self, xs: &Value) -> Eval<Vec<Value>> {
+        let Value::Dict(dict) = xs else { return self.sequence(xs) };
+        let mut items = vec![Dict::default(); item_count(xs)?];
+        for (key, value) in dict.iter() {
+            for (item, value) in items.iter_mut().zip(self.items_of(value)?) {
+                item.insert(*key, value);
             }
-            other => Ok(other.clone()),
         }
+        Ok(items.into_iter().map(|item| Value::Dict(Rc::new(item))).collect())
     }
 
     /// The initial state with weak numbers in the dtypes that the body gives them, and the outputs of no steps; `None`
     /// where the types do not settle, or are not known without values.
-    fn settled_scan(&mut self, f: &Value, init: &Value, xs: &Value, count: usize) -> Option<(Value, Value)> {
-        let rolled = if count > 0 {
-            let first = self.item_of(xs, 0).ok()?;
-            let item = self.state(&first).ok()?;
+    fn settled_scan(
+        &mut self,
+        f: &Value,
+        init: &Value,
+        xs: &Value,
+        first: Option<&Value>,
+    ) -> Option<(Value, Value)> {
+        let rolled = if let Some(first) = first {
+            let item = self.state(first).ok()?;
             self.roll(init, &item.types(), |i, state, x| i.scan_step(f, state.clone(), item.with(x)?))
         } else {
             let rows = Rows::of(xs, 0)?;
