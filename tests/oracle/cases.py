@@ -146,7 +146,9 @@ def derivatives(entry, operands, floats, random):
     def tangent(*args):
         *args, t = args
         moved = lambda a: entry.function(*args[:first], a, *args[first + 1 :])
-        return jax.jvp(moved, (args[first],), (t,))[1]
+        primal, moves = jax.jvp(moved, (args[first],), (t,))
+        # JAX has a dtype of its own for the tangents of integers.
+        return jax.tree.map(lambda p, m: jnp.zeros_like(p) if m.dtype == jax.dtypes.float0 else m, primal, moves)
 
     yield drawn(entry, "tangent", [*plain, (operands[first], ())], random, code, tangent, (*entry.names, "t"))
 
@@ -206,32 +208,31 @@ class Question:
 def drawn(entry, what, operands, random, call, function, names=None, last_axis=False):
     """A question with operands of an entry."""
     name = f"{entry.name}, {what}"
-    return Question(name, call, function, operands, names or entry.names, entry.runs, last_axis, random)
+    # A source of its own: who answers a question need not have answered those before it.
+    [own] = random.spawn(1)
+    return Question(name, call, function, operands, names or entry.names, entry.runs, last_axis, own)
 
 
 # Questions whose answers XLA compiles together, which takes half of the time.
 TOGETHER = 24
 
 
-def answers(questions):
-    """Examples with operands at which the comparison is fair."""
-    for start in range(0, len(questions), TOGETHER):
-        group = questions[start : start + TOGETHER]
-        for _ in range(8):
-            for question in group:
-                question.draw()
-            functions = [q.function for q in group]
-            compiled = jax.jit(lambda all, fs=functions: [f(*a) for f, a in zip(fs, all, strict=True)])
-            arrays = [q.arrays for q in group]
-            values = compiled(arrays)
-            doubtful = unfair(compiled, arrays, values, group[0].random)
-            yield from (q.answered(v) for i, (q, v) in enumerate(zip(group, values, strict=True)) if i not in doubtful)
-            group = [group[i] for i in doubtful]
-            if not group:
-                break
-        else:
-            for question in group:
-                print(f"oracle: left out, since rounding decides it wherever it was tried: {question.name}: {question.call}")
+def answers(group):
+    """Examples of a group of questions, with operands at which the comparison is fair."""
+    for _ in range(8):
+        for question in group:
+            question.draw()
+        functions = [q.function for q in group]
+        compiled = jax.jit(lambda all, fs=functions: [f(*a) for f, a in zip(fs, all, strict=True)])
+        arrays = [q.arrays for q in group]
+        values = compiled(arrays)
+        doubtful = unfair(compiled, arrays, values, group[0].random)
+        yield from (q.answered(v) for i, (q, v) in enumerate(zip(group, values, strict=True)) if i not in doubtful)
+        group = [group[i] for i in doubtful]
+        if not group:
+            return
+    for question in group:
+        print(f"oracle: left out, since rounding decides it wherever it was tried: {question.name}: {question.call}")
 
 
 # What inputs are moved by, relative to themselves: a few units in the last place.

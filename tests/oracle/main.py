@@ -14,12 +14,9 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 # Programs run once or thrice: XLA takes a quarter of the time for code that is only as fast as it must be.
 os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
 
-import jax
-import numpy as np
-
 import cases
 import samplers
-import table
+import share
 from programs import compare
 from programs.shrink import shrink
 from sheaf import MODES, Sheaf
@@ -31,16 +28,13 @@ SEED = 20260101
 PROCESSES = 2
 
 # Examples of one file; sheaf makes a program of every 24.
-FILE = 120
+FILE = 48
 
 
 def main():
     arguments = options()
     started = time.monotonic()
-    if arguments.cache:
-        # The same programs again need no compilation by XLA.
-        jax.config.update("jax_compilation_cache_dir", arguments.cache)
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    share.prepare(arguments.cache)
     print(f"oracle: seed {arguments.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="sheaf-oracle-") as folder:
         folder = Path(arguments.keep or folder)
@@ -81,6 +75,9 @@ class Report:
             text += f"; {sum(o.compiled for o in outcomes)} ran as programs"
             text += f", {sum(o.known for o in outcomes)} needed none"
         print(text, flush=True)
+        # What is in full at the end is worth a line at once: a run takes a while.
+        for failure in wrong:
+            print(f"  {failure.example.name}: {failure.message.splitlines()[0]}", flush=True)
         self.failures += wrong
 
     def end(self):
@@ -102,14 +99,19 @@ def run(sheaf, what, header, examples, modes, report):
             report.add(what, mode, [job.result() for job in jobs])
 
 
+def processes(cache):
+    """Processes in which JAX works: tracing holds Python's lock, and a process that runs XLA cannot be forked."""
+    return ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn"), share.prepare, (cache,))
+
+
 def builtins(sheaf, arguments, report):
     """Every builtin with a meaning in JAX."""
-    chosen = [e for e in table.ENTRIES if not arguments.only or arguments.only in e.name]
-    questions = []
-    for i, entry in enumerate(chosen):
-        questions += cases.questions(entry, np.random.default_rng([arguments.seed, i]))
-    examples = list(cases.answers(questions[:: arguments.part]))
-    print(f"oracle: {len({e.name for e in chosen})} builtins, {len(examples)} examples", flush=True)
+    which = (arguments.seed, arguments.only, arguments.part)
+    answers = functools.partial(share.answers, *which)
+    with processes(arguments.cache) as pool:
+        examples = [e for found in pool.map(answers, range(len(share.groups(*which)))) for e in found]
+    count = len({e.name for e in share.entries(arguments.only)})
+    print(f"oracle: {count} builtins, {len(examples)} examples", flush=True)
     run(sheaf, "builtins", cases.HEADER, examples, arguments.modes, report)
 
 
@@ -122,8 +124,9 @@ def draws(sheaf, arguments, report):
 def programs(sheaf, arguments, report):
     """Random programs, of which the first that differs is made small."""
     draw = functools.partial(compare.draw, arguments.seed)
-    # Tracing holds Python's lock, and a process that runs XLA cannot be forked.
-    pool = ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn"))
+    # The next seed has other programs: what XLA made of these is not kept.
+    pool = processes(cache=None)
+    made_small = False
     # Not all at once: a nightly run has more of them than memory should hold.
     for start in range(0, arguments.programs, BLOCK):
         examples, drawn = [], 0
@@ -134,7 +137,8 @@ def programs(sheaf, arguments, report):
         print(f"oracle: {what}: {drawn} were drawn for {len(examples)}", flush=True)
         before = len(report.failures)
         run(sheaf, f"programs-{start}", "", examples, arguments.modes, report)
-        if len(report.failures) > before:
+        if len(report.failures) > before and not made_small:
+            made_small = True
             failure = report.failures[before]
             small = shrink(failure, compare.attempt, lambda found: sheaf.check("shrinking", "", found, failure.mode).failures)
             body, _ = small.example.origin
@@ -144,7 +148,7 @@ def programs(sheaf, arguments, report):
 
 
 STAGES = {"builtins": builtins, "samplers": draws, "programs": programs}
-BLOCK = 500
+BLOCK = 96
 
 # The processes that draw programs import this file, too.
 if __name__ == "__main__":

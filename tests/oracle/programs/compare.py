@@ -14,6 +14,9 @@ from sheaf import Example
 
 PARAMETER = re.compile(r"\(:\w+ p\)")
 
+# Programs of more expressions find no more than small ones do, and IREE takes seconds for each.
+SIZE = 40
+
 # Beyond this a program multiplies its rounding errors.
 LARGEST = 1e4
 
@@ -68,10 +71,10 @@ def attempt(body, arguments):
 
 def draw(seed, index):
     """Program number `index` of a seed, with how many were drawn for it."""
-    for attempt in range(50):
+    for attempt in range(200):
         random = np.random.default_rng([seed, index, attempt])
         body = Generator(random).program()
-        if len(set(PARAMETER.findall(body.as_sheaf()))) < 3:
+        if body.size > SIZE or len(set(PARAMETER.findall(body.as_sheaf()))) < 3:
             continue
         arguments = inputs(random)
         made = example(f"program {index} of seed {seed}", body, arguments, random, strict=True)

@@ -1,0 +1,36 @@
+"""What one of several processes is asked for: it makes the questions again, since functions cannot be sent."""
+
+import functools
+
+import jax
+import numpy as np
+
+import cases
+import table
+
+
+def prepare(cache):
+    """Makes a process ready; with a folder for what XLA compiled, the same questions again need no compilation."""
+    if cache:
+        jax.config.update("jax_compilation_cache_dir", cache)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+
+
+def entries(only):
+    """The builtins with a text in their name."""
+    return [e for e in table.ENTRIES if not only or only in e.name]
+
+
+@functools.cache
+def groups(seed, only, part):
+    """Groups of one of so many questions about builtins."""
+    questions = []
+    for i, entry in enumerate(entries(only)):
+        questions += cases.questions(entry, np.random.default_rng([seed, i]))
+    questions = questions[::part]
+    return [questions[i : i + cases.TOGETHER] for i in range(0, len(questions), cases.TOGETHER)]
+
+
+def answers(seed, only, part, index):
+    """Examples of one group."""
+    return list(cases.answers(groups(seed, only, part)[index]))
