@@ -18,7 +18,9 @@ def number(x):
         return "nan"
     if math.isinf(x):
         return "inf" if x > 0 else "(- inf)"
-    return f"{x:.9g}"
+    text = f"{x:.9g}"
+    # Without a point it would be an integer.
+    return text if set(text) & set(".e") else text + ".0"
 
 
 def rows(a):
