@@ -13,12 +13,20 @@ use eerie_sys::compiler::{
     iree_compiler_diagnostic_severity_t_IREE_COMPILER_DIAGNOSTIC_SEVERITY_REMARK as REMARK,
     iree_compiler_diagnostic_severity_t_IREE_COMPILER_DIAGNOSTIC_SEVERITY_WARNING as WARNING,
     iree_compiler_error_t as RawError, iree_compiler_pipeline_t_IREE_COMPILER_PIPELINE_STD as PIPELINE,
+    iree_compiler_session_t,
 };
 
+use crate::apart::{INLINE_MODEL, LOWERED, allocate_apart};
 use crate::message::{Answer, Diagnostic, Request, Severity};
 
 /// The name under which programs appear in diagnostics; a fixed one, so that equal programs compile to equal bytes.
 const PROGRAM_NAME: &CStr = c"sheaf.mlir";
+
+/// From where, and how far, the compiler runs: from its input and to its output, unless a phase is named.
+struct Phases {
+    from: Option<&'static CStr>,
+    to: Option<&'static CStr>,
+}
 
 /// The compiler, loaded and initialised.
 pub(crate) struct Library {
@@ -79,22 +87,64 @@ impl Library {
         // SAFETY: the session lives, and `pointers` has `count` zero-terminated texts, which are copied.
         self.check(unsafe { api.ireeCompilerSessionSetFlags(session.raw, count, pointers.as_ptr()) })?;
 
+        let receiver = ptr::from_ref(&diagnostics).cast_mut().cast();
+        let ended = if request.flags.iter().any(|flag| flag == INLINE_MODEL) {
+            match self.run(session.raw, &program, receiver, Phases { from: None, to: Some(LOWERED) })? {
+                None => None,
+                Some(lowered) => {
+                    let lowered = String::from_utf8(lowered).map_err(|error| error.to_string())?;
+                    let program =
+                        CString::new(allocate_apart(&lowered)).map_err(|error| error.to_string())?;
+                    self.run(session.raw, &program, receiver, Phases { from: Some(LOWERED), to: None })?
+                }
+            }
+        } else {
+            self.run(session.raw, &program, receiver, Phases { from: None, to: None })?
+        };
+        if let Some(bytes) = ended {
+            return Ok(Answer::Compiled(bytes));
+        }
+        let said = std::mem::take(&mut *diagnostics.lock().unwrap_or_else(PoisonError::into_inner));
+        if said.is_empty() {
+            return Err("the compiler gave up without a reason".to_owned());
+        }
+        Ok(Answer::Rejected(said))
+    }
+
+    /// Runs phases of the compiler on a text: the text after the last of them, or the program after all. `None` where
+    /// it is rejected; then `receiver`, the diagnostics, has the reasons.
+    fn run(
+        &self,
+        session: *mut iree_compiler_session_t,
+        program: &CStr,
+        receiver: *mut c_void,
+        phases: Phases,
+    ) -> Result<Option<Vec<u8>>, String> {
+        let api = &*self.api;
         let mut raw = ptr::null_mut();
-        let bytes = program.as_bytes_with_nul();
+        let bytes = program.to_bytes_with_nul();
         // SAFETY: the session lives. The text, whose length counts its terminating zero, lives as long as the source.
         self.check(unsafe {
             let (name, text) = (PROGRAM_NAME.as_ptr(), bytes.as_ptr().cast());
-            api.ireeCompilerSourceWrapBuffer(session.raw, name, text, bytes.len(), true, &raw mut raw)
+            api.ireeCompilerSourceWrapBuffer(session, name, text, bytes.len(), true, &raw mut raw)
         })?;
         let source = Owned::new(api, raw, IreeCompiler::ireeCompilerSourceDestroy);
 
         // SAFETY: the session lives, and longer than the invocation.
-        let invocation = unsafe { api.ireeCompilerInvocationCreate(session.raw) };
+        let invocation = unsafe { api.ireeCompilerInvocationCreate(session) };
         let invocation = Owned::new(api, invocation, IreeCompiler::ireeCompilerInvocationDestroy);
-        let receiver = ptr::from_ref(&diagnostics).cast_mut().cast();
         // SAFETY: the invocation lives; `collect` takes the receiver for what it is, and that lives longer.
         unsafe {
             api.ireeCompilerInvocationEnableCallbackDiagnostics(invocation.raw, 0, Some(collect), receiver);
+        }
+        // SAFETY: the invocation lives, and copies the names.
+        unsafe {
+            if let Some(phase) = phases.from {
+                api.ireeCompilerInvocationSetCompileFromPhase(invocation.raw, phase.as_ptr());
+            }
+            if let Some(phase) = phases.to {
+                api.ireeCompilerInvocationSetCompileToPhase(invocation.raw, phase.as_ptr());
+            }
         }
         // SAFETY: invocation and source live and belong to one session; the source is parsed once.
         let compiled = unsafe {
@@ -102,19 +152,20 @@ impl Library {
                 && api.ireeCompilerInvocationPipeline(invocation.raw, PIPELINE)
         };
         if !compiled {
-            let said = std::mem::take(&mut *diagnostics.lock().unwrap_or_else(PoisonError::into_inner));
-            if said.is_empty() {
-                return Err("the compiler gave up without a reason".to_owned());
-            }
-            return Ok(Answer::Rejected(said));
+            return Ok(None);
         }
 
         let mut raw = ptr::null_mut();
         // SAFETY: the place for the result is valid.
         self.check(unsafe { api.ireeCompilerOutputOpenMembuffer(&raw mut raw) })?;
         let output = Owned::new(api, raw, IreeCompiler::ireeCompilerOutputDestroy);
-        // SAFETY: invocation and output live, and the whole pipeline ran.
-        self.check(unsafe { api.ireeCompilerInvocationOutputVMBytecode(invocation.raw, output.raw) })?;
+        // SAFETY: invocation and output live, and the pipeline ran as far as is written out.
+        self.check(unsafe {
+            match phases.to {
+                Some(_) => api.ireeCompilerInvocationOutputIR(invocation.raw, output.raw),
+                None => api.ireeCompilerInvocationOutputVMBytecode(invocation.raw, output.raw),
+            }
+        })?;
         let (mut contents, mut size) = (ptr::null_mut(), 0);
         // SAFETY: the output lives and is in memory; the places for the results are valid.
         self.check(unsafe { api.ireeCompilerOutputMapMemory(output.raw, &raw mut contents, &raw mut size) })?;
@@ -124,7 +175,7 @@ impl Library {
         }
         // SAFETY: the output keeps `size` bytes there until it is destroyed.
         let bytes = unsafe { std::slice::from_raw_parts(contents.cast::<u8>(), size) };
-        Ok(Answer::Compiled(bytes.to_vec()))
+        Ok(Some(bytes.to_vec()))
     }
 
     /// Turns an error of the interface into its text.

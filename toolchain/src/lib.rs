@@ -5,6 +5,7 @@
 //! `StableHLO` text in a worker process, whose side is [`run_worker`]. [`Target`] gives the flags for a device and
 //! [`Cpu`] the processor that `host` code depends on.
 
+mod apart;
 mod capi;
 mod compiler;
 mod cpu;
