@@ -1,8 +1,8 @@
 //! Loops as one operation against loops unrolled: how long the compiler takes, and how long a call of the program.
 //! `MAX_UNROLLED` in `lang/src/eval/loops.rs` is chosen by it.
 //!
-//! The same body runs in `repeat` with a count that only the call knows, which is never unrolled, and in `reduce` over
-//! the numbers from 0, which always is.
+//! The same body runs in `repeat` with a count that only the call knows, which is never unrolled, and in `reduce` over a
+//! list, which always is.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -19,7 +19,7 @@ use sheaf_registry::{Home, Settings};
 const COUNTS: [usize; 5] = [4, 8, 16, 32, 64];
 
 /// Calls in one run of a program, and runs, of which the median counts.
-const CALLS: usize = 100;
+const CALLS: u32 = 100;
 const RUNS: usize = 9;
 
 /// A name, the first state, a constant, and a step from the state `x`, which must keep its type.
@@ -75,7 +75,8 @@ fn measure() {
         run(&format!("(def x {state}) (def w {constant})"));
         for n in COUNTS {
             let rolled = format!("(defn f [x w n] (repeat [i n] [x x] {body}))");
-            let unrolled = format!("(defn f [x w n] (reduce (fn [x i] {body}) x (range n)))");
+            let items = "0 ".repeat(n);
+            let unrolled = format!("(defn f [x w n] (reduce (fn [x i] {body}) x '[{items}]))");
             let [a, b] = [rolled, unrolled].map(|definition| {
                 compiling.set(Duration::ZERO);
                 run(&format!("{definition} (f x w {n})"));
@@ -83,7 +84,7 @@ fn measure() {
                     .map(|_| {
                         let start = Instant::now();
                         run(&format!("(repeat [i {CALLS}] [_ 0] (do (f x w {n}) 0))"));
-                        start.elapsed() / CALLS as u32
+                        start.elapsed() / CALLS
                     })
                     .collect();
                 times.sort_unstable();
