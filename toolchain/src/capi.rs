@@ -23,6 +23,7 @@ use crate::message::{Answer, Diagnostic, Request, Severity};
 const PROGRAM_NAME: &CStr = c"sheaf.mlir";
 
 /// From where, and how far, the compiler runs: from its input and to its output, unless a phase is named.
+#[derive(Clone, Copy)]
 struct Phases {
     from: Option<&'static CStr>,
     to: Option<&'static CStr>,
