@@ -11,8 +11,6 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 os.environ["JAX_PLATFORMS"] = "cpu"
-# Programs run once or thrice: XLA takes a quarter of the time for code that is only as fast as it must be.
-os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
 
 import cases
 import samplers
@@ -34,7 +32,7 @@ FILE = 48
 def main():
     arguments = options()
     started = time.monotonic()
-    share.prepare(arguments.cache)
+    share.keep(arguments.cache)
     print(f"oracle: seed {arguments.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="sheaf-oracle-") as folder:
         folder = Path(arguments.keep or folder)

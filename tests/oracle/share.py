@@ -1,6 +1,7 @@
 """What one of several processes is asked for: it makes the questions again, since functions cannot be sent."""
 
 import functools
+import os
 
 import jax
 import numpy as np
@@ -9,8 +10,19 @@ import cases
 import table
 
 
+# Programs run once or thrice: XLA takes a quarter of the time for code that is only as fast as it must be. Samplers are
+# compared bit for bit, and with code as it is otherwise.
+QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
+
+
 def prepare(cache):
-    """Makes a process ready; with a folder for what XLA compiled, the same questions again need no compilation."""
+    """Makes a process ready."""
+    os.environ["XLA_FLAGS"] = QUICK
+    keep(cache)
+
+
+def keep(cache):
+    """With a folder for what XLA compiled, the same questions again need no compilation."""
     if cache:
         jax.config.update("jax_compilation_cache_dir", cache)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)

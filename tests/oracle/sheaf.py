@@ -11,7 +11,8 @@ TOLERANCE = 1e-4
 # The two ways of running; what one does right, the other must too.
 MODES = {"interpreted": ["--no-jit"], "compiled": ["--jit", "always"]}
 
-PLACE = re.compile(r"^\s*┌─ (.*):(\d+):\d+$", re.MULTILINE)
+# In a large file the lines themselves are not shown, and a place stands alone.
+PLACE = re.compile(r"^\s*(?:┌─ )?(\S.*?):(\d+):\d+(?:: .*)?$", re.MULTILINE)
 ABOUT_EXPECTED = re.compile(r"<expected value")
 
 
