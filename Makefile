@@ -32,8 +32,8 @@ test: ## Check and test everything
 	scripts/oracle --stages builtins --modes interpreted --part 6 # about 1,000 comparisons with JAX; all: make oracle
 
 oracle: ## Compare every builtin, sampler and 500 random programs with JAX (SEED=n for others)
-	cargo build --locked -p sheaf
-	scripts/oracle $(if $(SEED),--seed $(SEED))
+	cargo build --locked --release -p sheaf
+	SHEAF=$(sheaf) scripts/oracle $(if $(SEED),--seed $(SEED))
 
 oracle-nightly: ## The same with 20,000 random programs and a new seed
 	cargo build --locked --release -p sheaf

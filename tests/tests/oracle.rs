@@ -48,7 +48,7 @@ fn assert_skipped(output: &Output, reason: &str) {
 #[test]
 fn without_a_fitting_python_the_suite_is_skipped() {
     let (folder, path) = python("exit 1");
-    assert_skipped(&oracle(folder.path(), &[("PATH", &path)]), "there is no Python 3.11 or newer");
+    assert_skipped(&oracle(folder.path(), &[("PATH", path.as_str())]), "there is no Python 3.11 or newer");
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn where_jax_cannot_be_installed_the_suite_is_skipped_and_tried_again() {
     esac"#;
     let (folder, path) = python(pip);
     for _ in 0..2 {
-        let output = oracle(folder.path(), &[("PATH", &path)]);
+        let output = oracle(folder.path(), &[("PATH", path.as_str())]);
         assert_skipped(&output, "cannot be installed");
         assert!(String::from_utf8_lossy(&output.stderr).contains("no matching distribution"));
     }
@@ -70,7 +70,10 @@ fn where_jax_cannot_be_installed_the_suite_is_skipped_and_tried_again() {
 fn where_the_named_python_has_no_jax_the_suite_is_skipped() {
     let (folder, _) = python("exit 1");
     let named = folder.path().join("python3").display().to_string();
-    assert_skipped(&oracle(folder.path(), &[("SHEAF_JAX_PYTHON", &named)]), "(SHEAF_JAX_PYTHON) has no JAX");
+    assert_skipped(
+        &oracle(folder.path(), &[("SHEAF_JAX_PYTHON", named.as_str())]),
+        "(SHEAF_JAX_PYTHON) has no JAX",
+    );
 }
 
 #[test]
