@@ -10,9 +10,9 @@ use crate::stack::deep;
 use crate::syntax::Span;
 
 /// Longer loops are not unrolled into the program that is being traced. Measured (`benches/benches/unrolling.rs`,
-/// `docs/benchmarks.md`): up to here the compiler takes at most half as long again for an unrolled loop as for one
+/// `docs/benchmarks.md`): up to here the compiler takes at most twice as long for an unrolled loop as for one
 /// operation, also for its gradient, and where the step is small a call takes a fraction of the time, since a loop on a
-/// device takes its time for each iteration; at 64 the gradient takes the compiler two to three times as long.
+/// device takes its time for each iteration; beyond, gradients take the compiler up to eight times as long.
 const MAX_UNROLLED: u64 = 16;
 
 /// A state of more names is put together as a list each time.
