@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::graph::{Equation, Graph, Var, inline_calls};
+use crate::graph::{Equation, Graph, Var, inline_calls, part_wide};
 use crate::primitives::Constant;
 use crate::tensor::{DType, Data, HostTensor, TensorType, element_count};
 
@@ -19,15 +19,18 @@ pub struct Module {
     pub text: String,
     /// Constants to be passed after the graph's parameters, in this order.
     pub constants: Vec<HostTensor>,
+    /// Whether barriers part what would be too wide for a kernel.
+    wide: bool,
 }
 
 impl Module {
-    /// Whether the program has operations that IREE updates in place. In the inline model, IREE 3.13 computes wrong
-    /// results where several of them are in one program: one overwrites the buffer that another still reads.
-    pub fn updates_in_place(&self) -> bool {
+    /// Whether the inline model does not serve: where a kernel would be too wide without barriers, and where the program
+    /// has operations that IREE updates in place. In the inline model, IREE 3.13 computes wrong results where several of
+    /// those are in one program: one overwrites the buffer that another still reads.
+    pub fn needs_device(&self) -> bool {
         const IN_PLACE: [&str; 3] =
             ["stablehlo.while", "stablehlo.scatter", "stablehlo.dynamic_update_slice"];
-        IN_PLACE.iter().any(|op| self.text.contains(op))
+        self.wide || IN_PLACE.iter().any(|op| self.text.contains(op))
     }
 }
 
@@ -45,8 +48,13 @@ pub enum Model {
 /// `graph` as `StableHLO`.
 pub fn emit(graph: &Graph, model: Model) -> Module {
     let graph = &inline_calls(graph);
-    let mut emitter =
-        Emitter { model, parameters: graph.inputs.len(), body: String::new(), constants: Vec::new() };
+    let mut emitter = Emitter {
+        model,
+        parameters: graph.inputs.len(),
+        body: String::new(),
+        constants: Vec::new(),
+        wide: false,
+    };
     let arguments = (0..graph.inputs.len()).map(|i| format!("%arg{i}"));
     let returned = emitter.equations(graph, arguments, "");
     let types = graph.inputs.iter().map(|v| graph.ty(*v).mlir());
@@ -62,7 +70,7 @@ pub fn emit(graph: &Graph, model: Model) -> Module {
         let _ = writeln!(text, "    return {} : {}", returned.join(", "), results.join(", "));
     }
     text.push_str("  }\n}\n");
-    Module { text, constants: emitter.constants }
+    Module { text, constants: emitter.constants, wide: emitter.wide }
 }
 
 /// The text of `main` so far.
@@ -72,6 +80,7 @@ struct Emitter {
     parameters: usize,
     body: String,
     constants: Vec<HostTensor>,
+    wide: bool,
 }
 
 impl Emitter {
@@ -83,6 +92,9 @@ impl Emitter {
         arguments: impl Iterator<Item = String>,
         prefix: &str,
     ) -> Vec<String> {
+        let parted = part_wide(graph);
+        self.wide |= parted.is_some();
+        let graph = parted.as_ref().unwrap_or(graph);
         let mut names: Vec<String> = vec![String::new(); graph.types.len()];
         for (var, name) in graph.inputs.iter().zip(arguments) {
             names[var.index()] = name;

@@ -6,6 +6,7 @@
 mod builder;
 mod evaluate;
 mod inline;
+mod part;
 mod print;
 mod prune;
 mod verify;
@@ -17,6 +18,7 @@ use smallvec::SmallVec;
 pub use builder::{Builder, RULE};
 pub use evaluate::{evaluate, evaluate_with};
 pub use inline::inline_calls;
+pub use part::part_wide;
 pub use prune::prune;
 pub use verify::verify;
 

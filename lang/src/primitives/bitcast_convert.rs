@@ -51,6 +51,10 @@ impl Primitive for BitcastConvert {
         smallvec![(b.apply(*self, args), axes[0].expect("batched"))]
     }
 
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         to.typed("stablehlo.bitcast_convert", "");
     }

@@ -96,6 +96,10 @@ impl Primitive for BroadcastInDim {
         smallvec![(b.apply(BroadcastInDim { shape, dims }, &[x]), 0)]
     }
 
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         to.typed("stablehlo.broadcast_in_dim", &format!(", dims = {}", dims_list(&self.dims)));
     }

@@ -100,6 +100,10 @@ impl Primitive for Compare {
         smallvec![(b.apply(*self, &args), 0)]
     }
 
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         let (x, y, ty) = (to.operand(0), to.operand(1), to.operand_type(0).clone());
         let text = to.comparison(self.direction.mlir(), &x, &y, &ty);

@@ -74,6 +74,10 @@ impl Primitive for Convert {
     }
 
     // What the machine makes of floats out of range is not defined, so they are replaced.
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         let (from, result) = (to.operand_type(0).clone(), to.result_type(0).clone());
         if !from.dtype.is_float() || !self.dtype.is_integer() {

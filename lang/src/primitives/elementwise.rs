@@ -79,6 +79,10 @@ impl<R: UnaryRule> Primitive for Unary<R> {
         self.0.stablehlo(to);
     }
 
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+
     fn zeros(&self, _: &[bool]) -> Zeros {
         if R::STEEP { Zeros::Endangered } else { Zeros::Kept }
     }
@@ -165,6 +169,10 @@ impl<R: BinaryRule> Primitive for Binary<R> {
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         self.0.stablehlo(to);
+    }
+
+    fn is_elementwise(&self) -> bool {
+        true
     }
 
     fn zeros(&self, constant: &[bool]) -> Zeros {

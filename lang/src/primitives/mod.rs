@@ -206,6 +206,11 @@ pub trait Primitive: Any + Debug + Send + Sync {
         Zeros::Kept
     }
 
+    /// Whether a compiler computes the result along with what it is used for: each element needs one of each operand.
+    fn is_elementwise(&self) -> bool {
+        false
+    }
+
     /// Why there is no JVP, if there is none.
     fn unpushable(&self) -> Option<&'static str> {
         None

@@ -58,6 +58,10 @@ impl Primitive for Reshape {
         smallvec![(b.reshape(x, &shape), 0)]
     }
 
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         to.typed("stablehlo.reshape", "");
     }

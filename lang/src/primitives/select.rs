@@ -67,6 +67,10 @@ impl Primitive for Select {
         Zeros::Made
     }
 
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         to.typed("stablehlo.select", "");
     }

@@ -45,6 +45,10 @@ impl Primitive for StopGradient {
         smallvec![(b.apply(*self, args), axes[0].expect("batched"))]
     }
 
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         to.alias();
     }

@@ -73,6 +73,10 @@ impl Primitive for Transpose {
         smallvec![(b.transpose(x, &permutation), 0)]
     }
 
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         to.typed("stablehlo.transpose", &format!(", dims = {}", dims_list(&self.permutation)));
     }

@@ -180,7 +180,7 @@ impl Candidate {
             Model::Hal => stablehlo::Model::Hal,
         };
         let module = emit(&unit.graph, model);
-        if target.model() == Model::Inline && module.updates_in_place() {
+        if target.model() == Model::Inline && module.needs_device() {
             return None;
         }
         let job = unit::job(unit, &module, target);

@@ -16,6 +16,7 @@ mod repl;
 #[cfg(unix)]
 mod terminal;
 mod usage;
+mod wide;
 mod xor;
 
 use std::fs;

@@ -66,7 +66,7 @@ fn check(target: Target) {
     let mut samples = registry();
     if target == Target::Inline {
         // Loops run on a device only; the engine has the same rule.
-        samples.retain(|sample| !emit(&sample.graph(), Model::Inline).updates_in_place());
+        samples.retain(|sample| !emit(&sample.graph(), Model::Inline).needs_device());
     }
     let mut failures = String::new();
     for batch in samples.chunks(BATCH) {
