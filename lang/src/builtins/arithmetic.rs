@@ -110,6 +110,9 @@ pub(super) const BUILTINS: &[Builtin] = &[
         float(i, &a[0], p::Unary(p::Erf))
     })
     .examples("(erf 0) ;=> 0.0\n(erf 1) ;=> 0.8427008"),
+    Builtin::new("-erfc", "(-erfc x)", "1 - erf(x), with its digits where erf is near 1", (1, 1), |i, a| {
+        float(i, &a[0], p::Unary(p::Erfc))
+    }),
     Builtin::new("floor", "(floor x)", "the greatest whole number not above x; integers stay", (1, 1), |i, a| {
         rounding(i, &a[0], p::Unary(p::Floor))
     })

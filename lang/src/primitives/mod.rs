@@ -68,6 +68,7 @@ primitives!(
     dynamic_update_slice,
     erf,
     erf_inv,
+    erfc,
     exp,
     expm1,
     floor,

@@ -46,7 +46,7 @@ fn unary() -> Vec<Sample> {
             all.push(discrete(Unary($rule), &[(F32, &[40], Special)]));
         )*};
     }
-    float!(Abs, Distinct; Ceil, AwayFromIntegers; Cos, Any; Erf, Any; ErfInv, Domain::Unit; Exp, Any; Expm1, Any;
+    float!(Abs, Distinct; Ceil, AwayFromIntegers; Cos, Any; Erf, Any; ErfInv, Domain::Unit; Erfc, Any; Exp, Any; Expm1, Any;
         Floor, AwayFromIntegers; Log, Positive; Log1p, Positive; Logistic, Any; Neg, Any; Round, AwayFromIntegers;
         Rsqrt, Positive; Sign, Distinct; Sin, Any; Sqrt, Positive; Tanh, Any);
     all.push(discrete(Unary(Sin), &[(F32, &[100], Domain::Wide)]));
