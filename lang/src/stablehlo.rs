@@ -162,6 +162,17 @@ impl Lowering<'_> {
         self.graph.ty(self.eqn.outputs[i])
     }
 
+    /// The number, as MLIR writes it, of which operand `i` is made throughout, if it is such a constant.
+    pub fn repeated_number(&self, i: usize) -> Option<String> {
+        let var = self.eqn.inputs[i];
+        let maker = self.graph.equations.iter().find(|eqn| eqn.outputs.contains(&var))?;
+        let constant = (maker.op.as_ref() as &dyn std::any::Any).downcast_ref::<Constant>()?;
+        match constant.value.count() {
+            1 => Some(dense(&constant.value).replace(['[', ']'], "")),
+            _ => splat(&constant.value),
+        }
+    }
+
     /// The number of operands.
     pub fn operand_count(&self) -> usize {
         self.eqn.inputs.len()
