@@ -1,7 +1,7 @@
 //! The Sheaf language: reader, expander, evaluator, tracing, differentiation and `StableHLO` emission.
 //!
 //! Reading order: `syntax` (text to forms), `eval` (forms to values), `tensor`, `primitives`, `graph`, `transform`,
-//! `stablehlo`. The crate touches no file, network, environment or clock; what a program needs of those comes
+//! `simplify`, `stablehlo`. The crate touches no file, network, environment or clock; what a program needs of those comes
 //! through the traits of `host`.
 
 pub mod builtins;
@@ -15,6 +15,7 @@ pub mod graph;
 pub mod host;
 pub mod primitives;
 pub mod render;
+pub mod simplify;
 pub mod stablehlo;
 mod stack;
 pub mod syntax;

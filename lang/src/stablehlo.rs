@@ -353,6 +353,13 @@ impl Lowering<'_> {
         ));
     }
 
+    /// Writes a tensor of one number throughout.
+    pub fn repeated(&mut self, number: &HostTensor) {
+        // Without elements there is no number either.
+        let number = if self.result_type(0).count() == 0 { String::new() } else { dense(number) };
+        self.line(&format!("stablehlo.constant dense<{number}> : {}", self.result_type(0).mlir()));
+    }
+
     /// Writes a constant.
     pub fn constant(&mut self, value: &HostTensor) {
         self.line(&format!("stablehlo.constant dense<{}> : {}", dense(value), self.result_type(0).mlir()));

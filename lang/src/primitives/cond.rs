@@ -8,7 +8,7 @@ use super::region::{
     are_floats, expect_operands, moving_parameters, parameters, picked, positions, real, strong, type_list,
 };
 use super::{Cotangents, Primitive, TypeFault, Types, batch_size, batch_to_front};
-use crate::graph::{Builder, Graph, Var, evaluate, prune};
+use crate::graph::{Builder, Graph, Op, Var, evaluate, prune};
 use crate::stablehlo::Lowering;
 use crate::tensor::{DType, HostTensor, TensorType};
 use crate::transform;
@@ -23,7 +23,7 @@ pub struct Cond {
 }
 
 impl Cond {
-    fn map(&self, f: impl Fn(&Graph) -> Graph) -> Cond {
+    fn map(&self, mut f: impl FnMut(&Graph) -> Graph) -> Cond {
         Cond { on_true: Arc::new(f(&self.on_true)), on_false: Arc::new(f(&self.on_false)) }
     }
 }
@@ -144,6 +144,10 @@ impl Primitive for Cond {
         to.give(&given, &types);
         let types = type_list(self.on_true.outputs.iter().map(|v| self.on_true.ty(*v)));
         to.raw(&format!("}}) : (tensor<i1>) -> ({types})"));
+    }
+
+    fn map_bodies(&self, f: &mut dyn FnMut(&Graph) -> Graph) -> Option<Op> {
+        Some(Arc::new(self.map(f)))
     }
 
     fn cost(&self, _: &[&TensorType], _: &[&TensorType]) -> u64 {

@@ -72,6 +72,7 @@ primitives!(
     exp,
     expm1,
     floor,
+    full,
     gather_rows,
     iota,
     is_finite,
@@ -219,6 +220,12 @@ pub trait Primitive: Any + Debug + Send + Sync {
 
     /// The function that this is a call of, if it is one: emission puts its equations in the place of the call.
     fn call(&self) -> Option<Graph> {
+        None
+    }
+
+    /// This operation with each of the functions inside it replaced, if there are such inside: the branches of a
+    /// conditional, the body of a loop. Calls are not meant, which emission inlines.
+    fn map_bodies(&self, _: &mut dyn FnMut(&Graph) -> Graph) -> Option<Op> {
         None
     }
 

@@ -171,6 +171,10 @@ fn shapes() -> Vec<Sample> {
     for dtype in [F32, I32, I64, U32] {
         all.push(discrete(Iota { dtype, shape: shape(&[2, 5]), dimension: 1 }, &[]));
     }
+    for value in [HostTensor::scalar(0.1_f32), HostTensor::scalar(-7_i32), HostTensor::scalar(true)] {
+        all.push(discrete(Full { value: value.clone(), shape: shape(&[2, 5]) }, &[]));
+        all.push(discrete(Full { value, shape: shape(&[0, 3]) }, &[]));
+    }
     all
 }
 

@@ -338,6 +338,10 @@ impl Primitive for Scan {
         to.raw("}");
     }
 
+    fn map_bodies(&self, f: &mut dyn FnMut(&Graph) -> Graph) -> Option<Op> {
+        Some(Arc::new(Scan { body: Arc::new(f(&self.body)), ..self.clone() }))
+    }
+
     fn cost(&self, _: &[&TensorType], _: &[&TensorType]) -> u64 {
         (self.length as u64).saturating_mul(self.body.cost())
     }

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::region::{alike, are_floats, expect_operands, moving_parameters, parameters, picked, positions, real, strong, type_list};
 use super::{Cotangents, Primitive, ReduceOr, TypeFault, Types, batch_size, batch_to_front, zeros_for};
-use crate::graph::{Builder, Graph, Var, Vars, evaluate, prune};
+use crate::graph::{Builder, Graph, Op, Var, Vars, evaluate, prune};
 use crate::stablehlo::Lowering;
 use crate::tensor::{DType, HostTensor, Shape, TensorType};
 use crate::transform;
@@ -178,6 +178,11 @@ impl Primitive for WhileLoop {
         let next = to.nested(&self.body, operands);
         to.give(&next, &type_list(self.body.outputs.iter().map(|v| self.body.ty(*v))));
         to.raw("}");
+    }
+
+    fn map_bodies(&self, f: &mut dyn FnMut(&Graph) -> Graph) -> Option<Op> {
+        let (condition, body) = (Arc::new(f(&self.condition)), Arc::new(f(&self.body)));
+        Some(Arc::new(WhileLoop { condition, body, constants: self.constants }))
     }
 
     fn cost(&self, _: &[&TensorType], _: &[&TensorType]) -> u64 {

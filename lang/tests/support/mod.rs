@@ -158,7 +158,8 @@ impl Backend for HostDevice {
     fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
         assert_eq!(verify(&unit.graph), Ok(()), "{}", unit.function);
         for (leaf, var) in unit.inputs.iter().zip(&unit.graph.inputs) {
-            assert_eq!(&leaf.ty, unit.graph.ty(*var), "the type of parameter {}", leaf.path);
+            let strong = leaf.ty.with_dtype(leaf.ty.dtype);
+            assert_eq!(&strong, unit.graph.ty(*var), "the type of parameter {}", leaf.path);
         }
         assert_eq!(unit.inputs.len(), unit.graph.inputs.len(), "a leaf for every parameter");
         assert_eq!(unit.outputs.len(), unit.graph.outputs.len(), "a leaf for every result");

@@ -30,6 +30,7 @@ use crate::eval::tensor::MOST_AXES;
 use crate::eval::value::{Function, Value};
 use crate::graph::prune;
 use crate::host::{Buffer, Program, Unit};
+use crate::simplify::simplify;
 use crate::syntax::Span;
 use crate::tensor::HostTensor;
 
@@ -266,6 +267,7 @@ impl Interp {
             return Ok(None);
         }
         let Some(backend) = &mut self.backend else { return Ok(None) };
+        unit.graph = simplify(&unit.graph);
         let Some(program) = backend.prepare(unit)? else {
             let why = Why::compiler(backend.refusal());
             self.fall_back(code, &why)?;

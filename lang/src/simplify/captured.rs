@@ -1,0 +1,55 @@
+//! What a loop captures: numbers that are known go into its body, and what comes twice comes once.
+
+use super::{Simplifier, simplify};
+use crate::graph::{Builder, Graph, Var, Vars};
+use crate::primitives::{Constant, Full};
+use crate::tensor::HostTensor;
+
+/// What becomes of one constant of a loop.
+pub(super) enum Captured {
+    /// It stays an operand.
+    Operand,
+    /// It has this number everywhere.
+    Number(HostTensor),
+    /// It is the one at this position, too.
+    Again(usize),
+}
+
+/// What becomes of the constants of a loop, unless all stay operands.
+pub(super) fn captured(s: &Simplifier, constants: &[Var]) -> Option<Vec<Captured>> {
+    let one = |(i, var): (usize, &Var)| {
+        if let Some(number) = s.uniform(*var) {
+            return Captured::Number(number.clone());
+        }
+        constants[..i].iter().position(|v| v == var).map_or(Captured::Operand, Captured::Again)
+    };
+    let all: Vec<Captured> = constants.iter().enumerate().map(one).collect();
+    all.iter().any(|c| !matches!(c, Captured::Operand)).then_some(all)
+}
+
+/// The operands that are left, and how many of them are constants.
+pub(super) fn remaining(captured: &[Captured], operands: &[Var]) -> (Vars, usize) {
+    let stays = |i: usize| captured.get(i).is_none_or(|c| matches!(c, Captured::Operand));
+    let left: Vars = (0..operands.len()).filter(|i| stays(*i)).map(|i| operands[i]).collect();
+    let constants = left.len() - (operands.len() - captured.len());
+    (left, constants)
+}
+
+/// A function inside a loop without the parameters that are captured otherwise.
+pub(super) fn without(body: &Graph, captured: &[Captured]) -> Graph {
+    let mut b = Builder::new();
+    let mut inputs: Vec<Var> = Vec::new();
+    for (i, var) in body.inputs.iter().enumerate() {
+        let ty = body.ty(*var).clone();
+        inputs.push(match captured.get(i) {
+            None | Some(Captured::Operand) => b.input(ty),
+            Some(Captured::Again(first)) => inputs[*first],
+            Some(Captured::Number(value)) if ty.shape.is_empty() => {
+                b.apply(Constant { value: value.clone(), weak: false }, &[])
+            }
+            Some(Captured::Number(value)) => b.apply(Full { value: value.clone(), shape: ty.shape }, &[]),
+        });
+    }
+    let outputs = b.inline(body, &inputs);
+    simplify(&b.finish(outputs))
+}

@@ -1,0 +1,28 @@
+//! Conversions that change nothing.
+
+use super::{Simplifier, downcast, one};
+use crate::graph::{Op, Var, Vars};
+use crate::primitives::{Convert, StopGradient};
+use crate::tensor::DType;
+
+/// A conversion to the operand's own dtype is the operand; so is `stop_gradient` once nothing is differentiated.
+pub(super) fn alias(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let same = downcast::<Convert>(op).is_some_and(|to| to.dtype == s.ty(operands[0]).dtype);
+    if same || downcast::<StopGradient>(op).is_some() { one(operands[0]) } else { None }
+}
+
+/// A conversion of what a conversion without loss gives starts from before it.
+pub(super) fn of_convert(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let to = *downcast::<Convert>(op)?;
+    let (first, from) = s.made_by::<Convert>(operands[0])?;
+    let x = from[0];
+    if !keeps_all(s.ty(x).dtype, first.dtype) {
+        return None;
+    }
+    one(s.record(to, &[x]))
+}
+
+/// Whether every number of dtype `from` is one of dtype `to`.
+fn keeps_all(from: DType, to: DType) -> bool {
+    from == DType::Bool || matches!((from, to), (DType::I32 | DType::U32, DType::I64))
+}

@@ -1,0 +1,82 @@
+//! Dead code: equations that no result needs, and what loops and conditionals carry without need.
+
+use smallvec::SmallVec;
+
+use super::{cond, downcast, scan, while_loop};
+use crate::graph::{Equation, Graph, Op, Var, prune};
+use crate::primitives::{OptimizationBarrier, Sort};
+
+/// An operation with some of its operands and results only.
+pub(super) struct Narrowed {
+    pub(super) op: Op,
+    /// The positions of the operands that stay.
+    pub(super) operands: Vec<usize>,
+    /// The positions of the results that stay.
+    pub(super) results: Vec<usize>,
+}
+
+/// `graph` without dead equations, and whether a loop or a conditional lost a part, so that rules may find more to do.
+pub(super) fn remove(mut graph: Graph) -> (Graph, bool) {
+    let mut live = vec![false; graph.types.len()];
+    graph.outputs.iter().for_each(|v| live[v.index()] = true);
+    let mut narrowed = false;
+    for eqn in graph.equations.iter_mut().rev() {
+        let used: Vec<bool> = eqn.outputs.iter().map(|v| live[v.index()]).collect();
+        if !used.contains(&true) {
+            continue;
+        }
+        if let Some(smaller) = narrow(eqn, &used) {
+            eqn.inputs = smaller.operands.iter().map(|i| eqn.inputs[*i]).collect();
+            eqn.outputs = smaller.results.iter().map(|i| eqn.outputs[*i]).collect();
+            eqn.op = smaller.op;
+            narrowed = true;
+        }
+        eqn.inputs.iter().for_each(|v| live[v.index()] = true);
+    }
+    (prune(graph), narrowed)
+}
+
+/// An equation without what only its unused results need, if there is less.
+fn narrow(eqn: &Equation, used: &[bool]) -> Option<Narrowed> {
+    let kept = || -> Vec<usize> { (0..used.len()).filter(|i| used[*i]).collect() };
+    if downcast::<OptimizationBarrier>(&eqn.op).is_some() && used.contains(&false) {
+        return Some(Narrowed { op: eqn.op.clone(), operands: kept(), results: kept() });
+    }
+    if downcast::<Sort>(&eqn.op).is_some() && used[1..].contains(&false) {
+        // The first operand is the key.
+        let mut stays = kept();
+        if !used[0] {
+            stays.insert(0, 0);
+        }
+        return Some(Narrowed { op: eqn.op.clone(), operands: stays.clone(), results: stays });
+    }
+    cond::narrow(&eqn.op, used)
+        .or_else(|| scan::narrow(&eqn.op, used))
+        .or_else(|| while_loop::narrow(&eqn.op, used))
+}
+
+/// Which variables of `graph` these ones need.
+pub(super) fn needed(graph: &Graph, by: impl Iterator<Item = Var>) -> Vec<bool> {
+    let mut needed = vec![false; graph.types.len()];
+    by.for_each(|v| needed[v.index()] = true);
+    for eqn in graph.equations.iter().rev() {
+        if eqn.outputs.iter().any(|v| needed[v.index()]) {
+            eqn.inputs.iter().for_each(|v| needed[v.index()] = true);
+        }
+    }
+    needed
+}
+
+/// `graph` with some of its parameters and results, given by their positions.
+pub(super) fn part(graph: &Graph, inputs: &[usize], outputs: &[usize]) -> Graph {
+    let mut graph = graph.clone();
+    graph.inputs = inputs.iter().map(|i| graph.inputs[*i]).collect();
+    graph.outputs = outputs.iter().map(|i| graph.outputs[*i]).collect();
+    prune(graph)
+}
+
+/// The positions at which a flag holds.
+pub(super) fn positions(flags: impl Iterator<Item = bool>) -> Vec<usize> {
+    let flags: SmallVec<[bool; 8]> = flags.collect();
+    (0..flags.len()).filter(|i| flags[*i]).collect()
+}

@@ -1,0 +1,128 @@
+//! Algebraic identities of element-wise operations. Only those that hold for every float: `x + 0` is not `x` where `x`
+//! is negative zero, and `0 * x` is not 0 where `x` is infinite.
+
+use super::{Simplifier, downcast, one};
+use crate::graph::{Op, Var, Vars};
+use crate::primitives::{
+    Abs, Add, And, Binary, BinaryRule, Div, Max, Min, Mul, Neg, Not, Or, Pow, Select, ShiftLeft, ShiftRightArithmetic,
+    ShiftRightLogical, Sub, Unary, UnaryRule, Xor,
+};
+use crate::tensor::{DType, Data, HostTensor};
+
+fn is_binary<R: BinaryRule>(op: &Op) -> bool {
+    downcast::<Binary<R>>(op).is_some()
+}
+
+/// The operand of the unary operation that makes a variable.
+fn under<R: UnaryRule>(s: &Simplifier, var: Var) -> Option<Var> {
+    s.made_by::<Unary<R>>(var).map(|(_, operands)| operands[0])
+}
+
+/// Whether a tensor is this number throughout; zeros of floats differ by their sign.
+fn is(s: &Simplifier, var: Var, number: f64) -> bool {
+    s.uniform(var).is_some_and(|value| equals(value, number))
+}
+
+fn equals(value: &HostTensor, number: f64) -> bool {
+    match value.data() {
+        Data::F32(v) => v[0].to_bits() == (number as f32).to_bits(),
+        _ => value.element_f64(0) == number,
+    }
+}
+
+/// `x - 0`, `x * 1`, `x / 1`, `x ^ 1`, `x and true`, and what is alike.
+pub(super) fn neutral(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let [x, y] = operands else { return None };
+    let (right, either) = neutral_number(op, s.ty(*x).dtype)?;
+    if is(s, *y, right) {
+        return one(*x);
+    }
+    if either && is(s, *x, right) { one(*y) } else { None }
+}
+
+/// The right operand with which an operation gives the left one, and whether the same holds the other way round.
+fn neutral_number(op: &Op, dtype: DType) -> Option<(f64, bool)> {
+    if is_binary::<Add>(op) {
+        return Some((if dtype.is_float() { -0.0 } else { 0.0 }, true));
+    }
+    if is_binary::<Mul>(op) || is_binary::<And>(op) && dtype == DType::Bool {
+        return Some((1.0, true));
+    }
+    if is_binary::<Div>(op) || is_binary::<Pow>(op) {
+        return Some((1.0, false));
+    }
+    let shift =
+        is_binary::<ShiftLeft>(op) || is_binary::<ShiftRightArithmetic>(op) || is_binary::<ShiftRightLogical>(op);
+    if is_binary::<Sub>(op) || shift {
+        return Some((0.0, false));
+    }
+    (is_binary::<Or>(op) || is_binary::<Xor>(op)).then_some((0.0, true))
+}
+
+/// The larger of `x` and `x`, `x and x`, and what is alike.
+pub(super) fn same(_: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let [x, y] = operands else { return None };
+    let idempotent =
+        is_binary::<Max>(op) || is_binary::<Min>(op) || is_binary::<And>(op) || is_binary::<Or>(op);
+    if x == y && idempotent { one(*x) } else { None }
+}
+
+/// `-(-x)`, `not not x`, `||x||` and `|-x|`.
+pub(super) fn twice(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let x = *operands.first()?;
+    if downcast::<Unary<Neg>>(op).is_some() {
+        return one(under::<Neg>(s, x)?);
+    }
+    if downcast::<Unary<Not>>(op).is_some() {
+        return one(under::<Not>(s, x)?);
+    }
+    downcast::<Unary<Abs>>(op)?;
+    if under::<Abs>(s, x).is_some() {
+        return one(x);
+    }
+    let inner = under::<Neg>(s, x)?;
+    one(s.record(Unary(Abs), &[inner]))
+}
+
+/// `x + -y` is `x - y`, `-x * -y` is `x * y`, `x * -1` is `-x`, and what is alike.
+pub(super) fn signs(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let [x, y] = *operands else { return None };
+    if is_binary::<Add>(op) {
+        if let Some(y) = under::<Neg>(s, y) {
+            return one(s.record(Binary(Sub), &[x, y]));
+        }
+        let x = under::<Neg>(s, x)?;
+        return one(s.record(Binary(Sub), &[y, x]));
+    }
+    if is_binary::<Sub>(op) {
+        let y = under::<Neg>(s, y)?;
+        return one(s.record(Binary(Add), &[x, y]));
+    }
+    let product = is_binary::<Mul>(op);
+    // An integer quotient is truncated towards zero, but the least integer has no negative.
+    if !product && !(is_binary::<Div>(op) && s.ty(x).dtype.is_float()) {
+        return None;
+    }
+    if is(s, y, -1.0) {
+        return one(s.record(Unary(Neg), &[x]));
+    }
+    if product && is(s, x, -1.0) {
+        return one(s.record(Unary(Neg), &[y]));
+    }
+    let operands = [under::<Neg>(s, x)?, under::<Neg>(s, y)?];
+    Some(s.apply(op.clone(), &operands))
+}
+
+/// A choice between equal tensors, or by a known or negated truth value.
+pub(super) fn choice(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    downcast::<Select>(op)?;
+    let [predicate, x, y] = *operands else { return None };
+    if x == y || is(s, predicate, 1.0) {
+        return one(x);
+    }
+    if is(s, predicate, 0.0) {
+        return one(y);
+    }
+    let predicate = under::<Not>(s, predicate)?;
+    one(s.record(Select, &[predicate, y, x]))
+}

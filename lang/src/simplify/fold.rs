@@ -1,0 +1,83 @@
+//! What is known before the program runs is computed now.
+
+use smallvec::SmallVec;
+
+use super::{Simplifier, downcast};
+use crate::graph::{Op, RULE, Var, Vars};
+use crate::primitives::{
+    BroadcastInDim, Constant, DynamicSlice, Full, OptimizationBarrier, Reshape, Reverse, Slice, StopGradient, Transpose,
+};
+use crate::tensor::{HostTensor, TensorType};
+
+/// Constants of more elements are left to the compiler: their results would make programs and keys large.
+const MOST_ELEMENTS: usize = 64;
+
+/// An operation of small constants is a constant; a constant of one number throughout is a [`Full`].
+pub(super) fn constants(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    if let Some(Constant { value, .. }) = downcast(op) {
+        let number = repeated(value).filter(|_| !value.shape().is_empty())?;
+        return Some(Vars::from_slice(&[s.full(&number, value.shape())]));
+    }
+    if operands.is_empty() || op.map_bodies(&mut Clone::clone).is_some() {
+        return None;
+    }
+    let small = |var: &Var| s.ty(*var).count() <= MOST_ELEMENTS;
+    if !operands.iter().all(small) || !result_types(s, op, operands).iter().all(|ty| ty.count() <= MOST_ELEMENTS) {
+        return None;
+    }
+    let values: Option<SmallVec<[HostTensor; 4]>> = operands.iter().map(|v| known(s, *v)).collect();
+    let values = values?;
+    let results = op.evaluate(&values.iter().collect::<SmallVec<[&HostTensor; 4]>>());
+    Some(results.into_iter().map(|value| s.record(Constant { value, weak: false }, &[])).collect())
+}
+
+/// An operation of numbers that are the same throughout gives a number that is, too.
+pub(super) fn uniform(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    if downcast::<OptimizationBarrier>(op).is_some() {
+        return None;
+    }
+    let value = if moves_only(op) {
+        s.uniform(operands[0])?.clone()
+    } else if op.is_elementwise() {
+        let numbers: Option<SmallVec<[&HostTensor; 4]>> = operands.iter().map(|v| s.uniform(*v)).collect();
+        op.evaluate(&numbers?).swap_remove(0)
+    } else {
+        return None;
+    };
+    let shape = result_types(s, op, operands).swap_remove(0).shape;
+    Some(Vars::from_slice(&[s.full(&value, &shape)]))
+}
+
+/// Whether the result has elements of the first operand, and no others.
+fn moves_only(op: &Op) -> bool {
+    downcast::<BroadcastInDim>(op).is_some()
+        || downcast::<DynamicSlice>(op).is_some()
+        || downcast::<Reshape>(op).is_some()
+        || downcast::<Reverse>(op).is_some()
+        || downcast::<Slice>(op).is_some()
+        || downcast::<StopGradient>(op).is_some()
+        || downcast::<Transpose>(op).is_some()
+}
+
+/// The elements of a variable, where a constant makes it.
+fn known(s: &Simplifier, var: Var) -> Option<HostTensor> {
+    if let Some((full, _)) = s.made_by::<Full>(var) {
+        use crate::primitives::Primitive;
+        return Some(full.evaluate(&[]).swap_remove(0));
+    }
+    s.constant(var).cloned()
+}
+
+/// The number of which a tensor has nothing else.
+fn repeated(value: &HostTensor) -> Option<HostTensor> {
+    let (bytes, width) = (value.bytes(), value.dtype().byte_width());
+    if bytes.len() < width || bytes[width..] != bytes[..bytes.len() - width] {
+        return None;
+    }
+    HostTensor::from_bytes(&TensorType::scalar(value.dtype()), &bytes[..width])
+}
+
+fn result_types(s: &Simplifier, op: &Op, operands: &[Var]) -> SmallVec<[TensorType; 2]> {
+    let types: SmallVec<[&TensorType; 4]> = operands.iter().map(|v| s.ty(*v)).collect();
+    op.infer(&types).expect(RULE)
+}

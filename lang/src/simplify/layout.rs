@@ -1,0 +1,99 @@
+//! `reshape`, `transpose` and `broadcast_in_dim`: what they make of each other.
+
+use super::{Simplifier, downcast, one};
+use crate::graph::{Op, Var, Vars};
+use crate::primitives::{BroadcastInDim, Reshape, Transpose};
+use crate::tensor::Shape;
+
+/// A new shape, order or repetition that is the operand's own.
+pub(super) fn nothing(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let x = *operands.first()?;
+    let shape = &s.ty(x).shape;
+    let same = downcast::<Reshape>(op).is_some_and(|to| to.shape == *shape)
+        || downcast::<Transpose>(op).is_some_and(|to| to.permutation.iter().copied().eq(0..shape.len()))
+        || downcast::<BroadcastInDim>(op).is_some_and(|to| to.shape == *shape);
+    if same { one(x) } else { None }
+}
+
+/// The last of several shapes counts.
+pub(super) fn reshape_of_reshape(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let to = downcast::<Reshape>(op)?.clone();
+    let x = s.made_by::<Reshape>(operands[0])?.1[0];
+    one(s.record(to, &[x]))
+}
+
+/// Axes of extent 1 that come or go where a tensor was repeated, beside the axes of that tensor.
+pub(super) fn reshape_of_broadcast(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let to = downcast::<Reshape>(op)?.shape.clone();
+    let (broadcast, from) = s.made_by::<BroadcastInDim>(operands[0])?;
+    let x = from[0];
+    let long = |shape: &[usize]| -> Vec<usize> { (0..shape.len()).filter(|i| shape[*i] != 1).collect() };
+    let (before, after) = (long(&broadcast.shape), long(&to));
+    let extents = |shape: &Shape, axes: &[usize]| -> Vec<usize> { axes.iter().map(|a| shape[*a]).collect() };
+    if extents(&broadcast.shape, &before) != extents(&to, &after) {
+        return None;
+    }
+    let place = |dim: &usize| before.iter().position(|axis| axis == dim).map(|i| after[i]);
+    let dims: Option<Shape> = broadcast.dims.iter().map(place).collect();
+    one(s.record(BroadcastInDim { shape: to, dims: dims? }, &[x]))
+}
+
+/// Two orders are one.
+pub(super) fn transpose_of_transpose(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let outer = downcast::<Transpose>(op)?;
+    let (inner, from) = s.made_by::<Transpose>(operands[0])?;
+    let permutation = outer.permutation.iter().map(|axis| inner.permutation[*axis]).collect();
+    let x = from[0];
+    one(s.record(Transpose { permutation }, &[x]))
+}
+
+/// Moving axes of extent 1 alone leaves the elements where they are.
+pub(super) fn transpose_as_reshape(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let Transpose { permutation } = downcast(op)?;
+    let own = &s.ty(operands[0]).shape;
+    let long: Vec<usize> = permutation.iter().copied().filter(|axis| own[*axis] != 1).collect();
+    if !long.is_sorted() {
+        return None;
+    }
+    let shape = permutation.iter().map(|axis| own[*axis]).collect();
+    one(s.record(Reshape { shape }, operands))
+}
+
+/// What is repeated twice is repeated once.
+pub(super) fn broadcast_of_broadcast(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let outer = downcast::<BroadcastInDim>(op)?;
+    let (inner, from) = s.made_by::<BroadcastInDim>(operands[0])?;
+    let dims = inner.dims.iter().map(|dim| outer.dims[*dim]).collect();
+    let (shape, x) = (outer.shape.clone(), from[0]);
+    one(s.record(BroadcastInDim { shape, dims }, &[x]))
+}
+
+/// Axes of extent 1 that were put in only to be repeated.
+pub(super) fn broadcast_of_reshape(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let broadcast = downcast::<BroadcastInDim>(op)?;
+    let x = s.made_by::<Reshape>(operands[0])?.1[0];
+    let mut own = s.ty(x).shape.iter().peekable();
+    let mut dims = Shape::new();
+    for (extent, dim) in s.ty(operands[0]).shape.iter().zip(&broadcast.dims) {
+        if own.peek() == Some(&extent) {
+            own.next();
+            dims.push(*dim);
+        } else if *extent != 1 {
+            return None;
+        }
+    }
+    if own.next().is_some() {
+        return None;
+    }
+    let shape = broadcast.shape.clone();
+    one(s.record(BroadcastInDim { shape, dims }, &[x]))
+}
+
+/// Nothing is repeated along axes of extent 1.
+pub(super) fn broadcast_as_reshape(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let BroadcastInDim { shape, .. } = downcast(op)?;
+    if s.ty(operands[0]).count() != shape.iter().product::<usize>() {
+        return None;
+    }
+    one(s.record(Reshape { shape: shape.clone() }, operands))
+}

@@ -1,0 +1,206 @@
+//! Simplification of a graph before it is emitted: fewer equations with the same results.
+//!
+//! A round walks the equations once, in order. Each is recorded again through [`Simplifier::apply`], which tries the
+//! rules of `RULES` on it, looks for an equal equation recorded before, and records it otherwise. Since the operands of
+//! an equation are simplified before it, no rule has to look further than at the makers of its operands, and what a
+//! rule records goes through the rules in turn. Then dead equations go, and with them the results and operands of loops
+//! and conditionals that nothing needs; only where that happens, another round follows.
+//!
+//! Places are dropped: they served the messages of tracing.
+//!
+//! A rule changes no result, rounding, NaN and the sign of zero included, except that a NaN may have other bits.
+
+mod captured;
+mod cond;
+mod convert;
+mod dead;
+mod elementwise;
+mod equal;
+mod fold;
+mod layout;
+mod pieces;
+mod reduction;
+mod scan;
+#[cfg(test)]
+mod tests;
+mod while_loop;
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::graph::{Builder, Equation, Graph, Op, RULE, Var, Vars, inline_calls, verify};
+use crate::primitives::{self as p, Primitive};
+use crate::tensor::{HostTensor, Shape, TensorType};
+
+/// `graph` with the same parameters and results in fewer equations. All types are strong: weakness has served its
+/// purpose once a graph is traced. Calls are inlined.
+pub fn simplify(graph: &Graph) -> Graph {
+    let mut graph = inline_calls(graph);
+    loop {
+        let (next, narrowed) = dead::remove(round(&graph));
+        debug_assert_eq!(verify(&next), Ok(()), "{next}");
+        graph = next;
+        if !narrowed {
+            return graph;
+        }
+    }
+}
+
+/// Every equation recorded again, through the rules.
+fn round(graph: &Graph) -> Graph {
+    let mut s = Simplifier::default();
+    let inputs: Vec<Var> = graph.inputs.iter().map(|v| s.b.input(strong(graph.ty(*v)))).collect();
+    let outputs = s.inline(graph, &inputs);
+    s.b.finish(outputs)
+}
+
+/// `ty`, strong.
+fn strong(ty: &TensorType) -> TensorType {
+    ty.with_dtype(ty.dtype)
+}
+
+/// Results for an equation if a rule applies. It gets the simplifier, the operation and its operands.
+type Rule = fn(&mut Simplifier, &Op, &[Var]) -> Option<Vars>;
+
+/// Every rule; the first that applies is taken.
+const RULES: &[Rule] = &[
+    fold::constants,
+    fold::uniform,
+    convert::alias,
+    convert::of_convert,
+    elementwise::neutral,
+    elementwise::same,
+    elementwise::twice,
+    elementwise::signs,
+    elementwise::choice,
+    layout::nothing,
+    layout::reshape_of_reshape,
+    layout::reshape_of_broadcast,
+    layout::transpose_of_transpose,
+    layout::transpose_as_reshape,
+    layout::broadcast_of_broadcast,
+    layout::broadcast_of_reshape,
+    layout::broadcast_as_reshape,
+    pieces::whole,
+    pieces::slice_of_slice,
+    pieces::slice_of_concatenate,
+    reduction::single,
+    cond::known,
+    scan::unchanged,
+    scan::captured,
+    while_loop::unchanged,
+    while_loop::captured,
+];
+
+/// The new graph so far.
+#[derive(Default)]
+struct Simplifier {
+    b: Builder,
+    /// The equation that makes a variable, by the variable's number; parameters have none.
+    makers: Vec<Option<usize>>,
+    /// The results of what was recorded, by its description.
+    recorded: HashMap<String, Vars>,
+}
+
+impl Simplifier {
+    /// The type of a variable.
+    fn ty(&self, var: Var) -> &TensorType {
+        self.b.ty(var)
+    }
+
+    /// The equation that makes a variable, if it is no parameter.
+    fn maker(&self, var: Var) -> Option<&Equation> {
+        let n = self.makers.get(var.index()).copied().flatten()?;
+        Some(&self.b.graph().equations[n])
+    }
+
+    /// The operation that makes a variable, if it is a `P`, with its operands.
+    fn made_by<P: Primitive>(&self, var: Var) -> Option<(&P, &[Var])> {
+        let eqn = self.maker(var)?;
+        Some((downcast::<P>(&eqn.op)?, &eqn.inputs))
+    }
+
+    /// The value of a constant.
+    fn constant(&self, var: Var) -> Option<&HostTensor> {
+        self.made_by::<p::Constant>(var).map(|(op, _)| &op.value)
+    }
+
+    /// The number that a tensor has everywhere, as a tensor of rank 0, if that is known.
+    fn uniform(&self, var: Var) -> Option<&HostTensor> {
+        if let Some((full, _)) = self.made_by::<p::Full>(var) {
+            return Some(&full.value);
+        }
+        self.constant(var).filter(|value| value.shape().is_empty())
+    }
+
+    /// The results of `op` for `operands`, recorded in as few equations as the rules know.
+    fn apply(&mut self, op: Op, operands: &[Var]) -> Vars {
+        if let Some(results) = RULES.iter().find_map(|rule| rule(self, &op, operands)) {
+            return results;
+        }
+        let description = equal::description(&op, operands);
+        if let Some(results) = self.recorded.get(&description) {
+            return results.clone();
+        }
+        let results = self.b.bind(op, operands).expect(RULE);
+        self.makers.resize(self.b.graph().types.len(), None);
+        for var in &results {
+            self.makers[var.index()] = Some(self.b.graph().equations.len() - 1);
+        }
+        self.recorded.insert(description, results.clone());
+        results
+    }
+
+    /// The result of `op`, which has one.
+    fn record(&mut self, op: impl Primitive, operands: &[Var]) -> Var {
+        self.apply(Arc::new(op), operands)[0]
+    }
+
+    /// A tensor of type `ty` with one number everywhere.
+    fn full(&mut self, value: &HostTensor, shape: &[usize]) -> Var {
+        let value = value.clone();
+        if shape.is_empty() {
+            return self.record(p::Constant { value, weak: false }, &[]);
+        }
+        self.record(p::Full { value, shape: Shape::from_slice(shape) }, &[])
+    }
+
+    /// The equations of `graph` with `operands` for its parameters; its results.
+    fn inline(&mut self, graph: &Graph, operands: &[Var]) -> Vec<Var> {
+        let mut map: Vec<Option<Var>> = vec![None; graph.types.len()];
+        for (parameter, operand) in graph.inputs.iter().zip(operands) {
+            map[parameter.index()] = Some(*operand);
+        }
+        for eqn in &graph.equations {
+            let operands: Vars = eqn.inputs.iter().map(|v| map[v.index()].expect(RULE)).collect();
+            let results = self.apply(with_simple_bodies(&eqn.op), &operands);
+            for (var, result) in eqn.outputs.iter().zip(results) {
+                map[var.index()] = Some(result);
+            }
+        }
+        graph.outputs.iter().map(|v| map[v.index()].expect(RULE)).collect()
+    }
+}
+
+/// `op` with the functions inside it simplified, and strong.
+fn with_simple_bodies(op: &Op) -> Op {
+    if let Some(op) = op.map_bodies(&mut simplify) {
+        return op;
+    }
+    match (downcast::<p::Constant>(op), downcast::<p::Convert>(op)) {
+        (Some(constant), _) if constant.weak => Arc::new(p::Constant { weak: false, ..constant.clone() }),
+        (_, Some(convert)) if convert.weak => Arc::new(p::Convert { weak: false, ..*convert }),
+        _ => op.clone(),
+    }
+}
+
+/// `op` as a `P`, if it is one.
+fn downcast<P: Primitive>(op: &Op) -> Option<&P> {
+    (op.as_ref() as &dyn Any).downcast_ref::<P>()
+}
+
+/// One result.
+fn one(var: Var) -> Option<Vars> {
+    Some(Vars::from_slice(&[var]))
+}

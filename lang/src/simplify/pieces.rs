@@ -1,0 +1,53 @@
+//! Parts of tensors, and tensors put together of parts.
+
+use super::{Simplifier, downcast, one};
+use crate::graph::{Op, Var, Vars};
+use crate::primitives::{Concatenate, Cumsum, DynamicSlice, DynamicUpdateSlice, Pad, Reverse, Slice, Split};
+use crate::tensor::Shape;
+
+/// The whole tensor as a part of itself, one tensor put together, no margin, a turned axis of extent 1.
+pub(super) fn whole(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let x = *operands.first()?;
+    let shape = &s.ty(x).shape;
+    let flat = |axis: &usize| shape[*axis] == 1;
+    if downcast::<DynamicUpdateSlice>(op).is_some() && s.ty(operands[1]).shape == *shape {
+        return one(operands[1]);
+    }
+    let same = downcast::<Slice>(op).is_some_and(|to| to.limit == *shape && to.start.iter().all(|n| *n == 0))
+        || downcast::<DynamicSlice>(op).is_some_and(|to| to.sizes == *shape)
+        || downcast::<Pad>(op).is_some_and(|to| to.low.iter().chain(&to.high).all(|n| *n == 0))
+        || downcast::<Split>(op).is_some_and(|to| to.sizes.len() == 1)
+        || downcast::<Concatenate>(op).is_some_and(|_| operands.len() == 1)
+        || downcast::<Reverse>(op).is_some_and(|to| to.axes.iter().all(flat))
+        || downcast::<Cumsum>(op).is_some_and(|to| flat(&to.axis));
+    if same { one(x) } else { None }
+}
+
+/// A part of a part.
+pub(super) fn slice_of_slice(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let outer = downcast::<Slice>(op)?;
+    let (inner, from) = s.made_by::<Slice>(operands[0])?;
+    let from_inner = |edge: &Shape| edge.iter().zip(&inner.start).map(|(n, start)| n + start).collect();
+    let (slice, x) = (Slice { start: from_inner(&outer.start), limit: from_inner(&outer.limit) }, from[0]);
+    one(s.record(slice, &[x]))
+}
+
+/// A part that lies in one of the tensors put together.
+pub(super) fn slice_of_concatenate(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let slice = downcast::<Slice>(op)?;
+    let (concatenate, parts) = s.made_by::<Concatenate>(operands[0])?;
+    let axis = concatenate.axis;
+    let (start, limit) = (slice.start[axis], slice.limit[axis]);
+    let mut first = 0;
+    for part in parts {
+        let end = first + s.ty(*part).shape[axis];
+        if first <= start && limit <= end && start < limit {
+            let (mut slice, part) = (slice.clone(), *part);
+            slice.start[axis] -= first;
+            slice.limit[axis] -= first;
+            return one(s.record(slice, &[part]));
+        }
+        first = end;
+    }
+    None
+}
