@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use crate::graph::{Equation, Graph, Var, inline_calls, part_wide};
-use crate::primitives::Constant;
+use crate::primitives::{Constant, Full};
 use crate::tensor::{DType, Data, HostTensor, TensorType, element_count};
 
 /// Constants of more bytes become trailing arguments of `main`: the text and the action key hold only their type.
@@ -166,10 +166,14 @@ impl Lowering<'_> {
     pub fn repeated_number(&self, i: usize) -> Option<String> {
         let var = self.eqn.inputs[i];
         let maker = self.graph.equations.iter().find(|eqn| eqn.outputs.contains(&var))?;
-        let constant = (maker.op.as_ref() as &dyn std::any::Any).downcast_ref::<Constant>()?;
-        match constant.value.count() {
-            1 => Some(dense(&constant.value).replace(['[', ']'], "")),
-            _ => splat(&constant.value),
+        let op = maker.op.as_ref() as &dyn std::any::Any;
+        let value = match op.downcast_ref::<Full>() {
+            Some(full) => &full.value,
+            None => &op.downcast_ref::<Constant>()?.value,
+        };
+        match value.count() {
+            1 => Some(dense(value).replace(['[', ']'], "")),
+            _ => splat(value),
         }
     }
 
@@ -288,6 +292,36 @@ impl Lowering<'_> {
                 self.line(&format!("stablehlo.optimization_barrier {} : {types}", self.operands()));
             }
             Model::Inline => self.alias(),
+        }
+    }
+
+    /// Writes a temporary: `x` of type `ty`, which is not there before `other` of the same type, if the program is to have
+    /// barriers.
+    pub fn held(&mut self, x: &str, other: &str, ty: &TensorType) -> String {
+        if self.emitter.model == Model::Inline {
+            return x.to_owned();
+        }
+        let (name, unused, ty) = (self.name_temporary(), self.name_temporary(), ty.mlir());
+        self.raw(&format!("{name}, {unused} = stablehlo.optimization_barrier {x}, {other} : {ty}, {ty}"));
+        name
+    }
+
+    /// Names for the results of a loop or a conditional, which [`Lowering::hold`] is to be called with.
+    pub fn results_to_hold(&mut self) -> Vec<String> {
+        match self.emitter.model {
+            Model::Hal => self.eqn.outputs.clone().iter().map(|_| self.name_temporary()).collect(),
+            Model::Inline => self.results(),
+        }
+    }
+
+    /// Writes the results of a loop or a conditional behind a barrier, if the program is to have barriers.
+    ///
+    /// IREE 3.13 else puts what is computed before a loop into one submission with what is computed from its results,
+    /// and then finds that they depend on each other ("circular dependency: input operation uses partition output").
+    pub fn hold(&mut self, held: &[String]) {
+        if self.emitter.model == Model::Hal {
+            let types = self.result_types();
+            self.line(&format!("stablehlo.optimization_barrier {} : {types}", held.join(", ")));
         }
     }
 

@@ -135,8 +135,8 @@ impl Primitive for Cond {
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         let operands: Vec<String> = (1..to.operand_count()).map(|i| to.operand(i)).collect();
-        let (results, types) = (to.results().join(", "), to.result_types());
-        to.raw(&format!("{results} = \"stablehlo.if\"({}) ({{", to.operand(0)));
+        let (held, types) = (to.results_to_hold(), to.result_types());
+        to.raw(&format!("{} = \"stablehlo.if\"({}) ({{", held.join(", "), to.operand(0)));
         let given = to.nested(&self.on_true, operands.clone());
         to.give(&given, &types);
         to.raw("}, {");
@@ -144,6 +144,7 @@ impl Primitive for Cond {
         to.give(&given, &types);
         let types = type_list(self.on_true.outputs.iter().map(|v| self.on_true.ty(*v)));
         to.raw(&format!("}}) : (tensor<i1>) -> ({types})"));
+        to.hold(&held);
     }
 
     fn map_bodies(&self, f: &mut dyn FnMut(&Graph) -> Graph) -> Option<Op> {

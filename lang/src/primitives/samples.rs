@@ -388,7 +388,24 @@ fn loops() -> Vec<Sample> {
         vec![y, b.add(x[2], one)]
     });
     let counting = WhileLoop { condition: below, body: step, constants: 1 };
+    // The limit, a constant, the count and a state that no step reads.
+    let inputs: [(DType, &[usize]); 4] = [(I32, &[]), vector, (I64, &[]), vector];
+    let below = region(&inputs, |b, x| {
+        let count = b.convert(x[2], I32);
+        vec![b.compare(Direction::Lt, count, x[0])]
+    });
+    let step = region(&inputs, |b, x| {
+        let one = b.full_like(x[2], 1.0);
+        let count = b.convert(x[2], F32);
+        let counts = b.broadcast_scalar(count, &[3]);
+        vec![b.add(x[2], one), b.mul(counts, x[1])]
+    });
+    let forgetful = WhileLoop { condition: below, body: step, constants: 2 };
     vec![
+        discrete(
+            forgetful,
+            &[(I32, &[], Small), (F32, &[3], Any), (I64, &[], Small), (F32, &[3], Any)],
+        ),
         smooth(Checkpoint { body: Arc::clone(&waves) }, &[(F32, &[3], Any), (F32, &[3], Any)]),
         smooth(
             Cond { on_true: product, on_false: waves },

@@ -309,7 +309,8 @@ impl Primitive for Scan {
             names.iter().zip(&first_values).map(|(name, value)| format!("{name} = {value}")).collect();
         let count = to.name_temporary();
         let types = format!("tensor<i32>, {}", to.result_types());
-        let results = [vec![count], to.results()].concat().join(", ");
+        let held = to.results_to_hold();
+        let results = [vec![count], held.clone()].concat().join(", ");
         to.raw(&format!("{results} = stablehlo.while({}) : {types}", bindings.join(", ")));
         to.raw("cond {");
         let goes_on = to.compare("LT", &names[0], &length, &counter);
@@ -336,6 +337,7 @@ impl Primitive for Scan {
         }
         to.give(&values, &types);
         to.raw("}");
+        to.hold(&held);
     }
 
     fn map_bodies(&self, f: &mut dyn FnMut(&Graph) -> Graph) -> Option<Op> {

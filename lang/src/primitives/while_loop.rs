@@ -25,6 +25,25 @@ pub struct WhileLoop {
 /// So often is the body taken to run, where its cost is estimated.
 const TYPICAL_COUNT: u64 = 1000;
 
+impl WhileLoop {
+    /// The states that no step reads: their last values are results, and all others are forgotten.
+    ///
+    /// IREE 3.13 forms a loop with one of them that it cannot convert to streams ("region branch point has 4 operands,
+    /// but region successor needs 2 inputs"), unless the loop holds on to the value before.
+    fn unread(&self) -> Vec<usize> {
+        let mut read: Vec<bool> = vec![false; self.body.outputs.len()];
+        for graph in [&self.body, &self.condition] {
+            let used = graph.equations.iter().flat_map(|eqn| &eqn.inputs).chain(&graph.outputs);
+            for var in used {
+                if let Some(i) = graph.inputs[self.constants..].iter().position(|v| v == var) {
+                    read[i] = true;
+                }
+            }
+        }
+        (0..read.len()).filter(|i| !read[*i]).collect()
+    }
+}
+
 impl Primitive for WhileLoop {
     fn name(&self) -> &'static str {
         "while_loop"
@@ -161,7 +180,7 @@ impl Primitive for WhileLoop {
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         let constants: Vec<String> = (0..self.constants).map(|i| to.operand(i)).collect();
-        let (results, types) = (to.results().join(", "), to.result_types());
+        let (held, types) = (to.results_to_hold(), to.result_types());
         let mut states = Vec::new();
         let mut bindings = Vec::new();
         for i in self.constants..to.operand_count() {
@@ -170,14 +189,18 @@ impl Primitive for WhileLoop {
             states.push(name);
         }
         let operands = [constants, states].concat();
-        to.raw(&format!("{results} = stablehlo.while({}) : {types}", bindings.join(", ")));
+        to.raw(&format!("{} = stablehlo.while({}) : {types}", held.join(", "), bindings.join(", ")));
         to.raw("cond {");
         let holds = to.nested(&self.condition, operands.clone());
         to.give(&holds, "tensor<i1>");
         to.raw("} do {");
-        let next = to.nested(&self.body, operands);
+        let mut next = to.nested(&self.body, operands.clone());
+        for i in self.unread() {
+            next[i] = to.held(&next[i], &operands[self.constants + i], self.body.ty(self.body.outputs[i]));
+        }
         to.give(&next, &type_list(self.body.outputs.iter().map(|v| self.body.ty(*v))));
         to.raw("}");
+        to.hold(&held);
     }
 
     fn map_bodies(&self, f: &mut dyn FnMut(&Graph) -> Graph) -> Option<Op> {

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::{Simplifier, downcast};
 use crate::graph::{Op, RULE, Var, Vars};
 use crate::primitives::{
-    BroadcastInDim, Constant, DynamicSlice, Full, OptimizationBarrier, Reshape, Reverse, Slice, StopGradient, Transpose,
+    BroadcastInDim, Constant, DynamicSlice, Full, GatherRows, OptimizationBarrier, Reshape, Reverse, Slice, StopGradient, Transpose,
 };
 use crate::tensor::{HostTensor, TensorType};
 
@@ -52,6 +52,7 @@ pub(super) fn uniform(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<V
 fn moves_only(op: &Op) -> bool {
     downcast::<BroadcastInDim>(op).is_some()
         || downcast::<DynamicSlice>(op).is_some()
+        || downcast::<GatherRows>(op).is_some()
         || downcast::<Reshape>(op).is_some()
         || downcast::<Reverse>(op).is_some()
         || downcast::<Slice>(op).is_some()
