@@ -83,6 +83,7 @@ const RULES: &[Rule] = &[
     layout::broadcast_of_reshape,
     layout::broadcast_as_reshape,
     pieces::whole,
+    pieces::split,
     pieces::slice_of_slice,
     pieces::slice_of_concatenate,
     reduction::single,

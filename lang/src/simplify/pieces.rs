@@ -16,11 +16,25 @@ pub(super) fn whole(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
     let same = downcast::<Slice>(op).is_some_and(|to| to.limit == *shape && to.start.iter().all(|n| *n == 0))
         || downcast::<DynamicSlice>(op).is_some_and(|to| to.sizes == *shape)
         || downcast::<Pad>(op).is_some_and(|to| to.low.iter().chain(&to.high).all(|n| *n == 0))
-        || downcast::<Split>(op).is_some_and(|to| to.sizes.len() == 1)
         || downcast::<Concatenate>(op).is_some_and(|_| operands.len() == 1)
         || downcast::<Reverse>(op).is_some_and(|to| to.axes.iter().all(flat))
         || downcast::<Cumsum>(op).is_some_and(|to| flat(&to.axis));
     if same { one(x) } else { None }
+}
+
+/// `split` is the slices that it gives: differentiation alone gains by taking them together.
+pub(super) fn split(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let Split { axis, sizes } = downcast(op)?;
+    let x = operands[0];
+    let (mut start, mut limit) = (Shape::from_elem(0, s.ty(x).rank()), s.ty(x).shape.clone());
+    limit[*axis] = 0;
+    let mut parts = Vars::new();
+    for size in sizes {
+        start[*axis] = limit[*axis];
+        limit[*axis] += size;
+        parts.push(s.record(Slice { start: start.clone(), limit: limit.clone() }, &[x]));
+    }
+    Some(parts)
 }
 
 /// A part of a part.
