@@ -165,8 +165,7 @@ impl Lowering<'_> {
     /// The number, as MLIR writes it, of which operand `i` is made throughout, if it is such a constant.
     pub fn repeated_number(&self, i: usize) -> Option<String> {
         let var = self.eqn.inputs[i];
-        let maker = self.graph.equations.iter().find(|eqn| eqn.outputs.contains(&var))?;
-        let op = maker.op.as_ref() as &dyn std::any::Any;
+        let op = self.maker(var)?.op.as_ref() as &dyn std::any::Any;
         let value = match op.downcast_ref::<Full>() {
             Some(full) => &full.value,
             None => &op.downcast_ref::<Constant>()?.value,
@@ -378,13 +377,47 @@ impl Lowering<'_> {
         }
         let scalar = TensorType::scalar(self.operand_type(0).dtype).mlir();
         let init = self.temporary(&format!("stablehlo.constant dense<{init}> : {scalar}"));
-        self.line(&format!(
-            "stablehlo.reduce({} init: {init}) applies {operation} across dimensions = {} : ({}, {scalar}) -> {}",
-            self.operand(0),
-            dims_list(axes),
-            self.operand_type(0).mlir(),
-            self.result_type(0).mlir(),
-        ));
+        let reduction = |x: &str, from: &TensorType, axes: &[usize], to: &TensorType| {
+            format!(
+                "stablehlo.reduce({x} init: {init}) applies {operation} across dimensions = {} : ({}, {scalar}) -> {}",
+                dims_list(axes),
+                from.mlir(),
+                to.mlir(),
+            )
+        };
+        let (mut x, mut from) = (self.operand(0), self.operand_type(0).clone());
+        let mut axes = axes;
+        if let [rest @ .., last] = axes
+            && !rest.is_empty()
+            && self.is_product_with_repeated(0)
+        {
+            let mut shape = from.shape.clone();
+            shape.remove(*last);
+            let rows = from.with_shape(shape);
+            x = self.temporary(&reduction(&x, &from, &[*last], &rows));
+            (from, axes) = (rows, rest);
+        }
+        let text = reduction(&x, &from, axes, self.result_type(0));
+        self.line(&text);
+    }
+
+    /// Whether operand `i` is a product, and a factor of it repeats a tensor somewhere. IREE 3.13 takes the sum of such a
+    /// product over several axes for a contraction of two tensors, and fails ("invalid accumulator/result vector shape").
+    fn is_product_with_repeated(&self, i: usize) -> bool {
+        let product = self.maker(self.eqn.inputs[i]);
+        product.is_some_and(|eqn| eqn.op.name() == "mul" && eqn.inputs.iter().any(|v| self.repeats(*v, 4)))
+    }
+
+    /// Whether element-wise operations, at most so many in a row, make a variable of a tensor that is repeated.
+    fn repeats(&self, var: Var, depth: usize) -> bool {
+        let Some(eqn) = self.maker(var).filter(|eqn| depth > 0 && eqn.op.is_elementwise()) else { return false };
+        let widened = |v: &Var| self.graph.ty(*v).count() < self.graph.ty(var).count();
+        eqn.inputs.iter().any(|v| widened(v) || self.repeats(*v, depth - 1))
+    }
+
+    /// The equation that makes a variable, if it is no parameter.
+    fn maker(&self, var: Var) -> Option<&Equation> {
+        self.graph.equations.iter().find(|eqn| eqn.outputs.contains(&var))
     }
 
     /// Writes a tensor of one number throughout.

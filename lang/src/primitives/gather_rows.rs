@@ -95,7 +95,7 @@ impl Primitive for GatherRows {
         let mut sizes = x;
         sizes[0] = 1;
         let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
-        to.line(&format!(
+        let gather = format!(
             "\"stablehlo.gather\"({}, {clamped}) <{{dimension_numbers = #stablehlo.gather<offset_dims = {}, \
              collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = {rank}>, \
              slice_sizes = array<i64: {}>}}> : {}",
@@ -103,7 +103,15 @@ impl Primitive for GatherRows {
             dims_list(&offsets),
             sizes.join(", "),
             to.signature(),
-        ));
+        );
+        if to.result_type(0).rank() > 0 {
+            return to.line(&gather);
+        }
+        // IREE 3.13 fails on a kernel that takes one number so and computes with it ("op requires the same type for all
+        // operands and results"), so the barrier makes a kernel of its own.
+        let held = to.results_to_hold();
+        to.define(&held[0], &gather);
+        to.hold(&held);
     }
 }
 
