@@ -21,8 +21,13 @@ const SLOWER: &str = "results are the same, only slower";
 pub enum Compiled {
     /// The VMFB.
     Yes(Vec<u8>),
-    /// The compiler failed on this program, with this error.
-    Rejected(String),
+    /// The compiler failed on this program.
+    Rejected {
+        /// How.
+        error: String,
+        /// What to do about it.
+        remedy: String,
+    },
     /// There is no compiler; a warning has said so.
     NoCompiler,
 }
@@ -51,8 +56,8 @@ impl Workshop {
         Workshop { home, settings, strict, state: State::Unused }
     }
 
-    /// Compiles a job. A failure is worth a warning if it is the last attempt for its function.
-    pub fn compile(&mut self, job: &Job, last: bool) -> Result<Compiled, HostError> {
+    /// Compiles a job. Where there is no compiler, it has been said.
+    pub fn compile(&mut self, job: &Job) -> Result<Compiled, HostError> {
         if matches!(self.state, State::Unused) {
             if std::env::var_os(WORKER_MARK).is_some() {
                 let message = format!(
@@ -78,23 +83,23 @@ impl Workshop {
             error,
             CompileError::Start { .. } | CompileError::Load { .. } | CompileError::Version { .. }
         );
-        if self.strict && (last || gone) {
-            let message =
-                format!("{} cannot be compiled, and --strict forbids interpreting it: {error}", job.name);
-            return Err(HostError { message, help: Some(error.remedy()) });
-        }
-        if last || gone {
-            messages::warning_with(
-                format!("{} is interpreted, since it cannot be compiled; {SLOWER}", job.name),
-                &error,
-                Some(&error.remedy()),
-            );
-        }
         if gone {
+            self.give_up(&job.name, &error, &error.remedy())?;
             self.state = State::Without;
             return Ok(Compiled::NoCompiler);
         }
-        Ok(Compiled::Rejected(error.to_string()))
+        Ok(Compiled::Rejected { error: error.to_string(), remedy: error.remedy() })
+    }
+
+    /// Says that a function is interpreted, since there is no program of it; an error where that is forbidden.
+    pub fn give_up(&self, name: &str, why: &dyn std::fmt::Display, remedy: &str) -> Result<(), HostError> {
+        if self.strict {
+            let message = format!("{name} cannot be compiled, and --strict forbids interpreting it: {why}");
+            return Err(HostError { message, help: Some(remedy.to_owned()) });
+        }
+        let message = format!("{name} is interpreted, since it cannot be compiled; {SLOWER}");
+        messages::warning_with(message, why, Some(remedy));
+        Ok(())
     }
 
     /// The installed compiler, installed now if need be. `None` where that cannot be done here and now.

@@ -14,11 +14,11 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use sheaf_cache::{ArtifactFolder, Digest, Lookup, Miss, Store};
-use sheaf_lang::host::{Backend, Buffer, HostError, Placement, Program, Unit};
+use sheaf_lang::host::{Backend, Buffer, HostError, Leaf, Placement, Program, Unit};
 use sheaf_lang::stablehlo::{self, emit};
 use sheaf_lang::tensor::HostTensor;
 use sheaf_registry::{Home, Settings};
-use sheaf_runtime::{CallFrame, Model, Runtime, Target, Vmfb};
+use sheaf_runtime::{CallFrame, Device, Model, Runtime, Target, Vmfb};
 
 use crate::messages;
 use buffer::{DeviceBuffer, upload};
@@ -66,38 +66,83 @@ impl Engine {
         })
     }
 
-    /// The first of the candidates that `__sheaf__` or the store holds, else the first that compiles. `None` without
-    /// a compiler, or where it fails for all.
-    fn obtain(&mut self, candidates: &[Candidate]) -> Result<Option<Obtained>, HostError> {
+    /// The first of the candidates that `__sheaf__` or the store holds and that loads, else the first that compiles
+    /// and loads. `None` without a compiler, or where none does.
+    fn obtain(&mut self, unit: &Unit, candidates: &[Candidate]) -> Result<Option<Loaded>, HostError> {
+        // What is said of a worse candidate is why not the best.
+        let mut first: Option<Failure> = None;
         if !self.recompile {
-            for (i, candidate) in candidates.iter().enumerate() {
-                if let Some((bytes, digest)) = self.find(&candidate.job) {
-                    let failed = (i > 0).then(|| "in an earlier run".to_owned());
-                    return Ok(Some(Obtained { chosen: i, bytes, digest, failed }));
+            for candidate in candidates {
+                match self.find(&candidate.job) {
+                    Some((bytes, digest)) => match self.load(unit, candidate, bytes, &digest) {
+                        Ok(loaded) => return Ok(Some(loaded.instead_of(candidates, first.as_ref()))),
+                        Err(failure) => first = first.or(Some(failure)),
+                    },
+                    None => first = first.or(Some(Failure::earlier())),
                 }
             }
+            // What was not found has not failed, and what did not load may be from elsewhere.
+            first = None;
         }
-        let mut failed: Option<String> = None;
-        for (i, candidate) in candidates.iter().enumerate() {
-            let last = i + 1 == candidates.len();
-            match self.workshop.compile(&candidate.job, last)? {
-                Compiled::Yes(bytes) => {
-                    if let Err(e) = self.store.put(&candidate.job.action, &candidate.job.name, &bytes) {
-                        self.warn(&e, NOT_KEPT, Some(e.remedy()));
-                    }
-                    self.record(&candidate.job, &bytes);
-                    let digest = Digest::of(&bytes);
-                    return Ok(Some(Obtained { chosen: i, bytes, digest, failed }));
-                }
-                Compiled::Rejected(error) => failed = Some(error),
+        let mut last: Option<Failure> = None;
+        for candidate in candidates {
+            let failure = match self.workshop.compile(&candidate.job)? {
+                Compiled::Yes(bytes) => match self.compiled(unit, candidate, &bytes) {
+                    Ok(loaded) => return Ok(Some(loaded.instead_of(candidates, first.as_ref()))),
+                    Err(failure) => failure,
+                },
+                Compiled::Rejected { error, remedy } => Failure::compiler(error, remedy),
                 Compiled::NoCompiler => {
                     self.refusal = "there is no compiler".into();
                     return Ok(None);
                 }
-            }
+            };
+            first.get_or_insert_with(|| failure.clone());
+            last = Some(failure);
         }
-        self.refusal = "the compiler fails on it".into();
+        if let Some(Failure { refusal, error, remedy, .. }) = last {
+            self.refusal = refusal.into();
+            self.workshop.give_up(&candidates[0].job.name, &error, &remedy)?;
+        }
         Ok(None)
+    }
+
+    /// A program fresh from the compiler, kept once it has been loaded: what is in the caches runs.
+    fn compiled(&self, unit: &Unit, candidate: &Candidate, bytes: &[u8]) -> Result<Loaded, Failure> {
+        let job = &candidate.job;
+        let loaded = self.load(unit, candidate, bytes.to_owned(), &Digest::of(bytes))?;
+        if let Err(e) = self.store.put(&job.action, &job.name, bytes) {
+            self.warn(&e, NOT_KEPT, Some(e.remedy()));
+        }
+        self.record(job, bytes);
+        Ok(loaded)
+    }
+
+    /// A program on the device, with its constants.
+    fn load(
+        &self,
+        unit: &Unit,
+        candidate: &Candidate,
+        bytes: Vec<u8>,
+        digest: &Digest,
+    ) -> Result<Loaded, Failure> {
+        let vmfb = Vmfb::verify(bytes, &digest.0).map_err(|error| Failure::load(error.to_string()))?;
+        let device = self.runtime.device(candidate.target).map_err(Failure::runtime)?;
+        let program = device.load(&vmfb).map_err(Failure::runtime)?;
+        let mut frame = program.call_frame().map_err(Failure::runtime)?;
+        for (i, constant) in candidate.constants.iter().enumerate() {
+            let buffer = upload(&device, constant).map_err(Failure::runtime)?;
+            frame.set(unit.inputs.len() + i, &buffer).map_err(Failure::runtime)?;
+        }
+        if candidate.target == Target::Inline {
+            try_out(&device, &mut frame, unit).map_err(Failure::runtime)?;
+        }
+        Ok(Loaded {
+            frame: RefCell::new(frame),
+            arguments: RefCell::new(vec![None; unit.inputs.len()]),
+            results: unit.outputs.len(),
+            placement: Placement { model: candidate.target.to_string(), note: None },
+        })
     }
 
     /// The bytes of a job with their digest, from `__sheaf__` or the store. What is damaged there is said, and
@@ -155,14 +200,47 @@ const NOT_USED: &str = "it is not used: the program is taken from another cache 
 const REPLACED: &str =
     "it is not used: the program is taken from another cache or compiled again, and the file replaced";
 
-/// A compiled unit.
-struct Obtained {
-    /// Which of the candidates it is.
-    chosen: usize,
-    bytes: Vec<u8>,
-    digest: Digest,
-    /// What the compiler said of a better candidate, or when it did.
-    failed: Option<String>,
+/// Why a candidate does not serve.
+#[derive(Clone)]
+struct Failure {
+    /// As the placement of a worse candidate tells it.
+    note: String,
+    /// As the reason to interpret, where no candidate serves.
+    refusal: &'static str,
+    /// The error, where it is shown by itself.
+    error: String,
+    /// What to do about that.
+    remedy: String,
+}
+
+impl Failure {
+    fn compiler(error: String, remedy: String) -> Failure {
+        let note = format!("the compiler failed on that ({error})");
+        Failure { note, refusal: "the compiler fails on it", error, remedy }
+    }
+
+    fn runtime(error: sheaf_runtime::Error) -> Failure {
+        Failure::load(match error {
+            sheaf_runtime::Error::Load { target, status } | sheaf_runtime::Error::Call { target, status } => {
+                format!("what the compiler makes of it does not run on {target}: {status}")
+            }
+            other => other.to_string(),
+        })
+    }
+
+    fn load(error: String) -> Failure {
+        Failure {
+            note: error.clone(),
+            refusal: "its program cannot be run",
+            error,
+            remedy: "this is an error in Sheaf or in IREE: please report it with the program".into(),
+        }
+    }
+
+    /// That of a candidate which the caches do not hold, though they hold a worse one.
+    fn earlier() -> Failure {
+        Failure::compiler("in an earlier run".into(), String::new())
+    }
 }
 
 /// One way to run a unit: a target, and the compilation for it.
@@ -192,29 +270,7 @@ impl Backend for Engine {
     fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
         let targets = placement::targets(&unit.graph).iter();
         let candidates: Vec<Candidate> = targets.filter_map(|target| Candidate::new(unit, *target)).collect();
-        let Some(obtained) = self.obtain(&candidates)? else { return Ok(None) };
-        let Obtained { chosen, bytes, digest, failed } = obtained;
-        let Candidate { target, constants, .. } = &candidates[chosen];
-        let vmfb = Vmfb::verify(bytes, &digest.0).map_err(runtime_error)?;
-        let device = self.runtime.device(*target).map_err(runtime_error)?;
-        let program = device.load(&vmfb).map_err(runtime_error)?;
-        let mut frame = program.call_frame().map_err(runtime_error)?;
-        for (i, constant) in constants.iter().enumerate() {
-            let buffer = upload(&device, constant).map_err(runtime_error)?;
-            frame.set(unit.inputs.len() + i, &buffer).map_err(runtime_error)?;
-        }
-        Ok(Some(Rc::new(Loaded {
-            frame: RefCell::new(frame),
-            arguments: RefCell::new(vec![None; unit.inputs.len()]),
-            results: unit.outputs.len(),
-            placement: Placement {
-                model: target.to_string(),
-                note: failed.map(|said| {
-                    let better = candidates[0].target;
-                    format!("not run {better}, which is quickest for little work: the compiler failed on that ({said})")
-                }),
-            },
-        })))
+        Ok(self.obtain(unit, &candidates)?.map(|loaded| Rc::new(loaded) as Rc<dyn Program>))
     }
 
     fn refusal(&self) -> String {
@@ -228,6 +284,16 @@ impl Backend for Engine {
     }
 }
 
+/// Calls a program of the inline model on ones. Without a device nothing looks at its kernels before a call, which
+/// then fails if one is given more than 32 buffers. Such a program is small and has no loops, so this is quick.
+fn try_out(device: &Device, frame: &mut CallFrame, unit: &Unit) -> Result<(), sheaf_runtime::Error> {
+    for (i, Leaf { ty, .. }) in unit.inputs.iter().enumerate() {
+        let ones = HostTensor::filled(ty.dtype, ty.shape.clone(), 1.0);
+        frame.set(i, &upload(device, &ones)?)?;
+    }
+    frame.invoke()
+}
+
 /// A program with its call prepared.
 struct Loaded {
     frame: RefCell<CallFrame>,
@@ -235,6 +301,18 @@ struct Loaded {
     arguments: RefCell<Vec<Option<Buffer>>>,
     results: usize,
     placement: Placement,
+}
+
+impl Loaded {
+    /// This program with a note on what became of the best of the candidates, if that failed.
+    fn instead_of(mut self, candidates: &[Candidate], failed: Option<&Failure>) -> Loaded {
+        let better = candidates[0].target;
+        let note = |failure: &Failure| {
+            format!("not run {better}, which is quickest for little work: {}", failure.note)
+        };
+        self.placement.note = failed.map(note);
+        self
+    }
 }
 
 impl Program for Loaded {

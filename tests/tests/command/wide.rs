@@ -20,3 +20,30 @@ fn a_sum_of_many_tensors_is_compiled() {
     );
     assert_eq!(world.run(&["wide.shf", "--jit", "always"]).compiled(), "[561.  34.  68.]\n1.56e+07\n");
 }
+
+/// The second derivative of a power along a loop: kernels with many results.
+fn turns(count: u32) -> String {
+    format!(
+        "(defn along [x] (repeat [i {count}] [v (mean x)] (** (+ 2 v) (tanh v))))
+         (defn turn [x] ((value-and-grad (fn [p] ((grad along) (mean (sqrt (+ 1 (square p))))))) x))
+         (let [[value slope] (turn [1 2 3])]
+           (print (int (* 1000 value)) (int (* 1000 slope))))"
+    )
+}
+
+/// Such a kernel compiles for plain calls and for a device, and IREE says no when it is loaded or called.
+#[test]
+fn what_does_not_run_with_plain_calls_runs_on_a_device_or_is_interpreted() {
+    let Some(world) = World::with_compiler() else { return };
+    let always = ["turns.shf", "--jit", "always"];
+    for count in [2, 3] {
+        world.write("turns.shf", turns(count));
+        let output = world.run(&always);
+        let interpreted = world.run(&["turns.shf", "--no-jit"]).silent();
+        assert_eq!((output.code, &output.stdout), (Some(0), &interpreted), "{output}");
+        // What is kept of it runs.
+        let again = world.run(&always);
+        assert_eq!((again.code, &again.stdout), (Some(0), &interpreted), "{again}");
+        assert_eq!(again.stderr.contains("compiling turn"), output.stderr.contains("interpreted"), "{again}");
+    }
+}
