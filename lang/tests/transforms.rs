@@ -276,3 +276,37 @@ fn a_gradient_with_a_loop_of_unknown_length_goes_one_way() {
         assert!(out.starts_with(message) && out.contains("test.shf:"), "{program}: {out}");
     }
 }
+
+/// A loop of a length that is not known has no way back; what does not vary may pass through one, inside of what varies.
+#[test]
+fn what_does_not_vary_passes_through_any_loop() {
+    let loop_of = |start: &str| format!("(repeat [i (+ 1 (argmax v))] [w {start}] (* 2 w))");
+    let inside = |body: &str| {
+        format!("((value-and-grad (fn [a] (sum ((checkpoint (fn [v] {body})) (* 2 a))))) [1 2])")
+    };
+    let captured = inside(&loop_of("(stop-gradient a)"));
+    let beside = inside(&format!(
+        "(let [[x t] ((checkpoint (fn [u] (list u (stop-gradient u)))) v)] (+ x {}))",
+        loop_of("t")
+    ));
+    let chosen = inside(&format!("(let [t (stop-gradient v)] (if (> (sum v) 0) (+ v {}) v))", loop_of("t")));
+    let state = inside(&format!(
+        "(let [[s t] (repeat [k 20] [[s t] [v [1 1]]] [(* s t) {}])] (+ s t))",
+        loop_of("(* 0.25 t)")
+    ));
+    let rows = inside(&format!(
+        "(let [[s xs] (scan (fn [s x] (list (+ s x) {})) v (stop-gradient (ones [20 2])))] (+ s (mean xs :axis 0)))",
+        loop_of("x")
+    ));
+    let pushed = "((jvp (fn [a] ((checkpoint (fn [v] (let [t (stop-gradient v)] (if (> v 0) (+ v (unpushable t)) v)))) a))) 3.0 1.0)";
+    let source =
+        "(defn unpushable [x] (* 2 x)) (defgrad unpushable [x] [y] [dy] (repeat [i (int y)] [g dy] (* 1 g)))";
+    check(&[
+        (&captured, "=> '[12.0 [0. 0.]]"),
+        (&beside, "=> '[30.0 [2. 2.]]"),
+        (&chosen, "=> '[30.0 [2. 2.]]"),
+        (&state, "=> '[8.0 [2. 2.]]"),
+        (&rows, "=> '[54.0 [2. 2.]]"),
+        (&format!("{source} {pushed}"), "=> '[9.0 1.0]"),
+    ]);
+}

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::region::{are_floats, expect_operands, picked, positions, real, strong};
+use super::region::{
+    are_floats, expect_operands, picked, picked_moving, positions, present, real, spread, strong,
+};
 use super::{And, Binary, Cotangents, Direction, Primitive, TypeFault, Types, batch_size, batch_to_front};
 use crate::graph::{Builder, Graph, Var, evaluate, inline_calls};
 use crate::stablehlo::Lowering;
@@ -60,41 +62,50 @@ impl Primitive for Checkpoint {
         evaluate(&self.body, &args).into()
     }
 
-    fn irreversible(&self) -> Option<&'static str> {
-        let floats = positions(&are_floats(&self.body, &self.body.inputs));
-        transform::irreversible(&self.body, &floats).map(|(_, reason)| reason)
+    fn dependence(&self, varies: &[bool]) -> Option<Vec<bool>> {
+        Some(transform::varying(&self.body, varies))
     }
 
-    fn unpushable(&self) -> Option<&'static str> {
-        let floats = positions(&are_floats(&self.body, &self.body.inputs));
-        transform::unpushable(&self.body, &floats).map(|(_, reason)| reason)
+    fn irreversible(&self, varies: &[bool]) -> Option<&'static str> {
+        transform::irreversible(&self.body, &positions(varies)).map(|(_, reason)| reason)
+    }
+
+    fn unpushable(&self, varies: &[bool]) -> Option<&'static str> {
+        transform::unpushable(&self.body, &positions(varies)).map(|(_, reason)| reason)
     }
 
     fn vjp(&self, b: &mut Builder, args: &[Var], outs: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
+        self.vjp_by(b, args, outs, cotangents, &are_floats(&self.body, &self.body.inputs))
+    }
+
+    fn vjp_by(
+        &self,
+        b: &mut Builder,
+        args: &[Var],
+        outs: &[Var],
+        cotangents: &[Option<Var>],
+        varies: &[bool],
+    ) -> Cotangents {
         let body = &*self.body;
-        let floats = are_floats(body, &body.inputs);
         let cotangents = real(b, cotangents, outs);
         let mut operands = match cotangents.iter().find(|ct| b.ty(**ct).count() > 0) {
             Some(cotangent) => args.iter().map(|x| after(b, *x, *cotangent)).collect(),
             None => args.to_vec(),
         };
         operands.extend(cotangents);
-        let pulled = b.inline(&transform::vjp(body, &positions(&floats)), &operands);
-        let pulled: Vec<Var> = pulled[body.outputs.len()..].iter().map(|v| strong(b, *v)).collect();
-        let mut pulled = pulled.into_iter();
-        floats.iter().map(|float| if *float { pulled.next() } else { None }).collect()
+        let pulled = b.inline(&transform::vjp(body, &positions(varies)), &operands);
+        spread(pulled[body.outputs.len()..].iter().map(|v| strong(b, *v)), varies)
     }
 
     fn jvp(&self, b: &mut Builder, args: &[Var], _: &[Var], tangents: &[Option<Var>]) -> Cotangents {
         let body = &*self.body;
-        let moving = are_floats(body, &body.outputs);
+        let varies = present(tangents);
+        let moving = transform::varying(body, &varies);
         let mut operands = args.to_vec();
-        operands.extend(real(b, tangents, args));
-        let derivative = transform::jvp(body, &positions(&are_floats(body, &body.inputs)));
+        operands.extend(real(b, &picked_moving(tangents, &varies), &picked(args, &varies)));
+        let derivative = transform::jvp(body, &positions(&varies));
         let pushed = b.inline(&derivative, &operands).split_off(body.outputs.len());
-        let pushed: Vec<Var> = picked(&pushed, &moving).into_iter().map(|v| strong(b, v)).collect();
-        let mut pushed = pushed.into_iter();
-        moving.iter().map(|float| if *float { pushed.next() } else { None }).collect()
+        spread(picked(&pushed, &moving).into_iter().map(|v| strong(b, v)), &moving)
     }
 
     fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]> {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::region::{
-    are_floats, expect_operands, moving_parameters, parameters, picked, positions, real, strong, type_list,
+    are_floats, expect_operands, moving_parameters, parameters, picked, picked_moving, positions, present, real,
+    spread, strong, type_list,
 };
 use super::{Cotangents, Primitive, TypeFault, Types, batch_size, batch_to_front};
 use crate::graph::{Builder, Graph, Op, Var, evaluate, prune};
@@ -25,6 +26,12 @@ pub struct Cond {
 impl Cond {
     fn map(&self, mut f: impl FnMut(&Graph) -> Graph) -> Cond {
         Cond { on_true: Arc::new(f(&self.on_true)), on_false: Arc::new(f(&self.on_false)) }
+    }
+
+    /// Which results vary in one of the functions, where operands do.
+    fn moving(&self, varies: &[bool]) -> Vec<bool> {
+        let [yes, no] = [&self.on_true, &self.on_false].map(|branch| transform::varying(branch, varies));
+        yes.iter().zip(no).map(|(yes, no)| *yes || no).collect()
     }
 }
 
@@ -60,22 +67,39 @@ impl Primitive for Cond {
         evaluate(branch, &operands).into()
     }
 
-    fn irreversible(&self) -> Option<&'static str> {
-        let floats = positions(&are_floats(&self.on_true, &self.on_true.inputs));
-        let branches = [&self.on_true, &self.on_false].into_iter();
-        branches.filter_map(|g| transform::irreversible(g, &floats)).map(|(_, reason)| reason).next()
+    fn dependence(&self, varies: &[bool]) -> Option<Vec<bool>> {
+        Some(self.moving(&varies[1..]))
     }
 
-    fn unpushable(&self) -> Option<&'static str> {
-        let floats = positions(&are_floats(&self.on_true, &self.on_true.inputs));
+    fn irreversible(&self, varies: &[bool]) -> Option<&'static str> {
+        let wrt = positions(&varies[1..]);
         let branches = [&self.on_true, &self.on_false].into_iter();
-        branches.filter_map(|g| transform::unpushable(g, &floats)).map(|(_, reason)| reason).next()
+        branches.filter_map(|g| transform::irreversible(g, &wrt)).map(|(_, reason)| reason).next()
+    }
+
+    fn unpushable(&self, varies: &[bool]) -> Option<&'static str> {
+        let wrt = positions(&varies[1..]);
+        let branches = [&self.on_true, &self.on_false].into_iter();
+        branches.filter_map(|g| transform::unpushable(g, &wrt)).map(|(_, reason)| reason).next()
     }
 
     fn vjp(&self, b: &mut Builder, args: &[Var], outs: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
         let floats = are_floats(&self.on_true, &self.on_true.inputs);
+        let varies: Vec<bool> = std::iter::once(false).chain(floats).collect();
+        self.vjp_by(b, args, outs, cotangents, &varies)
+    }
+
+    fn vjp_by(
+        &self,
+        b: &mut Builder,
+        args: &[Var],
+        outs: &[Var],
+        cotangents: &[Option<Var>],
+        varies: &[bool],
+    ) -> Cotangents {
+        let wrt = positions(&varies[1..]);
         let back = self.map(|branch| {
-            let derivative = transform::vjp(branch, &positions(&floats));
+            let derivative = transform::vjp(branch, &wrt);
             let mut inner = Builder::new();
             let inputs = parameters(&mut inner, &derivative, &derivative.inputs);
             let mut results = inner.inline(&derivative, &inputs).split_off(branch.outputs.len());
@@ -86,29 +110,26 @@ impl Primitive for Cond {
         });
         let mut operands = args.to_vec();
         operands.extend(real(b, cotangents, outs));
-        let mut results = b.apply_all(back, &operands).into_iter();
-        let pulled = floats.iter().map(|float| if *float { results.next() } else { None });
-        std::iter::once(None).chain(pulled).collect()
+        spread(b.apply_all(back, &operands), varies)
     }
 
-    fn jvp(&self, b: &mut Builder, args: &[Var], outs: &[Var], tangents: &[Option<Var>]) -> Cotangents {
-        let floats = positions(&are_floats(&self.on_true, &self.on_true.inputs));
-        let moving = are_floats(&self.on_true, &self.on_true.outputs);
+    fn jvp(&self, b: &mut Builder, args: &[Var], _: &[Var], tangents: &[Option<Var>]) -> Cotangents {
+        let (args_of, tangents) = (&args[1..], &tangents[1..]);
+        let varies = present(tangents);
+        let moving = self.moving(&varies);
         let push = self.map(|branch| {
-            let derivative = transform::jvp(branch, &floats);
+            let derivative = transform::jvp(branch, &positions(&varies));
             let mut inner = Builder::new();
             let mut inputs = parameters(&mut inner, branch, &branch.inputs);
-            inputs.extend(moving_parameters(&mut inner, branch, &branch.inputs));
+            inputs.extend(moving_parameters(&mut inner, branch, &picked(&branch.inputs, &varies)));
             let results = inner.inline(&derivative, &inputs).split_off(branch.outputs.len());
             let results = picked(&results, &moving);
             let results = results.into_iter().map(|x| strong(&mut inner, x)).collect();
             prune(inner.finish(results))
         });
         let mut operands = args.to_vec();
-        operands.extend(real(b, &tangents[1..], &args[1..]));
-        let mut results = b.apply_all(push, &operands).into_iter();
-        debug_assert_eq!(outs.len(), moving.len());
-        moving.iter().map(|float| if *float { results.next() } else { None }).collect()
+        operands.extend(real(b, &picked_moving(tangents, &varies), &picked(args_of, &varies)));
+        spread(b.apply_all(push, &operands), &moving)
     }
 
     /// A condition that all share chooses for all; one for each chooses among the results of both functions.

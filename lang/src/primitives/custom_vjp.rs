@@ -63,7 +63,7 @@ impl Primitive for CustomVjp {
         evaluate(&self.forward, &args).into()
     }
 
-    fn unpushable(&self) -> Option<&'static str> {
+    fn unpushable(&self, _: &[bool]) -> Option<&'static str> {
         let results = self.forward.outputs.len();
         let cotangents: Vec<usize> = (self.forward.inputs.len() + results..self.backward.inputs.len()).collect();
         transform::irreversible(&self.backward, &cotangents).map(|_| {

@@ -193,8 +193,26 @@ pub trait Primitive: Any + Debug + Send + Sync {
         None
     }
 
-    /// Why there is no VJP, if there is none.
-    fn irreversible(&self) -> Option<&'static str> {
+    /// [`Primitive::vjp`] where cotangents are wanted for no other operands than those at which `varies` holds: what has
+    /// functions inside walks only the ways from these to the results.
+    fn vjp_by(
+        &self,
+        b: &mut Builder,
+        args: &[Var],
+        outs: &[Var],
+        cotangents: &[Option<Var>],
+        _varies: &[bool],
+    ) -> Cotangents {
+        self.vjp(b, args, outs, cotangents)
+    }
+
+    /// Which results depend on the operands at which `varies` holds; nothing where each result depends on each operand.
+    fn dependence(&self, _varies: &[bool]) -> Option<Vec<bool>> {
+        None
+    }
+
+    /// Why there is no VJP by the operands at which `varies` holds, if there is none.
+    fn irreversible(&self, _varies: &[bool]) -> Option<&'static str> {
         None
     }
 
@@ -213,8 +231,8 @@ pub trait Primitive: Any + Debug + Send + Sync {
         false
     }
 
-    /// Why there is no JVP, if there is none.
-    fn unpushable(&self) -> Option<&'static str> {
+    /// Why there is no JVP by the operands at which `varies` holds, if there is none.
+    fn unpushable(&self, _varies: &[bool]) -> Option<&'static str> {
         None
     }
 

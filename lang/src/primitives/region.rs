@@ -1,9 +1,9 @@
 //! What operations with graphs inside share: `cond`, `scan` and `while_loop`.
 
-use super::TypeFault;
+use super::{Cotangents, TypeFault};
 use crate::graph::{Builder, Graph, Var};
 use crate::tensor::TensorType;
-use crate::transform::or_zeros;
+use crate::transform::{self, or_zeros};
 
 /// Fails unless the operands are those that `graph` was traced for, weakness aside.
 pub(super) fn expect_operands(name: &str, graph: &Graph, operands: &[&TensorType]) -> Result<(), TypeFault> {
@@ -42,6 +42,17 @@ pub(super) fn picked(items: &[Var], flags: &[bool]) -> Vec<Var> {
     items.iter().zip(flags).filter(|(_, flag)| **flag).map(|(item, _)| *item).collect()
 }
 
+/// The cotangents or tangents at which `flags` holds.
+pub(super) fn picked_moving(items: &[Option<Var>], flags: &[bool]) -> Vec<Option<Var>> {
+    items.iter().zip(flags).filter(|(_, flag)| **flag).map(|(item, _)| *item).collect()
+}
+
+/// Results of a derivative for the operands at which `flags` holds, nothing for the others.
+pub(super) fn spread(found: impl IntoIterator<Item = Var>, flags: &[bool]) -> Cotangents {
+    let mut found = found.into_iter();
+    flags.iter().map(|flag| if *flag { found.next() } else { None }).collect()
+}
+
 /// Strong cotangents or tangents of the floats among `vars`, real zeros for symbolic ones.
 pub(super) fn real(b: &mut Builder, moving: &[Option<Var>], vars: &[Var]) -> Vec<Var> {
     let mut out = Vec::new();
@@ -69,6 +80,36 @@ pub(super) fn parameters(b: &mut Builder, graph: &Graph, vars: &[Var]) -> Vec<Va
 pub(super) fn moving_parameters(b: &mut Builder, graph: &Graph, vars: &[Var]) -> Vec<Var> {
     let types = vars.iter().map(|v| graph.ty(*v)).filter(|ty| ty.dtype.is_float());
     types.map(|ty| b.input(ty.with_dtype(ty.dtype))).collect()
+}
+
+/// Which parameters of the body of a loop (constants, states, then rows) and which of its results vary, where its
+/// operands do at which `varies` holds. A state that one step makes of what varies does so in the next; with no steps,
+/// the last state is the first.
+pub(super) fn carried(
+    body: &Graph,
+    varies: &[bool],
+    constants: usize,
+    states: usize,
+) -> (Vec<bool>, Vec<bool>) {
+    let mut parameters: Vec<bool> =
+        are_floats(body, &body.inputs).iter().zip(varies).map(|(float, varies)| *float && *varies).collect();
+    loop {
+        let mut results = transform::varying(body, &parameters);
+        let state = &mut parameters[constants..constants + states];
+        let grows = state.iter().zip(&results).any(|(before, after)| *after && !before);
+        for (before, after) in state.iter_mut().zip(&mut results) {
+            *before |= *after;
+            *after = *before;
+        }
+        if !grows {
+            return (parameters, results);
+        }
+    }
+}
+
+/// Which tangents there are.
+pub(super) fn present(tangents: &[Option<Var>]) -> Vec<bool> {
+    tangents.iter().map(Option::is_some).collect()
 }
 
 /// The names of types, separated by commas.

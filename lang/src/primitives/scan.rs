@@ -5,7 +5,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::region::{
-    alike, are_floats, expect_operands, moving_parameters, parameters, picked, positions, real, strong,
+    alike, are_floats, carried, expect_operands, moving_parameters, parameters, picked, picked_moving, positions,
+    present, real, spread, strong,
 };
 use super::{
     Concatenate, Cotangents, Primitive, Reshape, Slice, TypeFault, Types, batch_size, batch_to_front,
@@ -66,6 +67,11 @@ impl Scan {
         let (constants, rest) = operands.split_at(self.constants);
         let (state, rows) = rest.split_at(self.states);
         [constants, state, rows]
+    }
+
+    /// Which of the body's parameters and results vary where the operands do.
+    fn moving(&self, varies: &[bool]) -> (Vec<bool>, Vec<bool>) {
+        carried(&self.body, varies, self.constants, self.states)
     }
 
     /// This scan with the state before each step as further rows.
@@ -146,23 +152,38 @@ impl Primitive for Scan {
         state.into_iter().chain(outputs).collect()
     }
 
-    fn irreversible(&self) -> Option<&'static str> {
-        let floats = positions(&are_floats(&self.body, &self.body.inputs));
-        transform::irreversible(&self.body, &floats).map(|(_, reason)| reason)
+    fn dependence(&self, varies: &[bool]) -> Option<Vec<bool>> {
+        Some(self.moving(varies).1)
     }
 
-    fn unpushable(&self) -> Option<&'static str> {
-        let floats = positions(&are_floats(&self.body, &self.body.inputs));
-        transform::unpushable(&self.body, &floats).map(|(_, reason)| reason)
+    fn irreversible(&self, varies: &[bool]) -> Option<&'static str> {
+        let wrt = positions(&self.moving(varies).0);
+        transform::irreversible(&self.body, &wrt).map(|(_, reason)| reason)
+    }
+
+    fn unpushable(&self, varies: &[bool]) -> Option<&'static str> {
+        let wrt = positions(&self.moving(varies).0);
+        transform::unpushable(&self.body, &wrt).map(|(_, reason)| reason)
     }
 
     fn with_residuals(&self) -> Option<Op> {
         Some(Arc::new(self.saving()))
     }
 
+    fn vjp(&self, b: &mut Builder, args: &[Var], outs: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
+        self.vjp_by(b, args, outs, cotangents, &are_floats(&self.body, &self.body.inputs))
+    }
+
     /// A scan in the other direction. Its state is the cotangent of the state, and the sums of those of the constants;
     /// each step computes the body again from the state before it.
-    fn vjp(&self, b: &mut Builder, args: &[Var], outs: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
+    fn vjp_by(
+        &self,
+        b: &mut Builder,
+        args: &[Var],
+        outs: &[Var],
+        cotangents: &[Option<Var>],
+        varies: &[bool],
+    ) -> Cotangents {
         let body = &*self.body;
         let (results, saved) = if outs.len() > body.outputs.len() {
             let (results, saved) = outs.split_at(body.outputs.len());
@@ -174,17 +195,21 @@ impl Primitive for Scan {
         let cotangents = &cotangents[..results.len()];
         let [constants, state, rows] = self.inputs();
         let (last, given) = body.outputs.split_at(self.states);
-        let floats = are_floats(body, &body.inputs);
+        let (moving, _) = self.moving(varies);
+        let [in_constants, in_state, _] = self.parts(&moving);
 
         let mut inner = Builder::new();
         let c = parameters(&mut inner, body, constants);
-        let ct_state = moving_parameters(&mut inner, body, last);
-        let sums = moving_parameters(&mut inner, body, constants);
+        let ct_state = moving_parameters(&mut inner, body, &picked(last, in_state));
+        let sums = moving_parameters(&mut inner, body, &picked(constants, in_constants));
         let before = parameters(&mut inner, body, state);
         let x = parameters(&mut inner, body, rows);
         let ct_given = moving_parameters(&mut inner, body, given);
-        let derivative = transform::vjp(body, &positions(&floats));
-        let operands = [c.as_slice(), &before, &x, &ct_state, &ct_given].concat();
+        let derivative = transform::vjp(body, &positions(&moving));
+        // The body's VJP takes a cotangent for every float; a state that does not vary has none to pass on.
+        let flowing = spread(ct_state.iter().copied(), in_state);
+        let ct_last = real(&mut inner, &flowing, &before);
+        let operands = [c.as_slice(), &before, &x, &ct_last, &ct_given].concat();
         let pulled = inner.inline(&derivative, &operands).split_off(body.outputs.len());
         let pulled: Vec<Var> = pulled.into_iter().map(|v| strong(&mut inner, v)).collect();
         let (of_constants, rest) = pulled.split_at(sums.len());
@@ -202,32 +227,29 @@ impl Primitive for Scan {
         let [c, _, x] = self.parts(args);
         let (ct_last, ct_given) = cotangents.split_at(self.states);
         let mut operands = c.to_vec();
-        operands.extend(real(b, ct_last, &results[..self.states]));
-        operands.extend(real(b, &vec![None; c.len()], c));
+        operands.extend(real(b, &picked_moving(ct_last, in_state), &picked(&results[..self.states], in_state)));
+        operands.extend(real(b, &vec![None; sums.len()], &picked(c, in_constants)));
         operands.extend(saved);
         operands.extend_from_slice(x);
         operands.extend(real(b, ct_given, &results[self.states..]));
         let found = b.apply_all(back, &operands);
         let (of_state, rest) = found.split_at(ct_state.len());
         let (of_constants, of_rows) = rest.split_at(sums.len());
-        let mut found = of_constants.iter().chain(of_state).chain(of_rows).copied();
-        floats.iter().map(|float| if *float { found.next() } else { None }).collect()
+        spread([of_constants, of_state, of_rows].concat(), &moving)
     }
 
     fn jvp(&self, b: &mut Builder, args: &[Var], _: &[Var], tangents: &[Option<Var>]) -> Cotangents {
         let body = &*self.body;
-        let [constants, state, rows] = self.inputs();
-        let floats = are_floats(body, &body.inputs);
-        let moving = are_floats(body, &body.outputs);
+        let (varies, moving) = self.moving(&present(tangents));
 
         let mut inner = Builder::new();
         let mut values = Vec::new();
         let mut pushed = Vec::new();
-        for vars in [constants, state, rows] {
+        for (vars, varies) in self.inputs().into_iter().zip(self.parts(&varies)) {
             values.extend(parameters(&mut inner, body, vars));
-            pushed.extend(moving_parameters(&mut inner, body, vars));
+            pushed.extend(moving_parameters(&mut inner, body, &picked(vars, varies)));
         }
-        let derivative = transform::jvp(body, &positions(&floats));
+        let derivative = transform::jvp(body, &positions(&varies));
         let results = inner.inline(&derivative, &[values, pushed].concat());
         let (next, tangent) = results.split_at(body.outputs.len());
         let mut tangent = picked(tangent, &moving);
@@ -242,11 +264,11 @@ impl Primitive for Scan {
 
         let mut operands = Vec::new();
         let mut counts = [0; 3];
-        let parts = self.parts(args).into_iter().zip(self.parts(tangents));
-        for (count, (values, tangents)) in counts.iter_mut().zip(parts) {
+        let parts = self.parts(args).into_iter().zip(self.parts(tangents)).zip(self.parts(&varies));
+        for (count, ((values, tangents), varies)) in counts.iter_mut().zip(parts) {
             let before = operands.len();
             operands.extend_from_slice(values);
-            operands.extend(real(b, tangents, values));
+            operands.extend(real(b, &picked_moving(tangents, varies), &picked(values, varies)));
             *count = operands.len() - before;
         }
         let op = Scan { body: new_body, constants: counts[0], states: counts[1], ..self.clone() };
@@ -254,8 +276,7 @@ impl Primitive for Scan {
         let given = body.outputs.len() - self.states;
         let d_last = &results[self.states..counts[1]];
         let d_given = &results[counts[1] + given..];
-        let mut found = d_last.iter().chain(d_given).copied();
-        moving.iter().map(|float| if *float { found.next() } else { None }).collect()
+        spread([d_last, d_given].concat(), &moving)
     }
 
     fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]> {

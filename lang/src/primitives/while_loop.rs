@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::region::{alike, are_floats, expect_operands, moving_parameters, parameters, picked, positions, real, strong, type_list};
+use super::region::{
+    alike, carried, expect_operands, moving_parameters, parameters, picked, picked_moving, positions, present, real, spread,
+    strong, type_list,
+};
 use super::{Cotangents, Primitive, ReduceOr, TypeFault, Types, batch_size, batch_to_front, zeros_for};
 use crate::graph::{Builder, Graph, Op, Var, Vars, evaluate, prune};
 use crate::stablehlo::Lowering;
@@ -41,6 +44,11 @@ impl WhileLoop {
             }
         }
         (0..read.len()).filter(|i| !read[*i]).collect()
+    }
+
+    /// Which of the body's parameters and results vary where the operands do.
+    fn moving(&self, varies: &[bool]) -> (Vec<bool>, Vec<bool>) {
+        carried(&self.body, varies, self.constants, self.body.outputs.len())
     }
 }
 
@@ -86,13 +94,17 @@ impl Primitive for WhileLoop {
         operands.split_off(self.constants).into()
     }
 
-    fn irreversible(&self) -> Option<&'static str> {
+    fn dependence(&self, varies: &[bool]) -> Option<Vec<bool>> {
+        Some(self.moving(varies).1)
+    }
+
+    fn irreversible(&self, _: &[bool]) -> Option<&'static str> {
         Some("the number of iterations of a loop is not known")
     }
 
-    fn unpushable(&self) -> Option<&'static str> {
-        let floats = positions(&are_floats(&self.body, &self.body.inputs));
-        transform::unpushable(&self.body, &floats).map(|(_, reason)| reason)
+    fn unpushable(&self, varies: &[bool]) -> Option<&'static str> {
+        let wrt = positions(&self.moving(varies).0);
+        transform::unpushable(&self.body, &wrt).map(|(_, reason)| reason)
     }
 
     fn vjp(&self, _: &mut Builder, args: &[Var], _: &[Var], _: &[Option<Var>]) -> Cotangents {
@@ -102,17 +114,16 @@ impl Primitive for WhileLoop {
 
     fn jvp(&self, b: &mut Builder, args: &[Var], _: &[Var], tangents: &[Option<Var>]) -> Cotangents {
         let (body, condition) = (&*self.body, &*self.condition);
-        let float = |v: &Var| body.ty(*v).dtype.is_float();
-        let floats: Vec<bool> = body.inputs.iter().map(float).collect();
-        let moving: Vec<bool> = body.outputs.iter().map(float).collect();
+        let (varies, moving) = self.moving(&present(tangents));
         let (constants, state) = body.inputs.split_at(self.constants);
+        let (in_constants, in_state) = varies.split_at(self.constants);
 
         // The operands of the new loop: constants and their tangents, a state and its tangents.
         let inputs = |inner: &mut Builder| {
             let c = parameters(inner, body, constants);
-            let dc = moving_parameters(inner, body, constants);
+            let dc = moving_parameters(inner, body, &picked(constants, in_constants));
             let s = parameters(inner, body, state);
-            let ds = moving_parameters(inner, body, state);
+            let ds = moving_parameters(inner, body, &picked(state, in_state));
             (c, dc, s, ds)
         };
         let mut inner = Builder::new();
@@ -122,7 +133,7 @@ impl Primitive for WhileLoop {
 
         let mut inner = Builder::new();
         let (c, dc, s, ds) = inputs(&mut inner);
-        let derivative = transform::jvp(body, &positions(&floats));
+        let derivative = transform::jvp(body, &positions(&varies));
         let results = inner.inline(&derivative, &[c, s, dc, ds].concat());
         let (next, tangent) = results.split_at(body.outputs.len());
         let mut outputs = next.to_vec();
@@ -133,15 +144,15 @@ impl Primitive for WhileLoop {
 
         let (c, s) = args.split_at(self.constants);
         let (dc, ds) = tangents.split_at(self.constants);
-        let (dc, ds) = (real(b, dc, c), real(b, ds, s));
+        let dc = real(b, &picked_moving(dc, in_constants), &picked(c, in_constants));
+        let ds = real(b, &picked_moving(ds, in_state), &picked(s, in_state));
         let op = WhileLoop {
             condition: Arc::new(new_condition),
             body: Arc::new(new_body),
             constants: c.len() + dc.len(),
         };
         let results = b.apply_all(op, &[c, &dc, s, &ds].concat());
-        let mut pushed = results[s.len()..].iter().copied();
-        moving.iter().map(|float| if *float { pushed.next() } else { None }).collect()
+        spread(results[s.len()..].iter().copied(), &moving)
     }
 
     /// The loop runs while it does for any; where it has ended, the state stays.

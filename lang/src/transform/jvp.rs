@@ -1,6 +1,6 @@
 //! Forward-mode differentiation: tangents beside the values, equation by equation.
 
-use super::vjp::{dependents, strong};
+use super::vjp::{dependents, flags, strong};
 use super::{PerVar, add_inputs, finish, known, or_zeros};
 use crate::graph::{Builder, Graph, RULE, Var, Vars};
 use crate::syntax::Span;
@@ -10,6 +10,7 @@ use crate::syntax::Span;
 pub fn jvp(graph: &Graph, wrt: &[usize]) -> Graph {
     let mut b = Builder::new();
     let mut map = add_inputs(&mut b, graph);
+    let varies = dependents(graph, wrt);
     let mut tangents: PerVar<Var> = vec![None; graph.types.len()];
     for position in wrt {
         let var = graph.inputs[*position];
@@ -24,7 +25,7 @@ pub fn jvp(graph: &Graph, wrt: &[usize]) -> Graph {
         if incoming.iter().any(Option::is_some) {
             let outgoing = eqn.op.jvp(&mut b, &args, &outs, &incoming);
             for (var, tangent) in eqn.outputs.iter().zip(outgoing) {
-                tangents[var.index()] = tangent.filter(|_| graph.ty(*var).dtype.is_float());
+                tangents[var.index()] = tangent.filter(|_| varies[var.index()]);
             }
         }
         for (var, out) in eqn.outputs.iter().zip(outs) {
@@ -43,5 +44,8 @@ pub fn jvp(graph: &Graph, wrt: &[usize]) -> Graph {
 pub fn unpushable(graph: &Graph, wrt: &[usize]) -> Option<(Option<Span>, &'static str)> {
     let varies = dependents(graph, wrt);
     let mut moving = graph.equations.iter().filter(|eqn| eqn.outputs.iter().any(|v| varies[v.index()]));
-    moving.find_map(|eqn| eqn.op.unpushable().map(|reason| (eqn.span, reason)))
+    moving.find_map(|eqn| {
+        let reason = eqn.op.unpushable(&flags(&varies, &eqn.inputs))?;
+        Some((eqn.span, reason))
+    })
 }

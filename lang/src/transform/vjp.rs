@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use smallvec::SmallVec;
+
 use super::{PerVar, add_inputs, finish, known, or_zeros};
 use crate::graph::{Builder, Graph, RULE, Var, Vars};
 use crate::primitives::{Direction, OptimizationBarrier, Zeros};
@@ -110,7 +112,8 @@ pub fn irreversible(graph: &Graph, wrt: &[usize]) -> Option<(Option<Span>, &'sta
     for eqn in graph.equations.iter().rev() {
         if eqn.outputs.iter().any(|v| needed[v.index()] && varies[v.index()]) {
             eqn.inputs.iter().for_each(|v| needed[v.index()] = true);
-            found = eqn.op.irreversible().map(|reason| (eqn.span, reason)).or(found);
+            let operands = flags(&varies, &eqn.inputs);
+            found = eqn.op.irreversible(&operands).map(|reason| (eqn.span, reason)).or(found);
         }
     }
     found
@@ -135,14 +138,15 @@ fn pull_back(
         accumulate(b, &mut flowing, *var, *cotangent);
     }
     for (n, eqn) in graph.equations.iter().enumerate().rev() {
-        let incoming: Vec<Option<Var>> = eqn.outputs.iter().map(|v| flowing[v.index()]).collect();
-        if incoming.iter().all(Option::is_none) || !eqn.inputs.iter().any(|v| varies[v.index()]) {
+        let incoming: Vec<Option<Var>> =
+            eqn.outputs.iter().map(|v| flowing[v.index()].filter(|_| varies[v.index()])).collect();
+        if incoming.iter().all(Option::is_none) {
             continue;
         }
         b.span = eqn.span;
         let (args, mut outs): (Vars, Vars) = (known(map, &eqn.inputs), known(map, &eqn.outputs));
         outs.extend(residuals.remove(&n).unwrap_or_default());
-        let mut outgoing = eqn.op.vjp(b, &args, &outs, &incoming);
+        let mut outgoing = eqn.op.vjp_by(b, &args, &outs, &incoming, &flags(&varies, &eqn.inputs));
         let known: Vec<bool> = eqn.inputs.iter().map(|v| constant[v.index()]).collect();
         let zeros = eqn.op.zeros(&known);
         let unchosen = eqn.outputs.iter().any(|v| masked[v.index()]);
@@ -199,11 +203,24 @@ pub(super) fn dependents(graph: &Graph, wrt: &[usize]) -> Vec<bool> {
         varies[var.index()] = float(var);
     }
     for eqn in &graph.equations {
-        if !eqn.op.is_constant() && eqn.inputs.iter().any(|v| varies[v.index()]) {
-            for var in &eqn.outputs {
-                varies[var.index()] = float(*var);
-            }
+        if eqn.op.is_constant() || !eqn.inputs.iter().any(|v| varies[v.index()]) {
+            continue;
+        }
+        let dependent = eqn.op.dependence(&flags(&varies, &eqn.inputs));
+        for (i, var) in eqn.outputs.iter().enumerate() {
+            varies[var.index()] = float(*var) && dependent.as_ref().is_none_or(|results| results[i]);
         }
     }
     varies
+}
+
+/// Which results depend, through floats, on the parameters at which `inputs` holds.
+pub fn varying(graph: &Graph, inputs: &[bool]) -> Vec<bool> {
+    let wrt: Vec<usize> = (0..inputs.len()).filter(|i| inputs[*i]).collect();
+    flags(&dependents(graph, &wrt), &graph.outputs).into_vec()
+}
+
+/// The flags of `vars`, of those of all variables.
+pub(super) fn flags(all: &[bool], vars: &[Var]) -> SmallVec<[bool; 4]> {
+    vars.iter().map(|v| all[v.index()]).collect()
 }
