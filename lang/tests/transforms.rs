@@ -3,6 +3,7 @@
 mod support;
 
 use sheaf_lang::eval::Jit;
+use sheaf_lang::graph::Graph;
 use support::{check, compiling, run, run_with};
 
 #[test]
@@ -189,6 +190,12 @@ fn remaining() {
     check(&[
         ("((checkpoint (fn [x] (* x x))) 3)", "=> 9"),
         ("((grad (checkpoint (fn [x] (* x x)))) 3.0)", "=> tensor f32[] = 6.0"),
+        // Functions keep what they captured inside.
+        ("((grad (fn [a] (((checkpoint (fn [v] (fn [x] (* x v)))) a) 2.0))) 3.0)", "=> tensor f32[] = 2.0"),
+        (
+            "((grad (fn [a] (((checkpoint (fn [v] (let [b (* 2 a)] (fn [x] (* x b))))) a) 2.0))) 3.0)",
+            "=> tensor f32[] = 4.0",
+        ),
         ("(checkpoint 1)", "error: checkpoint takes a function, got the number 1"),
         ("((grad (fn [p] (sum (:w p)))) {:w [1 2] :b nil :t true})", "=> {:w [1. 1.] :b nil :t false}"),
         (
@@ -309,4 +316,16 @@ fn what_does_not_vary_passes_through_any_loop() {
         (&rows, "=> '[54.0 [2. 2.]]"),
         (&format!("{source} {pushed}"), "=> '[9.0 1.0]"),
     ]);
+}
+
+/// What a checkpoint computes of captured tensors alone is a part of it too: the backward pass would keep it otherwise.
+#[test]
+fn a_checkpoint_encloses_all_that_it_computes() {
+    let program = "(defn f [w x] (sum ((checkpoint (fn [v] (repeat [i 20] [u v] (* u (exp w))))) x)))
+                   (print (f [0 0] [1 2]) ((grad f) [0 0] [1 2]))";
+    let (mut interp, world, log) = compiling(Jit::Always);
+    let out = run_with(&mut interp, &world, program);
+    assert_eq!(out, run(program));
+    let names = |graph: &Graph| graph.equations.iter().map(|e| e.op.name()).collect::<Vec<_>>();
+    assert_eq!(names(&log.borrow().units[0].graph), ["checkpoint", "reduce_sum"]);
 }

@@ -15,8 +15,9 @@ use crate::primitives as p;
 use crate::syntax::Span;
 
 impl Interp {
-    /// A call of `(checkpoint f)`: inside a trace it is recorded as one operation, unless `f` has an effect or asks for
-    /// a value, which it can only do where its equations are recorded one by one.
+    /// A call of `(checkpoint f)`: inside a trace it is recorded as one operation, with what it computes of captured
+    /// tensors alone. Not so if `f` has an effect, asks for a value or gives a function, which it can only do where its
+    /// equations are recorded one by one.
     pub(super) fn checkpoint(&mut self, f: &Rc<Function>, args: &Args, span: Span) -> Eval<Value> {
         let mut operands = Vec::new();
         for leaf in args.iter().flat_map(flatten) {
@@ -28,7 +29,7 @@ impl Interp {
             return self.call_interpreted(f, args.clone(), span);
         }
         let types: Vec<_> = operands.iter().map(|t| t.ty().clone()).collect();
-        let traced = self.region(&types, |interp, parameters| {
+        let traced = self.closed_region(&types, |interp, parameters| {
             let mut parameters = parameters.into_iter();
             let mut inner = Args::new();
             for arg in args {
@@ -61,6 +62,10 @@ impl Interp {
             }
             Err(signal) => return Err(signal),
         };
+        // A function may have captured what was computed inside, and has no place in a graph.
+        if leaves.iter().any(|leaf| matches!(leaf, Some(Value::Function(_)))) {
+            return self.call_interpreted(f, args.clone(), span);
+        }
         let Region { graph, captures } = region;
         let op: Op = Arc::new(p::Checkpoint { body: Arc::new(graph) });
         let operands: Vec<&Tensor> = operands.iter().chain(&captures).collect();

@@ -115,7 +115,7 @@ impl Interp {
     /// A branch, traced; refused where it cannot be: it asks for a value of its own, or is an error that the condition
     /// may exclude.
     fn branch(&mut self, branch: impl FnOnce(&mut Interp) -> Eval<Value>) -> Eval<Chosen<(Value, Region)>> {
-        let traced = self.branch_region(|interp| {
+        let traced = self.closed_region(&[], |interp, _| {
             let value = branch(interp)?;
             let mut tensors = Vec::new();
             for leaf in flatten(&value) {

@@ -14,7 +14,7 @@ use super::module::{Module, is_private};
 use super::scalar::Scalar;
 use super::signal::{Eval, Reason, STATIC, Stop};
 use super::specialise::Specialiser;
-use super::tensor::{Branches, Trace};
+use super::tensor::{Closed, Trace};
 use super::transforms::MAX_EQUATIONS;
 use super::value::{Closure, Function, List, Value};
 use crate::builtins;
@@ -88,8 +88,8 @@ pub struct Interp {
     pub(super) checking: Option<Checked>,
     /// Level of the innermost trace, 0 outside.
     pub(super) level: u32,
-    /// The branches being traced.
-    pub(super) branches: Branches,
+    /// The closed pieces of the program that are being traced.
+    pub(super) closed: Closed,
     /// Traces that stand for a compiled function: effects stop them.
     pub(super) recording: u32,
     /// How often the code being interpreted is expected to run: the product of the counts of the loops around it.
@@ -121,7 +121,7 @@ impl Interp {
             redefined: HashSet::new(),
             checking: None,
             level: 0,
-            branches: Branches::default(),
+            closed: Closed::default(),
             recording: 0,
             weight: 1,
             span: None,
@@ -144,7 +144,7 @@ impl Interp {
 
     /// An empty trace.
     pub(super) fn trace(&self, level: u32) -> Rc<Trace> {
-        Trace::new(level, MAX_EQUATIONS, &self.branches)
+        Trace::new(level, MAX_EQUATIONS, &self.closed)
     }
 
     /// Evaluates an expression of the top level, which needs `frame_size` slots.

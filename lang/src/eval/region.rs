@@ -130,16 +130,18 @@ impl Interp {
         self.region_of(trace, |interp| f(interp, parameters))
     }
 
-    /// Traces `f` as a piece that may not run at all: all that it computes stays within it.
-    pub(super) fn branch_region<T>(
+    /// [`Interp::region`] for a piece that may not run at all, or runs again: all that it computes stays within it.
+    pub(super) fn closed_region<T>(
         &mut self,
-        f: impl FnOnce(&mut Interp) -> Eval<(T, Vec<Tensor>)>,
+        types: &[TensorType],
+        f: impl FnOnce(&mut Interp, Vec<Tensor>) -> Eval<(T, Vec<Tensor>)>,
     ) -> Eval<(T, Region)> {
         let trace = self.trace(self.level + 1);
-        self.branches.borrow_mut().push(Rc::clone(&trace));
+        let parameters = types.iter().map(|ty| trace.input(ty.clone(), None, self.span)).collect();
+        self.closed.borrow_mut().push(Rc::clone(&trace));
         self.region_of(trace, |interp| {
-            let result = f(interp);
-            interp.branches.borrow_mut().pop();
+            let result = f(interp, parameters);
+            interp.closed.borrow_mut().pop();
             result
         })
     }

@@ -124,12 +124,13 @@ pub struct Trace {
     /// Known numbers repeated to a shape, by their bytes: most are needed many times, and one constant serves.
     fills: RefCell<HashMap<Fill, Rc<Concrete>>>,
     limit: usize,
-    branches: Branches,
+    closed: Closed,
 }
 
-/// The traces of the branches that are being traced, one within the other, shared by all traces of an evaluator. What is
-/// computed of outer tensors is recorded in the innermost of them, since it happens only where that branch is taken.
-pub(super) type Branches = Rc<RefCell<Vec<Rc<Trace>>>>;
+/// The traces of the branches and checkpoints that are being traced, one within the other, shared by all traces of an
+/// evaluator. What is computed of outer tensors is recorded in the innermost of them: it happens only where that branch
+/// is taken, and a checkpoint computes it again rather than keeping it.
+pub(super) type Closed = Rc<RefCell<Vec<Rc<Trace>>>>;
 
 /// The dtype and the bytes of a number, and the shape that it fills.
 type Fill = (DType, Vec<u8>, Shape);
@@ -137,7 +138,7 @@ type Fill = (DType, Vec<u8>, Shape);
 impl Trace {
     /// An empty trace; `level` is one more than that of the trace around it. It stops with an error beyond
     /// `limit` equations, the sign of an endless recursion.
-    pub fn new(level: u32, limit: usize, branches: &Branches) -> Rc<Trace> {
+    pub fn new(level: u32, limit: usize, closed: &Closed) -> Rc<Trace> {
         Rc::new(Trace {
             level,
             builder: RefCell::new(Builder::new()),
@@ -145,7 +146,7 @@ impl Trace {
             constants: RefCell::default(),
             fills: RefCell::default(),
             limit,
-            branches: Rc::clone(branches),
+            closed: Rc::clone(closed),
         })
     }
 
@@ -260,15 +261,15 @@ fn needed_parameters(graph: &Graph, var: Var) -> Vec<Var> {
     graph.inputs.iter().filter(|v| needed.contains(v)).copied().collect()
 }
 
-/// The trace that records what is computed of `tensors`: the innermost that one of them belongs to, or the branch within
-/// that.
+/// The trace that records what is computed of `tensors`: the innermost that one of them belongs to, or the closed
+/// one within that.
 fn recorder<'a>(tensors: impl Iterator<Item = &'a Tensor>) -> Option<Rc<Trace>> {
     let innermost = tensors
         .filter_map(|t| if let Tensor::Traced(t) = t { Some(&t.trace) } else { None })
         .max_by_key(|trace| trace.level)?;
-    let branches = innermost.branches.borrow();
-    let branch = branches.last().filter(|branch| branch.level > innermost.level);
-    Some(Rc::clone(branch.unwrap_or(innermost)))
+    let closed = innermost.closed.borrow();
+    let within = closed.last().filter(|trace| trace.level > innermost.level);
+    Some(Rc::clone(within.unwrap_or(innermost)))
 }
 
 impl Tensor {
