@@ -7,6 +7,8 @@ mod doc;
 mod examples;
 mod expand;
 mod explain;
+#[cfg(unix)]
+mod failing;
 mod fmt;
 mod full_disk;
 mod install;
