@@ -96,6 +96,10 @@ impl Emitter {
         self.wide |= parted.is_some();
         let graph = parted.as_ref().unwrap_or(graph);
         let mut names: Vec<String> = vec![String::new(); graph.types.len()];
+        let mut makers: Vec<Option<usize>> = vec![None; graph.types.len()];
+        for (n, eqn) in graph.equations.iter().enumerate() {
+            eqn.outputs.iter().for_each(|v| makers[v.index()] = Some(n));
+        }
         for (var, name) in graph.inputs.iter().zip(arguments) {
             names[var.index()] = name;
         }
@@ -110,7 +114,8 @@ impl Emitter {
                 names[var.index()] = format!("%{prefix}{next}");
                 next += 1;
             }
-            eqn.op.stablehlo(&mut Lowering { graph, eqn, names: &mut names, emitter: self, temporaries: 0 });
+            let names = &mut names;
+            eqn.op.stablehlo(&mut Lowering { graph, makers: &makers, eqn, names, emitter: self, temporaries: 0 });
         }
         graph.outputs.iter().map(|v| names[v.index()].clone()).collect()
     }
@@ -136,6 +141,8 @@ impl Emitter {
 /// Where a primitive writes its operation; knows the names and types of the equation's variables.
 pub struct Lowering<'a> {
     graph: &'a Graph,
+    /// The equation that makes each variable, if it is no parameter.
+    makers: &'a [Option<usize>],
     eqn: &'a Equation,
     names: &'a mut [String],
     emitter: &'a mut Emitter,
@@ -417,7 +424,7 @@ impl Lowering<'_> {
 
     /// The equation that makes a variable, if it is no parameter.
     fn maker(&self, var: Var) -> Option<&Equation> {
-        self.graph.equations.iter().find(|eqn| eqn.outputs.contains(&var))
+        self.makers[var.index()].map(|n| &self.graph.equations[n])
     }
 
     /// Writes a tensor of one number throughout.

@@ -1,11 +1,17 @@
 //! Parts what a compiler would join to a kernel with too many operands.
 
-use super::{Builder, Graph, RULE, Var, Vars};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Builder, Equation, Graph, RULE, Var, Vars};
 use crate::primitives::OptimizationBarrier;
 
 /// How many tensors element-wise operations may join. IREE computes them all in one kernel, with what uses the result and
 /// what comes before, and binds at most 32 buffers to a kernel on a device; a kernel with more fails when it is called.
 const WIDEST: usize = 20;
+
+/// How many tensors element-wise operations of one shape may read and give together. Those that a kernel keeps in one
+/// buffer count once for IREE, and it needs some for its own intermediate results.
+const MOST_BOUND: usize = 28;
 
 /// `graph` with a barrier behind each element-wise result of as many tensors as a kernel may have; `None` where nothing is
 /// so wide, as the sum of 34 arguments is.
@@ -35,7 +41,124 @@ pub fn part_wide(graph: &Graph) -> Option<Graph> {
             read[var.index()].clone_from(&tensors);
         }
     }
+    part_crowded(graph, &mut parted);
     parted.contains(&true).then(|| with_barriers(graph, &parted))
+}
+
+/// Marks what crosses from one part to the next of those element-wise operations of one shape that read and give too many
+/// tensors together: a compiler makes one kernel of them, with a buffer for each.
+fn part_crowded(graph: &Graph, parted: &mut [bool]) {
+    let uses = Uses::of(graph);
+    // The first equation of what each one is joined to.
+    let mut first: Vec<usize> = (0..graph.equations.len()).collect();
+    for (n, eqn) in graph.equations.iter().enumerate() {
+        for var in &eqn.inputs {
+            if let Some(made) = uses.maker[var.index()]
+                && !parted[var.index()]
+                && joins(graph, eqn, *var)
+                && joins(graph, &graph.equations[made], *var)
+            {
+                let (a, b) = (root(&mut first, made), root(&mut first, n));
+                first[a.max(b)] = a.min(b);
+            }
+        }
+    }
+    let mut joined: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for n in 0..graph.equations.len() {
+        joined.entry(root(&mut first, n)).or_default().push(n);
+    }
+    for group in joined.into_values().filter(|group| group.len() > MOST_BOUND / 2) {
+        let mut part = Part::default();
+        for n in group {
+            if part.bound_with(graph, &uses, n) > MOST_BOUND as isize {
+                part.crossing(graph, &uses).for_each(|v| parted[v.index()] = true);
+                part = Part::default();
+            }
+            part.add(graph, &uses, n);
+        }
+    }
+}
+
+/// Whether an equation is one of those element-wise operations that compute each element along with that of `var`.
+fn joins(graph: &Graph, eqn: &Equation, var: Var) -> bool {
+    eqn.op.is_elementwise() && eqn.outputs.iter().all(|v| graph.ty(*v).shape == graph.ty(var).shape)
+}
+
+/// The first equation of what `n` is joined to.
+fn root(first: &mut [usize], mut n: usize) -> usize {
+    while first[n] != n {
+        first[n] = first[first[n]];
+        n = first[n];
+    }
+    n
+}
+
+/// Which equation makes each variable, and how often it is used, as a result of the graph, too.
+struct Uses {
+    maker: Vec<Option<usize>>,
+    count: Vec<usize>,
+}
+
+impl Uses {
+    fn of(graph: &Graph) -> Uses {
+        let mut uses = Uses { maker: vec![None; graph.types.len()], count: vec![0; graph.types.len()] };
+        for (n, eqn) in graph.equations.iter().enumerate() {
+            eqn.inputs.iter().for_each(|v| uses.count[v.index()] += 1);
+            eqn.outputs.iter().for_each(|v| uses.maker[v.index()] = Some(n));
+        }
+        graph.outputs.iter().for_each(|v| uses.count[v.index()] += 1);
+        uses
+    }
+}
+
+/// Equations for one kernel.
+#[derive(Default)]
+struct Part {
+    equations: BTreeSet<usize>,
+    /// What they read that others make.
+    read: BTreeSet<Var>,
+    /// How often they use what they make.
+    inside: BTreeMap<Var, usize>,
+    /// How many tensors they read and give.
+    bound: isize,
+}
+
+impl Part {
+    /// How many tensors the part reads and gives with one more equation.
+    fn bound_with(&self, graph: &Graph, uses: &Uses, n: usize) -> isize {
+        let eqn = &graph.equations[n];
+        let mut bound = self.bound + eqn.outputs.iter().filter(|v| uses.count[v.index()] > 0).count() as isize;
+        for (i, var) in eqn.inputs.iter().enumerate().filter(|(i, v)| !eqn.inputs[..*i].contains(v)) {
+            let times = eqn.inputs[i..].iter().filter(|v| *v == var).count();
+            match uses.maker[var.index()] {
+                Some(made) if self.equations.contains(&made) => {
+                    let inside = self.inside.get(var).copied().unwrap_or(0) + times;
+                    bound -= isize::from(inside == uses.count[var.index()]);
+                }
+                // Constants and positions are part of the kernel.
+                Some(made) if graph.equations[made].inputs.is_empty() => {}
+                _ => bound += isize::from(!self.read.contains(var)),
+            }
+        }
+        bound
+    }
+
+    fn add(&mut self, graph: &Graph, uses: &Uses, n: usize) {
+        self.bound = self.bound_with(graph, uses, n);
+        for var in &graph.equations[n].inputs {
+            match uses.maker[var.index()] {
+                Some(made) if self.equations.contains(&made) => *self.inside.entry(*var).or_default() += 1,
+                _ => _ = self.read.insert(*var),
+            }
+        }
+        self.equations.insert(n);
+    }
+
+    /// What the part makes for others.
+    fn crossing<'a>(&'a self, graph: &'a Graph, uses: &'a Uses) -> impl Iterator<Item = Var> + 'a {
+        let made = self.equations.iter().flat_map(|n| graph.equations[*n].outputs.iter().copied());
+        made.filter(|v| uses.count[v.index()] > self.inside.get(v).copied().unwrap_or(0))
+    }
 }
 
 fn union(read: &[Vec<Var>], vars: &[Var]) -> Vec<Var> {
@@ -88,6 +211,25 @@ mod tests {
         let barriers = parted.equations.iter().filter(|e| e.op.name() == "optimization_barrier").count();
         assert_eq!(barriers, 5, "each sum of 20 is one of the next 20");
         assert!(part_wide(&parted).is_none());
+    }
+
+    /// One number, made to as many others as `count`, which are all used elsewhere.
+    #[test]
+    fn many_results_are_parted() {
+        let results = |count: usize| {
+            let mut b = Builder::new();
+            let x = b.input(TensorType::scalar(DType::F32));
+            let mut all = vec![b.neg(x)];
+            for i in 1..count {
+                all.push(b.add(all[i - 1], x));
+            }
+            let wide: Vec<Var> = all.iter().map(|x| b.broadcast_scalar(*x, &[4])).collect();
+            b.finish(wide)
+        };
+        assert!(part_wide(&results(MOST_BOUND - 1)).is_none());
+        let parted = part_wide(&results(2 * MOST_BOUND)).expect("barriers");
+        let barriers = parted.equations.iter().filter(|e| e.op.name() == "optimization_barrier").count();
+        assert_eq!(barriers, 2 * (MOST_BOUND - 2) + 1, "the results of two parts, and none of the last");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::{Simplifier, downcast};
 use crate::graph::{Op, RULE, Var, Vars};
 use crate::primitives::{
-    BroadcastInDim, Constant, DynamicSlice, Full, GatherRows, OptimizationBarrier, Reshape, Reverse, Slice, StopGradient, Transpose,
+    BroadcastInDim, Constant, DynamicSlice, Full, GatherRows, Reshape, Reverse, Slice, StopGradient, Transpose,
 };
 use crate::tensor::{HostTensor, TensorType};
 
@@ -33,9 +33,6 @@ pub(super) fn constants(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option
 
 /// An operation of numbers that are the same throughout gives a number that is, too.
 pub(super) fn uniform(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    if downcast::<OptimizationBarrier>(op).is_some() {
-        return None;
-    }
     let value = if moves_only(op) {
         s.uniform(operands[0])?.clone()
     } else if op.is_elementwise() {

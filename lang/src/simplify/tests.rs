@@ -1,1 +1,350 @@
-//! Tests of the rules.
+//! Each rule alone, and all of them on random graphs.
+
+use std::sync::Arc;
+
+use super::simplify;
+use crate::graph::{Builder, Graph, Var, evaluate};
+use crate::primitives as p;
+use crate::primitives::registry::Random;
+use crate::primitives::{Binary, Unary};
+use crate::tensor::DType::{self, Bool, F32, I32, I64};
+use crate::tensor::{HostTensor, Shape, TensorType};
+
+/// The equations of a function of tensors of these types after simplification, one a line: `add v0 v1`.
+fn simplified(types: &[(DType, &[usize])], f: impl FnOnce(&mut Builder, &[Var]) -> Vec<Var>) -> String {
+    let text = renumbered(&simplify(&graph(types, f))).to_string();
+    let lines: Vec<&str> = text.lines().skip(1).map(str::trim).collect();
+    let renamed: Vec<String> = lines.iter().map(|l| l.split_once(" = ").map_or(*l, |(_, r)| r).to_owned()).collect();
+    renamed.join("; ")
+}
+
+/// The graph without gaps in the numbers of its variables.
+fn renumbered(graph: &Graph) -> Graph {
+    let mut b = Builder::new();
+    let inputs: Vec<Var> = graph.inputs.iter().map(|v| b.input(graph.ty(*v).clone())).collect();
+    let outputs = b.inline(graph, &inputs);
+    b.finish(outputs)
+}
+
+fn graph(types: &[(DType, &[usize])], f: impl FnOnce(&mut Builder, &[Var]) -> Vec<Var>) -> Graph {
+    let mut b = Builder::new();
+    let inputs: Vec<Var> = types.iter().map(|(dtype, shape)| b.input(TensorType::new(*dtype, *shape))).collect();
+    let outputs = f(&mut b, &inputs);
+    b.finish(outputs)
+}
+
+fn shape(extents: &[usize]) -> Shape {
+    Shape::from_slice(extents)
+}
+
+const V: (DType, &[usize]) = (F32, &[3]);
+const M: (DType, &[usize]) = (F32, &[2, 3]);
+
+macro_rules! rule {
+    ($name:ident, $types:expr, |$b:ident, $x:ident| $body:expr => $expected:expr) => {
+        #[test]
+        fn $name() {
+            let found = simplified(&$types, |$b, $x| vec![$body]);
+            assert_eq!(found, $expected);
+        }
+    };
+}
+
+rule!(constants_fold, [], |b, _x| {
+    let (two, three) = (b.scalar(F32, 2.0), b.scalar(F32, 3.0));
+    b.mul(two, three)
+} => "constant[6]; [v0]");
+
+rule!(a_repeated_constant_is_full, [], |b, _x| {
+    b.constant(HostTensor::filled(F32, [2, 2].as_slice(), 4.0), false)
+} => "full[4 shape=[2, 2]]; [v0]");
+
+rule!(uniform_tensors_fold, [], |b, _x| {
+    let ones = b.full(&TensorType::new(F32, [100_usize, 100].as_slice()), 1.0);
+    let sum = b.add(ones, ones);
+    b.transpose(sum, &[1, 0])
+} => "full[2 shape=[100, 100]]; [v0]");
+
+rule!(nothing_moves_a_constant, [], |b, _x| {
+    let one = b.scalar(F32, 1.0);
+    b.apply(p::OptimizationBarrier, &[one])
+} => "constant[1]; [v0]");
+
+rule!(equal_equations_are_one, [V, V], |b, x| {
+    let (s, t) = (b.add(x[0], x[1]), b.add(x[0], x[1]));
+    b.mul(s, t)
+} => "add v0 v1; mul v2 v2; [v3]");
+
+rule!(dead_equations_go, [V], |b, x| {
+    let _unused = b.neg(x[0]);
+    b.abs(x[0])
+} => "abs v0; [v1]");
+
+rule!(converting_to_the_own_dtype_is_nothing, [V], |b, x| {
+    b.apply(p::Convert { dtype: F32, weak: false }, &[x[0]])
+} => "[v0]");
+
+rule!(converting_twice_without_loss_is_once, [(I32, &[3])], |b, x| {
+    let wide = b.convert(x[0], I64);
+    b.convert(wide, F32)
+} => "convert[f32] v0; [v1]");
+
+rule!(converting_with_loss_stays, [V], |b, x| {
+    let whole = b.convert(x[0], I32);
+    b.convert(whole, F32)
+} => "convert[i32] v0; convert[f32] v1; [v2]");
+
+rule!(one_times_is_nothing, [V], |b, x| {
+    let y = b.scale(x[0], 1.0);
+    let one = b.full_like(y, 1.0);
+    b.div(y, one)
+} => "[v0]");
+
+rule!(minus_zero_is_nothing, [V], |b, x| {
+    let zero = b.full_like(x[0], 0.0);
+    b.sub(x[0], zero)
+} => "[v0]");
+
+rule!(plus_zero_may_change_a_sign, [V], |b, x| {
+    let zero = b.full_like(x[0], 0.0);
+    b.add(x[0], zero)
+} => "full[0 shape=[3]]; add v0 v1; [v2]");
+
+rule!(plus_zero_is_nothing_for_integers, [(I32, &[3])], |b, x| {
+    let zero = b.full_like(x[0], 0.0);
+    b.add(zero, x[0])
+} => "[v0]");
+
+rule!(zero_times_may_not_be_zero, [V], |b, x| b.scale(x[0], 0.0) => "full[0 shape=[3]]; mul v0 v1; [v2]");
+
+rule!(the_larger_of_one_tensor, [V], |b, x| b.max(x[0], x[0]) => "[v0]");
+
+rule!(negating_twice, [V], |b, x| {
+    let y = b.neg(x[0]);
+    b.neg(y)
+} => "[v0]");
+
+rule!(the_size_of_a_negative, [V], |b, x| {
+    let y = b.neg(x[0]);
+    let y = b.abs(y);
+    b.abs(y)
+} => "abs v0; [v1]");
+
+rule!(adding_a_negative_is_subtracting, [V, V], |b, x| {
+    let y = b.neg(x[1]);
+    b.add(x[0], y)
+} => "sub v0 v1; [v2]");
+
+rule!(signs_of_both_factors, [V, V], |b, x| {
+    let (y, z) = (b.neg(x[0]), b.neg(x[1]));
+    b.mul(y, z)
+} => "mul v0 v1; [v2]");
+
+rule!(times_minus_one, [V], |b, x| b.scale(x[0], -1.0) => "neg v0; [v1]");
+
+rule!(choosing_between_equals, [(Bool, &[3]), V], |b, x| b.select(x[0], x[1], x[1]) => "[v1]");
+
+rule!(choosing_by_the_opposite, [(Bool, &[3]), V, V], |b, x| {
+    let not = b.apply(Unary(p::Not), &[x[0]]);
+    b.select(not, x[1], x[2])
+} => "select v0 v2 v1; [v3]");
+
+rule!(reshaping_twice, [M], |b, x| {
+    let y = b.reshape(x[0], &[6]);
+    b.reshape(y, &[3, 2])
+} => "reshape[shape=[3, 2]] v0; [v1]");
+
+rule!(reshaping_back, [M], |b, x| {
+    let y = b.reshape(x[0], &[6]);
+    b.reshape(y, &[2, 3])
+} => "[v0]");
+
+rule!(transposing_back, [M], |b, x| {
+    let y = b.transpose(x[0], &[1, 0]);
+    b.transpose(y, &[1, 0])
+} => "[v0]");
+
+rule!(transposing_a_row, [(F32, &[1, 3])], |b, x| {
+    b.transpose(x[0], &[1, 0])
+} => "reshape[shape=[3, 1]] v0; [v1]");
+
+rule!(repeating_twice, [V], |b, x| {
+    let y = b.broadcast_in_dim(x[0], &[2, 3], &[1]);
+    b.broadcast_in_dim(y, &[4, 2, 3], &[1, 2])
+} => "broadcast_in_dim[shape=[4, 2, 3] dims=[2]] v0; [v1]");
+
+rule!(repeating_along_a_new_axis, [V], |b, x| {
+    let y = b.reshape(x[0], &[3, 1]);
+    b.broadcast_in_dim(y, &[3, 4], &[0, 1])
+} => "broadcast_in_dim[shape=[3, 4] dims=[0]] v0; [v1]");
+
+rule!(repeating_once_only, [V], |b, x| {
+    b.broadcast_in_dim(x[0], &[1, 3, 1], &[1])
+} => "reshape[shape=[1, 3, 1]] v0; [v1]");
+
+rule!(an_axis_put_into_what_is_repeated, [V], |b, x| {
+    let y = b.broadcast_in_dim(x[0], &[2, 3], &[1]);
+    b.reshape(y, &[2, 1, 3])
+} => "broadcast_in_dim[shape=[2, 1, 3] dims=[2]] v0; [v1]");
+
+rule!(the_whole_of_it, [M], |b, x| {
+    let y = b.apply(p::Slice { start: shape(&[0, 0]), limit: shape(&[2, 3]) }, &[x[0]]);
+    let y = b.apply(p::Concatenate { axis: 0 }, &[y]);
+    let zero = b.scalar(F32, 0.0);
+    let y = b.apply(p::Pad { low: shape(&[0, 0]), high: shape(&[0, 0]) }, &[y, zero]);
+    b.apply(p::Reverse { axes: shape(&[]) }, &[y])
+} => "[v0]");
+
+rule!(a_part_of_a_part, [(F32, &[9])], |b, x| {
+    let y = b.slice(x[0], &[2], &[8]);
+    b.slice(y, &[1], &[3])
+} => "slice[start=[3] limit=[5]] v0; [v1]");
+
+rule!(a_part_of_one_of_several, [V, V], |b, x| {
+    let y = b.concatenate(x, 0);
+    b.slice(y, &[4], &[6])
+} => "slice[start=[1] limit=[3]] v1; [v2]");
+
+rule!(parts_that_nobody_uses, [(F32, &[4])], |b, x| {
+    b.apply_all(p::Split { axis: 0, sizes: shape(&[1, 3]) }, x)[1]
+} => "slice[start=[1] limit=[4]] v0; [v1]");
+
+rule!(the_sum_of_one, [(F32, &[1, 3])], |b, x| b.sum(x[0], &[0]) => "reshape[shape=[3]] v0; [v1]");
+
+rule!(stopping_what_does_not_flow, [V], |b, x| b.apply(p::StopGradient, &[x[0]]) => "[v0]");
+
+/// A graph of parameters of these types.
+fn inner(types: &[(DType, &[usize])], f: impl FnOnce(&mut Builder, &[Var]) -> Vec<Var>) -> Arc<Graph> {
+    Arc::new(graph(types, f))
+}
+
+rule!(a_known_condition, [V], |b, x| {
+    let branches = [1.0, 2.0].map(|factor| inner(&[V], |b, x| vec![b.scale(x[0], factor)]));
+    let [on_true, on_false] = branches;
+    let holds = b.scalar(Bool, 1.0);
+    b.apply(p::Cond { on_true, on_false }, &[holds, x[0]])
+} => "[v0]");
+
+rule!(what_no_branch_needs, [(Bool, &[]), V, V], |b, x| {
+    let on_true = inner(&[V, V], |b, x| vec![b.neg(x[0]), b.neg(x[1])]);
+    let on_false = inner(&[V, V], |b, x| vec![b.abs(x[0]), b.abs(x[1])]);
+    b.apply_all(p::Cond { on_true, on_false }, x)[1]
+} => "cond[1 1] v0 v2; [v3]");
+
+/// A scan of three steps. Constants: a vector and a number. States: the vector that stays, a sum, one that nobody needs.
+/// Rows: the sum, one that nobody needs.
+fn wasteful() -> p::Scan {
+    let body = inner(&[V, (F32, &[]), V, V, V, V], |b, x| {
+        let number = b.broadcast_scalar(x[1], &[3]);
+        let scaled = b.mul(x[5], number);
+        let sum = b.add(x[3], scaled);
+        let sum = b.add(sum, x[2]);
+        let waste = b.add(x[4], x[0]);
+        vec![x[2], sum, waste, sum, waste]
+    });
+    p::Scan { body, length: 3, constants: 2, states: 3, reverse: false }
+}
+
+rule!(what_a_scan_carries_without_need, [V, V, V, V, (F32, &[3, 3])], |b, x| {
+    let one = b.scalar(F32, 1.0);
+    b.apply_all(wasteful(), &[x[0], one, x[1], x[2], x[3], x[4]])[1]
+} => "scan[length=3 constants=1 states=1 reverse=false] v1 v2 v4; [v5]");
+
+rule!(what_a_while_carries_without_need, [V, V, V, (I32, &[])], |b, x| {
+    let types = [V, V, V, (I32, &[] as &[usize])];
+    let condition = inner(&types, |b, x| {
+        let limit = b.full_like(x[3], 9.0);
+        vec![b.compare(p::Direction::Lt, x[3], limit)]
+    });
+    let body = inner(&types, |b, x| {
+        let one = b.full_like(x[3], 1.0);
+        vec![x[1], b.add(x[2], x[0]), b.add(x[3], one)]
+    });
+    let results = b.apply_all(p::WhileLoop { condition, body, constants: 1 }, x);
+    b.neg(results[2])
+} => "while_loop[constants=0] v3; neg v4; [v5]");
+
+/// A graph of `size` random equations.
+fn random_graph(random: &mut Random, size: usize) -> Graph {
+    let mut b = Builder::new();
+    let mut pool: Vec<Var> = [&[3][..], &[2, 3], &[1, 3], &[2, 1], &[]]
+        .into_iter()
+        .map(|shape| b.input(TensorType::new(F32, shape)))
+        .collect();
+    for number in [0.0, -0.0, 1.0, -1.0, 2.0] {
+        pool.push(b.scalar(F32, number));
+    }
+    for _ in 0..size {
+        let pick = |random: &mut Random| pool[random.below(pool.len() as u64) as usize];
+        let (x, y) = (pick(random), pick(random));
+        let extents = b.shape(x);
+        let y = if b.shape(y).is_empty() { b.broadcast_scalar(y, &extents) } else { y };
+        let rank = extents.len();
+        let axis = if rank == 0 { 0 } else { random.below(rank as u64) as usize };
+        let unary: [crate::graph::Op; 4] =
+            [Arc::new(Unary(p::Neg)), Arc::new(Unary(p::Abs)), Arc::new(Unary(p::Tanh)), Arc::new(p::StopGradient)];
+        let binary: [crate::graph::Op; 5] = [
+            Arc::new(Binary(p::Add)),
+            Arc::new(Binary(p::Sub)),
+            Arc::new(Binary(p::Mul)),
+            Arc::new(Binary(p::Div)),
+            Arc::new(Binary(p::Max)),
+        ];
+        let made = match random.below(10) {
+            0 | 1 => b.bind(unary[random.below(4) as usize].clone(), &[x]).ok(),
+            2..=4 => b.bind(binary[random.below(5) as usize].clone(), &[x, y]).ok(),
+            5 if rank > 0 => Some([b.sum(x, &[axis])].as_slice().into()),
+            6 => {
+                let mut wider = extents.to_vec();
+                wider.insert(axis, 1 + random.below(2) as usize);
+                let dims: Vec<usize> = (0..wider.len()).filter(|i| *i != axis).collect();
+                (b.ty(x).count() < 50).then(|| [b.broadcast_in_dim(x, &wider, &dims)].as_slice().into())
+            }
+            7 => {
+                let order: Shape = (0..rank).rev().collect();
+                b.bind(Arc::new(p::Transpose { permutation: order }), &[x]).ok()
+            }
+            8 if rank > 0 => Some([b.slice_axis(x, axis, 0, extents[axis].div_ceil(2))].as_slice().into()),
+            9 if rank > 0 => b.bind(Arc::new(p::Concatenate { axis }), &[x, y]).ok(),
+            _ => {
+                let mut flat = extents.to_vec();
+                flat.retain(|n| *n != 1);
+                Some([b.reshape(x, &flat)].as_slice().into())
+            }
+        };
+        let made: Option<crate::graph::Vars> = made;
+        pool.extend(made.unwrap_or_default());
+    }
+    let outputs = (0..3).map(|_| pool[pool.len() - 1 - random.below(8) as usize]).collect();
+    b.finish(outputs)
+}
+
+#[test]
+fn random_graphs_keep_their_values() {
+    let mut random = Random(7);
+    for case in 0..500 {
+        let graph = random_graph(&mut random, 40);
+        let inputs: Vec<HostTensor> = graph
+            .inputs
+            .iter()
+            .map(|v| {
+                let ty = graph.ty(*v);
+                let numbers: Vec<f32> = (0..ty.count()).map(|_| random.uniform(-2.0, 2.0) as f32).collect();
+                HostTensor::new(ty.shape.clone(), numbers)
+            })
+            .collect();
+        let smaller = renumbered(&simplify(&graph));
+        let (before, after) = (evaluate(&graph, &inputs), evaluate(&smaller, &inputs));
+        for (x, y) in before.iter().zip(&after) {
+            assert_eq!(x.shape(), y.shape(), "case {case}");
+            let same = x.as_f32().unwrap().iter().zip(y.as_f32().unwrap()).all(|(x, y)| {
+                // A sum of one term makes 0 of -0.
+                x == y || x.is_nan() && y.is_nan() || x.is_infinite() && y.is_infinite()
+            });
+            assert!(same, "case {case}: {x:?} and {y:?}\n{graph}\n{smaller}");
+        }
+        assert!(smaller.equations.len() <= graph.equations.len());
+        let again = renumbered(&simplify(&smaller));
+        assert_eq!(again.to_string(), smaller.to_string(), "case {case}: a second time finds more");
+    }
+}
