@@ -290,3 +290,13 @@ fn without_a_compiler() {
     assert!(out.starts_with("error: f cannot be compiled: there is no compiler\n"), "{out}");
     assert!(out.contains("test.shf:1:22") && out.contains("--strict"), "{out}");
 }
+
+/// A call that ends in an error while it is traced has been made all the same.
+#[test]
+fn calls_that_end_in_an_error() {
+    let text = explained(Jit::Always, "(defn f [x] (@ x [3 4 5])) (f [1 2 3]) (f [1 2])");
+    let told = "f, test.shf:1:1:\n  compiled, 1 call\n  for x f32[3]\n  1 call for other arguments ended in an error\n";
+    assert!(text.ends_with(&format!("\n{told}")), "{text}");
+    let text = explained(Jit::Always, "(defn g [x] (@ x [3 4 5])) (g [1 2])");
+    assert!(text.ends_with("\ng, test.shf:1:1:\n  1 call ended in an error\n"), "{text}");
+}

@@ -25,6 +25,7 @@ fn report(report: &Report) -> Value {
         "library": report.library,
         "interpreted": report.interpreted.as_ref().map(interpreted),
         "other-calls": report.other_calls,
+        "failed-calls": report.failed_calls,
         "specialisations": report.specialisations.iter().map(specialisation).collect::<Vec<_>>(),
     })
 }

@@ -27,8 +27,10 @@ fn run_here(options: &RunOptions) -> Result<(), Failed> {
     let world = World::with_arguments(options.arguments.clone());
     let mut interp = evaluator(&options.engine, &project, world, |_| project.artifact_folder())?;
     let result = interp.run_program(&file.display().to_string(), &text);
-    if options.explain {
-        explain::show(&interp.reports(), options.json)?;
+    let reports = interp.reports();
+    // What stopped before any call has nothing to tell but its error; a tool gets its line all the same.
+    if options.explain && (options.json || result.is_ok() || !reports.is_empty()) {
+        explain::show(&reports, options.json)?;
     }
     result.map(|_| ()).map_err(|errors| {
         for e in &errors {

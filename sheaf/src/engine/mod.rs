@@ -85,6 +85,7 @@ impl Engine {
             first = None;
         }
         let mut last: Option<Failure> = None;
+        self.refusal = "there is no compiler".into();
         for candidate in candidates {
             let failure = match self.workshop.compile(&candidate.job)? {
                 Compiled::Yes(bytes) => match self.compiled(unit, candidate, &bytes) {
@@ -92,10 +93,7 @@ impl Engine {
                     Err(failure) => failure,
                 },
                 Compiled::Rejected { error, remedy } => Failure::compiler(error, remedy),
-                Compiled::NoCompiler => {
-                    self.refusal = "there is no compiler".into();
-                    return Ok(None);
-                }
+                Compiled::NoCompiler => return Ok(None),
             };
             first.get_or_insert_with(|| failure.clone());
             last = Some(failure);

@@ -52,6 +52,21 @@ fn explained_for_people_and_for_tools() {
     assert_eq!(functions[1]["interpreted"]["fallback"], false);
 }
 
+/// An error takes nothing away from the calls before it, and where there were none there is nothing to explain.
+#[test]
+fn a_run_that_fails_is_explained_as_far_as_it_came() {
+    let Some(world) = World::with_compiler() else { return };
+    world.write("ends.shf", format!("{SQUARES}(print (sum-of-squares {{:a [1 2]}}))\n"));
+    insta::assert_snapshot!(
+        "calls_before_an_error",
+        world.run(&["ends.shf", "--jit", "always", "--explain"])
+    );
+    world.write("inside.shf", "(defn f [x] (@ x [3 4 5]))\n(print (f [1 2]))\n");
+    insta::assert_snapshot!("a_call_that_is_an_error", world.run(&["inside.shf", "--explain"]));
+    world.write("first.shf", "(defn f [x] (* 2 x))\n(print (nobody 1))\n(print (f [1 2]))\n");
+    insta::assert_snapshot!("an_error_before_any_call", world.run(&["first.shf", "--explain"]));
+}
+
 #[test]
 fn strict_forbids_to_interpret_what_cannot_be_compiled() {
     let Some(world) = World::with_compiler() else { return };

@@ -56,4 +56,6 @@ fn what_the_compiler_fails_on_is_an_error_when_strict() {
     assert!(output.stderr.contains(&format!("{error}{}", MESSAGE[0])), "{output}");
     assert!(MESSAGE.iter().all(|part| output.stderr.contains(part)), "{output}");
     assert!(output.stderr.contains("squares.shf:2:8\n"), "{output}");
+    let output = world.run(&[&RUN_SQUARES[..], &["--strict", "--explain"]].concat());
+    assert!(output.stderr.contains("\n  not run: the compiler fails on it\n"), "{output}");
 }

@@ -17,7 +17,8 @@ const SHOWN_DIFFERENCES: usize = 4;
 /// not worth it.
 pub fn explain(reports: &[Report]) -> String {
     let is_small = |r: &&Report| {
-        r.interpreted.is_none() && r.specialisations.iter().all(|s| s.fate == Fate::TooLittleWork)
+        let waits = |s: &Specialisation| s.fate == Fate::TooLittleWork;
+        r.interpreted.is_none() && r.failed_calls == 0 && r.specialisations.iter().all(waits)
     };
     let is_compiled = |r: &&Report| r.specialisations.iter().any(|s| matches!(s.fate, Fate::Compiled(_)));
     let mut text = String::new();
@@ -59,6 +60,11 @@ fn function(text: &mut String, report: &Report) {
     if let Some(more @ 1..) = all.len().checked_sub(SHOWN_SPECIALISATIONS) {
         let _ = writeln!(text, "  {more} more; --json lists them all");
     }
+    if report.failed_calls > 0 {
+        let calls = count(report.failed_calls, "call");
+        let other = if all.is_empty() { "" } else { " for other arguments" };
+        let _ = writeln!(text, "  {calls}{other} ended in an error");
+    }
 }
 
 fn specialisation(text: &mut String, i: usize, one: &Specialisation, numbered: bool) {
@@ -73,6 +79,7 @@ fn specialisation(text: &mut String, i: usize, one: &Specialisation, numbered: b
         Fate::TooLittleWork => {
             format!("interpreted, {}: too little work to be worth compiling", calls(one.interpreted_calls))
         }
+        Fate::Interpreted(why) if one.interpreted_calls == 0 => format!("not run: {}", reason(why)),
         Fate::Interpreted(why) => format!("interpreted, {}: {}", calls(one.interpreted_calls), reason(why)),
     };
     let _ = writeln!(text, "{lead}{fate}");

@@ -77,6 +77,7 @@ impl Specialiser {
             family.statics.clear();
             family.entries.clear();
             family.interpreted = None;
+            family.failed_calls = 0;
         }
     }
 
@@ -100,6 +101,7 @@ impl Specialiser {
             entries: Vec::new(),
             interpreted: None,
             other_calls: 0,
+            failed_calls: 0,
         });
         match (&**function, fn_key(function)) {
             (Function::Transformed(..), Some((key, _))) => {
@@ -123,6 +125,8 @@ struct Family {
     interpreted: Option<Why>,
     /// Calls since then that fitted no entry.
     other_calls: u64,
+    /// Calls that ended in an error before they had an entry.
+    failed_calls: u64,
 }
 
 struct Entry {
@@ -268,10 +272,12 @@ impl Interp {
         }
         let Some(backend) = &mut self.backend else { return Ok(None) };
         unit.graph = simplify(&unit.graph);
-        let Some(program) = backend.prepare(unit)? else {
+        let prepared = backend.prepare(unit);
+        let Ok(Some(program)) = prepared else {
             let why = Why::compiler(backend.refusal());
+            *outcome = Outcome::Interpreted(why.clone());
+            prepared?;
             self.fall_back(code, &why)?;
-            *outcome = Outcome::Interpreted(why);
             return Ok(None);
         };
         let numbers = RefCell::new(vec![None; unit.inputs.len()]);
@@ -322,6 +328,21 @@ impl Interp {
         args: &[Value],
     ) -> Eval<Option<Rc<Entry>>> {
         let position = self.specialiser.enrol(function, code);
+        let made = self.specialise_in(position, function, code, args);
+        if made.is_err() {
+            self.specialiser.families[position].failed_calls += 1;
+        }
+        made
+    }
+
+    /// [`Interp::specialise`] for the family at `position`.
+    fn specialise_in(
+        &mut self,
+        position: usize,
+        function: &Rc<Function>,
+        code: &Rc<Code>,
+        args: &[Value],
+    ) -> Eval<Option<Rc<Entry>>> {
         let mut statics = std::mem::take(&mut self.specialiser.families[position].statics);
         let traced = self.trace_until_static(function, args, &mut statics);
         self.specialiser.families[position].statics = statics;

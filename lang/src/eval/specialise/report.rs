@@ -23,6 +23,8 @@ pub struct Report {
     pub interpreted: Option<Interpreted>,
     /// Calls that fitted none of the specialisations, once the function is interpreted.
     pub other_calls: u64,
+    /// Calls that ended in an error while they were traced for new arguments.
+    pub failed_calls: u64,
     /// In the order of their first calls.
     pub specialisations: Vec<Specialisation>,
 }
@@ -208,7 +210,10 @@ fn differences(now: &[Argument], before: &[Argument]) -> Vec<Difference> {
 impl Specialiser {
     /// What became of every function, in the order of the first calls.
     pub(super) fn reports(&self, sources: &Sources) -> Vec<Report> {
-        let known = self.families.iter().filter(|f| f.interpreted.is_some() || !f.entries.is_empty());
+        let known = self
+            .families
+            .iter()
+            .filter(|f| f.interpreted.is_some() || !f.entries.is_empty() || f.failed_calls > 0);
         known.map(|family| family.report(sources)).collect()
     }
 }
@@ -240,6 +245,7 @@ impl Family {
             library: self.code.span.source.is_library(),
             interpreted: self.interpreted.as_ref().map(|why| why.report(sources)),
             other_calls: self.other_calls,
+            failed_calls: self.failed_calls,
             specialisations,
         }
     }
