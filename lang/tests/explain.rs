@@ -300,3 +300,15 @@ fn calls_that_end_in_an_error() {
     let text = explained(Jit::Always, "(defn g [x] (@ x [3 4 5])) (g [1 2])");
     assert!(text.ends_with("\ng, test.shf:1:1:\n  1 call ended in an error\n"), "{text}");
 }
+
+/// A large program is large wherever its operations are: here in the body of a loop that runs no step, in a branch that
+/// is not taken.
+#[test]
+fn large_bodies_are_not_compiled() {
+    let steps = "(reduce (fn [s k] (* s k)) s (map (fn [k] 0.5) (range 51000)))";
+    for body in [format!("(while (> (sum s) 9) [s s] {steps})"), format!("(if (> (sum s) 9) {steps} s)")] {
+        let text = explained(Jit::Always, &format!("(defn f [s] {body}) (f [1 2])"));
+        assert!(text.contains("f is interpreted, not compiled: its program would have 5"), "{text}");
+        assert!(text.contains(" of them here, in (* s k)"), "{text}");
+    }
+}

@@ -75,6 +75,21 @@ impl Graph {
         &self.types[var.index()]
     }
 
+    /// Visits every equation, those of functions inside of operations too.
+    pub fn visit(&self, f: &mut impl FnMut(&Equation)) {
+        for eqn in &self.equations {
+            f(eqn);
+            eqn.op.functions().into_iter().for_each(|function| function.visit(f));
+        }
+    }
+
+    /// The number of equations, with those of functions inside of operations: what a compiler has to read.
+    pub fn size(&self) -> usize {
+        let mut size = 0;
+        self.visit(&mut |_| size += 1);
+        size
+    }
+
     /// An estimate of the scalar operations of one evaluation: a size, never a time.
     pub fn cost(&self) -> u64 {
         let cost = |eqn: &Equation| {

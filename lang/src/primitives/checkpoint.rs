@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::region::{
     are_floats, expect_operands, picked, picked_moving, positions, present, real, spread, strong,
@@ -123,6 +123,10 @@ impl Primitive for Checkpoint {
 
     fn call(&self) -> Option<Graph> {
         Some(inline_calls(&self.body))
+    }
+
+    fn functions(&self) -> SmallVec<[&Graph; 2]> {
+        smallvec![&*self.body]
     }
 
     fn cost(&self, _: &[&TensorType], _: &[&TensorType]) -> u64 {

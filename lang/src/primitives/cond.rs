@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::region::{
     are_floats, expect_operands, moving_parameters, parameters, picked, picked_moving, positions, present, real,
@@ -170,6 +170,10 @@ impl Primitive for Cond {
 
     fn map_bodies(&self, f: &mut dyn FnMut(&Graph) -> Graph) -> Option<Op> {
         Some(Arc::new(self.map(f)))
+    }
+
+    fn functions(&self) -> SmallVec<[&Graph; 2]> {
+        smallvec![&*self.on_true, &*self.on_false]
     }
 
     fn cost(&self, _: &[&TensorType], _: &[&TensorType]) -> u64 {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::{Cotangents, Primitive, TypeFault, Types, batch_size, batch_to_front, expect_arity};
 use crate::graph::{Builder, Graph, Var, evaluate, inline_calls};
@@ -121,6 +121,10 @@ impl Primitive for CustomVjp {
 
     fn call(&self) -> Option<Graph> {
         Some(inline_calls(&self.forward))
+    }
+
+    fn functions(&self) -> SmallVec<[&Graph; 2]> {
+        smallvec![&*self.forward]
     }
 
     fn cost(&self, _: &[&TensorType], _: &[&TensorType]) -> u64 {

@@ -247,6 +247,11 @@ pub trait Primitive: Any + Debug + Send + Sync {
         None
     }
 
+    /// The functions inside that a program has along with it.
+    fn functions(&self) -> SmallVec<[&Graph; 2]> {
+        SmallVec::new()
+    }
+
     /// An estimate of the scalar operations, for the choice between interpreting and compiling.
     fn cost(&self, _args: &[&TensorType], outs: &[&TensorType]) -> u64 {
         outs.iter().map(|ty| ty.count() as u64).sum()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::region::{
     alike, are_floats, carried, expect_operands, moving_parameters, parameters, picked, picked_moving, positions,
@@ -363,6 +363,10 @@ impl Primitive for Scan {
 
     fn map_bodies(&self, f: &mut dyn FnMut(&Graph) -> Graph) -> Option<Op> {
         Some(Arc::new(Scan { body: Arc::new(f(&self.body)), ..self.clone() }))
+    }
+
+    fn functions(&self) -> SmallVec<[&Graph; 2]> {
+        smallvec![&*self.body]
     }
 
     fn cost(&self, _: &[&TensorType], _: &[&TensorType]) -> u64 {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::region::{
     alike, carried, expect_operands, moving_parameters, parameters, picked, picked_moving, positions, present, real, spread,
@@ -217,6 +217,10 @@ impl Primitive for WhileLoop {
     fn map_bodies(&self, f: &mut dyn FnMut(&Graph) -> Graph) -> Option<Op> {
         let (condition, body) = (Arc::new(f(&self.condition)), Arc::new(f(&self.body)));
         Some(Arc::new(WhileLoop { condition, body, constants: self.constants }))
+    }
+
+    fn functions(&self) -> SmallVec<[&Graph; 2]> {
+        smallvec![&*self.condition, &*self.body]
     }
 
     fn cost(&self, _: &[&TensorType], _: &[&TensorType]) -> u64 {

@@ -97,9 +97,12 @@ impl Why {
     /// A program that would take the compiler minutes; the place is that of most of its equations.
     pub fn too_large(graph: &Graph) -> Why {
         let mut counts: HashMap<Span, usize> = HashMap::new();
-        for span in graph.equations.iter().filter_map(|eqn| eqn.span) {
-            *counts.entry(span).or_default() += 1;
-        }
+        graph.visit(&mut |eqn| {
+            if let Some(span) = eqn.span {
+                *counts.entry(span).or_default() += 1;
+            }
+        });
+        let size = graph.size();
         let most = counts.into_iter().max_by_key(|(span, count)| (*count, span.start));
         let remedy = "steps that repeat are one operation in repeat, while, reduce or scan, if the state keeps its \
                       structure, shapes and dtypes";
@@ -107,12 +110,9 @@ impl Why {
             cause: Cause::Size,
             reason: match most {
                 Some((_, count)) => {
-                    format!(
-                        "its program would have {} operations, {count} of them here",
-                        graph.equations.len()
-                    )
+                    format!("its program would have {size} operations, {count} of them here")
                 }
-                None => format!("its program would have {} operations", graph.equations.len()),
+                None => format!("its program would have {size} operations"),
             },
             place: most.map(|(span, _)| span),
             labels: Vec::new(),

@@ -45,7 +45,7 @@ const EQUATION_COST: u64 = 1000;
 /// number changes all the time: the function is interpreted from then on.
 const MAX_STATIC_VARIANTS: usize = 16;
 
-/// Programs of more equations are interpreted: the compiler takes milliseconds for each.
+/// Programs of more equations, those within loops and branches included, are interpreted: the compiler takes milliseconds for each.
 const MOST_COMPILED: usize = 50_000;
 
 /// All specialisations of the program.
@@ -477,7 +477,7 @@ impl Interp {
         let (graph, _) = trace.finish(vars);
         let graph = prune(graph);
         debug_assert_eq!(crate::graph::verify(&graph), Ok(()));
-        if graph.equations.len() > MOST_COMPILED {
+        if graph.size() > MOST_COMPILED {
             return Ok(Ok((entry(Outcome::Interpreted(Why::too_large(&graph))), None)));
         }
         let cost = graph.cost().saturating_add(EQUATION_COST * graph.equations.len() as u64);
