@@ -221,6 +221,17 @@ fn types_that_differ_are_said_once() {
     }
 }
 
+/// A `case` gives nil where no key equals, which differs from what the arms give: the whole of it is shown as the branch.
+#[test]
+fn a_case_without_a_default_is_nil_elsewhere() {
+    let f = "(defn f [x]\n  (case (argmax x)\n    0 x\n    1 (* 2 x)))";
+    let (mut interp, world) = strict();
+    insta::assert_snapshot!(run_with(&mut interp, &world, &format!("{f}\n(f [1 2])")));
+    let (mut interp, world, _) = compiling(Jit::Always);
+    let out = run_with(&mut interp, &world, &format!("{f} (print (f [1 2]) (f [0 0]) (f [1 2 3]))"));
+    assert!(out.starts_with("warning: f is interpreted") && out.ends_with("\n[2. 4.] [0. 0.] nil"), "{out}");
+}
+
 /// A device on which programs do not run as they should.
 struct Slow(HostDevice);
 

@@ -97,6 +97,8 @@ fn compiled_equals_interpreted() {
         "(defn f [x] (case (argmax x) 0 (sum x) 1 (* 2 (sum x)) (3 4) 1.5 (- (sum x))))
          (print (f [9 2]) (f [1 2]) (f [1 2 3]) (f [1 2 3 4]) (f [1 2 3 4 5]))",
         "(defn f [x] (case (sum x) 0.5 :half :none -1 1.0 :one 2)) (print (f [0.5]) (f [1]) (f [2]))",
+        "(defn f [x] (case (> (sum x) 0) true x false (- x))) (print (f [1 2]) (f [-1 0]))",
+        "(defn f [x] (case (> (sum x) 0) :none 1 (false nil) (- x) true x 2)) (print (f [1 2]) (f [-1 0]))",
         "(defn f [x] (case (> (sum x) 0) true x (- x))) (print (f [1 2]) (f [-1 0]))",
         "(defn f [x k] (* (sum x) (case k 1 10 2 20 30))) (print (f [1] 1) (f [1] 2) (f [1] 3))",
         "(defn f [x] ((grad (fn [x] (case (> (sum x) 0) true (sum (* x x)) (sum x)))) x)) (print (f [1 2]) (f [-1 0]))",

@@ -19,6 +19,31 @@ use crate::tensor::{DType, TensorType};
 /// So many scalar operations are rather computed than skipped: a conditional costs a program more.
 const CHEAP: u64 = 64;
 
+/// The parts of `(case x key value ... default?)`.
+#[derive(Clone, Copy)]
+pub(super) struct Case<'e> {
+    /// The keys and the value of each arm.
+    pub arms: &'e [(Vec<Value>, Expr)],
+    /// What it gives where no key equals; nil without.
+    pub default: Option<&'e Expr>,
+    /// The whole of it.
+    pub span: Span,
+}
+
+impl Case<'_> {
+    /// What is next where no key of an arm equals; the whole form for the nil that it gives without a default.
+    fn otherwise(&self, arm: usize) -> Span {
+        self.arms.get(arm + 1).map(|(_, e)| e).or(self.default).map_or(self.span, |e| e.span)
+    }
+
+    /// Whether both truth values are among the keys up to those of an arm.
+    fn has_both(&self, arm: usize) -> bool {
+        let keys = self.arms[..=arm].iter().flat_map(|(keys, _)| keys);
+        let has = |wanted: bool| keys.clone().any(|key| matches!(key, Value::Bool(b) if *b == wanted));
+        has(true) && has(false)
+    }
+}
+
 /// A value, or why there is no conditional: types that differ, if that is it.
 type Chosen<T> = Result<T, Option<Box<Differing>>>;
 
@@ -158,29 +183,32 @@ impl Interp {
         Ok(last)
     }
 
-    /// The value of the first of `arms` with a key that equals `subject`, else `default`.
+    /// The value of the first arm with a key that equals `subject`, of those from `first` on, else the default.
     pub(super) fn eval_case(
         &mut self,
         subject: &Value,
-        arms: &[(Vec<Value>, Expr)],
-        default: Option<&Expr>,
+        case: Case<'_>,
+        first: usize,
         frame: Frame,
     ) -> Eval<Value> {
-        for (i, (keys, value)) in arms.iter().enumerate() {
+        for (i, (keys, value)) in case.arms.iter().enumerate().skip(first) {
             let equal = keys.iter().find_map(|key| match builtins::structurally_equal(subject, key) {
                 Ok(false) => None,
                 decided => Some(decided),
             });
             match equal {
                 None => {}
+                // The arms before have the other truth value: this is the last, whether there is a default or not.
+                Some(Err(signal)) if Self::asks_for_truth(&signal) && case.has_both(i) => {
+                    return self.eval(value, frame);
+                }
                 Some(Err(signal)) if Self::asks_for_truth(&signal) => {
                     let Some(equal) = self.equals_any(subject, keys)? else { return Err(signal) };
-                    let other = arms.get(i + 1).map(|(_, e)| e).or(default).unwrap_or(value);
                     let chosen = self.conditional(
                         &equal,
-                        [value.span, other.span],
+                        [value.span, case.otherwise(i)],
                         |interp| interp.eval(value, frame),
-                        |interp| interp.eval_case(subject, &arms[i + 1..], default, frame),
+                        |interp| interp.eval_case(subject, case, i + 1, frame),
                     )?;
                     return chosen.map_err(|differing| signal.differing(differing));
                 }
@@ -188,7 +216,7 @@ impl Interp {
                 Some(Ok(_)) => return self.eval(value, frame),
             }
         }
-        default.map_or(Ok(Value::Nil), |d| self.eval(d, frame))
+        case.default.map_or(Ok(Value::Nil), |d| self.eval(d, frame))
     }
 
     /// Whether a scalar that is not known equals one of `keys`; nothing where that takes more than a comparison.

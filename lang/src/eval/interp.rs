@@ -7,6 +7,7 @@ use ustr::Ustr;
 
 use super::blame::{self, Misses};
 use super::check::Checked;
+use super::conditional::Case;
 use super::dict::Dict;
 use super::expr::{Expr, ExprKind, Global, Pattern, Place, Template};
 use super::interrupt::Allowance;
@@ -241,7 +242,8 @@ impl Interp {
             ExprKind::Or(exprs) => self.eval_until(exprs, true, frame),
             ExprKind::Case { subject, arms, default } => {
                 let subject = self.eval(subject, frame)?;
-                self.eval_case(&subject, arms, default.as_deref(), frame).map_err(|s| s.at(expr.span))
+                let case = Case { arms, default: default.as_deref(), span: expr.span };
+                self.eval_case(&subject, case, 0, frame).map_err(|s| s.at(expr.span))
             }
             ExprKind::Quasi(template) => self.eval_template(template, frame),
             ExprKind::Static(inner) => {

@@ -86,13 +86,19 @@ impl Difference {
     pub fn of_branches(self, places: [Span; 2]) -> Box<Differing> {
         let at = self.place();
         let [yes, no] = self.values;
+        let without = self.path.is_root() && (yes == "nil" || no == "nil");
         Box::new(Differing {
             clause: format!(
                 "the branches of a condition that depends on the data differ{at}: {yes} and {no}"
             ),
             places: vec![(places[0], format!("gives {yes}{at}")), (places[1], format!("gives {no}{at}"))],
-            remedy: "let both branches give the same structure, shapes and dtypes, or choose between tensors that \
-                     broadcast with (where condition a b)",
+            remedy: if without {
+                "let all branches give the same structure, shapes and dtypes; if, case and cond give nil where they have \
+                 no branch for what is left"
+            } else {
+                "let both branches give the same structure, shapes and dtypes, or choose between tensors that broadcast \
+                 with (where condition a b)"
+            },
         })
     }
 
