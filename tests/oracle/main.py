@@ -135,9 +135,10 @@ def programs(sheaf, arguments, report):
         print(f"oracle: {what}: {drawn} were drawn for {len(examples)}", flush=True)
         before = len(report.failures)
         run(sheaf, f"programs-{start}", "", examples, arguments.modes, report)
-        if len(report.failures) > before and not made_small:
+        # A file that was not checked says nothing of its programs.
+        failure = next((f for f in report.failures[before:] if f.example.origin), None)
+        if failure and not made_small:
             made_small = True
-            failure = report.failures[before]
             small = shrink(failure, compare.attempt, lambda found: sheaf.check("shrinking", "", found, failure.mode).failures)
             body, _ = small.example.origin
             small.example.name = f"{failure.example.name}, made small; in JAX {compare.python(body)}"

@@ -1,7 +1,9 @@
 """Running examples with `sheaf test`."""
 
 import json
+import os
 import re
+import signal
 import subprocess
 from dataclasses import dataclass, field
 
@@ -14,6 +16,14 @@ MODES = {"interpreted": ["--no-jit"], "compiled": ["--jit", "always"]}
 # In a large file the lines themselves are not shown, and a place stands alone.
 PLACE = re.compile(r"^\s*(?:┌─ )?(\S.*?):(\d+):\d+(?:: .*)?$", re.MULTILINE)
 ABOUT_EXPECTED = re.compile(r"<expected value")
+
+
+# What a file may take: half an hour, where the slowest takes minutes, and 12 GiB of addresses in each process.
+SECONDS = 30 * 60
+MEMORY = 12 << 30
+
+# So much of the end of what a run said is shown.
+SHOWN = 2000
 
 
 @dataclass
@@ -51,12 +61,14 @@ class Outcome:
 class Sheaf:
     """The program under test, and a folder for its files."""
 
-    def __init__(self, program, folder):
+    def __init__(self, program, folder, seconds=SECONDS, memory=MEMORY):
         self.program = program
         self.folder = folder
+        self.seconds = seconds
+        self.memory = memory
 
     def check(self, name, header, examples, mode):
-        """Runs examples in one mode."""
+        """Runs examples in one mode. A run that does not come to its end is one failure, that of the file."""
         path = self.folder / f"{name}.shf"
         lines = header.rstrip("\n").split("\n")
         at = {}
@@ -68,16 +80,39 @@ class Sheaf:
                 at[len(lines)] = example
         path.write_text("\n".join(lines) + "\n")
         command = [self.program, "test", "--json", "--tolerance", str(TOLERANCE), *MODES[mode], str(path)]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        ending, printed, said = self.run(command)
         try:
-            [report] = json.loads(run.stdout)
+            [report] = json.loads(printed)
         except ValueError:
-            raise SystemExit(f"oracle: {' '.join(command)} ended with {run.returncode}:\n{run.stdout}{run.stderr}") from None
+            message = f"error: the file was not checked: {ending}\n{' '.join(command)} said last:\n{(printed + said)[-SHOWN:]}"
+            whole = Failure(Example(f"all {len(examples)} examples of {name}", str(path), ""), mode, message.rstrip())
+            return Outcome(len(examples), failures=[whole])
         outcome = Outcome(len(examples), report["compiled"], report["known"])
-        outcome.failures = list(failures(run.stderr, at, mode, str(path)))
+        outcome.failures = list(failures(said, at, mode, str(path)))
         if len(outcome.failures) != len(report["failures"]):
-            raise SystemExit(f"oracle: {len(report['failures'])} failures were counted in {path}, but\n{run.stderr}")
+            raise SystemExit(f"oracle: {len(report['failures'])} failures were counted in {path}, but\n{said}")
         return outcome
+
+    def run(self, command):
+        """Runs a command within the limits: how it ended, what it printed, what it said."""
+        # A shell sets the limit, since Python's own way (preexec_fn) can hang where there are threads, as here.
+        limited = ["sh", "-c", f'ulimit -v {self.memory >> 10}; exec "$@"', "sh", *command]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        # A group of its own: the compiler that it starts ends with it, and leaves the pipes.
+        with subprocess.Popen(limited, start_new_session=True, **pipes) as run:
+            try:
+                printed, said = run.communicate(timeout=self.seconds)
+                ending = f"it ended with {run.returncode}, within {self.memory >> 20} MiB of addresses"
+            except subprocess.TimeoutExpired:
+                ending = f"it took more than {self.seconds} s"
+                printed, said = "", ""
+            except BaseException:
+                os.killpg(run.pid, signal.SIGKILL)
+                raise
+            if run.returncode is None:
+                os.killpg(run.pid, signal.SIGKILL)
+                printed, said = run.communicate()
+        return ending, printed, said
 
 
 def failures(text, at, mode, path):

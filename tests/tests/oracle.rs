@@ -78,8 +78,18 @@ fn where_the_named_python_has_no_jax_the_suite_is_skipped() {
 
 #[test]
 fn a_program_that_differs_is_made_small() {
+    unittest("test_shrink");
+}
+
+#[test]
+fn a_run_without_an_end_is_a_failure_of_its_file() {
+    unittest("test_limits");
+}
+
+/// Runs tests of the suite's own that are written in Python.
+fn unittest(module: &str) {
     let run = Command::new("python3")
-        .args(["-m", "unittest", "-q", "test_shrink"])
+        .args(["-m", "unittest", "-q", module])
         .current_dir(root().join("tests/oracle"))
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .output();
