@@ -115,7 +115,14 @@ impl Emitter {
                 next += 1;
             }
             let names = &mut names;
-            eqn.op.stablehlo(&mut Lowering { graph, makers: &makers, eqn, names, emitter: self, temporaries: 0 });
+            eqn.op.stablehlo(&mut Lowering {
+                graph,
+                makers: &makers,
+                eqn,
+                names,
+                emitter: self,
+                temporaries: 0,
+            });
         }
         graph.outputs.iter().map(|v| names[v.index()].clone()).collect()
     }
@@ -417,7 +424,9 @@ impl Lowering<'_> {
 
     /// Whether element-wise operations, at most so many in a row, make a variable of a tensor that is repeated.
     fn repeats(&self, var: Var, depth: usize) -> bool {
-        let Some(eqn) = self.maker(var).filter(|eqn| depth > 0 && eqn.op.is_elementwise()) else { return false };
+        let Some(eqn) = self.maker(var).filter(|eqn| depth > 0 && eqn.op.is_elementwise()) else {
+            return false;
+        };
         let widened = |v: &Var| self.graph.ty(*v).count() < self.graph.ty(var).count();
         eqn.inputs.iter().any(|v| widened(v) || self.repeats(*v, depth - 1))
     }

@@ -52,10 +52,7 @@ const CPU: [&str; 3] = [
 ///
 /// Aggressive fusion would make fewer calls, which is what small programs spend their time on (6.4 instead of 7.1 us for a
 /// training step of XOR). But IREE 3.13 then computes wrong numbers, for the mean of a `log_softmax` beside its gradient.
-const INLINE: [&str; 2] = [
-    "--iree-execution-model=inline-dynamic",
-    "--iree-opt-const-expr-hoisting=false",
-];
+const INLINE: [&str; 2] = ["--iree-execution-model=inline-dynamic", "--iree-opt-const-expr-hoisting=false"];
 
 impl Target {
     /// The processor through the hardware abstraction layer.

@@ -127,7 +127,8 @@ impl Part {
     /// How many tensors the part reads and gives with one more equation.
     fn bound_with(&self, graph: &Graph, uses: &Uses, n: usize) -> isize {
         let eqn = &graph.equations[n];
-        let mut bound = self.bound + eqn.outputs.iter().filter(|v| uses.count[v.index()] > 0).count() as isize;
+        let mut bound =
+            self.bound + eqn.outputs.iter().filter(|v| uses.count[v.index()] > 0).count() as isize;
         for (i, var) in eqn.inputs.iter().enumerate().filter(|(i, v)| !eqn.inputs[..*i].contains(v)) {
             let times = eqn.inputs[i..].iter().filter(|v| *v == var).count();
             match uses.maker[var.index()] {

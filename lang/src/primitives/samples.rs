@@ -402,10 +402,7 @@ fn loops() -> Vec<Sample> {
     });
     let forgetful = WhileLoop { condition: below, body: step, constants: 2 };
     vec![
-        discrete(
-            forgetful,
-            &[(I32, &[], Small), (F32, &[3], Any), (I64, &[], Small), (F32, &[3], Any)],
-        ),
+        discrete(forgetful, &[(I32, &[], Small), (F32, &[3], Any), (I64, &[], Small), (F32, &[3], Any)]),
         smooth(Checkpoint { body: Arc::clone(&waves) }, &[(F32, &[3], Any), (F32, &[3], Any)]),
         smooth(
             Cond { on_true: product, on_false: waves },

@@ -4,8 +4,8 @@
 use super::{Simplifier, downcast, one};
 use crate::graph::{Op, Var, Vars};
 use crate::primitives::{
-    Abs, Add, And, Binary, BinaryRule, Div, Max, Min, Mul, Neg, Not, Or, Pow, Select, ShiftLeft, ShiftRightArithmetic,
-    ShiftRightLogical, Sub, Unary, UnaryRule, Xor,
+    Abs, Add, And, Binary, BinaryRule, Div, Max, Min, Mul, Neg, Not, Or, Pow, Select, ShiftLeft,
+    ShiftRightArithmetic, ShiftRightLogical, Sub, Unary, UnaryRule, Xor,
 };
 use crate::tensor::{DType, Data, HostTensor};
 
@@ -51,8 +51,9 @@ fn neutral_number(op: &Op, dtype: DType) -> Option<(f64, bool)> {
     if is_binary::<Div>(op) || is_binary::<Pow>(op) {
         return Some((1.0, false));
     }
-    let shift =
-        is_binary::<ShiftLeft>(op) || is_binary::<ShiftRightArithmetic>(op) || is_binary::<ShiftRightLogical>(op);
+    let shift = is_binary::<ShiftLeft>(op)
+        || is_binary::<ShiftRightArithmetic>(op)
+        || is_binary::<ShiftRightLogical>(op);
     if is_binary::<Sub>(op) || shift {
         return Some((0.0, false));
     }
@@ -100,7 +101,8 @@ pub(super) fn signs(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
     }
     let product = is_binary::<Mul>(op);
     // An integer quotient is truncated towards zero, but the least integer has no negative.
-    if !product && !(is_binary::<Div>(op) && s.ty(x).dtype.is_float()) {
+    let quotient = is_binary::<Div>(op) && s.ty(x).dtype.is_float();
+    if !(product || quotient) {
         return None;
     }
     if is(s, y, -1.0) {

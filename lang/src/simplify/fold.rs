@@ -5,7 +5,8 @@ use smallvec::SmallVec;
 use super::{Simplifier, downcast};
 use crate::graph::{Op, RULE, Var, Vars};
 use crate::primitives::{
-    BroadcastInDim, Constant, DynamicSlice, Full, GatherRows, Reshape, Reverse, Slice, StopGradient, Transpose,
+    BroadcastInDim, Constant, DynamicSlice, Full, GatherRows, Reshape, Reverse, Slice, StopGradient,
+    Transpose,
 };
 use crate::tensor::{HostTensor, TensorType};
 
@@ -22,7 +23,9 @@ pub(super) fn constants(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option
         return None;
     }
     let small = |var: &Var| s.ty(*var).count() <= MOST_ELEMENTS;
-    if !operands.iter().all(small) || !result_types(s, op, operands).iter().all(|ty| ty.count() <= MOST_ELEMENTS) {
+    if !operands.iter().all(small)
+        || !result_types(s, op, operands).iter().all(|ty| ty.count() <= MOST_ELEMENTS)
+    {
         return None;
     }
     let values: Option<SmallVec<[HostTensor; 4]>> = operands.iter().map(|v| known(s, *v)).collect();

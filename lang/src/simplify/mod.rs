@@ -201,7 +201,8 @@ fn downcast<P: Primitive>(op: &Op) -> Option<&P> {
     (op.as_ref() as &dyn Any).downcast_ref::<P>()
 }
 
-/// One result.
+/// One result: what most rules give.
+#[allow(clippy::unnecessary_wraps)]
 fn one(var: Var) -> Option<Vars> {
     Some(Vars::from_slice(&[var]))
 }

@@ -2,7 +2,9 @@
 
 use super::{Simplifier, downcast, one};
 use crate::graph::{Op, Var, Vars};
-use crate::primitives::{ReduceAnd, ReduceMax, ReduceMin, ReduceOr, ReduceProd, ReduceSum, Reshape, axes_except};
+use crate::primitives::{
+    ReduceAnd, ReduceMax, ReduceMin, ReduceOr, ReduceProd, ReduceSum, Reshape, axes_except,
+};
 use crate::tensor::Shape;
 
 /// The axes of a reduction.

@@ -17,8 +17,10 @@ pub(super) fn unchanged(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option
     }
     let constants = (0..first).chain((0..scan.states).filter(|i| stays(*i)).map(|i| first + i));
     let states = (0..scan.states).filter(|i| !stays(*i));
-    let inputs: Vec<usize> =
-        constants.chain(states.clone().map(|i| first + i)).chain(first + scan.states..body.inputs.len()).collect();
+    let inputs: Vec<usize> = constants
+        .chain(states.clone().map(|i| first + i))
+        .chain(first + scan.states..body.inputs.len())
+        .collect();
     let outputs: Vec<usize> = states.clone().chain(scan.states..body.outputs.len()).collect();
     let count = states.count();
     let op = Scan {

@@ -14,7 +14,8 @@ use crate::tensor::{HostTensor, Shape, TensorType};
 fn simplified(types: &[(DType, &[usize])], f: impl FnOnce(&mut Builder, &[Var]) -> Vec<Var>) -> String {
     let text = renumbered(&simplify(&graph(types, f))).to_string();
     let lines: Vec<&str> = text.lines().skip(1).map(str::trim).collect();
-    let renamed: Vec<String> = lines.iter().map(|l| l.split_once(" = ").map_or(*l, |(_, r)| r).to_owned()).collect();
+    let renamed: Vec<String> =
+        lines.iter().map(|l| l.split_once(" = ").map_or(*l, |(_, r)| r).to_owned()).collect();
     renamed.join("; ")
 }
 
@@ -28,7 +29,8 @@ fn renumbered(graph: &Graph) -> Graph {
 
 fn graph(types: &[(DType, &[usize])], f: impl FnOnce(&mut Builder, &[Var]) -> Vec<Var>) -> Graph {
     let mut b = Builder::new();
-    let inputs: Vec<Var> = types.iter().map(|(dtype, shape)| b.input(TensorType::new(*dtype, *shape))).collect();
+    let inputs: Vec<Var> =
+        types.iter().map(|(dtype, shape)| b.input(TensorType::new(*dtype, *shape))).collect();
     let outputs = f(&mut b, &inputs);
     b.finish(outputs)
 }
@@ -281,8 +283,12 @@ fn random_graph(random: &mut Random, size: usize) -> Graph {
         let y = if b.shape(y).is_empty() { b.broadcast_scalar(y, &extents) } else { y };
         let rank = extents.len();
         let axis = if rank == 0 { 0 } else { random.below(rank as u64) as usize };
-        let unary: [crate::graph::Op; 4] =
-            [Arc::new(Unary(p::Neg)), Arc::new(Unary(p::Abs)), Arc::new(Unary(p::Tanh)), Arc::new(p::StopGradient)];
+        let unary: [crate::graph::Op; 4] = [
+            Arc::new(Unary(p::Neg)),
+            Arc::new(Unary(p::Abs)),
+            Arc::new(Unary(p::Tanh)),
+            Arc::new(p::StopGradient),
+        ];
         let binary: [crate::graph::Op; 5] = [
             Arc::new(Binary(p::Add)),
             Arc::new(Binary(p::Sub)),
