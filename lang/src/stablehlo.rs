@@ -402,7 +402,7 @@ impl Lowering<'_> {
         let (mut x, mut from) = (self.operand(0), self.operand_type(0).clone());
         let mut axes = axes;
         if let [rest @ .., last] = axes
-            && !rest.is_empty()
+            && axes.iter().filter(|axis| from.shape[**axis] != 1).count() > 1
             && self.is_product_with_repeated(0)
         {
             let mut shape = from.shape.clone();
@@ -419,16 +419,16 @@ impl Lowering<'_> {
     /// product over several axes for a contraction of two tensors, and fails ("invalid accumulator/result vector shape").
     fn is_product_with_repeated(&self, i: usize) -> bool {
         let product = self.maker(self.eqn.inputs[i]);
-        product.is_some_and(|eqn| eqn.op.name() == "mul" && eqn.inputs.iter().any(|v| self.repeats(*v, 4)))
+        product.is_some_and(|eqn| eqn.op.name() == "mul" && eqn.inputs.iter().any(|v| self.repeats(*v)))
     }
 
-    /// Whether element-wise operations, at most so many in a row, make a variable of a tensor that is repeated.
-    fn repeats(&self, var: Var, depth: usize) -> bool {
-        let Some(eqn) = self.maker(var).filter(|eqn| depth > 0 && eqn.op.is_elementwise()) else {
-            return false;
-        };
-        let widened = |v: &Var| self.graph.ty(*v).count() < self.graph.ty(var).count();
-        eqn.inputs.iter().any(|v| widened(v) || self.repeats(*v, depth - 1))
+    /// Whether a variable is a tensor that is repeated, perhaps in another layout.
+    fn repeats(&self, var: Var) -> bool {
+        self.maker(var).is_some_and(|eqn| match eqn.op.name() {
+            "broadcast_in_dim" => true,
+            "reshape" | "transpose" => self.repeats(eqn.inputs[0]),
+            _ => false,
+        })
     }
 
     /// The equation that makes a variable, if it is no parameter.

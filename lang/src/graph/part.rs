@@ -9,7 +9,7 @@ use crate::primitives::OptimizationBarrier;
 /// what comes before, and binds at most 32 buffers to a kernel on a device; a kernel with more fails when it is called.
 const WIDEST: usize = 20;
 
-/// How many tensors element-wise operations of one shape may read and give together. Those that a kernel keeps in one
+/// How many numbers element-wise operations may read and give together. Those that a kernel keeps in one
 /// buffer count once for IREE, and it needs some for its own intermediate results.
 const MOST_BOUND: usize = 28;
 
@@ -45,8 +45,9 @@ pub fn part_wide(graph: &Graph) -> Option<Graph> {
     parted.contains(&true).then(|| with_barriers(graph, &parted))
 }
 
-/// Marks what crosses from one part to the next of those element-wise operations of one shape that read and give too many
-/// tensors together: a compiler makes one kernel of them, with a buffer for each.
+/// Marks what crosses from one part to the next of those operations on numbers that read and give too many together: a
+/// compiler makes one kernel of them, with a buffer for each. Larger tensors are not seen to be joined so: reductions
+/// and products come between.
 fn part_crowded(graph: &Graph, parted: &mut [bool]) {
     let uses = Uses::of(graph);
     // The first equation of what each one is joined to.
@@ -79,9 +80,10 @@ fn part_crowded(graph: &Graph, parted: &mut [bool]) {
     }
 }
 
-/// Whether an equation is one of those element-wise operations that compute each element along with that of `var`.
+/// Whether an equation computes a number of the number `var`, or makes it.
 fn joins(graph: &Graph, eqn: &Equation, var: Var) -> bool {
-    eqn.op.is_elementwise() && eqn.outputs.iter().all(|v| graph.ty(*v).shape == graph.ty(var).shape)
+    let number = |v: &Var| graph.ty(*v).shape.is_empty();
+    eqn.op.is_elementwise() && number(&var) && eqn.outputs.iter().all(number)
 }
 
 /// The first equation of what `n` is joined to.
