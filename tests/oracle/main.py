@@ -13,11 +13,12 @@ from pathlib import Path
 os.environ["JAX_PLATFORMS"] = "cpu"
 
 import cases
+import operations
 import samplers
 import share
 from programs import compare
 from programs.shrink import shrink
-from sheaf import MODES, Sheaf
+from sheaf import MODES, Example, Failure, Sheaf
 
 # A run repeats the one before, unless it is told otherwise.
 SEED = 20260101
@@ -146,7 +147,15 @@ def programs(sheaf, arguments, report):
     pool.shutdown()
 
 
-STAGES = {"builtins": builtins, "samplers": draws, "programs": programs}
+def sizes(_, __, report):
+    """The operations of two training steps."""
+    for name, sheaf, jax in operations.counts():
+        print(f"oracle: operations of {name}: {sheaf}, {jax} in JAX", flush=True)
+        if sheaf > jax:
+            report.failures.append(Failure(Example(name, "", ""), "operations", f"error: {sheaf} operations, {jax} in JAX"))
+
+
+STAGES = {"operations": sizes, "builtins": builtins, "samplers": draws, "programs": programs}
 BLOCK = 96
 
 # The processes that draw programs import this file, too.
