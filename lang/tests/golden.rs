@@ -54,7 +54,10 @@ fn example(path: &str) -> String {
 
 #[test]
 fn xor() {
-    insta::assert_snapshot!("xor_step", program_of("train-step", World::default(), &example("xor/train.shf")));
+    insta::assert_snapshot!(
+        "xor_step",
+        program_of("train-step", World::default(), &example("xor/train.shf"))
+    );
 }
 
 #[test]
