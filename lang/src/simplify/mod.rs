@@ -1,6 +1,6 @@
 //! Simplification of a graph before it is emitted: fewer equations with the same results.
 //!
-//! A round walks the equations once, in order. Each is recorded again through [`Simplifier::apply`], which tries the
+//! A round walks the equations once, in order. Each is recorded again through `Simplifier::apply`, which tries the
 //! rules of `RULES` on it, looks for an equal equation recorded before, and records it otherwise. Since the operands of
 //! an equation are simplified before it, no rule has to look further than at the makers of its operands, and what a
 //! rule records goes through the rules in turn. Then dead equations go, and with them the results and operands of loops
