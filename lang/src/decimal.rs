@@ -3,6 +3,10 @@
 use std::fmt::LowerExp;
 use std::str::FromStr;
 
+use half::{bf16, f16};
+
+use crate::tensor::{DType, FromNumber, Number};
+
 /// A finite float as decimal digits and a power of ten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decimal {
@@ -26,6 +30,28 @@ impl Decimal {
         let even = Decimal::rounded(x.into(), Decimal::parse(&shortest).digits.len() - 1);
         let same = even.scientific().parse::<T>().is_ok_and(|y| y == x);
         if same { even } else { Decimal::parse(&shortest) }
+    }
+
+    /// The fewest digits that read as the same number of a float dtype.
+    pub fn of(x: f64, dtype: DType) -> Self {
+        match dtype {
+            DType::F64 => Decimal::shortest(x),
+            DType::BF16 | DType::F16 => {
+                let same = |decimal: &Decimal| {
+                    let number = Number::Float(decimal.scientific().parse().unwrap_or(f64::NAN));
+                    let number = if dtype == DType::F16 {
+                        f16::from_number(number).to_f64()
+                    } else {
+                        bf16::from_number(number).to_f64()
+                    };
+                    number == x
+                };
+                // Five digits tell all 16-bit floats apart.
+                let few = (0..5).map(|digits| Decimal::rounded(x, digits)).find(same);
+                few.unwrap_or_else(|| Decimal::shortest(x))
+            }
+            _ => Decimal::shortest(x as f32),
+        }
     }
 
     /// Exactly `digits` after the first one; the exact value is rounded, halves to the even digit.

@@ -10,6 +10,8 @@ mod spec;
 pub use error::FormatError;
 use spec::Spec;
 
+use crate::tensor::{DType, format_number};
+
 /// A value for a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FormatArg<'a> {
@@ -19,6 +21,8 @@ pub enum FormatArg<'a> {
     Float(f64),
     /// A 32-bit float; `{}` shows it as `print` does. With a precision it is the same as [`FormatArg::Float`].
     Single(f32),
+    /// An element of a tensor of that dtype; `{}` shows it as `print` does.
+    Element(f64, DType),
     /// Text.
     Text(&'a str),
 }
@@ -193,7 +197,8 @@ fn describe(arg: FormatArg<'_>) -> String {
     match arg {
         FormatArg::Int(n) => format!("the integer {n}"),
         FormatArg::Float(x) => format!("the float {}", number::repr(x)),
-        FormatArg::Single(x) => format!("the float {}", crate::tensor::format_float(x)),
+        FormatArg::Single(x) => format!("the float {}", format_number(x.into(), DType::F32)),
+        FormatArg::Element(x, dtype) => format!("the float {}", format_number(x, dtype)),
         FormatArg::Text(text) => format!("the text `{}`", excerpt(text)),
     }
 }

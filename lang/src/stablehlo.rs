@@ -7,7 +7,13 @@ use std::fmt::Write;
 
 use crate::graph::{Equation, Graph, Var, inline_calls, part_wide};
 use crate::primitives::{Constant, Full};
-use crate::tensor::{DType, Data, HostTensor, TensorType, element_count};
+use crate::tensor::{DType, HostTensor, TensorType};
+
+mod literal;
+mod wide;
+
+use literal::{dense, splat};
+pub use literal::{float, highest, literal, lowest, one, zero};
 
 /// Constants of more bytes become trailing arguments of `main`: the text and the action key hold only their type.
 pub const INLINE_CONSTANT_BYTES: usize = 1024;
@@ -96,10 +102,7 @@ impl Emitter {
         self.wide |= parted.is_some();
         let graph = parted.as_ref().unwrap_or(graph);
         let mut names: Vec<String> = vec![String::new(); graph.types.len()];
-        let mut makers: Vec<Option<usize>> = vec![None; graph.types.len()];
-        for (n, eqn) in graph.equations.iter().enumerate() {
-            eqn.outputs.iter().for_each(|v| makers[v.index()] = Some(n));
-        }
+        let recorded = Recorded::new(graph);
         for (var, name) in graph.inputs.iter().zip(arguments) {
             names[var.index()] = name;
         }
@@ -114,15 +117,7 @@ impl Emitter {
                 names[var.index()] = format!("%{prefix}{next}");
                 next += 1;
             }
-            let names = &mut names;
-            eqn.op.stablehlo(&mut Lowering {
-                graph,
-                makers: &makers,
-                eqn,
-                names,
-                emitter: self,
-                temporaries: 0,
-            });
+            self.equation(&recorded, eqn, &mut names);
         }
         graph.outputs.iter().map(|v| names[v.index()].clone()).collect()
     }
@@ -145,12 +140,45 @@ impl Emitter {
     }
 }
 
+/// A graph as it was recorded, with the equation that makes each variable.
+struct Recorded<'a> {
+    graph: &'a Graph,
+    makers: Vec<Option<usize>>,
+}
+
+impl<'a> Recorded<'a> {
+    fn new(graph: &'a Graph) -> Recorded<'a> {
+        let mut makers: Vec<Option<usize>> = vec![None; graph.types.len()];
+        for (n, eqn) in graph.equations.iter().enumerate() {
+            eqn.outputs.iter().for_each(|v| makers[v.index()] = Some(n));
+        }
+        Recorded { graph, makers }
+    }
+
+    /// The equation that makes a variable, if it is no parameter.
+    fn maker(&self, var: Var) -> Option<&Equation> {
+        self.makers[var.index()].map(|n| &self.graph.equations[n])
+    }
+
+    /// Whether a variable is a tensor that is repeated, perhaps in another layout.
+    fn repeats(&self, var: Var) -> bool {
+        self.maker(var).is_some_and(|eqn| match eqn.op.name() {
+            "broadcast_in_dim" => true,
+            "reshape" | "transpose" => self.repeats(eqn.inputs[0]),
+            _ => false,
+        })
+    }
+}
+
 /// Where a primitive writes its operation; knows the names and types of the equation's variables.
 pub struct Lowering<'a> {
+    /// The graph of the equation, in the types in which it is written.
     graph: &'a Graph,
-    /// The equation that makes each variable, if it is no parameter.
-    makers: &'a [Option<usize>],
     eqn: &'a Equation,
+    /// Where its operands come from.
+    recorded: &'a Recorded<'a>,
+    /// The operands there.
+    sources: &'a [Var],
     names: &'a mut [String],
     emitter: &'a mut Emitter,
     temporaries: usize,
@@ -178,8 +206,7 @@ impl Lowering<'_> {
 
     /// The number, as MLIR writes it, of which operand `i` is made throughout, if it is such a constant.
     pub fn repeated_number(&self, i: usize) -> Option<String> {
-        let var = self.eqn.inputs[i];
-        let op = self.maker(var)?.op.as_ref() as &dyn std::any::Any;
+        let op = self.recorded.maker(self.sources[i])?.op.as_ref() as &dyn std::any::Any;
         let value = match op.downcast_ref::<Full>() {
             Some(full) => &full.value,
             None => &op.downcast_ref::<Constant>()?.value,
@@ -241,6 +268,11 @@ impl Lowering<'_> {
         self.temporary(&format!("stablehlo.constant dense<{number}> : {}", ty.mlir()))
     }
 
+    /// Writes a temporary tensor of type `ty` with `x`, rounded to its dtype, everywhere.
+    pub fn full(&mut self, ty: &TensorType, x: f64) -> String {
+        self.splat(ty, &float(ty.dtype, x))
+    }
+
     /// Writes a temporary: an operation whose operands and result all have type `ty`.
     pub fn value(&mut self, operation: &str, operands: &[&str], ty: &TensorType) -> String {
         self.temporary(&format!("{operation} {} : {}", operands.join(", "), ty.mlir()))
@@ -264,7 +296,7 @@ impl Lowering<'_> {
 
     /// Writes temporaries: whether floats of type `ty` have their sign bit set, also zeros and NaN.
     pub fn sign_bit(&mut self, x: &str, ty: &TensorType) -> String {
-        let bits = ty.with_dtype(DType::I32);
+        let bits = ty.with_dtype(ty.dtype.as_signed_bits());
         let pattern =
             self.temporary(&format!("stablehlo.bitcast_convert {x} : ({}) -> {}", ty.mlir(), bits.mlir()));
         let none = self.splat(&bits, "0");
@@ -282,7 +314,7 @@ impl Lowering<'_> {
     pub fn comparison(&self, direction: &str, x: &str, y: &str, ty: &TensorType) -> String {
         let kind = match ty.dtype {
             d if d.is_float() => "FLOAT",
-            DType::Bool | DType::U32 => "UNSIGNED",
+            d if d == DType::Bool || d.is_unsigned() => "UNSIGNED",
             _ => "SIGNED",
         };
         let (operand, truth) = (ty.mlir(), ty.with_dtype(DType::Bool).mlir());
@@ -418,22 +450,10 @@ impl Lowering<'_> {
     /// Whether operand `i` is a product, and a factor of it repeats a tensor somewhere. IREE 3.13 takes the sum of such a
     /// product over several axes for a contraction of two tensors, and fails ("invalid accumulator/result vector shape").
     fn is_product_with_repeated(&self, i: usize) -> bool {
-        let product = self.maker(self.eqn.inputs[i]);
-        product.is_some_and(|eqn| eqn.op.name() == "mul" && eqn.inputs.iter().any(|v| self.repeats(*v)))
-    }
-
-    /// Whether a variable is a tensor that is repeated, perhaps in another layout.
-    fn repeats(&self, var: Var) -> bool {
-        self.maker(var).is_some_and(|eqn| match eqn.op.name() {
-            "broadcast_in_dim" => true,
-            "reshape" | "transpose" => self.repeats(eqn.inputs[0]),
-            _ => false,
+        let product = self.recorded.maker(self.sources[i]);
+        product.is_some_and(|eqn| {
+            eqn.op.name() == "mul" && eqn.inputs.iter().any(|v| self.recorded.repeats(*v))
         })
-    }
-
-    /// The equation that makes a variable, if it is no parameter.
-    fn maker(&self, var: Var) -> Option<&Equation> {
-        self.makers[var.index()].map(|n| &self.graph.equations[n])
     }
 
     /// Writes a tensor of one number throughout.
@@ -452,96 +472,4 @@ impl Lowering<'_> {
 /// `[0, 1]`.
 pub fn dims_list(dims: &[usize]) -> String {
     format!("[{}]", dims.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
-}
-
-/// The element of which the tensor has nothing else, as MLIR writes it.
-fn splat(value: &HostTensor) -> Option<String> {
-    // Equal to itself moved by one element: one comparison of memory, since constants may be large.
-    let same = |bytes: &[u8]| {
-        let width = value.dtype().byte_width();
-        bytes[width..] == bytes[..bytes.len() - width]
-    };
-    (value.count() > 1 && same(value.bytes())).then(|| match value.data() {
-        Data::Bool(v) => v[0].to_string(),
-        Data::I32(v) => v[0].to_string(),
-        Data::I64(v) => v[0].to_string(),
-        Data::U32(v) => v[0].to_string(),
-        Data::F32(v) => mlir_float(v[0]),
-    })
-}
-
-/// The elements as MLIR writes them in `dense<...>`.
-fn dense(value: &HostTensor) -> String {
-    if let Some(element) = splat(value) {
-        return element;
-    }
-    let elements: Vec<String> = match value.data() {
-        Data::Bool(v) => v.iter().map(ToString::to_string).collect(),
-        Data::I32(v) => v.iter().map(ToString::to_string).collect(),
-        Data::I64(v) => v.iter().map(ToString::to_string).collect(),
-        Data::U32(v) => v.iter().map(ToString::to_string).collect(),
-        Data::F32(v) => v.iter().map(|x| mlir_float(*x)).collect(),
-    };
-    nest(&elements, value.shape())
-}
-
-fn nest(elements: &[String], shape: &[usize]) -> String {
-    match shape {
-        [] => elements[0].clone(),
-        _ if element_count(shape) == 0 => String::new(),
-        [_, inner @ ..] => {
-            let rows: Vec<String> =
-                elements.chunks(element_count(inner)).map(|chunk| nest(chunk, inner)).collect();
-            format!("[{}]", rows.join(", "))
-        }
-    }
-}
-
-/// A float that reads back exactly: a decimal for small whole numbers, the bits in hexadecimal otherwise.
-pub fn mlir_float(x: f32) -> String {
-    if x.fract() == 0.0 && x.abs() < 1e6 && !(x == 0.0 && x.is_sign_negative()) {
-        format!("{x:.1}")
-    } else {
-        format!("0x{:08X}", x.to_bits())
-    }
-}
-
-/// 0 of `dtype` as MLIR writes it.
-pub fn zero(dtype: DType) -> &'static str {
-    match dtype {
-        DType::F32 => "0.0",
-        DType::I32 | DType::I64 | DType::U32 => "0",
-        DType::Bool => "false",
-    }
-}
-
-/// 1 of `dtype` as MLIR writes it.
-pub fn one(dtype: DType) -> &'static str {
-    match dtype {
-        DType::F32 => "1.0",
-        DType::I32 | DType::I64 | DType::U32 => "1",
-        DType::Bool => "true",
-    }
-}
-
-/// The smallest value of `dtype` as MLIR writes it: the neutral element of a maximum.
-pub fn lowest(dtype: DType) -> &'static str {
-    match dtype {
-        DType::F32 => "0xFF800000",
-        DType::I32 => "-2147483648",
-        DType::I64 => "-9223372036854775808",
-        DType::U32 => "0",
-        DType::Bool => "false",
-    }
-}
-
-/// The largest value of `dtype` as MLIR writes it: the neutral element of a minimum.
-pub fn highest(dtype: DType) -> &'static str {
-    match dtype {
-        DType::F32 => "0x7F800000",
-        DType::I32 => "2147483647",
-        DType::I64 => "9223372036854775807",
-        DType::U32 => "4294967295",
-        DType::Bool => "true",
-    }
 }

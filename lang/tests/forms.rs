@@ -16,13 +16,13 @@ fn messages(text: &str) -> Vec<String> {
 fn independent_errors_come_together() {
     assert_eq!(
         messages(
-            "(defn f [x] (lenght x))\n(let [y] y)\n(defn f [x] x)\n(def z [1 2] :bf16)\n(print (wrong 1) (other 2))"
+            "(defn f [x] (lenght x))\n(let [y] y)\n(defn f [x] x)\n(fn [(z f8 [2])] z)\n(print (wrong 1) (other 2))"
         ),
         [
             "error: unknown name lenght",
             "error: let wants a value for every name",
             "error: f is defined twice",
-            "error: this build of Sheaf has no dtype bf16; it has bool i32 i64 u32 f32",
+            "error: there is no dtype f8; there are bool i8 i16 i32 i64 u8 u16 u32 bf16 f16 f32 f64",
             "error: unknown name wrong",
             "error: unknown name other",
         ]

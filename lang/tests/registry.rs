@@ -6,11 +6,11 @@ use std::sync::Arc;
 use sheaf_lang::graph::{Builder, Graph, Op, Var, evaluate, verify};
 use sheaf_lang::primitives::registry::{Random, Sample, registry};
 use sheaf_lang::primitives::{
-    Abs, ArgReduce, Binary, Convert, Div, Extreme, Max, Min, NAMES, Pow, ReduceMax, ReduceMin, Rem, Round,
-    ShiftLeft, ShiftRightArithmetic, ShiftRightLogical, Sort, Unary,
+    Abs, ArgReduce, Binary, Convert, Div, Extreme, Max, Min, NAMES, Pow, Primitive as _, ReduceMax,
+    ReduceMin, Rem, Round, ShiftLeft, ShiftRightArithmetic, ShiftRightLogical, Sort, Unary,
 };
 use sheaf_lang::stablehlo::{Model, emit};
-use sheaf_lang::tensor::{DType, HostTensor, Shape, element_count};
+use sheaf_lang::tensor::{DType, HostTensor, Shape, TensorType, element_count};
 use sheaf_lang::transform::{jvp, vjp, vmap};
 
 #[test]
@@ -37,7 +37,7 @@ fn type_rules_agree_with_host_evaluation() {
 
 #[test]
 fn derivatives_are_slopes() {
-    for sample in registry().iter().filter(|s| s.differentiable) {
+    for sample in registry().iter().filter(|s| s.differentiable && !is_half(s)) {
         let graph = sample.graph();
         check_derivatives(&graph, &sample.draw(2), &sample.to_string());
     }
@@ -45,7 +45,7 @@ fn derivatives_are_slopes() {
 
 #[test]
 fn derivatives_of_derivatives_are_slopes() {
-    for sample in registry().iter().filter(|s| s.differentiable) {
+    for sample in registry().iter().filter(|s| s.differentiable && !is_half(s)) {
         let first = vjp(&sample.graph(), &floats(&sample.graph().inputs, &sample.graph()));
         let mut inputs = sample.draw(3);
         let mut random = Random(4);
@@ -66,14 +66,14 @@ fn stop_gradient_has_no_derivative() {
 /// Where there is no slope, the convention is JAX's: ties share a cotangent, and `abs` and powers of zero have none.
 #[test]
 fn derivatives_at_kinks_are_conventional() {
-    let gradient = |op: Op, inputs: &[HostTensor], of: usize| -> Vec<f32> {
+    let gradient = |op: Op, inputs: &[HostTensor], of: usize| -> Vec<f64> {
         let mut b = Builder::new();
         let vars: Vec<Var> = inputs.iter().map(|x| b.input(x.ty())).collect();
         let out = b.bind(op, &vars).expect("a valid use")[0];
         let ones = HostTensor::filled(DType::F32, b.shape(out), 1.0);
         let graph = b.finish(vec![out]);
         let derivative = vjp(&graph, &[of]);
-        elements(&evaluate(&derivative, &[inputs, std::slice::from_ref(&ones)].concat())[1]).to_vec()
+        elements(&evaluate(&derivative, &[inputs, std::slice::from_ref(&ones)].concat())[1])
     };
     let vector = |elements: &[f32]| HostTensor::new([elements.len()].as_slice(), elements.to_vec());
     let (x, y) = (vector(&[1.0, 3.0, 3.0]), vector(&[3.0, 3.0, 2.0]));
@@ -164,18 +164,21 @@ fn check_derivatives(graph: &Graph, inputs: &[HostTensor], what: &str) {
     // large enough for the rounding of single precision not to matter.
     let central = |step: f64| (along(step) - along(-step)) / (2.0 * step);
     let slope = (4.0 * central(0.01) - central(0.02)) / 3.0;
+    let double = inputs.iter().any(|x| x.dtype() == DType::F64);
 
     let forward = evaluate(&jvp(graph, &wrt), &[inputs, &tangents].concat());
     let pushed = &forward[graph.outputs.len()..];
     let by_jvp: f64 = results.iter().zip(&cotangents).map(|(i, ct)| inner(&pushed[*i], ct)).sum();
     let size: f64 =
         results.iter().zip(&cotangents).map(|(i, ct)| inner(&magnitude(&pushed[*i]), &magnitude(ct))).sum();
-    assert_near(by_jvp, slope, 2e-3 * (1.0 + size), what, "JVP and finite differences");
+    let near = if double { 1e-5 } else { 2e-3 };
+    assert_near(by_jvp, slope, near * (1.0 + size), what, "JVP and finite differences");
 
     let backward = evaluate(&vjp(graph, &wrt), &[inputs, &cotangents].concat());
     let pulled = &backward[graph.outputs.len()..];
     let by_vjp: f64 = pulled.iter().zip(&tangents).map(|(ct, t)| inner(ct, t)).sum();
-    assert_near(by_vjp, by_jvp, 1e-5 * (1.0 + size), what, "VJP and JVP");
+    let near = if double { 1e-13 } else { 1e-5 };
+    assert_near(by_vjp, by_jvp, near * (1.0 + size), what, "VJP and JVP");
 }
 
 fn assert_near(a: f64, b: f64, tolerance: f64, what: &str, which: &str) {
@@ -189,26 +192,73 @@ fn floats(vars: &[Var], graph: &Graph) -> Vec<usize> {
 
 fn direction(graph: &Graph, var: Var, random: &mut Random) -> HostTensor {
     let ty = graph.ty(var);
-    let elements: Vec<f32> = (0..ty.count()).map(|_| random.uniform(-1.0, 1.0) as f32).collect();
-    HostTensor::new(ty.shape.clone(), elements)
+    let elements: Vec<f64> = (0..ty.count()).map(|_| random.uniform(-1.0, 1.0)).collect();
+    cast(ty.dtype, &ty.shape, elements)
 }
 
-fn elements(x: &HostTensor) -> &[f32] {
-    x.as_f32().expect("a float tensor")
+fn elements(x: &HostTensor) -> Vec<f64> {
+    assert!(x.dtype().is_float(), "{}", x.dtype());
+    (0..x.count()).map(|i| x.element_f64(i)).collect()
+}
+
+/// A tensor of floats.
+fn cast(dtype: DType, shape: &[usize], elements: Vec<f64>) -> HostTensor {
+    let doubles = HostTensor::new(shape, elements);
+    Convert { dtype, weak: false }.evaluate(&[&doubles]).remove(0)
 }
 
 fn combine(x: &HostTensor, t: &HostTensor, step: f64) -> HostTensor {
-    let moved =
-        elements(x).iter().zip(elements(t)).map(|(x, t)| (f64::from(*x) + step * f64::from(*t)) as f32);
-    HostTensor::new(x.shape(), moved.collect::<Vec<_>>())
+    let moved = elements(x).iter().zip(elements(t)).map(|(x, t)| x + step * t).collect();
+    cast(x.dtype(), x.shape(), moved)
 }
 
 fn inner(x: &HostTensor, y: &HostTensor) -> f64 {
-    elements(x).iter().zip(elements(y)).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+    elements(x).iter().zip(elements(y)).map(|(a, b)| a * b).sum()
 }
 
 fn magnitude(x: &HostTensor) -> HostTensor {
-    HostTensor::new(x.shape(), elements(x).iter().map(|a| a.abs()).collect::<Vec<_>>())
+    cast(x.dtype(), x.shape(), elements(x).iter().map(|a| a.abs()).collect())
+}
+
+/// The derivatives of 16-bit floats are those of `f32` at the same elements, to a few roundings of 8 or 11 bits.
+#[test]
+fn derivatives_of_halves_are_those_of_singles() {
+    let singles: Vec<Sample> = registry().into_iter().filter(|s| s.differentiable && !is_half(s)).collect();
+    let mut compared = 0;
+    for sample in registry().iter().filter(|s| s.differentiable && is_half(s)) {
+        let single = singles.iter().find(|s| {
+            let same = |((a, _), (b, _)): (&(TensorType, _), &(TensorType, _))| {
+                a.shape == b.shape && if a.dtype.is_half() { b.dtype == DType::F32 } else { a == b }
+            };
+            s.op.name() == sample.op.name()
+                && s.inputs.len() == sample.inputs.len()
+                && s.inputs.iter().zip(&sample.inputs).all(|(b, a)| same((a, b)))
+        });
+        let single = single.unwrap_or_else(|| panic!("{sample} in f32")).graph();
+        let graph = sample.graph();
+        let mut random = Random(5);
+        let mut inputs = sample.draw(2);
+        inputs.extend(
+            floats(&graph.outputs, &graph).iter().map(|i| direction(&graph, graph.outputs[*i], &mut random)),
+        );
+        let wide: Vec<HostTensor> = inputs
+            .iter()
+            .map(|x| if x.dtype().is_half() { cast(DType::F32, x.shape(), elements(x)) } else { x.clone() })
+            .collect();
+        let wrt = floats(&graph.inputs, &graph);
+        let (halves, singles) = (evaluate(&vjp(&graph, &wrt), &inputs), evaluate(&vjp(&single, &wrt), &wide));
+        for (half, single) in halves.iter().zip(&singles).filter(|(half, _)| half.dtype().is_half()) {
+            for (a, b) in elements(half).into_iter().zip(elements(single)) {
+                assert!((a - b).abs() <= 0.05 * (1.0 + b.abs()), "{sample}: {a} in 16 bits, {b} in 32");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 500, "{compared}");
+}
+
+fn is_half(sample: &Sample) -> bool {
+    sample.inputs.iter().any(|(ty, _)| ty.dtype.is_half())
 }
 
 #[test]
@@ -268,13 +318,19 @@ fn stack(parts: &[HostTensor], axis: usize) -> HostTensor {
 
 /// Equal, or equal floats to the rounding of sums in another order; NaN equals NaN.
 fn same(x: &HostTensor, y: &HostTensor) -> bool {
-    let near = |(a, b): (&f32, &f32)| {
-        a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1e-6 * (1.0 + b.abs())
-    };
-    match (x.as_f32(), y.as_f32()) {
-        (Some(a), Some(b)) => x.shape() == y.shape() && a.iter().zip(b).all(near),
-        _ => x == y,
+    if !x.dtype().is_float() || x.ty() != y.ty() {
+        return x == y;
     }
+    let rounding = match x.dtype() {
+        DType::BF16 => 1e-2,
+        DType::F16 => 1e-3,
+        DType::F64 => 1e-14,
+        _ => 1e-6,
+    };
+    elements(x)
+        .iter()
+        .zip(elements(y))
+        .all(|(a, b)| *a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= rounding * (1.0 + b.abs()))
 }
 
 #[test]

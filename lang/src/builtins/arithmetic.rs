@@ -96,7 +96,8 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "the angle of the point (x, y), in radians of -pi to pi; 0 at the origin",
         (2, 2),
         |i, a| {
-            let (y, x) = (i.float(&a[0])?, i.float(&a[1])?);
+            let (y, x) = i.tensors(&a[0], &a[1])?;
+            let (y, x) = (i.float(&Value::Tensor(y))?, i.float(&Value::Tensor(x))?);
             let (y, x) = i.broadcast(&y, &x)?;
             Ok(Value::from(i.op(p::Binary(p::Atan2), &[&y, &x])?))
         },
@@ -210,7 +211,7 @@ pub(super) fn two(interp: &mut Interp, a: &Value, b: &Value, op: &Fold) -> Eval<
 
 /// Two operands; booleans count as integers.
 pub(super) fn numbers(interp: &mut Interp, a: &Value, b: &Value) -> Eval<(Tensor, Tensor)> {
-    let (a, b) = (interp.tensor(a)?, interp.tensor(b)?);
+    let (a, b) = interp.tensors(a, b)?;
     if a.ty().dtype == DType::Bool && b.ty().dtype == DType::Bool {
         return Ok((interp.convert(&a, DType::I32)?, interp.convert(&b, DType::I32)?));
     }
@@ -236,7 +237,7 @@ fn keep(interp: &mut Interp, x: &Value) -> Eval<Tensor> {
 
 fn magnitude(interp: &mut Interp, x: &Value) -> Eval<Value> {
     let t = keep(interp, x)?;
-    if t.ty().dtype == DType::U32 {
+    if t.ty().dtype.is_unsigned() {
         return Ok(Value::Tensor(t));
     }
     Ok(Value::from(interp.op(p::Unary(p::Abs), &[&t])?))
@@ -244,9 +245,9 @@ fn magnitude(interp: &mut Interp, x: &Value) -> Eval<Value> {
 
 fn sign(interp: &mut Interp, x: &Value) -> Eval<Value> {
     let t = keep(interp, x)?;
-    if t.ty().dtype == DType::U32 {
+    if t.ty().dtype.is_unsigned() {
         let positive = interp.convert(&t, DType::Bool)?;
-        return Ok(Value::Tensor(interp.convert(&positive, DType::U32)?));
+        return Ok(Value::Tensor(interp.convert(&positive, t.ty().dtype)?));
     }
     Ok(Value::from(interp.op(p::Unary(p::Sign), &[&t])?))
 }
@@ -273,7 +274,7 @@ fn extreme(
     numbers: impl Primitive,
     truths: impl Primitive,
 ) -> Eval<Value> {
-    let (a, b) = (interp.tensor(a)?, interp.tensor(b)?);
+    let (a, b) = interp.tensors(a, b)?;
     let (a, b) = interp.broadcast(&a, &b)?;
     let result = if a.ty().dtype == DType::Bool {
         interp.op(truths, &[&a, &b])?
@@ -291,7 +292,7 @@ pub(super) fn divide(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Value> {
     if let Some(quotient) = of_scalars(a, b, divide_numbers) {
         return Ok(quotient);
     }
-    let (mut x, mut y) = (interp.tensor(a)?, interp.tensor(b)?);
+    let (mut x, mut y) = interp.tensors(a, b)?;
     if !x.ty().dtype.is_float() && !y.ty().dtype.is_float() {
         (x, y) = (interp.float(a)?, interp.float(b)?);
     }

@@ -67,16 +67,17 @@ fn shift(interp: &mut Interp, x: &Value, n: &Value) -> Eval<Value> {
     // Beyond the greatest width all shifts are alike, so a known amount stays within what every dtype can hold.
     let amount = if let Value::Int(n) = n { &Value::Int((*n).clamp(-64, 64)) } else { n };
     let (x, n) = (integers(interp, x, false)?, integers(interp, amount, false)?);
-    let unsigned = x.ty().dtype == DType::U32;
+    let unsigned = x.ty().dtype.is_unsigned();
     if let Value::Int(n) = amount {
         let size = Value::Int(n.abs());
         let size = interp.tensor(&size)?;
         return if *n < 0 { right(interp, &x, &size, unsigned) } else { left(interp, &x, &size) };
     }
-    if n.ty().dtype == DType::U32 {
+    if n.ty().dtype.is_unsigned() {
+        let n = interp.op(p::Binary(p::Min), &[&n, &constant(&n, 64.0)])?;
         return left(interp, &x, &n);
     }
-    let n = if n.ty().dtype == DType::I64 { within_width(interp, &n)? } else { n };
+    let n = within_width(interp, &n)?;
     let zero = constant(&n, 0.0);
     let is_left = interp.op(p::Compare { direction: p::Direction::Ge }, &[&n, &zero])?;
     let negated = interp.op(p::Unary(p::Neg), &[&n])?;
@@ -85,7 +86,7 @@ fn shift(interp: &mut Interp, x: &Value, n: &Value) -> Eval<Value> {
     select.call(interp, &[Value::Tensor(is_left), up, down])
 }
 
-/// Amounts of 64 bits that keep their meaning in fewer.
+/// Amounts that keep their meaning in fewer bits.
 fn within_width(interp: &mut Interp, n: &Tensor) -> Eval<Tensor> {
     let n = interp.op(p::Binary(p::Max), &[n, &constant(n, -64.0)])?;
     interp.op(p::Binary(p::Min), &[&n, &constant(&n, 64.0)])

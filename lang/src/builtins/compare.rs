@@ -4,7 +4,7 @@ use super::{Builtin, MANY, of_scalars};
 use crate::eval::{Eval, Interp, Scalar, Tensor, Value, fail};
 use crate::primitives as p;
 use crate::primitives::Direction;
-use crate::tensor::{DType, HostTensor};
+use crate::tensor::{DType, HostTensor, Shape};
 
 const EQUALITY: &str =
     "whether a and b are equal: element by element on tensors, in structure on anything else";
@@ -129,7 +129,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (3, 3),
         |i, a| {
             let condition = truths(i, &a[0])?;
-            let (x, y) = (i.tensor(&a[1])?, i.tensor(&a[2])?);
+            let (x, y) = i.tensors(&a[1], &a[2])?;
             let (x, y) = i.broadcast(&x, &y)?;
             let shape = super::operands::broadcast_shapes(condition.ty(), x.ty())?;
             let (c, x, y) = (
@@ -183,7 +183,7 @@ fn order(interp: &mut Interp, a: &Value, b: &Value, direction: Direction) -> Eva
     if let (Value::Str(a), Value::Str(b)) = (a, b) {
         return Ok(Value::Bool(holds(direction, a, b)));
     }
-    let (a, b) = (interp.tensor(a)?, interp.tensor(b)?);
+    let (a, b) = interp.tensors(a, b)?;
     elementwise(interp, &a, &b, direction)
 }
 
@@ -201,7 +201,7 @@ fn equal(interp: &mut Interp, a: &Value, b: &Value, direction: Direction) -> Eva
     let tensor = |v: &Value| matches!(v, Value::Tensor(_));
     match (a, b) {
         (a, b) if (tensor(a) && comparable(b)) || (tensor(b) && comparable(a)) => {
-            let (a, b) = (interp.tensor(a)?, interp.tensor(b)?);
+            let (a, b) = interp.tensors(a, b)?;
             elementwise(interp, &a, &b, direction)
         }
         // A list of numbers beside a tensor counts as a tensor.
@@ -285,7 +285,11 @@ fn same_elements(x: &HostTensor, shape: &[usize], offset: usize, value: &Value) 
         }
         Value::Bool(b) => x.dtype() == DType::Bool && float(0) == f64::from(*b),
         Value::Int(n) if x.dtype().is_integer() => integer(0) == *n,
-        other => number(other).is_some_and(|y| y as f32 == float(0) as f32),
+        // A number is compared as it would be in the tensor's dtype.
+        other => number(other).is_some_and(|y| {
+            let dtype = if x.dtype().is_float() { x.dtype() } else { DType::F32 };
+            HostTensor::filled(dtype, Shape::new(), y).element_f64(0) == float(0)
+        }),
     })
 }
 

@@ -8,7 +8,7 @@ use super::operands::as_integers;
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Signal, Tensor, Value, fail};
 use crate::primitives as p;
-use crate::tensor::{DType, HostTensor, Shape, TensorType};
+use crate::tensor::{DType, HostTensor, Number, Shape, TensorType};
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
@@ -228,11 +228,10 @@ fn check_fit(x: &TensorType, window: &[usize], padding: &[(i64, i64)]) -> Eval<(
 
 /// The neutral element of a maximum.
 fn lowest(dtype: DType) -> HostTensor {
-    let least = match dtype {
-        DType::I32 => f64::from(i32::MIN),
-        DType::I64 => i64::MIN as f64,
-        DType::U32 | DType::Bool => 0.0,
-        DType::F32 => f64::NEG_INFINITY,
+    let least = match dtype.bounds() {
+        Some((least, _)) => Number::Int(least),
+        None if dtype == DType::Bool => Number::Int(0),
+        None => Number::Float(f64::NEG_INFINITY),
     };
-    HostTensor::filled(dtype, Shape::new(), least)
+    HostTensor::number(dtype, Shape::new(), least)
 }

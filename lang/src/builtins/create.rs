@@ -108,8 +108,13 @@ fn full(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let [shape, value] = positional.as_slice() else { return fail("full wants a shape and a number") };
     let shape = as_shape(&[shape])?;
     checked_count(&shape)?;
-    let t = interp.tensor(value)?;
-    let t = interp.convert(&t, dtype.unwrap_or(t.ty().strong_dtype()))?;
+    let t = match dtype {
+        Some(dtype) => interp.tensor_of(value, dtype)?,
+        None => {
+            let t = interp.tensor(value)?;
+            interp.strong(&t)?
+        }
+    };
     Ok(Value::Tensor(interp.broadcast_to(&t, &shape)?))
 }
 
@@ -145,8 +150,9 @@ fn arange(args: &[Value]) -> Eval<Value> {
             return fail("arange wants a step that is not 0, and finite bounds");
         }
         checked_count(&[n as usize])?;
-        let elements: Vec<f32> = (0..n as usize).map(|i| (start + i as f64 * step) as f32).collect();
-        return convert_host(HostTensor::new([elements.len()].as_slice(), elements), dtype);
+        let elements: Vec<f64> = (0..n as usize).map(|i| start + i as f64 * step).collect();
+        let host = HostTensor::new([elements.len()].as_slice(), elements);
+        return convert_host(host, Some(dtype.unwrap_or(DType::F32)));
     }
     let numbers =
         positional.iter().map(|v| as_index(v, "the bounds of arange")).collect::<Eval<Vec<i64>>>()?;
@@ -202,27 +208,33 @@ fn linspace(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let n = as_size(n, "the number of points")?;
     checked_count(&[n])?;
     let last = n.saturating_sub(1).max(1) as f64;
+    let precise = if dtype == Some(DType::F64) { DType::F64 } else { DType::F32 };
     let points = |f: &dyn Fn(f64) -> f64| {
-        let elements: Vec<f32> = (0..n).map(|i| f(i as f64 / last) as f32).collect();
-        Tensor::host(HostTensor::new([n].as_slice(), elements))
+        let elements: Vec<f64> = (0..n).map(|i| f(i as f64 / last)).collect();
+        let elements = Tensor::host(HostTensor::new([n].as_slice(), elements));
+        crate::eval::bind(p::Convert { dtype: precise, weak: false }, &[&elements], None)
     };
     let mut part = |bound: &Value, weights: &Tensor| {
-        let bound = scalar(interp, bound, "a bound of linspace")?;
+        let bound = scalar_of(interp, bound, precise, "a bound of linspace")?;
         let bound = interp.broadcast_to(&bound, &[n])?;
         interp.op(p::Binary(p::Mul), &[&bound, weights])
     };
-    let (from, to) = (part(start, &points(&|t| 1.0 - t))?, part(end, &points(&|t| t))?);
+    let (from, to) = (part(start, &points(&|t| 1.0 - t)?)?, part(end, &points(&|t| t)?)?);
     let sum = interp.op(p::Binary(p::Add), &[&from, &to])?;
     Ok(Value::Tensor(interp.convert(&sum, dtype.unwrap_or(DType::F32))?))
 }
 
 /// One number as `f32`, possibly traced.
 pub(super) fn scalar(interp: &mut Interp, value: &Value, wanted: &str) -> Eval<Tensor> {
-    let t = interp.float(value)?;
+    scalar_of(interp, value, DType::F32, wanted)
+}
+
+fn scalar_of(interp: &mut Interp, value: &Value, dtype: DType, wanted: &str) -> Eval<Tensor> {
+    let t = interp.tensor_of(value, dtype)?;
     if t.ty().rank() > 0 {
         return fail(format!("{wanted} is a number, not {}", value.describe()));
     }
-    interp.convert(&t, DType::F32)
+    Ok(t)
 }
 
 fn convert_host(host: HostTensor, dtype: Option<DType>) -> Eval<Value> {
@@ -311,8 +323,7 @@ pub fn vector_literal(
     if !leaves.is_empty() && leaves.iter().all(scalar) {
         let tensors = leaves.iter().map(|v| interp.tensor(v)).collect::<Eval<Vec<Tensor>>>()?;
         if let Some(common) = literal_dtype(&tensors) {
-            let convert = |t: &Tensor| interp.convert(t, common).map(Value::Tensor);
-            let items = tensors.iter().map(convert).collect::<Eval<Vec<Value>>>()?;
+            let items = leaves.iter().map(|v| interp.cast(v, common)).collect::<Eval<Vec<Value>>>()?;
             let flat = super::arrange::stack(interp, &items, 0)?;
             let flat = interp.tensor(&flat)?;
             return interp.reshape(&flat, shape).map(Value::Tensor);
@@ -327,11 +338,11 @@ pub fn vector_literal(
     (0..*rows).map(row).collect::<Eval<Vec<Value>>>().map(Value::vector)
 }
 
-/// Plain numbers. Integers keep all their digits where the dtype has room for them.
+/// Plain numbers. They keep all their digits where the dtype has room for them.
 fn literal_numbers(leaves: &[Value], shape: &[usize], dtype: DType) -> Option<HostTensor> {
     let float = |v: &Value| match v {
-        Value::Int(n) => Some(*n as f32),
-        Value::Float(x) => Some(*x as f32),
+        Value::Int(n) => Some(*n as f64),
+        Value::Float(x) => Some(*x),
         _ => None,
     };
     let integer = |v: &Value| if let Value::Int(n) = v { Some(*n) } else { None };
@@ -343,7 +354,11 @@ fn literal_numbers(leaves: &[Value], shape: &[usize], dtype: DType) -> Option<Ho
     {
         return Some(HostTensor::new(shape, integers));
     }
-    Some(HostTensor::new(shape, leaves.iter().map(float).collect::<Option<Vec<f32>>>()?))
+    let floats = leaves.iter().map(float).collect::<Option<Vec<f64>>>()?;
+    if dtype == DType::F64 {
+        return Some(HostTensor::new(shape, floats));
+    }
+    Some(HostTensor::new(shape, floats.into_iter().map(|x| x as f32).collect::<Vec<f32>>()))
 }
 
 /// The dtype of a literal: that of the tensors among its items, which weak numbers take if they are of its kind or

@@ -4,7 +4,8 @@ use ::csv::{ByteRecord, ReaderBuilder, Trim};
 
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Signal, Tensor, Value, fail};
-use crate::tensor::{DType, Data, HostTensor};
+use crate::tensor::{DType, Data, FromNumber, HostTensor, Number};
+use crate::with_element_type;
 
 /// The rows as a tensor of shape [rows, columns]. Fields are separated by commas; a first line that holds no number is a
 /// header and is skipped.
@@ -64,26 +65,20 @@ fn broken(path: &str, line: usize, what: &str) -> Signal {
 
 /// Whether a number of the file is one of `dtype`.
 fn fits(x: f64, dtype: DType) -> bool {
-    let (least, most) = match dtype {
-        DType::Bool => (0.0, 1.0),
-        DType::I32 => (f64::from(i32::MIN), f64::from(i32::MAX)),
-        DType::U32 => (0.0, f64::from(u32::MAX)),
-        // Beyond 2^53 the file's digits are not what is stored.
-        DType::I64 => (-(2_f64.powi(53)), 2_f64.powi(53)),
-        DType::F32 => return true,
+    // Beyond 2^53 the file's digits are not what is stored.
+    const EXACT: i64 = 1 << 53;
+    let (least, most) = match dtype.bounds() {
+        Some((least, most)) => (least.max(-EXACT), most.min(EXACT)),
+        None if dtype == DType::Bool => (0, 1),
+        None => return true,
     };
-    x.fract() == 0.0 && (least..=most).contains(&x)
+    x.fract() == 0.0 && (least as f64..=most as f64).contains(&x)
 }
 
 fn data(elements: &[f64], dtype: DType) -> Data {
-    let numbers = elements.iter();
-    match dtype {
-        DType::Bool => Data::from(numbers.map(|x| *x != 0.0).collect::<Vec<_>>()),
-        DType::I32 => Data::from(numbers.map(|x| *x as i32).collect::<Vec<_>>()),
-        DType::U32 => Data::from(numbers.map(|x| *x as u32).collect::<Vec<_>>()),
-        DType::I64 => Data::from(numbers.map(|x| *x as i64).collect::<Vec<_>>()),
-        DType::F32 => Data::from(numbers.map(|x| *x as f32).collect::<Vec<_>>()),
-    }
+    with_element_type!(dtype, T => {
+        Data::from(elements.iter().map(|x| T::from_number(Number::Float(*x))).collect::<Vec<T>>())
+    })
 }
 
 /// A tensor of rank 2 as rows, one of rank 1 as one number a line; booleans as 0 and 1.
@@ -106,7 +101,8 @@ pub(super) fn write(value: &Value) -> Eval<String> {
     let number = |i: usize| {
         if host.dtype().is_float() {
             // Digits that give the number back; `print` would round them.
-            (host.element_f64(i) as f32).to_string()
+            let x = host.element_f64(i);
+            if host.dtype() == DType::F64 { x.to_string() } else { (x as f32).to_string() }
         } else {
             host.element_i64(i).to_string()
         }

@@ -4,7 +4,7 @@ use super::arithmetic::numbers;
 use super::of_scalars;
 use crate::eval::{Eval, Interp, Scalar, Tensor, Value};
 use crate::primitives as p;
-use crate::tensor::{DType, HostTensor};
+use crate::tensor::HostTensor;
 
 /// `floor(a / b)`; for integers by 0 it is -1, all bits set, as the primitive has it.
 pub(super) fn floor_divide(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Value> {
@@ -14,7 +14,7 @@ pub(super) fn floor_divide(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Va
     let (x, y) = numbers(interp, a, b)?;
     let (x, y) = interp.broadcast(&x, &y)?;
     let quotient = interp.op(p::Binary(p::Div), &[&x, &y])?;
-    if x.ty().dtype == DType::U32 {
+    if x.ty().dtype.is_unsigned() {
         return Ok(Value::Tensor(quotient));
     }
     let rem = interp.op(p::Binary(p::Rem), &[&x, &y])?;
@@ -50,7 +50,7 @@ pub(super) fn modulo(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Value> {
     let (x, y) = numbers(interp, a, b)?;
     let (x, y) = interp.broadcast(&x, &y)?;
     let rem = interp.op(p::Binary(p::Rem), &[&x, &y])?;
-    if x.ty().dtype == DType::U32 {
+    if x.ty().dtype.is_unsigned() {
         return Ok(Value::Tensor(rem));
     }
     let adjust = needs_adjusting(interp, &rem, &y)?;

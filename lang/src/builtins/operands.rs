@@ -59,8 +59,26 @@ impl Interp {
 
     /// A value cast to `dtype`.
     pub(crate) fn cast(&mut self, value: &Value, dtype: DType) -> Eval<Value> {
+        Ok(Value::Tensor(self.tensor_of(value, dtype)?))
+    }
+
+    /// A value as a strong tensor of `dtype`; a plain float keeps all the digits that the dtype has.
+    pub(crate) fn tensor_of(&mut self, value: &Value, dtype: DType) -> Eval<Tensor> {
+        if let (Value::Float(x), DType::F64) = (value, dtype) {
+            return Ok(Tensor::host(HostTensor::scalar(*x)));
+        }
         let t = self.tensor(value)?;
-        Ok(Value::Tensor(self.convert(&t, dtype)?))
+        self.convert(&t, dtype)
+    }
+
+    /// Two values as tensors: a plain float beside `f64` keeps its full value.
+    pub(crate) fn tensors(&mut self, a: &Value, b: &Value) -> Eval<(Tensor, Tensor)> {
+        let double = |v: &Value| matches!(v, Value::Tensor(t) if t.ty().dtype == DType::F64 && !t.ty().weak);
+        let mut one = |value: &Value, beside: &Value| match value {
+            Value::Float(_) if double(beside) => self.tensor_of(value, DType::F64),
+            value => self.tensor(value),
+        };
+        Ok((one(a, b)?, one(b, a)?))
     }
 
     /// A tensor of floats: integers and booleans become `f32`.
@@ -267,7 +285,7 @@ pub fn as_indices(interp: &mut Interp, value: &Value) -> Eval<Tensor> {
 /// primitives, as in JAX.
 pub fn as_positions(interp: &mut Interp, value: &Value, axis: usize, of: &TensorType) -> Eval<Tensor> {
     let indices = as_indices(interp, value)?;
-    let mut negative = !matches!(value, Value::Tensor(t) if t.ty().dtype == DType::U32);
+    let mut negative = !matches!(value, Value::Tensor(t) if t.ty().dtype.is_unsigned());
     if let Some(known) = indices.concrete() {
         let host = known.host()?;
         negative = false;
@@ -351,7 +369,14 @@ pub(super) fn as_dtype(value: &Value) -> Eval<DType> {
     let meant = value.as_key().and_then(|name| match name.as_str() {
         "float" | "float32" | "single" => Some(DType::F32),
         "int" | "int32" | "integer" => Some(DType::I32),
+        "double" | "float64" => Some(DType::F64),
+        "half" | "float16" => Some(DType::F16),
+        "bfloat16" | "bfloat" => Some(DType::BF16),
         "int64" | "long" => Some(DType::I64),
+        "int8" => Some(DType::I8),
+        "int16" | "short" => Some(DType::I16),
+        "uint8" | "byte" => Some(DType::U8),
+        "uint16" => Some(DType::U16),
         "uint" | "uint32" => Some(DType::U32),
         "boolean" | "bool_" => Some(DType::Bool),
         _ => None,

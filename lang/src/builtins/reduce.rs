@@ -168,21 +168,42 @@ fn not_empty<'a>(name: &str, x: &'a Tensor, axes: &[usize]) -> Eval<&'a Tensor> 
 }
 
 fn mean(interp: &mut Interp, x: &Tensor, axes: &Shape) -> Eval<Tensor> {
-    let x = interp.float(&Value::Tensor(x.clone()))?;
+    in_single(interp, x, &|interp, x| plain_mean(interp, x, axes))
+}
+
+fn plain_mean(interp: &mut Interp, x: &Tensor, axes: &Shape) -> Eval<Tensor> {
     let n: usize = axes.iter().map(|a| x.shape()[*a]).product();
-    let sum = interp.op(p::ReduceSum { axes: axes.clone() }, &[&x])?;
+    let sum = interp.op(p::ReduceSum { axes: axes.clone() }, &[x])?;
     let count = Tensor::host(HostTensor::filled(x.ty().dtype, sum.shape(), n as f64));
     interp.op(p::Binary(p::Div), &[&sum, &count])
 }
 
 fn variance(interp: &mut Interp, x: &Tensor, axes: &Shape) -> Eval<Tensor> {
+    in_single(interp, x, &|interp, x| {
+        let m = plain_mean(interp, x, axes)?;
+        let m = interp.reshape(&m, &kept(x, axes))?;
+        let m = interp.broadcast_to(&m, x.shape())?;
+        let centred = interp.op(p::Binary(p::Sub), &[x, &m])?;
+        let squares = interp.op(p::Binary(p::Mul), &[&centred, &centred])?;
+        plain_mean(interp, &squares, axes)
+    })
+}
+
+/// A function of floats; 16-bit ones become `f32` before and what they were afterwards, as in JAX: the sum of a few
+/// hundred numbers of `f16` may be more than it holds, where their mean is not.
+fn in_single(
+    interp: &mut Interp,
+    x: &Tensor,
+    f: &dyn Fn(&mut Interp, &Tensor) -> Eval<Tensor>,
+) -> Eval<Tensor> {
     let x = interp.float(&Value::Tensor(x.clone()))?;
-    let m = mean(interp, &x, axes)?;
-    let m = interp.reshape(&m, &kept(&x, axes))?;
-    let m = interp.broadcast_to(&m, x.shape())?;
-    let centred = interp.op(p::Binary(p::Sub), &[&x, &m])?;
-    let squares = interp.op(p::Binary(p::Mul), &[&centred, &centred])?;
-    mean(interp, &squares, axes)
+    let dtype = x.ty().dtype;
+    if !dtype.is_half() {
+        return f(interp, &x);
+    }
+    let wide = interp.convert(&x, DType::F32)?;
+    let result = f(interp, &wide)?;
+    interp.convert(&result, dtype)
 }
 
 /// The tensor and the one axis of a function along an axis; without `:axis` the tensor is flattened.

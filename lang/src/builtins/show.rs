@@ -3,7 +3,7 @@
 use ustr::Ustr;
 
 use crate::eval::Value;
-use crate::tensor::{format_float, format_tensor};
+use crate::tensor::{DType, TensorType, format_float, format_number, format_tensor};
 
 /// What is still to be written, so that nested values need no recursion.
 enum Piece<'a> {
@@ -56,7 +56,7 @@ fn show_leaf(value: &Value) -> String {
         Value::Float(x) => format_float(*x as f32),
         Value::Tensor(t) => match t.concrete().map(|c| c.host()) {
             Some(Ok(host)) if t.ty().rank() == 0 && t.ty().dtype.is_float() => {
-                format_float(host.element_f64(0) as f32)
+                format_number(host.element_f64(0), shown_dtype(t.ty()))
             }
             Some(Ok(host)) => format_tensor(host),
             _ => format!("<{}>", t.ty()),
@@ -68,6 +68,11 @@ fn show_leaf(value: &Value) -> String {
         Value::Nil => "nil".into(),
         Value::Str(_) | Value::List(_) | Value::Dict(_) => unreachable!("written by show"),
     }
+}
+
+/// The dtype in whose digits a float is shown: weak numbers are `f32`.
+pub(super) fn shown_dtype(ty: &TensorType) -> DType {
+    if ty.weak { DType::F32 } else { ty.dtype }
 }
 
 /// A value as the REPL shows it: strings quoted, tensors with their type.

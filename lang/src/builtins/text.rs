@@ -1,5 +1,6 @@
 //! Strings.
 
+use super::show::shown_dtype;
 use super::{Builtin, MANY, show};
 use crate::eval::{Eval, Value, fail};
 use crate::format::{self, FormatArg};
@@ -131,7 +132,7 @@ fn argument<'a>(value: &Value, text: &'a str) -> Eval<FormatArg<'a>> {
         Value::Int(n) => FormatArg::Int(*n),
         Value::Float(x) => FormatArg::Single(*x as f32),
         Value::Tensor(t) if t.ty().rank() == 0 && t.ty().dtype.is_float() => {
-            FormatArg::Single(t.elements("a text")?.element_f64(0) as f32)
+            FormatArg::Element(t.elements("a text")?.element_f64(0), shown_dtype(t.ty()))
         }
         Value::Tensor(t) if t.ty().rank() == 0 && t.ty().dtype.is_integer() => {
             FormatArg::Int(t.elements("a text")?.element_i64(0))

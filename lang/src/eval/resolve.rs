@@ -78,12 +78,10 @@ pub(crate) fn takes_dtype_option(head: Option<Ustr>) -> bool {
     head.is_some_and(|h| HEADS.contains(&h.as_str()) || h.starts_with("random-"))
 }
 
-/// The dtype that a form is the keyword of; the error names one that this build does not have.
-pub(crate) fn dtype_keyword(form: &Form) -> Option<Result<DType, Box<Diagnostic>>> {
+/// The dtype that a form is the keyword of.
+pub(crate) fn dtype_keyword(form: &Form) -> Option<DType> {
     let FormKind::Keyword(name) = form.kind else { return None };
-    let named =
-        || DType::named(&name).map_err(|e| Box::new(Diagnostic::error(e).at(form.span, "this dtype")));
-    DType::is_name(&name).then(named)
+    DType::parse(&name)
 }
 
 /// A binding of a `let`, by positions among the forms in its brackets.
@@ -196,7 +194,7 @@ impl Resolver<'_> {
             match dtype_keyword(form).filter(|_| after_vector) {
                 Some(dtype) => {
                     let vector = out.pop().expect("a vector stands before");
-                    out.push(self.cast(vector, dtype, form.span));
+                    out.push(Self::cast(vector, dtype, form.span));
                 }
                 None => out.push(self.form_or_note(form)),
             }
@@ -205,15 +203,9 @@ impl Resolver<'_> {
     }
 
     /// A vector literal and the dtype after it.
-    fn cast(&mut self, vector: Expr, dtype: Resolved<DType>, at: Span) -> Expr {
+    fn cast(vector: Expr, dtype: DType, at: Span) -> Expr {
         let span = vector.span.to(at);
-        match dtype {
-            Ok(dtype) => Expr { kind: ExprKind::Cast(Box::new(vector), dtype), span },
-            Err(error) => {
-                self.errors.push(*error);
-                vector
-            }
-        }
+        Expr { kind: ExprKind::Cast(Box::new(vector), dtype), span }
     }
 
     /// Several forms of which the last gives the value.
@@ -554,7 +546,7 @@ impl Resolver<'_> {
             if let Some(form) = binding.dtype.map(|i| &pairs[i])
                 && let Some(dtype) = dtype_keyword(form)
             {
-                value = self.cast(value, dtype, form.span);
+                value = Self::cast(value, dtype, form.span);
             }
             let pattern = self.pattern(name)?;
             let value = taken_apart(&pattern, value);

@@ -1,6 +1,7 @@
 //! Floats in digits, as Python writes them.
 
 use crate::decimal::Decimal;
+use crate::tensor::DType;
 
 /// A number without its sign, in the parts that are laid out.
 pub(super) struct Number {
@@ -35,8 +36,8 @@ pub(super) fn repr(x: f64) -> String {
     format!("{sign}{}{}", number.whole, number.rest)
 }
 
-/// A float in the style; `single` is the value again if it is a 32-bit float.
-pub(super) fn float(x: f64, single: Option<f32>, style: Style) -> Number {
+/// A float in the style; `dtype` is that of the tensor whose element it is, if it is one.
+pub(super) fn float(x: f64, dtype: Option<DType>, style: Style) -> Number {
     let code = style.code.unwrap_or(' ');
     let percent = if code == '%' { "%" } else { "" };
     let x = if code == '%' { x * 100.0 } else { x };
@@ -56,7 +57,7 @@ pub(super) fn float(x: f64, single: Option<f32>, style: Style) -> Number {
         'g' | 'n' => general(x, style.precision.unwrap_or(6), style.alternate, false),
         _ => match style.precision {
             Some(precision) => general(x, precision, style.alternate, true),
-            None => shortest(x, single),
+            None => shortest(x, dtype),
         },
     };
     let point = if fraction.is_empty() && !style.alternate { "" } else { "." };
@@ -95,10 +96,10 @@ fn general(x: f64, precision: usize, keep_zeros: bool, keep_point: bool) -> Part
 }
 
 /// The fewest digits that tell it from its neighbours of the same type.
-fn shortest(x: f64, single: Option<f32>) -> Parts {
-    // A 32-bit float is shown as `print` does.
-    let (decimal, exponent) = if let Some(x) = single {
-        (Decimal::shortest(x), crate::tensor::has_exponent(x))
+fn shortest(x: f64, dtype: Option<DType>) -> Parts {
+    // An element is shown as `print` does.
+    let (decimal, exponent) = if let Some(dtype) = dtype {
+        (Decimal::of(x, dtype), crate::tensor::has_exponent(x, dtype))
     } else {
         let decimal = Decimal::shortest(x);
         let exponent = !(-4..16).contains(&decimal.exponent);

@@ -2,6 +2,7 @@
 
 use super::FormatArg;
 use super::number::{self, Grouping};
+use crate::tensor::DType;
 
 /// Widths and precisions beyond this are mistakes.
 const LIMIT: usize = 10_000;
@@ -106,7 +107,8 @@ impl Spec {
                  or convert it with `int`"
             )),
             (FormatArg::Float(x), _) => self.float(x, None),
-            (FormatArg::Single(x), _) => self.float(f64::from(x), Some(x)),
+            (FormatArg::Single(x), _) => self.float(f64::from(x), Some(DType::F32)),
+            (FormatArg::Element(x, dtype), _) => self.float(x, Some(dtype)),
         }
     }
 
@@ -164,13 +166,13 @@ impl Spec {
         Ok(self.number(&sign, &digits, "", group))
     }
 
-    /// `single` is the value again if it is a 32-bit float.
-    fn float(&self, x: f64, single: Option<f32>) -> Result<String, String> {
+    /// `dtype` is that of the tensor whose element it is, if it is one.
+    fn float(&self, x: f64, dtype: Option<DType>) -> Result<String, String> {
         if self.separator.is_some() && self.code == Some('n') {
             return Err("separators do not go with the code `n`; write `f`".to_owned());
         }
         let style = number::Style { code: self.code, precision: self.precision, alternate: self.alternate };
-        let number = number::float(x, single, style);
+        let number = number::float(x, dtype, style);
         let negative = number.negative && !(self.positive_zero && number.is_zero());
         Ok(self.number(self.sign_of(negative), &number.whole, &number.rest, 3))
     }

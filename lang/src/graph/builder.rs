@@ -7,7 +7,7 @@ use super::{Equation, Graph, Op, Var, Vars};
 use crate::primitives as p;
 use crate::primitives::{Primitive, TypeFault};
 use crate::syntax::Span;
-use crate::tensor::{DType, HostTensor, Shape, TensorType};
+use crate::tensor::{DType, HostTensor, Number, Shape, TensorType};
 
 /// The message of the panic that a wrong derivative, batching or composition rule causes. The registry test
 /// runs every rule, so users never see it.
@@ -111,9 +111,9 @@ impl Builder {
     /// A constant tensor. Equal scalars share one variable.
     pub fn constant(&mut self, value: HostTensor, weak: bool) -> Var {
         let key = (value.shape().is_empty() && !weak).then(|| {
-            let bits = match value.dtype() {
-                DType::F32 => u64::from(value.as_f32().expect(RULE)[0].to_bits()),
-                _ => value.element_i64(0) as u64,
+            let bits = match value.element(0) {
+                Number::Float(x) => x.to_bits(),
+                Number::Int(n) => n as u64,
             };
             (value.dtype(), bits)
         });

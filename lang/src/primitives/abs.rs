@@ -14,11 +14,11 @@ impl UnaryRule for Abs {
     const OPERATION: &'static str = "stablehlo.abs";
 
     fn accepts(self, dtype: DType) -> bool {
-        matches!(dtype, DType::F32 | DType::I32 | DType::I64)
+        dtype.is_signed()
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; F32(a) => a.abs(), I32(a) => a.wrapping_abs(), I64(a) => a.wrapping_abs())
+        map_data!(x; float(a) => a.abs(), signed(a) => a.wrapping_abs())
     }
 
     fn partial(self, b: &mut Builder, x: Var, _: Var, t: Var) -> Option<Var> {

@@ -18,11 +18,7 @@ impl BinaryRule for Add {
     }
 
     fn evaluate(self, x: &Data, y: &Data) -> Data {
-        zip_data!(x, y;
-            F32(a, b) => a + b,
-            I32(a, b) => a.wrapping_add(b),
-            I64(a, b) => a.wrapping_add(b),
-            U32(a, b) => a.wrapping_add(b))
+        zip_data!(x, y; float(a, b) => a + b, integer(a, b) => a.wrapping_add(b))
     }
 
     fn partial(self, _: &mut Builder, _: usize, _: [Var; 2], _: Var, t: Var) -> Option<Var> {

@@ -98,6 +98,10 @@ impl Primitive for ArgReduce {
         smallvec![(b.apply(ArgReduce { axis: self.axis + 1, ..*self }, &[x]), 0)]
     }
 
+    fn computes(&self) -> bool {
+        true
+    }
+
     // A reduction of pairs (position, element).
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         let ty = to.operand_type(0).clone();
@@ -105,8 +109,8 @@ impl Primitive for ArgReduce {
         let position = ty.with_dtype(DType::I32);
         let positions = to.temporary(&format!("stablehlo.iota dim = {} : {}", self.axis, position.mlir()));
         let worst = if self.extreme == Extreme::Max { lowest(ty.dtype) } else { highest(ty.dtype) };
-        let worst = to.splat(&scalar, worst);
-        let last = to.splat(&index, highest(DType::I32));
+        let worst = to.splat(&scalar, &worst);
+        let last = to.splat(&index, &highest(DType::I32));
         let (s, i, p) = (scalar.mlir(), index.mlir(), TensorType::scalar(DType::Bool).mlir());
         let mut body = vec![
             format!("%better = {}", to.comparison(self.extreme.direction().mlir(), "%x", "%best", &scalar)),

@@ -20,7 +20,7 @@ impl BinaryRule for Atan2 {
     }
 
     fn evaluate(self, y: &Data, x: &Data) -> Data {
-        zip_data!(y, x; F32(a, b) => if a == 0.0 && b == 0.0 { a } else { a.atan2(b) })
+        zip_data!(y, x; float(a, b) => if a == 0.0 && b == 0.0 { a } else { a.atan2(b) })
     }
 
     fn steep(self, _: [bool; 2]) -> bool {
@@ -50,7 +50,7 @@ impl BinaryRule for Atan2 {
         let ordinate = to.value("stablehlo.abs", &[&y], &ty);
         let width = to.value("stablehlo.abs", &[&x], &ty);
         // Both infinite: the smaller one is.
-        let infinity = to.splat(&ty, "0x7F800000");
+        let infinity = to.full(&ty, f64::INFINITY);
         let smaller = to.value("stablehlo.minimum", &[&ordinate, &width], &ty);
         let diagonal = to.compare("EQ", &smaller, &infinity, &ty);
         let sign = to.value("stablehlo.sign", &[&x], &ty);

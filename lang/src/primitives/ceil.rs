@@ -18,7 +18,7 @@ impl UnaryRule for Ceil {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; F32(a) => a.ceil())
+        map_data!(x; float(a) => a.ceil())
     }
 
     fn partial(self, _: &mut Builder, _: Var, _: Var, _: Var) -> Option<Var> {

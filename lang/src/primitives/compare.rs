@@ -78,12 +78,7 @@ impl Primitive for Compare {
     }
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
-        let data = zip_data!(args[0].data(), args[1].data();
-            F32(a, b) => self.holds(&a, &b),
-            I32(a, b) => self.holds(&a, &b),
-            I64(a, b) => self.holds(&a, &b),
-            U32(a, b) => self.holds(&a, &b),
-            Bool(a, b) => self.holds(&a, &b));
+        let data = zip_data!(args[0].data(), args[1].data(); any(a, b) => self.holds(&a, &b));
         smallvec![HostTensor::new(args[0].shape(), data)]
     }
 
@@ -101,6 +96,10 @@ impl Primitive for Compare {
     }
 
     fn is_elementwise(&self) -> bool {
+        true
+    }
+
+    fn computes(&self) -> bool {
         true
     }
 

@@ -2,11 +2,11 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Cotangents, Element, Primitive, TypeFault, Types, batch_all_to_front, elements_like};
+use super::{Cotangents, Primitive, TypeFault, Types, batch_all_to_front, elements_like};
 use crate::graph::{Builder, Var};
 use crate::map_elements;
 use crate::stablehlo::Lowering;
-use crate::tensor::{HostTensor, Shape, TensorType, element_count};
+use crate::tensor::{Element, HostTensor, Shape, TensorType, element_count};
 
 /// All operands joined along `axis`; they agree in the other axes.
 #[derive(Clone, Copy, Debug)]

@@ -5,9 +5,9 @@ use smallvec::{SmallVec, smallvec};
 
 use super::{Cotangents, Primitive, TypeFault, Types, expect_arity};
 use crate::graph::{Builder, Var};
-use crate::map_data;
-use crate::stablehlo::{Lowering, highest, mlir_float, zero};
-use crate::tensor::{DType, Data, HostTensor, TensorType};
+use crate::stablehlo::{Lowering, highest, zero};
+use crate::tensor::{DType, Data, FromNumber, HostTensor, TensorType};
+use crate::{with_element_type, with_elements};
 
 /// Cast to `dtype`.
 #[derive(Clone, Copy, Debug)]
@@ -16,17 +16,6 @@ pub struct Convert {
     pub dtype: DType,
     /// Whether the result is a weak number, as when a weak integer meets a weak float.
     pub weak: bool,
-}
-
-macro_rules! cast_all {
-    ($x:expr, $ty:ty) => {
-        map_data!($x;
-            F32(a) => a as $ty,
-            I32(a) => a as $ty,
-            I64(a) => a as $ty,
-            U32(a) => a as $ty,
-            Bool(a) => u8::from(a) as $ty)
-    };
 }
 
 impl Primitive for Convert {
@@ -44,19 +33,9 @@ impl Primitive for Convert {
     }
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
-        let x = args[0].data();
-        let data: Data = match self.dtype {
-            DType::F32 => cast_all!(x, f32),
-            DType::I32 => cast_all!(x, i32),
-            DType::I64 => cast_all!(x, i64),
-            DType::U32 => cast_all!(x, u32),
-            DType::Bool => map_data!(x;
-                F32(a) => a != 0.0,
-                I32(a) => a != 0,
-                I64(a) => a != 0,
-                U32(a) => a != 0,
-                Bool(a) => a),
-        };
+        let data = with_elements!(args[0].data(), v => with_element_type!(self.dtype, T => {
+            Data::from(v.iter().map(|x| T::from_number((*x).into())).collect::<Vec<T>>())
+        }));
         smallvec![HostTensor::new(args[0].shape(), data)]
     }
 
@@ -73,35 +52,45 @@ impl Primitive for Convert {
         smallvec![(b.apply(*self, args), axes[0].expect("batched"))]
     }
 
-    // What the machine makes of floats out of range is not defined, so they are replaced.
     fn is_elementwise(&self) -> bool {
         true
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        let (from, result) = (to.operand_type(0).clone(), to.result_type(0).clone());
-        if !from.dtype.is_float() || !self.dtype.is_integer() {
-            return to.typed("stablehlo.convert", "");
+        let mut from = to.operand_type(0).clone();
+        let result = to.result_type(0).clone();
+        let mut x = to.operand(0);
+        let single = from.with_dtype(DType::F32);
+        // By way of f32, on the host too: not every dtype converts to 16-bit floats and back in one step.
+        if from.dtype.is_half() && self.dtype != DType::F32 {
+            x = convert(to, &x, &from, &single);
+            from = single;
+        } else if self.dtype.is_half() && from.dtype != DType::F32 {
+            x = convert(to, &x, &from, &single);
+            from = single;
         }
-        // The least value of the dtype, the largest float below its end, and that end.
-        let (least, last, end) = match self.dtype {
-            DType::U32 => (0.0, 4_294_967_040.0, 4_294_967_296.0),
-            DType::I64 => {
-                (-9_223_372_036_854_775_808.0, 9_223_371_487_098_961_920.0, 9_223_372_036_854_775_808.0)
-            }
-            _ => (-2_147_483_648.0, 2_147_483_520.0, 2_147_483_648.0_f32),
+        let Some((least, most)) = self.dtype.bounds().filter(|_| from.dtype.is_float()) else {
+            return to.line(&format!("stablehlo.convert {x} : ({}) -> {}", from.mlir(), result.mlir()));
         };
-        let x = to.operand(0);
-        let [least, last, end] = [least, last, end].map(|bound| to.splat(&from, &mlir_float(bound)));
+        // What the machine makes of floats out of range is not defined, so they are replaced: by the least number of the
+        // dtype, by the largest float below its end.
+        let end = (most as i128 + 1) as f64;
+        let last = if from.dtype == DType::F64 { end.next_down() } else { (end as f32).next_down().into() };
+        let bounds = [least as f64, last, end].map(|bound| to.full(&from, bound));
+        let [least, last, end] = bounds;
         let inside = to.value("stablehlo.clamp", &[&least, &x, &last], &from);
-        let whole =
-            to.temporary(&format!("stablehlo.convert {inside} : ({}) -> {}", from.mlir(), result.mlir()));
+        let whole = convert(to, &inside, &from, &result);
         let above = to.compare("GE", &x, &end, &from);
-        let largest = to.splat(&result, highest(self.dtype));
+        let largest = to.splat(&result, &highest(self.dtype));
         let whole = to.select(&above, &largest, &whole, &result);
         let number = to.compare("EQ", &x, &x, &from);
-        let zero = to.splat(&result, zero(self.dtype));
+        let zero = to.splat(&result, &zero(self.dtype));
         let truth = result.with_dtype(DType::Bool).mlir();
         to.line(&format!("stablehlo.select {number}, {whole}, {zero} : {truth}, {}", result.mlir()));
     }
+}
+
+/// Writes `x` as another dtype.
+fn convert(to: &mut Lowering<'_>, x: &str, from: &TensorType, into: &TensorType) -> String {
+    to.temporary(&format!("stablehlo.convert {x} : ({}) -> {}", from.mlir(), into.mlir()))
 }

@@ -12,11 +12,7 @@ use std::fmt::Write;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{
-    sums_of_products,
-    Cotangents, Element, Primitive, Reverse, TypeFault, Types, batch_size, batch_to_front, expect_arity,
-    Zeros,
-};
+use super::{Cotangents, Primitive, Reverse, Ring, TypeFault, Types, Zeros, batch_size, batch_to_front, expect_arity, sums_of_products};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, dims_list, zero};
 use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count, strides};
@@ -246,6 +242,10 @@ impl Primitive for Convolution {
         Zeros::Lost
     }
 
+    fn computes(&self) -> bool {
+        true
+    }
+
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         let n = self.spatial();
         let (mut input, mut ty) = (to.operand(0), to.operand_type(0).clone());
@@ -253,7 +253,7 @@ impl Primitive for Convolution {
         let dilate = self.input_dilation.iter().any(|d| *d != 1);
         if dilate || padding.iter().any(|(low, high)| *low < 0 || *high < 0) {
             let scalar = TensorType::scalar(ty.dtype);
-            let fill = to.splat(&scalar, zero(ty.dtype));
+            let fill = to.splat(&scalar, &zero(ty.dtype));
             let list = |inner: &dyn Fn(usize) -> i64| {
                 let entries = std::iter::once(0).chain((0..n).map(inner)).chain([0]);
                 entries.map(|i| i.to_string()).collect::<Vec<_>>().join(", ")
@@ -344,8 +344,8 @@ impl Plan {
     }
 
     // The innermost loop runs over the features of a group, side by side in the kernel and in the result.
-    fn run<T: Element>(&self, x: &[T], kernel: &[T], zero: T, step: impl Fn(T, T, T) -> T) -> Vec<T> {
-        let mut out = vec![zero; self.batch * self.pairs.len() * self.kernel_row];
+    fn run<T: Ring>(&self, x: &[T], kernel: &[T]) -> Vec<T> {
+        let mut out = vec![T::ZERO; self.batch * self.pairs.len() * self.kernel_row];
         let mut row = 0;
         for n in 0..self.batch {
             for pairs in &self.pairs {
@@ -359,7 +359,7 @@ impl Plan {
                             let a = x[input + group * self.channels + channel];
                             let start = k + channel * self.kernel_row + group * self.features;
                             for (acc, b) in result.iter_mut().zip(&kernel[start..start + self.features]) {
-                                *acc = step(*acc, a, *b);
+                                *acc = acc.plus(a.times(*b));
                             }
                         }
                     }

@@ -20,7 +20,7 @@ impl UnaryRule for Cos {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; F32(a) => a.cos())
+        map_data!(x; float(a) => a.cos())
     }
 
     fn partial(self, b: &mut Builder, x: Var, _: Var, t: Var) -> Option<Var> {

@@ -2,12 +2,10 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{
-    Cotangents, Groups, Primitive, TypeFault, Types, batch_all_to_front, expect_arity, reduced_shape,
-};
+use super::{Cotangents, Groups, Primitive, Ring, TypeFault, Types, accumulate, batch_all_to_front, expect_arity, reduced_shape};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, dims_list, zero};
-use crate::tensor::{DType, Data, HostTensor, Shape, TensorType};
+use crate::tensor::{DType, HostTensor, Shape, TensorType};
 
 /// Element `i` of the result is the sum of elements `0..=i` along `axis`, or of `i..` if reversed.
 #[derive(Clone, Copy, Debug)]
@@ -54,13 +52,7 @@ impl Primitive for Cumsum {
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
         let shape = args[0].shape();
-        let data = match args[0].data() {
-            Data::F32(v) => Data::from(self.run(shape, v, |a, b| a + b)),
-            Data::I32(v) => Data::from(self.run(shape, v, i32::wrapping_add)),
-            Data::I64(v) => Data::from(self.run(shape, v, i64::wrapping_add)),
-            Data::U32(v) => Data::from(self.run(shape, v, u32::wrapping_add)),
-            Data::Bool(_) => unreachable!("the type rule refuses bool"),
-        };
+        let data = accumulate!(args[0].data(); v => self.run(shape, v, Ring::plus));
         smallvec![HostTensor::new(shape, data)]
     }
 
@@ -78,6 +70,10 @@ impl Primitive for Cumsum {
         smallvec![(b.apply(Cumsum { axis: self.axis + 1, ..*self }, &[x]), 0)]
     }
 
+    fn computes(&self) -> bool {
+        true
+    }
+
     // Hillis and Steele, "Data parallel algorithms", 1986: after step k every element holds the sum of 2^k, so log n
     // element-wise sums do, where a window over all elements would cost n for each.
     fn stablehlo(&self, to: &mut Lowering<'_>) {
@@ -87,7 +83,7 @@ impl Primitive for Cumsum {
             return to.alias();
         }
         let scalar = TensorType::scalar(ty.dtype);
-        let none = to.splat(&scalar, zero(ty.dtype));
+        let none = to.splat(&scalar, &zero(ty.dtype));
         let mut sum = to.operand(0);
         let mut distance = 1;
         while distance < extent {

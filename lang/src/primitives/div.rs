@@ -18,11 +18,10 @@ impl BinaryRule for Div {
     }
 
     fn evaluate(self, x: &Data, y: &Data) -> Data {
-        zip_data!(x, y;
-            F32(a, b) => a / b,
-            I32(a, b) => if b == 0 { -1 } else { a.wrapping_div(b) },
-            I64(a, b) => if b == 0 { -1 } else { a.wrapping_div(b) },
-            U32(a, b) => a.checked_div(b).unwrap_or(u32::MAX))
+        zip_data!(x, y; 
+            float(a, b) => a / b,
+            signed(a, b) => if b == 0 { -1 } else { a.wrapping_div(b) },
+            unsigned(a, b) => a.checked_div(b).unwrap_or(!0))
     }
 
     fn steep(self, constant: [bool; 2]) -> bool {

@@ -3,11 +3,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{
-    sums_of_products,
-    Cotangents, Primitive, TypeFault, Types, batch_size, batch_to_front, expect_arity, gather_offsets,
-    Zeros,
-};
+use super::{Cotangents, Primitive, Ring, TypeFault, Types, Zeros, batch_size, batch_to_front, expect_arity, gather_offsets, sums_of_products};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, dims_list};
 use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count, strides};
@@ -175,6 +171,10 @@ impl Primitive for DotGeneral {
         Zeros::Lost
     }
 
+    fn computes(&self) -> bool {
+        true
+    }
+
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         let pairs = |name: &str, axes: &[Shape; 2]| {
             format!(", {name}_dims = {} x {}", dims_list(&axes[0]), dims_list(&axes[1]))
@@ -202,7 +202,7 @@ struct Plan {
 
 impl Plan {
     // The innermost loop runs over the right operand's free axes, whose elements are brought side by side first.
-    fn run<T: Copy>(&self, x: &[T], y: &[T], zero: T, step: impl Fn(T, T, T) -> T) -> Vec<T> {
+    fn run<T: Ring>(&self, x: &[T], y: &[T]) -> Vec<T> {
         let width = self.right.len();
         let mut out = Vec::with_capacity(self.batch.len() * self.left.len() * width);
         for (x0, y0) in &self.batch {
@@ -210,12 +210,12 @@ impl Plan {
                 self.contract[1].iter().flat_map(|j| self.right.iter().map(move |r| y[y0 + j + r])).collect();
             for left in &self.left {
                 let start = out.len();
-                out.resize(start + width, zero);
+                out.resize(start + width, T::ZERO);
                 let result = &mut out[start..];
                 for (k, i) in self.contract[0].iter().enumerate() {
                     let a = x[x0 + left + i];
                     for (acc, b) in result.iter_mut().zip(&rows[k * width..(k + 1) * width]) {
-                        *acc = step(*acc, a, *b);
+                        *acc = acc.plus(a.times(*b));
                     }
                 }
             }

@@ -83,6 +83,10 @@ impl<R: UnaryRule> Primitive for Unary<R> {
         true
     }
 
+    fn computes(&self) -> bool {
+        true
+    }
+
     fn zeros(&self, _: &[bool]) -> Zeros {
         if R::STEEP { Zeros::Endangered } else { Zeros::Kept }
     }
@@ -175,36 +179,11 @@ impl<R: BinaryRule> Primitive for Binary<R> {
         true
     }
 
+    fn computes(&self) -> bool {
+        true
+    }
+
     fn zeros(&self, constant: &[bool]) -> Zeros {
         if self.0.steep([constant[0], constant[1]]) { Zeros::Endangered } else { Zeros::Kept }
     }
-}
-
-/// Maps one operand's elements, by dtype: `map_data!(x; F32(a) => a.exp())`. The dtypes left out are those that
-/// the type rule refuses.
-#[macro_export]
-macro_rules! map_data {
-    ($x:expr; $($variant:ident($a:ident) => $result:expr),+ $(,)?) => {
-        match $x {
-            $($crate::tensor::Data::$variant(v) => {
-                $crate::tensor::Data::from(v.iter().map(|&$a| $result).collect::<Vec<_>>())
-            })+
-            #[allow(unreachable_patterns)]
-            other => unreachable!("the type rule refuses {}", other.dtype()),
-        }
-    };
-}
-
-/// Maps two operands' elements, by dtype: `zip_data!(x, y; F32(a, b) => a + b)`.
-#[macro_export]
-macro_rules! zip_data {
-    ($x:expr, $y:expr; $($variant:ident($a:ident, $b:ident) => $result:expr),+ $(,)?) => {
-        match ($x, $y) {
-            $(($crate::tensor::Data::$variant(v), $crate::tensor::Data::$variant(w)) => {
-                $crate::tensor::Data::from(v.iter().zip(w.iter()).map(|(&$a, &$b)| $result).collect::<Vec<_>>())
-            })+
-            #[allow(unreachable_patterns)]
-            (x, y) => unreachable!("the type rule refuses {} and {}", x.dtype(), y.dtype()),
-        }
-    };
 }

@@ -19,7 +19,7 @@ impl UnaryRule for Erf {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; F32(a) => erf(a))
+        map_data!(x; single(a) => erf(a), F64(a) => libm::erf(a))
     }
 
     fn partial(self, b: &mut Builder, x: Var, _: Var, t: Var) -> Option<Var> {

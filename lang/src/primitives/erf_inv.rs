@@ -21,7 +21,7 @@ impl UnaryRule for ErfInv {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; F32(a) => erf_inv(a))
+        map_data!(x; single(a) => erf_inv(a), F64(a) => erf_inv_double(a))
     }
 
     fn partial(self, b: &mut Builder, _: Var, y: Var, t: Var) -> Option<Var> {
@@ -68,4 +68,28 @@ fn erf_inv(x: f32) -> f32 {
         return x * w;
     }
     x * if w < 5.0 { polynomial(&MIDDLE, w - 2.5) } else { polynomial(&TAIL, w.sqrt() - 3.0) }
+}
+
+/// Halley's method on `erf(y) = x` in double precision, from what single precision gives; near the ends on `erfc`, which
+/// keeps the digits there.
+fn erf_inv_double(x: f64) -> f64 {
+    let size = x.abs();
+    if size.is_nan() || size >= 1.0 {
+        return if size == 1.0 { x * f64::INFINITY } else { f64::NAN };
+    }
+    // The complement of a double near 1 is exact; that of a single would be 0.
+    let complement = 1.0 - size;
+    let mut y = if complement > 1e-6 {
+        f64::from(erf_inv(size as f32))
+    } else {
+        // erfc(y) is about e^(-y^2) / (y sqrt(pi)).
+        let log = -(complement * std::f64::consts::PI.sqrt()).ln();
+        (log - 0.5 * log.ln()).sqrt()
+    };
+    for _ in 0..4 {
+        let error = if size < 0.5 { libm::erf(y) - size } else { complement - libm::erfc(y) };
+        let step = error / (std::f64::consts::FRAC_2_SQRT_PI * (-y * y).exp());
+        y -= step / (1.0 + y * step);
+    }
+    y.copysign(x)
 }

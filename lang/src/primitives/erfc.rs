@@ -19,7 +19,7 @@ impl UnaryRule for Erfc {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; F32(a) => erfc(a))
+        map_data!(x; single(a) => erfc(a), F64(a) => libm::erfc(a))
     }
 
     fn partial(self, b: &mut Builder, x: Var, _: Var, t: Var) -> Option<Var> {

@@ -19,7 +19,7 @@ impl UnaryRule for Exp {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; F32(a) => a.exp())
+        map_data!(x; float(a) => a.exp())
     }
 
     fn partial(self, b: &mut Builder, _: Var, y: Var, t: Var) -> Option<Var> {

@@ -19,7 +19,7 @@ impl UnaryRule for Expm1 {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; F32(a) => a.exp_m1())
+        map_data!(x; float(a) => a.exp_m1())
     }
 
     fn partial(self, b: &mut Builder, _: Var, y: Var, t: Var) -> Option<Var> {

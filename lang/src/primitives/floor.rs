@@ -18,7 +18,7 @@ impl UnaryRule for Floor {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; F32(a) => a.floor())
+        map_data!(x; float(a) => a.floor())
     }
 
     fn partial(self, _: &mut Builder, _: Var, _: Var, _: Var) -> Option<Var> {

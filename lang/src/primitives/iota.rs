@@ -5,7 +5,8 @@ use smallvec::{SmallVec, smallvec};
 use super::{Cotangents, Primitive, TypeFault, Types, expect_arity, gather_offsets, zeros_for};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::Lowering;
-use crate::tensor::{DType, Data, HostTensor, Shape, TensorType};
+use crate::tensor::{DType, Data, FromNumber, HostTensor, Number, Shape, TensorType};
+use crate::with_element_type;
 
 /// Positions along an axis.
 #[derive(Clone, Debug)]
@@ -40,13 +41,9 @@ impl Primitive for Iota {
         let mut steps: Shape = SmallVec::from_elem(0, self.shape.len());
         steps[self.dimension] = 1;
         let positions = gather_offsets(&self.shape, &steps).into_iter();
-        let data = match self.dtype {
-            DType::F32 => Data::from(positions.map(|i| i as f32).collect::<Vec<_>>()),
-            DType::I32 => Data::from(positions.map(|i| i as i32).collect::<Vec<_>>()),
-            DType::I64 => Data::from(positions.map(|i| i as i64).collect::<Vec<_>>()),
-            DType::U32 => Data::from(positions.map(|i| i as u32).collect::<Vec<_>>()),
-            DType::Bool => unreachable!("the type rule refuses bool"),
-        };
+        let data = with_element_type!(self.dtype, T => {
+            Data::from(positions.map(|i| T::from_number(Number::Int(i as i64))).collect::<Vec<T>>())
+        });
         smallvec![HostTensor::new(self.shape.clone(), data)]
     }
 
@@ -60,6 +57,10 @@ impl Primitive for Iota {
 
     fn batch(&self, _: &mut Builder, _: &[Var], _: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]> {
         unreachable!("iota has no operand to be batched")
+    }
+
+    fn computes(&self) -> bool {
+        true
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {

@@ -22,7 +22,7 @@ impl UnaryRule for IsFinite {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; F32(a) => a.is_finite())
+        map_data!(x; float(a) => a.is_finite())
     }
 
     fn partial(self, _: &mut Builder, _: Var, _: Var, _: Var) -> Option<Var> {

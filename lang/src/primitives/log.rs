@@ -19,7 +19,7 @@ impl UnaryRule for Log {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; F32(a) => a.ln())
+        map_data!(x; float(a) => a.ln())
     }
 
     fn partial(self, b: &mut Builder, x: Var, _: Var, t: Var) -> Option<Var> {

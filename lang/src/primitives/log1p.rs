@@ -19,7 +19,7 @@ impl UnaryRule for Log1p {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; F32(a) => a.ln_1p())
+        map_data!(x; float(a) => a.ln_1p())
     }
 
     fn partial(self, b: &mut Builder, x: Var, _: Var, t: Var) -> Option<Var> {

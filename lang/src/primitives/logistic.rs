@@ -18,7 +18,7 @@ impl UnaryRule for Logistic {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; F32(a) => 1.0 / (1.0 + (-a).exp()))
+        map_data!(x; float(a) => 1.0 / (1.0 + (-a).exp()))
     }
 
     fn partial(self, b: &mut Builder, _: Var, y: Var, t: Var) -> Option<Var> {

@@ -18,11 +18,7 @@ impl BinaryRule for Max {
     }
 
     fn evaluate(self, x: &Data, y: &Data) -> Data {
-        zip_data!(x, y;
-            F32(a, b) => maximum(a, b),
-            I32(a, b) => a.max(b),
-            I64(a, b) => a.max(b),
-            U32(a, b) => a.max(b))
+        zip_data!(x, y; number(a, b) => maximum(a, b))
     }
 
     fn partial(self, b: &mut Builder, side: usize, args: [Var; 2], out: Var, t: Var) -> Option<Var> {
@@ -31,8 +27,13 @@ impl BinaryRule for Max {
 }
 
 /// The larger of two numbers, or NaN.
-pub fn maximum(a: f32, b: f32) -> f32 {
-    if a.is_nan() || b.is_nan() { f32::NAN } else { a.max(b) }
+pub fn maximum<T: PartialOrd + Copy>(a: T, b: T) -> T {
+    if is_nan(a) || a > b { a } else { b }
+}
+
+/// Whether a number is not comparable.
+fn is_nan<T: PartialOrd>(a: T) -> bool {
+    a.partial_cmp(&a).is_none()
 }
 
 /// `t` where `x` alone was chosen as `out`, half of it where both were: the derivative of `max` and `min`.

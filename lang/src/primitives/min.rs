@@ -18,11 +18,7 @@ impl BinaryRule for Min {
     }
 
     fn evaluate(self, x: &Data, y: &Data) -> Data {
-        zip_data!(x, y;
-            F32(a, b) => minimum(a, b),
-            I32(a, b) => a.min(b),
-            I64(a, b) => a.min(b),
-            U32(a, b) => a.min(b))
+        zip_data!(x, y; number(a, b) => minimum(a, b))
     }
 
     fn partial(self, b: &mut Builder, side: usize, args: [Var; 2], out: Var, t: Var) -> Option<Var> {
@@ -31,6 +27,6 @@ impl BinaryRule for Min {
 }
 
 /// The smaller of two numbers, or NaN.
-pub fn minimum(a: f32, b: f32) -> f32 {
-    if a.is_nan() || b.is_nan() { f32::NAN } else { a.min(b) }
+pub fn minimum<T: PartialOrd + Copy>(a: T, b: T) -> T {
+    if a.partial_cmp(&a).is_none() || a < b { a } else { b }
 }

@@ -15,6 +15,7 @@ use crate::graph::{Builder, Graph, Op, Var, Vars};
 use crate::stablehlo::Lowering;
 use crate::tensor::{HostTensor, TensorType};
 
+mod classes;
 mod element;
 mod elementwise;
 mod products;
@@ -37,7 +38,9 @@ macro_rules! primitives {
         pub const NAMES: &[&str] = &[$(stringify!($module)),*];
     };
 }
-pub use element::{Element, elements_like};
+use classes::{Extremes, Ring, accumulate, with_numbers};
+pub use classes::{map_half, zip_half};
+pub use element::elements_like;
 pub use elementwise::{Binary, BinaryRule, Unary, UnaryRule};
 use products::sums_of_products;
 use reduction::reduction_rules;
@@ -183,6 +186,12 @@ pub trait Primitive: Any + Debug + Send + Sync {
     /// The batching rule: operands with a batch axis where `axes` says so; the results and their batch axes.
     /// At least one operand has one.
     fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]>;
+
+    /// Whether elements of the result are computed, not only moved: 16-bit floats are then computed with as `f32`, and
+    /// [`Primitive::stablehlo`] sees no other floats than `f32` and `f64`.
+    fn computes(&self) -> bool {
+        false
+    }
 
     /// Writes the operation as `StableHLO`.
     fn stablehlo(&self, to: &mut Lowering<'_>);

@@ -18,11 +18,7 @@ impl BinaryRule for Mul {
     }
 
     fn evaluate(self, x: &Data, y: &Data) -> Data {
-        zip_data!(x, y;
-            F32(a, b) => a * b,
-            I32(a, b) => a.wrapping_mul(b),
-            I64(a, b) => a.wrapping_mul(b),
-            U32(a, b) => a.wrapping_mul(b))
+        zip_data!(x, y; float(a, b) => a * b, integer(a, b) => a.wrapping_mul(b))
     }
 
     fn steep(self, constant: [bool; 2]) -> bool {

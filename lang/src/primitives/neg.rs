@@ -18,11 +18,7 @@ impl UnaryRule for Neg {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x;
-            F32(a) => -a,
-            I32(a) => a.wrapping_neg(),
-            I64(a) => a.wrapping_neg(),
-            U32(a) => a.wrapping_neg())
+        map_data!(x; float(a) => -a, integer(a) => a.wrapping_neg())
     }
 
     fn partial(self, b: &mut Builder, _: Var, _: Var, t: Var) -> Option<Var> {

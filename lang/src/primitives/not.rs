@@ -18,7 +18,7 @@ impl UnaryRule for Not {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; Bool(a) => !a, I32(a) => !a, I64(a) => !a, U32(a) => !a)
+        map_data!(x; integer(a) => !a, Bool(a) => !a)
     }
 
     fn partial(self, _: &mut Builder, _: Var, _: Var, _: Var) -> Option<Var> {

@@ -18,11 +18,7 @@ impl BinaryRule for Or {
     }
 
     fn evaluate(self, x: &Data, y: &Data) -> Data {
-        zip_data!(x, y;
-            I32(a, b) => a | b,
-            I64(a, b) => a | b,
-            U32(a, b) => a | b,
-            Bool(a, b) => a | b)
+        zip_data!(x, y; integer(a, b) => a | b, Bool(a, b) => a | b)
     }
 
     fn partial(self, _: &mut Builder, _: usize, _: [Var; 2], _: Var, _: Var) -> Option<Var> {

@@ -32,11 +32,12 @@ impl BinaryRule for Pow {
     }
 
     fn evaluate(self, x: &Data, y: &Data) -> Data {
-        zip_data!(x, y;
-            F32(a, b) => a.powf(b),
-            I32(a, b) => integer_power!(a, b),
-            I64(a, b) => integer_power!(a, b),
-            U32(a, b) => wrapping_power(u64::from(a), u64::from(b)) as u32)
+        zip_data!(x, y; 
+            float(a, b) => a.powf(b),
+            signed(a, b) => integer_power!(a, b),
+            U8(a, b) => wrapping_power(a.into(), b.into()) as u8,
+            U16(a, b) => wrapping_power(a.into(), b.into()) as u16,
+            U32(a, b) => wrapping_power(a.into(), b.into()) as u32)
     }
 
     fn steep(self, _: [bool; 2]) -> bool {
@@ -89,7 +90,7 @@ fn float_power(to: &mut Lowering<'_>) {
     let truth = ty.with_dtype(DType::Bool);
     let (x, y) = (to.operand(0), to.operand(1));
     let (zero, one, half) = (to.splat(&ty, "0.0"), to.splat(&ty, "1.0"), to.splat(&ty, "0.5"));
-    let nan = to.splat(&ty, "0x7FC00000");
+    let nan = to.full(&ty, f64::NAN);
 
     let base = to.value("stablehlo.abs", &[&x], &ty);
     let power = to.value("stablehlo.power", &[&base, &y], &ty);
@@ -110,7 +111,7 @@ fn float_power(to: &mut Lowering<'_>) {
     let flips = to.value("stablehlo.and", &[&flips, &negative], &truth);
     let power = to.select(&flips, &negated, &power, &ty);
     // Only a finite negative base has no power with a broken exponent.
-    let infinity = to.splat(&ty, "0x7F800000");
+    let infinity = to.full(&ty, f64::INFINITY);
     let finite = to.compare("NE", &base, &infinity, &ty);
     let below = to.compare("LT", &x, &zero, &ty);
     let broken = to.value("stablehlo.not", &[&is_whole], &truth);

@@ -3,10 +3,10 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Cotangents, Direction, Groups, Primitive, broadcast_back, maximum, reduction_rules};
+use super::{Cotangents, Direction, Extremes, Groups, Primitive, broadcast_back, maximum, reduction_rules, with_numbers};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, lowest};
-use crate::tensor::{DType, Data, HostTensor, Shape};
+use crate::tensor::{DType, HostTensor, Shape};
 
 /// Maximum over `axes`.
 #[derive(Clone, Debug)]
@@ -20,13 +20,7 @@ impl Primitive for ReduceMax {
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
         let groups = Groups::new(args[0].shape(), &self.axes);
-        let data = match args[0].data() {
-            Data::F32(v) => Data::from(groups.fold(v, f32::NEG_INFINITY, maximum)),
-            Data::I32(v) => Data::from(groups.fold(v, i32::MIN, Ord::max)),
-            Data::I64(v) => Data::from(groups.fold(v, i64::MIN, Ord::max)),
-            Data::U32(v) => Data::from(groups.fold(v, u32::MIN, Ord::max)),
-            Data::Bool(_) => unreachable!("the type rule refuses bool"),
-        };
+        let data = with_numbers!(args[0].data(), v => groups.fold(v, Extremes::LOWEST, maximum));
         smallvec![HostTensor::new(groups.shape, data)]
     }
 
@@ -44,7 +38,7 @@ impl Primitive for ReduceMax {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        to.reduce("stablehlo.maximum", lowest(to.result_type(0).dtype), &self.axes);
+        to.reduce("stablehlo.maximum", &lowest(to.result_type(0).dtype), &self.axes);
     }
 }
 

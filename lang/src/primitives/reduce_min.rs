@@ -3,10 +3,10 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Cotangents, Groups, Primitive, Ties, minimum, reduction_rules};
+use super::{Cotangents, Extremes, Groups, Primitive, Ties, minimum, reduction_rules, with_numbers};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, highest};
-use crate::tensor::{DType, Data, HostTensor, Shape};
+use crate::tensor::{DType, HostTensor, Shape};
 
 /// Minimum over `axes`.
 #[derive(Clone, Debug)]
@@ -20,13 +20,7 @@ impl Primitive for ReduceMin {
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
         let groups = Groups::new(args[0].shape(), &self.axes);
-        let data = match args[0].data() {
-            Data::F32(v) => Data::from(groups.fold(v, f32::INFINITY, minimum)),
-            Data::I32(v) => Data::from(groups.fold(v, i32::MAX, Ord::min)),
-            Data::I64(v) => Data::from(groups.fold(v, i64::MAX, Ord::min)),
-            Data::U32(v) => Data::from(groups.fold(v, u32::MAX, Ord::min)),
-            Data::Bool(_) => unreachable!("the type rule refuses bool"),
-        };
+        let data = with_numbers!(args[0].data(), v => groups.fold(v, Extremes::HIGHEST, minimum));
         smallvec![HostTensor::new(groups.shape, data)]
     }
 
@@ -44,6 +38,6 @@ impl Primitive for ReduceMin {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        to.reduce("stablehlo.minimum", highest(to.result_type(0).dtype), &self.axes);
+        to.reduce("stablehlo.minimum", &highest(to.result_type(0).dtype), &self.axes);
     }
 }

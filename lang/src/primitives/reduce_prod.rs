@@ -2,10 +2,10 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Cotangents, Groups, Primitive, axes_except, reduction_rules};
+use super::{Cotangents, Groups, Primitive, Ring, accumulate, axes_except, reduction_rules};
 use crate::graph::{Builder, Graph, Var};
 use crate::stablehlo::{Lowering, one};
-use crate::tensor::{DType, Data, HostTensor, Shape, TensorType};
+use crate::tensor::{DType, HostTensor, Shape, TensorType};
 
 /// Product over `axes`.
 #[derive(Clone, Debug)]
@@ -19,13 +19,7 @@ impl Primitive for ReduceProd {
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
         let groups = Groups::new(args[0].shape(), &self.axes);
-        let data = match args[0].data() {
-            Data::F32(v) => Data::from(groups.fold(v, 1.0, |a, b| a * b)),
-            Data::I32(v) => Data::from(groups.fold(v, 1, i32::wrapping_mul)),
-            Data::I64(v) => Data::from(groups.fold(v, 1, i64::wrapping_mul)),
-            Data::U32(v) => Data::from(groups.fold(v, 1, u32::wrapping_mul)),
-            Data::Bool(_) => unreachable!("the type rule refuses bool"),
-        };
+        let data = accumulate!(args[0].data(); v => groups.fold(v, Ring::ONE, Ring::times));
         smallvec![HostTensor::new(groups.shape, data)]
     }
 
@@ -46,7 +40,7 @@ impl Primitive for ReduceProd {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        to.reduce("stablehlo.multiply", one(to.result_type(0).dtype), &self.axes);
+        to.reduce("stablehlo.multiply", &one(to.result_type(0).dtype), &self.axes);
     }
 }
 

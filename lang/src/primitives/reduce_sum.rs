@@ -2,10 +2,10 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Cotangents, Groups, Primitive, broadcast_back, reduction_rules};
+use super::{Cotangents, Groups, Primitive, Ring, accumulate, broadcast_back, reduction_rules};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, zero};
-use crate::tensor::{DType, Data, HostTensor, Shape};
+use crate::tensor::{DType, HostTensor, Shape};
 
 /// Sum over `axes`.
 #[derive(Clone, Debug)]
@@ -19,14 +19,7 @@ impl Primitive for ReduceSum {
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
         let groups = Groups::new(args[0].shape(), &self.axes);
-        let data = match args[0].data() {
-            // Pairwise, as compiled code does: the rounding error grows with log n.
-            Data::F32(v) => Data::from(groups.map(|base, inner| pairwise_sum(base, inner, v))),
-            Data::I32(v) => Data::from(groups.fold(v, 0, i32::wrapping_add)),
-            Data::I64(v) => Data::from(groups.fold(v, 0, i64::wrapping_add)),
-            Data::U32(v) => Data::from(groups.fold(v, 0, u32::wrapping_add)),
-            Data::Bool(_) => unreachable!("the type rule refuses bool"),
-        };
+        let data = accumulate!(args[0].data(); v => groups.map(|base, inner| pairwise_sum(base, inner, v)));
         smallvec![HostTensor::new(groups.shape, data)]
     }
 
@@ -40,15 +33,15 @@ impl Primitive for ReduceSum {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        to.reduce("stablehlo.add", zero(to.result_type(0).dtype), &self.axes);
+        to.reduce("stablehlo.add", &zero(to.result_type(0).dtype), &self.axes);
     }
 }
 
-fn pairwise_sum(base: usize, inner: &[usize], elements: &[f32]) -> f32 {
+fn pairwise_sum<T: Ring>(base: usize, inner: &[usize], elements: &[T]) -> T {
     if inner.len() <= 16 {
         // Not `Iterator::sum`, whose sum of nothing is -0.
-        return inner.iter().fold(0.0, |sum, i| sum + elements[base + i]);
+        return inner.iter().fold(T::ZERO, |sum, i| sum.plus(elements[base + i]));
     }
     let (left, right) = inner.split_at(inner.len() / 2);
-    pairwise_sum(base, left, elements) + pairwise_sum(base, right, elements)
+    pairwise_sum(base, left, elements).plus(pairwise_sum(base, right, elements))
 }

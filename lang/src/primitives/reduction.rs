@@ -43,6 +43,10 @@ macro_rules! reduction_rules {
             smallvec::smallvec![(b.apply(shifted, &[x]), 0)]
         }
 
+        fn computes(&self) -> bool {
+            true
+        }
+
         fn cost(&self, args: &[&$crate::tensor::TensorType], _: &[&$crate::tensor::TensorType]) -> u64 {
             args[0].count() as u64
         }

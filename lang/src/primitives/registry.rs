@@ -2,7 +2,8 @@
 
 use super::samples::samples;
 use crate::graph::{Builder, Graph, Op};
-use crate::tensor::{DType, Data, HostTensor, TensorType, element_count};
+use crate::tensor::{DType, Data, FromNumber, HostTensor, Number, TensorType, element_count};
+use crate::with_element_type;
 
 /// How the elements of an operand are drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,12 +42,27 @@ pub struct Sample {
     pub inputs: Vec<(TensorType, Domain)>,
     /// The largest difference to be tolerated between host and compiled results, relative to the larger of 1 and
     /// the result.
-    pub tolerance: f32,
+    pub tolerance: f64,
     /// Whether the derivative rules give the slope of the host evaluation at the drawn elements.
     pub differentiable: bool,
 }
 
 impl Sample {
+    /// The sample with another float dtype in the place of `f32`.
+    #[must_use]
+    pub fn in_dtype(&self, dtype: DType) -> Sample {
+        let of = |ty: &TensorType| if ty.dtype == DType::F32 { ty.with_dtype(dtype) } else { ty.clone() };
+        let inputs = self.inputs.iter().map(|(ty, domain)| (of(ty), *domain)).collect();
+        // Half a unit in the last place may round either way; doubles are as many roundings from exact as singles.
+        let tolerance = match dtype {
+            DType::F64 => 1e-14,
+            DType::BF16 => 1e-2,
+            DType::F16 => 1.2e-3,
+            _ => self.tolerance,
+        };
+        Sample { op: self.op.clone(), inputs, tolerance, differentiable: self.differentiable }
+    }
+
     /// Operands, the same for the same seed.
     pub fn draw(&self, seed: u64) -> Vec<HostTensor> {
         let mut random = Random(seed);
@@ -116,23 +132,27 @@ impl Random {
 /// A tensor for operand number `operand`.
 fn draw(ty: &TensorType, domain: Domain, operand: usize, random: &mut Random) -> HostTensor {
     let n = element_count(&ty.shape);
-    let data = match ty.dtype {
-        DType::F32 => Data::from(floats(n, domain, operand, random)),
-        DType::Bool => Data::from((0..n).map(|_| random.below(2) == 1).collect::<Vec<_>>()),
-        DType::I32 => {
-            Data::from(integers(n, domain, i64::from(i32::MIN), i64::from(i32::MAX), random, |i| i as i32))
-        }
-        DType::I64 => Data::from(integers(n, domain, i64::MIN, i64::MAX, random, |i| i)),
-        DType::U32 => Data::from(integers(n, domain, 0, i64::from(u32::MAX), random, |i| i as u32)),
+    let data = if ty.dtype.is_float() {
+        let numbers = floats(n, domain, operand, random);
+        with_element_type!(ty.dtype, T => {
+            Data::from(numbers.into_iter().map(|x| T::from_number(Number::Float(x))).collect::<Vec<T>>())
+        })
+    } else if let Some((least, most)) = ty.dtype.bounds() {
+        let numbers = integers(n, domain, least, most, random);
+        with_element_type!(ty.dtype, T => {
+            Data::from(numbers.into_iter().map(|x| T::from_number(Number::Int(x))).collect::<Vec<T>>())
+        })
+    } else {
+        Data::from((0..n).map(|_| random.below(2) == 1).collect::<Vec<_>>())
     };
     HostTensor::new(ty.shape.clone(), data)
 }
 
-fn floats(n: usize, domain: Domain, operand: usize, random: &mut Random) -> Vec<f32> {
-    const SPECIAL: [f32; 14] = [
-        f32::NAN,
-        f32::INFINITY,
-        f32::NEG_INFINITY,
+fn floats(n: usize, domain: Domain, operand: usize, random: &mut Random) -> Vec<f64> {
+    const SPECIAL: [f64; 14] = [
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
         0.0,
         -0.0,
         1.0,
@@ -147,7 +167,7 @@ fn floats(n: usize, domain: Domain, operand: usize, random: &mut Random) -> Vec<
     ];
     if domain == Domain::Distinct {
         let middle = n as f64 / 2.0 - 0.25 - operand as f64 / 3.0;
-        return random.permutation(n).into_iter().map(|i| ((i as f64 - middle) * 0.3) as f32).collect();
+        return random.permutation(n).into_iter().map(|i| (i as f64 - middle) * 0.3).collect();
     }
     let one = |random: &mut Random| match domain {
         Domain::Any | Domain::Distinct => random.uniform(-2.0, 2.0),
@@ -157,19 +177,12 @@ fn floats(n: usize, domain: Domain, operand: usize, random: &mut Random) -> Vec<
         Domain::NearOne => random.uniform(0.98, 1.02),
         Domain::AwayFromIntegers => (random.below(16) as f64 - 8.0) / 2.0 + random.uniform(0.15, 0.35),
         Domain::Small | Domain::Index { .. } => random.below(11) as f64 - 5.0,
-        Domain::Special => f64::from(SPECIAL[random.below(SPECIAL.len() as u64) as usize]),
+        Domain::Special => SPECIAL[random.below(SPECIAL.len() as u64) as usize],
     };
-    (0..n).map(|_| one(random) as f32).collect()
+    (0..n).map(|_| one(random)).collect()
 }
 
-fn integers<T>(
-    n: usize,
-    domain: Domain,
-    least: i64,
-    most: i64,
-    random: &mut Random,
-    cast: fn(i64) -> T,
-) -> Vec<T> {
+fn integers(n: usize, domain: Domain, least: i64, most: i64, random: &mut Random) -> Vec<i64> {
     let one = |random: &mut Random| match domain {
         Domain::Small => random.below(11) as i64 - if least < 0 { 5 } else { 0 },
         Domain::Index { limit } => (random.below(limit as u64 + 4) as i64 - 2).max(least),
@@ -178,5 +191,5 @@ fn integers<T>(
         }
         _ => random.bits() as i64,
     };
-    (0..n).map(|_| cast(one(random))).collect()
+    (0..n).map(|_| one(random)).collect()
 }

@@ -19,11 +19,10 @@ impl BinaryRule for Rem {
     }
 
     fn evaluate(self, x: &Data, y: &Data) -> Data {
-        zip_data!(x, y;
-            F32(a, b) => a % b,
-            I32(a, b) => if b == 0 { a } else { a.wrapping_rem(b) },
-            I64(a, b) => if b == 0 { a } else { a.wrapping_rem(b) },
-            U32(a, b) => a.checked_rem(b).unwrap_or(a))
+        zip_data!(x, y; 
+            float(a, b) => a % b,
+            signed(a, b) => if b == 0 { a } else { a.wrapping_rem(b) },
+            unsigned(a, b) => a.checked_rem(b).unwrap_or(a))
     }
 
     fn steep(self, constant: [bool; 2]) -> bool {

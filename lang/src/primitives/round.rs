@@ -18,7 +18,7 @@ impl UnaryRule for Round {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; F32(a) => a.round_ties_even())
+        map_data!(x; float(a) => a.round_ties_even())
     }
 
     fn partial(self, _: &mut Builder, _: Var, _: Var, _: Var) -> Option<Var> {

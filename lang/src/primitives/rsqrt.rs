@@ -19,7 +19,7 @@ impl UnaryRule for Rsqrt {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; F32(a) => 1.0 / a.sqrt())
+        map_data!(x; float(a) => 1.0 / a.sqrt())
     }
 
     fn partial(self, b: &mut Builder, x: Var, y: Var, t: Var) -> Option<Var> {

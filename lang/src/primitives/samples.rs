@@ -11,7 +11,7 @@ use super::registry::{
 #[allow(clippy::wildcard_imports)] // It names every primitive there is.
 use super::*;
 use crate::graph::{Builder, Graph, Op, Var};
-use crate::tensor::DType::{self, Bool, F32, I32, I64, U32};
+use crate::tensor::DType::{self, BF16, Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32};
 use crate::tensor::Shape;
 
 /// A sample that is differentiable and exact to a few roundings.
@@ -26,16 +26,44 @@ fn discrete(op: impl Primitive, inputs: &[(DType, &[usize], Domain)]) -> Sample 
     Sample { differentiable: false, ..smooth(op, inputs) }
 }
 
+/// The integers, and those with a sign.
+const INTEGERS: [DType; 7] = [I8, I16, I32, I64, U8, U16, U32];
+const SIGNED: [DType; 4] = [I8, I16, I32, I64];
+
 pub(super) fn samples() -> Vec<Sample> {
     let mut all = unary();
     all.extend(binary());
+    let elementwise = all.len();
     all.extend(reductions());
     all.extend(shapes());
     all.extend(indexing());
     all.extend(others());
     all.extend(convolutions());
+    let more = other_floats(&all, elementwise);
+    all.extend(more);
     all.extend(loops());
     all
+}
+
+/// The samples of `f32` in the other floats: of the first `all`, element-wise ones, each in `f64`; otherwise one of each
+/// primitive, one with derivatives where there is one.
+fn other_floats(samples: &[Sample], all: usize) -> Vec<Sample> {
+    // Those that have a dtype among their parameters list their own.
+    let own = ["convert", "bitcast_convert", "iota", "constant", "custom_vjp"];
+    let of_floats =
+        |s: &&Sample| s.inputs.iter().any(|(ty, _)| ty.dtype == F32) && !own.contains(&s.op.name());
+    let first = |s: &Sample| samples.iter().filter(of_floats).find(|t| t.op.name() == s.op.name());
+    let mut more = Vec::new();
+    for (i, sample) in samples.iter().enumerate().filter(|(_, s)| of_floats(s)) {
+        let is_first = first(sample).is_some_and(|f| std::ptr::eq(f, sample));
+        if is_first || i < all {
+            more.push(sample.in_dtype(F64));
+        }
+        if is_first {
+            more.extend([BF16, F16].map(|half| sample.in_dtype(half)));
+        }
+    }
+    more
 }
 
 fn unary() -> Vec<Sample> {
@@ -51,14 +79,15 @@ fn unary() -> Vec<Sample> {
         Rsqrt, Positive; Sign, Distinct; Sin, Any; Sqrt, Positive; Tanh, Any);
     all.push(discrete(Unary(Sin), &[(F32, &[100], Domain::Wide)]));
     all.push(discrete(Unary(Cos), &[(F32, &[100], Domain::Wide)]));
-    for dtype in [I32, I64] {
+    for dtype in SIGNED {
         all.push(discrete(Unary(Abs), &[(dtype, &[9], Special)]));
         all.push(discrete(Unary(Sign), &[(dtype, &[9], Special)]));
     }
-    for dtype in [I32, I64, U32] {
+    for dtype in INTEGERS {
         all.push(discrete(Unary(Neg), &[(dtype, &[9], Special)]));
     }
-    for dtype in [Bool, I32, I64, U32] {
+    all.push(discrete(Unary(Not), &[(Bool, &[2, 3], Any)]));
+    for dtype in INTEGERS {
         all.push(discrete(Unary(Not), &[(dtype, &[2, 3], Any)]));
     }
     all.push(discrete(Unary(IsFinite), &[(F32, &[2, 9], Special)]));
@@ -81,7 +110,7 @@ fn binary() -> Vec<Sample> {
     all.push(discrete(Binary(Rem), &[(F32, &[40], Small), (F32, &[40], Any)]));
     macro_rules! integer {
         ($($rule:expr, $domain:expr);* $(;)?) => {$(
-            for dtype in [I32, I64, U32] {
+            for dtype in INTEGERS {
                 all.push(discrete(Binary($rule), &[(dtype, &[40], Special), (dtype, &[40], $domain)]));
             }
         )*};
@@ -112,7 +141,7 @@ fn reductions() -> Vec<Sample> {
     let last = || Shape::from_slice(&[1]);
     // Zeros among the factors.
     all.push(smooth(ReduceProd { axes: last() }, &[(F32, &[5, 3], Small)]));
-    for dtype in [F32, I32, I64, U32] {
+    for dtype in [F32].into_iter().chain(INTEGERS) {
         let inputs: &[(DType, &[usize], Domain)] = &[(dtype, &[6, 3], Special)];
         all.push(discrete(ReduceSum { axes: last() }, inputs));
         all.push(discrete(ReduceMax { axes: last() }, inputs));
@@ -129,7 +158,9 @@ fn reductions() -> Vec<Sample> {
     all.push(discrete(ArgReduce { axis: 1, extreme: Extreme::Max }, &[(F32, &[3, 1], Any)]));
     for reverse in [false, true] {
         all.push(smooth(Cumsum { axis: 1, reverse }, &[(F32, &[2, 5, 2], Any)]));
-        all.push(discrete(Cumsum { axis: 0, reverse }, &[(I32, &[7], Special)]));
+        for dtype in [I8, I32, I64, U16] {
+            all.push(discrete(Cumsum { axis: 0, reverse }, &[(dtype, &[7], Special)]));
+        }
     }
     all.push(smooth(Cumsum { axis: 0, reverse: false }, &[(F32, &[1], Any)]));
     all
@@ -152,7 +183,7 @@ fn shapes() -> Vec<Sample> {
         smooth(Split { axis: 1, sizes: smallvec![2, 1, 3] }, &[(F32, &[2, 6], Any)]),
         smooth(Split { axis: 0, sizes: smallvec![1, 1] }, &[(F32, &[2], Any)]),
     ];
-    for dtype in [Bool, I32, I64, U32] {
+    for dtype in [Bool].into_iter().chain(INTEGERS) {
         all.push(discrete(
             BroadcastInDim { shape: shape(&[3, 2]), dims: shape(&[1]) },
             &[(dtype, &[2], Any)],
@@ -168,7 +199,7 @@ fn shapes() -> Vec<Sample> {
         all.push(discrete(Concatenate { axis: 0 }, &[(dtype, &[2, 2], Any), (dtype, &[1, 2], Any)]));
         all.push(discrete(Split { axis: 0, sizes: smallvec![1, 2] }, &[(dtype, &[3, 2], Any)]));
     }
-    for dtype in [F32, I32, I64, U32] {
+    for dtype in DType::ALL.into_iter().filter(|d| *d != Bool) {
         all.push(discrete(Iota { dtype, shape: shape(&[2, 5]), dimension: 1 }, &[]));
     }
     for value in [HostTensor::scalar(0.1_f32), HostTensor::scalar(-7_i32), HostTensor::scalar(true)] {
@@ -206,7 +237,7 @@ fn indexing() -> Vec<Sample> {
         ),
         discrete(Sort { axis: 0 }, &[(I32, &[65], Special)]),
     ];
-    for dtype in [I32, I64, U32] {
+    for dtype in INTEGERS {
         // Many ties: stability shows in the second operand.
         all.push(discrete(Sort { axis: 0 }, &[(dtype, &[30], Small), (F32, &[30], Any)]));
         all.push(discrete(Sort { axis: 0 }, &[(dtype, &[30], Special)]));
@@ -256,14 +287,19 @@ fn others() -> Vec<Sample> {
             &[(F32, &[2, 3, 4], Any), (F32, &[4, 2, 3], Any)],
         ),
         smooth(dot(pairs(&[], &[]), pairs(&[], &[])), &[(F32, &[2], Any), (F32, &[3], Any)]),
-        discrete(dot(pairs(&[1], &[0]), pairs(&[], &[])), &[(I32, &[2, 3], Any), (I32, &[3, 2], Any)]),
         smooth(Select, &[(Bool, &[3, 4], Any), (F32, &[3, 4], Any), (F32, &[3, 4], Any)]),
-        discrete(Select, &[(Bool, &[9], Any), (U32, &[9], Any), (U32, &[9], Any)]),
         discrete(Select, &[(Bool, &[9], Any), (Bool, &[9], Any), (Bool, &[9], Any)]),
         smooth(OptimizationBarrier, &[(F32, &[2, 3], Any), (I32, &[2], Any), (F32, &[], Any)]),
         discrete(StopGradient, &[(F32, &[3], Any)]),
         smooth(Convert { dtype: F32, weak: false }, &[(F32, &[3], Any)]),
     ];
+    for dtype in INTEGERS {
+        let inputs: &[(DType, &[usize], Domain)] = &[(dtype, &[2, 3], Any), (dtype, &[3, 2], Any)];
+        all.push(discrete(dot(pairs(&[1], &[0]), pairs(&[], &[])), inputs));
+        let inputs: &[(DType, &[usize], Domain)] =
+            &[(Bool, &[9], Any), (dtype, &[9], Any), (dtype, &[9], Any)];
+        all.push(discrete(Select, inputs));
+    }
     for to in DType::ALL {
         for from in DType::ALL {
             all.push(discrete(Convert { dtype: to, weak: false }, &[(from, &[30], Special)]));
@@ -271,7 +307,9 @@ fn others() -> Vec<Sample> {
         let ty: &[usize] = &[2, 2];
         all.push(discrete(Constant { value: sample_constant(to, ty), weak: false }, &[]));
     }
-    for (to, from) in [(F32, U32), (F32, I32), (I32, U32), (U32, I32)] {
+    for (to, from) in
+        [(F32, U32), (F32, I32), (I32, U32), (F64, I64), (F16, U16), (BF16, I16), (F16, BF16), (I8, U8)]
+    {
         all.push(discrete(BitcastConvert { dtype: to }, &[(from, &[9], Any)]));
         all.push(discrete(BitcastConvert { dtype: from }, &[(to, &[9], Any)]));
     }
@@ -280,7 +318,7 @@ fn others() -> Vec<Sample> {
     {
         all.push(discrete(Compare { direction }, &[(F32, &[60], Special), (F32, &[60], Special)]));
     }
-    for dtype in [Bool, I32, I64, U32] {
+    for dtype in [Bool].into_iter().chain(INTEGERS) {
         let direction = Direction::Lt;
         all.push(discrete(Compare { direction }, &[(dtype, &[40], Special), (dtype, &[40], Special)]));
     }
@@ -334,7 +372,7 @@ fn convolutions() -> Vec<Sample> {
         ),
         float(plane.clone(), &[1, 3, 3, 1], &[1, 1, 1, 2]),
     ];
-    for dtype in [I32, I64, U32] {
+    for dtype in INTEGERS {
         all.push(discrete(line.clone(), &[(dtype, &[1, 4, 2], Any), (dtype, &[2, 2, 2], Any)]));
     }
     all

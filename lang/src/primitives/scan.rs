@@ -323,7 +323,7 @@ impl Primitive for Scan {
         first_values.extend_from_slice(state);
         for var in given {
             let ty = rows_of(body.ty(*var), self.length);
-            first_values.push(to.splat(&ty, zero(ty.dtype)));
+            first_values.push(to.splat(&ty, &zero(ty.dtype)));
         }
         let names: Vec<String> = first_values.iter().map(|_| to.name_temporary()).collect();
         let bindings: Vec<String> =

@@ -3,13 +3,10 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{
-    Cotangents, Element, Primitive, TypeFault, Types, batch_all_to_front, clamped_rows, elements_like,
-    expect_arity, flatten_batched_rows, rows_shape, zeros_for,
-};
+use super::{Cotangents, Primitive, Ring, TypeFault, Types, accumulate, batch_all_to_front, clamped_rows, expect_arity, flatten_batched_rows, rows_shape, zeros_for};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, dims_list};
-use crate::tensor::{DType, Data, HostTensor, TensorType, element_count};
+use crate::tensor::{DType, Element, HostTensor, TensorType, element_count};
 
 /// `x` with `updates[i]` added to row `indices[i]`.
 #[derive(Clone, Copy, Debug)]
@@ -44,12 +41,9 @@ impl Primitive for ScatterAdd {
         let x = args[0];
         let width = element_count(&x.shape()[1..]);
         let rows = clamped_rows(args[1], x.shape()[0]);
-        let data = match x.data() {
-            Data::F32(v) => Data::from(add_rows(v, &rows, args[2], width, |a, b| a + b)),
-            Data::I32(v) => Data::from(add_rows(v, &rows, args[2], width, i32::wrapping_add)),
-            Data::I64(v) => Data::from(add_rows(v, &rows, args[2], width, i64::wrapping_add)),
-            Data::U32(v) => Data::from(add_rows(v, &rows, args[2], width, u32::wrapping_add)),
-            Data::Bool(_) => unreachable!("the type rule refuses bool"),
+        let data = {
+            let updates = args[2].data().widened();
+            accumulate!(x.data(); v => add_rows(v, &rows, Element::elements(&updates).expect("one dtype"), width))
         };
         smallvec![HostTensor::new(x.shape(), data)]
     }
@@ -71,6 +65,10 @@ impl Primitive for ScatterAdd {
         let (rows, indices) = flatten_batched_rows(b, args[0], args[1]);
         let added = b.scatter_add(rows, indices, args[2]);
         smallvec![(b.reshape(added, &shape), 0)]
+    }
+
+    fn computes(&self) -> bool {
+        true
     }
 
     // The compiler's scatter does not check indices, so they are clamped first.
@@ -101,19 +99,12 @@ impl Primitive for ScatterAdd {
     }
 }
 
-fn add_rows<T: Element>(
-    x: &[T],
-    rows: &[usize],
-    updates: &HostTensor,
-    width: usize,
-    add: impl Fn(T, T) -> T,
-) -> Vec<T> {
-    let updates = elements_like(x, updates);
+fn add_rows<T: Ring>(x: &[T], rows: &[usize], updates: &[T], width: usize) -> Vec<T> {
     let mut out = x.to_vec();
     for (i, row) in rows.iter().enumerate() {
         let target = &mut out[row * width..(row + 1) * width];
         for (old, update) in target.iter_mut().zip(&updates[i * width..]) {
-            *old = add(*old, *update);
+            *old = old.plus(*update);
         }
     }
     out

@@ -34,12 +34,7 @@ impl Primitive for Select {
         let Data::Bool(predicate) = args[0].data() else { unreachable!("the type rule wants bool") };
         let mut p = predicate.iter();
         let mut choose = || *p.next().expect("one shape");
-        let data = zip_data!(args[1].data(), args[2].data();
-            F32(a, b) => if choose() { a } else { b },
-            I32(a, b) => if choose() { a } else { b },
-            I64(a, b) => if choose() { a } else { b },
-            U32(a, b) => if choose() { a } else { b },
-            Bool(a, b) => if choose() { a } else { b });
+        let data = zip_data!(args[1].data(), args[2].data(); any(a, b) => if choose() { a } else { b });
         smallvec![HostTensor::new(args[1].shape(), data)]
     }
 

@@ -18,10 +18,8 @@ impl BinaryRule for ShiftLeft {
     }
 
     fn evaluate(self, x: &Data, y: &Data) -> Data {
-        zip_data!(x, y;
-            I32(a, b) => a.checked_shl(b as u32).unwrap_or(0),
-            I64(a, b) => u32::try_from(b).ok().and_then(|b| a.checked_shl(b)).unwrap_or(0),
-            U32(a, b) => a.checked_shl(b).unwrap_or(0))
+        zip_data!(x, y; 
+            integer(a, b) => u32::try_from(b).ok().and_then(|b| a.checked_shl(b)).unwrap_or(0))
     }
 
     fn partial(self, _: &mut Builder, _: usize, _: [Var; 2], _: Var, _: Var) -> Option<Var> {

@@ -18,13 +18,20 @@ impl BinaryRule for ShiftRightArithmetic {
     }
 
     fn evaluate(self, x: &Data, y: &Data) -> Data {
-        zip_data!(x, y;
-            I32(a, b) => a >> (b as u32).min(31),
-            I64(a, b) => a >> (b as u64).min(63),
-            U32(a, b) => ((a as i32) >> b.min(31)) as u32)
+        zip_data!(x, y; 
+            signed(a, b) => a.checked_shr(amount(b)).unwrap_or(a.signum().min(0)),
+            unsigned(a, b) => {
+                let a = a.cast_signed();
+                a.checked_shr(amount(b)).unwrap_or(a.signum().min(0)).cast_unsigned()
+            })
     }
 
     fn partial(self, _: &mut Builder, _: usize, _: [Var; 2], _: Var, _: Var) -> Option<Var> {
         None
     }
+}
+
+/// How far to shift; a negative number is beyond every width.
+fn amount(bits: impl TryInto<u32>) -> u32 {
+    bits.try_into().unwrap_or(u32::MAX)
 }

@@ -18,10 +18,9 @@ impl BinaryRule for ShiftRightLogical {
     }
 
     fn evaluate(self, x: &Data, y: &Data) -> Data {
-        zip_data!(x, y;
-            I32(a, b) => (a as u32).checked_shr(b as u32).unwrap_or(0) as i32,
-            I64(a, b) => u32::try_from(b).ok().and_then(|b| (a as u64).checked_shr(b)).unwrap_or(0) as i64,
-            U32(a, b) => a.checked_shr(b).unwrap_or(0))
+        zip_data!(x, y; 
+            signed(a, b) => u32::try_from(b).ok().and_then(|b| a.cast_unsigned().checked_shr(b)).unwrap_or(0).cast_signed(),
+            unsigned(a, b) => a.checked_shr(u32::from(b)).unwrap_or(0))
     }
 
     fn partial(self, _: &mut Builder, _: usize, _: [Var; 2], _: Var, _: Var) -> Option<Var> {

@@ -14,11 +14,11 @@ impl UnaryRule for Sign {
     const OPERATION: &'static str = "stablehlo.sign";
 
     fn accepts(self, dtype: DType) -> bool {
-        matches!(dtype, DType::F32 | DType::I32 | DType::I64)
+        dtype.is_signed()
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; F32(a) => if a == 0.0 || a.is_nan() { a } else { a.signum() }, I32(a) => a.signum(), I64(a) => a.signum())
+        map_data!(x; float(a) => if a == 0.0 || a.is_nan() { a } else { a.signum() }, signed(a) => a.signum())
     }
 
     fn partial(self, _: &mut Builder, _: Var, _: Var, _: Var) -> Option<Var> {

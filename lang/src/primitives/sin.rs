@@ -3,7 +3,7 @@
 use super::UnaryRule;
 use crate::graph::{Builder, Var};
 use crate::map_data;
-use crate::stablehlo::{Lowering, mlir_float};
+use crate::stablehlo::Lowering;
 use crate::tensor::{DType, Data};
 
 /// Element-wise sine.
@@ -20,7 +20,7 @@ impl UnaryRule for Sin {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; F32(a) => a.sin())
+        map_data!(x; float(a) => a.sin())
     }
 
     fn partial(self, b: &mut Builder, x: Var, _: Var, t: Var) -> Option<Var> {
@@ -40,11 +40,11 @@ pub(super) fn lower(operation: &str, to: &mut Lowering<'_>) {
     const TURN: [f32; 3] = [6.281_25, 0.001_935_482, -1.748_455_6e-7];
     let ty = to.result_type(0).clone();
     let mut x = to.operand(0);
-    let per_radian = to.splat(&ty, &mlir_float(std::f32::consts::FRAC_1_PI / 2.0));
+    let per_radian = to.full(&ty, std::f64::consts::FRAC_1_PI / 2.0);
     let turns = to.value("stablehlo.multiply", &[&x, &per_radian], &ty);
     let turns = to.value("stablehlo.round_nearest_even", &[&turns], &ty);
     for part in TURN {
-        let part = to.splat(&ty, &mlir_float(part));
+        let part = to.full(&ty, part.into());
         let product = to.value("stablehlo.multiply", &[&turns, &part], &ty);
         x = to.value("stablehlo.subtract", &[&x, &product], &ty);
     }

@@ -83,6 +83,10 @@ impl Primitive for Sort {
         b.apply_all(Sort { axis: self.axis + 1 }, &args).into_iter().map(|v| (v, 0)).collect()
     }
 
+    fn computes(&self) -> bool {
+        true
+    }
+
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         // Nothing to put in order.
         if to.operand_type(0).shape[self.axis] <= 1 || to.operand_type(0).count() == 0 {

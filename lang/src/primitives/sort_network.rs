@@ -4,7 +4,7 @@
 
 use super::sort::precedes;
 use super::sort_lowering::{Layout, gather, reshape};
-use crate::stablehlo::{Lowering, highest};
+use crate::stablehlo::{Lowering, float, highest};
 use crate::tensor::{DType, TensorType};
 
 /// Rows with a margin up to a power of two.
@@ -61,8 +61,8 @@ pub(super) fn positions(to: &mut Lowering<'_>, layout: &Layout, key: &str) -> St
     let (ty, index) = (layout.flat(dtype), layout.flat(DType::I32));
     let (key_ty, index_ty, truth) = (ty.mlir(), index.mlir(), ty.with_dtype(DType::Bool).mlir());
     // The margin comes last: nothing is greater, and its positions are.
-    let padding = if dtype.is_float() { "0x7FC00000" } else { highest(dtype) };
-    let key = layout.pad(to, key, dtype, padding);
+    let padding = if dtype.is_float() { float(dtype, f64::NAN) } else { highest(dtype) };
+    let key = layout.pad(to, key, dtype, &padding);
     let matrix = layout.matrix(DType::I32);
     let within = to.temporary(&format!("stablehlo.iota dim = 1 : {}", matrix.mlir()));
     let within = reshape(to, &within, &matrix, &index);

@@ -19,7 +19,7 @@ impl UnaryRule for Sqrt {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; F32(a) => a.sqrt())
+        map_data!(x; float(a) => a.sqrt())
     }
 
     fn partial(self, b: &mut Builder, _: Var, y: Var, t: Var) -> Option<Var> {

@@ -18,11 +18,7 @@ impl BinaryRule for Sub {
     }
 
     fn evaluate(self, x: &Data, y: &Data) -> Data {
-        zip_data!(x, y;
-            F32(a, b) => a - b,
-            I32(a, b) => a.wrapping_sub(b),
-            I64(a, b) => a.wrapping_sub(b),
-            U32(a, b) => a.wrapping_sub(b))
+        zip_data!(x, y; float(a, b) => a - b, integer(a, b) => a.wrapping_sub(b))
     }
 
     fn partial(self, b: &mut Builder, side: usize, _: [Var; 2], _: Var, t: Var) -> Option<Var> {

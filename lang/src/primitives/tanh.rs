@@ -18,7 +18,7 @@ impl UnaryRule for Tanh {
     }
 
     fn evaluate(self, x: &Data) -> Data {
-        map_data!(x; F32(a) => a.tanh())
+        map_data!(x; float(a) => a.tanh())
     }
 
     fn partial(self, b: &mut Builder, _: Var, y: Var, t: Var) -> Option<Var> {

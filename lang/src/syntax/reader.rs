@@ -375,7 +375,7 @@ fn pairs_up(items: &[Form]) -> bool {
 fn with_casts(items: &[Form]) -> Vec<Form> {
     let mut out: Vec<Form> = Vec::with_capacity(items.len());
     for form in items {
-        let dtype = matches!(&form.kind, FormKind::Keyword(name) if DType::is_name(name));
+        let dtype = matches!(&form.kind, FormKind::Keyword(name) if DType::parse(name).is_some());
         match out.last_mut() {
             Some(vector) if dtype && vector.items(Bracket::Square).is_some() => {
                 let span = vector.span.to(form.span);

@@ -7,14 +7,28 @@ use std::fmt;
 pub enum DType {
     /// Truth values; one byte each in memory, `i1` in MLIR.
     Bool,
+    /// 8-bit signed integers, wrapping.
+    I8,
+    /// 16-bit signed integers, wrapping.
+    I16,
     /// 32-bit signed integers, wrapping.
     I32,
     /// 64-bit signed integers, wrapping; also what a weak integer is made of.
     I64,
+    /// 8-bit unsigned integers, wrapping.
+    U8,
+    /// 16-bit unsigned integers, wrapping.
+    U16,
     /// 32-bit unsigned integers, wrapping.
     U32,
+    /// The upper half of a single: 8 bits of exponent, 7 of fraction. Operations compute in `f32` and round.
+    BF16,
+    /// IEEE half precision: 5 bits of exponent, 10 of fraction. Operations compute in `f32` and round.
+    F16,
     /// IEEE single precision, the default.
     F32,
+    /// IEEE double precision.
+    F64,
 }
 
 /// The promotion class of a dtype: `bool -> integer -> float`.
@@ -30,16 +44,36 @@ pub enum Kind {
 
 impl DType {
     /// Every dtype, in promotion order.
-    pub const ALL: [DType; 5] = [DType::Bool, DType::I32, DType::I64, DType::U32, DType::F32];
+    pub const ALL: [DType; 12] = [
+        DType::Bool,
+        DType::I8,
+        DType::I16,
+        DType::I32,
+        DType::I64,
+        DType::U8,
+        DType::U16,
+        DType::U32,
+        DType::BF16,
+        DType::F16,
+        DType::F32,
+        DType::F64,
+    ];
 
     /// The name used in programs (without the colon), messages and manifests.
     pub fn name(self) -> &'static str {
         match self {
             DType::Bool => "bool",
+            DType::I8 => "i8",
+            DType::I16 => "i16",
             DType::I32 => "i32",
             DType::I64 => "i64",
+            DType::U8 => "u8",
+            DType::U16 => "u16",
             DType::U32 => "u32",
+            DType::BF16 => "bf16",
+            DType::F16 => "f16",
             DType::F32 => "f32",
+            DType::F64 => "f64",
         }
     }
 
@@ -48,34 +82,20 @@ impl DType {
         DType::ALL.into_iter().find(|d| d.name() == name)
     }
 
-    /// The dtypes of the language that this build does not have.
-    const ABSENT: [&str; 7] = ["bf16", "f16", "f64", "i8", "i16", "u8", "u16"];
-
-    /// Whether `name` is a dtype of the language, in this build or not.
-    pub fn is_name(name: &str) -> bool {
-        DType::parse(name).is_some() || DType::ABSENT.contains(&name)
-    }
-
-    /// The dtype called `name`; the error says whether there is none, or none in this build.
+    /// The dtype called `name`; the error lists those that there are.
     pub fn named(name: &str) -> Result<DType, String> {
         let known = DType::ALL.map(DType::name).join(" ");
-        DType::parse(name).ok_or_else(|| {
-            if DType::is_name(name) {
-                format!("this build of Sheaf has no dtype {name}; it has {known}")
-            } else {
-                format!("there is no dtype {name}; there are {known}")
-            }
-        })
+        DType::parse(name).ok_or_else(|| format!("there is no dtype {name}; there are {known}"))
     }
 
     /// The element type in MLIR. `StableHLO` marks unsigned integers by `ui`.
     pub fn mlir(self) -> &'static str {
         match self {
             DType::Bool => "i1",
-            DType::I32 => "i32",
-            DType::I64 => "i64",
+            DType::U8 => "ui8",
+            DType::U16 => "ui16",
             DType::U32 => "ui32",
-            DType::F32 => "f32",
+            other => other.name(),
         }
     }
 
@@ -83,8 +103,8 @@ impl DType {
     pub fn kind(self) -> Kind {
         match self {
             DType::Bool => Kind::Bool,
-            DType::I32 | DType::I64 | DType::U32 => Kind::Integer,
-            DType::F32 => Kind::Float,
+            DType::BF16 | DType::F16 | DType::F32 | DType::F64 => Kind::Float,
+            _ => Kind::Integer,
         }
     }
 
@@ -93,17 +113,58 @@ impl DType {
         self.kind() == Kind::Float
     }
 
+    /// Whether elements are floats of 16 bits, which are computed with as `f32`.
+    pub fn is_half(self) -> bool {
+        matches!(self, DType::BF16 | DType::F16)
+    }
+
     /// Whether elements are integers.
     pub fn is_integer(self) -> bool {
         self.kind() == Kind::Integer
     }
 
+    /// Whether elements are integers without a sign.
+    pub fn is_unsigned(self) -> bool {
+        matches!(self, DType::U8 | DType::U16 | DType::U32)
+    }
+
+    /// Whether elements are numbers that may be negative.
+    pub fn is_signed(self) -> bool {
+        self != DType::Bool && !self.is_unsigned()
+    }
+
+    /// The signed integers of the same width, for the same bits.
+    pub fn as_signed_bits(self) -> DType {
+        match self.byte_width() {
+            1 => DType::I8,
+            2 => DType::I16,
+            4 => DType::I32,
+            _ => DType::I64,
+        }
+    }
+
+    /// What a sum of such elements is added up in.
+    pub fn accumulator(self) -> DType {
+        if self.is_half() { DType::F32 } else { self }
+    }
+
+    /// The least and the greatest number, as integers; `None` for booleans and floats.
+    pub fn bounds(self) -> Option<(i64, i64)> {
+        let bits = 8 * self.byte_width() as u32;
+        match self.kind() {
+            Kind::Integer if self.is_unsigned() => Some((0, i64::MAX >> (63 - bits))),
+            Kind::Integer => Some((i64::MIN >> (64 - bits), i64::MAX >> (64 - bits))),
+            _ => None,
+        }
+    }
+
     /// Bytes per element in memory.
     pub fn byte_width(self) -> usize {
         match self {
-            DType::Bool => 1,
+            DType::Bool | DType::I8 | DType::U8 => 1,
+            DType::I16 | DType::U16 | DType::BF16 | DType::F16 => 2,
             DType::I32 | DType::U32 | DType::F32 => 4,
-            DType::I64 => 8,
+            DType::I64 | DType::F64 => 8,
         }
     }
 }

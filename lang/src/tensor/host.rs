@@ -2,21 +2,39 @@
 
 use std::sync::Arc;
 
-use super::{DType, Shape, TensorType, element_count};
+use half::{bf16, f16};
+
+use bytemuck::allocation::pod_collect_to_vec;
+
+use super::{DType, FromNumber, Number, Shape, TensorType, element_count};
 
 /// The elements of a host tensor. Cloning shares them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
     /// Elements of dtype `bool`.
     Bool(Arc<Vec<bool>>),
+    /// Elements of dtype `i8`.
+    I8(Arc<Vec<i8>>),
+    /// Elements of dtype `i16`.
+    I16(Arc<Vec<i16>>),
     /// Elements of dtype `i32`.
     I32(Arc<Vec<i32>>),
     /// Elements of dtype `i64`.
     I64(Arc<Vec<i64>>),
+    /// Elements of dtype `u8`.
+    U8(Arc<Vec<u8>>),
+    /// Elements of dtype `u16`.
+    U16(Arc<Vec<u16>>),
     /// Elements of dtype `u32`.
     U32(Arc<Vec<u32>>),
+    /// Elements of dtype `bf16`.
+    BF16(Arc<Vec<bf16>>),
+    /// Elements of dtype `f16`.
+    F16(Arc<Vec<f16>>),
     /// Elements of dtype `f32`.
     F32(Arc<Vec<f32>>),
+    /// Elements of dtype `f64`.
+    F64(Arc<Vec<f64>>),
 }
 
 /// Runs an expression for whichever element vector is there, under one name.
@@ -25,10 +43,17 @@ macro_rules! with_elements {
     ($data:expr, $name:ident => $body:expr) => {
         match $data {
             $crate::tensor::Data::Bool($name) => $body,
+            $crate::tensor::Data::I8($name) => $body,
+            $crate::tensor::Data::I16($name) => $body,
             $crate::tensor::Data::I32($name) => $body,
             $crate::tensor::Data::I64($name) => $body,
+            $crate::tensor::Data::U8($name) => $body,
+            $crate::tensor::Data::U16($name) => $body,
             $crate::tensor::Data::U32($name) => $body,
+            $crate::tensor::Data::BF16($name) => $body,
+            $crate::tensor::Data::F16($name) => $body,
             $crate::tensor::Data::F32($name) => $body,
+            $crate::tensor::Data::F64($name) => $body,
         }
     };
 }
@@ -37,12 +62,63 @@ macro_rules! with_elements {
 #[macro_export]
 macro_rules! map_elements {
     ($data:expr, $name:ident => $body:expr) => {
-        match $data {
-            $crate::tensor::Data::Bool($name) => $crate::tensor::Data::from($body),
-            $crate::tensor::Data::I32($name) => $crate::tensor::Data::from($body),
-            $crate::tensor::Data::I64($name) => $crate::tensor::Data::from($body),
-            $crate::tensor::Data::U32($name) => $crate::tensor::Data::from($body),
-            $crate::tensor::Data::F32($name) => $crate::tensor::Data::from($body),
+        $crate::with_elements!($data, $name => $crate::tensor::Data::from($body))
+    };
+}
+
+/// Runs an expression with `$ty` for the element type of a dtype.
+#[macro_export]
+macro_rules! with_element_type {
+    ($dtype:expr, $ty:ident => $body:expr) => {
+        match $dtype {
+            $crate::tensor::DType::Bool => {
+                type $ty = bool;
+                $body
+            }
+            $crate::tensor::DType::I8 => {
+                type $ty = i8;
+                $body
+            }
+            $crate::tensor::DType::I16 => {
+                type $ty = i16;
+                $body
+            }
+            $crate::tensor::DType::I32 => {
+                type $ty = i32;
+                $body
+            }
+            $crate::tensor::DType::I64 => {
+                type $ty = i64;
+                $body
+            }
+            $crate::tensor::DType::U8 => {
+                type $ty = u8;
+                $body
+            }
+            $crate::tensor::DType::U16 => {
+                type $ty = u16;
+                $body
+            }
+            $crate::tensor::DType::U32 => {
+                type $ty = u32;
+                $body
+            }
+            $crate::tensor::DType::BF16 => {
+                type $ty = half::bf16;
+                $body
+            }
+            $crate::tensor::DType::F16 => {
+                type $ty = half::f16;
+                $body
+            }
+            $crate::tensor::DType::F32 => {
+                type $ty = f32;
+                $body
+            }
+            $crate::tensor::DType::F64 => {
+                type $ty = f64;
+                $body
+            }
         }
     };
 }
@@ -54,19 +130,43 @@ macro_rules! data_from {
                 Data::$variant(Arc::new(elements))
             }
         }
+
+        impl Element for $ty {
+            const DTYPE: DType = DType::$variant;
+
+            fn elements(data: &Data) -> Option<&[Self]> {
+                if let Data::$variant(v) = data { Some(v) } else { None }
+            }
+        }
     )*};
 }
-data_from!(Bool bool, I32 i32, I64 i64, U32 u32, F32 f32);
+data_from!(Bool bool, I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, BF16 bf16, F16 f16, F32 f32, F64 f64);
+
+/// A Rust type of elements.
+pub trait Element: Copy + Into<Number> {
+    /// The dtype of which these are elements.
+    const DTYPE: DType;
+
+    /// The elements, if they are of this type.
+    fn elements(data: &Data) -> Option<&[Self]>;
+}
 
 impl Data {
     /// The dtype of the elements.
     pub fn dtype(&self) -> DType {
         match self {
             Data::Bool(_) => DType::Bool,
+            Data::I8(_) => DType::I8,
+            Data::I16(_) => DType::I16,
             Data::I32(_) => DType::I32,
             Data::I64(_) => DType::I64,
+            Data::U8(_) => DType::U8,
+            Data::U16(_) => DType::U16,
             Data::U32(_) => DType::U32,
+            Data::BF16(_) => DType::BF16,
+            Data::F16(_) => DType::F16,
             Data::F32(_) => DType::F32,
+            Data::F64(_) => DType::F64,
         }
     }
 
@@ -82,13 +182,30 @@ impl Data {
 
     /// Whether both share the same memory.
     pub fn same(&self, other: &Data) -> bool {
-        match (self, other) {
-            (Data::Bool(a), Data::Bool(b)) => Arc::ptr_eq(a, b),
-            (Data::I32(a), Data::I32(b)) => Arc::ptr_eq(a, b),
-            (Data::I64(a), Data::I64(b)) => Arc::ptr_eq(a, b),
-            (Data::U32(a), Data::U32(b)) => Arc::ptr_eq(a, b),
-            (Data::F32(a), Data::F32(b)) => Arc::ptr_eq(a, b),
-            _ => false,
+        fn shared<T: Element>(a: &[T], b: &Data) -> bool {
+            T::elements(b).is_some_and(|b| std::ptr::eq(a, b))
+        }
+        with_elements!(self, v => shared(v.as_slice(), other))
+    }
+
+    /// Elements of 16-bit floats as `f32`; all others as they are.
+    pub fn widened(&self) -> Data {
+        match self {
+            Data::BF16(v) => Data::from(v.iter().map(|x| x.to_f32()).collect::<Vec<_>>()),
+            Data::F16(v) => Data::from(v.iter().map(|x| x.to_f32()).collect::<Vec<_>>()),
+            other => other.clone(),
+        }
+    }
+
+    /// `f32` rounded to 16-bit floats of `dtype`; as they are where that is no such dtype.
+    #[must_use]
+    pub fn narrowed(self, dtype: DType) -> Data {
+        match (&self, dtype) {
+            (Data::F32(v), DType::BF16) => {
+                Data::from(v.iter().map(|x| bf16::from_f32(*x)).collect::<Vec<_>>())
+            }
+            (Data::F32(v), DType::F16) => Data::from(v.iter().map(|x| f16::from_f32(*x)).collect::<Vec<_>>()),
+            _ => self,
         }
     }
 }
@@ -119,17 +236,16 @@ impl HostTensor {
         HostTensor::new(Shape::new(), vec![value])
     }
 
-    /// `count` times the same number, cast to `dtype`.
+    /// `value` everywhere, cast to `dtype`.
     pub fn filled(dtype: DType, shape: impl Into<Shape>, value: f64) -> Self {
+        HostTensor::number(dtype, shape, Number::Float(value))
+    }
+
+    /// The same number everywhere, cast to `dtype`.
+    pub fn number(dtype: DType, shape: impl Into<Shape>, value: Number) -> Self {
         let shape = shape.into();
         let n = element_count(&shape);
-        let data = match dtype {
-            DType::Bool => Data::from(vec![value != 0.0; n]),
-            DType::I32 => Data::from(vec![value as i32; n]),
-            DType::I64 => Data::from(vec![value as i64; n]),
-            DType::U32 => Data::from(vec![value as u32; n]),
-            DType::F32 => Data::from(vec![value as f32; n]),
-        };
+        let data = with_element_type!(dtype, T => Data::from(vec![T::from_number(value); n]));
         HostTensor { shape, data }
     }
 
@@ -143,10 +259,17 @@ impl HostTensor {
             DType::Bool => {
                 Data::from(bytes.iter().map(|b| (*b <= 1).then_some(*b == 1)).collect::<Option<Vec<bool>>>()?)
             }
-            DType::I32 => Data::from(bytemuck::allocation::pod_collect_to_vec::<u8, i32>(bytes)),
-            DType::I64 => Data::from(bytemuck::allocation::pod_collect_to_vec::<u8, i64>(bytes)),
-            DType::U32 => Data::from(bytemuck::allocation::pod_collect_to_vec::<u8, u32>(bytes)),
-            DType::F32 => Data::from(bytemuck::allocation::pod_collect_to_vec::<u8, f32>(bytes)),
+            DType::I8 => Data::from(pod_collect_to_vec::<u8, i8>(bytes)),
+            DType::I16 => Data::from(pod_collect_to_vec::<u8, i16>(bytes)),
+            DType::I32 => Data::from(pod_collect_to_vec::<u8, i32>(bytes)),
+            DType::I64 => Data::from(pod_collect_to_vec::<u8, i64>(bytes)),
+            DType::U8 => Data::from(pod_collect_to_vec::<u8, u8>(bytes)),
+            DType::U16 => Data::from(pod_collect_to_vec::<u8, u16>(bytes)),
+            DType::U32 => Data::from(pod_collect_to_vec::<u8, u32>(bytes)),
+            DType::BF16 => Data::from(pod_collect_to_vec::<u8, bf16>(bytes)),
+            DType::F16 => Data::from(pod_collect_to_vec::<u8, f16>(bytes)),
+            DType::F32 => Data::from(pod_collect_to_vec::<u8, f32>(bytes)),
+            DType::F64 => Data::from(pod_collect_to_vec::<u8, f64>(bytes)),
         };
         Some(HostTensor { shape: ty.shape.clone(), data })
     }
@@ -190,26 +313,19 @@ impl HostTensor {
         HostTensor::new(shape, self.data.clone())
     }
 
+    /// Element `i` in row-major order.
+    pub fn element(&self, i: usize) -> Number {
+        with_elements!(&self.data, v => v[i].into())
+    }
+
     /// Element `i` in row-major order as a float; booleans are 0 or 1.
     pub fn element_f64(&self, i: usize) -> f64 {
-        match &self.data {
-            Data::Bool(v) => v[i] as u8 as f64,
-            Data::I32(v) => v[i] as f64,
-            Data::I64(v) => v[i] as f64,
-            Data::U32(v) => v[i] as f64,
-            Data::F32(v) => v[i] as f64,
-        }
+        self.element(i).as_f64()
     }
 
     /// Element `i` in row-major order as an integer; floats are truncated.
     pub fn element_i64(&self, i: usize) -> i64 {
-        match &self.data {
-            Data::Bool(v) => v[i] as i64,
-            Data::I32(v) => v[i] as i64,
-            Data::I64(v) => v[i],
-            Data::U32(v) => v[i] as i64,
-            Data::F32(v) => v[i] as i64,
-        }
+        self.element(i).as_i64()
     }
 
     /// The elements, if they are `f32`.

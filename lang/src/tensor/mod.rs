@@ -2,11 +2,13 @@
 
 mod dtype;
 mod host;
+mod number;
 mod print;
 mod types;
 
 pub use dtype::{DType, Kind};
-pub use host::{Data, HostTensor};
+pub use host::{Data, Element, HostTensor};
+pub use number::{FromNumber, Number};
 pub(crate) use print::has_exponent;
-pub use print::{format_float, format_tensor};
+pub use print::{format_float, format_number, format_tensor};
 pub use types::{Shape, TensorType, element_count, strides};

@@ -5,7 +5,7 @@
 //! smallest; the elements of a tensor share a width; more than 1,000 elements are summarised; lines end before
 //! column 75.
 
-use super::{Data, HostTensor};
+use super::{DType, Data, HostTensor, Number};
 use crate::decimal::Decimal;
 
 /// Digits after the point in a tensor.
@@ -17,21 +17,35 @@ const EDGE: usize = 3;
 /// Columns of a line.
 const LINE_WIDTH: usize = 75;
 
-/// From here on a float32 is printed in scientific notation.
-const LARGE: f32 = 1e6;
-/// Below this, too.
+/// Below this a float is printed in scientific notation.
 const SMALL: f64 = 1e-4;
 /// And a tensor whose largest magnitude is more than so many times its smallest.
-const LARGEST_RATIO: f32 = 1_000.0;
+const LARGEST_RATIO: f64 = 1_000.0;
 
-/// A float as `print` shows it alone: the fewest digits that tell it from other float32 numbers, with a point or an
-/// exponent: `2.0`, `0.022934`, `1e-08`, `nan`, `-inf`.
+/// From here on a float is printed in scientific notation: where not all digits before the point would be known, as
+/// `NumPy` has it, in a tensor at the latest where they would be nine.
+fn large(dtype: DType, alone: bool) -> f64 {
+    match dtype {
+        DType::BF16 | DType::F16 => 1e3,
+        DType::F64 if alone => 1e16,
+        DType::F64 => 1e8,
+        _ => 1e6,
+    }
+}
+
+/// A float32 as `print` shows it alone: `2.0`, `0.022934`, `1e-08`, `nan`, `-inf`.
 pub fn format_float(x: f32) -> String {
+    format_number(x.into(), DType::F32)
+}
+
+/// A float of `dtype` as `print` shows it alone: the fewest digits that tell it from other numbers of that dtype, with a
+/// point or an exponent.
+pub fn format_number(x: f64, dtype: DType) -> String {
     if !x.is_finite() {
         return non_finite(x);
     }
-    let decimal = Decimal::shortest(x);
-    if has_exponent(x) {
+    let decimal = Decimal::of(x, dtype);
+    if has_exponent(x, dtype) {
         return decimal.scientific();
     }
     let (whole, fraction) = decimal.split();
@@ -40,17 +54,17 @@ pub fn format_float(x: f32) -> String {
 }
 
 /// Whether a finite float alone is printed in scientific notation.
-pub(crate) fn has_exponent(x: f32) -> bool {
+pub(crate) fn has_exponent(x: f64, dtype: DType) -> bool {
     let magnitude = x.abs();
-    magnitude != 0.0 && (magnitude >= LARGE || f64::from(magnitude) < SMALL)
+    magnitude != 0.0 && (magnitude >= large(dtype, true) || magnitude < SMALL)
 }
 
 /// A tensor as `NumPy` prints an array, except that booleans are `true` and `false`, one blank apart.
 pub fn format_tensor(x: &HostTensor) -> String {
     if x.shape().is_empty() {
-        return match x.data() {
-            Data::F32(v) => format_float(v[0]),
-            other => words(other, &[0]).concat(),
+        return match x.element(0) {
+            Number::Float(number) => format_number(number, x.dtype()),
+            Number::Int(_) => words(x, &[0]).concat(),
         };
     }
     if x.count() == 0 {
@@ -59,7 +73,7 @@ pub fn format_tensor(x: &HostTensor) -> String {
     let summarise = x.count() > THRESHOLD;
     let mut shown = Vec::new();
     collect_shown(x.shape(), summarise, 0, &mut shown);
-    let words = words(x.data(), &shown);
+    let words = words(x, &shown);
     let layout = Layout { shape: x.shape(), summarise };
     layout.axis(0, &mut words.iter())
 }
@@ -79,23 +93,20 @@ fn collect_shown(shape: &[usize], summarise: bool, offset: usize, shown: &mut Ve
 }
 
 /// The elements at these positions as text, padded to a common width.
-fn words(data: &Data, shown: &[usize]) -> Vec<String> {
-    fn padded<T: ToString>(elements: &[T], shown: &[usize]) -> Vec<String> {
-        let words: Vec<String> = shown.iter().map(|i| elements[*i].to_string()).collect();
-        let width = words.iter().map(String::len).max().unwrap_or(0);
-        words.into_iter().map(|word| format!("{word:>width$}")).collect()
+fn words(x: &HostTensor, shown: &[usize]) -> Vec<String> {
+    if let Data::Bool(v) = x.data() {
+        return shown.iter().map(|i| v[*i].to_string()).collect();
     }
-    match data {
-        Data::Bool(v) => shown.iter().map(|i| v[*i].to_string()).collect(),
-        Data::I32(v) => padded(v, shown),
-        Data::I64(v) => padded(v, shown),
-        Data::U32(v) => padded(v, shown),
-        Data::F32(v) => float_words(&shown.iter().map(|i| v[*i]).collect::<Vec<_>>()),
+    if x.dtype().is_float() {
+        return float_words(&shown.iter().map(|i| x.element_f64(*i)).collect::<Vec<_>>(), x.dtype());
     }
+    let words: Vec<String> = shown.iter().map(|i| x.element_i64(*i).to_string()).collect();
+    let width = words.iter().map(String::len).max().unwrap_or(0);
+    words.into_iter().map(|word| format!("{word:>width$}")).collect()
 }
 
 /// A finite float as text, in the parts that are aligned.
-struct Number {
+struct Shown {
     /// What stands before the point, with its sign.
     whole: String,
     /// What stands after it; may be empty.
@@ -104,17 +115,17 @@ struct Number {
     exponent: String,
 }
 
-impl Number {
+impl Shown {
     /// The shortest digits, but not more than [`PRECISION`] after the point, where the exact value is rounded.
-    fn positional(x: f32) -> Self {
-        let decimal = Decimal::shortest(x);
+    fn positional(x: f64, dtype: DType) -> Self {
+        let decimal = Decimal::of(x, dtype);
         let (whole, fraction) = decimal.split();
         if fraction.len() <= PRECISION {
-            return Number { whole: decimal.sign().to_owned() + &whole, fraction, exponent: String::new() };
+            return Shown { whole: decimal.sign().to_owned() + &whole, fraction, exponent: String::new() };
         }
-        let rounded = format!("{:.PRECISION$}", f64::from(x));
+        let rounded = format!("{:.PRECISION$}", x);
         let (whole, fraction) = rounded.split_once('.').unwrap_or((&rounded, ""));
-        Number {
+        Shown {
             whole: whole.to_owned(),
             fraction: fraction.trim_end_matches('0').to_owned(),
             exponent: String::new(),
@@ -122,13 +133,13 @@ impl Number {
     }
 
     /// With `digits` after the point, not fewer than the shortest form needs.
-    fn scientific(x: f32, digits: usize) -> Self {
-        let mut decimal = Decimal::shortest(x);
+    fn scientific(x: f64, dtype: DType, digits: usize) -> Self {
+        let mut decimal = Decimal::of(x, dtype);
         if decimal.digits.len() <= digits {
-            decimal = Decimal::rounded(x.into(), digits);
+            decimal = Decimal::rounded(x, digits);
         }
         let (first, fraction) = decimal.digits.split_at(1);
-        Number {
+        Shown {
             whole: decimal.sign().to_owned() + first,
             fraction: fraction.to_owned(),
             exponent: decimal.exponent_text(),
@@ -136,24 +147,28 @@ impl Number {
     }
 }
 
-fn non_finite(x: f32) -> String {
+fn non_finite(x: f64) -> String {
     if x.is_nan() { "nan".to_owned() } else { format!("{x}") }
 }
 
 /// Floats with their points below each other.
-fn float_words(elements: &[f32]) -> Vec<String> {
+fn float_words(elements: &[f64], dtype: DType) -> Vec<String> {
     let finite = || elements.iter().copied().filter(|x| x.is_finite());
-    let magnitudes = || finite().map(f32::abs).filter(|x| *x != 0.0);
-    let largest = magnitudes().fold(0.0, f32::max);
-    let smallest = magnitudes().fold(f32::INFINITY, f32::min);
-    let numbers: Vec<Number> =
-        if largest >= LARGE || smallest < SMALL as f32 || largest / smallest > LARGEST_RATIO {
-            // All get as many digits as the one that needs most.
-            let digits = finite().map(|x| Decimal::shortest(x).digits.len() - 1).max().unwrap_or(0);
-            finite().map(|x| Number::scientific(x, digits)).collect()
-        } else {
-            finite().map(Number::positional).collect()
-        };
+    let magnitudes = || finite().map(f64::abs).filter(|x| *x != 0.0);
+    let largest = magnitudes().fold(0.0, f64::max);
+    let smallest = magnitudes().fold(f64::INFINITY, f64::min);
+    // NumPy compares in the dtype.
+    let small = if dtype == DType::F64 { SMALL } else { f64::from(SMALL as f32) };
+    let numbers: Vec<Shown> = if largest >= large(dtype, false)
+        || smallest < small
+        || ratio(largest, smallest, dtype) > LARGEST_RATIO
+    {
+        // All get as many digits as the one that needs most.
+        let digits = finite().map(|x| Decimal::of(x, dtype).digits.len() - 1).max().unwrap_or(0);
+        finite().map(|x| Shown::scientific(x, dtype, digits)).collect()
+    } else {
+        finite().map(|x| Shown::positional(x, dtype)).collect()
+    };
 
     let fraction = numbers.iter().map(|n| n.fraction.len()).max().unwrap_or(0);
     let after = 1 + fraction + numbers.first().map_or(0, |n| n.exponent.len());
@@ -162,11 +177,16 @@ fn float_words(elements: &[f32]) -> Vec<String> {
     let whole = numbers.iter().map(|n| n.whole.len()).chain(names).max().unwrap_or(0);
 
     let mut numbers = numbers.iter();
-    let word = |x: &f32| match x.is_finite().then(|| numbers.next()).flatten() {
+    let word = |x: &f64| match x.is_finite().then(|| numbers.next()).flatten() {
         Some(n) => format!("{:>whole$}.{:<fraction$}{}", n.whole, n.fraction, n.exponent),
         None => format!("{:>width$}", non_finite(*x), width = whole + after),
     };
     elements.iter().map(word).collect()
+}
+
+/// A quotient as the dtype has it.
+fn ratio(a: f64, b: f64, dtype: DType) -> f64 {
+    if dtype == DType::F64 { a / b } else { f64::from(a as f32 / b as f32) }
 }
 
 /// Puts words between brackets and onto lines.

@@ -2,7 +2,7 @@
 
 use crate::builtins::repr;
 use crate::eval::{Eval, Value};
-use crate::tensor::{HostTensor, format_float};
+use crate::tensor::{DType, HostTensor, format_float};
 
 /// Two floats are taken for equal up to this, beside the relative tolerance: results near zero come from cancellation.
 const ABSOLUTE: f64 = 1e-6;
@@ -131,6 +131,12 @@ fn numbers(value: &Value) -> Eval<Option<Numbers>> {
 /// What differs between elements in words.
 fn elements(expected: &[Number], found: &HostTensor, tolerance: f64) -> Option<String> {
     let exact = found.dtype().is_integer();
+    // A number that is written down is seldom one of 16 bits.
+    let tolerance = tolerance.max(match found.dtype() {
+        DType::BF16 => 2_f64.powi(-8),
+        DType::F16 => 2_f64.powi(-11),
+        _ => 0.0,
+    });
     let mut wrong = 0;
     let (mut worst, mut worst_at) = (0.0, None);
     for (i, wanted) in expected.iter().enumerate() {

@@ -43,9 +43,16 @@ pub fn upload(device: &Device, tensor: &HostTensor) -> Result<sheaf_runtime::Buf
 fn element_type(dtype: DType) -> ElementType {
     match dtype {
         DType::Bool => ElementType::Bool,
+        DType::I8 => ElementType::I8,
+        DType::I16 => ElementType::I16,
         DType::I32 => ElementType::I32,
         DType::I64 => ElementType::I64,
+        DType::U8 => ElementType::U8,
+        DType::U16 => ElementType::U16,
         DType::U32 => ElementType::U32,
+        DType::BF16 => ElementType::Bf16,
+        DType::F16 => ElementType::F16,
         DType::F32 => ElementType::F32,
+        DType::F64 => ElementType::F64,
     }
 }

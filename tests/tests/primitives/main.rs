@@ -6,7 +6,7 @@ use std::process::Command;
 use sheaf_lang::graph::{Builder, Graph, evaluate};
 use sheaf_lang::primitives::registry::{Sample, registry};
 use sheaf_lang::stablehlo::{Model, emit};
-use sheaf_lang::tensor::{DType, Data, HostTensor, TensorType};
+use sheaf_lang::tensor::{DType, HostTensor, TensorType};
 use sheaf_runtime::{Buffer, Device, ElementType, Runtime, Target, Vmfb, sha256};
 use sheaf_toolchain::Compiler;
 
@@ -64,6 +64,10 @@ fn check(target: Target) {
     let runtime = Runtime::new().expect("a runtime");
     let device = runtime.device(target).expect("a device");
     let mut samples = registry();
+    // `PRIMITIVES=f64` tries what has that in its name or among its operands.
+    if let Ok(wanted) = std::env::var("PRIMITIVES") {
+        samples.retain(|sample| wanted.split(',').any(|part| sample.to_string().contains(part)));
+    }
     if target == Target::Inline {
         // Loops run on a device only; the engine has the same rule.
         samples.retain(|sample| !emit(&sample.graph(), Model::Inline).needs_device());
@@ -78,7 +82,9 @@ fn check(target: Target) {
         let before = failures.len();
         for sample in batch {
             if let Err(fault) = run(std::slice::from_ref(sample), &mut compiler, &device) {
-                let _ = writeln!(failures, "{sample}:\n  {}", fault.replace('\n', "\n  "));
+                let fault = format!("{sample}:\n  {}", fault.replace('\n', "\n  "));
+                eprintln!("{fault}");
+                let _ = writeln!(failures, "{fault}");
             }
         }
         if failures.len() == before {
@@ -171,10 +177,17 @@ fn join(batch: &[Sample]) -> Graph {
 fn upload(device: &Device, tensor: &HostTensor) -> Buffer {
     let element = match tensor.dtype() {
         DType::Bool => ElementType::Bool,
+        DType::I8 => ElementType::I8,
+        DType::I16 => ElementType::I16,
         DType::I32 => ElementType::I32,
         DType::I64 => ElementType::I64,
+        DType::U8 => ElementType::U8,
+        DType::U16 => ElementType::U16,
         DType::U32 => ElementType::U32,
+        DType::BF16 => ElementType::Bf16,
+        DType::F16 => ElementType::F16,
         DType::F32 => ElementType::F32,
+        DType::F64 => ElementType::F64,
     };
     device.upload(element, tensor.shape(), tensor.bytes()).expect("a buffer")
 }
@@ -189,11 +202,12 @@ fn read(buffer: &Buffer, ty: &TensorType) -> Result<HostTensor, String> {
 
 /// Floats agree up to the tolerance, relative to the larger of 1 and the host's result, and are infinite or not
 /// numbers together; all else agrees exactly.
-fn agree(host: &HostTensor, compiled: &HostTensor, tolerance: f32) -> Result<(), String> {
-    let (Data::F32(x), Data::F32(y)) = (host.data(), compiled.data()) else {
+fn agree(host: &HostTensor, compiled: &HostTensor, tolerance: f64) -> Result<(), String> {
+    if !host.dtype().is_float() || host.ty() != compiled.ty() {
         return if host == compiled { Ok(()) } else { Err(format!("host {host:?}, compiled {compiled:?}")) };
-    };
-    for (i, (x, y)) in x.iter().zip(y.iter()).enumerate() {
+    }
+    for i in 0..host.count() {
+        let (x, y) = (host.element_f64(i), compiled.element_f64(i));
         let near = (x - y).abs() <= tolerance * x.abs().max(1.0);
         if !(near || x == y || x.is_nan() && y.is_nan()) {
             return Err(format!("element {i} is {x:?} on the host, {y:?} compiled, tolerance {tolerance:?}"));
