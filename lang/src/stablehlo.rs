@@ -9,6 +9,7 @@ use crate::graph::{Equation, Graph, Var, inline_calls, part_wide};
 use crate::primitives::{Constant, Full};
 use crate::tensor::{DType, HostTensor, TensorType};
 
+pub mod double;
 mod literal;
 mod wide;
 

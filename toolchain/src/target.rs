@@ -54,6 +54,10 @@ const CPU: [&str; 3] = [
 /// training step of XOR). But IREE 3.13 then computes wrong numbers, for the mean of a `log_softmax` beside its gradient.
 const INLINE: [&str; 2] = ["--iree-execution-model=inline-dynamic", "--iree-opt-const-expr-hoisting=false"];
 
+/// IREE makes singles of doubles unless it is told not to. Only programs with doubles get the flag: it is part of their
+/// keys, and the keys of all others stay what they are.
+const DOUBLES: &str = "--iree-input-demote-f64-to-f32=false";
+
 impl Target {
     /// The processor through the hardware abstraction layer.
     pub const CPU: Self = Self { device: Device::Cpu, model: ExecutionModel::Hal };
@@ -71,6 +75,15 @@ impl Target {
         };
         COMMON.iter().chain(device).chain(model).map(|flag| (*flag).to_owned()).collect()
     }
+
+    /// [`Target::flags`], and those that this program needs besides.
+    pub fn flags_for(self, program: &str) -> Vec<String> {
+        let mut flags = self.flags();
+        if program.contains("f64") {
+            flags.push(DOUBLES.to_owned());
+        }
+        flags
+    }
 }
 
 impl fmt::Display for Device {
@@ -87,5 +100,18 @@ impl fmt::Display for ExecutionModel {
             Self::Hal => "hal",
             Self::Inline => "inline",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_programs_with_doubles_have_more_flags() {
+        let single = "func.func @main(%a: tensor<2xf32>, %i: tensor<i64>) -> tensor<2xf32>";
+        assert_eq!(Target::CPU.flags_for(single), Target::CPU.flags());
+        let double = Target::CPU_INLINE.flags_for("func.func @main(%a: tensor<2xf64>) -> tensor<2xf64>");
+        assert_eq!(double.last().map(String::as_str), Some(DOUBLES));
     }
 }

@@ -3,7 +3,7 @@
 
 use super::BinaryRule;
 use crate::graph::{Builder, Var};
-use crate::stablehlo::Lowering;
+use crate::stablehlo::{Lowering, double};
 use crate::tensor::{DType, Data};
 use crate::zip_data;
 
@@ -56,7 +56,11 @@ impl BinaryRule for Atan2 {
         let sign = to.value("stablehlo.sign", &[&x], &ty);
         let ordinate = to.select(&diagonal, &one, &ordinate, &ty);
         let abscissa = to.select(&diagonal, &sign, &abscissa, &ty);
-        let angle = to.value("stablehlo.atan2", &[&ordinate, &abscissa], &ty);
+        let angle = if ty.dtype == DType::F64 {
+            double::angle(to, &ordinate, &abscissa)
+        } else {
+            to.value("stablehlo.atan2", &[&ordinate, &abscissa], &ty)
+        };
         let negated = to.value("stablehlo.negate", &[&angle], &ty);
         let negative = to.sign_bit(&y, &ty);
         to.line(&format!(

@@ -3,7 +3,7 @@
 use super::UnaryRule;
 use crate::graph::{Builder, Var};
 use crate::map_data;
-use crate::stablehlo::Lowering;
+use crate::stablehlo::{Lowering, double};
 use crate::tensor::{DType, Data};
 
 /// Element-wise cosine.
@@ -30,6 +30,10 @@ impl UnaryRule for Cos {
     }
 
     fn stablehlo(self, to: &mut Lowering<'_>) {
-        super::sin::lower(Self::OPERATION, to);
+        if to.result_type(0).dtype == DType::F64 {
+            double::sine(to, true);
+        } else {
+            super::sin::lower(Self::OPERATION, to);
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 use super::{BinaryRule, Floor, Sign, Unary};
 use crate::graph::{Builder, Var};
+use crate::stablehlo::{Lowering, double};
 use crate::tensor::{DType, Data};
 use crate::zip_data;
 
@@ -23,6 +24,14 @@ impl BinaryRule for Rem {
             float(a, b) => a % b,
             signed(a, b) => if b == 0 { a } else { a.wrapping_rem(b) },
             unsigned(a, b) => a.checked_rem(b).unwrap_or(a))
+    }
+
+    fn stablehlo(self, to: &mut Lowering<'_>) {
+        if to.result_type(0).dtype == DType::F64 {
+            double::remainder(to);
+        } else {
+            to.elementwise(Self::OPERATION);
+        }
     }
 
     fn steep(self, constant: [bool; 2]) -> bool {

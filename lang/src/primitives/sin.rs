@@ -3,7 +3,7 @@
 use super::UnaryRule;
 use crate::graph::{Builder, Var};
 use crate::map_data;
-use crate::stablehlo::Lowering;
+use crate::stablehlo::{Lowering, double};
 use crate::tensor::{DType, Data};
 
 /// Element-wise sine.
@@ -29,7 +29,11 @@ impl UnaryRule for Sin {
     }
 
     fn stablehlo(self, to: &mut Lowering<'_>) {
-        lower(Self::OPERATION, to);
+        if to.result_type(0).dtype == DType::F64 {
+            double::sine(to, false);
+        } else {
+            lower(Self::OPERATION, to);
+        }
     }
 }
 

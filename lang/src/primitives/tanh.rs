@@ -3,6 +3,7 @@
 use super::UnaryRule;
 use crate::graph::{Builder, Var};
 use crate::map_data;
+use crate::stablehlo::{Lowering, double};
 use crate::tensor::{DType, Data};
 
 /// Element-wise hyperbolic tangent.
@@ -19,6 +20,14 @@ impl UnaryRule for Tanh {
 
     fn evaluate(self, x: &Data) -> Data {
         map_data!(x; float(a) => a.tanh())
+    }
+
+    fn stablehlo(self, to: &mut Lowering<'_>) {
+        if to.result_type(0).dtype == DType::F64 {
+            double::tanh(to);
+        } else {
+            to.typed(Self::OPERATION, "");
+        }
     }
 
     fn partial(self, b: &mut Builder, _: Var, y: Var, t: Var) -> Option<Var> {

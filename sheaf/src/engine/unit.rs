@@ -28,7 +28,7 @@ pub fn job(unit: &Unit, module: &Module, target: Target) -> Job {
         program: module.text.clone(),
         compiler: sheaf_toolchain::COMPILER[0].version.into(),
         model,
-        flags: compile_for.flags(),
+        flags: compile_for.flags_for(&module.text),
         device: compile_for.device.to_string(),
         cpu: Some(Cpu { arch: host.arch().into(), features: host.features().map(str::to_string).collect() }),
         donation: BTreeSet::new(),
