@@ -23,6 +23,18 @@ fn xor_losses_are_those_of_jax() {
     }
 }
 
+/// The example of mixed precision learns, in `bf16` over weights of `f32`; fewer steps do here.
+#[test]
+fn mixed_precision_learns() {
+    let program =
+        include_str!("../../examples/mixed/train.shf").replace("(train x y 400)", "(train x y 100)");
+    let out = run(&program);
+    assert!(out.contains("weights are :f32, products :bf16"), "{out}");
+    let line = out.lines().find(|l| l.starts_with("accuracy ")).unwrap_or_else(|| panic!("{out}"));
+    let accuracy: f64 = line.split(' ').nth(1).expect("a figure").parse().expect("a number");
+    assert!(accuracy > 0.9, "{out}");
+}
+
 /// Every checked example in `tests/programs` holds.
 #[test]
 fn programs_do_what_their_comments_say() {

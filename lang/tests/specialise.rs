@@ -40,6 +40,11 @@ fn compiled_equals_interpreted() {
     let programs = [
         "(defn f [x] (+ (* x x) 1)) (print (f [1 2 3]))",
         "(defn f [x y] (@ x y)) (print (f [[1 2] [3 4]] [5 6]) (f [[1 2] [3 4]] [[1] [2]]))",
+        // A plain float beside f64 keeps all its digits; beside anything else it is f32.
+        "(defn f [x n] (list (* x n) n (+ n n) (sqrt n) (dtype n) (if (> n 0.05) (* x n) x))) (print (f (tensor '[0.1 3] :f64) 0.1))",
+        "(defn f [x n] (sum (* x n))) (print (f (tensor '[3] :f64) 0.1))",
+        "(defn f [x n] (repeat [i 20] [[p q] (list x n)] [(* p n) (* q 0.5)])) (print (f (ones [2] :f64) 0.9))",
+        "(defn f [x y] (list (+ x 1.5) (* y 3) (exp x) (sum y))) (print (f [1 2] :bf16 [100 60] :i8))",
         // Numbers stay weak, strong scalars strong.
         "(defn f [x n] (list (sum x) (+ n 1) (* n 2.5) (/ n 2) (// n 2) (mod n 3))) (print (f [1 2] 7))",
         "(defn f [x n] (list n (- n) (abs n) (maximum n 2))) (print (f [1] -5) (f [1] -5.5))",

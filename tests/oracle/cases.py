@@ -13,7 +13,9 @@ from sheaf import TOLERANCE, Example
 HEADER = """
 (use nn)
 (use optim)
-(defn weigh-leaf [r] (sum (* r (+ r (reshape (* 0.1 (+ 1 (arange (size r)))) (shape r))))))
+(defn weights-of [r] (* 0.125 (+ 1 (arange (size r)))))
+(defn weights-like [r] (if (contains? {:bf16 1 :f16 1 :f64 1} (dtype r)) (cast (weights-of r) (dtype r)) (weights-of r)))
+(defn weigh-leaf [r] (sum (* r (+ r (reshape (weights-like r) (shape r))))))
 (defn weigh [tree] (reduce + 0.0 (map weigh-leaf (flatten tree))))
 """
 
@@ -21,10 +23,14 @@ HEADER = """
 def weigh(tree):
     """The same in JAX."""
     leaves = [jnp.asarray(x) for x in jax.tree.leaves(tree)]
-    total = jnp.zeros((), leaves[0].dtype if leaves[0].dtype.kind == "f" else "float32")
+    total = jnp.zeros((), leaves[0].dtype if jnp.issubdtype(leaves[0].dtype, jnp.floating) else "float32")
     for r in leaves:
-        total = total + jnp.sum(r * (r + jnp.reshape(jnp.arange(1, r.size + 1) * 0.1, r.shape).astype(total.dtype)))
+        total = total + jnp.sum(r * (r + jnp.reshape(jnp.arange(1, r.size + 1) * 0.125, r.shape).astype(total.dtype)))
     return total
+
+
+# The dtypes of JAX whose operands have gradients.
+FLOATS = ("float32", "float64", "bfloat16", "float16")
 
 
 @dataclass
@@ -43,13 +49,13 @@ class Operand:
         extents = (*batch, *self.shape)
         if self.dtype == "bool":
             return random.random(extents) < 0.5
-        if self.dtype != "float32":
+        if self.dtype not in FLOATS:
             return random.integers(int(self.low), int(self.high), extents).astype(self.dtype)
         if self.distinct:
             count = int(np.prod(extents))
             even = np.linspace(self.low, self.high, max(count, 2))[:count]
-            return random.permutation(even).reshape(extents).astype("float32")
-        return random.uniform(self.low, self.high, extents).astype("float32")
+            return random.permutation(even).reshape(extents).astype(jnp.dtype(self.dtype))
+        return random.uniform(self.low, self.high, extents).astype(jnp.dtype(self.dtype))
 
 
 def real(*shape, low=-2.0, high=2.0):
@@ -96,6 +102,8 @@ class Entry:
     batches: bool = True
     # Whether its value needs a program to be run.
     runs: bool = True
+    # In which dtypes its operands are drawn besides (see dtypes.py).
+    dtypes: tuple = ()
     names: tuple = field(init=False)
 
     def __post_init__(self):
@@ -112,7 +120,7 @@ def questions(entry, random):
         # Other shapes of the same dtypes take the same rules.
         dtypes = tuple(o.dtype for o in operands)
         seen[dtypes] = seen.get(dtypes, 0) + 1
-        floats = [i for i, o in enumerate(operands) if o.dtype == "float32"]
+        floats = [i for i, o in enumerate(operands) if o.dtype in FLOATS]
         if seen[dtypes] > (2 if floats else 1):
             continue
         if entry.order and floats:
@@ -213,11 +221,14 @@ def drawn(entry, what, operands, random, call, function, names=None, last_axis=F
     return Question(name, call, function, operands, names or entry.names, entry.runs, last_axis, own)
 
 
+# What inputs are moved by, relative to themselves: a few units in the last place.
+NUDGE = 3e-7
+
 # Questions whose answers XLA compiles together, which takes half of the time.
 TOGETHER = 24
 
 
-def answers(group):
+def answers(group, tolerance=TOLERANCE, nudge=NUDGE):
     """Examples of a group of questions, with operands at which the comparison is fair."""
     for _ in range(8):
         for question in group:
@@ -226,7 +237,7 @@ def answers(group):
         compiled = jax.jit(lambda all, fs=functions: [f(*a) for f, a in zip(fs, all, strict=True)])
         arrays = [q.arrays for q in group]
         values = compiled(arrays)
-        doubtful = unfair(compiled, arrays, values, group[0].random)
+        doubtful = unfair(compiled, arrays, values, group[0].random, tolerance, nudge)
         yield from (q.answered(v) for i, (q, v) in enumerate(zip(group, values, strict=True)) if i not in doubtful)
         group = [group[i] for i in doubtful]
         if not group:
@@ -235,34 +246,30 @@ def answers(group):
         print(f"oracle: left out, since rounding decides it wherever it was tried: {question.name}: {question.call}")
 
 
-# What inputs are moved by, relative to themselves: a few units in the last place.
-NUDGE = 3e-7
-
-
-def unfair(function, arguments, values, random):
+def unfair(function, arguments, values, random, tolerance, by):
     """Which of several values are not the same, to a part of the tolerance, where inputs are moved by as much as
     rounding moves intermediate results. Another order of the same operations may give others of those, too, and a
     comparison would say nothing."""
 
     def nudge(a):
         a = np.asarray(a)
-        if a.dtype.kind != "f":
+        if a.dtype.kind in "iub":
             return a
-        return (a * (1 + NUDGE * random.choice([-1, 1], a.shape))).astype(a.dtype)
+        return (a.astype("float64") * (1 + by * random.choice([-1, 1], a.shape))).astype(a.dtype)
 
     doubtful = []
     moved = [function(jax.tree.map(nudge, arguments)) for _ in range(2)]
     for i, value in enumerate(values):
-        if not all(near(a, b) for m in moved for a, b in zip(jax.tree.leaves(value), jax.tree.leaves(m[i]), strict=True)):
+        if not all(near(a, b, tolerance) for m in moved for a, b in zip(jax.tree.leaves(value), jax.tree.leaves(m[i]), strict=True)):
             doubtful.append(i)
     return doubtful
 
 
-def near(a, b):
+def near(a, b, tolerance=TOLERANCE):
     a, b = np.asarray(a), np.asarray(b)
-    if a.dtype.kind != "f":
+    if a.dtype.kind in "iub":
         return np.array_equal(a, b)
     a, b = a.astype("float64"), b.astype("float64")
     with np.errstate(invalid="ignore"):
-        same = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= 0.2 * (TOLERANCE * np.abs(a) + 1e-6))
+        same = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= 0.2 * (tolerance * np.abs(a) + 1e-6))
     return bool(same.all())

@@ -13,12 +13,13 @@ from pathlib import Path
 os.environ["JAX_PLATFORMS"] = "cpu"
 
 import cases
+import dtypes
 import operations
 import samplers
 import share
 from programs import compare
 from programs.shrink import shrink
-from sheaf import MODES, Example, Failure, Sheaf
+from sheaf import MODES, TOLERANCE, Example, Failure, Sheaf
 
 # A run repeats the one before, unless it is told otherwise.
 SEED = 20260101
@@ -89,29 +90,41 @@ class Report:
         return 1 if self.failures else 0
 
 
-def run(sheaf, what, header, examples, modes, report):
+def run(sheaf, what, header, examples, modes, report, tolerance=TOLERANCE):
     """Checks examples in files."""
     parts = [examples[i : i + FILE] for i in range(0, len(examples), FILE)]
     for mode in modes:
         with ThreadPoolExecutor(PROCESSES) as pool:
-            jobs = [pool.submit(sheaf.check, f"{what}-{i}", header, part, mode) for i, part in enumerate(parts)]
+            jobs = [pool.submit(sheaf.check, f"{what}-{i}", header, part, mode, tolerance) for i, part in enumerate(parts)]
             report.add(what, mode, [job.result() for job in jobs])
 
 
-def processes(cache):
+def processes(cache, dtype=None):
     """Processes in which JAX works: tracing holds Python's lock, and a process that runs XLA cannot be forked."""
-    return ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn"), share.prepare, (cache,))
+    return ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn"), share.prepare, (cache, dtype))
 
 
 def builtins(sheaf, arguments, report):
     """Every builtin with a meaning in JAX."""
-    which = (arguments.seed, arguments.only, arguments.part)
+    which = (arguments.seed, arguments.only, arguments.part, None)
     answers = functools.partial(share.answers, *which)
     with processes(arguments.cache) as pool:
         examples = [e for found in pool.map(answers, range(len(share.groups(*which)))) for e in found]
     count = len({e.name for e in share.entries(arguments.only)})
     print(f"oracle: {count} builtins, {len(examples)} examples", flush=True)
     run(sheaf, "builtins", cases.HEADER, examples, arguments.modes, report)
+
+
+def others(sheaf, arguments, report):
+    """The table again in other dtypes."""
+    for dtype, (_, tolerance, _) in dtypes.DTYPES.items():
+        which = (arguments.seed, arguments.only, arguments.part, dtype)
+        answers = functools.partial(share.answers, *which)
+        with processes(arguments.cache, dtype) as pool:
+            examples = [e for found in pool.map(answers, range(len(share.groups(*which)))) for e in found]
+        count = len({e.name for e in share.entries(arguments.only, dtype)})
+        print(f"oracle: {count} builtins in {dtype}, {len(examples)} examples", flush=True)
+        run(sheaf, f"builtins-{dtype}", cases.HEADER, examples, arguments.modes, report, tolerance)
 
 
 def draws(sheaf, arguments, report):
@@ -155,7 +168,7 @@ def sizes(_, __, report):
             report.failures.append(Failure(Example(name, "", ""), "operations", f"error: {sheaf} operations, {jax} in JAX"))
 
 
-STAGES = {"operations": sizes, "builtins": builtins, "samplers": draws, "programs": programs}
+STAGES = {"operations": sizes, "builtins": builtins, "dtypes": others, "samplers": draws, "programs": programs}
 BLOCK = 96
 
 # The processes that draw programs import this file, too.

@@ -4,11 +4,20 @@ import math
 
 import numpy as np
 
-DTYPES = {"float32": "f32", "int32": "i32", "uint32": "u32", "bool": "bool"}
+DTYPES = {
+    "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16",
+    "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
+    "uint8": "u8", "uint16": "u16", "uint32": "u32", "bool": "bool",
+}
+
+
+# Floats that a vector literal is not without a cast.
+FLOATS = ("float64", "float16", "bfloat16")
 
 
 def number(x):
-    """A number of a tensor: nine digits name an f32 exactly."""
+    """A number of a tensor: nine digits name an f32 exactly, and all that JAX has an f64."""
+    exact = isinstance(x, np.float64)
     if isinstance(x, (bool, np.bool_)):
         return "true" if x else "false"
     if isinstance(x, (int, np.integer)):
@@ -18,7 +27,7 @@ def number(x):
         return "nan"
     if math.isinf(x):
         return "inf" if x > 0 else "(- inf)"
-    text = f"{x:.9g}"
+    text = repr(x) if exact else f"{x:.9g}"
     # Without a point it would be an integer.
     return text if set(text) & set(".e") else text + ".0"
 
@@ -48,11 +57,13 @@ def shape(extents):
 
 
 def elements(a):
-    """An array as an expected value. Integers are quoted, since a vector literal is f32."""
+    """An array as an expected value. All but singles are quoted, since a vector literal is f32."""
     if 0 in a.shape:
         return f"(zeros {shape(a.shape)})"
-    if a.dtype.kind in "iu" and a.ndim:
-        return f"(tensor '{rows(a)} :{DTYPES[a.dtype.name]})"
+    if a.dtype.name not in ("float32", "bool") and a.ndim:
+        dtype = DTYPES[a.dtype.name]
+        # A quoted nan would be a symbol.
+        return f"(do {rows(a)} :{dtype})" if a.dtype.name in FLOATS else f"(tensor '{rows(a)} :{dtype})"
     return rows(a)
 
 

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 import cases
+import dtypes
 import table
 
 
@@ -15,9 +16,11 @@ import table
 QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
 
 
-def prepare(cache):
+def prepare(cache, dtype=None):
     """Makes a process ready."""
-    os.environ["XLA_FLAGS"] = QUICK
+    # XLA would keep intermediate results of 16-bit floats in 32.
+    os.environ["XLA_FLAGS"] = QUICK + " --xla_allow_excess_precision=false"
+    jax.config.update("jax_enable_x64", dtype in dtypes.WIDE)
     keep(cache)
 
 
@@ -28,21 +31,29 @@ def keep(cache):
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 
 
-def entries(only):
-    """The builtins with a text in their name."""
-    return [e for e in table.ENTRIES if not only or only in e.name]
+def entries(only, dtype=None):
+    """The builtins with a text in their name, in another dtype where one is given."""
+    found = [e for e in table.ENTRIES if not only or only in e.name]
+    if dtype is None:
+        return found
+    recast = (dtypes.recast(e, dtype) for e in found if dtype in e.dtypes)
+    return [e for e in recast if e is not None]
 
 
 @functools.cache
-def groups(seed, only, part):
+def groups(seed, only, part, dtype=None):
     """Groups of one of so many questions about builtins."""
     questions = []
-    for i, entry in enumerate(entries(only)):
+    for i, entry in enumerate(entries(only, dtype)):
         questions += cases.questions(entry, np.random.default_rng([seed, i]))
     questions = questions[::part]
     return [questions[i : i + cases.TOGETHER] for i in range(0, len(questions), cases.TOGETHER)]
 
 
-def answers(seed, only, part, index):
+def answers(seed, only, part, dtype, index):
     """Examples of one group."""
-    return list(cases.answers(groups(seed, only, part)[index]))
+    group = groups(seed, only, part, dtype)[index]
+    if dtype is None:
+        return list(cases.answers(group))
+    _, tolerance, nudge = dtypes.DTYPES[dtype]
+    return list(cases.answers(group, tolerance, nudge))

@@ -67,7 +67,7 @@ class Sheaf:
         self.seconds = seconds
         self.memory = memory
 
-    def check(self, name, header, examples, mode):
+    def check(self, name, header, examples, mode, tolerance=TOLERANCE):
         """Runs examples in one mode. A run that does not come to its end is one failure, that of the file."""
         path = self.folder / f"{name}.shf"
         lines = header.rstrip("\n").split("\n")
@@ -79,7 +79,7 @@ class Sheaf:
                 lines.append(row)
                 at[len(lines)] = example
         path.write_text("\n".join(lines) + "\n")
-        command = [self.program, "test", "--json", "--tolerance", str(TOLERANCE), *MODES[mode], str(path)]
+        command = [self.program, "test", "--json", "--tolerance", str(tolerance), *MODES[mode], str(path)]
         ending, printed, said = self.run(command)
         try:
             [report] = json.loads(printed)

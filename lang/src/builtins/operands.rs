@@ -18,6 +18,8 @@ impl Interp {
     /// A value as a tensor: numbers are weak scalars.
     pub(crate) fn tensor(&mut self, value: &Value) -> Eval<Tensor> {
         match value {
+            // A plain float of a trace with all its digits, beside no `f64`.
+            Value::Tensor(t) if is_full(t) => self.op(p::Convert { dtype: DType::F32, weak: true }, &[t]),
             Value::Tensor(t) => Ok(t.clone()),
             Value::Int(n) => Ok(Tensor::weak(HostTensor::scalar(*n))),
             Value::Float(x) => Ok(Tensor::weak(HostTensor::scalar(*x as f32))),
@@ -67,6 +69,11 @@ impl Interp {
         if let (Value::Float(x), DType::F64) = (value, dtype) {
             return Ok(Tensor::host(HostTensor::scalar(*x)));
         }
+        if let Value::Tensor(t) = value
+            && is_full(t)
+        {
+            return self.convert(t, dtype);
+        }
         let t = self.tensor(value)?;
         self.convert(&t, dtype)
     }
@@ -76,6 +83,7 @@ impl Interp {
         let double = |v: &Value| matches!(v, Value::Tensor(t) if t.ty().dtype == DType::F64 && !t.ty().weak);
         let mut one = |value: &Value, beside: &Value| match value {
             Value::Float(_) if double(beside) => self.tensor_of(value, DType::F64),
+            Value::Tensor(t) if double(beside) && is_full(t) => self.convert(t, DType::F64),
             value => self.tensor(value),
         };
         Ok((one(a, b)?, one(b, a)?))
@@ -148,6 +156,11 @@ impl Interp {
     }
 }
 
+/// Whether a traced number stands for a plain float with all its digits.
+fn is_full(t: &Tensor) -> bool {
+    t.ty().weak && t.ty().dtype == DType::F64
+}
+
 /// What to do about a value that is no operand; in a macro, values may be code.
 fn no_operand(value: &Value, expanding: bool) -> Option<&'static str> {
     Some(match value {
@@ -200,12 +213,24 @@ fn promoted(a: &TensorType, b: &TensorType) -> Eval<(DType, bool)> {
             (true, _) => Ok((high.dtype, false)),
             (_, true) => Ok((low.dtype, false)),
             _ => Err(Diagnostic::error(format!("{low} and {high} have different dtypes of one kind"))
-                .help(format!("cast one of them: (cast x :{}) or (cast x :{})", low.dtype, high.dtype))
+                .help(which_to_cast(low.dtype, high.dtype))
                 .into()),
         };
     }
     // A weak number of a higher kind brings its kind's default.
     Ok((high.strong_dtype(), false))
+}
+
+/// How two dtypes of one kind can meet, and what that costs.
+fn which_to_cast(a: DType, b: DType) -> String {
+    let both = format!("cast one of them: (cast x :{a}) or (cast x :{b})");
+    let what = if a.is_float() { "rounds" } else { "wraps what does not fit" };
+    match (a.holds(b), b.holds(a)) {
+        (true, _) => format!("{both}; {a} holds every {b}, the other way {what}"),
+        (_, true) => format!("{both}; {b} holds every {a}, the other way {what}"),
+        _ if a.is_half() => format!("{both}; each loses something, :f32 holds both"),
+        _ => format!("{both}; neither holds every number of the other"),
+    }
 }
 
 /// The shape that two operands broadcast to, as in NumPy.

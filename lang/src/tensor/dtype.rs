@@ -158,6 +158,14 @@ impl DType {
         }
     }
 
+    /// Whether every number of `other`, a dtype of the same kind, is one of this dtype.
+    pub fn holds(self, other: DType) -> bool {
+        match (self.bounds(), other.bounds()) {
+            (Some((least, most)), Some((low, high))) => least <= low && high <= most,
+            _ => self == other || self.byte_width() > other.byte_width(),
+        }
+    }
+
     /// Bytes per element in memory.
     pub fn byte_width(self) -> usize {
         match self {

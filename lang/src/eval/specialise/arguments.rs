@@ -65,7 +65,10 @@ pub(super) enum Pattern {
 pub(super) enum LeafValue {
     Tensor(Rc<Concrete>),
     Int(i64),
+    /// A number that is `f32` in the program.
     Float(f64),
+    /// One with all its digits.
+    Double(f64),
 }
 
 impl Pattern {
@@ -84,8 +87,9 @@ impl Pattern {
                 ty.weak && ty.dtype == DType::I64
             }
             (Pattern::Tensor(ty), Value::Float(x)) => {
-                leaves.push(LeafValue::Float(*x));
-                ty.weak && ty.dtype == DType::F32
+                let double = ty.dtype == DType::F64;
+                leaves.push(if double { LeafValue::Double(*x) } else { LeafValue::Float(*x) });
+                ty.weak && ty.dtype.is_float()
             }
             (Pattern::List(patterns), Value::List(list)) => {
                 patterns.len() == list.items.len()
@@ -156,6 +160,17 @@ fn has_tensors_within(levels: usize, values: &mut dyn Iterator<Item = &Value>) -
     Some(found)
 }
 
+/// Whether there is a tensor of `f64` among the values: plain floats that meet it keep all their digits.
+pub(super) fn has_doubles(mut values: &mut dyn Iterator<Item = &Value>) -> bool {
+    Iterator::any(&mut values, |value| match value {
+        Value::Tensor(t) => t.ty().dtype == DType::F64 && !t.ty().weak,
+        Value::List(list) => has_doubles(&mut list.items.iter()),
+        Value::Dict(dict) => has_doubles(&mut dict.values()),
+        Value::Function(f) => has_doubles(&mut f.captured().iter()),
+        _ => false,
+    })
+}
+
 /// What the body of a function asked for the value of a number for, and where.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
@@ -168,6 +183,8 @@ pub(super) struct Abstraction<'a> {
     pub(super) trace: &'a Rc<Trace>,
     /// By the path of the leaf.
     pub(super) statics: &'a HashMap<String, Asked>,
+    /// What plain floats are traced as.
+    pub(super) float: DType,
     pub(super) inputs: Vec<(Leaf, Tensor)>,
     pub(super) static_values: Vec<(String, String)>,
     /// Every leaf as reports show it.
@@ -219,7 +236,7 @@ impl Abstraction<'_> {
             }
             Value::Tensor(t) => number(t.ty().clone()),
             Value::Int(_) => number(TensorType::weak(DType::I64)),
-            Value::Float(_) => number(TensorType::weak(DType::F32)),
+            Value::Float(_) => number(TensorType::weak(self.float)),
             other => {
                 self.leaves.push((path.to_string(), constant(&crate::builtins::repr(other))));
                 self.static_values.push((path.to_string(), crate::builtins::show(other)));

@@ -14,7 +14,9 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 use ustr::Ustr;
 
-use arguments::{Abstraction, Asked, FnKey, LeafValue, Pattern, fn_key, has_tensors, transform_of};
+use arguments::{
+    Abstraction, Asked, FnKey, LeafValue, Pattern, fn_key, has_doubles, has_tensors, transform_of,
+};
 use fallback::Why;
 use result::{OutTree, out_tree};
 
@@ -32,7 +34,7 @@ use crate::graph::prune;
 use crate::host::{Buffer, Program, Unit};
 use crate::simplify::simplify;
 use crate::syntax::Span;
-use crate::tensor::HostTensor;
+use crate::tensor::{DType, HostTensor};
 
 /// Work, in estimated scalar operations over all expected calls, from which compiling pays: a compilation takes
 /// about a second, in which the evaluator does more than this.
@@ -303,6 +305,7 @@ impl Interp {
                     continue;
                 }
                 LeafValue::Int(n) => (*n as u64, HostTensor::scalar(*n)),
+                LeafValue::Double(x) => (x.to_bits(), HostTensor::scalar(*x)),
                 LeafValue::Float(x) => ((*x as f32).to_bits() as u64, HostTensor::scalar(*x as f32)),
             };
             let mut numbers = compiled.numbers.borrow_mut();
@@ -411,9 +414,11 @@ impl Interp {
         self.level += 1;
         let level = self.level;
         let trace = self.trace(level);
+        let doubles = has_doubles(&mut args.iter().chain(function.captured()));
         let mut abstraction = Abstraction {
             trace: &trace,
             statics,
+            float: if doubles { DType::F64 } else { DType::F32 },
             inputs: Vec::new(),
             static_values: Vec::new(),
             leaves: Vec::new(),
