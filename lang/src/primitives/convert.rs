@@ -62,10 +62,8 @@ impl Primitive for Convert {
         let mut x = to.operand(0);
         let single = from.with_dtype(DType::F32);
         // By way of f32, on the host too: not every dtype converts to 16-bit floats and back in one step.
-        if from.dtype.is_half() && self.dtype != DType::F32 {
-            x = convert(to, &x, &from, &single);
-            from = single;
-        } else if self.dtype.is_half() && from.dtype != DType::F32 {
+        let (gives, takes) = (self.dtype, from.dtype);
+        if (takes.is_half() && gives != DType::F32) || (gives.is_half() && takes != DType::F32) {
             x = convert(to, &x, &from, &single);
             from = single;
         }

@@ -28,12 +28,7 @@ impl BinaryRule for Max {
 
 /// The larger of two numbers, or NaN.
 pub fn maximum<T: PartialOrd + Copy>(a: T, b: T) -> T {
-    if is_nan(a) || a > b { a } else { b }
-}
-
-/// Whether a number is not comparable.
-fn is_nan<T: PartialOrd>(a: T) -> bool {
-    a.partial_cmp(&a).is_none()
+    if a.partial_cmp(&a).is_none() || a > b { a } else { b }
 }
 
 /// `t` where `x` alone was chosen as `out`, half of it where both were: the derivative of `max` and `min`.

@@ -19,10 +19,15 @@ impl BinaryRule for ShiftLeft {
 
     fn evaluate(self, x: &Data, y: &Data) -> Data {
         zip_data!(x, y; 
-            integer(a, b) => u32::try_from(b).ok().and_then(|b| a.checked_shl(b)).unwrap_or(0))
+            integer(a, b) => a.checked_shl(shift_amount(b)).unwrap_or(0))
     }
 
     fn partial(self, _: &mut Builder, _: usize, _: [Var; 2], _: Var, _: Var) -> Option<Var> {
         None
     }
+}
+
+/// How far to shift; a negative number is beyond every width.
+pub fn shift_amount(bits: impl TryInto<u32>) -> u32 {
+    bits.try_into().unwrap_or(u32::MAX)
 }

@@ -1,6 +1,6 @@
 //! `shift_right_arithmetic`: bits move down, the sign comes in; by the width or more (or a negative number) leaves only the sign.
 
-use super::BinaryRule;
+use super::{BinaryRule, shift_amount};
 use crate::graph::{Builder, Var};
 use crate::tensor::{DType, Data};
 use crate::zip_data;
@@ -19,19 +19,14 @@ impl BinaryRule for ShiftRightArithmetic {
 
     fn evaluate(self, x: &Data, y: &Data) -> Data {
         zip_data!(x, y; 
-            signed(a, b) => a.checked_shr(amount(b)).unwrap_or(a.signum().min(0)),
+            signed(a, b) => a.checked_shr(shift_amount(b)).unwrap_or(a.signum().min(0)),
             unsigned(a, b) => {
                 let a = a.cast_signed();
-                a.checked_shr(amount(b)).unwrap_or(a.signum().min(0)).cast_unsigned()
+                a.checked_shr(shift_amount(b)).unwrap_or(a.signum().min(0)).cast_unsigned()
             })
     }
 
     fn partial(self, _: &mut Builder, _: usize, _: [Var; 2], _: Var, _: Var) -> Option<Var> {
         None
     }
-}
-
-/// How far to shift; a negative number is beyond every width.
-fn amount(bits: impl TryInto<u32>) -> u32 {
-    bits.try_into().unwrap_or(u32::MAX)
 }

@@ -1,6 +1,6 @@
 //! `shift_right_logical`: bits move down, zeros come in; by the width or more (or a negative number) gives 0.
 
-use super::BinaryRule;
+use super::{BinaryRule, shift_amount};
 use crate::graph::{Builder, Var};
 use crate::tensor::{DType, Data};
 use crate::zip_data;
@@ -18,9 +18,9 @@ impl BinaryRule for ShiftRightLogical {
     }
 
     fn evaluate(self, x: &Data, y: &Data) -> Data {
-        zip_data!(x, y; 
-            signed(a, b) => u32::try_from(b).ok().and_then(|b| a.cast_unsigned().checked_shr(b)).unwrap_or(0).cast_signed(),
-            unsigned(a, b) => a.checked_shr(u32::from(b)).unwrap_or(0))
+        zip_data!(x, y;
+            signed(a, b) => a.cast_unsigned().checked_shr(shift_amount(b)).unwrap_or(0).cast_signed(),
+            unsigned(a, b) => a.checked_shr(shift_amount(b)).unwrap_or(0))
     }
 
     fn partial(self, _: &mut Builder, _: usize, _: [Var; 2], _: Var, _: Var) -> Option<Var> {

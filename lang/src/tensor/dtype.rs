@@ -134,6 +134,7 @@ impl DType {
     }
 
     /// The signed integers of the same width, for the same bits.
+    #[must_use]
     pub fn as_signed_bits(self) -> DType {
         match self.byte_width() {
             1 => DType::I8,
@@ -141,11 +142,6 @@ impl DType {
             4 => DType::I32,
             _ => DType::I64,
         }
-    }
-
-    /// What a sum of such elements is added up in.
-    pub fn accumulator(self) -> DType {
-        if self.is_half() { DType::F32 } else { self }
     }
 
     /// The least and the greatest number, as integers; `None` for booleans and floats.

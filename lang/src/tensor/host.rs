@@ -189,6 +189,7 @@ impl Data {
     }
 
     /// Elements of 16-bit floats as `f32`; all others as they are.
+    #[must_use]
     pub fn widened(&self) -> Data {
         match self {
             Data::BF16(v) => Data::from(v.iter().map(|x| x.to_f32()).collect::<Vec<_>>()),

@@ -123,7 +123,7 @@ impl Shown {
         if fraction.len() <= PRECISION {
             return Shown { whole: decimal.sign().to_owned() + &whole, fraction, exponent: String::new() };
         }
-        let rounded = format!("{:.PRECISION$}", x);
+        let rounded = format!("{x:.PRECISION$}");
         let (whole, fraction) = rounded.split_once('.').unwrap_or((&rounded, ""));
         Shown {
             whole: whole.to_owned(),
