@@ -246,7 +246,7 @@ def answers(group, tolerance=TOLERANCE, nudge=NUDGE):
         print(f"oracle: left out, since rounding decides it wherever it was tried: {question.name}: {question.call}")
 
 
-def unfair(function, arguments, values, random, tolerance, by):
+def unfair(function, arguments, values, random, tolerance=TOLERANCE, by=NUDGE):
     """Which of several values are not the same, to a part of the tolerance, where inputs are moved by as much as
     rounding moves intermediate results. Another order of the same operations may give others of those, too, and a
     comparison would say nothing."""
