@@ -24,5 +24,5 @@ pub(super) fn of_convert(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Optio
 
 /// Whether every number of dtype `from` is one of dtype `to`.
 fn keeps_all(from: DType, to: DType) -> bool {
-    from == DType::Bool || matches!((from, to), (DType::I32 | DType::U32, DType::I64))
+    from == DType::Bool || from.kind() == to.kind() && to.holds(from)
 }

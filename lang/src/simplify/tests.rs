@@ -7,7 +7,7 @@ use crate::graph::{Builder, Graph, Var, evaluate};
 use crate::primitives as p;
 use crate::primitives::registry::Random;
 use crate::primitives::{Binary, Unary};
-use crate::tensor::DType::{self, Bool, F32, I32, I64};
+use crate::tensor::DType::{self, BF16, Bool, F16, F32, F64, I32, I64};
 use crate::tensor::{HostTensor, Shape, TensorType};
 
 /// The equations of a function of tensors of these types after simplification, one a line: `add v0 v1`.
@@ -90,6 +90,16 @@ rule!(converting_twice_without_loss_is_once, [(I32, &[3])], |b, x| {
     let wide = b.convert(x[0], I64);
     b.convert(wide, F32)
 } => "convert[f32] v0; [v1]");
+
+rule!(a_half_float_is_a_single_on_the_way_to_a_double, [(BF16, &[3])], |b, x| {
+    let single = b.convert(x[0], F32);
+    b.convert(single, F64)
+} => "convert[f64] v0; [v1]");
+
+rule!(one_half_float_does_not_hold_the_other, [(BF16, &[3])], |b, x| {
+    let other = b.convert(x[0], F16);
+    b.convert(other, F32)
+} => "convert[f16] v0; convert[f32] v1; [v2]");
 
 rule!(converting_with_loss_stays, [V], |b, x| {
     let whole = b.convert(x[0], I32);
