@@ -8,7 +8,7 @@ use crate::error::{Error, Status, check};
 use crate::ffi::{Counted, Ref, host_allocator, view};
 use crate::process::Process;
 use crate::runtime::{Options, Shared, Target};
-use crate::{Buffer, ElementType, Memory, Program, Vmfb, hal, inline, task};
+use crate::{Buffer, ElementType, Memory, Program, Vmfb, hal, inline, sync, task};
 
 /// An opened device: where its buffers come from, and the VM modules that its programs import.
 pub(crate) struct Backend {
@@ -18,9 +18,10 @@ pub(crate) struct Backend {
 
 impl Backend {
     pub(crate) fn open(process: &Process, target: Target, options: Options) -> Result<Self, Status> {
+        let _alone = process.changing();
         match target {
             Target::Inline => inline::open(process),
-            Target::LocalSync => hal::open(process, &hal::default_device(process, "local-sync")?),
+            Target::LocalSync => hal::open(process, &sync::device()?),
             Target::LocalTask => hal::open(process, &task::device(options.task_workers)?),
         }
     }

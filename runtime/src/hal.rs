@@ -4,30 +4,8 @@ use eerie_sys::runtime as iree;
 
 use crate::device::{Backend, create};
 use crate::error::Status;
-use crate::ffi::{Ref, host_allocator, view};
+use crate::ffi::{Ref, host_allocator};
 use crate::process::Process;
-
-/// The default device of the driver `name`.
-pub(crate) fn default_device(process: &Process, name: &str) -> Result<Ref<iree::iree_hal_device_t>, Status> {
-    let pool = proactor_pool()?;
-    let parameters =
-        iree::iree_hal_device_create_params_t { next: std::ptr::null(), proactor_pool: pool.as_ptr() };
-    // SAFETY: the registry is live for ever; the name, the parameters and the driver outlive the calls they are lent
-    // to; the device keeps its own references to pool and driver parts.
-    unsafe {
-        let driver: Ref<iree::iree_hal_driver_t> = create(|out| {
-            iree::iree_hal_driver_registry_try_create(process.drivers(), view(name), host_allocator(), out)
-        })?;
-        create(|out| {
-            iree::iree_hal_driver_create_default_device(
-                driver.as_ptr(),
-                &raw const parameters,
-                host_allocator(),
-                out,
-            )
-        })
-    }
-}
 
 /// The threads that watch a device's asynchronous work; every device wants a pool. They start when first needed.
 pub(crate) fn proactor_pool() -> Result<Ref<iree::iree_async_proactor_pool_t>, Status> {

@@ -59,6 +59,7 @@ mod memory;
 mod process;
 mod program;
 mod runtime;
+mod sync;
 mod task;
 mod vmfb;
 

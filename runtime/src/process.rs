@@ -1,9 +1,9 @@
-//! What IREE has once per process: the VM instance with its registered types, and the table of device drivers.
+//! What IREE has once per process: the VM instance with its registered types.
 //!
-//! IREE keeps the ids of registered types in global variables and its default driver table is global too. One
-//! instance, made once behind a lock, serves all threads: both objects may be used from any thread.
+//! IREE keeps the ids of registered types in global variables, and writes them each time that types are registered. One
+//! instance, made once behind a lock, serves all threads.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use eerie_sys::runtime as iree;
 
@@ -14,10 +14,10 @@ use crate::ffi::host_allocator;
 /// Never released: it lives as long as the process.
 pub(crate) struct Process {
     instance: *mut iree::iree_vm_instance_t,
-    drivers: *mut iree::iree_hal_driver_registry_t,
+    changing: Mutex<()>,
 }
 
-// SAFETY: IREE documents the instance and the driver registry as thread-safe, and nothing else is in here.
+// SAFETY: IREE documents the instance as thread-safe, and nothing else of it is in here.
 unsafe impl Send for Process {}
 // SAFETY: as above.
 unsafe impl Sync for Process {}
@@ -33,7 +33,6 @@ impl Process {
     fn new() -> Result<Self, Status> {
         let mut instance = std::ptr::null_mut();
         // SAFETY: the out pointer is to a local; types are registered with a live instance, once per process.
-        // The default registry is a static of IREE's.
         unsafe {
             check(iree::iree_vm_instance_create(
                 iree::IREE_VM_TYPE_CAPACITY_DEFAULT as usize,
@@ -41,17 +40,17 @@ impl Process {
                 &raw mut instance,
             ))?;
             check(iree::iree_hal_module_register_all_types(instance))?;
-            let drivers = iree::iree_hal_driver_registry_default();
-            check(iree::iree_hal_register_all_available_drivers(drivers))?;
-            Ok(Self { instance, drivers })
         }
+        Ok(Self { instance, changing: Mutex::default() })
+    }
+
+    /// To be held while a device is opened or a program loaded: both describe the processor in a global variable, which
+    /// is empty for a moment each time.
+    pub(crate) fn changing(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn instance(&self) -> *mut iree::iree_vm_instance_t {
         self.instance
-    }
-
-    pub(crate) fn drivers(&self) -> *mut iree::iree_hal_driver_registry_t {
-        self.drivers
     }
 }

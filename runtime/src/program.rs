@@ -35,6 +35,7 @@ pub(crate) struct Loaded {
 impl Program {
     pub(crate) fn load(shared: Rc<Shared>, target: Target, vmfb: &Vmfb) -> Result<Self, Error> {
         let failed = |status| Error::Load { target, status };
+        let _alone = shared.process.changing();
         let instance = shared.process.instance();
         let bytes = vmfb.bytes();
         // SAFETY: the instance lives for ever, and the bytes as long as `Loaded`, which drops the context, and with

@@ -170,3 +170,27 @@ fn threads_may_have_runtimes_of_their_own() {
         }
     });
 }
+
+/// IREE keeps what it knows of its types in global variables, which the opening of a device must not write to again.
+#[test]
+fn devices_may_be_opened_while_programs_run() {
+    let opening = std::sync::atomic::AtomicBool::new(true);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..1000 {
+                for target in Target::ALL {
+                    Runtime::new().unwrap().device(target).unwrap();
+                }
+            }
+            opening.store(false, std::sync::atomic::Ordering::Relaxed);
+        });
+        scope.spawn(|| {
+            let device = &Runtime::new().unwrap().device(Target::Inline).unwrap();
+            let Some(add) = load(device, ADD) else { return };
+            let ones = f32s(device, &[4], &[1.0; 4]);
+            while opening.load(std::sync::atomic::Ordering::Relaxed) {
+                assert_eq!(read_f32s(&call(&add, &[&ones, &ones]).unwrap()[0]), [2.0; 4]);
+            }
+        });
+    });
+}
