@@ -8,6 +8,7 @@ use ustr::Ustr;
 
 use super::code::form_to_value;
 use super::expr::{Code, Param, Pattern, Slot, Template};
+use super::last_use::mark_last_uses;
 use super::module::Meaning;
 use super::resolve::{Resolved, Resolver, error};
 use super::typed::ParamType;
@@ -44,6 +45,7 @@ impl Resolver<'_> {
         let resolved = self.parameters(items).map(|(params, rest)| (params, rest, self.body(body, span)));
         let (size, captures) = self.scopes.leave();
         let (params, rest, body) = resolved?;
+        mark_last_uses(&body);
         let by_name = |(i, p): (usize, &Param)| {
             p.ty.is_none() && matches!(p.pattern, Pattern::Name(slot) if slot as usize == i)
         };

@@ -231,7 +231,7 @@ impl Interp {
     fn follow(&self, d: &mut Diagnostic, expr: &Expr) {
         d.suspect = None;
         match &expr.kind {
-            ExprKind::Local(Place::Frame(slot)) => {
+            ExprKind::Local(Place::Frame(slot), _) => {
                 label(d, expr.span, "this is nil".into());
                 d.suspect = Some(Suspect::Local(*slot));
             }
@@ -252,7 +252,7 @@ impl Interp {
                     Some(miss) => found_no(d, expr.span, miss),
                     None => match args.first() {
                         // (get nil k) is nil: the nil is older.
-                        Some(dict) if matches!(dict.kind, ExprKind::Call { .. } | ExprKind::Local(_)) => {
+                        Some(dict) if matches!(dict.kind, ExprKind::Call { .. } | ExprKind::Local(..)) => {
                             self.follow(d, dict);
                         }
                         _ => label(d, expr.span, "this gives nil".into()),

@@ -39,7 +39,7 @@ impl Expr {
     /// Calls `f` with every expression directly inside, the bodies of functions included.
     pub(super) fn for_each_part(&self, f: &mut dyn FnMut(&Expr)) {
         match &self.kind {
-            ExprKind::Const(_) | ExprKind::Local(_) | ExprKind::Global(_) | ExprKind::Def(_) => {}
+            ExprKind::Const(_) | ExprKind::Local(..) | ExprKind::Global(_) | ExprKind::Def(_) => {}
             ExprKind::Param { otherwise, .. } => otherwise.iter().for_each(|e| f(e)),
             ExprKind::If(parts) => parts.iter().for_each(f),
             ExprKind::And(exprs) | ExprKind::Or(exprs) | ExprKind::Do(exprs) => exprs.iter().for_each(f),
@@ -88,8 +88,8 @@ impl Template {
 pub enum ExprKind {
     /// A constant.
     Const(Value),
-    /// A local variable or a captured one.
-    Local(Place),
+    /// A local variable or a captured one, and whether nothing reads the variable afterwards ([`super::last_use`]).
+    Local(Place, Cell<bool>),
     /// A definition.
     Global(Rc<Global>),
     /// A name inside `with-params`: a key of one of the dictionaries, innermost first, or else what it means

@@ -169,7 +169,10 @@ impl Interp {
     pub(super) fn eval(&mut self, expr: &Expr, frame: Frame) -> Eval<Value> {
         match &expr.kind {
             ExprKind::Const(value) => Ok(value.clone()),
-            ExprKind::Local(place) => Ok(self.place(*place, frame).clone()),
+            ExprKind::Local(Place::Frame(slot), last) if last.get() && self.level == 0 => {
+                Ok(std::mem::replace(&mut self.stack[frame.base + *slot as usize], Value::Nil))
+            }
+            ExprKind::Local(place, _) => Ok(self.place(*place, frame).clone()),
             ExprKind::Global(global) => {
                 let value = global.value.borrow().clone();
                 value.map_or_else(|| self.not_yet(global, expr.span), Ok)
@@ -256,7 +259,7 @@ impl Interp {
             }
             ExprKind::Def(global) => self.define_value(global).map(|()| Value::Nil),
             ExprKind::Const(_)
-            | ExprKind::Local(_)
+            | ExprKind::Local(..)
             | ExprKind::Global(_)
             | ExprKind::Call { .. }
             | ExprKind::If(_)

@@ -8,6 +8,7 @@ use ustr::Ustr;
 use super::define::{declare, usage};
 use super::expr::{Expr, ExprKind, Global, Pending};
 use super::interp::Interp;
+use super::last_use::mark_last_uses;
 use super::module::{Import, Module};
 use super::resolve::{Resolver, dtype_keyword, foreign_statement};
 use super::scope::Scopes;
@@ -324,6 +325,7 @@ impl Interp {
                 };
                 match (value.pop(), value.is_empty()) {
                     (Some(expr), true) => {
+                        mark_last_uses(&expr);
                         *global.pending.borrow_mut() = Some(Rc::new(Pending { expr, frame_size }));
                     }
                     _ if loading.only_expand => {}
@@ -339,6 +341,7 @@ impl Interp {
                 let expr = resolver.form(&form);
                 let frame_size = resolver.scopes.frame_size();
                 let expr = resolver.finish(expr)?;
+                mark_last_uses(&expr);
                 loading.pending.push(Pending { expr, frame_size });
             }
         }

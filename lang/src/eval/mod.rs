@@ -18,6 +18,7 @@ mod index;
 mod interp;
 mod interrupt;
 mod jvp;
+mod last_use;
 mod load;
 mod loops;
 mod mapped;

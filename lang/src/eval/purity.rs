@@ -51,7 +51,7 @@ impl Search {
     fn expr(&mut self, expr: &Expr) -> Option<(Ustr, Span)> {
         match &expr.kind {
             ExprKind::Const(value) => self.value(value, expr.span),
-            ExprKind::Local(_) | ExprKind::Def(_) => None,
+            ExprKind::Local(..) | ExprKind::Def(_) => None,
             ExprKind::Global(global) => {
                 let value = global.value.borrow().clone();
                 value.and_then(|v| self.value(&v, expr.span))

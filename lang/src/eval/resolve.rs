@@ -1,5 +1,6 @@
 //! Resolution: every name of an expanded form is bound to a local, a definition or a builtin.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use ustr::Ustr;
@@ -224,7 +225,7 @@ impl Resolver<'_> {
     fn name(&mut self, name: Ustr, span: Span, head: bool) -> Resolved<Expr> {
         let Found { dicts, local } = self.scopes.find(name);
         let outer = match local {
-            Some(place) => Some(Expr { kind: ExprKind::Local(place), span }),
+            Some(place) => Some(Expr { kind: ExprKind::Local(place, Cell::default()), span }),
             None => self.global(name, span)?,
         };
         if dicts.is_empty() {

@@ -91,7 +91,7 @@ impl Interp {
     pub(super) fn eval_scalar(&mut self, expr: &Expr, frame: Frame) -> Option<Scalar> {
         let value = match &expr.kind {
             ExprKind::Const(value) => value,
-            ExprKind::Local(Place::Frame(slot)) => &self.stack[frame.base + *slot as usize],
+            ExprKind::Local(Place::Frame(slot), _) => &self.stack[frame.base + *slot as usize],
             _ => return self.eval_unlikely_scalar(expr, frame),
         };
         match value {
@@ -104,7 +104,7 @@ impl Interp {
     #[inline(never)]
     fn eval_unlikely_scalar(&mut self, expr: &Expr, frame: Frame) -> Option<Scalar> {
         match &expr.kind {
-            ExprKind::Const(_) | ExprKind::Local(_) | ExprKind::Global(_) => {
+            ExprKind::Const(_) | ExprKind::Local(..) | ExprKind::Global(_) => {
                 let value = self.eval(expr, frame);
                 self.scalar_or_other(value)
             }

@@ -1,0 +1,186 @@
+//! Last uses of local variables: a value that nothing reads afterwards is moved out of its variable, so that a call may
+//! turn out to be its only owner. A compiled program then writes its results where the argument was.
+
+use smallvec::SmallVec;
+
+use super::expr::{Expr, ExprKind, Pattern, Place, Slot};
+use crate::stack::deep;
+
+/// Marks the last uses in the body of a function, or in an expression of the top level.
+pub(super) fn mark_last_uses(body: &Expr) {
+    walk(body, &mut Live::default());
+}
+
+/// The slots that are read later, before anything else is bound to them.
+#[derive(Clone, Debug, Default)]
+struct Live(SmallVec<[u64; 2]>);
+
+impl Live {
+    fn contains(&self, slot: Slot) -> bool {
+        self.0.get(slot as usize / 64).is_some_and(|word| word >> (slot % 64) & 1 == 1)
+    }
+
+    fn insert(&mut self, slot: Slot) {
+        let word = slot as usize / 64;
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (slot % 64);
+    }
+
+    fn remove(&mut self, slot: Slot) {
+        if let Some(word) = self.0.get_mut(slot as usize / 64) {
+            *word &= !(1 << (slot % 64));
+        }
+    }
+
+    fn join(&mut self, other: &Live) {
+        if other.0.len() > self.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
+    }
+
+    /// A pattern is bound: what its slots held before is not read any more.
+    fn bind(&mut self, pattern: &Pattern) {
+        match pattern {
+            Pattern::Name(slot) => self.remove(*slot),
+            Pattern::Vector(items, rest, _) => items.iter().chain(rest.as_deref()).for_each(|p| self.bind(p)),
+            Pattern::Keys(keys, _) => keys.iter().for_each(|(_, slot)| self.remove(*slot)),
+        }
+    }
+
+    /// The slots of a pattern are read.
+    fn read_pattern(&mut self, pattern: &Pattern) {
+        match pattern {
+            Pattern::Name(slot) => self.insert(*slot),
+            Pattern::Vector(items, rest, _) => {
+                items.iter().chain(rest.as_deref()).for_each(|p| self.read_pattern(p));
+            }
+            Pattern::Keys(keys, _) => keys.iter().for_each(|(_, slot)| self.insert(*slot)),
+        }
+    }
+
+    fn read_place(&mut self, place: Place) {
+        if let Place::Frame(slot) = place {
+            self.insert(slot);
+        }
+    }
+
+    /// All that an expression may read, at any time.
+    fn read(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Local(place, _) => self.read_place(*place),
+            ExprKind::Fn(code) => code.captures.borrow().iter().for_each(|(place, _)| self.read_place(*place)),
+            ExprKind::Param { dicts, .. } => {
+                dicts.iter().for_each(|place| self.read_place(*place));
+                expr.for_each_part(&mut |part| deep(|| self.read(part)));
+            }
+            _ => expr.for_each_part(&mut |part| deep(|| self.read(part))),
+        }
+    }
+}
+
+/// Goes through an expression against the order in which it is evaluated. `live` is what is read after it, and then what
+/// is read from its start on.
+fn walk(expr: &Expr, live: &mut Live) {
+    match &expr.kind {
+        ExprKind::Const(_) | ExprKind::Global(_) | ExprKind::Def(_) => {}
+        ExprKind::Local(Place::Frame(slot), last) => {
+            last.set(!live.contains(*slot));
+            live.insert(*slot);
+        }
+        ExprKind::Local(Place::Captured(_), _) | ExprKind::Fn(_) | ExprKind::Param { .. } | ExprKind::Quasi(_) => {
+            live.read(expr);
+        }
+        ExprKind::If(parts) => {
+            let [condition, yes, no] = &**parts;
+            branches([yes, no].into_iter(), live);
+            deep(|| walk(condition, live));
+        }
+        ExprKind::Case { subject, arms, default } => {
+            branches(arms.iter().map(|(_, arm)| arm).chain(default.as_deref()), live);
+            deep(|| walk(subject, live));
+        }
+        ExprKind::Let { bindings, body } => {
+            deep(|| walk(body, live));
+            for (pattern, value) in bindings.iter().rev() {
+                live.bind(pattern);
+                deep(|| walk(value, live));
+            }
+        }
+        ExprKind::Repeat { index, count, state, init, body } => {
+            live.read(body);
+            live.bind(state);
+            live.remove(*index);
+            let after = live.clone();
+            deep(|| walk(body, &mut after.clone()));
+            deep(|| walk(init, live));
+            deep(|| walk(count, live));
+        }
+        ExprKind::While { condition, state, init, body } => {
+            live.read(condition);
+            live.read(body);
+            live.bind(state);
+            deep(|| walk(body, &mut live.clone()));
+            // The state is the value of the loop when the condition does not hold.
+            let mut tested = live.clone();
+            tested.read_pattern(state);
+            deep(|| walk(condition, &mut tested));
+            deep(|| walk(init, live));
+        }
+        _ => {
+            // Evaluated one after the other; some may be left out.
+            let mut parts: SmallVec<[&Expr; 8]> = SmallVec::new();
+            in_order(expr, &mut parts);
+            parts.into_iter().rev().for_each(|part| deep(|| walk(part, live)));
+        }
+    }
+}
+
+/// One of these runs.
+fn branches<'a>(branches: impl Iterator<Item = &'a Expr>, live: &mut Live) {
+    let after = live.clone();
+    for branch in branches {
+        let mut own = after.clone();
+        deep(|| walk(branch, &mut own));
+        live.join(&own);
+    }
+}
+
+/// The expressions directly inside of one that evaluates all of them in the order in which they are written.
+fn in_order<'a>(expr: &'a Expr, parts: &mut SmallVec<[&'a Expr; 8]>) {
+    match &expr.kind {
+        ExprKind::And(exprs) | ExprKind::Or(exprs) | ExprKind::Do(exprs) => parts.extend(exprs),
+        ExprKind::Vector { items, .. } => parts.extend(items),
+        ExprKind::Dict(entries) => parts.extend(entries.iter().map(|(_, value)| value)),
+        ExprKind::Call { head, args, .. } => {
+            parts.push(head);
+            parts.extend(args);
+        }
+        ExprKind::Static(inner) | ExprKind::Cast(inner, _) => parts.push(inner),
+        _ => unreachable!("walk has arms for the others"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_of_any_number_are_live_until_they_are_bound() {
+        let mut live = Live::default();
+        for slot in [0, 63, 64, 200] {
+            assert!(!live.contains(slot));
+            live.insert(slot);
+            assert!(live.contains(slot));
+        }
+        live.bind(&Pattern::Name(200));
+        live.bind(&Pattern::Name(1000));
+        assert!(!live.contains(200) && live.contains(64));
+        let mut other = Live::default();
+        other.insert(300);
+        other.join(&live);
+        assert!(other.contains(300) && other.contains(63) && !other.contains(200));
+    }
+}
