@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use sheaf::World;
-use sheaf::engine::{Engine, Place};
+use sheaf::engine::{Donate, Engine, Place, ProgramPlace};
 use sheaf_lang::eval::{Interp, Options, STACK_BYTES};
 use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
 use sheaf_lang::stablehlo::{Model, emit};
@@ -126,7 +126,16 @@ fn engine() -> Engine {
     let artifacts = Path::new(env!("CARGO_TARGET_TMPDIR")).join("gpt_first_call");
     let settings =
         Settings::merge(None, None, environment, &sheaf_registry::Options::default()).expect("settings");
-    Engine::new(Place { home, artifacts, settings, recompile: true, strict: false }).expect("an engine")
+    Engine::new(Place {
+        home,
+        artifacts,
+        settings,
+        recompile: true,
+        strict: false,
+        donate: Donate::default(),
+        place: ProgramPlace::default(),
+    })
+    .expect("an engine")
 }
 
 /// The example's step, called once in a new evaluator; without an engine only traced and emitted.

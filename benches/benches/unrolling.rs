@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use sheaf::World;
-use sheaf::engine::{Engine, Place};
+use sheaf::engine::{Donate, Engine, Place, ProgramPlace};
 use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
 use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
 use sheaf_lang::tensor::HostTensor;
@@ -102,7 +102,16 @@ fn engine() -> Engine {
     let artifacts = Path::new(env!("CARGO_TARGET_TMPDIR")).join("unrolling");
     let settings =
         Settings::merge(None, None, environment, &sheaf_registry::Options::default()).expect("settings");
-    Engine::new(Place { home, artifacts, settings, recompile: true, strict: false }).expect("an engine")
+    Engine::new(Place {
+        home,
+        artifacts,
+        settings,
+        recompile: true,
+        strict: false,
+        donate: Donate::default(),
+        place: ProgramPlace::default(),
+    })
+    .expect("an engine")
 }
 
 /// The engine, and how long it has been compiling.

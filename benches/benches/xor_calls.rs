@@ -2,7 +2,7 @@
 //! program through the runtime: what the language adds to a call.
 
 use sheaf::World;
-use sheaf::engine::{Engine, Place};
+use sheaf::engine::{Donate, Engine, Place, ProgramPlace};
 use sheaf_benches::median;
 use sheaf_cache::{ArtifactFolder, Model};
 use sheaf_lang::eval::{Interp, Options, STACK_BYTES};
@@ -54,7 +54,15 @@ fn measure() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("xor_calls");
     let settings =
         Settings::merge(None, None, environment, &sheaf_registry::Options::default()).expect("settings");
-    let place = Place { home, artifacts: folder.clone(), settings, recompile: false, strict: false };
+    let place = Place {
+        home,
+        artifacts: folder.clone(),
+        settings,
+        recompile: false,
+        strict: false,
+        donate: Donate::default(),
+        place: ProgramPlace::default(),
+    };
     let engine = Engine::new(place).expect("an engine");
     let mut interp = Interp::new(Box::<World>::default(), Some(Box::new(engine)), Options::default());
     let module = Interp::program("bench.shf");

@@ -5,7 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use crate::diagnostic::Diagnostic;
-use crate::graph::Graph;
+use crate::graph::{Donation, Graph};
 use crate::syntax::Sources;
 use crate::tensor::{HostTensor, TensorType};
 
@@ -109,6 +109,22 @@ pub trait Backend {
     /// Compiles or finds a unit. `Ok(None)`: units cannot be compiled here; interpret (the backend has said why).
     fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError>;
 
+    /// Which arguments of a unit that was prepared a call may consume, if it pays, and after how many calls to think of it.
+    fn donation(&self, _unit: &Unit) -> Option<Donating> {
+        None
+    }
+
+    /// Compiles or finds the unit so that results take the place of arguments. `None` where that does not give what the
+    /// plain program gives.
+    fn prepare_donating(
+        &mut self,
+        _unit: &Unit,
+        _donations: &[Donation],
+        _plain: &Rc<dyn Program>,
+    ) -> Result<Option<Rc<dyn Program>>, HostError> {
+        Ok(None)
+    }
+
     /// Why the last unit was not compiled, a clause.
     fn refusal(&self) -> String {
         "there is no compiler".into()
@@ -118,11 +134,20 @@ pub trait Backend {
     fn upload(&mut self, tensor: &HostTensor) -> Result<Buffer, HostError>;
 }
 
+/// What a call of a unit may consume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Donating {
+    /// The arguments, and the results in their place.
+    pub donations: Vec<Donation>,
+    /// The number of calls after which a program is made for it.
+    pub after: u64,
+}
+
 /// A compiled unit.
-pub trait Program {
-    /// Runs the program on buffers in the order of [`Unit::inputs`]; appends the results in the order of
-    /// [`Unit::outputs`]. Results stay on the device.
-    fn call(&self, arguments: &[Buffer], results: &mut Vec<Buffer>) -> Result<(), HostError>;
+pub trait Program: Any {
+    /// Runs the program on buffers in the order of [`Unit::inputs`], which it takes; appends the results in the order of
+    /// [`Unit::outputs`]. Results stay on the device. A buffer that nobody else holds may become a result.
+    fn call(&self, arguments: &mut Vec<Buffer>, results: &mut Vec<Buffer>) -> Result<(), HostError>;
 
     /// How it runs.
     fn placement(&self) -> Placement {
@@ -135,8 +160,12 @@ pub trait Program {
 pub struct Placement {
     /// The backend's name for the way.
     pub model: String,
+    /// What the choice of it rests on: a clause.
+    pub why: String,
     /// What is not as it should be about it: a sentence.
     pub note: Option<String>,
+    /// How many arguments a call consumes, where nobody else holds them.
+    pub donated: usize,
 }
 
 /// A tensor on the device.

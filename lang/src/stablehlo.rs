@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::graph::{Equation, Graph, Var, inline_calls, part_wide};
+use crate::graph::{Donation, Equation, Graph, Var, inline_calls, part_wide};
 use crate::primitives::{Constant, Full};
 use crate::tensor::{DType, HostTensor, TensorType};
 
@@ -54,6 +54,11 @@ pub enum Model {
 
 /// `graph` as `StableHLO`.
 pub fn emit(graph: &Graph, model: Model) -> Module {
+    emit_donating(graph, model, &[])
+}
+
+/// `graph` as `StableHLO`, with results that take the place of arguments.
+pub fn emit_donating(graph: &Graph, model: Model, donations: &[Donation]) -> Module {
     let graph = &inline_calls(graph);
     let mut emitter = Emitter {
         model,
@@ -66,7 +71,11 @@ pub fn emit(graph: &Graph, model: Model) -> Module {
     let returned = emitter.equations(graph, arguments, "");
     let types = graph.inputs.iter().map(|v| graph.ty(*v).mlir());
     let types = types.chain(emitter.constants.iter().map(|c| c.ty().mlir()));
-    let parameters: Vec<String> = types.enumerate().map(|(i, ty)| format!("%arg{i}: {ty}")).collect();
+    let parameter = |(i, ty)| match donations.iter().find(|d| d.argument == i) {
+        Some(d) => format!("%arg{i}: {ty} {{tf.aliasing_output = {} : i32}}", d.output),
+        None => format!("%arg{i}: {ty}"),
+    };
+    let parameters: Vec<String> = types.enumerate().map(parameter).collect();
     let results: Vec<String> = graph.outputs.iter().map(|v| graph.ty(*v).mlir()).collect();
     let mut text = String::from("module @sheaf {\n");
     let _ = writeln!(text, "  func.func @main({}) -> ({}) {{", parameters.join(", "), results.join(", "));
@@ -452,9 +461,8 @@ impl Lowering<'_> {
     /// product over several axes for a contraction of two tensors, and fails ("invalid accumulator/result vector shape").
     fn is_product_with_repeated(&self, i: usize) -> bool {
         let product = self.recorded.maker(self.sources[i]);
-        product.is_some_and(|eqn| {
-            eqn.op.name() == "mul" && eqn.inputs.iter().any(|v| self.recorded.repeats(*v))
-        })
+        product
+            .is_some_and(|eqn| eqn.op.name() == "mul" && eqn.inputs.iter().any(|v| self.recorded.repeats(*v)))
     }
 
     /// Writes a tensor of one number throughout.

@@ -248,12 +248,16 @@ impl Backend for Slow {
 }
 
 impl Program for SlowProgram {
-    fn call(&self, arguments: &[Buffer], results: &mut Vec<Buffer>) -> Result<(), HostError> {
+    fn call(&self, arguments: &mut Vec<Buffer>, results: &mut Vec<Buffer>) -> Result<(), HostError> {
         self.0.call(arguments, results)
     }
 
     fn placement(&self) -> Placement {
-        Placement { model: "slow".into(), note: Some("not run inline: the compiler failed on that".into()) }
+        Placement {
+            model: "slow".into(),
+            note: Some("not run inline: the compiler failed on that".into()),
+            ..Placement::default()
+        }
     }
 }
 

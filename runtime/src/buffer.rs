@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use eerie_sys::runtime as iree;
 
-use crate::device::create;
+use crate::device::{Device, create};
 use crate::error::{Error, check};
 use crate::ffi::{Ref, host_allocator};
 use crate::runtime::{Shared, Target};
@@ -12,7 +12,8 @@ use crate::{ElementType, UnknownElementType};
 
 /// A tensor in memory that programs can use: dense, in row-major order.
 ///
-/// Cloning is cheap and gives the same memory. Nothing writes to a buffer after it was made.
+/// Cloning is cheap and gives the same memory. Nothing writes to a buffer after it was made, except for a call that
+/// [consumes](crate::CallFrame::donate) it.
 #[derive(Clone)]
 pub struct Buffer {
     view: Ref<iree::iree_hal_buffer_view_t>,
@@ -24,8 +25,7 @@ pub struct Buffer {
 
 impl Buffer {
     pub(crate) fn upload(
-        shared: Rc<Shared>,
-        target: Target,
+        device: &Device,
         element: ElementType,
         shape: &[usize],
         bytes: &[u8],
@@ -37,8 +37,8 @@ impl Buffer {
         if bytes.len() != expected {
             return Err(Error::ByteLength { element, shape: shape.to_vec(), expected, actual: bytes.len() });
         }
-        let allocator = shared.backend(target).allocator.as_ptr();
-        // SAFETY: the allocator lives in `shared`; `bytes` has the length that is written and `shape` the rank that
+        let (target, allocator) = (device.target, device.backend.allocator.as_ptr());
+        // SAFETY: the allocator lives in the device; `bytes` has the length that is written and `shape` the rank that
         // is given; the view keeps its own reference to the memory.
         let view = unsafe {
             let memory: Result<Ref<iree::iree_hal_buffer_t>, _> =
@@ -64,7 +64,7 @@ impl Buffer {
             })
         };
         let view = view.map_err(|status| Error::Buffer { action: "made", target, status })?;
-        Ok(Self { view, element, target, shared })
+        Ok(Self { view, element, target, shared: Rc::clone(&device.shared) })
     }
 
     /// Wraps what a program has given.
@@ -99,6 +99,21 @@ impl Buffer {
     pub fn byte_len(&self) -> usize {
         // SAFETY: the view is live.
         (unsafe { iree::iree_hal_buffer_view_byte_length(self.view.as_ptr()) }) as usize
+    }
+
+    /// Whether this handle is all that refers to the memory: no other handle, no argument or result of a frame, no
+    /// constant of a program and no other part of one allocation does.
+    pub fn is_unshared(&self) -> bool {
+        // SAFETY: the view and its memory are live. A view begins with its count of references, as every object of
+        // IREE's that has one does; threads share none of these objects, see `Shared`.
+        unsafe {
+            let memory = iree::iree_hal_buffer_view_buffer(self.view.as_ptr());
+            let whole = iree::iree_hal_buffer_allocated_buffer(memory);
+            let references = |object: *mut std::ffi::c_void| object.cast::<i32>().read();
+            references(self.view.as_ptr().cast()) == 1
+                && references(memory.cast()) == 1
+                && (whole == memory || references(whole.cast()) == 1)
+        }
     }
 
     /// Copies the elements to the host.

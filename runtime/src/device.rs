@@ -7,7 +7,7 @@ use eerie_sys::runtime as iree;
 use crate::error::{Error, Status, check};
 use crate::ffi::{Counted, Ref, host_allocator, view};
 use crate::process::Process;
-use crate::runtime::{Options, Shared, Target};
+use crate::runtime::{Shared, Target};
 use crate::{Buffer, ElementType, Memory, Program, Vmfb, hal, inline, sync, task};
 
 /// An opened device: where its buffers come from, and the VM modules that its programs import.
@@ -17,12 +17,12 @@ pub(crate) struct Backend {
 }
 
 impl Backend {
-    pub(crate) fn open(process: &Process, target: Target, options: Options) -> Result<Self, Status> {
+    pub(crate) fn open(process: &Process, target: Target) -> Result<Self, Status> {
         let _alone = process.changing();
         match target {
             Target::Inline => inline::open(process),
             Target::LocalSync => hal::open(process, &sync::device()?),
-            Target::LocalTask => hal::open(process, &task::device(options.task_workers)?),
+            Target::LocalTask(workers) => hal::open(process, &task::device(workers)?),
         }
     }
 }
@@ -30,14 +30,16 @@ impl Backend {
 /// A place where programs run. Cloning is cheap and gives the same device.
 #[derive(Clone)]
 pub struct Device {
-    shared: Rc<Shared>,
-    target: Target,
+    pub(crate) backend: Rc<Backend>,
+    pub(crate) target: Target,
+    // Declared after the backend: the last to go.
+    pub(crate) shared: Rc<Shared>,
 }
 
 impl Device {
-    /// A handle of the device for `target`, which has been opened.
-    pub(crate) fn new(shared: Rc<Shared>, target: Target) -> Self {
-        Self { shared, target }
+    /// A handle of what has been opened for `target`.
+    pub(crate) fn new(shared: Rc<Shared>, target: Target, backend: Rc<Backend>) -> Self {
+        Self { backend, target, shared }
     }
 
     /// What this device was opened for.
@@ -47,19 +49,19 @@ impl Device {
 
     /// What the buffers of this device take, and took at most.
     pub fn memory(&self) -> Memory {
-        Memory::of(&self.shared.backend(self.target).allocator)
+        Memory::of(&self.backend.allocator)
     }
 
     /// Loads a program: its kernels are linked and its initialisers run. The bytes are used where they are.
     pub fn load(&self, vmfb: &Vmfb) -> Result<Program, Error> {
-        Program::load(Rc::clone(&self.shared), self.target, vmfb)
+        Program::load(self, vmfb)
     }
 
     /// Copies `bytes`, elements in row-major order and in the machine's byte order, to a new buffer.
     ///
     /// A shape `[]` is a single element, as in MLIR's `tensor<f32>`.
     pub fn upload(&self, element: ElementType, shape: &[usize], bytes: &[u8]) -> Result<Buffer, Error> {
-        Buffer::upload(Rc::clone(&self.shared), self.target, element, shape, bytes)
+        Buffer::upload(self, element, shape, bytes)
     }
 }
 

@@ -114,6 +114,14 @@ pub enum Error {
         /// The argument that was set.
         index: usize,
     },
+    /// The buffer cannot be consumed, since something else refers to its memory.
+    #[error(
+        "argument {index} cannot be consumed by the call, since its memory is used elsewhere: drop the other handles first, or set the argument without donating it"
+    )]
+    SharedBuffer {
+        /// The argument that was donated.
+        index: usize,
+    },
     /// A result has elements of a type that Sheaf does not know.
     #[error("result {index}: {cause}; compile the program again with results of a known type")]
     ResultType {

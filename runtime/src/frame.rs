@@ -20,6 +20,8 @@ pub struct CallFrame {
     arguments: Ref<iree::iree_vm_list_t>,
     results: Ref<iree::iree_vm_list_t>,
     is_set: Vec<bool>,
+    /// Arguments that the next call consumes.
+    donated: Vec<usize>,
     /// Results of the last call that are still in the list.
     result_count: usize,
     program: Rc<Loaded>,
@@ -34,7 +36,14 @@ impl CallFrame {
         unsafe { check(iree::iree_vm_list_resize(arguments.as_ptr(), program.argument_count)) }
             .map_err(failed)?;
         let results = list(program.result_count).map_err(failed)?;
-        Ok(Self { arguments, results, is_set: vec![false; program.argument_count], result_count: 0, program })
+        Ok(Self {
+            arguments,
+            results,
+            is_set: vec![false; program.argument_count],
+            donated: Vec::new(),
+            result_count: 0,
+            program,
+        })
     }
 
     /// Sets argument `index`, counted from 0, for all calls to come.
@@ -49,9 +58,7 @@ impl CallFrame {
         }
         let view = match self.program.target.model() {
             Model::Inline => Ok(buffer.view().clone()),
-            Model::Hal => {
-                for_device(buffer.view(), &self.program.shared.backend(self.program.target).allocator)
-            }
+            Model::Hal => for_device(buffer.view(), &self.program.backend.allocator),
         };
         // SAFETY: list and view are live; the list takes a reference of its own to the view.
         view.and_then(|view| unsafe {
@@ -60,6 +67,34 @@ impl CallFrame {
         .map_err(|status| self.failed(status))?;
         self.is_set[index] = true;
         Ok(())
+    }
+
+    /// Sets argument `index` for one call, which consumes it: the program may write a result where it was.
+    ///
+    /// The buffer must be all that refers to its memory ([`Buffer::is_unshared`]).
+    pub fn donate(&mut self, index: usize, buffer: Buffer) -> Result<(), Error> {
+        if !buffer.is_unshared() {
+            return Err(Error::SharedBuffer { index });
+        }
+        self.set(index, &buffer)?;
+        self.donated.push(index);
+        Ok(())
+    }
+
+    /// Lets go of argument `index`; it must be set anew before the next call.
+    pub fn unset(&mut self, index: usize) {
+        if let Some(is_set) = self.is_set.get_mut(index) {
+            // SAFETY: the list is live and has such a place; null stands for no buffer view and cannot fail.
+            let status = unsafe {
+                iree::iree_vm_list_set_buffer_view_retain(
+                    self.arguments.as_ptr(),
+                    index,
+                    std::ptr::null_mut(),
+                )
+            };
+            debug_assert!(status.is_null());
+            *is_set = false;
+        }
     }
 
     /// Calls the program and waits for it. All arguments must have been set.
@@ -83,6 +118,9 @@ impl CallFrame {
                 host_allocator(),
             ))
         };
+        while let Some(index) = self.donated.pop() {
+            self.unset(index);
+        }
         if let Err(status) = status {
             // A call that fails leaves the list as the call before has filled it.
             self.drop_results();
@@ -119,18 +157,8 @@ impl CallFrame {
     /// Lets go of all arguments and results. The frame can be used again once the arguments are set anew.
     pub fn clear(&mut self) {
         self.drop_results();
-        for (index, is_set) in self.is_set.iter_mut().enumerate() {
-            // SAFETY: the list is live and has such a place; null stands for no buffer view and cannot fail.
-            let status = unsafe {
-                iree::iree_vm_list_set_buffer_view_retain(
-                    self.arguments.as_ptr(),
-                    index,
-                    std::ptr::null_mut(),
-                )
-            };
-            debug_assert!(status.is_null());
-            *is_set = false;
-        }
+        self.donated.clear();
+        (0..self.is_set.len()).for_each(|index| self.unset(index));
     }
 
     fn drop_results(&mut self) {

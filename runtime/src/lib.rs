@@ -70,5 +70,5 @@ pub use error::{Error, Status};
 pub use frame::CallFrame;
 pub use memory::Memory;
 pub use program::Program;
-pub use runtime::{Model, Options, Runtime, Target};
+pub use runtime::{Model, Runtime, Target, Workers};
 pub use vmfb::{DigestMismatch, Vmfb, sha256};

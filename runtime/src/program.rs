@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use eerie_sys::runtime as iree;
 
-use crate::device::create;
+use crate::device::{Backend, Device, create};
 use crate::error::{Error, Status, check};
 use crate::ffi::{Ref, host_allocator, text_of, view};
 use crate::runtime::{Model, Shared, Target};
@@ -28,12 +28,14 @@ pub(crate) struct Loaded {
     pub(crate) argument_count: usize,
     pub(crate) result_count: usize,
     pub(crate) target: Target,
+    pub(crate) backend: Rc<Backend>,
     vmfb: Vmfb,
     pub(crate) shared: Rc<Shared>,
 }
 
 impl Program {
-    pub(crate) fn load(shared: Rc<Shared>, target: Target, vmfb: &Vmfb) -> Result<Self, Error> {
+    pub(crate) fn load(device: &Device, vmfb: &Vmfb) -> Result<Self, Error> {
+        let (target, shared) = (device.target, Rc::clone(&device.shared));
         let failed = |status| Error::Load { target, status };
         let _alone = shared.process.changing();
         let instance = shared.process.instance();
@@ -61,7 +63,7 @@ impl Program {
         }
         let (main, argument_count, result_count) = entry_of(&module)?;
 
-        let mut modules: Vec<_> = shared.backend(target).modules.iter().map(Ref::as_ptr).collect();
+        let mut modules: Vec<_> = device.backend.modules.iter().map(Ref::as_ptr).collect();
         modules.push(module.as_ptr());
         // SAFETY: all modules are live, and the context keeps its own references and copies the array.
         let context = unsafe {
@@ -78,7 +80,8 @@ impl Program {
         }
         .map_err(failed)?;
         let vmfb = vmfb.clone();
-        let loaded = Loaded { context, main, argument_count, result_count, target, vmfb, shared };
+        let backend = Rc::clone(&device.backend);
+        let loaded = Loaded { context, main, argument_count, result_count, target, backend, vmfb, shared };
         Ok(Self { loaded: Rc::new(loaded) })
     }
 

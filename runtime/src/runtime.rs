@@ -1,6 +1,6 @@
 //! The runtime and the devices it offers.
 
-use std::cell::OnceCell;
+use std::cell::RefCell;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
 
@@ -22,30 +22,41 @@ pub enum Target {
     Inline,
     /// The calling thread, as a device of IREE's.
     LocalSync,
-    /// A pool of worker threads, as a device of IREE's; for large work.
-    LocalTask,
+    /// A pool of worker threads, as a device of IREE's; for large work. Each number of workers is a device of its own.
+    LocalTask(Workers),
+}
+
+/// The threads of [`Target::LocalTask`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Workers {
+    /// One for each physical core that this process may use, each bound to its core.
+    #[default]
+    Cores,
+    /// So many, free to move between processors.
+    Exactly(NonZeroUsize),
 }
 
 impl Target {
-    /// All targets that this build knows.
-    pub const ALL: [Self; 3] = [Self::Inline, Self::LocalSync, Self::LocalTask];
+    /// One target of each kind that this build knows.
+    pub const ALL: [Self; 3] = [Self::Inline, Self::LocalSync, Self::LocalTask(Workers::Cores)];
 
     /// The execution model for which programs must be compiled to run here.
     pub const fn model(self) -> Model {
         match self {
             Self::Inline => Model::Inline,
-            Self::LocalSync | Self::LocalTask => Model::Hal,
+            Self::LocalSync | Self::LocalTask(_) => Model::Hal,
         }
     }
 }
 
 impl std::fmt::Display for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Inline => "inline",
-            Self::LocalSync => "local-sync",
-            Self::LocalTask => "local-task",
-        })
+        match self {
+            Self::Inline => f.write_str("inline"),
+            Self::LocalSync => f.write_str("local-sync"),
+            Self::LocalTask(Workers::Cores) => f.write_str("local-task"),
+            Self::LocalTask(Workers::Exactly(n)) => write!(f, "local-task:{n}"),
+        }
     }
 }
 
@@ -67,14 +78,6 @@ impl std::fmt::Display for Model {
     }
 }
 
-/// What can be chosen when a runtime is made.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Options {
-    /// Worker threads of [`Target::LocalTask`]. `None` means one for each physical core that this process may use,
-    /// each bound to its core; a number means so many, free to move.
-    pub task_workers: Option<NonZeroUsize>,
-}
-
 /// The IREE runtime of one thread.
 ///
 /// Cloning is cheap and gives the same runtime. Devices, programs and buffers keep it alive.
@@ -87,20 +90,14 @@ pub struct Runtime {
 /// memory that another has handed out.
 pub(crate) struct Shared {
     pub(crate) process: &'static Process,
-    pub(crate) options: Options,
-    backends: [OnceCell<Backend>; Target::ALL.len()],
+    backends: RefCell<Vec<(Target, Rc<Backend>)>>,
 }
 
 impl Runtime {
-    /// Starts the runtime with default options. No device is opened yet.
-    pub fn new() -> Result<Self, Error> {
-        Self::with_options(Options::default())
-    }
-
     /// Starts the runtime. No device is opened yet.
-    pub fn with_options(options: Options) -> Result<Self, Error> {
+    pub fn new() -> Result<Self, Error> {
         let process = Process::get()?;
-        Ok(Self { shared: Rc::new(Shared { process, options, backends: Default::default() }) })
+        Ok(Self { shared: Rc::new(Shared { process, backends: RefCell::default() }) })
     }
 
     /// Release of the IREE runtime that is linked in, such as `3.13.0`. It loads what the compiler of the same
@@ -111,31 +108,27 @@ impl Runtime {
 
     /// The device for `target`; opened by the first call.
     pub fn device(&self, target: Target) -> Result<Device, Error> {
-        self.shared.open(target)?;
-        Ok(Device::new(Rc::clone(&self.shared), target))
+        Ok(Device::new(Rc::clone(&self.shared), target, self.shared.backend(target)?))
     }
 }
 
 impl Shared {
-    fn open(&self, target: Target) -> Result<(), Error> {
-        let cell = &self.backends[target as usize];
-        if cell.get().is_none() {
-            let backend = Backend::open(self.process, target, self.options)
-                .map_err(|status| Error::Device { target, status })?;
-            // The cell was empty and opening a device does not open another.
-            let _ = cell.set(backend);
+    /// What is opened for `target`, opened now if need be.
+    fn backend(&self, target: Target) -> Result<Rc<Backend>, Error> {
+        let known = self.backends.borrow().iter().find(|(t, _)| *t == target).map(|(_, b)| Rc::clone(b));
+        if let Some(backend) = known {
+            return Ok(backend);
         }
-        Ok(())
-    }
-
-    /// The opened device; [`Device`]s exist only for opened ones.
-    pub(crate) fn backend(&self, target: Target) -> &Backend {
-        self.backends[target as usize].get().expect("a device handle exists only after the device was opened")
+        let opened =
+            Backend::open(self.process, target).map_err(|status| Error::Device { target, status })?;
+        let backend = Rc::new(opened);
+        self.backends.borrow_mut().push((target, Rc::clone(&backend)));
+        Ok(backend)
     }
 }
 
 impl std::fmt::Debug for Runtime {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Runtime").field("options", &self.shared.options).finish_non_exhaustive()
+        f.debug_struct("Runtime").finish_non_exhaustive()
     }
 }

@@ -11,6 +11,7 @@ use crate::device::{create, embedded_elf_loader, heap_allocator};
 use crate::error::{Status, check};
 use crate::ffi::{Counted, Ref, host_allocator, view};
 use crate::hal::proactor_pool;
+use crate::runtime::Workers;
 
 /// Opaque; `iree/task/executor.h`.
 #[repr(C)]
@@ -88,9 +89,8 @@ unsafe extern "C" {
     ) -> iree::iree_status_t;
 }
 
-/// Makes the device: `workers` threads that may move between processors or, without a number, one for each physical
-/// core that this process may use, bound to it.
-pub(crate) fn device(workers: Option<NonZeroUsize>) -> Result<Ref<iree::iree_hal_device_t>, Status> {
+/// Makes the device.
+pub(crate) fn device(workers: Workers) -> Result<Ref<iree::iree_hal_device_t>, Status> {
     let executor = executor(workers)?;
     let loader = embedded_elf_loader()?;
     let allocator = heap_allocator()?;
@@ -121,7 +121,7 @@ pub(crate) fn device(workers: Option<NonZeroUsize>) -> Result<Ref<iree::iree_hal
     }
 }
 
-fn executor(workers: Option<NonZeroUsize>) -> Result<Ref<Executor>, Status> {
+fn executor(workers: Workers) -> Result<Ref<Executor>, Status> {
     let mut topology = Box::<Topology>::new_uninit();
     let topology = topology.as_mut_ptr();
     let mut options = ExecutorOptions {
@@ -135,10 +135,10 @@ fn executor(workers: Option<NonZeroUsize>) -> Result<Ref<Executor>, Status> {
     // read; the executor copies what it needs of topology and options.
     unsafe {
         match workers {
-            Some(count) => {
+            Workers::Exactly(count) => {
                 iree_task_topology_initialize_from_group_count(count.get().min(MAX_WORKERS), topology);
             }
-            None => check(iree_task_topology_initialize_from_physical_cores(
+            Workers::Cores => check(iree_task_topology_initialize_from_physical_cores(
                 ANY_NODE,
                 ANY_PERFORMANCE_LEVEL,
                 SCATTERED,

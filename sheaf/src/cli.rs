@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::engine::ProgramPlace;
+
 /// Run and train Sheaf programs.
 #[derive(Debug, Parser)]
 #[command(
@@ -143,6 +145,13 @@ pub struct EngineOptions {
     /// Compile anew, whatever __sheaf__ and the cache hold
     #[arg(long)]
     pub recompile: bool,
+    /// Where on the processor compiled programs run: auto (by their work), inline, local-sync, local-task or
+    /// local-task:WORKERS
+    #[arg(long, value_name = "WAY")]
+    pub place: Option<ProgramPlace>,
+    /// When calls write results over arguments that nobody else holds
+    #[arg(long, value_enum, default_value_t = DonateMode::Auto)]
+    pub donate: DonateMode,
     /// Use no network
     #[arg(long)]
     pub offline: bool,
@@ -197,6 +206,18 @@ pub enum DeviceName {
     /// The processor
     #[default]
     Cpu,
+}
+
+/// When calls consume arguments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum DonateMode {
+    /// Where it saves much memory
+    #[default]
+    Auto,
+    /// Wherever it can be done
+    Always,
+    /// Nowhere
+    Never,
 }
 
 /// When pure functions are compiled.

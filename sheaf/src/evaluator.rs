@@ -7,8 +7,8 @@ use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
 use sheaf_lang::host::Backend;
 use sheaf_registry::{Home, Project, Settings, UserConfig};
 
-use crate::cli::{EngineOptions, JitMode};
-use crate::engine::{Engine, Place};
+use crate::cli::{DonateMode, EngineOptions, JitMode};
+use crate::engine::{Donate, Engine, Place};
 use crate::messages;
 use crate::world::World;
 
@@ -60,7 +60,21 @@ pub fn evaluator(
         let home = home()?;
         let artifacts = artifacts(&home);
         let settings = settings(options, project, &home)?;
-        let place = Place { home, artifacts, settings, recompile: options.recompile, strict: options.strict };
+        let (recompile, strict) = (options.recompile, options.strict);
+        let donate = match options.donate {
+            DonateMode::Auto => Donate::Auto,
+            DonateMode::Always => Donate::Always,
+            DonateMode::Never => Donate::Never,
+        };
+        let place = Place {
+            home,
+            artifacts,
+            settings,
+            recompile,
+            strict,
+            donate,
+            place: options.place.unwrap_or_default(),
+        };
         Some(Box::new(Engine::new(place).map_err(failed)?))
     };
     Ok(Interp::new(Box::new(world), backend, Options { jit, strict: options.strict }))

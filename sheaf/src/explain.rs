@@ -40,6 +40,8 @@ fn specialisation(one: &Specialisation) -> Value {
         "outcome": outcome,
         "why": why,
         "model": placement.map(|p| &p.model),
+        "why-there": placement.map(|p| &p.why),
+        "donated": placement.map(|p| p.donated),
         "note": placement.and_then(|p| p.note.as_ref()),
         "compiled-calls": one.compiled_calls,
         "interpreted-calls": one.interpreted_calls,

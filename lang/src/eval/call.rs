@@ -20,13 +20,18 @@ pub type Args = SmallVec<[Value; 4]>;
 
 impl Interp {
     /// Calls a function: as a compiled program where that is possible and pays, else by evaluating it.
-    pub(crate) fn call_function(&mut self, function: &Rc<Function>, args: Args, span: Span) -> Eval<Value> {
+    pub(crate) fn call_function(
+        &mut self,
+        function: &Rc<Function>,
+        mut args: Args,
+        span: Span,
+    ) -> Eval<Value> {
         match &**function {
             Function::Builtin(builtin) => self.call_builtin(builtin, &args, span),
             Function::Closure(_) | Function::Transformed(..) => {
                 if self.recording == 0
                     && self.backend.is_some()
-                    && let Some(result) = self.call_compiled(function, &args)?
+                    && let Some(result) = self.call_compiled(function, &mut args)?
                 {
                     return Ok(result);
                 }

@@ -71,7 +71,9 @@ impl Live {
     fn read(&mut self, expr: &Expr) {
         match &expr.kind {
             ExprKind::Local(place, _) => self.read_place(*place),
-            ExprKind::Fn(code) => code.captures.borrow().iter().for_each(|(place, _)| self.read_place(*place)),
+            ExprKind::Fn(code) => {
+                code.captures.borrow().iter().for_each(|(place, _)| self.read_place(*place))
+            }
             ExprKind::Param { dicts, .. } => {
                 dicts.iter().for_each(|place| self.read_place(*place));
                 expr.for_each_part(&mut |part| deep(|| self.read(part)));
@@ -90,7 +92,10 @@ fn walk(expr: &Expr, live: &mut Live) {
             last.set(!live.contains(*slot));
             live.insert(*slot);
         }
-        ExprKind::Local(Place::Captured(_), _) | ExprKind::Fn(_) | ExprKind::Param { .. } | ExprKind::Quasi(_) => {
+        ExprKind::Local(Place::Captured(_), _)
+        | ExprKind::Fn(_)
+        | ExprKind::Param { .. }
+        | ExprKind::Quasi(_) => {
             live.read(expr);
         }
         ExprKind::If(parts) => {

@@ -4,6 +4,7 @@
 //! Variables are numbered in the order of their making, so equal programs make equal graphs.
 
 mod builder;
+mod donation;
 mod evaluate;
 mod inline;
 mod part;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 pub use builder::{Builder, RULE};
+pub use donation::{Donation, donations};
 pub use evaluate::{evaluate, evaluate_with};
 pub use inline::inline_calls;
 pub use part::part_wide;

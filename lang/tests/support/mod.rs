@@ -180,7 +180,7 @@ struct Logged {
 }
 
 impl Program for Logged {
-    fn call(&self, arguments: &[Buffer], results: &mut Vec<Buffer>) -> Result<(), HostError> {
+    fn call(&self, arguments: &mut Vec<Buffer>, results: &mut Vec<Buffer>) -> Result<(), HostError> {
         let graph = &self.program.0;
         let inputs: Vec<HostTensor> = arguments
             .iter()

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use sheaf_runtime::{Options, Runtime, Target};
+use sheaf_runtime::{Runtime, Target, Workers};
 
 #[path = "../runtime/compiler.rs"]
 mod compiler;
@@ -51,8 +51,8 @@ fn memory_does_not_grow_with_the_number_of_calls() {
 fn the_task_device_has_the_number_of_workers_that_was_chosen() {
     let _one = ONE_AT_A_TIME.lock().unwrap();
     for workers in [1, 3] {
-        let options = Options { task_workers: NonZeroUsize::new(workers) };
-        let device = Runtime::with_options(options).unwrap().device(Target::LocalTask).unwrap();
+        let target = Target::LocalTask(Workers::Exactly(NonZeroUsize::new(workers).unwrap()));
+        let device = Runtime::new().unwrap().device(target).unwrap();
         let Some(add) = load(&device, ADD) else { return };
         let one = f32s(&device, &[4], &[1.0; 4]);
         assert_eq!(read_f32s(&call(&add, &[&one, &one]).unwrap()[0]), [2.0; 4]);

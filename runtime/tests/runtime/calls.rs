@@ -1,6 +1,6 @@
 //! What programs compute, and how frames are used again.
 
-use sheaf_runtime::{ElementType, Error, Runtime, Target};
+use sheaf_runtime::{ElementType, Error, Runtime, Target, Workers};
 
 use crate::support::{ADD, call, f32s, load, on_each_target, read_f32s};
 
@@ -91,7 +91,7 @@ module @sheaf {
 }";
     let runtime = Runtime::new().unwrap();
     let mut empty = f32s(&runtime.device(Target::Inline).unwrap(), &[0, 3], &[]);
-    for target in [Target::Inline, Target::LocalSync, Target::Inline, Target::LocalTask] {
+    for target in [Target::Inline, Target::LocalSync, Target::Inline, Target::LocalTask(Workers::Cores)] {
         let Some(program) = load(&runtime.device(target).unwrap(), EMPTY) else { return };
         empty = call(&program, &[&empty]).unwrap().remove(0);
         assert_eq!(empty.shape(), [0, 3], "{target}");

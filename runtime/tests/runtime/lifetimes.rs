@@ -1,6 +1,6 @@
 //! What outlives what.
 
-use sheaf_runtime::{Runtime, Target};
+use sheaf_runtime::{Runtime, Target, Workers};
 
 use crate::support::{ADD, call, f32s, load, read_f32s};
 
@@ -42,7 +42,7 @@ fn a_large_constant_outlives_the_program_that_holds_it() {
     );
     let expected: Vec<f32> = (0..512_u16).map(f32::from).collect();
     let runtime = Runtime::new().unwrap();
-    for target in [Target::LocalSync, Target::LocalTask] {
+    for target in [Target::LocalSync, Target::LocalTask(Workers::Cores)] {
         let device = runtime.device(target).unwrap();
         let Some(program) = load(&device, &mlir) else { return };
         let results = call(&program, &[]).unwrap();

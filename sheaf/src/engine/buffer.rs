@@ -25,6 +25,14 @@ impl DeviceBuffer {
     }
 }
 
+impl DeviceBuffer {
+    /// The runtime's buffer of a tensor that nobody else holds.
+    pub fn take(buffer: Buffer) -> Option<sheaf_runtime::Buffer> {
+        let buffer: Rc<dyn Any> = buffer;
+        Rc::try_unwrap(buffer.downcast::<DeviceBuffer>().ok()?).ok().map(|inner| inner.0)
+    }
+}
+
 impl DeviceTensor for DeviceBuffer {
     fn read(&self, ty: &TensorType) -> Result<HostTensor, HostError> {
         let bytes = self.0.read().map_err(super::runtime_error)?;

@@ -3,26 +3,32 @@
 
 mod buffer;
 mod compile;
+mod donation;
 mod placement;
 mod unit;
 
 pub use compile::COMPILE_WORKER;
+pub use donation::Donate;
+pub use placement::Place as ProgramPlace;
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use sheaf_cache::{ArtifactFolder, Digest, Lookup, Miss, Store};
-use sheaf_lang::host::{Backend, Buffer, HostError, Leaf, Placement, Program, Unit};
-use sheaf_lang::stablehlo::{self, emit};
-use sheaf_lang::tensor::HostTensor;
+use sheaf_lang::graph::Donation;
+use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Leaf, Placement, Program, Unit};
+use sheaf_lang::stablehlo::{self, emit_donating};
+use sheaf_lang::tensor::{HostTensor, TensorType};
 use sheaf_registry::{Home, Settings};
 use sheaf_runtime::{CallFrame, Device, Model, Runtime, Target, Vmfb};
 
 use crate::messages;
 use buffer::{DeviceBuffer, upload};
 use compile::{Compiled, Workshop};
+use placement::Ways;
 use unit::Job;
 
 /// Where the engine keeps things, and how the user wants it to work.
@@ -37,6 +43,10 @@ pub struct Place {
     pub recompile: bool,
     /// Fail where there is no compiler, or it fails.
     pub strict: bool,
+    /// When calls consume arguments.
+    pub donate: Donate,
+    /// Where programs run.
+    pub place: placement::Place,
 }
 
 /// Compiled execution on this machine.
@@ -46,6 +56,8 @@ pub struct Engine {
     store: Store,
     workshop: Workshop,
     recompile: bool,
+    donate: Donate,
+    place: placement::Place,
     /// Why the last unit was not compiled.
     refusal: String,
     /// The warnings about caches that have been shown: one fault may meet every function of a program.
@@ -60,6 +72,8 @@ impl Engine {
             artifacts: ArtifactFolder::open(place.artifacts),
             store: Store::new(place.home.cache()),
             recompile: place.recompile,
+            donate: place.donate,
+            place: place.place,
             refusal: String::new(),
             warned: RefCell::default(),
             workshop: Workshop::new(place.home, place.settings, place.strict),
@@ -105,15 +119,40 @@ impl Engine {
         Ok(None)
     }
 
+    /// A donating program fresh from the compiler, kept once it has given what the plain one gives. `None` if it does not:
+    /// then all stays as it is.
+    fn try_donating(
+        &mut self,
+        unit: &Unit,
+        candidate: &Candidate,
+        plain: &Loaded,
+    ) -> Result<Option<Loaded>, HostError> {
+        let Compiled::Yes(bytes) = self.workshop.compile(&candidate.job)? else { return Ok(None) };
+        let Ok(loaded) = self.load(unit, candidate, bytes.clone(), &Digest::of(&bytes)) else {
+            return Ok(None);
+        };
+        let device = self.runtime.device(candidate.target).map_err(runtime_error)?;
+        if !donation::agrees(&device, unit, plain, &loaded).map_err(runtime_error)? {
+            return Ok(None);
+        }
+        self.keep(&candidate.job, &bytes);
+        Ok(Some(loaded))
+    }
+
     /// A program fresh from the compiler, kept once it has been loaded: what is in the caches runs.
     fn compiled(&self, unit: &Unit, candidate: &Candidate, bytes: &[u8]) -> Result<Loaded, Failure> {
         let job = &candidate.job;
         let loaded = self.load(unit, candidate, bytes.to_owned(), &Digest::of(bytes))?;
+        self.keep(job, bytes);
+        Ok(loaded)
+    }
+
+    /// Puts a program into the store and beside the sources.
+    fn keep(&self, job: &Job, bytes: &[u8]) {
         if let Err(e) = self.store.put(&job.action, &job.name, bytes) {
             self.warn(&e, NOT_KEPT, Some(e.remedy()));
         }
         self.record(job, bytes);
-        Ok(loaded)
     }
 
     /// A program on the device, with its constants.
@@ -136,10 +175,17 @@ impl Engine {
             try_out(&device, &mut frame, unit).map_err(Failure::runtime)?;
         }
         Ok(Loaded {
+            target: candidate.target,
             frame: RefCell::new(frame),
             arguments: RefCell::new(vec![None; unit.inputs.len()]),
-            results: unit.outputs.len(),
-            placement: Placement { model: candidate.target.to_string(), note: None },
+            results: unit.outputs.iter().map(|leaf| leaf.ty.clone()).collect(),
+            placement: Placement {
+                model: candidate.target.to_string(),
+                donated: candidate.donations.len(),
+                ..Placement::default()
+            },
+            donations: candidate.donations.clone(),
+            plain: None,
         })
     }
 
@@ -246,29 +292,63 @@ struct Candidate {
     target: Target,
     job: Job,
     constants: Vec<HostTensor>,
+    donations: Vec<Donation>,
 }
 
 impl Candidate {
     /// `None` where the target does not serve for this unit.
-    fn new(unit: &Unit, target: Target) -> Option<Candidate> {
+    fn new(unit: &Unit, target: Target, donations: &[Donation]) -> Option<Candidate> {
         let model = match target.model() {
             Model::Inline => stablehlo::Model::Inline,
             Model::Hal => stablehlo::Model::Hal,
         };
-        let module = emit(&unit.graph, model);
+        let module = emit_donating(&unit.graph, model, donations);
         if target.model() == Model::Inline && module.needs_device() {
             return None;
         }
-        let job = unit::job(unit, &module, target);
-        Some(Candidate { target, job, constants: module.constants })
+        let job = unit::job(unit, &module, target, donations);
+        Some(Candidate { target, job, constants: module.constants, donations: donations.to_vec() })
     }
 }
 
 impl Backend for Engine {
     fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
-        let targets = placement::targets(&unit.graph).iter();
-        let candidates: Vec<Candidate> = targets.filter_map(|target| Candidate::new(unit, *target)).collect();
-        Ok(self.obtain(unit, &candidates)?.map(|loaded| Rc::new(loaded) as Rc<dyn Program>))
+        let Ways { targets, why } = placement::ways(self.place, &unit.graph);
+        let candidates: Vec<Candidate> =
+            targets.iter().filter_map(|target| Candidate::new(unit, *target, &[])).collect();
+        Ok(self.obtain(unit, &candidates)?.map(|mut loaded| {
+            loaded.placement.why = why;
+            Rc::new(loaded) as Rc<dyn Program>
+        }))
+    }
+
+    fn donation(&self, unit: &Unit) -> Option<Donating> {
+        // A program that had to run elsewhere is refused below.
+        donation::donating(self.donate, unit, *placement::ways(self.place, &unit.graph).targets.first()?)
+    }
+
+    fn prepare_donating(
+        &mut self,
+        unit: &Unit,
+        donations: &[Donation],
+        plain: &Rc<dyn Program>,
+    ) -> Result<Option<Rc<dyn Program>>, HostError> {
+        let plain: Rc<dyn Any> = Rc::<dyn Program>::clone(plain);
+        let Ok(plain) = plain.downcast::<Loaded>() else { return Ok(None) };
+        let Some(candidate) = Candidate::new(unit, plain.target, donations) else { return Ok(None) };
+        // What it keeps would not be unshared.
+        plain.release();
+        let made = match self.find(&candidate.job).filter(|_| !self.recompile) {
+            // It has been tried out before it was kept.
+            Some((bytes, digest)) => self.load(unit, &candidate, bytes, &digest).ok(),
+            None => self.try_donating(unit, &candidate, &plain)?,
+        };
+        Ok(made.map(|mut loaded| {
+            loaded.placement.why.clone_from(&plain.placement.why);
+            loaded.placement.note.clone_from(&plain.placement.note);
+            loaded.plain = Some(plain);
+            Rc::new(loaded) as Rc<dyn Program>
+        }))
     }
 
     fn refusal(&self) -> String {
@@ -294,12 +374,21 @@ fn try_out(device: &Device, frame: &mut CallFrame, unit: &Unit) -> Result<(), sh
 
 /// A program with its call prepared.
 struct Loaded {
+    target: Target,
     frame: RefCell<CallFrame>,
-    /// The arguments of the last call: data and rates stay the same from call to call, and need not be set again.
+    /// The small arguments of the last call: rates and the like stay the same from call to call, and need not be set
+    /// again.
     arguments: RefCell<Vec<Option<Buffer>>>,
-    results: usize,
+    results: Vec<TensorType>,
     placement: Placement,
+    /// What calls consume.
+    donations: Vec<Donation>,
+    /// The program for calls whose arguments somebody else holds.
+    plain: Option<Rc<Loaded>>,
 }
+
+/// Arguments of more bytes are let go of after each call.
+const SMALL_ARGUMENT: usize = 4 << 10;
 
 impl Loaded {
     /// This program with a note on what became of the best of the candidates, if that failed.
@@ -313,19 +402,47 @@ impl Loaded {
     }
 }
 
+impl Loaded {
+    /// Lets go of all arguments.
+    fn release(&self) {
+        let mut frame = self.frame.borrow_mut();
+        for (i, argument) in self.arguments.borrow_mut().iter_mut().enumerate() {
+            *argument = None;
+            frame.unset(i);
+        }
+    }
+}
+
 impl Program for Loaded {
-    fn call(&self, arguments: &[Buffer], results: &mut Vec<Buffer>) -> Result<(), HostError> {
+    fn call(&self, arguments: &mut Vec<Buffer>, results: &mut Vec<Buffer>) -> Result<(), HostError> {
+        if let Some(plain) = &self.plain
+            && !donation::all_owned(arguments, &self.donations)
+        {
+            return plain.call(arguments, results);
+        }
         let mut frame = self.frame.borrow_mut();
         let mut last = self.arguments.borrow_mut();
-        for (i, argument) in arguments.iter().enumerate() {
-            if !last[i].as_ref().is_some_and(|known| Rc::ptr_eq(known, argument)) {
-                frame.set(i, DeviceBuffer::of(argument)?).map_err(runtime_error)?;
-                last[i] = Some(Rc::clone(argument));
+        for (i, argument) in arguments.drain(..).enumerate() {
+            if self.donations.iter().any(|d| d.argument == i) {
+                let buffer = DeviceBuffer::take(argument).expect("nobody else holds it");
+                frame.donate(i, buffer).map_err(runtime_error)?;
+            } else if !last[i].as_ref().is_some_and(|known| Rc::ptr_eq(known, &argument)) {
+                frame.set(i, DeviceBuffer::of(&argument)?).map_err(runtime_error)?;
+                last[i] = Some(argument);
             }
         }
-        frame.invoke().map_err(runtime_error)?;
-        for i in 0..self.results {
-            results.push(DeviceBuffer::share(frame.result(i).map_err(runtime_error)?));
+        let called = frame.invoke().map_err(runtime_error);
+        for (i, argument) in last.iter_mut().enumerate() {
+            let large =
+                |buffer: &Buffer| DeviceBuffer::of(buffer).is_ok_and(|b| b.byte_len() > SMALL_ARGUMENT);
+            if argument.as_ref().is_some_and(large) {
+                *argument = None;
+                frame.unset(i);
+            }
+        }
+        called?;
+        for result in frame.take_results().map_err(runtime_error)? {
+            results.push(DeviceBuffer::share(result));
         }
         Ok(())
     }

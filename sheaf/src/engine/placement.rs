@@ -1,7 +1,11 @@
 //! Where a program runs best, by the size of its work.
 
+use std::num::NonZeroUsize;
+use std::str::FromStr;
+use std::thread::available_parallelism;
+
 use sheaf_lang::graph::Graph;
-use sheaf_runtime::Target;
+use sheaf_runtime::{Target, Workers};
 
 /// Up to this much work (estimated scalar operations, a few hundred microseconds) a call costs more than it computes:
 /// plain calls without a device are quickest (`docs/benchmarks.md`).
@@ -10,11 +14,118 @@ const INLINE_WORK: u64 = 1_000_000;
 /// From this much on, several cores are quicker than one in spite of the hand-over.
 const PARALLEL_WORK: u64 = 20_000_000;
 
-/// The targets for a graph, best first: where the compiler fails for one, the next is tried.
-pub fn targets(graph: &Graph) -> &'static [Target] {
-    match graph.cost() {
-        work if work <= INLINE_WORK => &[Target::Inline, Target::LocalSync],
-        work if work < PARALLEL_WORK => &[Target::LocalSync],
-        _ => &[Target::LocalTask],
+/// What keeps one more worker busy.
+const WORKER_WORK: u64 = PARALLEL_WORK / 2;
+
+/// Where programs are to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// Where the size of their work says.
+    #[default]
+    Auto,
+    /// All of them here, where that can be.
+    Fixed(Target),
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Place, String> {
+        let target = match text {
+            "auto" => return Ok(Place::Auto),
+            "inline" => Target::Inline,
+            "local-sync" => Target::LocalSync,
+            "local-task" => Target::LocalTask(Workers::Cores),
+            _ => match text.strip_prefix("local-task:").map(str::parse) {
+                Some(Ok(workers)) => Target::LocalTask(Workers::Exactly(workers)),
+                Some(Err(_)) => return Err("the number of workers is a whole number from 1 on".into()),
+                None => {
+                    let all = "auto, inline, local-sync, local-task, local-task:WORKERS";
+                    return Err(format!("programs run {all}"));
+                }
+            },
+        };
+        Ok(Place::Fixed(target))
+    }
+}
+
+/// The ways to run a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ways {
+    /// Best first: where the compiler fails for one, the next is tried.
+    pub targets: Vec<Target>,
+    /// What the choice rests on, a clause.
+    pub why: String,
+}
+
+/// The ways to run a graph.
+pub fn ways(place: Place, graph: &Graph) -> Ways {
+    let work = graph.cost();
+    let (targets, why) = match place {
+        // What cannot run without a device runs on the simplest.
+        Place::Fixed(Target::Inline) => (vec![Target::Inline, Target::LocalSync], "as --place says".into()),
+        Place::Fixed(target) => (vec![target], "as --place says".into()),
+        Place::Auto => by_work(work, available_parallelism().map_or(1, NonZeroUsize::get)),
+    };
+    Ways { targets, why }
+}
+
+fn by_work(work: u64, processors: usize) -> (Vec<Target>, String) {
+    let about = || format!("a call is about {} operations", rounded(work));
+    if work <= INLINE_WORK {
+        return (vec![Target::Inline, Target::LocalSync], format!("{}, too few for a device", about()));
+    }
+    let busy = usize::try_from(work / WORKER_WORK).unwrap_or(usize::MAX);
+    if work < PARALLEL_WORK || processors == 1 {
+        return (vec![Target::LocalSync], format!("{}, enough for one core", about()));
+    }
+    match NonZeroUsize::new(busy).filter(|busy| busy.get() < processors) {
+        Some(busy) => {
+            (vec![Target::LocalTask(Workers::Exactly(busy))], format!("{}, enough for {busy} cores", about()))
+        }
+        None => (vec![Target::LocalTask(Workers::Cores)], format!("{}, enough for all cores", about())),
+    }
+}
+
+/// A number to two digits: `1,200,000`.
+fn rounded(number: u64) -> String {
+    let unit = 10_u64.pow(number.max(1).ilog10().saturating_sub(1));
+    let digits = (number / unit * unit).to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_more_work_the_more_workers() {
+        let first = |work, processors| by_work(work, processors).0[0].to_string();
+        assert_eq!(first(0, 8), "inline");
+        assert_eq!(first(1_000_001, 8), "local-sync");
+        assert_eq!(first(20_000_000, 8), "local-task:2");
+        assert_eq!(first(75_000_000, 8), "local-task:7");
+        assert_eq!(first(80_000_000, 8), "local-task");
+        assert_eq!(first(u64::MAX, 8), "local-task");
+        assert_eq!(first(u64::MAX, 1), "local-sync");
+        assert_eq!(by_work(1_234_567, 8).1, "a call is about 1,200,000 operations, enough for one core");
+    }
+
+    #[test]
+    fn places_are_read_as_they_are_shown() {
+        for text in ["inline", "local-sync", "local-task", "local-task:3"] {
+            let Ok(Place::Fixed(target)) = text.parse::<Place>() else { panic!("{text}") };
+            assert_eq!(target.to_string(), text);
+        }
+        assert_eq!("auto".parse(), Ok(Place::Auto));
+        assert!("local-task:0".parse::<Place>().is_err());
+        assert!("gpu".parse::<Place>().unwrap_err().contains("local-sync"));
     }
 }

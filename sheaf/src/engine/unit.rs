@@ -1,8 +1,7 @@
 //! What the cache and the compiler need to know of a specialised function.
 
-use std::collections::BTreeSet;
-
-use sheaf_cache::{Action, Cpu, Digest, Leaf, Model, Specialisation, Static};
+use sheaf_cache::{Action, Cpu, Digest, Donation, Leaf, Model, Specialisation, Static};
+use sheaf_lang::graph;
 use sheaf_lang::host::{self, Unit};
 use sheaf_lang::stablehlo::Module;
 use sheaf_runtime::Target;
@@ -18,7 +17,7 @@ pub struct Job {
 }
 
 /// The compilation of `unit`, whose text is `module`, for `target`.
-pub fn job(unit: &Unit, module: &Module, target: Target) -> Job {
+pub fn job(unit: &Unit, module: &Module, target: Target, donations: &[graph::Donation]) -> Job {
     let (model, compile_for) = match target.model() {
         sheaf_runtime::Model::Inline => (Model::Inline, sheaf_toolchain::Target::CPU_INLINE),
         sheaf_runtime::Model::Hal => (Model::Hal, sheaf_toolchain::Target::CPU),
@@ -31,7 +30,10 @@ pub fn job(unit: &Unit, module: &Module, target: Target) -> Job {
         flags: compile_for.flags_for(&module.text),
         device: compile_for.device.to_string(),
         cpu: Some(Cpu { arch: host.arch().into(), features: host.features().map(str::to_string).collect() }),
-        donation: BTreeSet::new(),
+        donation: donations
+            .iter()
+            .map(|d| Donation { argument: d.argument as u32, output: d.output as u32 })
+            .collect(),
         debug: false,
     };
     let constant = |t: &sheaf_lang::tensor::HostTensor| Digest::of(t.bytes());

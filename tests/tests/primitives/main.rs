@@ -143,7 +143,8 @@ fn execute(
         _ => (Model::Hal, sheaf_toolchain::Target::CPU),
     };
     let module = emit(graph, model);
-    let vmfb = compiler.compile(&module.text, &compile_for.flags_for(&module.text)).map_err(|e| e.to_string())?;
+    let vmfb =
+        compiler.compile(&module.text, &compile_for.flags_for(&module.text)).map_err(|e| e.to_string())?;
     let digest = sha256(&vmfb);
     let vmfb = Vmfb::verify(vmfb, &digest).map_err(|e| e.to_string())?;
     let program = device.load(&vmfb).map_err(|e| e.to_string())?;

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::host::Placement;
+
 use super::report::{Argument, Fate, Interpreted, Report, Specialisation, What};
 
 /// Arguments with more leaves are summed up.
@@ -83,10 +85,16 @@ fn specialisation(text: &mut String, i: usize, one: &Specialisation, numbered: b
         Fate::Interpreted(why) => format!("interpreted, {}: {}", calls(one.interpreted_calls), reason(why)),
     };
     let _ = writeln!(text, "{lead}{fate}");
-    if let Fate::Compiled(placement) = &one.fate
-        && let Some(note) = &placement.note
-    {
-        let _ = writeln!(text, "{rest}{note}");
+    if let Fate::Compiled(Placement { model, why, note, donated }) = &one.fate {
+        if !why.is_empty() {
+            let _ = writeln!(text, "{rest}runs {model}: {why}");
+        }
+        if *donated > 0 {
+            let _ = writeln!(text, "{rest}results take the place of {}", count(*donated as u64, "argument"));
+        }
+        for note in note.iter() {
+            let _ = writeln!(text, "{rest}{note}");
+        }
     }
     if let Some((with, differences)) = &one.new {
         let shown = differences.iter().take(SHOWN_DIFFERENCES).map(ToString::to_string);

@@ -25,13 +25,14 @@ pub use fallback::Cause;
 pub use report::{Argument, Difference, Fate, Interpreted, Location, Report, Specialisation, What};
 
 use crate::builtins::SHAPE;
+use crate::eval::call::Args;
 use crate::eval::expr::Code;
 use crate::eval::interp::{Interp, Jit};
 use crate::eval::signal::{Eval, Reason, Stop, TraceStop};
 use crate::eval::tensor::MOST_AXES;
 use crate::eval::value::{Function, Value};
 use crate::graph::prune;
-use crate::host::{Buffer, Program, Unit};
+use crate::host::{Buffer, Donating, Placement, Program, Unit};
 use crate::simplify::simplify;
 use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor};
@@ -169,6 +170,28 @@ struct Compiled {
     result: OutTree,
     /// The last number passed at each position, with its buffer: most stay the same from call to call.
     numbers: RefCell<Vec<Option<(u64, Buffer)>>>,
+    in_place: RefCell<InPlace>,
+}
+
+impl Compiled {
+    /// How it runs, by what it does when it can.
+    fn placement(&self) -> Placement {
+        match &*self.in_place.borrow() {
+            InPlace::Now(program) => program.placement(),
+            _ => self.program.placement(),
+        }
+    }
+}
+
+/// A program that writes results over arguments that nobody else holds.
+enum InPlace {
+    Never,
+    /// Once it has been called often enough.
+    Later {
+        unit: Box<Unit>,
+        donating: Donating,
+    },
+    Now(Rc<dyn Program>),
 }
 
 /// What would become of a call.
@@ -192,7 +215,9 @@ type Traced = (Entry, Option<TraceStop>);
 
 impl Interp {
     /// Runs a call as a compiled program, if the function is pure, the arguments hold tensors, and it pays.
-    pub(super) fn call_compiled(&mut self, function: &Rc<Function>, args: &[Value]) -> Eval<Option<Value>> {
+    ///
+    /// Then the arguments are taken: what nobody else holds may become part of the result.
+    pub(super) fn call_compiled(&mut self, function: &Rc<Function>, args: &mut Args) -> Eval<Option<Value>> {
         if self.options.jit == Jit::Never {
             return Ok(None);
         }
@@ -207,7 +232,7 @@ impl Interp {
             let fits = |entry: &&Rc<Entry>| {
                 leaves.clear();
                 entry.arguments.len() == args.len()
-                    && entry.arguments.iter().zip(args).all(|(p, v)| p.collect(v, &mut leaves))
+                    && entry.arguments.iter().zip(&*args).all(|(p, v)| p.collect(v, &mut leaves))
                     && entry.captured.iter().zip(function.captured()).all(|(p, v)| p.collect(v, &mut leaves))
             };
             (family.entries.iter().rev().find(fits).cloned(), family.interpreted.is_some())
@@ -227,7 +252,7 @@ impl Interp {
                 leaves.clear();
                 if let Some(entry) = &entry {
                     let captured = entry.captured.iter().zip(function.captured());
-                    for (p, v) in entry.arguments.iter().zip(args).chain(captured) {
+                    for (p, v) in entry.arguments.iter().zip(&*args).chain(captured) {
                         p.collect(v, &mut leaves);
                     }
                 }
@@ -235,7 +260,7 @@ impl Interp {
             }
         };
         let result = match entry {
-            Some(entry) => self.run_entry(code, &entry, &leaves),
+            Some(entry) => self.run_entry(code, &entry, &mut leaves, args),
             None => Ok(None),
         };
         leaves.clear();
@@ -243,7 +268,13 @@ impl Interp {
         result
     }
 
-    fn run_entry(&mut self, code: &Code, entry: &Entry, leaves: &[LeafValue]) -> Eval<Option<Value>> {
+    fn run_entry(
+        &mut self,
+        code: &Code,
+        entry: &Entry,
+        leaves: &mut Vec<LeafValue>,
+        args: &mut Args,
+    ) -> Eval<Option<Value>> {
         let Some(compiled) = self.program_of(code, entry)? else {
             entry.interpreted_calls.set(entry.interpreted_calls.get() + 1);
             return Ok(None);
@@ -251,7 +282,12 @@ impl Interp {
         entry.calls.set(entry.calls.get() + 1);
         let mut buffers = std::mem::take(&mut self.specialiser.buffers);
         let mut results = std::mem::take(&mut self.specialiser.results);
-        let done = self.run_compiled(&compiled, leaves, &mut buffers, &mut results);
+        let done = self.to_device(&compiled, leaves, &mut buffers).and_then(|()| {
+            leaves.clear();
+            args.clear();
+            let program = self.donating(&compiled, entry.calls.get())?;
+            Ok(program.as_ref().unwrap_or(&compiled.program).call(&mut buffers, &mut results)?)
+        });
         buffers.clear();
         let value = done.map(|()| Some(compiled.result.build(&results, self.span)));
         results.clear();
@@ -284,18 +320,35 @@ impl Interp {
         };
         let numbers = RefCell::new(vec![None; unit.inputs.len()]);
         let before = std::mem::replace(&mut *outcome, Outcome::Interpreted(Why::design("", None)));
-        let Outcome::Waiting { result, .. } = before else { unreachable!("seen above") };
-        let compiled = Rc::new(Compiled { program, result, numbers });
+        let Outcome::Waiting { result, unit, .. } = before else { unreachable!("seen above") };
+        let in_place = match backend.donation(&unit) {
+            Some(donating) => InPlace::Later { unit, donating },
+            None => InPlace::Never,
+        };
+        let compiled = Rc::new(Compiled { program, result, numbers, in_place: RefCell::new(in_place) });
         *outcome = Outcome::Compiled(Rc::clone(&compiled));
         Ok(Some(compiled))
     }
 
-    fn run_compiled(
+    /// The program that consumes arguments, if there is one, made now if it is time.
+    fn donating(&mut self, compiled: &Compiled, calls: u64) -> Eval<Option<Rc<dyn Program>>> {
+        let mut in_place = compiled.in_place.borrow_mut();
+        if let InPlace::Later { unit, donating } = &*in_place
+            && calls > donating.after
+            && let Some(backend) = &mut self.backend
+        {
+            let made = backend.prepare_donating(unit, &donating.donations, &compiled.program)?;
+            *in_place = made.map_or(InPlace::Never, InPlace::Now);
+        }
+        Ok(if let InPlace::Now(program) = &*in_place { Some(Rc::clone(program)) } else { None })
+    }
+
+    /// The parameters of a program on the device.
+    fn to_device(
         &mut self,
         compiled: &Compiled,
         leaves: &[LeafValue],
         buffers: &mut Vec<Buffer>,
-        results: &mut Vec<Buffer>,
     ) -> Eval<()> {
         let Some(backend) = &mut self.backend else { return super::fail("the device is gone") };
         for (i, leaf) in leaves.iter().enumerate() {
@@ -319,7 +372,6 @@ impl Interp {
             };
             buffers.push(buffer);
         }
-        compiled.program.call(buffers, results)?;
         Ok(())
     }
 

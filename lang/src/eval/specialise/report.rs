@@ -228,7 +228,7 @@ impl Family {
             let new = earlier.rev().min_by_key(|(_, differences)| differences.len());
             specialisations.push(Specialisation {
                 fate: match &*entry.outcome.borrow() {
-                    Outcome::Compiled(compiled) => Fate::Compiled(compiled.program.placement()),
+                    Outcome::Compiled(compiled) => Fate::Compiled(compiled.placement()),
                     Outcome::Waiting { .. } => Fate::TooLittleWork,
                     Outcome::Interpreted(why) => Fate::Interpreted(why.report(sources)),
                 },
