@@ -125,7 +125,8 @@ impl Entry {
 
     fn call(&self) -> impl Ord + '_ {
         let name = (&self.function, &self.transform);
-        (name, &self.device, self.model, &self.cpu, &self.inputs, &self.statics)
+        let way = (&self.device, self.model, &self.cpu, &self.donation);
+        (name, way, &self.inputs, &self.statics)
     }
 }
 

@@ -166,6 +166,8 @@ pub struct Placement {
     pub note: Option<String>,
     /// How many arguments a call consumes, where nobody else holds them.
     pub donated: usize,
+    /// How many calls did.
+    pub donating_calls: u64,
 }
 
 /// A tensor on the device.

@@ -6,7 +6,8 @@ use eerie_sys::runtime as iree;
 
 use crate::device::{Device, create};
 use crate::error::{Error, check};
-use crate::ffi::{Ref, host_allocator};
+use crate::ffi::{Counted, Ref, host_allocator};
+use crate::regions::Region;
 use crate::runtime::{Shared, Target};
 use crate::{ElementType, UnknownElementType};
 
@@ -16,11 +17,25 @@ use crate::{ElementType, UnknownElementType};
 /// [consumes](crate::CallFrame::donate) it.
 #[derive(Clone)]
 pub struct Buffer {
+    inner: Rc<Inner>,
+}
+
+struct Inner {
     view: Ref<iree::iree_hal_buffer_view_t>,
     element: ElementType,
     target: Target,
+    /// The allocation that it is noted as a part of, and which.
+    region: Option<(usize, Region)>,
     // Declared after the view: the memory may be the device's, which must be the last to go.
     shared: Rc<Shared>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some((allocation, region)) = self.region {
+            self.shared.regions.borrow_mut().remove(allocation, region);
+        }
+    }
 }
 
 impl Buffer {
@@ -64,7 +79,8 @@ impl Buffer {
             })
         };
         let view = view.map_err(|status| Error::Buffer { action: "made", target, status })?;
-        Ok(Self { view, element, target, shared: Rc::clone(&device.shared) })
+        // An allocation of its own.
+        Ok(Self::new(Inner { view, element, target, region: None, shared: Rc::clone(&device.shared) }))
     }
 
     /// Wraps what a program has given.
@@ -76,12 +92,21 @@ impl Buffer {
         // SAFETY: the view is live.
         let element =
             ElementType::from_iree(unsafe { iree::iree_hal_buffer_view_element_type(view.as_ptr()) })?;
-        Ok(Self { view, element, target, shared: Rc::clone(shared) })
+        // Results of the inline model are never consumed, and calls there are too quick to note them.
+        let region = if target == Target::Inline { None } else { part_of(&view) };
+        if let Some((allocation, region)) = region {
+            shared.regions.borrow_mut().add(allocation, region);
+        }
+        Ok(Self::new(Inner { view, element, target, region, shared: Rc::clone(shared) }))
+    }
+
+    fn new(inner: Inner) -> Self {
+        Self { inner: Rc::new(inner) }
     }
 
     /// Type of the elements.
     pub fn element_type(&self) -> ElementType {
-        self.element
+        self.inner.element
     }
 
     /// Length of each dimension; empty for a single element.
@@ -89,8 +114,8 @@ impl Buffer {
         // SAFETY: the view is live as long as `self` and does not change its shape; for rank 0 the pointer
         // leads to no dimension, but is not null.
         unsafe {
-            let rank = iree::iree_hal_buffer_view_shape_rank(self.view.as_ptr());
-            let dims = iree::iree_hal_buffer_view_shape_dims(self.view.as_ptr());
+            let rank = iree::iree_hal_buffer_view_shape_rank(self.inner.view.as_ptr());
+            let dims = iree::iree_hal_buffer_view_shape_dims(self.inner.view.as_ptr());
             std::slice::from_raw_parts(dims, rank)
         }
     }
@@ -98,21 +123,26 @@ impl Buffer {
     /// Bytes that the elements take.
     pub fn byte_len(&self) -> usize {
         // SAFETY: the view is live.
-        (unsafe { iree::iree_hal_buffer_view_byte_length(self.view.as_ptr()) }) as usize
+        (unsafe { iree::iree_hal_buffer_view_byte_length(self.inner.view.as_ptr()) }) as usize
     }
 
-    /// Whether this handle is all that refers to the memory: no other handle, no argument or result of a frame, no
-    /// constant of a program and no other part of one allocation does.
+    /// Whether this handle is all that refers to the memory: no other handle, no argument or result of a frame, and no
+    /// constant of a program does.
     pub fn is_unshared(&self) -> bool {
-        // SAFETY: the view and its memory are live. A view begins with its count of references, as every object of
-        // IREE's that has one does; threads share none of these objects, see `Shared`.
-        unsafe {
-            let memory = iree::iree_hal_buffer_view_buffer(self.view.as_ptr());
-            let whole = iree::iree_hal_buffer_allocated_buffer(memory);
-            let references = |object: *mut std::ffi::c_void| object.cast::<i32>().read();
-            references(self.view.as_ptr().cast()) == 1
-                && references(memory.cast()) == 1
-                && (whole == memory || references(whole.cast()) == 1)
+        let Inner { view, region, shared, .. } = &*self.inner;
+        // SAFETY: the view and its memory are live.
+        let (memory, allocation) = unsafe {
+            let memory = iree::iree_hal_buffer_view_buffer(view.as_ptr());
+            (memory, iree::iree_hal_buffer_allocated_buffer(memory))
+        };
+        if Rc::strong_count(&self.inner) != 1 || references(view.as_ptr()) != 1 || references(memory) != 1 {
+            return false;
+        }
+        match region {
+            None => allocation == memory,
+            Some((address, region)) => {
+                shared.regions.borrow().is_apart(*address, *region, references(allocation))
+            }
         }
     }
 
@@ -127,34 +157,53 @@ impl Buffer {
     pub fn read_into(&self, bytes: &mut [u8]) -> Result<(), Error> {
         let expected = self.byte_len();
         if bytes.len() != expected {
-            let (element, shape) = (self.element, self.shape().to_vec());
+            let (element, shape) = (self.inner.element, self.shape().to_vec());
             return Err(Error::ByteLength { element, shape, expected, actual: bytes.len() });
         }
         // SAFETY: the view and its memory are live; as many bytes are copied as `bytes` has.
         let status = unsafe {
             check(iree::iree_hal_buffer_map_read(
-                iree::iree_hal_buffer_view_buffer(self.view.as_ptr()),
+                iree::iree_hal_buffer_view_buffer(self.inner.view.as_ptr()),
                 0,
                 bytes.as_mut_ptr().cast(),
                 bytes.len(),
             ))
         };
-        status.map_err(|status| Error::Buffer { action: "read", target: self.target, status })
+        status.map_err(|status| Error::Buffer { action: "read", target: self.inner.target, status })
     }
 
     pub(crate) fn view(&self) -> &Ref<iree::iree_hal_buffer_view_t> {
-        &self.view
+        &self.inner.view
     }
 
     pub(crate) fn is_of(&self, shared: &Rc<Shared>) -> bool {
-        Rc::ptr_eq(&self.shared, shared)
+        Rc::ptr_eq(&self.inner.shared, shared)
     }
 }
 
 impl std::fmt::Debug for Buffer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Buffer({}{:?})", self.element, self.shape())
+        write!(f, "Buffer({}{:?})", self.inner.element, self.shape())
     }
+}
+
+/// The allocation that the memory of a view is a part of, by its address, and which part. `None` for all of it.
+fn part_of(view: &Ref<iree::iree_hal_buffer_view_t>) -> Option<(usize, Region)> {
+    // SAFETY: the view is live, and with it its memory and the allocation.
+    unsafe {
+        let memory = iree::iree_hal_buffer_view_buffer(view.as_ptr());
+        let allocation = iree::iree_hal_buffer_allocated_buffer(memory);
+        let start = iree::iree_hal_buffer_byte_offset(memory);
+        let end = start + iree::iree_hal_buffer_byte_length(memory);
+        (allocation != memory).then(|| (allocation.addr(), Region { object: memory.addr(), start, end }))
+    }
+}
+
+/// The references to an object of IREE's.
+fn references<T: Counted>(object: *mut T) -> usize {
+    // SAFETY: the object is live, and begins with the count, as every counted object of IREE's does. Threads share none
+    // of those that are asked here: they belong to one `Shared`.
+    usize::try_from(unsafe { object.cast::<i32>().read() }).unwrap_or(usize::MAX)
 }
 
 /// Memory that any device of the CPU can use and the host can read.

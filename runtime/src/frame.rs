@@ -20,8 +20,8 @@ pub struct CallFrame {
     arguments: Ref<iree::iree_vm_list_t>,
     results: Ref<iree::iree_vm_list_t>,
     is_set: Vec<bool>,
-    /// Arguments that the next call consumes.
-    donated: Vec<usize>,
+    /// Arguments that the next call consumes; held until then, so that the parts of an allocation stay known.
+    donated: Vec<(usize, Buffer)>,
     /// Results of the last call that are still in the list.
     result_count: usize,
     program: Rc<Loaded>,
@@ -77,7 +77,7 @@ impl CallFrame {
             return Err(Error::SharedBuffer { index });
         }
         self.set(index, &buffer)?;
-        self.donated.push(index);
+        self.donated.push((index, buffer));
         Ok(())
     }
 
@@ -118,7 +118,7 @@ impl CallFrame {
                 host_allocator(),
             ))
         };
-        while let Some(index) = self.donated.pop() {
+        while let Some((index, _)) = self.donated.pop() {
             self.unset(index);
         }
         if let Err(status) = status {

@@ -58,6 +58,7 @@ mod lend;
 mod memory;
 mod process;
 mod program;
+mod regions;
 mod runtime;
 mod sync;
 mod task;

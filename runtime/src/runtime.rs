@@ -7,6 +7,7 @@ use std::rc::Rc;
 use crate::device::{Backend, Device};
 use crate::error::Error;
 use crate::process::Process;
+use crate::regions::Regions;
 
 /// The release of IREE whose runtime is linked in; `eerie-sys` carries its source.
 const IREE_VERSION: &str = "3.13.0";
@@ -91,13 +92,16 @@ pub struct Runtime {
 pub(crate) struct Shared {
     pub(crate) process: &'static Process,
     backends: RefCell<Vec<(Target, Rc<Backend>)>>,
+    pub(crate) regions: RefCell<Regions>,
 }
 
 impl Runtime {
     /// Starts the runtime. No device is opened yet.
     pub fn new() -> Result<Self, Error> {
         let process = Process::get()?;
-        Ok(Self { shared: Rc::new(Shared { process, backends: RefCell::default() }) })
+        Ok(Self {
+            shared: Rc::new(Shared { process, backends: RefCell::default(), regions: RefCell::default() }),
+        })
     }
 
     /// Release of the IREE runtime that is linked in, such as `3.13.0`. It loads what the compiler of the same

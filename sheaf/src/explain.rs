@@ -42,6 +42,7 @@ fn specialisation(one: &Specialisation) -> Value {
         "model": placement.map(|p| &p.model),
         "why-there": placement.map(|p| &p.why),
         "donated": placement.map(|p| p.donated),
+        "donating-calls": placement.map(|p| p.donating_calls),
         "note": placement.and_then(|p| p.note.as_ref()),
         "compiled-calls": one.compiled_calls,
         "interpreted-calls": one.interpreted_calls,

@@ -8,7 +8,7 @@ use crate::stack::deep;
 
 /// Marks the last uses in the body of a function, or in an expression of the top level.
 pub(super) fn mark_last_uses(body: &Expr) {
-    walk(body, &mut Live::default());
+    walk(body, &mut Live::default(), true);
 }
 
 /// The slots that are read later, before anything else is bound to them.
@@ -84,12 +84,14 @@ impl Live {
 }
 
 /// Goes through an expression against the order in which it is evaluated. `live` is what is read after it, and then what
-/// is read from its start on.
-fn walk(expr: &Expr, live: &mut Live) {
+/// is read from its start on. Without `mark` nothing is marked: a first look at what the next iteration of a loop reads.
+fn walk(expr: &Expr, live: &mut Live, mark: bool) {
     match &expr.kind {
         ExprKind::Const(_) | ExprKind::Global(_) | ExprKind::Def(_) => {}
         ExprKind::Local(Place::Frame(slot), last) => {
-            last.set(!live.contains(*slot));
+            if mark {
+                last.set(!live.contains(*slot));
+            }
             live.insert(*slot);
         }
         ExprKind::Local(Place::Captured(_), _)
@@ -100,55 +102,62 @@ fn walk(expr: &Expr, live: &mut Live) {
         }
         ExprKind::If(parts) => {
             let [condition, yes, no] = &**parts;
-            branches([yes, no].into_iter(), live);
-            deep(|| walk(condition, live));
+            branches([yes, no].into_iter(), live, mark);
+            deep(|| walk(condition, live, mark));
         }
         ExprKind::Case { subject, arms, default } => {
-            branches(arms.iter().map(|(_, arm)| arm).chain(default.as_deref()), live);
-            deep(|| walk(subject, live));
+            branches(arms.iter().map(|(_, arm)| arm).chain(default.as_deref()), live, mark);
+            deep(|| walk(subject, live, mark));
         }
         ExprKind::Let { bindings, body } => {
-            deep(|| walk(body, live));
+            deep(|| walk(body, live, mark));
             for (pattern, value) in bindings.iter().rev() {
                 live.bind(pattern);
-                deep(|| walk(value, live));
+                deep(|| walk(value, live, mark));
             }
         }
         ExprKind::Repeat { index, count, state, init, body } => {
-            live.read(body);
-            live.bind(state);
-            live.remove(*index);
-            let after = live.clone();
-            deep(|| walk(body, &mut after.clone()));
-            deep(|| walk(init, live));
-            deep(|| walk(count, live));
+            let mut first = live.clone();
+            deep(|| walk(body, &mut first, false));
+            first.bind(state);
+            first.remove(*index);
+            live.join(&first);
+            if mark {
+                deep(|| walk(body, &mut live.clone(), true));
+            }
+            deep(|| walk(init, live, mark));
+            deep(|| walk(count, live, mark));
         }
         ExprKind::While { condition, state, init, body } => {
-            live.read(condition);
-            live.read(body);
-            live.bind(state);
-            deep(|| walk(body, &mut live.clone()));
-            // The state is the value of the loop when the condition does not hold.
-            let mut tested = live.clone();
-            tested.read_pattern(state);
-            deep(|| walk(condition, &mut tested));
-            deep(|| walk(init, live));
+            let mut first = live.clone();
+            deep(|| walk(body, &mut first, false));
+            deep(|| walk(condition, &mut first, false));
+            first.bind(state);
+            live.join(&first);
+            if mark {
+                deep(|| walk(body, &mut live.clone(), true));
+                // The state is the value of the loop when the condition does not hold.
+                let mut tested = live.clone();
+                tested.read_pattern(state);
+                deep(|| walk(condition, &mut tested, true));
+            }
+            deep(|| walk(init, live, mark));
         }
         _ => {
             // Evaluated one after the other; some may be left out.
             let mut parts: SmallVec<[&Expr; 8]> = SmallVec::new();
             in_order(expr, &mut parts);
-            parts.into_iter().rev().for_each(|part| deep(|| walk(part, live)));
+            parts.into_iter().rev().for_each(|part| deep(|| walk(part, live, mark)));
         }
     }
 }
 
 /// One of these runs.
-fn branches<'a>(branches: impl Iterator<Item = &'a Expr>, live: &mut Live) {
+fn branches<'a>(branches: impl Iterator<Item = &'a Expr>, live: &mut Live, mark: bool) {
     let after = live.clone();
     for branch in branches {
         let mut own = after.clone();
-        deep(|| walk(branch, &mut own));
+        deep(|| walk(branch, &mut own, mark));
         live.join(&own);
     }
 }

@@ -6,6 +6,7 @@
 mod arguments;
 mod calls;
 mod compiler;
+mod donation;
 mod lifetimes;
 mod loading;
 mod memory;

@@ -12,7 +12,7 @@ pub use donation::Donate;
 pub use placement::Place as ProgramPlace;
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -185,6 +185,7 @@ impl Engine {
                 ..Placement::default()
             },
             donations: candidate.donations.clone(),
+            donating_calls: Cell::new(0),
             plain: None,
         })
     }
@@ -383,6 +384,8 @@ struct Loaded {
     placement: Placement,
     /// What calls consume.
     donations: Vec<Donation>,
+    /// How many calls did so.
+    donating_calls: Cell<u64>,
     /// The program for calls whose arguments somebody else holds.
     plain: Option<Rc<Loaded>>,
 }
@@ -441,6 +444,7 @@ impl Program for Loaded {
             }
         }
         called?;
+        self.donating_calls.set(self.donating_calls.get() + 1);
         for result in frame.take_results().map_err(runtime_error)? {
             results.push(DeviceBuffer::share(result));
         }
@@ -448,7 +452,8 @@ impl Program for Loaded {
     }
 
     fn placement(&self) -> Placement {
-        self.placement.clone()
+        let donating_calls = if self.donations.is_empty() { 0 } else { self.donating_calls.get() };
+        Placement { donating_calls, ..self.placement.clone() }
     }
 }
 

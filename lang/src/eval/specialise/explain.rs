@@ -85,12 +85,14 @@ fn specialisation(text: &mut String, i: usize, one: &Specialisation, numbered: b
         Fate::Interpreted(why) => format!("interpreted, {}: {}", calls(one.interpreted_calls), reason(why)),
     };
     let _ = writeln!(text, "{lead}{fate}");
-    if let Fate::Compiled(Placement { model, why, note, donated }) = &one.fate {
+    if let Fate::Compiled(Placement { model, why, note, donated, donating_calls }) = &one.fate {
         if !why.is_empty() {
             let _ = writeln!(text, "{rest}runs {model}: {why}");
         }
         if *donated > 0 {
-            let _ = writeln!(text, "{rest}results take the place of {}", count(*donated as u64, "argument"));
+            let arguments = count(*donated as u64, "argument");
+            let _ =
+                writeln!(text, "{rest}results take the place of {arguments} in {}", calls(*donating_calls));
         }
         for note in note.iter() {
             let _ = writeln!(text, "{rest}{note}");
