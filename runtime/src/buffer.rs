@@ -1,6 +1,7 @@
 //! Tensors where programs can use them.
 
 use std::rc::Rc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use eerie_sys::runtime as iree;
 
@@ -127,7 +128,8 @@ impl Buffer {
     }
 
     /// Whether this handle is all that refers to the memory: no other handle, no argument or result of a frame, and no
-    /// constant of a program does.
+    /// constant of a program does. The workers of [`Target::LocalTask`] let go of what they used a moment after a call has
+    /// ended.
     pub fn is_unshared(&self) -> bool {
         let Inner { view, region, shared, .. } = &*self.inner;
         // SAFETY: the view and its memory are live.
@@ -201,9 +203,10 @@ fn part_of(view: &Ref<iree::iree_hal_buffer_view_t>) -> Option<(usize, Region)> 
 
 /// The references to an object of IREE's.
 fn references<T: Counted>(object: *mut T) -> usize {
-    // SAFETY: the object is live, and begins with the count, as every counted object of IREE's does. Threads share none
-    // of those that are asked here: they belong to one `Shared`.
-    usize::try_from(unsafe { object.cast::<i32>().read() }).unwrap_or(usize::MAX)
+    // SAFETY: the object is live, and begins with the count, as every counted object of IREE's does: an atomic integer,
+    // since worker threads let go of what they used.
+    let count = unsafe { AtomicI32::from_ptr(object.cast()) };
+    usize::try_from(count.load(Ordering::Acquire)).unwrap_or(usize::MAX)
 }
 
 /// Memory that any device of the CPU can use and the host can read.

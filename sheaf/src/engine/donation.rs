@@ -155,7 +155,19 @@ fn same(a: &HostTensor, b: &HostTensor) -> bool {
 pub fn all_owned(arguments: &[Buffer], donations: &[Donation]) -> bool {
     donations.iter().all(|d| {
         let argument = &arguments[d.argument];
-        Rc::strong_count(argument) == 1
-            && DeviceBuffer::of(argument).is_ok_and(sheaf_runtime::Buffer::is_unshared)
+        Rc::strong_count(argument) == 1 && DeviceBuffer::of(argument).is_ok_and(is_unshared_soon)
+    })
+}
+
+/// How often to look again, giving way to the threads that have yet to let go of a buffer.
+const LOOKS: usize = 1000;
+
+fn is_unshared_soon(buffer: &sheaf_runtime::Buffer) -> bool {
+    (0..LOOKS).any(|_| {
+        let unshared = buffer.is_unshared();
+        if !unshared {
+            std::thread::yield_now();
+        }
+        unshared
     })
 }
