@@ -1,1 +1,152 @@
-//! x
+//! Random programs: wherever the rules allow a result to take the place of an argument, it gives what the host computes.
+
+use std::process::Command;
+use std::sync::Arc;
+
+use sheaf_lang::graph::{Builder, Graph, Op, Var, donations, evaluate};
+use sheaf_lang::primitives::registry::Random;
+use sheaf_lang::primitives::{Add, Binary, DotGeneral, Max, Mul, OptimizationBarrier, Sub, Tanh, Unary};
+use sheaf_lang::stablehlo::{Model, Module, emit_donating};
+use sheaf_lang::tensor::{DType, HostTensor, Shape, TensorType};
+use sheaf_runtime::{Device, ElementType, Runtime, Target, Vmfb, Workers, sha256};
+use sheaf_toolchain::Compiler;
+
+/// Programs, and how many of them are compiled as one.
+const PROGRAMS: usize = 48;
+const BATCH: usize = 8;
+
+/// Several tiles for each worker.
+const SIDE: usize = 64;
+
+/// Draws of arguments.
+const DRAWS: u64 = 3;
+
+#[test]
+fn random_programs_give_what_the_host_computes() {
+    let Some(toolchain) = sheaf_tests::toolchain() else { return };
+    let mut compiler = Compiler::new(worker, toolchain);
+    let runtime = Runtime::new().expect("a runtime");
+    let two = Workers::Exactly(2.try_into().expect("not zero"));
+    let devices = [Target::LocalSync, Target::LocalTask(two)].map(|t| runtime.device(t).expect("a device"));
+    let mut found = 0;
+    for batch in 0..PROGRAMS / BATCH {
+        let mut b = Builder::new();
+        let mut outputs = Vec::new();
+        for i in 0..BATCH {
+            let mut random = Random((batch * BATCH + i) as u64);
+            outputs.extend(program(&mut b, &mut random));
+        }
+        let graph = b.finish(outputs);
+        let chosen = donations(&graph, 1);
+        found += chosen.len();
+        let module = emit_donating(&graph, Model::Hal, &chosen);
+        let vmfb =
+            compiler.compile(&module.text, &sheaf_toolchain::Target::CPU.flags()).expect("a program");
+        let consumed: Vec<usize> = chosen.iter().map(|d| d.argument).collect();
+        for device in &devices {
+            check(&graph, &consumed, device, &vmfb, &module, batch);
+        }
+    }
+    println!("{found} results took the place of arguments in {PROGRAMS} programs");
+    assert!(found > PROGRAMS, "only {found} donations: the programs test nothing");
+}
+
+fn worker() -> Command {
+    let mut command = Command::new(sheaf_tests::sheaf());
+    command.arg("compile-worker");
+    command
+}
+
+/// Records a program of four arguments; its results.
+fn program(b: &mut Builder, random: &mut Random) -> Vec<Var> {
+    let arguments: Vec<Var> =
+        (0..4).map(|_| b.input(TensorType::new(DType::F32, [SIDE, SIDE].as_slice()))).collect();
+    let mut pool = arguments.clone();
+    let binary: [Op; 4] =
+        [Arc::new(Binary(Add)), Arc::new(Binary(Sub)), Arc::new(Binary(Mul)), Arc::new(Binary(Max))];
+    for _ in 0..6 + random.below(10) {
+        let pick = |random: &mut Random| pool[random.below(pool.len() as u64) as usize];
+        let (x, y) = (pick(random), pick(random));
+        let made = match random.below(8) {
+            0 => b.apply(Unary(Tanh), &[x]),
+            1 => b.transpose(x, &[1, 0]),
+            2 => {
+                let axes = [Shape::from_slice(&[1]), Shape::from_slice(&[0])];
+                let product = b.apply(DotGeneral { contract: axes, batch: Default::default() }, &[x, y]);
+                b.scale(product, 1.0 / SIDE as f64)
+            }
+            3 => {
+                let sum = b.sum(x, &[0]);
+                let mean = b.scale(sum, 1.0 / SIDE as f64);
+                b.broadcast_in_dim(mean, &[SIDE, SIDE], &[1])
+            }
+            4 => {
+                let held = b.apply_all(OptimizationBarrier, &[x, y]);
+                let difference = b.sub(held[0], held[1]);
+                b.apply(Unary(Tanh), &[difference])
+            }
+            _ => b.bind(binary[random.below(4) as usize].clone(), &[x, y]).expect("one type")[0],
+        };
+        pool.push(made);
+    }
+    // Results as a training step has them: arguments, changed by something that a barrier holds.
+    let last = pool.split_off(pool.len() - 3);
+    let held = b.apply_all(OptimizationBarrier, &last);
+    let mut results = Vec::new();
+    for (argument, held) in arguments.iter().zip(&held) {
+        if random.below(4) > 0 {
+            let op = binary[random.below(2) as usize].clone();
+            results.push(b.bind(op, &[*argument, *held]).expect("one type")[0]);
+        }
+    }
+    // And some of what was computed on the way.
+    results.push(pool[pool.len() - 1]);
+    results
+}
+
+fn check(
+    graph: &Graph,
+    consumed: &[usize],
+    device: &Device,
+    vmfb: &[u8],
+    module: &Module,
+    batch: usize,
+) {
+    assert!(module.constants.is_empty());
+    let verified = Vmfb::verify(vmfb.to_vec(), &sha256(vmfb)).expect("its digest");
+    let program = device.load(&verified).expect("a program");
+    let mut frame = program.call_frame().expect("a frame");
+    for draw in 0..DRAWS {
+        let mut random = Random(1 << 32 | draw);
+        let operands: Vec<HostTensor> = graph.inputs.iter().map(|_| tensor(&mut random)).collect();
+        for (i, operand) in operands.iter().enumerate() {
+            let buffer = device.upload(ElementType::F32, operand.shape(), operand.bytes()).expect("a buffer");
+            if consumed.contains(&i) {
+                frame.donate(i, buffer).expect("nobody else has it");
+            } else {
+                frame.set(i, &buffer).expect("an argument");
+            }
+        }
+        frame.invoke().expect("a call");
+        let results = frame.take_results().expect("results");
+        for (i, (expected, result)) in evaluate(graph, &operands).iter().zip(results).enumerate() {
+            let result = HostTensor::from_bytes(&expected.ty(), &result.read().expect("elements"));
+            let fault = difference(expected, &result.expect("a tensor"));
+            assert!(fault < 1e-4, "batch {batch}, draw {draw}, result {i}: off by {fault} on {}", device.target());
+        }
+    }
+}
+
+fn tensor(random: &mut Random) -> HostTensor {
+    let numbers: Vec<f32> = (0..SIDE * SIDE).map(|_| random.uniform(-1.0, 1.0) as f32).collect();
+    HostTensor::new([SIDE, SIDE].as_slice(), numbers)
+}
+
+/// The largest difference, relative to the larger of 1 and the number.
+fn difference(a: &HostTensor, b: &HostTensor) -> f64 {
+    let element = |i| {
+        let (x, y) = (a.element_f64(i), b.element_f64(i));
+        if x == y { 0.0 } else { (x - y).abs() / x.abs().max(1.0) }
+    };
+    (0..a.count()).map(element).fold(0.0, |m, d| if d.is_nan() { f64::INFINITY } else { f64::max(m, d) })
+}
