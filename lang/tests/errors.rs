@@ -49,7 +49,7 @@ fn what_cannot_be_compiled() {
         let run = |strict| {
             let world = World::default();
             let device = HostDevice { log: Rc::default() };
-            let options = Options { jit: Jit::Always, strict };
+            let options = Options { jit: Jit::Always, strict, ..Options::default() };
             let mut interp = Interp::new(Box::new(world.clone()), Some(Box::new(device)), options);
             run_with(&mut interp, &world, &program)
         };

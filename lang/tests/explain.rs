@@ -21,7 +21,7 @@ fn explained(jit: Jit, program: &str) -> String {
 fn strict() -> (Interp, World) {
     let world = World::default();
     let device = HostDevice { log: Rc::default() };
-    let options = Options { jit: Jit::Always, strict: true };
+    let options = Options { jit: Jit::Always, strict: true, ..Options::default() };
     (Interp::new(Box::new(world.clone()), Some(Box::new(device)), options), world)
 }
 
@@ -293,7 +293,7 @@ impl Backend for Uncompiling {
 fn without_a_compiler() {
     let run = |strict| {
         let world = World::default();
-        let options = Options { jit: Jit::Always, strict };
+        let options = Options { jit: Jit::Always, strict, ..Options::default() };
         let mut interp = Interp::new(Box::new(world.clone()), Some(Box::new(Uncompiling)), options);
         let out = run_with(&mut interp, &world, "(defn f [x] (* 2 x)) (f [1])\n(print (f [1]))");
         (out, explain(&interp.reports()))

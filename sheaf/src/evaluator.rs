@@ -77,7 +77,8 @@ pub fn evaluator(
         };
         Some(Box::new(Engine::new(place).map_err(failed)?))
     };
-    Ok(Interp::new(Box::new(world), backend, Options { jit, strict: options.strict }))
+    let options = Options { jit, strict: options.strict, ..Options::default() };
+    Ok(Interp::new(Box::new(world), backend, options))
 }
 
 fn environment(name: &str) -> Option<String> {

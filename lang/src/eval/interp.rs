@@ -44,6 +44,8 @@ pub struct Options {
     pub jit: Jit,
     /// Whether it is an error that a function which should be compiled cannot be.
     pub strict: bool,
+    /// Leave graphs as they were traced: to measure what simplifying them does.
+    pub unsimplified: bool,
 }
 
 /// Calls nested deeper than this are an endless recursion.

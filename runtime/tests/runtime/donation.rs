@@ -21,7 +21,8 @@ fn a_result_takes_the_place_of_a_consumed_argument() {
     for target in [Target::LocalSync, Target::LocalTask(Workers::Cores)] {
         let device = &Runtime::new().unwrap().device(target).unwrap();
         let Some(program) = load(device, IN_PLACE) else { return };
-        let (mut a, b) = (f32s(device, &[COUNT], &vec![1.0; COUNT]), f32s(device, &[COUNT], &vec![2.0; COUNT]));
+        let (mut a, b) =
+            (f32s(device, &[COUNT], &vec![1.0; COUNT]), f32s(device, &[COUNT], &vec![2.0; COUNT]));
         let mut frame = program.call_frame().unwrap();
         let mut kept = Vec::new();
         for step in 1_u8..6 {

@@ -76,7 +76,8 @@ fn world(model: &str) -> Option<World> {
 
 /// The numbers that a training prints, and how many of its steps consumed arguments.
 fn train(world: &World, place: &str, donate: &str) -> (Vec<f64>, u64) {
-    let arguments = ["train.shf", "--jit", "always", "--place", place, "--donate", donate, "--explain", "--json"];
+    let arguments =
+        ["train.shf", "--jit", "always", "--place", place, "--donate", donate, "--explain", "--json"];
     let output = world.sheaf(&arguments).within(Duration::from_secs(300)).run();
     assert_eq!(output.code, Some(0), "{output}");
     let (numbers, report) = output.stdout.trim_end().rsplit_once('\n').expect("a report in the last line");
@@ -155,9 +156,11 @@ fn peak(world: &World, consumes: bool) -> usize {
     let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
     let donation = |entry: &Value| entry["donation"].as_array().expect("a list").clone();
     // The last one: its step counter is a strong number, as in all steps but the first.
-    let entry = manifest["entries"].as_array().expect("entries").iter().rfind(|entry| {
-        entry["function"] == "train-step" && donation(entry).is_empty() != consumes
-    });
+    let entry = manifest["entries"]
+        .as_array()
+        .expect("entries")
+        .iter()
+        .rfind(|entry| entry["function"] == "train-step" && donation(entry).is_empty() != consumes);
     let entry = entry.expect("an entry of the step");
     let bytes = std::fs::read(folder.join(entry["file"].as_str().expect("a file"))).expect("the program");
     let digest = sheaf_runtime::sha256(&bytes);

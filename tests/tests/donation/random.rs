@@ -40,8 +40,7 @@ fn random_programs_give_what_the_host_computes() {
         let chosen = donations(&graph, 1);
         found += chosen.len();
         let module = emit_donating(&graph, Model::Hal, &chosen);
-        let vmfb =
-            compiler.compile(&module.text, &sheaf_toolchain::Target::CPU.flags()).expect("a program");
+        let vmfb = compiler.compile(&module.text, &sheaf_toolchain::Target::CPU.flags()).expect("a program");
         let consumed: Vec<usize> = chosen.iter().map(|d| d.argument).collect();
         for device in &devices {
             check(&graph, &consumed, device, &vmfb, &module, batch);
@@ -104,14 +103,7 @@ fn program(b: &mut Builder, random: &mut Random) -> Vec<Var> {
     results
 }
 
-fn check(
-    graph: &Graph,
-    consumed: &[usize],
-    device: &Device,
-    vmfb: &[u8],
-    module: &Module,
-    batch: usize,
-) {
+fn check(graph: &Graph, consumed: &[usize], device: &Device, vmfb: &[u8], module: &Module, batch: usize) {
     assert!(module.constants.is_empty());
     let verified = Vmfb::verify(vmfb.to_vec(), &sha256(vmfb)).expect("its digest");
     let program = device.load(&verified).expect("a program");
@@ -132,7 +124,11 @@ fn check(
         for (i, (expected, result)) in evaluate(graph, &operands).iter().zip(results).enumerate() {
             let result = HostTensor::from_bytes(&expected.ty(), &result.read().expect("elements"));
             let fault = difference(expected, &result.expect("a tensor"));
-            assert!(fault < 1e-4, "batch {batch}, draw {draw}, result {i}: off by {fault} on {}", device.target());
+            assert!(
+                fault < 1e-4,
+                "batch {batch}, draw {draw}, result {i}: off by {fault} on {}",
+                device.target()
+            );
         }
     }
 }

@@ -309,7 +309,9 @@ impl Interp {
             return Ok(None);
         }
         let Some(backend) = &mut self.backend else { return Ok(None) };
-        unit.graph = simplify(&unit.graph);
+        if !self.options.unsimplified {
+            unit.graph = simplify(&unit.graph);
+        }
         let prepared = backend.prepare(unit);
         let Ok(Some(program)) = prepared else {
             let why = Why::compiler(backend.refusal());

@@ -1,0 +1,215 @@
+//! The GPT training step of `examples/nanogpt`, compiled with and without simplification, the barrier of
+//! `value-and-grad`, and donation: the time of a call and the most memory that its buffers take. The runs of all take
+//! turns, so that what else the machine does meets all of them.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::rc::Rc;
+use std::time::Instant;
+
+use sheaf::World;
+use sheaf_benches::without_barriers;
+use sheaf_lang::eval::{Interp, Options, STACK_BYTES};
+use sheaf_lang::graph::{Donation, Graph, donations};
+use sheaf_lang::host::{Backend, HostError, Program, Unit};
+use sheaf_lang::stablehlo::{Model, emit_donating};
+use sheaf_lang::tensor::{DType, HostTensor};
+use sheaf_runtime::{Buffer, CallFrame, Device, ElementType, Runtime, Target, Vmfb, Workers, sha256};
+use sheaf_toolchain::Compiler;
+
+/// Calls of each program.
+const ROUNDS: usize = 41;
+
+/// Tensors of fewer bytes are not donated, as in the engine.
+const LEAST_TENSOR: usize = 4 << 10;
+
+const STEP: &str = "train-step";
+
+const SETUP: &str = "
+(use ./model.shf)
+(def state (init-state (init-params (random-key 0) 73 config)))
+(def ids (int (zeros [12 64])))
+(train-step state ids ids 0.001)
+";
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() == Some(sheaf::engine::COMPILE_WORKER) {
+        let library = arguments.next().expect("the compiler's library");
+        sheaf_toolchain::run_worker(Path::new(&library));
+        return;
+    }
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(measure).expect("a thread");
+    thread.join().expect("the benchmark");
+}
+
+fn measure() {
+    let environment = |name: &str| std::env::var(name).ok();
+    let home = sheaf_registry::Home::locate(environment).expect("a home folder");
+    let toolchain = sheaf_toolchain::locate(home.data()).expect("an installed compiler: run a program once");
+    let mut compiler = Compiler::new(worker, toolchain);
+    let (simplified, traced) = (graph(false), graph(true));
+    let donated = donations(&simplified, LEAST_TENSOR);
+    let mut variants = [
+        ("all", &simplified, &donated[..]),
+        ("without donation", &simplified, &[]),
+        ("without donation and barrier", &without_barriers(&simplified), &[]),
+        ("without donation and simplification", &traced, &[]),
+    ]
+    .map(|(name, graph, donations)| Variant::new(name, graph, donations, &donated, &mut compiler));
+    for round in 0..=ROUNDS {
+        for variant in &mut variants {
+            let start = Instant::now();
+            variant.call();
+            if round > 0 {
+                variant.times.push(start.elapsed().as_secs_f64() * 1e3);
+            }
+        }
+    }
+    let reference = variants[1].median();
+    println!("GPT training step, {} arguments donated; medians of {ROUNDS} calls", donated.len());
+    for variant in &variants {
+        println!(
+            "  {:37} {:6.2} ms, {:4.2} of the time without donation, {:5.1} MB at most, {} equations, compiled in {:.1} s",
+            variant.name,
+            variant.median(),
+            variant.median() / reference,
+            variant.device.memory().peak as f64 / 1e6,
+            variant.equations,
+            variant.compilation,
+        );
+    }
+}
+
+fn worker() -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.arg(sheaf::engine::COMPILE_WORKER);
+    command
+}
+
+/// The graph of the step.
+fn graph(unsimplified: bool) -> Graph {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).with_file_name("examples").join("nanogpt");
+    let program = folder.join("bench.shf").display().to_string();
+    let taken = Rc::new(RefCell::new(None));
+    let options = Options { unsimplified, ..Options::default() };
+    let backend = Taker(Rc::clone(&taken));
+    let mut interp = Interp::new(Box::<World>::default(), Some(Box::new(backend)), options);
+    let module = Interp::program(&program);
+    let ended = interp.run_text(&module, "bench", SETUP);
+    taken.take().unwrap_or_else(|| panic!("no step: {ended:?}"))
+}
+
+/// Takes the step, and ends the run.
+struct Taker(Rc<RefCell<Option<Graph>>>);
+
+impl Backend for Taker {
+    fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
+        if unit.function != STEP {
+            return Ok(None);
+        }
+        *self.0.borrow_mut() = Some(unit.graph.clone());
+        Err(HostError { message: "taken".into(), help: None })
+    }
+
+    fn upload(&mut self, _: &HostTensor) -> Result<sheaf_lang::host::Buffer, HostError> {
+        unreachable!("nothing runs")
+    }
+}
+
+/// One way to compile the step, on a device of its own.
+struct Variant {
+    name: &'static str,
+    equations: usize,
+    compilation: f64,
+    device: Device,
+    frame: CallFrame,
+    /// Results that become arguments.
+    fed_back: Vec<Donation>,
+    consumed: Vec<usize>,
+    times: Vec<f64>,
+}
+
+impl Variant {
+    fn new(
+        name: &'static str,
+        graph: &Graph,
+        donations: &[Donation],
+        fed_back: &[Donation],
+        compiler: &mut Compiler,
+    ) -> Variant {
+        let module = emit_donating(graph, Model::Hal, donations);
+        let start = Instant::now();
+        let vmfb = compiler.compile(&module.text, &sheaf_toolchain::Target::CPU.flags()).expect("a program");
+        let compilation = start.elapsed().as_secs_f64();
+        let target = Target::LocalTask(Workers::Cores);
+        let device = Runtime::new().and_then(|runtime| runtime.device(target)).expect("a device");
+        let digest = sha256(&vmfb);
+        let program = device.load(&Vmfb::verify(vmfb, &digest).expect("its digest")).expect("a program");
+        let mut frame = program.call_frame().expect("a frame");
+        let mut variant_arguments = Vec::new();
+        for (i, var) in graph.inputs.iter().enumerate() {
+            let ty = graph.ty(*var);
+            let value = if ty.dtype.is_float() { 0.01 } else { 1.0 };
+            variant_arguments.push((i, HostTensor::filled(ty.dtype, ty.shape.clone(), value)));
+        }
+        let constants = module.constants.iter().cloned().enumerate();
+        variant_arguments.extend(constants.map(|(i, constant)| (graph.inputs.len() + i, constant)));
+        let consumed: Vec<usize> = donations.iter().map(|d| d.argument).collect();
+        for (i, tensor) in &variant_arguments {
+            give(&mut frame, &consumed, *i, upload(&device, tensor));
+        }
+        Variant {
+            name,
+            equations: graph.equations.len(),
+            compilation,
+            device,
+            frame,
+            fed_back: fed_back.to_vec(),
+            consumed,
+            times: Vec::new(),
+        }
+    }
+
+    /// A step from where the last one ended.
+    fn call(&mut self) {
+        self.frame.invoke().expect("a call");
+        let mut results: Vec<Option<Buffer>> =
+            self.frame.take_results().expect("results").into_iter().map(Some).collect();
+        for Donation { argument, output } in &self.fed_back {
+            let result = results[*output].take().expect("a result for one argument");
+            give(&mut self.frame, &self.consumed, *argument, result);
+        }
+    }
+
+    fn median(&self) -> f64 {
+        let mut times = self.times.clone();
+        times.sort_unstable_by(f64::total_cmp);
+        times[times.len() / 2]
+    }
+}
+
+fn give(frame: &mut CallFrame, consumed: &[usize], i: usize, buffer: Buffer) {
+    if consumed.contains(&i) {
+        // Workers let go of it a moment after the call.
+        while !buffer.is_unshared() {
+            std::thread::yield_now();
+        }
+        frame.donate(i, buffer).expect("nobody else has it");
+    } else {
+        frame.set(i, &buffer).expect("an argument");
+    }
+}
+
+fn upload(device: &Device, tensor: &HostTensor) -> Buffer {
+    let element = match tensor.dtype() {
+        DType::F32 => ElementType::F32,
+        DType::I32 => ElementType::I32,
+        DType::I64 => ElementType::I64,
+        DType::U32 => ElementType::U32,
+        DType::Bool => ElementType::Bool,
+        other => panic!("{other}"),
+    };
+    device.upload(element, tensor.shape(), tensor.bytes()).expect("a buffer")
+}
