@@ -75,7 +75,7 @@ fn measure() {
             variant.name,
             variant.median(),
             variant.median() / reference,
-            variant.device.memory().peak as f64 / 1e6,
+            variant.peak as f64 / 1e6,
             variant.equations,
             variant.compilation,
         );
@@ -123,7 +123,8 @@ struct Variant {
     name: &'static str,
     equations: usize,
     compilation: f64,
-    device: Device,
+    /// Bytes.
+    peak: usize,
     frame: CallFrame,
     /// Results that become arguments.
     fed_back: Vec<Donation>,
@@ -143,28 +144,34 @@ impl Variant {
         let start = Instant::now();
         let vmfb = compiler.compile(&module.text, &sheaf_toolchain::Target::CPU.flags()).expect("a program");
         let compilation = start.elapsed().as_secs_f64();
-        let target = Target::LocalTask(Workers::Cores);
-        let device = Runtime::new().and_then(|runtime| runtime.device(target)).expect("a device");
-        let digest = sha256(&vmfb);
-        let program = device.load(&Vmfb::verify(vmfb, &digest).expect("its digest")).expect("a program");
-        let mut frame = program.call_frame().expect("a frame");
-        let mut variant_arguments = Vec::new();
-        for (i, var) in graph.inputs.iter().enumerate() {
+        let mut arguments: Vec<HostTensor> = Vec::new();
+        for var in &graph.inputs {
             let ty = graph.ty(*var);
             let value = if ty.dtype.is_float() { 0.01 } else { 1.0 };
-            variant_arguments.push((i, HostTensor::filled(ty.dtype, ty.shape.clone(), value)));
+            arguments.push(HostTensor::filled(ty.dtype, ty.shape.clone(), value));
         }
-        let constants = module.constants.iter().cloned().enumerate();
-        variant_arguments.extend(constants.map(|(i, constant)| (graph.inputs.len() + i, constant)));
+        arguments.extend(module.constants);
         let consumed: Vec<usize> = donations.iter().map(|d| d.argument).collect();
-        for (i, tensor) in &variant_arguments {
-            give(&mut frame, &consumed, *i, upload(&device, tensor));
-        }
+        let load = |target| {
+            let device = Runtime::new().and_then(|runtime| runtime.device(target)).expect("a device");
+            let digest = sha256(&vmfb);
+            let verified = Vmfb::verify(vmfb.clone(), &digest).expect("its digest");
+            let mut frame = device.load(&verified).and_then(|p| p.call_frame()).expect("a program");
+            for (i, tensor) in arguments.iter().enumerate() {
+                give(&mut frame, &consumed, i, upload(&device, tensor));
+            }
+            (device, frame)
+        };
+        // What workers use of their own accord is not counted.
+        let (device, mut frame) = load(Target::LocalSync);
+        frame.invoke().expect("a call");
+        let peak = device.memory().peak;
+        let (_, frame) = load(Target::LocalTask(Workers::Cores));
         Variant {
             name,
             equations: graph.equations.len(),
             compilation,
-            device,
+            peak,
             frame,
             fed_back: fed_back.to_vec(),
             consumed,
