@@ -82,6 +82,9 @@ pub struct Entry {
     /// The CPU that it needs, if the device is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
+    /// Whether what helps in finding errors was left in it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub debug: bool,
     /// The arguments that a call consumes, each to become an output.
     pub donation: Vec<Donation>,
     /// The leaves of the arguments, in the order of the program's arguments.
@@ -110,6 +113,7 @@ impl Entry {
             program: action.program_digest(),
             toolchain: action.compiler.clone(),
             cpu: action.cpu.clone(),
+            debug: action.debug,
             donation: action.donation.iter().copied().collect(),
             inputs,
             outputs,
@@ -125,7 +129,7 @@ impl Entry {
 
     fn call(&self) -> impl Ord + '_ {
         let name = (&self.function, &self.transform);
-        let way = (&self.device, self.model, &self.cpu, &self.donation);
+        let way = (&self.device, self.model, &self.cpu, &self.donation, self.debug);
         (name, way, &self.inputs, &self.statics)
     }
 }

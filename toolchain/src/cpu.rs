@@ -39,6 +39,11 @@ impl Cpu {
         Self { arch: std::env::consts::ARCH.to_owned(), features: host_features() }
     }
 
+    /// A processor of that architecture with these features.
+    pub(crate) fn with(arch: &str, features: &[&str]) -> Self {
+        Self { arch: arch.to_owned(), features: features.iter().map(|f| (*f).to_owned()).collect() }
+    }
+
     /// Its architecture, as Rust names it.
     pub fn arch(&self) -> &str {
         &self.arch

@@ -9,6 +9,7 @@ mod apart;
 mod capi;
 mod compiler;
 mod cpu;
+mod destination;
 mod error;
 mod frame;
 mod http;
@@ -28,6 +29,7 @@ mod worker;
 
 pub use compiler::{CompileError, Compiler, CompilerVersion};
 pub use cpu::{Cpu, MissingFeatures};
+pub use destination::{Destination, NamedProcessor, Processor, UnknownDestination};
 pub use error::InstallError;
 pub use install::{install, install_release};
 pub use locate::{Toolchain, locate, locate_release};

@@ -89,6 +89,10 @@ pub struct Interp {
     pub(super) redefined: HashSet<Ustr>,
     /// What was found so far, where the program is only checked.
     pub(super) checking: Option<Checked>,
+    /// The program is only prepared: nothing at its top level runs.
+    pub(super) preparing: bool,
+    /// The module of the program.
+    pub(super) program: Option<Rc<Module>>,
     /// Level of the innermost trace, 0 outside.
     pub(super) level: u32,
     /// The closed pieces of the program that are being traced.
@@ -123,6 +127,8 @@ impl Interp {
             misses: Misses::default(),
             redefined: HashSet::new(),
             checking: None,
+            preparing: false,
+            program: None,
             level: 0,
             closed: Closed::default(),
             recording: 0,
@@ -289,7 +295,12 @@ impl Interp {
         if let Some(value) = &*global.value.borrow() {
             return Ok(value.clone());
         }
-        if self.checking.is_some() {
+        if self.preparing
+            && let Some(value) = self.value_ahead(global)?
+        {
+            return Ok(value);
+        }
+        if self.checking.is_some() || self.preparing {
             let reason = Reason::Unrun(global.name);
             return Err(Stop::trace(reason, Some(span)));
         }

@@ -85,6 +85,7 @@ impl Interp {
     /// Runs the program in the file `path` whose text is `text`; the value of its last expression.
     pub fn run_program(&mut self, path: &str, text: &str) -> Loaded<Value> {
         let module = Self::program(path);
+        self.program = Some(Rc::clone(&module));
         self.run_text(&module, path, text)
     }
 
@@ -162,6 +163,9 @@ impl Interp {
     fn run_prepared(&mut self, loading: Loading) -> Loaded<Value> {
         if self.checking.is_some() && !loading.module.standard {
             self.check_prepared(&loading.module, &loading.pending);
+            return Ok(Value::Nil);
+        }
+        if self.preparing && !loading.module.standard {
             return Ok(Value::Nil);
         }
         let mut last = Value::Nil;

@@ -59,7 +59,8 @@ pub(crate) use resolve::{dtype_keyword, takes_dtype_option};
 pub use scalar::Scalar;
 pub use signal::{Eval, Signal, Stop, fail};
 pub use specialise::{
-    Argument, Cause, Difference, Fate, Interpreted, Location, Probe, Report, Specialisation, What, explain,
+    Abstract, Argument, Call, Cause, Declared, Difference, Fate, FunctionName, Interpreted, LeftOut,
+    Location, Probe, Recording, Refused, Report, Specialisation, What, explain,
 };
 pub use tensor::{Concrete, Tensor, bind, bind_all, check_room, positions, repeat_beside};
 pub use transforms::{Axes, GradOptions, Transform};

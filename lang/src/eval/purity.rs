@@ -16,6 +16,11 @@ pub(super) fn effect(code: &Rc<Code>) -> Option<(Ustr, Span)> {
     Search { seen: Vec::new() }.code(code)
 }
 
+/// The first effect that an expression may have: the builtin and the place.
+pub(super) fn effect_in(expr: &Expr) -> Option<(Ustr, Span)> {
+    Search { seen: Vec::new() }.expr(expr)
+}
+
 struct Search {
     seen: Vec<*const Code>,
 }

@@ -20,8 +20,8 @@ use crate::tensor::{DType, TensorType};
 /// Which function: its code and the transformations around it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FnKey {
-    code: usize,
-    transforms: Vec<Transform>,
+    pub(super) code: usize,
+    pub(super) transforms: Vec<Transform>,
 }
 
 /// The key of a function, with its code; builtins have none.

@@ -120,6 +120,16 @@ impl Why {
         }
     }
 
+    /// As an error about the function of that name.
+    pub fn error(&self, name: &str) -> Diagnostic {
+        let error = Diagnostic::error(format!("{name} cannot be compiled: {}", self.reason));
+        let error = match self.place {
+            Some(place) => error.at(place, "here"),
+            None => error,
+        };
+        self.labels.iter().fold(error, |error, (span, text)| error.at(*span, text.clone()))
+    }
+
     /// As reports show it.
     pub fn report(&self, sources: &Sources) -> Interpreted {
         Interpreted {
@@ -174,13 +184,7 @@ impl Interp {
         }
         let name = code.display_name();
         if self.options.strict {
-            let error = Diagnostic::error(format!("{name} cannot be compiled: {}", why.reason));
-            let error = match why.place {
-                Some(place) => error.at(place, "here"),
-                None => error,
-            };
-            let error = why.labels.iter().fold(error, |error, (span, text)| error.at(*span, text.clone()));
-            let error = error.note("--strict forbids interpreting it");
+            let error = why.error(&name).note("--strict forbids interpreting it");
             return Err(match &why.remedy {
                 Some(remedy) => error.help(remedy).into(),
                 None => error.into(),

@@ -1,9 +1,11 @@
 //! Specialisation: a call from interpreted code to a pure function with tensor arguments is traced once for the
 //! structure and types of its arguments, and run as one compiled program from then on.
 
+mod ahead;
 mod arguments;
 mod explain;
 mod fallback;
+mod record;
 mod report;
 mod result;
 
@@ -20,8 +22,10 @@ use arguments::{
 use fallback::Why;
 use result::{OutTree, out_tree};
 
+pub use ahead::{Abstract, Declared, FunctionName, Refused};
 pub use explain::explain;
 pub use fallback::Cause;
+pub use record::{Call, LeftOut, Recording};
 pub use report::{Argument, Difference, Fate, Interpreted, Location, Report, Specialisation, What};
 
 use crate::builtins::SHAPE;

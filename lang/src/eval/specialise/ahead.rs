@@ -1,0 +1,481 @@
+//! Specialisation without a call: for the types that parameters declare, or that a run recorded. The program is read,
+//! expanded and resolved; nothing at its top level runs, and only the pure definitions that a function needs get a value.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+use ustr::Ustr;
+
+use super::arguments::{Asked, fn_key};
+use super::fallback::{Cause, Why};
+use super::{Outcome, report::Location};
+use crate::builtins;
+use crate::diagnostic::Diagnostic;
+use crate::eval::expr::{Code, Global};
+use crate::eval::interp::Interp;
+use crate::eval::load::{Loaded, as_diagnostic};
+use crate::eval::module::{Meaning, Module};
+use crate::eval::purity;
+use crate::eval::signal::{Eval, Reason};
+use crate::eval::tensor::{Concrete, Tensor};
+use crate::eval::transforms::Transform;
+use crate::eval::typed::ParamType;
+use crate::eval::uses::join;
+use crate::eval::value::{Dict, Function, Value};
+use crate::host::{DeviceTensor, HostError, Unit};
+use crate::syntax::Span;
+use crate::tensor::{DType, HostTensor, Kind, TensorType};
+
+/// Computing a definition that a function needs takes at most so many calls and iterations.
+const MAX_STEPS: u64 = 10_000_000;
+
+/// What a function needs of an argument that is not known without a call.
+const RECORD: &str =
+    "record a run with `sheaf run FILE --record shapes.json`, and build with `--shapes shapes.json`";
+
+/// The module of the builtins written in Sheaf.
+const CORE: &str = "<core>";
+
+/// The module of the builtins written in Rust.
+const BUILTINS: &str = "<builtins>";
+
+/// An argument, as far as a specialisation fixes it.
+#[derive(Clone, Debug)]
+pub enum Abstract {
+    /// Any tensor or number of this type.
+    Any(TensorType),
+    /// This number or shape, whose value the body asks for.
+    Number(Value),
+    /// This value, which is no number.
+    Constant(Value),
+    /// A list of exactly these.
+    List(Vec<Abstract>),
+    /// A dictionary of exactly these, in the order of its entries.
+    Dict(Vec<(Ustr, Abstract)>),
+    /// This function.
+    Function(FunctionName),
+}
+
+/// What a function is called, so that it can be found again in the same program.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FunctionName {
+    /// The file of its module, from the folder of the program; `<name>` for one that comes with the language. `None`
+    /// for the program itself.
+    pub module: Option<String>,
+    /// Its name there.
+    pub name: String,
+    /// The transformations around it, the innermost first.
+    pub transforms: Vec<Transform>,
+}
+
+/// A function with a type for each parameter.
+#[derive(Clone, Debug)]
+pub struct Declared {
+    /// The function.
+    pub name: FunctionName,
+    /// The arguments that it is specialised for, best first. Where a parameter is a single number there are two: with
+    /// tensors of the declared dtypes, and with numbers as programs write them.
+    pub variants: Vec<Vec<Abstract>>,
+}
+
+/// Why a function was not specialised.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// Whether the language wants it so: it has an effect, gives a function, or does not depend on a tensor.
+    pub by_design: bool,
+    /// What is said about it.
+    pub diagnostic: Diagnostic,
+}
+
+/// The place of an argument that nobody has given yet.
+struct Awaited;
+
+impl DeviceTensor for Awaited {
+    fn read(&self, _: &TensorType) -> Result<HostTensor, HostError> {
+        Err(HostError { message: "the elements of an argument are known to a call only".into(), help: None })
+    }
+}
+
+impl fmt::Display for FunctionName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole =
+            self.transforms.iter().fold(self.name.clone(), |inner, t| format!("({} {inner})", t.name()));
+        f.write_str(&whole)
+    }
+}
+
+impl Abstract {
+    /// An argument of a declared type. Single numbers are tensors, or `weak` numbers as programs write them.
+    fn declared(ty: &ParamType, weak: bool) -> Abstract {
+        match ty {
+            ParamType::Tensor(shape, dtype) => {
+                let dtype = dtype.unwrap_or(DType::F32);
+                Abstract::Any(match dtype.kind() {
+                    Kind::Float if weak && shape.is_empty() => TensorType::weak(DType::F32),
+                    Kind::Integer if weak && shape.is_empty() => TensorType::weak(DType::I64),
+                    _ => TensorType::new(dtype, shape.clone()),
+                })
+            }
+            ParamType::List(items) => {
+                Abstract::List(items.iter().map(|ty| Abstract::declared(ty, weak)).collect())
+            }
+            ParamType::Dict(entries) => {
+                let entries = entries.iter().map(|(key, ty)| (*key, Abstract::declared(ty, weak)));
+                Abstract::Dict(entries.collect())
+            }
+        }
+    }
+
+    fn has_numbers(&self) -> bool {
+        match self {
+            Abstract::Any(ty) => ty.weak,
+            Abstract::List(items) => items.iter().any(Abstract::has_numbers),
+            Abstract::Dict(entries) => entries.iter().any(|(_, v)| v.has_numbers()),
+            Abstract::Number(_) | Abstract::Constant(_) | Abstract::Function(_) => false,
+        }
+    }
+}
+
+impl Interp {
+    /// Reads, expands and resolves the program in the file `path` and the modules that it uses. Macros run, nothing
+    /// else does. From then on the evaluator only specialises.
+    pub fn prepare_program(&mut self, path: &str, text: &str) -> Loaded<()> {
+        self.preparing = true;
+        self.run_program(path, text).map(|_| ())
+    }
+
+    /// The value of a definition that a function needs, if that is pure and so the same in every run.
+    pub(in crate::eval) fn value_ahead(&mut self, global: &Global) -> Eval<Option<Value>> {
+        let Some(pending) = global.pending.borrow().clone() else { return Ok(None) };
+        if purity::effect_in(&pending.expr).is_some() {
+            return Ok(None);
+        }
+        // It is no part of what is being traced.
+        let recording = std::mem::take(&mut self.recording);
+        self.limit_steps(MAX_STEPS);
+        let result = self.define_value(global);
+        self.limit_steps(u64::MAX);
+        self.recording = recording;
+        if result.is_err() {
+            *global.pending.borrow_mut() = Some(pending);
+        }
+        result?;
+        Ok(global.value.borrow().clone())
+    }
+
+    /// The functions of the program and of its own modules whose parameters all have a type, in the order of the texts.
+    pub fn declared_functions(&self) -> Vec<Declared> {
+        let mut modules: Vec<(Option<String>, &Rc<Module>)> = Vec::new();
+        modules.extend(self.program.iter().map(|program| (None, program)));
+        let mut used: Vec<_> = self.modules.iter().filter(|(_, m)| !m.standard).collect();
+        used.sort_by_key(|(key, _)| key.as_str());
+        modules.extend(used.into_iter().map(|(key, module)| (Some(self.from_program(key)), module)));
+        let mut found = Vec::new();
+        for (key, module) in modules {
+            for (name, global) in module.definitions.borrow().iter() {
+                let function = global.function().filter(|_| !global.is_macro.get());
+                let code = function.as_ref().and_then(|f| f.code());
+                if let Some(variants) = code.and_then(|code| variants(code)) {
+                    let name =
+                        FunctionName { module: key.clone(), name: name.to_string(), transforms: Vec::new() };
+                    found.push(Declared { name, variants });
+                }
+            }
+        }
+        found
+    }
+
+    /// What a name means in the program, if that is a function of the program.
+    pub fn function_name(&self, name: &str) -> Result<FunctionName, Diagnostic> {
+        let Some(program) = &self.program else { return Err(Diagnostic::error("there is no program")) };
+        match self.meaning(program, Ustr::from(name)) {
+            Some(Meaning::Global(global)) => {
+                let home = global.home.upgrade();
+                let module = home.as_ref().and_then(|home| self.module_key(home));
+                let name = global.name.to_string();
+                if let Some(module) = module
+                    && (global.function().is_some() || global.pending.borrow().is_some())
+                {
+                    return Ok(FunctionName { module, name, transforms: Vec::new() });
+                }
+                Err(Diagnostic::error(format!("{name} is no function")).at(global.span.get(), "defined here"))
+            }
+            Some(Meaning::Builtin(_)) => {
+                Err(Diagnostic::error(format!("{name} is a builtin: what calls it is compiled"))
+                    .help("name a function of the program"))
+            }
+            Some(Meaning::Ambiguous(places)) => {
+                let error = Diagnostic::error(format!("{name} may mean different functions"));
+                let error = places.iter().fold(error, |e, (module, at)| e.at(*at, format!("in {module}")));
+                Err(error.help("say which, as in module/name, with (use module :as module)"))
+            }
+            None => Err(self.unknown_function(name, program)),
+        }
+    }
+
+    fn unknown_function(&self, name: &str, module: &Module) -> Diagnostic {
+        let error = Diagnostic::error(format!("{} does not define {name}", module.name));
+        let known = module.definitions.borrow();
+        let functions: Vec<&str> =
+            known.iter().filter(|(_, g)| g.function().is_some()).map(|(n, _)| n.as_str()).collect();
+        match builtins::nearest(name, functions.iter().copied()) {
+            Some(near) => error.help(format!("did you mean {near}?")),
+            None if functions.is_empty() => error.help("it defines no function"),
+            None => error.help(format!("it defines {}", functions.join(", "))),
+        }
+    }
+
+    /// The types that the parameters of a function declare, as [`Declared::variants`].
+    pub fn declared_types(&mut self, name: &FunctionName) -> Result<Vec<Vec<Abstract>>, Diagnostic> {
+        let function = self.find_function(name)?;
+        let Some(code) = function.code() else { return Err(no_code(name)) };
+        variants(code).ok_or_else(|| {
+            let untyped = code.params.iter().find(|p| p.ty.is_none());
+            let why =
+                if code.params.is_empty() { "it has no parameters" } else { "its parameters have no types" };
+            Diagnostic::error(format!("{name} cannot be compiled ahead: {why}"))
+                .at(untyped.map_or(code.head, |p| p.span), "")
+                .help(format!("give each a type, as in (x f32 [4 2]), or {RECORD}"))
+        })
+    }
+
+    /// Where a function is defined.
+    pub fn function_place(&mut self, name: &FunctionName) -> Option<(Span, Location)> {
+        let span = self.find_function(name).ok()?.code()?.head;
+        Some((span, Location::of(&self.sources, span)?))
+    }
+
+    /// The function of that name, with its transformations.
+    pub fn find_function(&mut self, name: &FunctionName) -> Result<Rc<Function>, Diagnostic> {
+        let function = if name.module.as_deref() == Some(BUILTINS) {
+            let found = builtins::find(&name.name).map(|b| Rc::new(Function::Builtin(b)));
+            found.ok_or_else(|| Diagnostic::error(format!("there is no builtin {}", name.name)))?
+        } else {
+            let module = self.module_of(name)?;
+            let global = module.definitions.borrow().get(&Ustr::from(&name.name)).cloned();
+            let Some(global) = global else { return Err(self.unknown_function(&name.name, &module)) };
+            let known = global.value.borrow().clone();
+            let value = match known {
+                Some(value) => Some(value),
+                None => self.value_ahead(&global).map_err(|signal| as_diagnostic(*signal))?,
+            };
+            match value {
+                Some(Value::Function(function)) => function,
+                Some(other) => {
+                    let error =
+                        Diagnostic::error(format!("{} is {}, no function", name.name, other.describe()));
+                    return Err(error.at(global.span.get(), "defined here"));
+                }
+                None => {
+                    let error =
+                        Diagnostic::error(format!("{} has no value before the program runs", name.name));
+                    return Err(error.at(global.span.get(), "defined here").help("define it with defn"));
+                }
+            }
+        };
+        let transforms = name.transforms.iter();
+        Ok(transforms.fold(function, |inner, t| Rc::new(Function::Transformed(t.clone(), inner))))
+    }
+
+    fn module_of(&self, name: &FunctionName) -> Result<Rc<Module>, Diagnostic> {
+        let module = match name.module.as_deref() {
+            None => self.program.clone(),
+            Some(CORE) => self.core.clone(),
+            Some(key) if key.starts_with('<') => self.modules.get(key).cloned(),
+            Some(key) => {
+                let folder = self.program.as_ref().map_or("", |program| program.folder.as_str());
+                self.modules.get(&join(folder, key)).cloned()
+            }
+        };
+        module.ok_or_else(|| {
+            let key = name.module.as_deref().unwrap_or_default();
+            Diagnostic::error(format!("the program does not use {key}, where {} would be", name.name))
+        })
+    }
+
+    /// How a module is written in a [`FunctionName`], if it is one of the program.
+    pub(super) fn module_key(&self, module: &Rc<Module>) -> Option<Option<String>> {
+        if self.program.as_ref().is_some_and(|program| Rc::ptr_eq(program, module)) {
+            return Some(None);
+        }
+        if self.core.as_ref().is_some_and(|core| Rc::ptr_eq(core, module)) {
+            return Some(Some(CORE.into()));
+        }
+        let key = self.modules.iter().find(|(_, m)| Rc::ptr_eq(m, module)).map(|(key, _)| key)?;
+        Some(Some(self.from_program(key)))
+    }
+
+    /// A file's path from the folder of the program, so that it does not matter where the program is started.
+    pub(super) fn from_program(&self, key: &str) -> String {
+        if key.starts_with('<') {
+            return key.to_owned();
+        }
+        let folder = self.program.as_ref().map_or("", |program| program.folder.as_str());
+        relative(folder, key)
+    }
+
+    /// The texts of the program and of its own modules, by their paths from the folder of the program, sorted.
+    pub fn program_texts(&self) -> Vec<(String, String)> {
+        let mut texts: Vec<(String, String)> = Vec::new();
+        for (name, text) in self.sources.iter() {
+            let program = self.program.as_ref().is_some_and(|p| p.name == name);
+            if program || self.modules.get(name).is_some_and(|m| !m.standard) {
+                texts.push((self.from_program(name), text.to_owned()));
+            }
+        }
+        texts.sort();
+        texts
+    }
+
+    /// The function specialised for these arguments, as a call with such arguments would.
+    pub fn specialise_ahead(&mut self, name: &FunctionName, arguments: &[Abstract]) -> Result<Unit, Refused> {
+        let fault = |diagnostic| Refused { by_design: false, diagnostic };
+        let function = self.find_function(name).map_err(fault)?;
+        let Some((_, code)) = fn_key(&function) else { return Err(fault(no_code(name))) };
+        let code = Rc::clone(code);
+        if let Some((effect, place)) = Self::effect_of(&code) {
+            let error = Diagnostic::error(format!("{name} is interpreted: {effect} has an effect"));
+            return Err(Refused { by_design: true, diagnostic: error.at(place, "here") });
+        }
+        let mut statics = HashMap::new();
+        let mut values = Vec::new();
+        for (i, argument) in arguments.iter().enumerate() {
+            let path = code.params.get(i).map_or_else(|| format!("arg{i}"), |p| p.name.to_string());
+            values.push(self.awaited(argument, &path, &mut statics).map_err(fault)?);
+        }
+        let traced = self.trace_call(&function, &values, &statics);
+        let (entry, stop) = match traced {
+            Ok(Ok(traced)) => traced,
+            Ok(Err((path, asked))) => return Err(fault(wanted(name, &code, &path, &asked))),
+            Err(signal) => return Err(fault(as_diagnostic(*signal))),
+        };
+        match entry.outcome.into_inner() {
+            Outcome::Waiting { unit, .. } => Ok(*unit),
+            Outcome::Interpreted(why) => {
+                let unrun = stop.as_ref().is_some_and(|stop| matches!(stop.reason, Reason::Unrun(_)));
+                Err(refused(name, &code, &why, unrun))
+            }
+            Outcome::Compiled(_) => Err(fault(Diagnostic::error(format!("{name} was compiled")))),
+        }
+    }
+
+    /// A value that stands for an argument; adds the paths of numbers whose values are asked for.
+    fn awaited(
+        &mut self,
+        argument: &Abstract,
+        path: &str,
+        statics: &mut HashMap<String, Asked>,
+    ) -> Result<Value, Diagnostic> {
+        Ok(match argument {
+            Abstract::Any(ty) => {
+                Value::Tensor(Tensor::Concrete(Concrete::from_device(ty.clone(), Rc::new(Awaited))))
+            }
+            Abstract::Number(value) => {
+                let asked = Asked { wanted: "its value".into(), place: None };
+                statics.insert(path.to_owned(), asked);
+                value.clone()
+            }
+            Abstract::Constant(value) => value.clone(),
+            Abstract::List(items) => {
+                let items = items.iter().enumerate();
+                let items = items.map(|(i, item)| self.awaited(item, &format!("{path}.{i}"), statics));
+                Value::list(items.collect::<Result<_, _>>()?)
+            }
+            Abstract::Dict(entries) => {
+                let mut dict = Dict::with_capacity(entries.len());
+                for (key, entry) in entries {
+                    dict.insert(*key, self.awaited(entry, &format!("{path}.{key}"), statics)?);
+                }
+                Value::Dict(Rc::new(dict))
+            }
+            Abstract::Function(name) => Value::Function(self.find_function(name)?),
+        })
+    }
+}
+
+/// What the parameters of a function are specialised for, if all have a type.
+fn variants(code: &Code) -> Option<Vec<Vec<Abstract>>> {
+    if code.params.is_empty() || code.rest.is_some() {
+        return None;
+    }
+    let arguments = |weak: bool| -> Option<Vec<Abstract>> {
+        code.params.iter().map(|p| p.ty.as_ref().map(|ty| Abstract::declared(ty, weak))).collect()
+    };
+    let (tensors, numbers) = (arguments(false)?, arguments(true)?);
+    let differ = numbers.iter().any(Abstract::has_numbers);
+    Some(if differ { vec![tensors, numbers] } else { vec![tensors] })
+}
+
+/// The error about a function whose body asks for a number.
+fn wanted(name: &FunctionName, code: &Code, path: &str, asked: &Asked) -> Diagnostic {
+    let purpose = match asked.wanted.as_str() {
+        "" => String::new(),
+        wanted => format!(" as {wanted}"),
+    };
+    let message =
+        format!("{name} cannot be compiled ahead: it needs the value of {path}{purpose}, which a call gives");
+    let error = Diagnostic::error(message).at(asked.place.unwrap_or(code.head), "asked for here");
+    let parameter = code.params.iter().find(|p| path.split('.').next() == Some(p.name.as_str()));
+    let error = match parameter {
+        Some(parameter) if asked.place.is_some() => error.at(parameter.span, "declared here"),
+        _ => error,
+    };
+    error.help(RECORD)
+}
+
+/// The error about a function that is interpreted.
+fn refused(name: &FunctionName, code: &Code, why: &Why, unrun: bool) -> Refused {
+    let by_design = why.cause == Cause::Design && !unrun;
+    let diagnostic = if by_design {
+        let error = Diagnostic::error(format!("{name} is interpreted: {}", why.reason));
+        error.at(why.place.unwrap_or(code.head), "here")
+    } else {
+        let error = why.error(&name.to_string()).or_at(code.head);
+        match &why.remedy {
+            Some(remedy) => error.help(remedy),
+            None if unrun => {
+                error.help("what a run reads or computes with an effect is to be an argument of the function")
+            }
+            None => error,
+        }
+    };
+    Refused { by_design, diagnostic }
+}
+
+fn no_code(name: &FunctionName) -> Diagnostic {
+    Diagnostic::error(format!("{name} is a builtin: what calls it is compiled"))
+}
+
+/// The name of a builtin.
+pub(super) fn builtin_name(name: &str) -> FunctionName {
+    FunctionName { module: Some(BUILTINS.into()), name: name.into(), transforms: Vec::new() }
+}
+
+/// `path` as seen from `folder`; both start at the same place.
+fn relative(folder: &str, path: &str) -> String {
+    let parts = |text: &str| -> Vec<String> {
+        let normal = Path::new(text).components().filter(|c| *c != Component::CurDir);
+        normal.map(|c| c.as_os_str().to_string_lossy().into_owned()).collect()
+    };
+    let (folder, path) = (parts(folder), parts(path));
+    let common = folder.iter().zip(&path).take_while(|(a, b)| a == b).count();
+    let up = folder[common..].iter().map(|_| "..");
+    let whole: PathBuf = up.chain(path[common..].iter().map(String::as_str)).collect();
+    whole.to_string_lossy().replace('\\', "/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::relative;
+
+    #[test]
+    fn paths_from_the_folder_of_the_program() {
+        assert_eq!(relative("", "part.shf"), "part.shf");
+        assert_eq!(relative("a/b", "a/b/part.shf"), "part.shf");
+        assert_eq!(relative("a/b", "a/lib/part.shf"), "../lib/part.shf");
+        assert_eq!(relative("/x/a", "/x/part.shf"), "../part.shf");
+        assert_eq!(relative("a", "./a/part.shf"), "part.shf");
+    }
+}

@@ -1,0 +1,389 @@
+//! What a program is compiled for, where that need not be this machine: devices and processors by name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::cpu::Cpu;
+use crate::target::{ExecutionModel, Target};
+
+/// A device, with what must be known of it to compile for it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Destination {
+    /// A processor.
+    Cpu(Processor),
+    /// An NVIDIA GPU of this architecture or a newer one.
+    Cuda(&'static str),
+    /// A GPU under Vulkan; without an architecture, any with the features that IREE takes for granted.
+    Vulkan(Option<&'static str>),
+    /// A GPU of Apple.
+    Metal,
+}
+
+/// A processor, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Processor {
+    /// That of this machine, with all it has.
+    Host,
+    /// One of [`Processor::NAMED`].
+    Named(&'static NamedProcessor),
+}
+
+/// A processor that need not be here: a program for it runs on all that have its features.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct NamedProcessor {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// What LLVM calls it.
+    llvm: &'static str,
+    /// The architecture as Rust and LLVM name it.
+    arch: &'static str,
+    /// The features beyond the architecture's own, as Rust names them.
+    features: &'static [&'static str],
+}
+
+/// The name is not that of a device.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownDestination {
+    /// No such device.
+    #[error("there is no device {0}; there are cpu, cuda, vulkan and metal")]
+    Device(String),
+    /// The device has no such architecture.
+    #[error("there is no {device} architecture {name}; there are {}", known.join(" "))]
+    Architecture {
+        /// The device.
+        device: &'static str,
+        /// The name that was given.
+        name: String,
+        /// Those there are.
+        known: &'static [&'static str],
+    },
+    /// The device is not divided into architectures here.
+    #[error("{device} takes no architecture: write {device} alone{hint}")]
+    NoArchitecture {
+        /// The device.
+        device: &'static str,
+        /// Where else it may belong.
+        hint: &'static str,
+    },
+    /// No such processor.
+    #[error("there is no CPU {name}; there are host {}", known.join(" "))]
+    Cpu {
+        /// The name that was given.
+        name: String,
+        /// Those there are.
+        known: Vec<&'static str>,
+    },
+}
+
+/// What IREE 3.13 compiles CUDA programs for; they run on newer GPUs too. It does not know sm_90.
+const CUDA: [&str; 10] =
+    ["sm_60", "sm_61", "sm_70", "sm_72", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_120"];
+
+/// Every GPU of the last years.
+const CUDA_DEFAULT: &str = "sm_80";
+
+/// What IREE 3.13 compiles Vulkan programs for beside GPUs of any kind.
+const VULKAN: [&str; 14] = [
+    "rdna1",
+    "rdna2",
+    "rdna3",
+    "rdna4",
+    "pascal",
+    "turing",
+    "ampere",
+    "ada",
+    "adreno",
+    "valhall1",
+    "valhall2",
+    "valhall3",
+    "valhall4",
+    "vp_android_baseline_2022",
+];
+
+/// The levels of the x86-64 System V ABI, and the baseline of AArch64.
+const V2: [&str; 6] = ["cmpxchg16b", "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3"];
+const V3: [&str; 14] = [
+    "avx",
+    "avx2",
+    "bmi1",
+    "bmi2",
+    "cmpxchg16b",
+    "f16c",
+    "fma",
+    "lzcnt",
+    "movbe",
+    "popcnt",
+    "sse3",
+    "sse4.1",
+    "sse4.2",
+    "ssse3",
+];
+const V4: [&str; 19] = [
+    "avx",
+    "avx2",
+    "avx512bw",
+    "avx512cd",
+    "avx512dq",
+    "avx512f",
+    "avx512vl",
+    "bmi1",
+    "bmi2",
+    "cmpxchg16b",
+    "f16c",
+    "fma",
+    "lzcnt",
+    "movbe",
+    "popcnt",
+    "sse3",
+    "sse4.1",
+    "sse4.2",
+    "ssse3",
+];
+
+impl Processor {
+    /// The processors that have a name, the most capable of an architecture first.
+    pub const NAMED: [NamedProcessor; 5] = [
+        NamedProcessor { name: "x86-64-v4", llvm: "x86-64-v4", arch: "x86_64", features: &V4 },
+        NamedProcessor { name: "x86-64-v3", llvm: "x86-64-v3", arch: "x86_64", features: &V3 },
+        NamedProcessor { name: "x86-64-v2", llvm: "x86-64-v2", arch: "x86_64", features: &V2 },
+        NamedProcessor { name: "x86-64", llvm: "x86-64", arch: "x86_64", features: &[] },
+        NamedProcessor { name: "aarch64", llvm: "generic", arch: "aarch64", features: &["neon"] },
+    ];
+
+    /// The named processors whose programs this machine runs, the most capable first.
+    pub fn portable() -> Vec<Processor> {
+        let host = Cpu::host();
+        Self::named().filter(|p| host.supports(&p.cpu()).is_ok()).collect()
+    }
+
+    /// All that have a name.
+    pub fn named() -> impl Iterator<Item = Processor> {
+        static NAMED: [NamedProcessor; 5] = Processor::NAMED;
+        NAMED.iter().map(Processor::Named)
+    }
+
+    /// The architecture and the features that its programs may use.
+    pub fn cpu(self) -> Cpu {
+        match self {
+            Self::Host => Cpu::host(),
+            Self::Named(named) => Cpu::with(named.arch, named.features),
+        }
+    }
+}
+
+impl Destination {
+    /// This machine's processor.
+    pub const HOST: Self = Self::Cpu(Processor::Host);
+
+    /// The kind of device, as keys and file names have it.
+    pub fn device(&self) -> &'static str {
+        match self {
+            Self::Cpu(_) => "cpu",
+            Self::Cuda(_) => "cuda",
+            Self::Vulkan(_) => "vulkan",
+            Self::Metal => "metal",
+        }
+    }
+
+    /// The processor that its programs need, if it is one.
+    pub fn cpu(&self) -> Option<Cpu> {
+        match self {
+            Self::Cpu(processor) => Some(processor.cpu()),
+            _ => None,
+        }
+    }
+
+    /// Whether programs have 32-bit integers where the language has 64: GPUs that cannot be relied on for more.
+    pub fn demotes_integers(&self) -> bool {
+        matches!(self, Self::Vulkan(_) | Self::Metal)
+    }
+
+    /// The compiler's flags, always the same and in the same order. With `debug`, what helps in finding errors of the
+    /// compiler stays in the program.
+    pub fn flags(&self, model: ExecutionModel, debug: bool) -> Vec<String> {
+        let base = match (self, model) {
+            (Self::Cpu(_), ExecutionModel::Inline) => Target::CPU_INLINE,
+            _ => Target::CPU,
+        };
+        let mut flags = base.flags();
+        if debug {
+            flags.retain(|flag| !STRIPS.contains(&flag.as_str()));
+        }
+        let device: Vec<String> = match self {
+            Self::Cpu(Processor::Host) => return flags,
+            Self::Cpu(Processor::Named(named)) => {
+                for flag in &mut flags {
+                    if flag.starts_with(TARGET_CPU) {
+                        *flag = format!("{TARGET_CPU}{}", named.llvm);
+                    }
+                }
+                // The same on every machine, so that the key is.
+                flags.push(format!("--iree-llvmcpu-target-triple={}-unknown-unknown-eabi-elf", named.arch));
+                return flags;
+            }
+            Self::Cuda(arch) => {
+                vec!["--iree-hal-target-device=cuda".into(), format!("--iree-cuda-target={arch}")]
+            }
+            Self::Vulkan(arch) => {
+                let arch = arch.map(|arch| format!("--iree-vulkan-target={arch}"));
+                std::iter::once("--iree-hal-target-device=vulkan".into()).chain(arch).collect()
+            }
+            Self::Metal => vec!["--iree-hal-target-device=metal".into()],
+        };
+        let of_processor =
+            |flag: &String| flag.starts_with("--iree-hal-") || flag.starts_with("--iree-llvmcpu-");
+        flags.retain(|flag| !of_processor(flag));
+        flags.extend(device);
+        if self.demotes_integers() {
+            flags.retain(|flag| !flag.starts_with("--iree-input-demote-"));
+            flags.push("--iree-input-demote-i64-to-i32=true".into());
+        }
+        flags
+    }
+}
+
+/// What begins the flag for the processor.
+const TARGET_CPU: &str = "--iree-llvmcpu-target-cpu=";
+
+/// What takes out of a program that which only helps in finding errors.
+const STRIPS: [&str; 3] = [
+    "--iree-llvmcpu-debug-symbols=false",
+    "--iree-vm-bytecode-module-strip-source-map=true",
+    "--iree-opt-strip-assertions=true",
+];
+
+impl FromStr for Destination {
+    type Err = UnknownDestination;
+
+    /// `cpu`, `cuda`, `cuda:sm_89`, `vulkan`, `vulkan:rdna3` or `metal`.
+    fn from_str(text: &str) -> Result<Self, UnknownDestination> {
+        let (device, architecture) = match text.split_once(':') {
+            Some((device, architecture)) => (device, Some(architecture)),
+            None => (text, None),
+        };
+        match (device, architecture) {
+            ("cpu", None) => Ok(Self::HOST),
+            ("cpu", Some(_)) => Err(UnknownDestination::NoArchitecture {
+                device: "cpu",
+                hint: ", and name the processor with --cpu, as in --cpu x86-64-v3",
+            }),
+            ("cuda", None) => Ok(Self::Cuda(CUDA_DEFAULT)),
+            ("cuda", Some(name)) => Ok(Self::Cuda(known("cuda", name, &CUDA)?)),
+            ("vulkan", None) => Ok(Self::Vulkan(None)),
+            ("vulkan", Some(name)) => Ok(Self::Vulkan(Some(known("vulkan", name, &VULKAN)?))),
+            ("metal", None) => Ok(Self::Metal),
+            ("metal", Some(_)) => Err(UnknownDestination::NoArchitecture { device: "metal", hint: "" }),
+            _ => Err(UnknownDestination::Device(device.to_owned())),
+        }
+    }
+}
+
+fn known(
+    device: &'static str,
+    name: &str,
+    known: &'static [&'static str],
+) -> Result<&'static str, UnknownDestination> {
+    let found = known.iter().find(|k| **k == name).copied();
+    found.ok_or_else(|| UnknownDestination::Architecture { device, name: name.to_owned(), known })
+}
+
+impl FromStr for Processor {
+    type Err = UnknownDestination;
+
+    fn from_str(text: &str) -> Result<Self, UnknownDestination> {
+        if text == "host" {
+            return Ok(Self::Host);
+        }
+        Self::named().find(|p| p.to_string() == text).ok_or_else(|| UnknownDestination::Cpu {
+            name: text.to_owned(),
+            known: Self::NAMED.iter().map(|named| named.name).collect(),
+        })
+    }
+}
+
+impl fmt::Display for Processor {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Host => "host",
+            Self::Named(named) => named.name,
+        })
+    }
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu(Processor::Host) | Self::Vulkan(None) | Self::Metal => out.write_str(self.device()),
+            Self::Cpu(processor) => write!(out, "cpu ({processor})"),
+            Self::Cuda(arch) | Self::Vulkan(Some(arch)) => write!(out, "{}:{arch}", self.device()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn destination(text: &str) -> Destination {
+        text.parse().expect("a device")
+    }
+
+    #[test]
+    fn the_host_has_the_flags_of_a_run() {
+        assert_eq!(destination("cpu").flags(ExecutionModel::Hal, false), Target::CPU.flags());
+        assert_eq!(destination("cpu").flags(ExecutionModel::Inline, false), Target::CPU_INLINE.flags());
+        assert!(Target::CPU.flags().iter().any(|flag| flag.starts_with(TARGET_CPU)));
+    }
+
+    #[test]
+    fn devices_have_their_flags_and_none_of_the_processor() {
+        for (name, flag) in [
+            ("cuda", "--iree-cuda-target=sm_80"),
+            ("cuda:sm_89", "--iree-cuda-target=sm_89"),
+            ("vulkan", "--iree-hal-target-device=vulkan"),
+            ("vulkan:rdna3", "--iree-vulkan-target=rdna3"),
+            ("metal", "--iree-hal-target-device=metal"),
+        ] {
+            let device = destination(name);
+            let flags = device.flags(ExecutionModel::Hal, false);
+            assert!(flags.iter().any(|f| f == flag), "{name}: {flags:?}");
+            assert!(
+                !flags.iter().any(|f| f.contains("llvmcpu") || f.contains("=local")),
+                "{name}: {flags:?}"
+            );
+            let demotes = flags.iter().any(|f| f == "--iree-input-demote-i64-to-i32=true");
+            assert_eq!(demotes, name.starts_with("vulkan") || name == "metal", "{name}: {flags:?}");
+            assert_eq!(device.cpu(), None);
+        }
+    }
+
+    #[test]
+    fn named_processors_have_their_flags_and_features() {
+        let processor: Processor = "x86-64-v3".parse().expect("a processor");
+        let flags = Destination::Cpu(processor).flags(ExecutionModel::Hal, false);
+        assert!(flags.contains(&"--iree-llvmcpu-target-cpu=x86-64-v3".to_owned()), "{flags:?}");
+        assert!(!flags.iter().any(|f| f.ends_with("=host")), "{flags:?}");
+        assert!(processor.cpu().to_string().starts_with("x86_64+avx+avx2+bmi1"));
+        for processor in Processor::named() {
+            let written = processor.cpu().to_string();
+            assert_eq!(written.parse::<Cpu>().map(|cpu| cpu.to_string()), Ok(written));
+        }
+        assert!(Processor::portable().iter().all(|p| Cpu::host().supports(&p.cpu()).is_ok()));
+    }
+
+    #[test]
+    fn debug_keeps_the_symbols() {
+        let plain = Destination::HOST.flags(ExecutionModel::Hal, false);
+        let debug = Destination::HOST.flags(ExecutionModel::Hal, true);
+        assert_eq!(plain.len(), debug.len() + STRIPS.len());
+    }
+
+    #[test]
+    fn what_does_not_exist_is_said_with_what_does() {
+        let device = |text: &str| text.parse::<Destination>().expect_err("no device").to_string();
+        insta::assert_snapshot!(device("tpu"), @"there is no device tpu; there are cpu, cuda, vulkan and metal");
+        insta::assert_snapshot!(device("cuda:sm_90"), @"there is no cuda architecture sm_90; there are sm_60 sm_61 sm_70 sm_72 sm_75 sm_80 sm_86 sm_87 sm_89 sm_120");
+        insta::assert_snapshot!(device("cpu:x86-64-v3"), @"cpu takes no architecture: write cpu alone, and name the processor with --cpu, as in --cpu x86-64-v3");
+        insta::assert_snapshot!("pentium".parse::<Processor>().expect_err("none").to_string(), @"there is no CPU pentium; there are host x86-64-v4 x86-64-v3 x86-64-v2 x86-64 aarch64");
+    }
+}
