@@ -39,4 +39,5 @@ pub use folder::{ArtifactFolder, FolderError, MANIFEST_FILE};
 pub use locations::strip_locations;
 pub use manifest::{Entry, Leaf, MANIFEST_VERSION, Specialisation, Static};
 pub use miss::{Lookup, Miss};
+pub use pretty::to_vec as to_pretty_json;
 pub use store::{Record, Store};

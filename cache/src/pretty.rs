@@ -10,7 +10,7 @@ use serde_json::ser::Formatter;
 const BROKEN_LEVELS: usize = 4;
 
 /// `value` as JSON, ending with a line end.
-pub(crate) fn to_vec(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+pub fn to_vec(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut json = Vec::new();
     value.serialize(&mut Serializer::with_formatter(&mut json, Broken::default()))?;
     json.push(b'\n');

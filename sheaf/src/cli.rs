@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use sheaf_toolchain::{Destination, Processor};
 
 use crate::engine::ProgramPlace;
 
@@ -38,6 +39,13 @@ pub enum Command {
     /// Run a program
     #[command(after_help = "Examples:\n  sheaf run train.shf --device cpu\n  sheaf run train.shf --explain")]
     Run(RunOptions),
+    /// Compile ahead of time: functions whose parameters have types, and what a recorded run called
+    #[command(
+        after_help = "Examples:\n  sheaf build train.shf\n  sheaf build train.shf forward --cpu x86-64-v3\n  \
+                      sheaf run train.shf --record shapes.json && sheaf build train.shf --shapes shapes.json\n  \
+                      sheaf build --emit stablehlo train.shf forward"
+    )]
+    Build(BuildOptions),
     /// Check the examples in source files: expressions with a comment `;=> value` or `;=> error: text` after them
     #[command(after_help = "Examples:\n  sheaf test\n  sheaf test --no-jit src/model.shf")]
     Test(TestOptions),
@@ -97,9 +105,70 @@ pub struct RunOptions {
     /// With --explain: as JSON, the last line of standard output
     #[arg(long, requires = "explain")]
     pub json: bool,
+    /// Write down at the end which functions were called for which types, for `sheaf build --shapes`
+    #[arg(long, value_name = "SHAPES.json", conflicts_with = "no_jit")]
+    pub record: Option<PathBuf>,
     /// Arguments of the program
     #[arg(last = true)]
     pub arguments: Vec<String>,
+}
+
+/// What to build.
+#[derive(Args, Clone, Debug)]
+pub struct BuildOptions {
+    /// The program; without one, the main program of the package
+    pub file: Option<PathBuf>,
+    /// Functions; without any, all with typed parameters and all that were recorded
+    #[arg(value_name = "FUNCTION")]
+    pub functions: Vec<String>,
+    /// What a run has recorded with --record
+    #[arg(long, value_name = "SHAPES.json")]
+    pub shapes: Option<PathBuf>,
+    /// Show what becomes of one function instead, or write its program for any runtime of IREE to a file
+    #[arg(long, value_enum, value_name = "FORM", requires = "functions")]
+    pub emit: Option<Emit>,
+    /// With --emit vmfb: the file; by default FUNCTION.DEVICE.vmfb
+    #[arg(long, short, value_name = "FILE", requires = "emit")]
+    pub output: Option<PathBuf>,
+    /// The device to compile for, which need not be here: cpu, cuda[:sm_89], vulkan[:rdna3] or metal
+    #[arg(long, default_value = "cpu")]
+    pub device: Destination,
+    /// The processor to compile for: host, x86-64, x86-64-v2, x86-64-v3, x86-64-v4 or aarch64
+    #[arg(long, value_name = "NAME", default_value = "host")]
+    pub cpu: Processor,
+    /// Keep what helps in finding errors in the programs
+    #[arg(long)]
+    pub debug: bool,
+    /// How many functions to compile at a time; by default as many as there are processors
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub jobs: Option<u16>,
+    /// Print what was built as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Compile anew, whatever __sheaf__ and the cache hold
+    #[arg(long)]
+    pub recompile: bool,
+    /// Use no network
+    #[arg(long)]
+    pub offline: bool,
+    /// Where the compiler is looked for: a package index, a mirror or a folder
+    #[arg(long, value_name = "PLACE")]
+    pub toolchain_index: Option<String>,
+}
+
+/// What `sheaf build` can show of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Emit {
+    /// Its definition with every macro use replaced
+    Forms,
+    /// The operations it was traced to
+    Graph,
+    /// Those of its value and gradient
+    Grad,
+    /// The text that the compiler is given
+    Stablehlo,
+    /// The compiled program, in a file
+    Vmfb,
 }
 
 /// How to check examples.

@@ -85,7 +85,7 @@ fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-fn settings(options: &EngineOptions, project: &Project, home: &Home) -> Result<Settings, Failed> {
+pub fn settings(options: &EngineOptions, project: &Project, home: &Home) -> Result<Settings, Failed> {
     let user = UserConfig::read(&home.config_file()).map_err(failed)?;
     let manifest_warnings = project.manifest.iter().flat_map(|m| &m.warnings);
     for warning in user.warnings.iter().chain(manifest_warnings) {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use sheaf_registry::Project;
 
+use crate::build;
 use crate::cli::RunOptions;
 use crate::evaluator::{Failed, evaluator, failed, on_large_stack};
 use crate::explain;
@@ -32,16 +33,21 @@ fn run_here(options: &RunOptions) -> Result<(), Failed> {
     if options.explain && (options.json || result.is_ok() || !reports.is_empty()) {
         explain::show(&reports, options.json)?;
     }
-    result.map(|_| ()).map_err(|errors| {
+    let result = result.map(|_| ()).map_err(|errors| {
         for e in &errors {
             messages::show(&interp.sources, e);
         }
         Failed
-    })
+    });
+    match &options.record {
+        // What was seen before an error was seen.
+        Some(path) => build::record(&interp, &file, path).and(result),
+        None => result,
+    }
 }
 
 /// The program of the package that the current folder is in, by a path as short as it can be.
-fn main_program() -> Result<(PathBuf, Project), Failed> {
+pub(crate) fn main_program() -> Result<(PathBuf, Project), Failed> {
     let project = Project::locate_from(Path::new(".")).map_err(failed)?;
     let Some(main) = project.main() else {
         let help = "name the program, as in `sheaf run train.shf`, or make a package with `sheaf init`";

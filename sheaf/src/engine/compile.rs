@@ -104,24 +104,32 @@ impl Workshop {
 
     /// The installed compiler, installed now if need be. `None` where that cannot be done here and now.
     fn toolchain(&self) -> Result<Option<Toolchain>, HostError> {
-        if let Some(toolchain) = locate(self.home.data()) {
-            return Ok(Some(toolchain));
-        }
-        let interpreted = |why: &dyn std::fmt::Display, remedy: &str| {
-            if self.strict {
+        match self.find_toolchain()? {
+            Ok(toolchain) => Ok(Some(toolchain)),
+            Err(Absent { why, remedy }) if self.strict => {
                 let message = format!("there is no compiler, and --strict forbids interpreting: {why}");
-                return Err(HostError { message, help: Some(remedy.to_owned()) });
+                Err(HostError { message, help: Some(remedy) })
             }
-            let message = format!(
-                "there is no compiler, so what has not been compiled before is interpreted; {SLOWER}"
-            );
-            messages::warning_with(message, why, Some(&format!("{remedy}; the next run tries again")));
-            Ok(None)
-        };
+            Err(Absent { why, remedy }) => {
+                let message = format!(
+                    "there is no compiler, so what has not been compiled before is interpreted; {SLOWER}"
+                );
+                messages::warning_with(message, why, Some(&format!("{remedy}; the next run tries again")));
+                Ok(None)
+            }
+        }
+    }
+
+    /// The installed compiler, installed now if need be; the inner error says why there is none. The outer one is
+    /// nothing to work around: a file that is not what it claims to be, or a setting without a meaning.
+    pub fn find_toolchain(&self) -> Result<Result<Toolchain, Absent>, HostError> {
+        if let Some(toolchain) = locate(self.home.data()) {
+            return Ok(Ok(toolchain));
+        }
         if self.settings.offline.value {
             let why =
                 format!("it is not installed, and may not be fetched ({})", self.settings.offline.origin);
-            return interpreted(&why, "allow the network once");
+            return Ok(Err(Absent { why, remedy: "allow the network once".into() }));
         }
         let index = self.settings.index.as_ref();
         let settings = sheaf_toolchain::Settings {
@@ -129,21 +137,30 @@ impl Workshop {
             ..sheaf_toolchain::Settings::default()
         };
         match install(self.home.data(), &settings, &InstallProgress::default()) {
-            Ok(toolchain) => Ok(Some(toolchain)),
+            Ok(toolchain) => Ok(Ok(toolchain)),
             // A file that is not what it claims to be is nothing to work around in silence.
             Err(error @ (InstallError::Checksum { .. } | InstallError::BadSetting { .. })) => {
                 Err(HostError { message: error.to_string(), help: Some(error.remedy()) })
             }
-            Err(error) => interpreted(&error, &error.remedy()),
+            Err(error) => Ok(Err(Absent { why: error.to_string(), remedy: error.remedy() })),
         }
     }
+}
+
+/// Why there is no compiler.
+pub struct Absent {
+    /// The reason, a clause.
+    pub why: String,
+    /// What to do.
+    pub remedy: String,
 }
 
 /// Set in the environment of a compile worker. A program that links the engine but does not answer
 /// [`COMPILE_WORKER`] would otherwise start itself without end.
 const WORKER_MARK: &str = "SHEAF_COMPILE_WORKER";
 
-fn worker_command() -> Command {
+/// The command of a compile worker; the library is added to it.
+pub fn worker_command() -> Command {
     let this = std::env::current_exe().unwrap_or_else(|_| "sheaf".into());
     let mut command = Command::new(this);
     command.arg(COMPILE_WORKER).env(WORKER_MARK, "1");

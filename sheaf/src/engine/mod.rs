@@ -1,13 +1,15 @@
 //! The engine joins the rooms: a specialised function becomes a program by way of emission, action key, cache,
 //! compiler and runtime.
 
+mod ahead;
 mod buffer;
 mod compile;
 mod donation;
 mod placement;
 mod unit;
 
-pub use compile::COMPILE_WORKER;
+pub use ahead::{Faulty, Goal, Keep, Made, Plan};
+pub use compile::{COMPILE_WORKER, Workshop, worker_command};
 pub use donation::Donate;
 pub use placement::Place as ProgramPlace;
 
@@ -27,7 +29,7 @@ use sheaf_runtime::{CallFrame, Device, Model, Runtime, Target, Vmfb};
 
 use crate::messages;
 use buffer::{DeviceBuffer, upload};
-use compile::{Compiled, Workshop};
+use compile::Compiled;
 use placement::Ways;
 use unit::Job;
 
@@ -205,7 +207,7 @@ impl Engine {
             }
             Lookup::Miss(miss) => {
                 self.report(&miss);
-                None
+                self.find_portable(job)
             }
         }
     }

@@ -1,0 +1,327 @@
+//! `sheaf build`: compiling ahead of time.
+
+mod emit;
+mod pool;
+mod shapes;
+mod show;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use sheaf_cache::ActionKey;
+use sheaf_lang::diagnostic::Diagnostic;
+use sheaf_lang::eval::{Abstract, FunctionName, Interp, Jit, Options, Refused};
+use sheaf_registry::Project;
+use sheaf_toolchain::{CompileError, Destination, Processor, Toolchain};
+
+use crate::cli::{BuildOptions, Emit, EngineOptions};
+use crate::engine::{Engine, Faulty, Goal, Keep, Made, Place, Plan, Workshop};
+use crate::evaluator::{Failed, failed, home, on_large_stack, settings};
+use crate::messages;
+use crate::run::main_program;
+use crate::world::{World, read_source};
+use pool::{Event, Request};
+use show::{Built, Progress, Report};
+
+pub use shapes::record;
+
+/// Compiles ahead, or shows what becomes of a function.
+pub fn build(options: &BuildOptions) -> ExitCode {
+    let wrong = |message: &str, help: &str| {
+        messages::error(message, Some(help));
+        ExitCode::from(2)
+    };
+    if options.device != Destination::HOST && options.cpu != Processor::Host {
+        let message = format!("--cpu is about the processor, and --device asks for {}", options.device);
+        return wrong(&message, "leave one of them out");
+    }
+    if options.emit.is_some() && options.functions.len() != 1 {
+        return wrong(
+            "--emit is about one function",
+            "name one, as in `sheaf build --emit graph train.shf forward`",
+        );
+    }
+    if options.output.is_some() && options.emit != Some(Emit::Vmfb) {
+        return wrong("--output is for --emit vmfb: the other forms are printed", "send them on with > FILE");
+    }
+    on_large_stack(|| build_here(options))
+}
+
+fn build_here(options: &BuildOptions) -> Result<(), Failed> {
+    let (file, project) = match &options.file {
+        Some(file) => (file.clone(), Project::locate(file).map_err(failed)?),
+        None => main_program()?,
+    };
+    let text = read_source(&file)?;
+    if options.emit == Some(Emit::Forms) {
+        return emit::forms(&file, &text, &options.functions[0]);
+    }
+    let mut interp =
+        Interp::new(Box::<World>::default(), None, Options { jit: Jit::Never, ..Options::default() });
+    let mut builder = Builder { options, failures: Vec::new(), interpreted: Vec::new() };
+    let prepared = interp.prepare_program(&file.display().to_string(), &text);
+    let result = match prepared {
+        Ok(()) => builder.run(&mut interp, &project),
+        Err(errors) => {
+            errors.iter().for_each(|e| messages::show(&interp.sources, e));
+            Err(Failed)
+        }
+    };
+    if builder.failures.is_empty() { result } else { Err(Failed) }
+}
+
+/// A function to be compiled.
+struct Order {
+    name: FunctionName,
+    /// The arguments that it is specialised for. Where there are several, one may fail.
+    variants: Vec<Vec<Abstract>>,
+    /// Whether the user named it.
+    named: bool,
+}
+
+/// One build.
+struct Builder<'a> {
+    options: &'a BuildOptions,
+    failures: Vec<(String, Diagnostic)>,
+    interpreted: Vec<(String, Diagnostic)>,
+}
+
+impl Builder<'_> {
+    fn run(&mut self, interp: &mut Interp, project: &Project) -> Result<(), Failed> {
+        let orders = self.orders(interp)?;
+        let options = self.options;
+        let destination = match &options.device {
+            Destination::Cpu(_) => Destination::Cpu(options.cpu),
+            other => other.clone(),
+        };
+        let goal = Goal { destination, debug: options.debug, hal: options.emit.is_some() };
+        if let Some(form @ (Emit::Graph | Emit::Grad | Emit::Stablehlo)) = options.emit {
+            return emit::text(interp, &orders, form, &goal);
+        }
+        let plans = self.plans(interp, &orders, &goal);
+        let engine_options = EngineOptions {
+            offline: options.offline,
+            recompile: options.recompile,
+            toolchain_index: options.toolchain_index.clone(),
+            ..EngineOptions::default()
+        };
+        let home = home()?;
+        let settings = settings(&engine_options, project, &home)?;
+        let workshop = Workshop::new(home.clone(), settings.clone(), true);
+        let artifacts = project.artifact_folder();
+        let place = Place { home, artifacts, settings, recompile: options.recompile, strict: true };
+        let engine = Engine::new(place).map_err(failed)?;
+        let built = self.compile(interp, &engine, &workshop, plans)?;
+        if options.emit == Some(Emit::Vmfb) {
+            return emit::vmfb(&built, &goal, options);
+        }
+        let report = Report { built: &built, failures: &self.failures, interpreted: &self.interpreted };
+        report.show(interp, options.json)
+    }
+
+    /// What is to be compiled.
+    fn orders(&mut self, interp: &mut Interp) -> Result<Vec<Order>, Failed> {
+        let mut recorded = match &self.options.shapes {
+            Some(path) => shapes::read(interp, path).map_err(|e| {
+                messages::show(&interp.sources, &e);
+                Failed
+            })?,
+            None => Vec::new(),
+        };
+        let mut orders: Vec<Order> = Vec::new();
+        if self.options.functions.is_empty() {
+            for declared in interp.declared_functions() {
+                orders.push(Order { name: declared.name, variants: declared.variants, named: false });
+            }
+        }
+        let mut wanted = HashSet::new();
+        for text in &self.options.functions {
+            let name = match interp.function_name(text) {
+                Ok(name) => name,
+                Err(error) => {
+                    self.fail(interp, text.clone(), error);
+                    continue;
+                }
+            };
+            if !wanted.insert(name.clone()) {
+                continue;
+            }
+            let is_it = |of: &FunctionName| (&of.module, &of.name) == (&name.module, &name.name);
+            if recorded.iter().any(|call| is_it(&call.function)) {
+                continue;
+            }
+            match interp.declared_types(&name) {
+                Ok(variants) => orders.push(Order { name, variants, named: true }),
+                Err(error) => self.fail(interp, text.clone(), error),
+            }
+        }
+        if !self.options.functions.is_empty() {
+            recorded.retain(|call| {
+                wanted.iter().any(|w| (&w.module, &w.name) == (&call.function.module, &call.function.name))
+            });
+        }
+        orders.extend(recorded.into_iter().map(|call| Order {
+            name: call.function,
+            variants: vec![call.arguments],
+            named: true,
+        }));
+        if orders.is_empty() && self.failures.is_empty() {
+            let help = "give the parameters of a function types, as in (x f32 [4 2]), or record a run with `sheaf run \
+                        FILE --record shapes.json` and build with `--shapes shapes.json`";
+            messages::error("there is nothing to build: no function has typed parameters", Some(help));
+            return Err(Failed);
+        }
+        Ok(orders)
+    }
+
+    fn plans(&mut self, interp: &mut Interp, orders: &[Order], goal: &Goal) -> Vec<(Plan, FunctionName)> {
+        let mut plans = Vec::new();
+        let mut known: HashSet<ActionKey> = HashSet::new();
+        for Order { name, variants, named } in orders {
+            let mut refused: Option<Refused> = None;
+            let mut any = false;
+            for arguments in variants {
+                match interp.specialise_ahead(name, arguments) {
+                    Ok(unit) => {
+                        any = true;
+                        let plan = Plan::new(unit, goal);
+                        if known.insert(plan.key()) {
+                            plans.push((plan, name.clone()));
+                        }
+                        // One file is one program.
+                        if goal.hal {
+                            break;
+                        }
+                    }
+                    Err(reason) => refused = refused.or(Some(reason)),
+                }
+            }
+            if let Some(Refused { by_design, diagnostic }) = refused.filter(|_| !any) {
+                if by_design && !named {
+                    self.interpreted.push((name.to_string(), diagnostic));
+                } else {
+                    self.fail(interp, name.to_string(), diagnostic);
+                }
+            }
+        }
+        plans
+    }
+
+    /// Takes from the caches what they hold, and compiles the rest.
+    fn compile(
+        &mut self,
+        interp: &mut Interp,
+        engine: &Engine,
+        workshop: &Workshop,
+        plans: Vec<(Plan, FunctionName)>,
+    ) -> Result<Vec<Built>, Failed> {
+        let keep = if self.options.emit.is_some() { Keep::Cache } else { Keep::Beside };
+        let mut made: Vec<Option<(Made, bool)>> = Vec::new();
+        for (plan, _) in &plans {
+            let kept = if self.options.recompile { None } else { engine.kept(plan, keep)? };
+            made.push(kept.map(|made| (made, false)));
+        }
+        let missing: Vec<usize> = (0..plans.len()).filter(|i| made[*i].is_none()).collect();
+        if !missing.is_empty() {
+            let toolchain = toolchain(workshop)?;
+            let jobs = self.options.jobs.map_or_else(
+                || std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+                usize::from,
+            );
+            let request = |id: usize, candidate: usize| {
+                let action = plans[id].0.action(candidate);
+                Request { id, program: action.program.clone(), flags: action.flags.clone() }
+            };
+            let names = missing.iter().map(|id| plans[*id].0.name().to_owned()).collect();
+            let mut progress = Progress::new(names);
+            let mut candidates = vec![0; plans.len()];
+            // What is said of a worse candidate is why not the best.
+            let mut first: Vec<Option<Faulty>> = Vec::new();
+            first.resize_with(plans.len(), || None);
+            let requests = missing.iter().map(|id| request(*id, 0)).collect();
+            pool::compile(&toolchain, jobs, requests, |event| {
+                let (id, result) = match event {
+                    Event::Begun(id) => {
+                        progress.begun(plans[id].0.name());
+                        return Ok(None);
+                    }
+                    Event::Done(id, result) => (id, result),
+                };
+                let (plan, name) = &plans[id];
+                let faulty = match result {
+                    Ok(bytes) => match engine.accept(plan, candidates[id], bytes, keep)? {
+                        Ok(program) => {
+                            made[id] = Some((program, true));
+                            progress.done(plan.name());
+                            return Ok(None);
+                        }
+                        Err(faulty) => faulty,
+                    },
+                    Err(error) => {
+                        if is_gone(&error) {
+                            messages::error(&error, Some(&error.remedy()));
+                            return Err(Failed);
+                        }
+                        Faulty { error: error.to_string(), remedy: error.remedy() }
+                    }
+                };
+                let faulty = first[id].take().unwrap_or(faulty);
+                candidates[id] += 1;
+                if candidates[id] < plan.ways() {
+                    first[id] = Some(faulty);
+                    return Ok(Some(request(id, candidates[id])));
+                }
+                progress.done(plan.name());
+                let shown = plan.name().to_owned();
+                let error = Diagnostic::error(format!("{shown} cannot be compiled: {}", faulty.error));
+                let error = match interp.function_place(name) {
+                    Some((span, _)) => error.at(span, "this function"),
+                    None => error,
+                };
+                progress.interrupt(|| {
+                    messages::show(&interp.sources, &error.clone().help(faulty.remedy.clone()))
+                });
+                self.failures.push((shown, error));
+                Ok(None)
+            })?;
+        }
+        let built = made.into_iter().zip(plans);
+        Ok(built
+            .filter_map(|(made, (plan, _))| made.map(|(made, fresh)| Built { plan, made, fresh }))
+            .collect())
+    }
+
+    /// Shows why a function cannot be built; the others still are.
+    fn fail(&mut self, interp: &Interp, name: String, error: Diagnostic) {
+        messages::show(&interp.sources, &error);
+        self.failures.push((name, error));
+    }
+}
+
+/// Whether the compiler would fail for every program.
+fn is_gone(error: &CompileError) -> bool {
+    matches!(error, CompileError::Start { .. } | CompileError::Load { .. } | CompileError::Version { .. })
+}
+
+/// The compiler; without one nothing is built.
+fn toolchain(workshop: &Workshop) -> Result<Toolchain, Failed> {
+    match workshop.find_toolchain() {
+        Ok(Ok(toolchain)) => Ok(toolchain),
+        Ok(Err(absent)) => {
+            messages::error(format!("there is no compiler: {}", absent.why), Some(&absent.remedy));
+            Err(Failed)
+        }
+        Err(error) => {
+            messages::error(&error, error.help.as_deref());
+            Err(Failed)
+        }
+    }
+}
+
+/// Where a program written by `--emit vmfb` goes by default.
+fn default_output(function: &str, device: &str) -> PathBuf {
+    // A function's name may hold any character.
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
+    PathBuf::from(format!("{}.{device}.vmfb", function.chars().map(plain).collect::<String>()))
+}

@@ -1,0 +1,86 @@
+//! Several compile workers at once.
+
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread;
+
+use sheaf_toolchain::{CompileError, Compiler, Toolchain};
+
+use crate::engine::worker_command;
+
+/// One compilation.
+pub struct Request {
+    /// What the answer will bear.
+    pub id: usize,
+    /// The program's text.
+    pub program: String,
+    /// The compiler's flags.
+    pub flags: Vec<String>,
+}
+
+/// What comes of a request.
+pub enum Event {
+    /// A worker has begun with it.
+    Begun(usize),
+    /// It is done.
+    Done(usize, Result<Vec<u8>, CompileError>),
+}
+
+/// Compiles all `requests` with at most `workers` processes at a time. `on_event` hears what happens, in the order in
+/// which it does; another request that it gives, such as a second try, is compiled too. An error of it ends the work.
+pub fn compile<E>(
+    toolchain: &Toolchain,
+    workers: usize,
+    requests: Vec<Request>,
+    mut on_event: impl FnMut(Event) -> Result<Option<Request>, E>,
+) -> Result<(), E> {
+    let mut open = requests.len();
+    let workers = workers.min(open);
+    let (sender, receiver) = mpsc::channel::<Request>();
+    let (tell, events) = mpsc::channel::<Event>();
+    let queue = Mutex::new(receiver);
+    for request in requests {
+        // The other end is in this function.
+        let _ = sender.send(request);
+    }
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            let (queue, tell) = (&queue, tell.clone());
+            scope.spawn(move || {
+                let mut compiler = Compiler::new(worker_command, toolchain.clone());
+                loop {
+                    // Nothing that could panic happens under the lock.
+                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let Ok(Request { id, program, flags }) = next else { break };
+                    if tell.send(Event::Begun(id)).is_err() {
+                        break;
+                    }
+                    let result = compiler.compile(&program, &flags);
+                    if tell.send(Event::Done(id, result)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(tell);
+        let mut result = Ok(());
+        while open > 0 {
+            let Ok(event) = events.recv() else { break };
+            open -= usize::from(matches!(event, Event::Done(..)));
+            match on_event(event) {
+                Ok(None) => {}
+                Ok(Some(another)) => {
+                    open += 1;
+                    let _ = sender.send(another);
+                }
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            }
+        }
+        // Workers that wait for more end.
+        drop(sender);
+        drop(events);
+        result
+    })
+}

@@ -1,0 +1,188 @@
+//! What is said of a build: while it goes on, and at its end.
+
+use std::io::{IsTerminal, Write as _};
+use std::path::Path;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+use sheaf_cache::Leaf;
+use sheaf_lang::diagnostic::Diagnostic;
+use sheaf_lang::eval::Interp;
+use sheaf_lang::syntax::Sources;
+
+use crate::engine::{Made, Plan};
+use crate::evaluator::{Failed, failed};
+
+/// A program that was built, or found.
+pub struct Built {
+    /// What it was built by.
+    pub plan: Plan,
+    /// The program.
+    pub made: Made,
+    /// Whether it was compiled now.
+    pub fresh: bool,
+}
+
+/// What is left: on a terminal as a bar, elsewhere a line for each function.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    left: Vec<String>,
+}
+
+/// How many names of functions a bar shows.
+const SHOWN: usize = 4;
+
+impl Progress {
+    /// Nothing is done yet of what is `left`.
+    pub fn new(left: Vec<String>) -> Progress {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(left.len() as u64);
+            if let Ok(style) =
+                ProgressStyle::with_template("compiling {pos}/{len} {wide_bar} {elapsed} {msg}")
+            {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(std::time::Duration::from_millis(200));
+            bar
+        });
+        let progress = Progress { bar, left };
+        progress.show();
+        progress
+    }
+
+    /// A worker has begun with a function.
+    pub fn begun(&self, name: &str) {
+        if self.bar.is_none() {
+            let others = self.left.len().saturating_sub(1);
+            let others = if others == 0 { String::new() } else { format!(" ({others} more)") };
+            eprintln!("compiling {name}{others}");
+        }
+    }
+
+    /// A function is compiled, or cannot be.
+    pub fn done(&mut self, name: &str) {
+        if let Some(position) = self.left.iter().position(|left| left == name) {
+            self.left.remove(position);
+        }
+        if let Some(bar) = &self.bar {
+            bar.inc(1);
+        }
+        self.show();
+    }
+
+    /// Lets something else be printed.
+    pub fn interrupt(&self, print: impl FnOnce()) {
+        match &self.bar {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+
+    fn show(&self) {
+        if let Some(bar) = &self.bar {
+            let more = if self.left.len() > SHOWN { " ..." } else { "" };
+            let names: Vec<&str> = self.left.iter().take(SHOWN).map(String::as_str).collect();
+            bar.set_message(format!("{}{more}", names.join(", ")));
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// What came of a build.
+pub struct Report<'a> {
+    /// The programs.
+    pub built: &'a [Built],
+    /// Functions that could not be built; it has been said.
+    pub failures: &'a [(String, Diagnostic)],
+    /// Functions that the language interprets.
+    pub interpreted: &'a [(String, Diagnostic)],
+}
+
+impl Report<'_> {
+    /// Shows it on standard output.
+    pub fn show(&self, interp: &Interp, as_json: bool) -> Result<(), Failed> {
+        let text = if as_json { self.json(&interp.sources) } else { self.text(&interp.sources) };
+        write!(std::io::stdout(), "{text}").map_err(failed)
+    }
+
+    fn text(&self, sources: &Sources) -> String {
+        let mut text = String::new();
+        for Built { plan, made, fresh } in self.built {
+            let how = if *fresh { "compiled" } else { "was there" };
+            let file = made.kept.as_ref().map_or(String::new(), |(_, path)| short(path));
+            text += &format!("{}: {file} ({} bytes, {how})\n", plan.name(), made.bytes.len());
+        }
+        for (_, diagnostic) in self.interpreted {
+            let place = diagnostic.labels.first().map(|l| sources.used(l.span));
+            let place = place.map(|span| {
+                let (line, column) = sources.position(span);
+                format!(" ({}:{line}:{column})", sources.name(span.source))
+            });
+            text += &format!("{}{}\n", diagnostic.message, place.unwrap_or_default());
+        }
+        let fresh = self.built.iter().filter(|b| b.fresh).count();
+        let failures = match self.failures.len() {
+            0 => String::new(),
+            n => format!(", {n} failed"),
+        };
+        text += &format!("{} compiled, {} there before{failures}\n", fresh, self.built.len() - fresh);
+        text
+    }
+
+    fn json(&self, sources: &Sources) -> String {
+        let functions: Vec<Value> = self.built.iter().map(built).collect();
+        let said = |(name, diagnostic): &(String, Diagnostic)| {
+            let place = diagnostic.labels.first().map(|l| sources.used(l.span));
+            let place = place.map(|span| {
+                let (line, column) = sources.position(span);
+                json!({ "file": sources.name(span.source), "line": line, "column": column })
+            });
+            json!({ "function": name, "message": diagnostic.message, "place": place })
+        };
+        let report = json!({
+            "functions": functions,
+            "failed": self.failures.iter().map(said).collect::<Vec<_>>(),
+            "interpreted": self.interpreted.iter().map(said).collect::<Vec<_>>(),
+        });
+        format!("{report:#}\n")
+    }
+}
+
+/// A program as JSON.
+pub fn built(Built { plan, made, fresh }: &Built) -> Value {
+    let action = plan.action(made.candidate);
+    let (inputs, outputs) = plan.leaves();
+    let leaves = |leaves: &[Leaf]| {
+        let leaf = |l: &Leaf| json!({ "path": l.path, "dtype": l.dtype, "shape": l.shape });
+        leaves.iter().map(leaf).collect::<Vec<_>>()
+    };
+    json!({
+        "function": plan.unit().function,
+        "transform": plan.unit().transform,
+        "file": made.kept.as_ref().map(|(_, path)| short(path)),
+        "key": action.key().to_string(),
+        "device": action.device,
+        "cpu": action.cpu.as_ref().map(|cpu| {
+            std::iter::once(&cpu.arch).chain(&cpu.features).cloned().collect::<Vec<_>>().join("+")
+        }),
+        "model": action.model.to_string(),
+        "bytes": made.bytes.len(),
+        "result": if *fresh { "compiled" } else { "cached" },
+        "inputs": leaves(inputs),
+        "outputs": leaves(outputs),
+        "constants": plan.constants(made.candidate),
+    })
+}
+
+/// A path from the current folder, where it is in that.
+pub fn short(path: &Path) -> String {
+    let here = std::env::current_dir().and_then(std::fs::canonicalize).unwrap_or_default();
+    path.strip_prefix(here).unwrap_or(path).display().to_string()
+}

@@ -1,0 +1,222 @@
+//! Compilation without a run: for this machine exactly what a run would look for, or for another device or processor.
+
+use std::path::PathBuf;
+
+use sheaf_cache::{Action, ActionKey, Cpu, Digest, Entry, Leaf, Lookup, Model};
+use sheaf_lang::host::Unit;
+use sheaf_lang::simplify::simplify;
+use sheaf_runtime::Target;
+use sheaf_toolchain::{Destination, ExecutionModel, Processor};
+
+use super::{Candidate, Engine, Failure, placement};
+use crate::engine::unit::Job;
+use crate::evaluator::Failed;
+use crate::messages;
+
+/// What is built for.
+#[derive(Clone, Debug)]
+pub struct Goal {
+    /// The device.
+    pub destination: Destination,
+    /// Whether what helps in finding errors stays in programs.
+    pub debug: bool,
+    /// Whether programs are to run on any runtime of IREE: no inline model.
+    pub hal: bool,
+}
+
+/// A specialised function with the ways to compile it, best first: the next is for where one does not serve.
+pub struct Plan {
+    unit: Unit,
+    candidates: Vec<Candidate>,
+    /// Whether this machine can load what is made.
+    loads: bool,
+}
+
+/// Where a program is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// In the user's cache and in `__sheaf__`.
+    Beside,
+    /// In the user's cache alone.
+    Cache,
+}
+
+/// A program that was built.
+pub struct Made {
+    /// The program.
+    pub bytes: Vec<u8>,
+    /// Which of the candidates it is.
+    pub candidate: usize,
+    /// The entry in the manifest and the file; none where it is only in the cache.
+    pub kept: Option<(Entry, PathBuf)>,
+}
+
+/// Why a candidate does not serve.
+pub struct Faulty {
+    /// The error.
+    pub error: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+impl Plan {
+    /// The plan for a unit as it was traced.
+    pub fn new(mut unit: Unit, goal: &Goal) -> Plan {
+        unit.graph = simplify(&unit.graph);
+        let is_cpu = matches!(goal.destination, Destination::Cpu(_));
+        let hal_only = goal.hal || !is_cpu;
+        let targets = placement::targets(&unit.graph).iter().copied();
+        let targets = targets.filter(|target| !hal_only || target.model() == sheaf_runtime::Model::Hal);
+        let mut candidates: Vec<Candidate> = targets.filter_map(|t| Candidate::new(&unit, t)).collect();
+        if candidates.is_empty() {
+            candidates.extend(Candidate::new(&unit, Target::LocalSync));
+        }
+        for candidate in &mut candidates {
+            retarget(&mut candidate.job, &goal.destination, goal.debug);
+        }
+        let host = sheaf_toolchain::Cpu::host();
+        let loads = goal.destination.cpu().is_some_and(|cpu| host.supports(&cpu).is_ok());
+        Plan { unit, candidates, loads }
+    }
+
+    /// The name of the function with its transformation, for people.
+    pub fn name(&self) -> &str {
+        &self.candidates[0].job.name
+    }
+
+    /// The specialised function.
+    pub fn unit(&self) -> &Unit {
+        &self.unit
+    }
+
+    /// What tells plans apart.
+    pub fn key(&self) -> ActionKey {
+        self.candidates[0].job.action.key()
+    }
+
+    /// How many ways there are.
+    pub fn ways(&self) -> usize {
+        self.candidates.len()
+    }
+
+    /// The action of one way.
+    pub fn action(&self, candidate: usize) -> &Action {
+        &self.candidates[candidate].job.action
+    }
+
+    /// The leaves of the arguments and of the results, as the program has them.
+    pub fn leaves(&self) -> (&[Leaf], &[Leaf]) {
+        let specialisation = &self.candidates[0].job.specialisation;
+        (&specialisation.inputs, &specialisation.outputs)
+    }
+
+    /// How many constants follow the arguments.
+    pub fn constants(&self, candidate: usize) -> usize {
+        self.candidates[candidate].constants.len()
+    }
+}
+
+/// Makes a compilation for this machine one for `destination`.
+fn retarget(job: &mut Job, destination: &Destination, debug: bool) {
+    if *destination == Destination::HOST && !debug {
+        return;
+    }
+    let model = match job.action.model {
+        Model::Hal => ExecutionModel::Hal,
+        Model::Inline => ExecutionModel::Inline,
+    };
+    let cpu = destination.cpu();
+    job.action.flags = destination.flags(model, debug);
+    job.action.device = destination.device().into();
+    job.action.cpu = cpu
+        .map(|cpu| Cpu { arch: cpu.arch().into(), features: cpu.features().map(str::to_string).collect() });
+    job.action.debug = debug;
+    if destination.demotes_integers() {
+        let specialisation = &mut job.specialisation;
+        for leaf in specialisation.inputs.iter_mut().chain(&mut specialisation.outputs) {
+            if leaf.dtype == "i64" {
+                leaf.dtype = "i32".into();
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// The program of a plan, if a cache holds it.
+    pub fn kept(&self, plan: &Plan, keep: Keep) -> Result<Option<Made>, Failed> {
+        for (candidate, Candidate { job, .. }) in plan.candidates.iter().enumerate() {
+            let key = job.action.key();
+            match self.artifacts.find(&key) {
+                Lookup::Hit { bytes, entry } => {
+                    let path = self.artifacts.path().join(&entry.file);
+                    return Ok(Some(Made { bytes, candidate, kept: Some((entry, path)) }));
+                }
+                Lookup::Miss(miss) => self.report(&miss),
+            }
+            match self.store.get(&key) {
+                Lookup::Hit { bytes, .. } => return self.made(plan, candidate, bytes, keep).map(Some),
+                Lookup::Miss(miss) => self.report(&miss),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Keeps what the compiler made of a candidate, if this machine can load it or need not. The inner error says why
+    /// it does not serve.
+    pub fn accept(
+        &self,
+        plan: &Plan,
+        candidate: usize,
+        bytes: Vec<u8>,
+        keep: Keep,
+    ) -> Result<Result<Made, Faulty>, Failed> {
+        let way = &plan.candidates[candidate];
+        if plan.loads
+            && let Err(Failure { error, remedy, .. }) =
+                self.load(&plan.unit, way, bytes.clone(), &Digest::of(&bytes))
+        {
+            return Ok(Err(Faulty { error, remedy }));
+        }
+        if let Err(e) = self.store.put(&way.job.action, &way.job.name, &bytes) {
+            self.warn(&e, super::NOT_KEPT, Some(e.remedy()));
+        }
+        self.made(plan, candidate, bytes, keep).map(Ok)
+    }
+
+    fn made(&self, plan: &Plan, candidate: usize, bytes: Vec<u8>, keep: Keep) -> Result<Made, Failed> {
+        let job = &plan.candidates[candidate].job;
+        if keep == Keep::Cache {
+            return Ok(Made { bytes, candidate, kept: None });
+        }
+        match self.artifacts.record(&job.action, job.specialisation.clone(), &bytes) {
+            Ok(entry) => {
+                let path = self.artifacts.path().join(&entry.file);
+                Ok(Made { bytes, candidate, kept: Some((entry, path)) })
+            }
+            Err(e) => {
+                messages::error(&e, Some(e.remedy()));
+                Err(Failed)
+            }
+        }
+    }
+
+    /// A program in `__sheaf__` that was built for any processor with features that this one has, the most capable
+    /// first.
+    pub(super) fn find_portable(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
+        if job.action.device != Destination::HOST.device() || !self.artifacts.path().exists() {
+            return None;
+        }
+        for processor in Processor::portable() {
+            let mut job = Job {
+                name: job.name.clone(),
+                action: job.action.clone(),
+                specialisation: job.specialisation.clone(),
+            };
+            retarget(&mut job, &Destination::Cpu(processor), false);
+            if let Lookup::Hit { bytes, entry } = self.artifacts.find(&job.action.key()) {
+                return Some((bytes, entry.digest));
+            }
+        }
+        None
+    }
+}
