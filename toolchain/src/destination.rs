@@ -75,7 +75,7 @@ pub enum UnknownDestination {
     },
 }
 
-/// What IREE 3.13 compiles CUDA programs for; they run on newer GPUs too. It does not know sm_90.
+/// What IREE 3.13 compiles CUDA programs for; they run on newer GPUs too. It does not know `sm_90`.
 const CUDA: [&str; 10] =
     ["sm_60", "sm_61", "sm_70", "sm_72", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_120"];
 
@@ -100,7 +100,7 @@ const VULKAN: [&str; 14] = [
     "vp_android_baseline_2022",
 ];
 
-/// The levels of the x86-64 System V ABI, and the baseline of AArch64.
+/// The levels of the x86-64 System V ABI, and the baseline of `AArch64`.
 const V2: [&str; 6] = ["cmpxchg16b", "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3"];
 const V3: [&str; 14] = [
     "avx",

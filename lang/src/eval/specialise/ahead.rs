@@ -171,7 +171,7 @@ impl Interp {
         modules.extend(self.program.iter().map(|program| (None, program)));
         let mut used: Vec<_> = self.modules.iter().filter(|(_, m)| !m.standard).collect();
         used.sort_by_key(|(key, _)| key.as_str());
-        modules.extend(used.into_iter().map(|(key, module)| (Some(self.from_program(key)), module)));
+        modules.extend(used.into_iter().map(|(key, module)| (Some(self.path_from_program(key)), module)));
         let mut found = Vec::new();
         for (key, module) in modules {
             for (name, global) in module.definitions.borrow().iter() {
@@ -192,13 +192,11 @@ impl Interp {
         let Some(program) = &self.program else { return Err(Diagnostic::error("there is no program")) };
         match self.meaning(program, Ustr::from(name)) {
             Some(Meaning::Global(global)) => {
-                let home = global.home.upgrade();
-                let module = home.as_ref().and_then(|home| self.module_key(home));
-                let name = global.name.to_string();
-                if let Some(module) = module
+                if let Some(home) = global.home.upgrade()
+                    && let Some(name) = self.name_in(&home, &global.name)
                     && (global.function().is_some() || global.pending.borrow().is_some())
                 {
-                    return Ok(FunctionName { module, name, transforms: Vec::new() });
+                    return Ok(name);
                 }
                 Err(Diagnostic::error(format!("{name} is no function")).at(global.span.get(), "defined here"))
             }
@@ -211,11 +209,11 @@ impl Interp {
                 let error = places.iter().fold(error, |e, (module, at)| e.at(*at, format!("in {module}")));
                 Err(error.help("say which, as in module/name, with (use module :as module)"))
             }
-            None => Err(self.unknown_function(name, program)),
+            None => Err(Self::unknown_function(name, program)),
         }
     }
 
-    fn unknown_function(&self, name: &str, module: &Module) -> Diagnostic {
+    fn unknown_function(name: &str, module: &Module) -> Diagnostic {
         let error = Diagnostic::error(format!("{} does not define {name}", module.name));
         let known = module.definitions.borrow();
         let functions: Vec<&str> =
@@ -255,7 +253,7 @@ impl Interp {
         } else {
             let module = self.module_of(name)?;
             let global = module.definitions.borrow().get(&Ustr::from(&name.name)).cloned();
-            let Some(global) = global else { return Err(self.unknown_function(&name.name, &module)) };
+            let Some(global) = global else { return Err(Self::unknown_function(&name.name, &module)) };
             let known = global.value.borrow().clone();
             let value = match known {
                 Some(value) => Some(value),
@@ -295,20 +293,22 @@ impl Interp {
         })
     }
 
-    /// How a module is written in a [`FunctionName`], if it is one of the program.
-    pub(super) fn module_key(&self, module: &Rc<Module>) -> Option<Option<String>> {
-        if self.program.as_ref().is_some_and(|program| Rc::ptr_eq(program, module)) {
-            return Some(None);
-        }
-        if self.core.as_ref().is_some_and(|core| Rc::ptr_eq(core, module)) {
-            return Some(Some(CORE.into()));
-        }
-        let key = self.modules.iter().find(|(_, m)| Rc::ptr_eq(m, module)).map(|(key, _)| key)?;
-        Some(Some(self.from_program(key)))
+    /// How a function of a module is called, if the module is one of the program.
+    pub(super) fn name_in(&self, module: &Rc<Module>, name: &str) -> Option<FunctionName> {
+        let is = |other: &Option<Rc<Module>>| other.as_ref().is_some_and(|other| Rc::ptr_eq(other, module));
+        let module = if is(&self.program) {
+            None
+        } else if is(&self.core) {
+            Some(CORE.into())
+        } else {
+            let (key, _) = self.modules.iter().find(|(_, m)| Rc::ptr_eq(m, module))?;
+            Some(self.path_from_program(key))
+        };
+        Some(FunctionName { module, name: name.into(), transforms: Vec::new() })
     }
 
     /// A file's path from the folder of the program, so that it does not matter where the program is started.
-    pub(super) fn from_program(&self, key: &str) -> String {
+    pub(super) fn path_from_program(&self, key: &str) -> String {
         if key.starts_with('<') {
             return key.to_owned();
         }
@@ -322,7 +322,7 @@ impl Interp {
         for (name, text) in self.sources.iter() {
             let program = self.program.as_ref().is_some_and(|p| p.name == name);
             if program || self.modules.get(name).is_some_and(|m| !m.standard) {
-                texts.push((self.from_program(name), text.to_owned()));
+                texts.push((self.path_from_program(name), text.to_owned()));
             }
         }
         texts.sort();
@@ -343,13 +343,22 @@ impl Interp {
         let mut values = Vec::new();
         for (i, argument) in arguments.iter().enumerate() {
             let path = code.params.get(i).map_or_else(|| format!("arg{i}"), |p| p.name.to_string());
-            values.push(self.awaited(argument, &path, &mut statics).map_err(fault)?);
+            let declared = code.params.get(i).filter(|p| p.ty.is_some()).map(|p| p.span);
+            values.push(self.awaited(argument, &path, declared, &mut statics).map_err(fault)?);
         }
         let traced = self.trace_call(&function, &values, &statics);
         let (entry, stop) = match traced {
             Ok(Ok(traced)) => traced,
             Ok(Err((path, asked))) => return Err(fault(wanted(name, &code, &path, &asked))),
-            Err(signal) => return Err(fault(as_diagnostic(*signal))),
+            Err(signal) => {
+                let mut error = as_diagnostic(*signal);
+                for label in &mut error.labels {
+                    if code.params.iter().any(|p| p.span == label.span) {
+                        label.text = label.text.replace("was made here", "is declared here");
+                    }
+                }
+                return Err(fault(error));
+            }
         };
         match entry.outcome.into_inner() {
             Outcome::Waiting { unit, .. } => Ok(*unit),
@@ -366,11 +375,14 @@ impl Interp {
         &mut self,
         argument: &Abstract,
         path: &str,
+        declared: Option<Span>,
         statics: &mut HashMap<String, Asked>,
     ) -> Result<Value, Diagnostic> {
         Ok(match argument {
             Abstract::Any(ty) => {
-                Value::Tensor(Tensor::Concrete(Concrete::from_device(ty.clone(), Rc::new(Awaited))))
+                let tensor = Concrete::from_device(ty.clone(), Rc::new(Awaited));
+                tensor.made_at(declared);
+                Value::Tensor(Tensor::Concrete(tensor))
             }
             Abstract::Number(value) => {
                 let asked = Asked { wanted: "its value".into(), place: None };
@@ -380,13 +392,14 @@ impl Interp {
             Abstract::Constant(value) => value.clone(),
             Abstract::List(items) => {
                 let items = items.iter().enumerate();
-                let items = items.map(|(i, item)| self.awaited(item, &format!("{path}.{i}"), statics));
+                let items =
+                    items.map(|(i, item)| self.awaited(item, &format!("{path}.{i}"), declared, statics));
                 Value::list(items.collect::<Result<_, _>>()?)
             }
             Abstract::Dict(entries) => {
                 let mut dict = Dict::with_capacity(entries.len());
                 for (key, entry) in entries {
-                    dict.insert(*key, self.awaited(entry, &format!("{path}.{key}"), statics)?);
+                    dict.insert(*key, self.awaited(entry, &format!("{path}.{key}"), declared, statics)?);
                 }
                 Value::Dict(Rc::new(dict))
             }

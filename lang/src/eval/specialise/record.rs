@@ -78,15 +78,13 @@ impl Interp {
     fn names(&self) -> Names {
         let mut names = Names::new();
         let mut add = |module: &Rc<Module>| {
-            let Some(key) = self.module_key(module) else { return };
             for (name, global) in module.definitions.borrow().iter() {
                 if let Some(function) = global.function()
                     && let Function::Closure(closure) = &*function
                     && closure.captured.is_empty()
                 {
                     let address = Rc::as_ptr(&closure.code) as usize;
-                    let named =
-                        FunctionName { module: key.clone(), name: name.to_string(), transforms: Vec::new() };
+                    let Some(named) = self.name_in(module, name) else { return };
                     // Its own name is better than that of a second definition.
                     if closure.code.name == Some(*name) {
                         names.insert(address, named);
