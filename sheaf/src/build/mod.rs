@@ -5,7 +5,8 @@ mod pool;
 mod shapes;
 mod show;
 
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -78,6 +79,14 @@ struct Order {
     variants: Vec<Vec<Abstract>>,
     /// Whether the user named it.
     named: bool,
+}
+
+/// A function that was specialised.
+struct Specialised {
+    plan: Plan,
+    name: FunctionName,
+    /// Other functions that become the same program.
+    same: Vec<String>,
 }
 
 /// One build.
@@ -175,9 +184,9 @@ impl Builder<'_> {
         Ok(orders)
     }
 
-    fn plans(&mut self, interp: &mut Interp, orders: &[Order], goal: &Goal) -> Vec<(Plan, FunctionName)> {
-        let mut plans = Vec::new();
-        let mut known: HashSet<ActionKey> = HashSet::new();
+    fn plans(&mut self, interp: &mut Interp, orders: &[Order], goal: &Goal) -> Vec<Specialised> {
+        let mut plans: Vec<Specialised> = Vec::new();
+        let mut known: HashMap<ActionKey, usize> = HashMap::new();
         for Order { name, variants, named } in orders {
             let mut refused: Option<Refused> = None;
             let mut any = false;
@@ -186,8 +195,18 @@ impl Builder<'_> {
                     Ok(unit) => {
                         any = true;
                         let plan = Plan::new(unit, goal);
-                        if known.insert(plan.key()) {
-                            plans.push((plan, name.clone()));
+                        match known.entry(plan.key()) {
+                            Entry::Vacant(place) => {
+                                place.insert(plans.len());
+                                plans.push(Specialised { plan, name: name.clone(), same: Vec::new() });
+                            }
+                            Entry::Occupied(place) => {
+                                let first = &mut plans[*place.get()];
+                                let shown = plan.name().to_owned();
+                                if first.plan.name() != shown && !first.same.contains(&shown) {
+                                    first.same.push(shown);
+                                }
+                            }
                         }
                         // One file is one program.
                         if goal.hal {
@@ -214,11 +233,11 @@ impl Builder<'_> {
         interp: &mut Interp,
         engine: &Engine,
         workshop: &Workshop,
-        plans: Vec<(Plan, FunctionName)>,
+        plans: Vec<Specialised>,
     ) -> Result<Vec<Built>, Failed> {
         let keep = if self.options.emit.is_some() { Keep::Cache } else { Keep::Beside };
         let mut made: Vec<Option<(Made, bool)>> = Vec::new();
-        for (plan, _) in &plans {
+        for Specialised { plan, .. } in &plans {
             let kept = if self.options.recompile { None } else { engine.kept(plan, keep)? };
             made.push(kept.map(|made| (made, false)));
         }
@@ -230,10 +249,10 @@ impl Builder<'_> {
                 usize::from,
             );
             let request = |id: usize, candidate: usize| {
-                let action = plans[id].0.action(candidate);
+                let action = plans[id].plan.action(candidate);
                 Request { id, program: action.program.clone(), flags: action.flags.clone() }
             };
-            let names = missing.iter().map(|id| plans[*id].0.name().to_owned()).collect();
+            let names = missing.iter().map(|id| plans[*id].plan.name().to_owned()).collect();
             let mut progress = Progress::new(names);
             let mut candidates = vec![0; plans.len()];
             // What is said of a worse candidate is why not the best.
@@ -243,12 +262,12 @@ impl Builder<'_> {
             pool::compile(&toolchain, jobs, requests, |event| {
                 let (id, result) = match event {
                     Event::Begun(id) => {
-                        progress.begun(plans[id].0.name());
+                        progress.begun(plans[id].plan.name());
                         return Ok(None);
                     }
                     Event::Done(id, result) => (id, result),
                 };
-                let (plan, name) = &plans[id];
+                let Specialised { plan, name, .. } = &plans[id];
                 let faulty = match result {
                     Ok(bytes) => match engine.accept(plan, candidates[id], bytes, keep)? {
                         Ok(program) => {
@@ -286,10 +305,10 @@ impl Builder<'_> {
                 Ok(None)
             })?;
         }
-        let built = made.into_iter().zip(plans);
-        Ok(built
-            .filter_map(|(made, (plan, _))| made.map(|(made, fresh)| Built { plan, made, fresh }))
-            .collect())
+        let built = made.into_iter().zip(plans).filter_map(|(made, Specialised { plan, same, .. })| {
+            made.map(|(made, fresh)| Built { plan, same, made, fresh })
+        });
+        Ok(built.collect())
     }
 
     /// Shows why a function cannot be built; the others still are.

@@ -17,6 +17,8 @@ use crate::evaluator::{Failed, failed};
 pub struct Built {
     /// What it was built by.
     pub plan: Plan,
+    /// Other functions that it is the program of.
+    pub same: Vec<String>,
     /// The program.
     pub made: Made,
     /// Whether it was compiled now.
@@ -114,10 +116,13 @@ impl Report<'_> {
 
     fn text(&self, sources: &Sources) -> String {
         let mut text = String::new();
-        for Built { plan, made, fresh } in self.built {
+        for Built { plan, same, made, fresh } in self.built {
             let how = if *fresh { "compiled" } else { "was there" };
             let file = made.kept.as_ref().map_or(String::new(), |(_, path)| short(path));
-            text += &format!("{}: {file} ({} bytes, {how})\n", plan.name(), made.bytes.len());
+            text += &format!("{}: {file} ({how}, {} bytes)\n", plan.name(), made.bytes.len());
+            for same in same {
+                text += &format!("{same}: the same program as {}\n", plan.name());
+            }
         }
         for (_, diagnostic) in self.interpreted {
             let place = diagnostic.labels.first().map(|l| sources.used(l.span));
@@ -156,7 +161,7 @@ impl Report<'_> {
 }
 
 /// A program as JSON.
-pub fn built(Built { plan, made, fresh }: &Built) -> Value {
+pub fn built(Built { plan, same, made, fresh }: &Built) -> Value {
     let action = plan.action(made.candidate);
     let (inputs, outputs) = plan.leaves();
     let leaves = |leaves: &[Leaf]| {
@@ -166,6 +171,7 @@ pub fn built(Built { plan, made, fresh }: &Built) -> Value {
     json!({
         "function": plan.unit().function,
         "transform": plan.unit().transform,
+        "same": same,
         "file": made.kept.as_ref().map(|(_, path)| short(path)),
         "key": action.key().to_string(),
         "device": action.device,

@@ -1,9 +1,12 @@
 //! The `sheaf` command as a user meets it: each test runs the real program in a sealed world.
 
 mod bad_input;
+mod build;
 mod check;
 mod damaged;
+mod deploy;
 mod doc;
+mod emit;
 mod examples;
 mod expand;
 mod explain;
@@ -14,6 +17,7 @@ mod full_disk;
 mod install;
 mod killed;
 mod new;
+mod record;
 mod repl;
 #[cfg(unix)]
 mod terminal;

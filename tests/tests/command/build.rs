@@ -1,0 +1,279 @@
+//! `sheaf build`: functions of typed parameters, for this machine and for others.
+
+use std::fs;
+
+use sheaf_tests::{Output, World};
+
+use crate::manifest;
+
+/// Two functions with types, one of which trains; one without; one that prints.
+pub const NET: &str = "(use optim)
+(defparams Net {:w [2 3] :b [3]})
+(defn forward [(p :as Net) (x f32 [4 2])]
+  (tanh (+ (@ x (:w p)) (:b p))))
+(defn train [(p :as Net) (x [4 2]) (epochs i64 []) (lr f32 [])]
+  (let [loss (fn [p] (mean (** (forward p x) 2)))]
+    (repeat [i epochs] [p p]
+      (sgd-step p ((grad loss) p) lr))))
+(defn untyped [x] (* x 2))
+(defn report [(x f32 [4 3])] (print x))
+(let [p {:w [[1 2 3] [4 5 6]] :b [0 0.5 1]}
+      x [[0 0.1] [0.2 0.3] [0.4 0.5] [0.6 0.7]]]
+  (report (forward (train p x 20 0.5) x)))
+";
+
+/// A world with that program.
+fn net() -> Option<World> {
+    let world = World::with_compiler()?;
+    world.write("net.shf", NET);
+    Some(world)
+}
+
+/// Another machine with the same programs and artifacts, and nothing else: no compiler, no cache, no network.
+fn elsewhere(world: &World) -> World {
+    let other = World::new();
+    other.copy_from(world);
+    fs::remove_dir_all(other.home()).expect("a home");
+    other
+}
+
+/// Runs a program where nothing can be compiled, and everything has to be.
+#[track_caller]
+fn run_there(world: &World, program: &str) -> Output {
+    elsewhere(world).run(&[program, "--jit", "always", "--strict", "--offline"])
+}
+
+#[track_caller]
+fn done(output: Output) -> String {
+    assert_eq!(output.code, Some(0), "{output}");
+    output.stdout
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    serde_json::from_str(&output.stdout).unwrap_or_else(|e| panic!("{e}\n{output}"))
+}
+
+#[test]
+fn a_run_after_a_build_compiles_nothing() {
+    let Some(world) = net() else { return };
+    let interpreted = world.run(&["net.shf", "--no-jit"]).silent();
+    let output = world.run(&["build", "net.shf", "--jobs", "1"]);
+    insta::assert_snapshot!(output);
+    let files = World::files(&world.path("__sheaf__"));
+    assert_eq!(files, [".lock", "forward.cpu.vmfb", "manifest.json", "train.cpu.vmfb"]);
+    let actions = World::files(&world.home().join("cache/actions-v1")).len();
+    assert_eq!(actions, 2, "they are in the store too");
+
+    let compiled = run_there(&world, "net.shf").silent();
+    assert_eq!(compiled, world.run(&["net.shf", "--jit", "always"]).silent());
+    assert_eq!(World::files(&world.path("__sheaf__")), files);
+    assert_eq!(World::files(&world.home().join("cache/actions-v1")).len(), actions);
+    let numbers = |text: &str| -> Vec<f32> {
+        text.split(|c: char| "[] \n".contains(c)).filter_map(|word| word.parse().ok()).collect()
+    };
+    let (a, b) = (numbers(&compiled), numbers(&interpreted));
+    assert_eq!((a.len(), b.len()), (12, 12));
+    assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-5), "{compiled}{interpreted}");
+}
+
+#[test]
+fn what_is_there_is_not_built_again() {
+    let Some(world) = net() else { return };
+    let first = json(&world.run(&["build", "net.shf", "--json"]));
+    let functions = first["functions"].as_array().expect("a list");
+    let names: Vec<_> = functions.iter().map(|f| f["function"].as_str().expect("a name")).collect();
+    assert_eq!(names, ["forward", "train"]);
+    for function in functions {
+        assert_eq!(function["result"], "compiled");
+        assert_eq!(function["device"], "cpu");
+        let file = function["file"].as_str().expect("a file");
+        assert_eq!(
+            fs::metadata(world.path(file)).expect("a file").len(),
+            function["bytes"].as_u64().expect("a size")
+        );
+        let known = manifest(&world.path(""));
+        assert!(
+            known.iter().any(|e| e["key"] == function["key"] && e["inputs"][0]["path"] == "p.b"),
+            "{known:#?}"
+        );
+    }
+    assert_eq!(first["interpreted"][0]["function"], "report");
+    let order: Vec<_> =
+        functions[1]["inputs"].as_array().expect("leaves").iter().map(|l| &l["path"]).collect();
+    assert_eq!(order, ["p.b", "p.w", "x", "epochs", "lr"]);
+
+    let second = world.run(&["build", "net.shf", "--json"]);
+    assert_eq!(second.stderr, "");
+    assert!(json(&second)["functions"].as_array().expect("a list").iter().all(|f| f["result"] == "cached"));
+    // From the store, where the folder is gone.
+    fs::remove_dir_all(world.path("__sheaf__")).expect("a folder");
+    assert!(done(world.run(&["build", "net.shf"])).contains("0 compiled, 2 there before"));
+    assert!(world.path("__sheaf__/train.cpu.vmfb").exists());
+    assert!(
+        done(world.run(&["build", "net.shf", "--recompile", "train"])).contains("1 compiled, 0 there before")
+    );
+    // What a run compiled is there for a build.
+    let Some(world) = net() else { return };
+    let _ = world.run(&["net.shf", "--jit", "always"]).compiled();
+    assert!(done(world.run(&["build", "net.shf"])).contains("0 compiled, 2 there before"));
+}
+
+#[test]
+fn the_others_are_built_where_one_cannot_be() {
+    let Some(world) = World::with_compiler() else { return };
+    let broken = "(defn rows [(x f32 [4]) (n i64 [])] (reshape x n -1))
+(defn wrong [(x f32 [4])] (@ x [1 2 3]))
+(def data (io \"load\" \"x.csv\"))
+(defn shifted [(x f32 [4])] (+ x data))
+(defn right [(x f32 [4])] (sum x))
+";
+    world.write("some.shf", broken);
+    insta::assert_snapshot!(world.run(&["build", "some.shf"]));
+    assert!(world.path("__sheaf__/right.cpu.vmfb").exists());
+    // Those that are named count, whatever they are.
+    world.write("print.shf", "(defn report [(x f32 [4])] (print x))\n");
+    insta::assert_snapshot!("named_and_interpreted", world.run(&["build", "print.shf", "report"]));
+    insta::assert_snapshot!("nothing_to_build", {
+        world.write("none.shf", "(defn f [x] x)\n");
+        world.run(&["build", "none.shf"])
+    });
+    insta::assert_snapshot!("unknown_function", world.run(&["build", "none.shf", "g"]));
+    insta::assert_snapshot!("no_types", world.run(&["build", "none.shf", "f"]));
+    world.write("open.shf", "(defn f [x] (lenght x))\n");
+    insta::assert_snapshot!("a_wrong_program", world.run(&["build", "open.shf"]));
+}
+
+#[test]
+fn without_a_compiler_nothing_is_built() {
+    let world = World::new();
+    world.write("squares.shf", "(defn squares [(x f32 [4])] (* x x))\n");
+    insta::assert_snapshot!(world.run(&["build", "squares.shf", "--offline"]));
+    assert!(!world.path("__sheaf__").exists());
+    assert_eq!(world.run(&["build", "squares.shf"]).code, Some(1), "nobody listens at the index");
+}
+
+#[test]
+fn several_at_once() {
+    let Some(world) = World::with_compiler() else { return };
+    let functions: String =
+        (1..=7).map(|n| format!("(defn f{n} [(x f32 [{n}])] (sum (* x {n}.5)))\n")).collect();
+    world.write("many.shf", functions);
+    let output = world.run(&["build", "many.shf", "--jobs", "3"]);
+    assert_eq!(output.stderr.matches("compiling f").count(), 7, "{output}");
+    let names: Vec<&str> =
+        output.stdout.lines().filter_map(|line| line.split_once(": __sheaf__").map(|(n, _)| n)).collect();
+    assert_eq!(names, ["f1", "f2", "f3", "f4", "f5", "f6", "f7"], "in the order of the program");
+    assert_eq!(manifest(&world.path("")).len(), 7);
+    assert_eq!(world.run(&["build", "many.shf", "--jobs", "0"]).code, Some(2));
+}
+
+#[test]
+fn functions_of_modules_and_of_the_package() {
+    let Some(world) = World::with_compiler() else { return };
+    world.write("Sheaf.toml", "[package]\nname = \"p\"\nversion = \"0.1.0\"\n");
+    world.write(
+        "src/main.shf",
+        "(use ./part.shf)\n(defn top [(x f32 [2])] (inner x))\n(print (inner [1 2]))\n",
+    );
+    world.write("src/part.shf", "(defn inner [(x f32 [2])] (* x x))\n");
+    let built = done(world.run(&["build"]));
+    assert!(
+        built.contains("__sheaf__/top.cpu.vmfb") && built.contains("inner: the same program as top"),
+        "{built}"
+    );
+    assert_eq!(run_there(&world, "src/main.shf").silent(), "[1. 4.]\n");
+    assert!(done(world.run(&["build", "src/main.shf", "inner"])).starts_with("inner: "));
+}
+
+#[test]
+fn for_devices_that_are_not_here() {
+    let Some(world) = World::with_compiler() else { return };
+    world.write("f.shf", "(defn f [(x f32 [4]) (n i64 [])] (list (* x x) (+ n 1)))\n");
+    for (device, name) in
+        [("cuda:sm_89", "cuda"), ("vulkan", "vulkan"), ("vulkan:rdna3", "vulkan"), ("metal", "metal")]
+    {
+        let report = json(&world.run(&["build", "f.shf", "--device", device, "--json"]));
+        let function = &report["functions"][0];
+        assert_eq!(function["device"], name);
+        assert_eq!(function["model"], "hal");
+        assert_eq!(function["file"], format!("__sheaf__/f.{name}.vmfb"));
+        assert!(function["cpu"].is_null());
+        // Numbers have 32 bits where the device has no more.
+        let number = if name == "cuda" { "i64" } else { "i32" };
+        assert_eq!(function["inputs"][1]["dtype"], number, "{device}");
+    }
+    // Devices live side by side.
+    assert!(done(world.run(&["build", "f.shf"])).contains("f.cpu.vmfb"));
+    let mut devices: Vec<String> = manifest(&world.path(""))
+        .iter()
+        .map(|e| e["device"].as_str().expect("a device").to_owned())
+        .collect();
+    devices.sort();
+    assert_eq!(devices, ["cpu", "cuda", "metal", "vulkan"]);
+}
+
+#[test]
+fn for_processors_that_are_not_here() {
+    let Some(world) = net() else { return };
+    let report = json(&world.run(&["build", "net.shf", "--cpu", "x86-64-v3", "--json"]));
+    let cpu = report["functions"][0]["cpu"].as_str().expect("a processor").to_owned();
+    assert!(cpu.starts_with("x86_64+avx+avx2+"), "{cpu}");
+    let recorded: sheaf_toolchain::Cpu = cpu.parse().expect("a processor");
+    let host = sheaf_toolchain::Cpu::host();
+    if host.supports(&recorded).is_ok() {
+        // A machine with these features runs them, and compiles nothing.
+        let there = run_there(&world, "net.shf").silent();
+        // The machine's own programs come first where there are both.
+        assert!(done(world.run(&["build", "net.shf"])).contains("2 compiled"));
+        assert_eq!(manifest(&world.path("")).len(), 4);
+        assert_eq!(run_there(&world, "net.shf").silent().lines().count(), there.lines().count());
+    }
+    // One that cannot run here is not loaded.
+    let Some(other) = net() else { return };
+    let foreign = if host.arch() == "aarch64" { "x86-64" } else { "aarch64" };
+    let _ = done(other.run(&["build", "net.shf", "--cpu", foreign]));
+    let output = run_there(&other, "net.shf");
+    assert_eq!(output.code, Some(1), "{output}");
+    assert!(output.stderr.contains("there is no compiler"), "{output}");
+}
+
+#[test]
+fn debug_programs_are_others() {
+    let Some(world) = net() else { return };
+    let _ = done(world.run(&["build", "net.shf", "train"]));
+    let _ = done(world.run(&["build", "net.shf", "train", "--debug"]));
+    let entries = manifest(&world.path(""));
+    assert_eq!(entries.len(), 2);
+    let size = |debug: bool| {
+        let entry = entries.iter().find(|e| (e["debug"] == true) == debug).expect("an entry");
+        entry["size"].as_u64().expect("a size")
+    };
+    assert!(size(true) > size(false), "{entries:#?}");
+    // A run takes the plain one.
+    assert_eq!(world.run(&["net.shf"]).code, Some(0));
+    assert!(world.run(&["net.shf"]).compiled_nothing().contains('['));
+}
+
+#[test]
+fn wrong_usage() {
+    let world = World::new();
+    world.write("f.shf", "(defn f [(x f32 [4])] x)\n");
+    for arguments in [
+        &["--device", "tpu"][..],
+        &["--device", "cuda:sm_90"],
+        &["--device", "vulkan:rdna9"],
+        &["--device", "metal:m1"],
+        &["--device", "cpu:x86-64-v3"],
+        &["--cpu", "pentium"],
+        &["--device", "cuda", "--cpu", "x86-64-v3"],
+        &["--emit", "graph"],
+        &["f", "g", "--emit", "graph"],
+        &["f", "--emit", "graph", "-o", "f.txt"],
+        &["--emit", "asm", "f"],
+        &["-o", "f.vmfb"],
+    ] {
+        let output = world.run(&[&["build", "f.shf"], arguments].concat());
+        assert_eq!(output.code, Some(2), "{output}");
+        insta::assert_snapshot!(output);
+    }
+}

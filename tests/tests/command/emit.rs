@@ -1,0 +1,87 @@
+//! `sheaf build --emit`: what becomes of a function.
+
+use std::fs;
+
+use sheaf_tests::World;
+
+const PROGRAM: &str = "(defparams Net {:w [2 3] :b [3]})
+(defmacro squared [e] `(let [v ~e] (* v v)))
+(defn loss [(p :as Net) (x f32 [4 2])]
+  (mean (squared (-> x (@ (:w p)) (+ (:b p))))))
+(defn untyped [x] (sum x))
+(print (untyped [1 2 3]))
+";
+
+fn emitted(form: &str) -> String {
+    let world = World::new();
+    world.write("net.shf", PROGRAM);
+    world.run(&["build", "--emit", form, "net.shf", "loss"]).silent()
+}
+
+#[test]
+fn forms() {
+    insta::assert_snapshot!(emitted("forms"));
+}
+
+#[test]
+fn graph() {
+    insta::assert_snapshot!(emitted("graph"));
+}
+
+#[test]
+fn grad() {
+    insta::assert_snapshot!(emitted("grad"));
+}
+
+#[test]
+fn stablehlo() {
+    insta::assert_snapshot!(emitted("stablehlo"));
+}
+
+#[test]
+fn vmfb() {
+    let Some(world) = World::with_compiler() else { return };
+    world.write("net.shf", PROGRAM);
+    insta::assert_snapshot!(world.run(&["build", "--emit", "vmfb", "net.shf", "loss"]));
+    assert!(world.path("loss.cpu.vmfb").exists() && !world.path("__sheaf__").exists());
+    let output = world.run(&[
+        "build",
+        "--emit",
+        "vmfb",
+        "net.shf",
+        "loss",
+        "-o",
+        "out/l.vmfb",
+        "--device",
+        "cuda:sm_89",
+    ]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert!(fs::metadata(world.path("out/l.vmfb")).is_ok_and(|file| file.len() > 1000));
+    let json = world.run(&["build", "--emit", "vmfb", "net.shf", "loss", "--json"]).silent();
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((&json["file"], &json["model"]), (&"loss.cpu.vmfb".into(), &"hal".into()));
+}
+
+#[test]
+fn of_a_recorded_call() {
+    let Some(world) = World::with_compiler() else { return };
+    world.write("net.shf", PROGRAM);
+    assert_eq!(world.run(&["net.shf", "--record", "shapes.json"]).code, Some(0));
+    insta::assert_snapshot!(world.run(&[
+        "build",
+        "--emit",
+        "graph",
+        "net.shf",
+        "untyped",
+        "--shapes",
+        "shapes.json"
+    ]));
+    insta::assert_snapshot!(
+        "emit_without_types",
+        world.run(&["build", "--emit", "graph", "net.shf", "untyped"])
+    );
+    insta::assert_snapshot!(
+        "emit_forms_of_nothing",
+        world.run(&["build", "--emit", "forms", "net.shf", "nothing"])
+    );
+}
