@@ -7,7 +7,7 @@ mod support;
 use std::collections::HashSet;
 use std::path::Path;
 
-use sheaf_lang::eval::{Abstract, Call, Interp, Jit, Options, Recording, Refused};
+use sheaf_lang::eval::{Abstract, Call, Interp, Jit, Options, Recording};
 use sheaf_lang::host::Unit;
 use sheaf_lang::render::render;
 use sheaf_lang::simplify::simplify;
@@ -50,7 +50,7 @@ fn prepared(program: &str, files: &[(String, String)]) -> (Interp, World) {
 fn ahead(interp: &mut Interp, call: &Call) -> String {
     match interp.specialise_ahead(&call.function, &call.arguments) {
         Ok(unit) => text_ahead(unit),
-        Err(Refused { diagnostic, .. }) => panic!("{}", render(&interp.sources, &diagnostic, false)),
+        Err(refused) => panic!("{}", render(&interp.sources, &refused.diagnostic, false)),
     }
 }
 

@@ -115,6 +115,7 @@ pub struct RunOptions {
 
 /// What to build.
 #[derive(Args, Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct BuildOptions {
     /// The program; without one, the main program of the package
     pub file: Option<PathBuf>,
@@ -130,10 +131,10 @@ pub struct BuildOptions {
     /// With --emit vmfb: the file; by default FUNCTION.DEVICE.vmfb
     #[arg(long, short, value_name = "FILE", requires = "emit")]
     pub output: Option<PathBuf>,
-    /// The device to compile for, which need not be here: cpu, cuda[:sm_89], vulkan[:rdna3] or metal
+    /// The device to compile for, which need not be here: `cpu`, `cuda[:sm_89]`, `vulkan[:rdna3]` or `metal`
     #[arg(long, default_value = "cpu")]
     pub device: Destination,
-    /// The processor to compile for: host, x86-64, x86-64-v2, x86-64-v3, x86-64-v4 or aarch64
+    /// The processor to compile for: `host`, `x86-64`, `x86-64-v2`, `x86-64-v3`, `x86-64-v4` or `aarch64`
     #[arg(long, value_name = "NAME", default_value = "host")]
     pub cpu: Processor,
     /// Keep what helps in finding errors in the programs

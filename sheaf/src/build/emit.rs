@@ -83,7 +83,7 @@ pub fn text(interp: &mut Interp, orders: &[Order], form: Emit, goal: &Goal) -> R
     }
 }
 
-fn specialise(interp: &mut Interp, order: &Order, form: Emit) -> Result<Unit, Refused> {
+fn specialise(interp: &mut Interp, order: &Order, form: Emit) -> Result<Unit, Box<Refused>> {
     let mut name = order.name.clone();
     if form == Emit::Grad {
         let options = GradOptions { wrt: vec![0], wrt_list: false, aux: false, value: true };
@@ -147,7 +147,7 @@ pub fn vmfb(all: &[Built], goal: &Goal, options: &BuildOptions) -> Result<(), Fa
     for (what, leaves) in [("argument", inputs), ("result", outputs)] {
         for (i, leaf) in leaves.iter().enumerate() {
             let shape: String = leaf.shape.iter().map(|n| format!("{n}x")).collect();
-            text += &format!("  {what} {i}: {shape}{} {}", leaf.dtype, leaf.path).trim_end().to_owned();
+            text += &format!("  {what} {i}: {shape}{} {}", leaf.dtype, leaf.path).trim_end();
             text.push('\n');
         }
     }

@@ -188,7 +188,7 @@ impl Builder<'_> {
         let mut plans: Vec<Specialised> = Vec::new();
         let mut known: HashMap<ActionKey, usize> = HashMap::new();
         for Order { name, variants, named } in orders {
-            let mut refused: Option<Refused> = None;
+            let mut refused: Option<Box<Refused>> = None;
             let mut any = false;
             for arguments in variants {
                 match interp.specialise_ahead(name, arguments) {
@@ -216,7 +216,8 @@ impl Builder<'_> {
                     Err(reason) => refused = refused.or(Some(reason)),
                 }
             }
-            if let Some(Refused { by_design, diagnostic }) = refused.filter(|_| !any) {
+            if let Some(refused) = refused.filter(|_| !any) {
+                let Refused { by_design, diagnostic } = *refused;
                 if by_design && !named {
                     self.interpreted.push((name.to_string(), diagnostic));
                 } else {
@@ -299,7 +300,7 @@ impl Builder<'_> {
                     None => error,
                 };
                 progress.interrupt(|| {
-                    messages::show(&interp.sources, &error.clone().help(faulty.remedy.clone()))
+                    messages::show(&interp.sources, &error.clone().help(faulty.remedy.clone()));
                 });
                 self.failures.push((shown, error));
                 Ok(None)

@@ -130,7 +130,7 @@ pub fn record(interp: &Interp, program: &Path, path: &Path) -> Result<(), Failed
         match Recorded::of(call) {
             Ok(call) => recorded.push(call),
             Err(reason) => {
-                left_out.push(LeftOut { function: call.function.to_string(), place: None, reason })
+                left_out.push(LeftOut { function: call.function.to_string(), place: None, reason });
             }
         }
     }

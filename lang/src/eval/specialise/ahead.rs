@@ -330,14 +330,18 @@ impl Interp {
     }
 
     /// The function specialised for these arguments, as a call with such arguments would.
-    pub fn specialise_ahead(&mut self, name: &FunctionName, arguments: &[Abstract]) -> Result<Unit, Refused> {
-        let fault = |diagnostic| Refused { by_design: false, diagnostic };
+    pub fn specialise_ahead(
+        &mut self,
+        name: &FunctionName,
+        arguments: &[Abstract],
+    ) -> Result<Unit, Box<Refused>> {
+        let fault = |diagnostic| Box::new(Refused { by_design: false, diagnostic });
         let function = self.find_function(name).map_err(fault)?;
         let Some((_, code)) = fn_key(&function) else { return Err(fault(no_code(name))) };
         let code = Rc::clone(code);
         if let Some((effect, place)) = Self::effect_of(&code) {
             let error = Diagnostic::error(format!("{name} is interpreted: {effect} has an effect"));
-            return Err(Refused { by_design: true, diagnostic: error.at(place, "here") });
+            return Err(Box::new(Refused { by_design: true, diagnostic: error.at(place, "here") }));
         }
         let mut statics = HashMap::new();
         let mut values = Vec::new();
@@ -364,7 +368,7 @@ impl Interp {
             Outcome::Waiting { unit, .. } => Ok(*unit),
             Outcome::Interpreted(why) => {
                 let unrun = stop.as_ref().is_some_and(|stop| matches!(stop.reason, Reason::Unrun(_)));
-                Err(refused(name, &code, &why, unrun))
+                Err(Box::new(refused(name, &code, &why, unrun)))
             }
             Outcome::Compiled(_) => Err(fault(Diagnostic::error(format!("{name} was compiled")))),
         }
