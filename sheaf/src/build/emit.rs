@@ -147,7 +147,7 @@ pub fn vmfb(all: &[Built], goal: &Goal, options: &BuildOptions) -> Result<(), Fa
     for (what, leaves) in [("argument", inputs), ("result", outputs)] {
         for (i, leaf) in leaves.iter().enumerate() {
             let shape: String = leaf.shape.iter().map(|n| format!("{n}x")).collect();
-            text += &format!("  {what} {i}: {shape}{} {}", leaf.dtype, leaf.path).trim_end();
+            text += format!("  {what} {i}: {shape}{} {}", leaf.dtype, leaf.path).trim_end();
             text.push('\n');
         }
     }

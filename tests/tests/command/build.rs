@@ -153,6 +153,16 @@ fn without_a_compiler_nothing_is_built() {
 }
 
 #[test]
+fn where_it_cannot_be_written() {
+    let Some(world) = World::with_compiler() else { return };
+    world.write("squares.shf", "(defn squares [(x f32 [4])] (* x x))\n");
+    world.write("__sheaf__", "a file in its place");
+    let output = world.run(&["build", "squares.shf"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    insta::assert_snapshot!(output);
+}
+
+#[test]
 fn several_at_once() {
     let Some(world) = World::with_compiler() else { return };
     let functions: String =

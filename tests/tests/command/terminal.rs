@@ -95,3 +95,20 @@ fn entries_come_back_in_the_next_session() {
     enter(&mut second, "", "42\r\n");
     end(second);
 }
+
+/// A build on a terminal shows a bar with what is left, not a line for each function.
+#[test]
+fn a_build_shows_a_bar() {
+    let Some(world) = World::with_compiler() else { return };
+    let functions: String =
+        (1..=3).map(|n| format!("(defn f{n} [(x f32 [{n}])] (sum (* x {n}.5)))\n")).collect();
+    world.write("many.shf", functions);
+    let mut command = world.sheaf(&["build", "many.shf", "--jobs", "1"]).env("TERM", "xterm").command();
+    command.stdin(std::process::Stdio::inherit());
+    let mut session = spawn_command(command, Some(TIMEOUT)).expect("a terminal");
+    session.exp_string("compiling 0/3").expect("a bar");
+    session.exp_string("f1, f2, f3").expect("what is left");
+    session.exp_string("3 compiled, 0 there before").expect("the end");
+    let status = session.process().wait().expect("a status");
+    assert!(matches!(status, WaitStatus::Exited(_, 0)), "{status:?}");
+}
