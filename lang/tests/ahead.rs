@@ -82,6 +82,7 @@ fn a_recorded_run_is_made_again() {
         "(defn loss [p x] (sum (* p x))) (print ((value-and-grad loss :wrt '[1 0]) [1 2] [3 4]) ((jvp loss) [1 2] [3 4] [1 1] [0 0]))",
         "(defn twice [x] (* 2 x)) (defn app [f x] (f x)) (print (app twice [1]) (app sqrt [4]) (app relu [1]))",
         "(defn train [x n lr] (repeat [i n] [x x] (- x (* lr x)))) (print (train [1 2] 100 0.1) (train [1 2] 7 0.5))",
+        "(defn f [x k] (* x (+ k 0.1))) (print (f (cast [1 2] :f64) 0.1) (f (cast [1 2] :bf16) 0.1))",
         // Definitions that are pure are computed; what they hold is a constant of the program.
         "(def k (random-normal (random-key 1) '[3])) (defn f [x] (+ x k)) (print (f [1 2 3]))",
         "(def scale (+ 1 2)) (def shift [scale 1]) (defn f [x] (+ (* scale x) shift)) (print (f [1 2]))",
@@ -159,6 +160,8 @@ fn declared_types_make_the_programs_of_calls() {
         "(defn train [(x [2]) (epochs i64 []) (lr f32 [])] (repeat [i epochs] [x x] (- x (* lr x))))
          (train [1 2] 100 0.5)",
         "(defn f [(x i32 [3]) (n i32 [])] (+ x n)) (f (cast [1 2 3] :i32) 4)",
+        "(defn f [(x f64 [2]) (lr f64 [])] (* x lr)) (f (cast [1 2] :f64) 0.1)",
+        "(defn f [(x f16 [2]) (lr f16 [])] (* x lr)) (f (cast [1 2] :f16) 0.5)",
         "(defn f [(x i32 [3]) (n i32 [])] (+ x n)) (f (cast [1 2 3] :i32) (cast 4 :i32))",
     ] {
         let (compiled, _) = run(program, &[]);

@@ -4,7 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::cpu::Cpu;
-use crate::target::{ExecutionModel, Target};
 
 /// A device, with what must be known of it to compile for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -193,19 +192,16 @@ impl Destination {
         }
     }
 
-    /// Whether programs have 32-bit integers where the language has 64: GPUs that cannot be relied on for more.
-    pub fn demotes_integers(&self) -> bool {
+    /// Whether numbers have 32 bits where the language has 64: GPUs that cannot be relied on for more.
+    pub fn demotes(&self) -> bool {
         matches!(self, Self::Vulkan(_) | Self::Metal)
     }
 
-    /// The compiler's flags, always the same and in the same order. With `debug`, what helps in finding errors of the
-    /// compiler stays in the program.
-    pub fn flags(&self, model: ExecutionModel, debug: bool) -> Vec<String> {
-        let base = match (self, model) {
-            (Self::Cpu(_), ExecutionModel::Inline) => Target::CPU_INLINE,
-            _ => Target::CPU,
-        };
-        let mut flags = base.flags();
+    /// The compiler's flags, made of those for this machine's processor ([`Target::flags_for`](crate::Target::flags_for)):
+    /// always the same and in the same order for the same. With `debug`, what helps in finding errors of the compiler
+    /// stays in the program.
+    pub fn flags(&self, host: &[String], debug: bool) -> Vec<String> {
+        let mut flags = host.to_vec();
         if debug {
             flags.retain(|flag| !STRIPS.contains(&flag.as_str()));
         }
@@ -234,7 +230,7 @@ impl Destination {
             |flag: &String| flag.starts_with("--iree-hal-") || flag.starts_with("--iree-llvmcpu-");
         flags.retain(|flag| !of_processor(flag));
         flags.extend(device);
-        if self.demotes_integers() {
+        if self.demotes() {
             flags.retain(|flag| !flag.starts_with("--iree-input-demote-"));
             flags.push("--iree-input-demote-i64-to-i32=true".into());
         }
@@ -323,6 +319,7 @@ impl fmt::Display for Destination {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::Target;
 
     fn destination(text: &str) -> Destination {
         text.parse().expect("a device")
@@ -330,8 +327,9 @@ mod tests {
 
     #[test]
     fn the_host_has_the_flags_of_a_run() {
-        assert_eq!(destination("cpu").flags(ExecutionModel::Hal, false), Target::CPU.flags());
-        assert_eq!(destination("cpu").flags(ExecutionModel::Inline, false), Target::CPU_INLINE.flags());
+        for target in [Target::CPU, Target::CPU_INLINE] {
+            assert_eq!(destination("cpu").flags(&target.flags(), false), target.flags());
+        }
         assert!(Target::CPU.flags().iter().any(|flag| flag.starts_with(TARGET_CPU)));
     }
 
@@ -345,7 +343,7 @@ mod tests {
             ("metal", "--iree-hal-target-device=metal"),
         ] {
             let device = destination(name);
-            let flags = device.flags(ExecutionModel::Hal, false);
+            let flags = device.flags(&Target::CPU.flags(), false);
             assert!(flags.iter().any(|f| f == flag), "{name}: {flags:?}");
             assert!(
                 !flags.iter().any(|f| f.contains("llvmcpu") || f.contains("=local")),
@@ -354,13 +352,20 @@ mod tests {
             let demotes = flags.iter().any(|f| f == "--iree-input-demote-i64-to-i32=true");
             assert_eq!(demotes, name.starts_with("vulkan") || name == "metal", "{name}: {flags:?}");
             assert_eq!(device.cpu(), None);
+            // Doubles stay doubles where there are any.
+            let doubles = device.flags(&Target::CPU.flags_for("tensor<2xf64>"), false);
+            assert_eq!(
+                doubles.iter().any(|f| f.contains("f64-to-f32=false")),
+                !demotes,
+                "{name}: {doubles:?}"
+            );
         }
     }
 
     #[test]
     fn named_processors_have_their_flags_and_features() {
         let processor: Processor = "x86-64-v3".parse().expect("a processor");
-        let flags = Destination::Cpu(processor).flags(ExecutionModel::Hal, false);
+        let flags = Destination::Cpu(processor).flags(&Target::CPU.flags(), false);
         assert!(flags.contains(&"--iree-llvmcpu-target-cpu=x86-64-v3".to_owned()), "{flags:?}");
         assert!(!flags.iter().any(|f| f.ends_with("=host")), "{flags:?}");
         assert!(processor.cpu().to_string().starts_with("x86_64+avx+avx2+bmi1"));
@@ -373,8 +378,8 @@ mod tests {
 
     #[test]
     fn debug_keeps_the_symbols() {
-        let plain = Destination::HOST.flags(ExecutionModel::Hal, false);
-        let debug = Destination::HOST.flags(ExecutionModel::Hal, true);
+        let plain = Destination::HOST.flags(&Target::CPU.flags(), false);
+        let debug = Destination::HOST.flags(&Target::CPU.flags(), true);
         assert_eq!(plain.len(), debug.len() + STRIPS.len());
     }
 

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use sheaf_cache::{Action, ActionKey, Cpu, Digest, Entry, Leaf, Lookup, Model};
+use sheaf_cache::{Action, ActionKey, Cpu, Digest, Entry, Leaf, Lookup};
 use sheaf_lang::host::Unit;
 use sheaf_lang::simplify::simplify;
 use sheaf_runtime::Target;
-use sheaf_toolchain::{Destination, ExecutionModel, Processor};
+use sheaf_toolchain::{Destination, Processor};
 
 use super::{Candidate, Engine, Failure, placement};
 use crate::engine::unit::Job;
@@ -121,21 +121,19 @@ fn retarget(job: &mut Job, destination: &Destination, debug: bool) {
     if *destination == Destination::HOST && !debug {
         return;
     }
-    let model = match job.action.model {
-        Model::Hal => ExecutionModel::Hal,
-        Model::Inline => ExecutionModel::Inline,
-    };
     let cpu = destination.cpu();
-    job.action.flags = destination.flags(model, debug);
+    job.action.flags = destination.flags(&job.action.flags, debug);
     job.action.device = destination.device().into();
     job.action.cpu = cpu
         .map(|cpu| Cpu { arch: cpu.arch().into(), features: cpu.features().map(str::to_string).collect() });
     job.action.debug = debug;
-    if destination.demotes_integers() {
+    if destination.demotes() {
         let specialisation = &mut job.specialisation;
         for leaf in specialisation.inputs.iter_mut().chain(&mut specialisation.outputs) {
-            if leaf.dtype == "i64" {
-                leaf.dtype = "i32".into();
+            match leaf.dtype.as_str() {
+                "i64" => leaf.dtype = "i32".into(),
+                "f64" => leaf.dtype = "f32".into(),
+                _ => {}
             }
         }
     }

@@ -107,32 +107,34 @@ impl fmt::Display for FunctionName {
 }
 
 impl Abstract {
-    /// An argument of a declared type. Single numbers are tensors, or `weak` numbers as programs write them.
-    fn declared(ty: &ParamType, weak: bool) -> Abstract {
+    /// An argument of a declared type. Single numbers are tensors or, where `float` is given, numbers as programs write
+    /// them, of which those with a point are traced as that.
+    fn declared(ty: &ParamType, float: Option<DType>) -> Abstract {
         match ty {
             ParamType::Tensor(shape, dtype) => {
                 let dtype = dtype.unwrap_or(DType::F32);
-                Abstract::Any(match dtype.kind() {
-                    Kind::Float if weak && shape.is_empty() => TensorType::weak(DType::F32),
-                    Kind::Integer if weak && shape.is_empty() => TensorType::weak(DType::I64),
+                Abstract::Any(match (dtype.kind(), float.filter(|_| shape.is_empty())) {
+                    (Kind::Float, Some(float)) => TensorType::weak(float),
+                    (Kind::Integer, Some(_)) => TensorType::weak(DType::I64),
                     _ => TensorType::new(dtype, shape.clone()),
                 })
             }
             ParamType::List(items) => {
-                Abstract::List(items.iter().map(|ty| Abstract::declared(ty, weak)).collect())
+                Abstract::List(items.iter().map(|ty| Abstract::declared(ty, float)).collect())
             }
             ParamType::Dict(entries) => {
-                let entries = entries.iter().map(|(key, ty)| (*key, Abstract::declared(ty, weak)));
+                let entries = entries.iter().map(|(key, ty)| (*key, Abstract::declared(ty, float)));
                 Abstract::Dict(entries.collect())
             }
         }
     }
 
-    fn has_numbers(&self) -> bool {
+    /// Whether one of the types in it is such.
+    fn any(&self, is_such: &impl Fn(&TensorType) -> bool) -> bool {
         match self {
-            Abstract::Any(ty) => ty.weak,
-            Abstract::List(items) => items.iter().any(Abstract::has_numbers),
-            Abstract::Dict(entries) => entries.iter().any(|(_, v)| v.has_numbers()),
+            Abstract::Any(ty) => is_such(ty),
+            Abstract::List(items) => items.iter().any(|item| item.any(is_such)),
+            Abstract::Dict(entries) => entries.iter().any(|(_, v)| v.any(is_such)),
             Abstract::Number(_) | Abstract::Constant(_) | Abstract::Function(_) => false,
         }
     }
@@ -417,11 +419,16 @@ fn variants(code: &Code) -> Option<Vec<Vec<Abstract>>> {
     if code.params.is_empty() || code.rest.is_some() {
         return None;
     }
-    let arguments = |weak: bool| -> Option<Vec<Abstract>> {
-        code.params.iter().map(|p| p.ty.as_ref().map(|ty| Abstract::declared(ty, weak))).collect()
+    let arguments = |float: Option<DType>| -> Option<Vec<Abstract>> {
+        code.params.iter().map(|p| p.ty.as_ref().map(|ty| Abstract::declared(ty, float))).collect()
     };
-    let (tensors, numbers) = (arguments(false)?, arguments(true)?);
-    let differ = numbers.iter().any(Abstract::has_numbers);
+    let tensors = arguments(None)?;
+    let mut numbers = arguments(Some(DType::F32))?;
+    // Beside doubles, numbers keep all their digits (`has_doubles`).
+    if numbers.iter().any(|a| a.any(&|ty| ty.dtype == DType::F64 && !ty.weak)) {
+        numbers = arguments(Some(DType::F64))?;
+    }
+    let differ = numbers.iter().any(|a| a.any(&|ty| ty.weak));
     Some(if differ { vec![tensors, numbers] } else { vec![tensors] })
 }
 
