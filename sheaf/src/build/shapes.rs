@@ -25,6 +25,9 @@ const AGAIN: &str = "record the run again: sheaf run FILE --record SHAPES.json";
 /// Arguments nested deeper than this are not recorded: JSON readers have limits.
 const MAX_NESTING: usize = 40;
 
+/// As many as a program may put around one function.
+const MAX_TRANSFORMS: usize = 100;
+
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Shapes {
@@ -197,10 +200,13 @@ pub fn read(interp: &mut Interp, path: &Path) -> Result<Vec<Call>, Diagnostic> {
             Diagnostic::error(message).at(place, "recorded here").help(AGAIN)
         };
         let function = Name { function, module, transforms }.function();
-        interp.find_function(&function).map_err(wrong)?;
         let arguments = arguments.into_iter().map(Argument::value).collect::<Result<Vec<_>, String>>();
         let arguments = arguments.map_err(|e| wrong(Diagnostic::error(e)))?;
-        for named in arguments.iter().flat_map(functions_in) {
+        for named in arguments.iter().flat_map(functions_in).chain([&function]) {
+            if named.transforms.len() > MAX_TRANSFORMS {
+                let message = format!("{} has more than {MAX_TRANSFORMS} transformations", named.name);
+                return Err(wrong(Diagnostic::error(message)));
+            }
             interp.find_function(named).map_err(wrong)?;
         }
         calls.push(Call { function, arguments });
@@ -316,10 +322,11 @@ impl Type {
         if size.is_none_or(|size| size > isize::MAX as usize / 16) {
             return Err(format!("a tensor of shape {:?} is larger than memory", self.shape));
         }
-        if self.weak && !self.shape.is_empty() {
-            return Err("only single numbers are weak".into());
+        let dtype = DType::named(&self.dtype)?;
+        if self.weak && !(self.shape.is_empty() && matches!(dtype, DType::I64 | DType::F32 | DType::F64)) {
+            return Err("only single numbers of i64, f32 and f64 are weak".into());
         }
-        let ty = TensorType::new(DType::named(&self.dtype)?, self.shape.as_slice());
+        let ty = TensorType::new(dtype, self.shape.as_slice());
         Ok(TensorType { weak: self.weak, ..ty })
     }
 }

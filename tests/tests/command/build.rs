@@ -130,6 +130,13 @@ fn the_others_are_built_where_one_cannot_be() {
     world.write("some.shf", broken);
     insta::assert_snapshot!(world.run(&["build", "some.shf"]));
     assert!(world.path("__sheaf__/right.cpu.vmfb").exists());
+    let output = world.run(&["build", "some.shf", "--json"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    let report = json(&output);
+    assert_eq!(report["functions"][0]["function"], "right");
+    let failed = report["failed"].as_array().expect("a list");
+    assert_eq!(failed.len(), 3);
+    assert_eq!(failed[1]["place"], serde_json::json!({"file": "some.shf", "line": 2, "column": 27}));
     // Those that are named count, whatever they are.
     world.write("print.shf", "(defn report [(x f32 [4])] (print x))\n");
     insta::assert_snapshot!("named_and_interpreted", world.run(&["build", "print.shf", "report"]));

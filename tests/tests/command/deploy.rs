@@ -1,6 +1,7 @@
 //! A whole training as one small program, that IREE's own runtime runs: `examples/xor/loop.shf`, as `docs/deploy.md`
 //! tells it.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -184,13 +185,19 @@ fn portable_programs_are_small_too() {
     }
 }
 
-#[test]
-fn iree_runs_the_training_of_xor() {
+/// The tool, if it is named; else it has been said.
+fn run_module() -> Option<OsString> {
     let Some(iree) = std::env::var_os(RUN_MODULE) else {
         skip(&format!("{RUN_MODULE} does not name IREE's iree-run-module"));
-        return;
+        return None;
     };
     assert!(Path::new(&iree).is_file(), "{RUN_MODULE} names {}, which is no file", iree.display());
+    Some(iree)
+}
+
+#[test]
+fn iree_runs_the_training_of_xor() {
+    let Some(iree) = run_module() else { return };
     let Some((world, entry)) = built(&[]) else { return };
     let mut command = Command::new(iree);
     command.arg(format!("--module={}", vmfb(&world, &entry).display()));
@@ -203,6 +210,22 @@ fn iree_runs_the_training_of_xor() {
     assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
     let found: Vec<Vec<f32>> = files.iter().map(|file| npy(&fs::read(file).expect("a result"))).collect();
     assert_close(&found, &trained_by_sheaf(&world, &entry));
+}
+
+/// A small function is for plain calls unless a program for any runtime is asked for.
+#[test]
+fn iree_runs_a_small_function() {
+    let Some(iree) = run_module() else { return };
+    let Some(world) = World::with_compiler() else { return };
+    world.write("double.shf", "(defn double [(x f32 [3]) (n i64 [])] (list (* x 2) (+ n 1)))\n");
+    let output = world.run(&["build", "double.shf", "double", "--emit", "vmfb", "-o", "double.vmfb"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    let mut command = Command::new(iree);
+    command.arg(format!("--module={}", world.path("double.vmfb").display()));
+    command.args(["--device=local-sync", "--function=main", "--input=3xf32=1,2,3", "--input=i64=41"]);
+    let output = command.output().expect("iree-run-module starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("3xf32=2 4 6") && said.contains("i64=42"), "{output:?}");
 }
 
 /// The elements of a file in NumPy's format: a head of a length that is written in it, then the elements.

@@ -22,6 +22,11 @@ fn help_of_run() {
 }
 
 #[test]
+fn help_of_build() {
+    insta::assert_snapshot!(shown(&["build", "--help"]));
+}
+
+#[test]
 fn help_of_each_command_has_an_example() {
     let help = World::new().run(&["--help"]).silent();
     let commands =
