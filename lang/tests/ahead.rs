@@ -133,6 +133,35 @@ fn what_has_no_name_is_said() {
     ");
 }
 
+/// Recorded is what a run compiles, in the mode of the recording or when everything is; not the parts of those.
+#[test]
+fn parts_of_what_is_called_are_not_recorded() {
+    let program = "(defn inner [x] (* x x)) (defn outer [x] (sum (inner x))) (defn alone [x] (inner (+ x 1)))
+        (defn report [x] (print (alone x)))
+        (print (outer [1 2])) (report [1 2]) (print (outer [1 2]))";
+    let recorded = |jit: Jit| {
+        let (mut interp, _, _) = compiling_in(jit, &[]);
+        interp.run_program("test.shf", program).expect("a run");
+        let recording = interp.recording();
+        recording.calls.iter().map(|call| call.function.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(recorded(Jit::Auto), ["outer", "alone"]);
+    assert_eq!(recorded(Jit::Always), ["outer", "alone"]);
+    // One that is called from elsewhere too, and one that was worth a program before that around it.
+    let (mut interp, _, log) = compiling_in(Jit::Auto, &[]);
+    let program = "(defn inner [x] (@ x x)) (defn outer [x n] (repeat [i n] [x x] (inner x)))
+        (defn small [x] (+ x 1)) (defn both [x] (small x))
+        (both [1 2]) (small [3 4]) (print (shape (outer (ones '[300 300]) 2)))";
+    interp.run_program("test.shf", program).expect("a run");
+    let names: Vec<String> = interp.recording().calls.iter().map(|call| call.function.name.clone()).collect();
+    assert!(names.contains(&"small".to_owned()) && names.contains(&"both".to_owned()), "{names:?}");
+    let compiled: Vec<String> = log.borrow().units.iter().map(|unit| unit.function.clone()).collect();
+    assert!(
+        !compiled.is_empty() && compiled.iter().all(|name| names.contains(name)),
+        "{compiled:?} {names:?}"
+    );
+}
+
 /// The programs for the types that a function declares, by the first line of the message where there is none.
 fn declared(program: &str) -> Vec<String> {
     let (mut interp, _) = prepared(program, &[]);

@@ -29,11 +29,15 @@ impl Interp {
         match &**function {
             Function::Builtin(builtin) => self.call_builtin(builtin, &args, span),
             Function::Closure(_) | Function::Transformed(..) => {
-                if self.recording == 0
-                    && self.backend.is_some()
-                    && let Some(result) = self.call_compiled(function, &mut args)?
-                {
-                    return Ok(result);
+                if self.recording == 0 && self.backend.is_some() {
+                    if let Some(result) = self.call_compiled(function, &mut args)? {
+                        return Ok(result);
+                    }
+                    if self.specialiser.begin_waiting() {
+                        let result = self.call_interpreted(function, args, span);
+                        self.specialiser.end_waiting();
+                        return result;
+                    }
                 }
                 self.call_interpreted(function, args, span)
             }

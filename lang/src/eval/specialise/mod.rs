@@ -67,6 +67,10 @@ pub(super) struct Specialiser {
     results: Vec<Buffer>,
     /// Reasons to interpret that have been said, with their places.
     said: HashSet<(Span, String)>,
+    /// Whether the call that is about to be interpreted could be a program.
+    waits: bool,
+    /// Such calls that are being interpreted, one within the other.
+    waiting: usize,
 }
 
 impl Specialiser {
@@ -76,6 +80,20 @@ impl Specialiser {
             Function::Closure(c) => c.code.family.get(),
             function => fn_key(function).and_then(|(key, _)| self.transformed.get(&key).copied()),
         }
+    }
+
+    /// Notes that the call which was just found not to run compiled is interpreted now, if it could be a program.
+    #[inline]
+    pub fn begin_waiting(&mut self) -> bool {
+        let waits = std::mem::take(&mut self.waits);
+        self.waiting += usize::from(waits);
+        waits
+    }
+
+    /// Such a call has ended.
+    #[inline]
+    pub fn end_waiting(&mut self) {
+        self.waiting -= 1;
     }
 
     /// Forgets all that was traced: a definition that went into it has been replaced.
@@ -145,6 +163,8 @@ struct Entry {
     /// Calls as a compiled program.
     calls: Cell<u64>,
     interpreted_calls: Cell<u64>,
+    /// Whether it was called from code that is interpreted in any case.
+    entered: Cell<bool>,
 }
 
 impl Entry {
@@ -279,8 +299,12 @@ impl Interp {
         leaves: &mut Vec<LeafValue>,
         args: &mut Args,
     ) -> Eval<Option<Value>> {
+        if self.specialiser.waiting == 0 {
+            entry.entered.set(true);
+        }
         let Some(compiled) = self.program_of(code, entry)? else {
             entry.interpreted_calls.set(entry.interpreted_calls.get() + 1);
+            self.specialiser.waits = entry.is_program();
             return Ok(None);
         };
         entry.calls.set(entry.calls.get() + 1);
@@ -504,6 +528,7 @@ impl Interp {
             outcome: RefCell::new(outcome),
             calls: Cell::new(0),
             interpreted_calls: Cell::new(0),
+            entered: Cell::new(false),
         };
         let value = match result {
             Ok(value) => value,

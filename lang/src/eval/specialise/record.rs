@@ -47,14 +47,15 @@ pub struct LeftOut {
 type Names = HashMap<usize, FunctionName>;
 
 impl Interp {
-    /// What was specialised so far, whether it was worth compiling or not.
+    /// What was specialised so far and would run compiled: what was worth it, and what interpreted code calls. Functions
+    /// that were interpreted only as a part of those are left out.
     pub fn recording(&self) -> Recording {
         let names = self.names();
         let mut recording = Recording::default();
         for (position, family) in self.specialiser.families.iter().enumerate() {
             let key = self.specialiser.transformed.iter().find(|(_, p)| **p == position).map(|(key, _)| key);
             let transforms = key.map_or(Vec::new(), |key| key.transforms.clone());
-            for entry in family.entries.iter().filter(|e| e.is_program()) {
+            for entry in family.entries.iter().filter(|e| e.is_wanted()) {
                 match family.call(entry, &transforms, &names) {
                     Ok(call) => recording.calls.push(call),
                     Err(reason) => {
@@ -101,8 +102,14 @@ impl Interp {
 }
 
 impl Entry {
+    /// Whether a run needs it: it was worth compiling, or is what a run that compiles everything enters.
+    fn is_wanted(&self) -> bool {
+        self.is_program()
+            && (self.entered.get() || !matches!(*self.outcome.borrow(), Outcome::Waiting { .. }))
+    }
+
     /// Whether it is a program, or would be one if there were a compiler.
-    fn is_program(&self) -> bool {
+    pub(super) fn is_program(&self) -> bool {
         match &*self.outcome.borrow() {
             Outcome::Waiting { .. } | Outcome::Compiled(_) => true,
             Outcome::Interpreted(why) => why.cause == Cause::Compiler,
