@@ -17,7 +17,7 @@ use sheaf_registry::Project;
 use sheaf_toolchain::{CompileError, Destination, Processor, Toolchain};
 
 use crate::cli::{BuildOptions, Emit, EngineOptions};
-use crate::engine::{Engine, Faulty, Goal, Keep, Made, Place, Plan, Workshop};
+use crate::engine::{Donate, Engine, Faulty, Goal, Keep, Made, Place, Plan, ProgramPlace, Workshop};
 use crate::evaluator::{Failed, failed, home, on_large_stack, settings};
 use crate::messages;
 use crate::run::main_program;
@@ -89,6 +89,15 @@ struct Specialised {
     same: Vec<String>,
 }
 
+/// What it means that a program cannot be made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// The build has failed.
+    Wanted,
+    /// Nothing: a run does without it.
+    Welcome,
+}
+
 /// One build.
 struct Builder<'a> {
     options: &'a BuildOptions,
@@ -119,9 +128,26 @@ impl Builder<'_> {
         let settings = settings(&engine_options, project, &home)?;
         let workshop = Workshop::new(home.clone(), settings.clone(), true);
         let artifacts = project.artifact_folder();
-        let place = Place { home, artifacts, settings, recompile: options.recompile, strict: true };
+        let place = Place {
+            home,
+            artifacts,
+            settings,
+            recompile: options.recompile,
+            strict: true,
+            donate: Donate::Auto,
+            place: ProgramPlace::Auto,
+        };
         let engine = Engine::new(place).map_err(failed)?;
-        let built = self.compile(interp, &engine, &workshop, plans)?;
+        let mut built = self.compile(interp, &engine, &workshop, plans, Need::Wanted)?;
+        if options.emit.is_none() {
+            // What a run would make after some calls.
+            let in_place = built.iter().filter_map(|b| {
+                let plan = engine.donating(&b.plan, &b.made)?;
+                Some(Specialised { plan, name: b.name.clone(), same: Vec::new() })
+            });
+            let in_place = in_place.collect();
+            built.extend(self.compile(interp, &engine, &workshop, in_place, Need::Welcome)?);
+        }
         if options.emit == Some(Emit::Vmfb) {
             return emit::vmfb(&built, &goal, options);
         }
@@ -235,6 +261,7 @@ impl Builder<'_> {
         engine: &Engine,
         workshop: &Workshop,
         plans: Vec<Specialised>,
+        need: Need,
     ) -> Result<Vec<Built>, Failed> {
         let keep = if self.options.emit.is_some() { Keep::Cache } else { Keep::Beside };
         let mut made: Vec<Option<(Made, bool)>> = Vec::new();
@@ -293,6 +320,9 @@ impl Builder<'_> {
                     return Ok(Some(request(id, candidates[id])));
                 }
                 progress.done(plan.name());
+                if need == Need::Welcome {
+                    return Ok(None);
+                }
                 let shown = plan.name().to_owned();
                 let error = Diagnostic::error(format!("{shown} cannot be compiled: {}", faulty.error));
                 let error = match interp.function_place(name) {
@@ -306,8 +336,8 @@ impl Builder<'_> {
                 Ok(None)
             })?;
         }
-        let built = made.into_iter().zip(plans).filter_map(|(made, Specialised { plan, same, .. })| {
-            made.map(|(made, fresh)| Built { plan, same, made, fresh })
+        let built = made.into_iter().zip(plans).filter_map(|(made, Specialised { plan, name, same })| {
+            made.map(|(made, fresh)| Built { plan, name, same, made, fresh })
         });
         Ok(built.collect())
     }

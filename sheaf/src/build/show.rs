@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use sheaf_cache::Leaf;
 use sheaf_lang::diagnostic::Diagnostic;
-use sheaf_lang::eval::Interp;
+use sheaf_lang::eval::{FunctionName, Interp};
 use sheaf_lang::syntax::Sources;
 
 use crate::engine::{Made, Plan};
@@ -17,6 +17,8 @@ use crate::evaluator::{Failed, failed};
 pub struct Built {
     /// What it was built by.
     pub plan: Plan,
+    /// The function.
+    pub name: FunctionName,
     /// Other functions that it is the program of.
     pub same: Vec<String>,
     /// The program.
@@ -116,10 +118,12 @@ impl Report<'_> {
 
     fn text(&self, sources: &Sources) -> String {
         let mut text = String::new();
-        for Built { plan, same, made, fresh } in self.built {
+        for Built { plan, same, made, fresh, .. } in self.built {
             let how = if *fresh { "compiled" } else { "was there" };
             let file = made.kept.as_ref().map_or(String::new(), |(_, path)| short(path));
-            text += &format!("{}: {file} ({how}, {} bytes)\n", plan.name(), made.bytes.len());
+            let in_place =
+                if plan.action(made.candidate).donation.is_empty() { "" } else { ", results in place" };
+            text += &format!("{}{in_place}: {file} ({how}, {} bytes)\n", plan.name(), made.bytes.len());
             for same in same {
                 text += &format!("{same}: the same program as {}\n", plan.name());
             }
@@ -161,7 +165,7 @@ impl Report<'_> {
 }
 
 /// A program as JSON.
-pub fn built(Built { plan, same, made, fresh }: &Built) -> Value {
+pub fn built(Built { plan, same, made, fresh, .. }: &Built) -> Value {
     let action = plan.action(made.candidate);
     let (inputs, outputs) = plan.leaves();
     let leaves = |leaves: &[Leaf]| {
@@ -179,6 +183,7 @@ pub fn built(Built { plan, same, made, fresh }: &Built) -> Value {
             std::iter::once(&cpu.arch).chain(&cpu.features).cloned().collect::<Vec<_>>().join("+")
         }),
         "model": action.model.to_string(),
+        "donation": action.donation.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "bytes": made.bytes.len(),
         "result": if *fresh { "compiled" } else { "cached" },
         "inputs": leaves(inputs),

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use sheaf_cache::{Action, ActionKey, Cpu, Digest, Entry, Leaf, Lookup};
+use sheaf_lang::graph::Donation;
 use sheaf_lang::host::Unit;
 use sheaf_lang::simplify::simplify;
 use sheaf_runtime::Target;
 use sheaf_toolchain::{Destination, Processor};
 
-use super::{Candidate, Engine, Failure, placement};
+use super::{Candidate, Engine, Failure, donation, placement};
 use crate::engine::unit::Job;
 use crate::evaluator::Failed;
 use crate::messages;
@@ -27,9 +28,18 @@ pub struct Goal {
 /// A specialised function with the ways to compile it, best first: the next is for where one does not serve.
 pub struct Plan {
     unit: Unit,
+    goal: Goal,
     candidates: Vec<Candidate>,
     /// Whether this machine can load what is made.
     loads: bool,
+    /// The program that it must agree with, where its calls consume arguments.
+    plain: Option<Plain>,
+}
+
+/// A program whose calls consume nothing.
+struct Plain {
+    candidate: Candidate,
+    bytes: Vec<u8>,
 }
 
 /// Where a program is kept.
@@ -65,18 +75,18 @@ impl Plan {
         unit.graph = simplify(&unit.graph);
         let is_cpu = matches!(goal.destination, Destination::Cpu(_));
         let hal_only = goal.hal || !is_cpu;
-        let targets = placement::targets(&unit.graph).iter().copied();
+        let targets = placement::ways(placement::Place::Auto, &unit.graph).targets.into_iter();
         let targets = targets.filter(|target| !hal_only || target.model() == sheaf_runtime::Model::Hal);
-        let mut candidates: Vec<Candidate> = targets.filter_map(|t| Candidate::new(&unit, t)).collect();
+        let mut candidates: Vec<Candidate> = targets.filter_map(|t| Candidate::new(&unit, t, &[])).collect();
         if candidates.is_empty() {
-            candidates.extend(Candidate::new(&unit, Target::LocalSync));
+            candidates.extend(Candidate::new(&unit, Target::LocalSync, &[]));
         }
         for candidate in &mut candidates {
             retarget(&mut candidate.job, &goal.destination, goal.debug);
         }
         let host = sheaf_toolchain::Cpu::host();
         let loads = goal.destination.cpu().is_some_and(|cpu| host.supports(&cpu).is_ok());
-        Plan { unit, candidates, loads }
+        Plan { unit, goal: goal.clone(), candidates, loads, plain: None }
     }
 
     /// The name of the function with its transformation, for people.
@@ -140,6 +150,43 @@ fn retarget(job: &mut Job, destination: &Destination, debug: bool) {
 }
 
 impl Engine {
+    /// The plan for the program that a run makes of a function after some calls, if it does: results take the place of
+    /// arguments. `made` is the plain one.
+    pub fn donating(&self, plan: &Plan, made: &Made) -> Option<Plan> {
+        let target = plan.candidates[made.candidate].target;
+        let first = *placement::ways(self.place, &plan.unit.graph).targets.first()?;
+        // What cannot be tried out is not made.
+        if !plan.loads || first.model() != target.model() {
+            return None;
+        }
+        let donating = donation::donating(self.donate, &plan.unit, target)?;
+        let of = |donations: &[Donation]| {
+            let mut candidate = Candidate::new(&plan.unit, target, donations)?;
+            retarget(&mut candidate.job, &plan.goal.destination, plan.goal.debug);
+            Some(candidate)
+        };
+        Some(Plan {
+            unit: plan.unit.clone(),
+            goal: plan.goal.clone(),
+            candidates: vec![of(&donating.donations)?],
+            loads: true,
+            plain: Some(Plain { candidate: of(&[])?, bytes: made.bytes.clone() }),
+        })
+    }
+
+    /// Whether this machine can run the program of a candidate, and it gives what it has to give.
+    fn try_out(&self, plan: &Plan, way: &Candidate, bytes: &[u8]) -> Result<(), Failure> {
+        let loaded = self.load(&plan.unit, way, bytes.to_owned(), &Digest::of(bytes))?;
+        let Some(Plain { candidate, bytes }) = &plan.plain else { return Ok(()) };
+        let plain = self.load(&plan.unit, candidate, bytes.clone(), &Digest::of(bytes))?;
+        let device = self.runtime.device(way.target).map_err(Failure::runtime)?;
+        match donation::agrees(&device, &plan.unit, &plain, &loaded) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Failure::load("it does not give what it should".into())),
+            Err(error) => Err(Failure::runtime(error)),
+        }
+    }
+
     /// The program of a plan, if a cache holds it.
     pub fn kept(&self, plan: &Plan, keep: Keep) -> Result<Option<Made>, Failed> {
         for (candidate, Candidate { job, .. }) in plan.candidates.iter().enumerate() {
@@ -170,8 +217,7 @@ impl Engine {
     ) -> Result<Result<Made, Faulty>, Failed> {
         let way = &plan.candidates[candidate];
         if plan.loads
-            && let Err(Failure { error, remedy, .. }) =
-                self.load(&plan.unit, way, bytes.clone(), &Digest::of(&bytes))
+            && let Err(Failure { error, remedy, .. }) = self.try_out(plan, way, &bytes)
         {
             return Ok(Err(Faulty { error, remedy }));
         }

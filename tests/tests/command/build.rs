@@ -159,6 +159,25 @@ fn without_a_compiler_nothing_is_built() {
     assert_eq!(world.run(&["build", "squares.shf"]).code, Some(1), "nobody listens at the index");
 }
 
+/// A step on large parameters is compiled a second time by a run, to write results over arguments: so it is by a build.
+#[test]
+fn results_in_the_place_of_arguments() {
+    let Some(world) = World::with_compiler() else { return };
+    let program = "(defn step [(p f32 [1024 1024]) (g f32 [1024 1024]) (lr f32 [])] (- p (* lr g)))
+(print (mean (repeat [i 20] [p (ones '[1024 1024])] (step p (ones '[1024 1024]) 0.01))))
+";
+    world.write("step.shf", program);
+    let report = json(&world.run(&["build", "step.shf", "--json"]));
+    let functions = report["functions"].as_array().expect("a list");
+    let donations: Vec<&serde_json::Value> = functions.iter().map(|f| &f["donation"]).collect();
+    assert_eq!(donations, [&serde_json::json!([]), &serde_json::json!(["0->0"])]);
+    assert_eq!(manifest(&world.path("")).len(), 2);
+    let output = run_there(&world, "step.shf").silent();
+    assert!(output.starts_with("0.8"), "{output}");
+    assert_eq!(world.run(&["step.shf"]).silent(), output);
+    assert!(done(world.run(&["build", "step.shf"])).contains("0 compiled, 2 there before"));
+}
+
 #[test]
 fn where_it_cannot_be_written() {
     let Some(world) = World::with_compiler() else { return };
