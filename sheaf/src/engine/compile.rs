@@ -91,6 +91,15 @@ impl Workshop {
         Ok(Compiled::Rejected { error: error.to_string(), remedy: error.remedy() })
     }
 
+    /// Whether there is a compiler already. One is not fetched for what a run does as well without.
+    pub fn is_there(&self) -> bool {
+        match self.state {
+            State::Unused => locate(self.home.data()).is_some(),
+            State::Ready(_) => true,
+            State::Without => false,
+        }
+    }
+
     /// Says that a function is interpreted, since there is no program of it; an error where that is forbidden.
     pub fn give_up(&self, name: &str, why: &dyn std::fmt::Display, remedy: &str) -> Result<(), HostError> {
         if self.strict {

@@ -129,6 +129,10 @@ impl Engine {
         candidate: &Candidate,
         plain: &Loaded,
     ) -> Result<Option<Loaded>, HostError> {
+        // The plain program serves too, also on a machine without a compiler.
+        if !self.workshop.is_there() {
+            return Ok(None);
+        }
         let Compiled::Yes(bytes) = self.workshop.compile(&candidate.job)? else { return Ok(None) };
         let Ok(loaded) = self.load(unit, candidate, bytes.clone(), &Digest::of(&bytes)) else {
             return Ok(None);

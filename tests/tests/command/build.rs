@@ -176,6 +176,14 @@ fn results_in_the_place_of_arguments() {
     assert!(output.starts_with("0.8"), "{output}");
     assert_eq!(world.run(&["step.shf"]).silent(), output);
     assert!(done(world.run(&["build", "step.shf"])).contains("0 compiled, 2 there before"));
+
+    // Without a compiler the plain program serves for any number of calls.
+    let Some(world) = World::with_compiler() else { return };
+    world.write("step.shf", program.replace("20", "4"));
+    let _ = world.run(&["step.shf", "--jit", "always"]).compiled();
+    assert_eq!(manifest(&world.path("")).len(), 1);
+    world.write("step.shf", program);
+    assert_eq!(run_there(&world, "step.shf").silent(), output);
 }
 
 #[test]
