@@ -72,7 +72,7 @@ impl Live {
         match &expr.kind {
             ExprKind::Local(place, _) => self.read_place(*place),
             ExprKind::Fn(code) => {
-                code.captures.borrow().iter().for_each(|(place, _)| self.read_place(*place))
+                code.captures.borrow().iter().for_each(|(place, _)| self.read_place(*place));
             }
             ExprKind::Param { dicts, .. } => {
                 dicts.iter().for_each(|place| self.read_place(*place));

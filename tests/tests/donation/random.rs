@@ -43,7 +43,7 @@ fn random_programs_give_what_the_host_computes() {
         let vmfb = compiler.compile(&module.text, &sheaf_toolchain::Target::CPU.flags()).expect("a program");
         let consumed: Vec<usize> = chosen.iter().map(|d| d.argument).collect();
         for device in &devices {
-            check(&graph, &consumed, device, &vmfb, &module, batch);
+            check(&graph, &consumed, device, vmfb.clone(), &module, batch);
         }
     }
     println!("{found} results took the place of arguments in {PROGRAMS} programs");
@@ -103,9 +103,10 @@ fn program(b: &mut Builder, random: &mut Random) -> Vec<Var> {
     results
 }
 
-fn check(graph: &Graph, consumed: &[usize], device: &Device, vmfb: &[u8], module: &Module, batch: usize) {
+fn check(graph: &Graph, consumed: &[usize], device: &Device, vmfb: Vec<u8>, module: &Module, batch: usize) {
     assert!(module.constants.is_empty());
-    let verified = Vmfb::verify(vmfb.to_vec(), &sha256(vmfb)).expect("its digest");
+    let digest = sha256(&vmfb);
+    let verified = Vmfb::verify(vmfb, &digest).expect("its digest");
     let program = device.load(&verified).expect("a program");
     let mut frame = program.call_frame().expect("a frame");
     for draw in 0..DRAWS {

@@ -94,7 +94,7 @@ fn specialisation(text: &mut String, i: usize, one: &Specialisation, numbered: b
             let _ =
                 writeln!(text, "{rest}results take the place of {arguments} in {}", calls(*donating_calls));
         }
-        for note in note.iter() {
+        if let Some(note) = note {
             let _ = writeln!(text, "{rest}{note}");
         }
     }

@@ -310,7 +310,7 @@ impl Interp {
         entry.calls.set(entry.calls.get() + 1);
         let mut buffers = std::mem::take(&mut self.specialiser.buffers);
         let mut results = std::mem::take(&mut self.specialiser.results);
-        let done = self.to_device(&compiled, leaves, &mut buffers).and_then(|()| {
+        let done = self.upload_leaves(&compiled, leaves, &mut buffers).and_then(|()| {
             leaves.clear();
             args.clear();
             let program = self.donating(&compiled, entry.calls.get())?;
@@ -374,7 +374,7 @@ impl Interp {
     }
 
     /// The parameters of a program on the device.
-    fn to_device(
+    fn upload_leaves(
         &mut self,
         compiled: &Compiled,
         leaves: &[LeafValue],
