@@ -41,6 +41,7 @@ oracle-nightly: ## The same with 20,000 random programs and a new seed
 
 bench: ## Measure speed, against the figures in benches/
 	scripts/bootstrap
+	cargo build --locked --release -p sheaf # which one of them runs
 	cargo bench --locked -p sheaf-benches
 
 nanogpt: ## Train a small GPT on Shakespeare for 1,000 steps, and the same in JAX; losses within 1 %

@@ -34,14 +34,7 @@ const SETUP: &str = "
 ";
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    if arguments.next().as_deref() == Some(sheaf::engine::COMPILE_WORKER) {
-        let library = arguments.next().expect("the compiler's library");
-        sheaf_toolchain::run_worker(Path::new(&library));
-        return;
-    }
-    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(measure).expect("a thread");
-    thread.join().expect("the benchmark");
+    sheaf_benches::run(measure);
 }
 
 fn measure() {

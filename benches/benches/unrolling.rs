@@ -10,11 +10,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use sheaf::World;
-use sheaf::engine::{Donate, Engine, Place, ProgramPlace};
-use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
+use sheaf::engine::Engine;
+use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
 use sheaf_lang::tensor::HostTensor;
-use sheaf_registry::{Home, Settings};
 
 const COUNTS: [usize; 5] = [4, 8, 16, 32, 64];
 
@@ -41,15 +40,7 @@ const BODIES: [(&str, &str, &str, &str); 4] = [
 ];
 
 fn main() {
-    // The engine starts this very program as its compile worker.
-    let mut arguments = std::env::args().skip(1);
-    if arguments.next().as_deref() == Some(sheaf::engine::COMPILE_WORKER) {
-        let library = arguments.next().expect("the compiler's library");
-        sheaf_toolchain::run_worker(Path::new(&library));
-        return;
-    }
-    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(measure).expect("a thread");
-    thread.join().expect("the benchmark");
+    sheaf_benches::run(measure);
 }
 
 fn measure() {
@@ -95,23 +86,9 @@ fn measure() {
     }
 }
 
-/// A compiler that finds nothing compiled.
+/// A compiler that finds nothing compiled, and has yet to be started.
 fn engine() -> Engine {
-    let environment = |name: &str| std::env::var(name).ok();
-    let home = Home::locate(environment).expect("a home folder");
-    let artifacts = Path::new(env!("CARGO_TARGET_TMPDIR")).join("unrolling");
-    let settings =
-        Settings::merge(None, None, environment, &sheaf_registry::Options::default()).expect("settings");
-    Engine::new(Place {
-        home,
-        artifacts,
-        settings,
-        recompile: true,
-        strict: false,
-        donate: Donate::default(),
-        place: ProgramPlace::default(),
-    })
-    .expect("an engine")
+    sheaf_benches::engine(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("unrolling"), true)
 }
 
 /// The engine, and how long it has been compiling.

@@ -2,11 +2,9 @@
 //! program through the runtime: what the language adds to a call.
 
 use sheaf::World;
-use sheaf::engine::{Donate, Engine, Place, ProgramPlace};
 use sheaf_benches::median;
 use sheaf_cache::{ArtifactFolder, Model};
-use sheaf_lang::eval::{Interp, Options, STACK_BYTES};
-use sheaf_registry::{Home, Settings};
+use sheaf_lang::eval::{Interp, Options};
 use sheaf_runtime::{Buffer, ElementType, Runtime, Target, Vmfb};
 
 const EPOCHS: usize = 500;
@@ -37,33 +35,12 @@ const PROGRAM: &str = "
 ";
 
 fn main() {
-    // The engine starts this very program as its compile worker.
-    let mut arguments = std::env::args().skip(1);
-    if arguments.next().as_deref() == Some(sheaf::engine::COMPILE_WORKER) {
-        let library = arguments.next().expect("the compiler's library");
-        sheaf_toolchain::run_worker(std::path::Path::new(&library));
-        return;
-    }
-    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(measure).expect("a thread");
-    thread.join().expect("the benchmark");
+    sheaf_benches::run(measure);
 }
 
 fn measure() {
-    let environment = |name: &str| std::env::var(name).ok();
-    let home = Home::locate(environment).expect("a home folder");
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("xor_calls");
-    let settings =
-        Settings::merge(None, None, environment, &sheaf_registry::Options::default()).expect("settings");
-    let place = Place {
-        home,
-        artifacts: folder.clone(),
-        settings,
-        recompile: false,
-        strict: false,
-        donate: Donate::default(),
-        place: ProgramPlace::default(),
-    };
-    let engine = Engine::new(place).expect("an engine");
+    let engine = sheaf_benches::engine(&folder, false);
     let mut interp = Interp::new(Box::<World>::default(), Some(Box::new(engine)), Options::default());
     let module = Interp::program("bench.shf");
     let mut run = |text: &str| {

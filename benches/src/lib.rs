@@ -1,9 +1,13 @@
-//! What the benchmarks share: medians of many runs, since one run on a busy machine says little.
+//! What the benchmarks share: medians of many runs, since one run on a busy machine says little, and how they start.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use sheaf::engine::{COMPILE_WORKER, Donate, Engine, Place, ProgramPlace};
+use sheaf_lang::eval::STACK_BYTES;
 use sheaf_lang::graph::{Graph, Var, inline_calls};
 use sheaf_lang::primitives::OptimizationBarrier;
+use sheaf_registry::{Home, Settings};
 
 /// The median time of `runs` calls of `f`, after one that is not counted.
 pub fn median(runs: usize, mut f: impl FnMut()) -> Duration {
@@ -36,4 +40,34 @@ pub fn without_barriers(graph: &Graph) -> Graph {
     }
     bare.outputs.iter_mut().for_each(|var| *var = same[var.index()]);
     bare
+}
+
+/// Runs a benchmark on a stack for the evaluator. The engine starts this very program as its compile worker, too.
+pub fn run(measure: fn()) {
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() == Some(COMPILE_WORKER) {
+        let library = arguments.next().expect("the compiler's library");
+        sheaf_toolchain::run_worker(Path::new(&library));
+        return;
+    }
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(measure).expect("a thread");
+    thread.join().expect("the benchmark");
+}
+
+/// An engine with the user's compiler, whose programs are kept in a folder of that name.
+pub fn engine(artifacts: &Path, recompile: bool) -> Engine {
+    let environment = |name: &str| std::env::var(name).ok();
+    let home = Home::locate(environment).expect("a home folder");
+    let settings =
+        Settings::merge(None, None, environment, &sheaf_registry::Options::default()).expect("settings");
+    Engine::new(Place {
+        home,
+        artifacts: artifacts.to_owned(),
+        settings,
+        recompile,
+        strict: false,
+        donate: Donate::default(),
+        place: ProgramPlace::default(),
+    })
+    .expect("an engine")
 }
