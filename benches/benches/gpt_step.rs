@@ -3,14 +3,14 @@
 //! turns, so that what else the machine does meets all of them.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::rc::Rc;
 use std::time::Instant;
 
 use sheaf::World;
 use sheaf_benches::without_barriers;
-use sheaf_lang::eval::{Interp, Options, STACK_BYTES};
+use sheaf_lang::eval::{Interp, Options};
 use sheaf_lang::graph::{Donation, Graph, donations};
 use sheaf_lang::host::{Backend, HostError, Program, Unit};
 use sheaf_lang::stablehlo::{Model, emit_donating};
