@@ -3,12 +3,12 @@
 import dataclasses
 
 # The dtype of JAX, the largest difference that is taken for rounding, relative to the value, and what operands are
-# moved by to see where rounding decides. A 16-bit float is rounded after each operation, by up to 2^-9 or 2^-12; JAX and
-# Sheaf take some operations in another order.
+# moved by to see where rounding decides: enough to make a 16-bit float its neighbour. Those are rounded after each
+# operation, and JAX and Sheaf take some operations in another order.
 DTYPES = {
     "f64": ("float64", 1e-9, 1e-15),
-    "bf16": ("bfloat16", 0.1, 2**-9),
-    "f16": ("float16", 0.02, 2**-12),
+    "bf16": ("bfloat16", 0.1, 2**-8),
+    "f16": ("float16", 0.02, 2**-11),
     "i8": ("int8", 0, 0),
     "i16": ("int16", 0, 0),
     "i64": ("int64", 0, 0),
@@ -31,6 +31,8 @@ def recast(entry, name):
         [recast_operand(o, changed, dtype) for o in operands]
         for operands in entry.operands
         if any(o.dtype == changed for o in operands) and all(o.dtype in (changed, "bool") for o in operands)
+        # Operands that are negative throughout have no unsigned counterpart.
+        and not (dtype.startswith("u") and any(o.dtype == changed and o.high <= 0 for o in operands))
     ]
     if not wanted:
         return None
