@@ -7,7 +7,7 @@ import dataclasses
 # operation, and JAX and Sheaf take some operations in another order.
 DTYPES = {
     "f64": ("float64", 1e-9, 1e-15),
-    "bf16": ("bfloat16", 0.1, 2**-8),
+    "bf16": ("bfloat16", 0.1, 2**-7),
     "f16": ("float16", 0.02, 2**-11),
     "i8": ("int8", 0, 0),
     "i16": ("int16", 0, 0),

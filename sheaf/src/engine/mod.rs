@@ -320,9 +320,12 @@ impl Candidate {
 
 impl Backend for Engine {
     fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
-        let Ways { targets, why } = placement::ways(self.place, &unit.graph);
+        let Ways { targets, mut why } = placement::ways(self.place, &unit.graph);
         let candidates: Vec<Candidate> =
             targets.iter().filter_map(|target| Candidate::new(unit, *target, &[])).collect();
+        if candidates.len() < targets.len() {
+            why.push_str(", but it has loops, updates or doubles, which IREE 3.13 gets wrong without one");
+        }
         Ok(self.obtain(unit, &candidates)?.map(|mut loaded| {
             loaded.placement.why = why;
             Rc::new(loaded) as Rc<dyn Program>
