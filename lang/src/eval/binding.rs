@@ -11,7 +11,7 @@ use super::expr::{Code, Param, Pattern, Slot, Template};
 use super::last_use::mark_last_uses;
 use super::module::Meaning;
 use super::resolve::{Resolved, Resolver, error};
-use super::typed::ParamType;
+use super::typed::{ParamType, TOO_LARGE, fits_memory, joined};
 use crate::diagnostic::Diagnostic;
 use crate::syntax::{Bracket, Form, FormKind, Span};
 use crate::tensor::{DType, Shape};
@@ -125,7 +125,15 @@ impl Resolver<'_> {
         };
         let extent = |f: &Form| if let FormKind::Int(n) = f.kind { usize::try_from(n).ok() } else { None };
         let extents = |items: &[Form]| items.iter().map(extent).collect::<Option<Shape>>();
+        let at = shape.span;
         let shape = shape.items(Bracket::Square).and_then(extents);
+        if let Some(shape) = shape.as_ref().filter(|shape| !fits_memory(shape)) {
+            return Err(Box::new(
+                Diagnostic::error(format!("{name} has {TOO_LARGE}"))
+                    .at(at, joined(shape))
+                    .help("the extents are multiplied: is one of them too large, or one too many?"),
+            ));
+        }
         Ok(name.symbol().zip(shape).map(|(name, shape)| (name, ParamType::Tensor(shape, dtype))))
     }
 

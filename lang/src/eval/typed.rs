@@ -82,7 +82,7 @@ impl ParamType {
     fn describe(&self) -> String {
         match self {
             ParamType::Tensor(shape, dtype) => {
-                let extents = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
+                let extents = joined(shape);
                 match dtype {
                     None if shape.is_empty() => "a number".into(),
                     None => format!("a tensor of shape [{extents}]"),
@@ -103,7 +103,23 @@ fn shape(extents: &[Value], path: &str) -> Result<Shape, String> {
         Value::Int(n) => usize::try_from(*n).map_err(|_| format!("{path} has an extent of {n}")),
         other => Err(format!("{path} has {} in its shape, not a size", other.describe())),
     };
-    extents.iter().map(extent).collect()
+    let shape: Shape = extents.iter().map(extent).collect::<Result<_, _>>()?;
+    if fits_memory(&shape) { Ok(shape) } else { Err(format!("{path} has {TOO_LARGE}: {}", joined(&shape))) }
+}
+
+/// What is said of a shape that no tensor can have.
+pub(super) const TOO_LARGE: &str = "a shape with more elements than any memory holds";
+
+/// Whether a tensor of that shape could exist, whatever its dtype: its bytes can be counted.
+pub(super) fn fits_memory(shape: &[usize]) -> bool {
+    const WIDEST: usize = 8;
+    let bytes = shape.iter().try_fold(WIDEST, |n, extent| n.checked_mul(*extent));
+    bytes.is_some_and(|n| isize::try_from(n).is_ok())
+}
+
+/// `4x2`
+pub(super) fn joined(shape: &[usize]) -> String {
+    shape.iter().map(ToString::to_string).collect::<Vec<_>>().join("x")
 }
 
 /// Fails unless `arg` is what the parameter is declared with.
