@@ -30,6 +30,7 @@ mod locations;
 mod manifest;
 mod miss;
 mod pretty;
+pub mod remote;
 mod store;
 
 pub use action::{Action, ActionKey, Cpu, Donation, KEY_VERSION, Model};

@@ -1,0 +1,84 @@
+//! Why a remote cache did not serve.
+
+use crate::digest::Digest;
+
+/// Why a remote cache did not do what it was asked. That it does not have something is no error. No message holds a
+/// password or a token.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RemoteError {
+    /// The address cannot be used at all.
+    #[error("`{address}` is not the address of a remote cache: {cause}")]
+    Address {
+        /// The address, without credentials.
+        address: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// No connection, or one that broke off.
+    #[error("{address} cannot be reached: {cause}")]
+    Unreachable {
+        /// The address, without credentials.
+        address: String,
+        /// The reason, as the network library gives it.
+        cause: String,
+    },
+    /// It did not answer in time.
+    #[error("{address} did not answer within {seconds} s")]
+    Timeout {
+        /// The address, without credentials.
+        address: String,
+        /// How long it was given, in seconds.
+        seconds: u64,
+    },
+    /// It wants other credentials, or lets this user only read.
+    #[error("{address} refuses access: {cause}")]
+    Refused {
+        /// The address, without credentials.
+        address: String,
+        /// The status that it gave.
+        cause: String,
+    },
+    /// It answered with an error of its own.
+    #[error("{address} answered {cause}")]
+    Failed {
+        /// The address, without credentials.
+        address: String,
+        /// The status that it gave.
+        cause: String,
+    },
+    /// It answered with something that makes no sense.
+    #[error("{address} gave an answer that cannot be read: {cause}")]
+    Unreadable {
+        /// The address, without credentials.
+        address: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// It gave other bytes than were asked for.
+    #[error("{address} gave bytes with the SHA-256 {found} instead of {expected}")]
+    Altered {
+        /// The address, without credentials.
+        address: String,
+        /// The digest that was asked for.
+        expected: Digest,
+        /// That of what came.
+        found: Digest,
+    },
+}
+
+impl RemoteError {
+    /// What a person can do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Address { .. } => "give an address that begins with http, https, grpc, grpcs, s3 or file",
+            Self::Unreachable { .. } | Self::Timeout { .. } => {
+                "check the network and the proxy, or run with --offline"
+            }
+            Self::Refused { .. } => {
+                "check SHEAF_CACHE_TOKEN, the netrc file or the credential helper; --read-only sends nothing"
+            }
+            Self::Failed { .. } | Self::Unreadable { .. } => "check the server and its log",
+            Self::Altered { .. } => "the server or something on the way damages files: check its disk",
+        }
+    }
+}
