@@ -22,6 +22,9 @@
 
 mod action;
 mod atomic;
+mod blobs;
+mod claim;
+mod collect;
 mod content;
 mod digest;
 mod file_name;
@@ -31,14 +34,20 @@ mod manifest;
 mod miss;
 mod pretty;
 pub mod remote;
+mod remotes;
+mod signing;
 mod store;
 
 pub use action::{Action, ActionKey, Cpu, Donation, KEY_VERSION, Model};
 pub use atomic::{WriteError, replace, write as write_whole};
+pub use claim::{Claim, ClaimError, Compilation, SignedClaim};
+pub use collect::{Collected, Fault, Size};
 pub use digest::{Digest, DigestError};
 pub use folder::{ArtifactFolder, FolderError, MANIFEST_FILE};
 pub use locations::strip_locations;
 pub use manifest::{Entry, Leaf, MANIFEST_VERSION, Specialisation, Static};
 pub use miss::{Lookup, Miss};
 pub use pretty::to_vec as to_pretty_json;
-pub use store::{Record, Store};
+pub use remotes::{BUDGET, Fetched, OUTPUT, RemoteSettings, Remotes, Trouble, Upload};
+pub use signing::{KeyError, KeySyntax, PublicKey, SecretKey, TrustedKeys};
+pub use store::{Exclusive, Listed, Store};

@@ -81,6 +81,14 @@ pub enum Miss {
         /// What the operating system said.
         cause: String,
     },
+    /// The compiled program is there but cannot be unpacked.
+    #[error("{path} is damaged: {cause}")]
+    ContentDamaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        cause: String,
+    },
     /// The compiled program is not as long as it was: it was cut off, or is another file.
     #[error("{path} is damaged: it has {found} bytes instead of {expected}")]
     ContentSize {
@@ -124,6 +132,7 @@ impl Miss {
             Self::RecordDamaged { .. }
             | Self::RecordVersion { .. }
             | Self::ContentMissing { .. }
+            | Self::ContentDamaged { .. }
             | Self::ContentSize { .. }
             | Self::ContentDigest { .. } => true,
             Self::Absent { .. }

@@ -2,146 +2,192 @@
 //!
 //! ```text
 //! <cache>/
-//! ├── actions-v1/             what has been compiled, by the key of the action
+//! ├── claims-v1/              what has been compiled, by the key of the action
 //! │   └── 3f/
-//! │       └── 3f9a…c2.json    a [`Record`]: digest and size of the VMFB, compiler, function, parts of the key
-//! └── blobs-v1/               the VMFBs, by their SHA-256
-//!     └── b7/
-//!         └── b7e0…41
+//! │       └── 3f9a…c2         a [`SignedClaim`]; its time is that of its last use
+//! ├── blobs-v2/               programs and VMFBs by their SHA-256, compressed
+//! │   └── b7/
+//! │       └── b7e0…41.zst
+//! └── locks-v1/               held while an action is compiled
+//!     └── 3f9a…c2
 //! ```
 //!
 //! A bucket's version is in its folder's name: a Sheaf that writes another format uses another folder, and both live
-//! side by side. `put` writes the blob before the record, so that a record without its blob means damage. Equal blobs
-//! of different actions are one file.
+//! side by side. `put` writes the blobs before the claim, so that a claim without its blobs means damage, or that they
+//! were collected by somebody else. Equal blobs of different actions are one file.
+//!
+//! Every file is written beside its place and renamed, and nothing relies on locks but that an action is compiled once:
+//! on a network file system without them it may be compiled twice, and the last one stays.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use serde::{Deserialize, Serialize};
-
-use crate::action::{Action, ActionKey};
+use crate::action::ActionKey;
 use crate::atomic::{self, WriteError};
+use crate::blobs::{Blobs, for_each_file};
+use crate::claim::{CLAIM_LIMIT, CLAIM_VERSION, Claim, ClaimError, SignedClaim};
 use crate::content;
-use crate::digest::Digest;
 use crate::miss::{Lookup, Miss};
 
-/// The version of [`Record`], which is also in the name of its bucket.
-const RECORD_VERSION: u64 = 1;
-/// More than any record has, in bytes.
-const RECORD_LIMIT: u64 = 64 * 1024;
-/// How much of a function's name is kept, in characters.
-const FUNCTION_LIMIT: usize = 200;
-/// Unfinished files of this age are not being written any more.
-const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
+/// A use is noted when the last one was noted this long ago: notes are writes.
+const NOTED: Duration = Duration::from_secs(60 * 60);
 
 /// The content-addressed store in the user's cache folder.
 #[derive(Debug, Clone)]
 pub struct Store {
     folder: PathBuf,
+    pub(crate) blobs: Blobs,
 }
 
-/// What the store knows of one compiled program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
-    version: u64,
-    /// The key of the action that made it.
-    pub key: ActionKey,
-    /// The SHA-256 of the VMFB.
-    pub digest: Digest,
-    /// The size of the VMFB in bytes.
-    pub size: u64,
-    /// The release of the compiler that made it.
-    pub compiler: String,
-    /// The function that was compiled first to it: a hint for people, cut when very long.
-    pub function: String,
-    /// The digest of each named part of the key, to tell what differs from a key that misses.
-    pub parts: BTreeMap<String, Digest>,
+/// An entry as a listing finds it: its claim has been read, not verified, and its blobs have not been looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed {
+    /// The claim.
+    pub signed: SignedClaim,
+    /// When it was last used, to the hour.
+    pub used: SystemTime,
+}
+
+/// While this lives, nobody else compiles the action, unless the file system has no locks.
+#[derive(Debug)]
+pub struct Exclusive {
+    /// Dropping the file lets the next one in.
+    _file: File,
+    path: PathBuf,
+}
+
+impl Drop for Exclusive {
+    fn drop(&mut self) {
+        // Whoever waits has the file open, finds the store filled and compiles nothing.
+        let _ = fs::remove_file(&self.path);
+    }
 }
 
 impl Store {
     /// The store in the cache folder `folder`, which is made at the first [`put`](Self::put).
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into() }
+        let folder = folder.into();
+        Self { blobs: Blobs::new(folder.join("blobs-v2")), folder }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.folder
     }
 
     /// The compiled program with this key. The digest of the bytes has been checked. A file that turns out to be
     /// damaged is removed, so that it is in nobody's way.
-    pub fn get(&self, key: &ActionKey) -> Lookup<Record> {
-        let record_path = self.record_path(key);
-        let record = match self.record(key, &record_path) {
-            Ok(record) => record,
+    pub fn get(&self, key: &ActionKey) -> Lookup<SignedClaim> {
+        let path = self.claim_path(key);
+        let signed = match self.claim(key) {
+            Ok(signed) => signed,
             Err(miss) => {
                 if miss.is_damage() {
-                    remove(&record_path);
+                    remove(&path);
                 }
                 return Lookup::Miss(miss);
             }
         };
-        let blob_path = self.blob_path(&record.digest);
-        match content::read_verified(&blob_path, record.size, &record.digest) {
-            Ok(bytes) => Lookup::Hit { bytes, entry: record },
+        match self.blobs.read(&signed.claim.vmfb) {
+            Ok(bytes) => {
+                note_use(&path);
+                Lookup::Hit { bytes, entry: signed }
+            }
             Err(miss) => {
                 if miss.is_damage() {
-                    remove(&blob_path);
-                    remove(&record_path);
+                    self.blobs.remove(&signed.claim.vmfb.digest);
+                    remove(&path);
                 }
                 Lookup::Miss(miss)
             }
         }
     }
 
-    /// Stores what `action` compiled to, and returns its digest. `function` is a hint for people.
+    /// The program that a claim names, as it was compiled.
+    pub fn program(&self, claim: &Claim) -> Result<Vec<u8>, Miss> {
+        self.blobs.read(&claim.program)
+    }
+
+    /// The compiled program that a claim names.
+    pub fn vmfb(&self, claim: &Claim) -> Result<Vec<u8>, Miss> {
+        self.blobs.read(&claim.vmfb)
+    }
+
+    /// Stores a claim with what it speaks of, which must be of these digests; see [`SignedClaim::new`].
     ///
     /// An error leaves the store as it was, and the build need not care.
-    pub fn put(&self, action: &Action, function: &str, bytes: &[u8]) -> Result<Digest, WriteError> {
-        let record = Record {
-            version: RECORD_VERSION,
-            key: action.key(),
-            digest: Digest::of(bytes),
-            size: bytes.len() as u64,
-            compiler: action.compiler.clone(),
-            function: function.chars().take(FUNCTION_LIMIT).collect(),
-            parts: action.parts().into_iter().map(|(name, digest)| (name.to_owned(), digest)).collect(),
-        };
-        let record_path = self.record_path(&record.key);
-        let json =
-            serde_json::to_vec(&record).map_err(io::Error::from).map_err(WriteError::at(&record_path))?;
-        for (path, bytes) in [(&self.blob_path(&record.digest), bytes), (&record_path, &json)] {
-            if let Some(folder) = path.parent() {
-                atomic::remove_unfinished(folder, ABANDONED);
+    pub fn put(&self, signed: &SignedClaim, program: &[u8], vmfb: &[u8]) -> Result<(), WriteError> {
+        self.blobs.write(&signed.claim.program, program)?;
+        self.blobs.write(&signed.claim.vmfb, vmfb)?;
+        atomic::write(&self.claim_path(&signed.claim.key), signed.text())
+    }
+
+    /// Waits until nobody else compiles the action. `waiting` is called if that takes time. `None` where there are no
+    /// locks, or the folder cannot be written: then an action may be compiled twice.
+    pub fn exclusive(&self, key: &ActionKey, waiting: impl FnOnce()) -> Option<Exclusive> {
+        let folder = self.folder.join("locks-v1");
+        fs::create_dir_all(&folder).ok()?;
+        let path = folder.join(key.to_string());
+        let file = File::options().create(true).truncate(false).write(true).open(&path).ok()?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => {
+                waiting();
+                file.lock().ok()?;
             }
-            atomic::write(path, bytes)?;
+            Err(fs::TryLockError::Error(_)) => return None,
         }
-        Ok(record.digest)
+        Some(Exclusive { _file: file, path })
     }
 
-    fn record(&self, key: &ActionKey, path: &Path) -> Result<Record, Miss> {
-        let unreadable = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => Miss::Absent { folder: self.folder.clone() },
-            _ => Miss::RecordUnreadable { path: path.into(), cause: error.to_string() },
-        };
-        let damaged = |cause: String| Miss::RecordDamaged { path: path.into(), cause };
-        let json = content::read_limited(path, RECORD_LIMIT).map_err(unreadable)?;
-        let record: Record = serde_json::from_slice(&json).map_err(|error| damaged(error.to_string()))?;
-        if record.version != RECORD_VERSION {
-            let (found, known) = (record.version, RECORD_VERSION);
-            return Err(Miss::RecordVersion { path: path.into(), found, known });
-        }
-        if record.key != *key {
-            return Err(damaged(format!("it is the record of {}", record.key)));
-        }
-        Ok(record)
+    /// Everything in the store, in no order. What cannot be read is left out; [`verify`](Self::verify) tells of it.
+    pub fn list(&self) -> Vec<Listed> {
+        let mut all = Vec::new();
+        for_each_file(&self.claims(), |path, metadata| {
+            if let Ok(text) = content::read_limited(path, CLAIM_LIMIT)
+                && let Ok(signed) = SignedClaim::parse(&text)
+            {
+                all.push(Listed { signed, used: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH) });
+            }
+        });
+        all
     }
 
-    fn record_path(&self, key: &ActionKey) -> PathBuf {
-        self.folder.join("actions-v1").join(key.0.short(2)).join(format!("{key}.json"))
+    /// Removes an entry; its blobs stay until they are collected.
+    pub fn remove(&self, key: &ActionKey) {
+        remove(&self.claim_path(key));
     }
 
-    fn blob_path(&self, digest: &Digest) -> PathBuf {
-        self.folder.join("blobs-v1").join(digest.short(2)).join(digest.to_string())
+    /// The claim for a key, its signature verified if it has one.
+    pub fn claim(&self, key: &ActionKey) -> Result<SignedClaim, Miss> {
+        let path = self.claim_path(key);
+        let text = content::read_limited(&path, CLAIM_LIMIT).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                Miss::Absent { folder: self.folder.clone() }
+            }
+            _ => Miss::RecordUnreadable { path: path.clone(), cause: error.to_string() },
+        })?;
+        let damaged = |cause: String| Miss::RecordDamaged { path: path.clone(), cause };
+        let signed = SignedClaim::read(&text).map_err(|error| match error {
+            ClaimError::Version { found, .. } => {
+                Miss::RecordVersion { path: path.clone(), found, known: CLAIM_VERSION }
+            }
+            other => damaged(other.to_string()),
+        })?;
+        if signed.claim.key != *key {
+            return Err(damaged(format!("it is the claim for {}", signed.claim.key)));
+        }
+        Ok(signed)
+    }
+
+    pub(crate) fn claims(&self) -> PathBuf {
+        self.folder.join("claims-v1")
+    }
+
+    pub(crate) fn claim_path(&self, key: &ActionKey) -> PathBuf {
+        self.claims().join(key.0.short(2)).join(key.to_string())
     }
 }
 
@@ -150,10 +196,22 @@ fn remove(path: &Path) {
     let _ = fs::remove_file(path);
 }
 
+/// Notes that an entry was used now. Where the disk is read-only it is not.
+fn note_use(path: &Path) {
+    let Ok(file) = File::options().write(true).open(path) else { return };
+    let noted = file.metadata().and_then(|metadata| metadata.modified());
+    if noted.is_ok_and(|noted| noted.elapsed().is_ok_and(|age| age < NOTED)) {
+        return;
+    }
+    let _ = file.set_modified(SystemTime::now());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::action::Model;
+    use crate::action::{Action, Model};
+    use crate::claim::Compilation;
+    use crate::digest::Digest;
 
     fn action(program: &str) -> Action {
         Action {
@@ -168,6 +226,12 @@ mod tests {
         }
     }
 
+    fn put(store: &Store, program: &str, function: &str, vmfb: &[u8]) -> Result<(), WriteError> {
+        let compilation = Compilation { function: function.into(), ..Compilation::default() };
+        let claim = Claim::new(&action(program), program.as_bytes(), vmfb, compilation);
+        store.put(&SignedClaim::new(claim, None), program.as_bytes(), vmfb)
+    }
+
     struct Fixture {
         folder: tempfile::TempDir,
         store: Store,
@@ -178,17 +242,17 @@ mod tests {
     fn fixture() -> Fixture {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::new(folder.path().join("cache"));
-        store.put(&action("p"), "forward", b"vmfb").unwrap();
+        put(&store, "p", "forward", b"vmfb").unwrap();
         Fixture { folder, store, key: action("p").key() }
     }
 
     impl Fixture {
-        fn record_path(&self) -> PathBuf {
-            self.store.record_path(&self.key)
+        fn claim_path(&self) -> PathBuf {
+            self.store.claim_path(&self.key)
         }
 
         fn blob_path(&self) -> PathBuf {
-            self.store.blob_path(&Digest::of(b"vmfb"))
+            self.store.blobs.path(&Digest::of(b"vmfb"))
         }
 
         fn miss(&self) -> Miss {
@@ -205,7 +269,7 @@ mod tests {
 
         /// Asserts that the next `put` repairs what was wrong.
         fn assert_repaired(&self) {
-            self.store.put(&action("p"), "forward", b"vmfb").unwrap();
+            put(&self.store, "p", "forward", b"vmfb").unwrap();
             assert!(matches!(self.store.get(&self.key), Lookup::Hit { .. }));
         }
     }
@@ -215,11 +279,11 @@ mod tests {
         let fixture = fixture();
         let Lookup::Hit { bytes, entry } = fixture.store.get(&fixture.key) else { panic!("it should hit") };
         assert_eq!(bytes, b"vmfb");
-        assert_eq!(entry.digest, Digest::of(b"vmfb"));
-        assert_eq!((entry.size, &*entry.compiler, &*entry.function), (4, "3.13.0", "forward"));
-        for (name, digest) in action("p").parts() {
-            assert_eq!(entry.parts[name], digest);
-        }
+        assert_eq!(entry.claim.vmfb.digest, Digest::of(b"vmfb"));
+        let Claim { compiler, function, .. } = &entry.claim;
+        assert_eq!((&**compiler, &**function), ("3.13.0", "forward"));
+        assert_eq!(fixture.store.program(&entry.claim), Ok(b"p".to_vec()));
+        assert_eq!(fixture.store.list().len(), 1);
     }
 
     #[test]
@@ -227,8 +291,8 @@ mod tests {
         let Fixture { folder, key, .. } = fixture();
         let (key, digest) = (key.to_string(), Digest::of(b"vmfb").to_string());
         let cache = folder.path().join("cache");
-        assert!(cache.join("actions-v1").join(&key[..2]).join(key + ".json").is_file());
-        assert!(cache.join("blobs-v1").join(&digest[..2]).join(digest).is_file());
+        assert!(cache.join("claims-v1").join(&key[..2]).join(key).is_file());
+        assert!(cache.join("blobs-v2").join(&digest[..2]).join(digest + ".zst").is_file());
     }
 
     #[test]
@@ -241,20 +305,26 @@ mod tests {
     #[test]
     fn equal_programs_are_one_blob() {
         let fixture = fixture();
-        fixture.store.put(&action("q"), "backward", b"vmfb").unwrap();
+        put(&fixture.store, "q", "backward", b"vmfb").unwrap();
         let shard = fixture.blob_path().parent().unwrap().to_owned();
         assert_eq!(fs::read_dir(shard).unwrap().count(), 1);
     }
 
     #[test]
     fn a_damaged_blob_misses_and_goes() {
-        for damaged in [&b"vmf"[..], b"VMFB", b"", b"vmfb and more"] {
+        let packed = |bytes: &[u8]| zstd::encode_all(bytes, 3).unwrap();
+        let whole = packed(b"vmfb");
+        let cut = whole[..whole.len() - 1].to_vec();
+        let bomb = packed(&vec![0; 100_000_000]);
+        let damages =
+            [packed(b"vmf"), packed(b"VMFB"), packed(b"vmfb and more"), b"raw".into(), vec![], cut, bomb];
+        for damaged in damages {
             let fixture = fixture();
             fs::write(fixture.blob_path(), damaged).unwrap();
             let miss = fixture.miss();
-            assert!(matches!(miss, Miss::ContentSize { .. } | Miss::ContentDigest { .. }), "{miss:?}");
+            assert!(miss.is_damage(), "{miss:?}");
             assert!(!fixture.blob_path().exists());
-            assert!(!fixture.record_path().exists());
+            assert!(!fixture.claim_path().exists());
             assert!(!fixture.miss().is_trouble());
             fixture.assert_repaired();
         }
@@ -265,18 +335,18 @@ mod tests {
         let fixture = fixture();
         fs::remove_file(fixture.blob_path()).unwrap();
         assert_eq!(fixture.miss(), Miss::ContentMissing { path: fixture.blob_path() });
-        assert!(!fixture.record_path().exists());
+        assert!(!fixture.claim_path().exists());
         fixture.assert_repaired();
     }
 
     #[test]
     fn a_damaged_record_misses_and_goes() {
-        let whole = fs::read_to_string(fixture().record_path()).unwrap();
+        let whole = fs::read_to_string(fixture().claim_path()).unwrap();
         for damaged in [&whole[..whole.len() / 2], "", "[]", "\u{0}"] {
             let fixture = fixture();
-            fs::write(fixture.record_path(), damaged).unwrap();
+            fs::write(fixture.claim_path(), damaged).unwrap();
             assert!(matches!(fixture.miss(), Miss::RecordDamaged { .. }));
-            assert!(!fixture.record_path().exists());
+            assert!(!fixture.claim_path().exists());
             assert!(fixture.blob_path().exists(), "another action may need it");
             fixture.assert_repaired();
         }
@@ -286,8 +356,8 @@ mod tests {
     fn a_record_of_another_key_misses() {
         let fixture = fixture();
         let other = action("q");
-        fixture.store.put(&other, "backward", b"other").unwrap();
-        fs::copy(fixture.store.record_path(&other.key()), fixture.record_path()).unwrap();
+        put(&fixture.store, "q", "backward", b"other").unwrap();
+        fs::copy(fixture.store.claim_path(&other.key()), fixture.claim_path()).unwrap();
         let (key, other) = (fixture.key.to_string(), other.key().to_string());
         let message = fixture.message().replace(&key, "KEY").replace(&other, "OTHER");
         insta::assert_snapshot!(message.replace(&key[..2], "KE"), @"~/cache/actions-v1/KE/KEY.json is damaged: it is the record of OTHER");
@@ -297,20 +367,20 @@ mod tests {
     #[test]
     fn a_record_of_another_version_misses() {
         let fixture = fixture();
-        let json = fs::read_to_string(fixture.record_path()).unwrap();
-        fs::write(fixture.record_path(), json.replace("\"version\":1", "\"version\":9")).unwrap();
+        let json = fs::read_to_string(fixture.claim_path()).unwrap();
+        fs::write(fixture.claim_path(), json.replace("\"version\":1", "\"version\":9")).unwrap();
         let miss = fixture.miss();
-        assert_eq!(miss, Miss::RecordVersion { path: fixture.record_path(), found: 9, known: 1 });
+        assert_eq!(miss, Miss::RecordVersion { path: fixture.claim_path(), found: 9, known: 1 });
         fixture.assert_repaired();
     }
 
     #[test]
     fn a_record_that_cannot_be_read_misses_and_stays() {
         let fixture = fixture();
-        fs::remove_file(fixture.record_path()).unwrap();
-        fs::create_dir(fixture.record_path()).unwrap();
+        fs::remove_file(fixture.claim_path()).unwrap();
+        fs::create_dir(fixture.claim_path()).unwrap();
         assert!(matches!(fixture.miss(), Miss::RecordUnreadable { .. }));
-        assert!(fixture.record_path().exists());
+        assert!(fixture.claim_path().exists());
     }
 
     #[test]
@@ -318,7 +388,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = folder.path().join("cache");
         fs::write(&cache, b"a file in the way").unwrap();
-        let error = Store::new(&cache).put(&action("p"), "forward", b"vmfb").unwrap_err();
+        let error = put(&Store::new(&cache), "p", "forward", b"vmfb").unwrap_err();
         assert!(error.path.starts_with(&cache));
         assert_eq!(fs::read(&cache).unwrap(), b"a file in the way");
     }
@@ -326,7 +396,7 @@ mod tests {
     #[test]
     fn long_function_names_are_cut() {
         let fixture = fixture();
-        fixture.store.put(&action("p"), &"é".repeat(100_000), b"vmfb").unwrap();
+        put(&fixture.store, "p", &"é".repeat(100_000), b"vmfb").unwrap();
         assert!(matches!(fixture.store.get(&fixture.key), Lookup::Hit { .. }));
     }
 }

@@ -5,6 +5,7 @@
 //! configuration    $SHEAF_HOME/config.toml   ~/.config/sheaf/config.toml
 //! data             $SHEAF_HOME/data/         ~/.local/share/sheaf/
 //!   toolchains     …/toolchains/
+//!   signing key    …/cache-key
 //!   REPL           …/repl-history
 //! cache            $SHEAF_HOME/cache/        ~/.cache/sheaf/
 //!   REPL           …/repl/
@@ -78,6 +79,11 @@ impl Home {
     /// The installed compilers.
     pub fn toolchains(&self) -> PathBuf {
         self.data.join("toolchains")
+    }
+
+    /// The key that signs what is compiled here for remote caches; readable for the user alone.
+    pub fn cache_key(&self) -> PathBuf {
+        self.data.join("cache-key")
     }
 
     /// What was typed in the REPL.

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::manifest::SheafToml;
-use crate::tables::{CacheTable, Mode, ToolchainTable};
+use crate::tables::{CacheTable, Mode, SIZE_EXPECTED, ToolchainTable, size};
 use crate::user_config::UserConfig;
 
 /// What is in force.
@@ -21,6 +21,14 @@ pub struct Settings {
     pub mode: Setting<Mode>,
     /// The public keys whose signatures are trusted.
     pub trusted_keys: Setting<Vec<String>>,
+    /// The program that knows the credentials of remote caches.
+    pub credential_helper: Setting<Option<String>>,
+    /// The largest size of the local store, in bytes.
+    pub max_size: Setting<Option<u64>>,
+    /// The address of a cluster that compiles what no cache has.
+    pub executor: Setting<Option<String>>,
+    /// How long a look-up in a remote cache may take, in seconds.
+    pub cache_timeout: Setting<Option<u64>>,
     /// Whether the network is left alone.
     pub offline: Setting<bool>,
 }
@@ -68,6 +76,8 @@ pub struct Options {
     pub read_only: bool,
     /// `--offline`.
     pub offline: bool,
+    /// `--remote-executor`.
+    pub executor: Option<String>,
 }
 
 /// An environment variable with a value that means nothing.
@@ -109,6 +119,9 @@ impl Settings {
         self.remote.set(cache.remote.clone(), origin());
         self.mode.set(cache.mode, origin());
         self.trusted_keys.set(cache.trusted_keys.clone(), origin());
+        self.credential_helper.set(cache.credential_helper.clone().map(Some), origin());
+        self.max_size.set(cache.max_size.map(Some), origin());
+        self.executor.set(cache.executor.clone().map(Some), origin());
     }
 
     fn set_from_environment(
@@ -123,8 +136,29 @@ impl Settings {
             self.index = Some(Setting { value, origin: Origin::Environment(name) });
         }
         if let Some((value, name)) = variable("SHEAF_CACHE_REMOTE") {
-            let addresses = value.split(',').map(str::trim).filter(|address| !address.is_empty());
-            self.remote.set(Some(addresses.map(str::to_owned).collect()), Origin::Environment(name));
+            self.remote.set(Some(listed(&value)), Origin::Environment(name));
+        }
+        if let Some((value, name)) = variable("SHEAF_CACHE_TRUSTED_KEYS") {
+            self.trusted_keys.set(Some(listed(&value)), Origin::Environment(name));
+        }
+        if let Some((value, name)) = variable("SHEAF_CACHE_CREDENTIAL_HELPER") {
+            self.credential_helper.set(Some(Some(value)), Origin::Environment(name));
+        }
+        if let Some((value, name)) = variable("SHEAF_CACHE_MAX_SIZE") {
+            let Some(size) = size(&value) else {
+                return Err(SettingsError { variable: name, value, expected: SIZE_EXPECTED });
+            };
+            self.max_size.set(Some(Some(size)), Origin::Environment(name));
+        }
+        if let Some((value, name)) = variable("SHEAF_CACHE_TIMEOUT") {
+            let Some(seconds) = value.parse().ok().filter(|seconds| (1..=3600).contains(seconds)) else {
+                let expected = "a number of seconds from 1 to 3600";
+                return Err(SettingsError { variable: name, value, expected });
+            };
+            self.cache_timeout.set(Some(Some(seconds)), Origin::Environment(name));
+        }
+        if let Some((value, name)) = variable("SHEAF_REMOTE_EXECUTOR") {
+            self.executor.set(Some(Some(value)), Origin::Environment(name));
         }
         if let Some((value, name)) = variable("SHEAF_CACHE_MODE") {
             let Some(mode) = Mode::parse(&value) else {
@@ -151,7 +185,13 @@ impl Settings {
         self.remote.set(remote, Origin::Option("--cache-remote"));
         self.mode.set(options.read_only.then_some(Mode::ReadOnly), Origin::Option("--read-only"));
         self.offline.set(options.offline.then_some(true), Origin::Option("--offline"));
+        self.executor.set(options.executor.clone().map(Some), Origin::Option("--remote-executor"));
     }
+}
+
+/// The items of a list that commas divide.
+fn listed(value: &str) -> Vec<String> {
+    value.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
 }
 
 impl<T: Default> Default for Setting<T> {
@@ -219,6 +259,7 @@ mod tests {
             remote: vec!["https://option.example".into()],
             read_only: true,
             offline: true,
+            executor: Some("grpc://option.example".into()),
         };
         let unset = |_: &str| None;
         let none = Options::default();

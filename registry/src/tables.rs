@@ -23,6 +23,12 @@ pub struct CacheTable {
     pub mode: Option<Mode>,
     /// The public keys whose signatures are trusted.
     pub trusted_keys: Option<Vec<String>>,
+    /// The program that knows the credentials of remote caches.
+    pub credential_helper: Option<String>,
+    /// The largest size of the local store, in bytes.
+    pub max_size: Option<u64>,
+    /// The address of a cluster that compiles.
+    pub executor: Option<String>,
 }
 
 /// How remote caches are used.
@@ -65,15 +71,43 @@ impl ToolchainTable {
 impl CacheTable {
     /// Reads `[cache]`, when the top level is `root`.
     pub(crate) fn read(root: &Table<'_, '_>) -> Result<Self, FileError> {
-        let table = root.table("cache", &["remote", "mode", "trusted-keys"])?;
+        let known = &["remote", "mode", "trusted-keys", "credential-helper", "max-size", "executor"];
+        let table = root.table("cache", known)?;
+        let max_size = table.string("max-size")?;
+        let max_size = max_size.map(|text| size(&text.value).ok_or_else(|| text.wrong(SIZE_EXPECTED)));
         let mode = table.string("mode")?;
         let mode = mode.map(|text| Mode::parse(&text.value).ok_or_else(|| text.wrong(Mode::EXPECTED)));
         Ok(Self {
             remote: table.strings("remote")?,
             mode: mode.transpose()?,
             trusted_keys: table.strings("trusted-keys")?,
+            credential_helper: table.string("credential-helper")?.map(|text| text.value),
+            max_size: max_size.transpose()?,
+            executor: table.string("executor")?.map(|text| text.value),
         })
     }
+}
+
+/// What the text of a size must be.
+pub(crate) const SIZE_EXPECTED: &str = "a size such as \"500 MB\", \"5 GB\" or \"2 GiB\"";
+
+/// Reads a size: a number and a unit.
+pub fn size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..digits].parse().ok()?;
+    let unit = match text[digits..].trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        _ => return None,
+    };
+    Some((number * unit) as u64)
 }
 
 /// `index` from the point of view of a file in `folder`: an address as it is, a path joined.
@@ -83,4 +117,19 @@ fn joined(folder: &Path, index: String) -> String {
         scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
     });
     if is_address || index.is_empty() { index } else { folder.join(index).to_string_lossy().into_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("500 MB"), Some(500_000_000));
+        assert_eq!(size("1.5gib"), Some(3 << 29));
+        assert_eq!(size("12"), Some(12));
+        for wrong in ["", "GB", "five GB", "5 GX", "-1 GB", "1.2.3 GB"] {
+            assert_eq!(size(wrong), None, "{wrong}");
+        }
+    }
 }

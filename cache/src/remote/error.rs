@@ -38,6 +38,16 @@ pub enum RemoteError {
         /// The status that it gave.
         cause: String,
     },
+    /// The program that knows the credentials does not give them.
+    #[error("the credential helper {helper} gives nothing for {address}: {cause}")]
+    Helper {
+        /// The address, without credentials.
+        address: String,
+        /// The program.
+        helper: String,
+        /// Why.
+        cause: String,
+    },
     /// It answered with an error of its own.
     #[error("{address} answered {cause}")]
     Failed {
@@ -77,6 +87,7 @@ impl RemoteError {
             Self::Refused { .. } => {
                 "check SHEAF_CACHE_TOKEN, the netrc file or the credential helper; --read-only sends nothing"
             }
+            Self::Helper { .. } => "run the helper by hand to see what is wrong with it",
             Self::Failed { .. } | Self::Unreadable { .. } => "check the server and its log",
             Self::Altered { .. } => "the server or something on the way damages files: check its disk",
         }

@@ -9,16 +9,28 @@
 //!
 //! Under every protocol an entry of the action cache is an `ActionResult` of the Remote Execution API.
 
+mod credentials;
 mod error;
+mod http;
+mod open;
 
 use bazel_remote_apis::build::bazel::remote::execution::v2 as reapi;
+use bytes::Bytes;
+
+use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 
+pub(crate) use credentials::shown;
+pub use credentials::{Credentials, Secret};
 pub use error::RemoteError;
+pub(crate) use open::Remote;
+
+/// More than any action result has, in bytes.
+pub(crate) const RESULT_LIMIT: u64 = 1 << 20;
 
 /// What a blob or an action is known by: its SHA-256, and its size in bytes, which the Remote Execution API wants too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Address {
     /// The SHA-256 of the bytes.
     pub digest: Digest,
@@ -37,4 +49,21 @@ impl From<Address> for reapi::Digest {
     fn from(address: Address) -> Self {
         Self { hash: address.digest.to_string(), size_bytes: address.size as i64 }
     }
+}
+
+/// `bytes`, if they are those of `blob`.
+pub(crate) fn verified(
+    bytes: Bytes,
+    blob: &Address,
+    address: impl Fn() -> String,
+) -> Result<Bytes, RemoteError> {
+    match Address::of(&bytes) {
+        found if found == *blob => Ok(bytes),
+        found => Err(RemoteError::Altered { address: address(), expected: blob.digest, found: found.digest }),
+    }
+}
+
+/// Lets TLS use ring. It fails only if the process has chosen a provider already, which is as good.
+pub(crate) fn choose_tls() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
 }

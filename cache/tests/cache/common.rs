@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use sheaf_cache::{Action, ArtifactFolder, Cpu, Entry, Leaf, Lookup, Miss, Model, Specialisation};
+use sheaf_cache::{
+    Action, ArtifactFolder, Claim, Compilation, Cpu, Entry, Leaf, Lookup, Miss, Model, SignedClaim,
+    Specialisation, Store, WriteError,
+};
 
 /// An action whose only particular is its program.
 pub fn action(program: &str) -> Action {
@@ -45,6 +48,13 @@ pub fn vmfb(program: &str) -> Vec<u8> {
 /// Records `function` with `program` as its body, for vectors of `length`.
 pub fn record(folder: &ArtifactFolder, function: &str, length: u64, program: &str) -> Entry {
     folder.record(&action(program), specialisation(function, length), &vmfb(program)).unwrap()
+}
+
+/// Stores what `program` compiled to.
+pub fn put(store: &Store, program: &str, function: &str, vmfb: &[u8]) -> Result<(), WriteError> {
+    let compilation = Compilation { function: function.into(), ..Compilation::default() };
+    let claim = Claim::new(&action(program), program.as_bytes(), vmfb, compilation);
+    store.put(&SignedClaim::new(claim, None), program.as_bytes(), vmfb)
 }
 
 /// Asserts that `program` is found, and returns its entry.

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{action, files, found, record, specialisation};
+use crate::common::{action, files, found, put, record, specialisation};
 use sheaf_cache::{ArtifactFolder, FolderError, Lookup, Store, WriteError};
 
 const DISK: &str = "SHEAF_TEST_DISK";
@@ -71,7 +71,7 @@ fn full_disk() {
     assert_eq!(files(&path), before);
 
     let store = Store::new(disk.join("cache"));
-    let error = store.put(&action("q"), "loss", &HUGE).unwrap_err();
+    let error = put(&store, "q", "loss", &HUGE).unwrap_err();
     assert_eq!(error.source.kind(), io::ErrorKind::StorageFull);
     assert!(matches!(store.get(&action("q").key()), Lookup::Miss(miss) if !miss.is_trouble()));
 
@@ -80,7 +80,7 @@ fn full_disk() {
     drop(free);
     fs::remove_file(disk.join("filler")).unwrap();
     record(&folder, "loss", 4, "q");
-    store.put(&action("q"), "loss", b"q").unwrap();
+    put(&store, "q", "loss", b"q").unwrap();
     assert!(matches!(store.get(&action("q").key()), Lookup::Hit { .. }));
 }
 
@@ -91,7 +91,7 @@ fn read_only_disk() {
     let folder = ArtifactFolder::open(disk.join("__sheaf__"));
     let store = Store::new(disk.join("cache"));
     record(&folder, "forward", 4, "p");
-    store.put(&action("p"), "forward", b"p").unwrap();
+    put(&store, "p", "forward", b"p").unwrap();
     let remount = Command::new("mount").args(["-o", "remount,ro"]).arg(disk).status();
     assert!(remount.unwrap().success());
 
@@ -99,6 +99,6 @@ fn read_only_disk() {
     assert!(matches!(store.get(&action("p").key()), Lookup::Hit { .. }));
     let error = folder.record(&action("q"), specialisation("loss", 4), b"q").unwrap_err();
     insta::assert_snapshot!(message(&error, disk), @"~/__sheaf__ could not be written: Read-only file system (os error 30)");
-    let error = store.put(&action("q"), "loss", b"q").unwrap_err();
+    let error = put(&store, "q", "loss", b"q").unwrap_err();
     assert_eq!(error.source.kind(), io::ErrorKind::ReadOnlyFilesystem);
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::common::{action, child, files, found, record, vmfb};
+use crate::common::{action, child, files, found, put, record, vmfb};
 use sheaf_cache::{ArtifactFolder, Lookup, Miss, Store};
 
 const FOLDER: &str = "SHEAF_TEST_FOLDER";
@@ -80,7 +80,7 @@ fn child_to_be_killed() {
         let folder = ArtifactFolder::open(root.join("__sheaf__"));
         for (function, program) in programs(round % 5) {
             record(&folder, &function, 4, &program);
-            store.put(&action(&program), &function, &vmfb(&program)).unwrap();
+            put(&store, &program, &function, &vmfb(&program)).unwrap();
             println!("recorded");
         }
     }
@@ -124,7 +124,7 @@ fn a_process_killed_at_any_moment_leaves_what_the_next_can_use() {
             if let Lookup::Miss(miss) = store.get(&action(&program).key()) {
                 assert!(!miss.is_trouble(), "kill {kill}: {miss}");
             }
-            store.put(&action(&program), &function, &vmfb(&program)).unwrap();
+            put(&store, &program, &function, &vmfb(&program)).unwrap();
             assert!(matches!(store.get(&action(&program).key()), Lookup::Hit { .. }));
             record(&folder, &function, 4, &program);
             found(&folder, &program);

@@ -1,0 +1,124 @@
+//! Files that are known by the SHA-256 of what they hold, compressed with Zstandard.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::atomic::{self, WriteError};
+use crate::content;
+use crate::digest::Digest;
+use crate::miss::Miss;
+use crate::remote::Address;
+
+/// Zstandard's own default: VMFBs become a third, in a few milliseconds.
+const LEVEL: i32 = 3;
+/// Unfinished files of this age are not being written any more.
+const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
+/// Blobs of this age are no longer about to get the claim that names them.
+const SETTLED: Duration = Duration::from_secs(60 * 60);
+
+/// A folder of blobs, in 256 folders by the first byte of their digests.
+#[derive(Debug, Clone)]
+pub(crate) struct Blobs {
+    folder: PathBuf,
+}
+
+/// A blob as a listing finds it.
+pub(crate) struct Stored {
+    pub digest: Digest,
+    /// What it takes on the disk, in bytes.
+    pub bytes: u64,
+    modified: SystemTime,
+}
+
+impl Stored {
+    /// Whether whoever wrote it has had time to write the claim too.
+    pub fn is_settled(&self) -> bool {
+        self.modified.elapsed().is_ok_and(|age| age >= SETTLED)
+    }
+}
+
+impl Blobs {
+    pub fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    pub fn path(&self, digest: &Digest) -> PathBuf {
+        self.folder.join(digest.short(2)).join(format!("{digest}.zst"))
+    }
+
+    /// The bytes of a blob. Size and digest have been checked, and no more than its size was unpacked.
+    pub fn read(&self, blob: &Address) -> Result<Vec<u8>, Miss> {
+        let path = self.path(&blob.digest);
+        let unreadable = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                Miss::ContentMissing { path: path.clone() }
+            }
+            io::ErrorKind::InvalidData => {
+                Miss::ContentDamaged { path: path.clone(), cause: error.to_string() }
+            }
+            _ => Miss::ContentUnreadable { path: path.clone(), cause: error.to_string() },
+        };
+        let damaged = |cause: &dyn std::fmt::Display| Miss::ContentDamaged {
+            path: path.clone(),
+            cause: cause.to_string(),
+        };
+        // Zstandard never makes bytes so much longer.
+        let packed = content::read_limited(&path, blob.size + blob.size / 128 + 1024).map_err(unreadable)?;
+        let mut bytes = Vec::with_capacity(blob.size.min(1 << 30) as usize);
+        let unpacker = zstd::Decoder::with_buffer(packed.as_slice()).map_err(|error| damaged(&error))?;
+        unpacker.take(blob.size + 1).read_to_end(&mut bytes).map_err(|error| damaged(&error))?;
+        if bytes.len() as u64 != blob.size {
+            let found = bytes.len() as u64;
+            return Err(Miss::ContentSize { path, expected: blob.size, found });
+        }
+        match Digest::of(&bytes) {
+            found if found == blob.digest => Ok(bytes),
+            found => Err(Miss::ContentDigest { path, expected: blob.digest, found }),
+        }
+    }
+
+    /// Writes a blob, unless it is there already; one that is damaged there is found out when it is read.
+    pub fn write(&self, blob: &Address, bytes: &[u8]) -> Result<(), WriteError> {
+        let path = self.path(&blob.digest);
+        if path.is_file() {
+            return Ok(());
+        }
+        if let Some(shard) = path.parent() {
+            atomic::remove_unfinished(shard, ABANDONED);
+        }
+        let packed = zstd::encode_all(bytes, LEVEL).map_err(WriteError::at(&path))?;
+        atomic::write(&path, &packed)
+    }
+
+    pub fn remove(&self, digest: &Digest) {
+        // Where that fails, the file is only a waste of room.
+        let _ = fs::remove_file(self.path(digest));
+    }
+
+    /// All blobs, in no order.
+    pub fn list(&self) -> Vec<Stored> {
+        let mut all = Vec::new();
+        for_each_file(&self.folder, |path, metadata| {
+            let name = path.file_name().and_then(|name| name.to_str()).and_then(|n| n.strip_suffix(".zst"));
+            let Some(digest) = name.and_then(|name| name.parse().ok()) else { return };
+            let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            all.push(Stored { digest, bytes: metadata.len(), modified });
+        });
+        all
+    }
+}
+
+/// Visits the files of a folder of folders.
+pub(crate) fn for_each_file(folder: &Path, mut visit: impl FnMut(&Path, &fs::Metadata)) {
+    let shards = fs::read_dir(folder).into_iter().flatten().flatten();
+    for file in shards.flat_map(|shard| fs::read_dir(shard.path()).into_iter().flatten().flatten()) {
+        // A file may go while the folder is read.
+        if let Ok(metadata) = file.metadata()
+            && metadata.is_file()
+        {
+            visit(&file.path(), &metadata);
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! What somebody says of a compiled program: for which action it was made, by which compiler, in how many seconds.
+//!
+//! ```text
+//! {"version":1,"key":"3f9a…","vmfb":{"digest":"b7e0…","size":16264},"function":"step",…}
+//! {"signer":"ci:5d41…","signature":"90cf…"}
+//! ```
+//!
+//! The first line is the claim, the second, if there is one, the Ed25519 signature over the bytes of the first, behind a
+//! text that says what is signed. So what is signed is what is read, and there is no second way to write it down.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::{Action, ActionKey, Cpu, Donation, Model};
+use crate::remote::Address;
+use crate::signing::{PublicKey, SecretKey, SignatureError};
+
+/// The version of [`Claim`], which is also in the name of its bucket.
+pub const CLAIM_VERSION: u64 = 1;
+/// More than any claim has, in bytes.
+pub const CLAIM_LIMIT: u64 = 256 * 1024;
+/// How much of a function's name is kept, in characters.
+const FUNCTION_LIMIT: usize = 200;
+/// What stands before the claim in what is signed.
+const SIGNED: &[u8] = b"sheaf claim\n";
+
+/// What is said of one compiled program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    version: u64,
+    /// The key of the action that made it.
+    pub key: ActionKey,
+    /// The VMFB.
+    pub vmfb: Address,
+    /// The program without source locations, as the key has it.
+    pub program: Address,
+    /// The action as one of the Remote Execution API, under which remote caches have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<Address>,
+    /// The function that was compiled first to it: a hint for people, cut when very long.
+    pub function: String,
+    /// The types of its arguments, such as `f32[32,4]`.
+    pub inputs: Vec<String>,
+    /// The compiler's release.
+    pub compiler: String,
+    /// The execution model.
+    pub model: Model,
+    /// The compiler's flags.
+    pub flags: Vec<String>,
+    /// The kind of device.
+    pub device: String,
+    /// The CPU aimed at, if the device is one.
+    pub cpu: Option<Cpu>,
+    /// The arguments whose buffers become outputs.
+    pub donation: BTreeSet<Donation>,
+    /// Whether debug information was kept.
+    pub debug: bool,
+    /// How long the compiler took, in seconds.
+    pub seconds: f64,
+    /// When it was compiled, in seconds since 1970 by the clock of that machine.
+    pub time: u64,
+}
+
+/// What is known of a compilation beside its action and its result.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Compilation {
+    /// The function's name.
+    pub function: String,
+    /// The types of its arguments.
+    pub inputs: Vec<String>,
+    /// How long the compiler took, in seconds.
+    pub seconds: f64,
+    /// When it ended, in seconds since 1970.
+    pub time: u64,
+    /// The action as one of the Remote Execution API.
+    pub action: Option<Address>,
+}
+
+impl Claim {
+    /// The claim that `action` compiled to `vmfb`.
+    pub fn new(action: &Action, program: &[u8], vmfb: &[u8], compilation: Compilation) -> Self {
+        let Compilation { function, inputs, seconds, time, action: remote } = compilation;
+        Self {
+            version: CLAIM_VERSION,
+            key: action.key(),
+            vmfb: Address::of(vmfb),
+            program: Address::of(program),
+            action: remote,
+            function: function.chars().take(FUNCTION_LIMIT).collect(),
+            inputs,
+            compiler: action.compiler.clone(),
+            model: action.model,
+            flags: action.flags.clone(),
+            device: action.device.clone(),
+            cpu: action.cpu.clone(),
+            donation: action.donation.clone(),
+            debug: action.debug,
+            seconds,
+            time,
+        }
+    }
+
+    /// The action that it speaks of, given the program that it names.
+    pub fn action(&self, program: &str) -> Action {
+        Action {
+            program: program.into(),
+            compiler: self.compiler.clone(),
+            model: self.model,
+            flags: self.flags.clone(),
+            device: self.device.clone(),
+            cpu: self.cpu.clone(),
+            donation: self.donation.clone(),
+            debug: self.debug,
+        }
+    }
+
+    /// Seconds of compilation that each byte of the program saves.
+    pub fn worth(&self) -> f64 {
+        self.seconds / (self.vmfb.size.max(1) as f64)
+    }
+}
+
+/// A claim as it is written, with or without a signature.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SignedClaim {
+    /// What is said.
+    pub claim: Claim,
+    /// Who said it; `None` where nobody signed. Reading a claim verifies the signature, not whether the signer is
+    /// trusted.
+    pub signer: Option<PublicKey>,
+    text: Vec<u8>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SignatureLine {
+    signer: PublicKey,
+    signature: String,
+}
+
+/// Why a text is no claim.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ClaimError {
+    /// It is not written as claims are.
+    #[error("it is no claim: {0}")]
+    Unreadable(String),
+    /// It is of another format.
+    #[error("it is written in format {found}, but this Sheaf reads format {known}")]
+    Version {
+        /// The version of its format.
+        found: u64,
+        /// The version that is understood.
+        known: u64,
+    },
+    /// It was altered after it was signed, or signed by somebody else than it says.
+    #[error("the signature is not that of {signer} for this claim")]
+    Altered {
+        /// Who signed it, as it says.
+        signer: PublicKey,
+    },
+}
+
+impl SignedClaim {
+    /// Writes a claim down, signed if there is a key.
+    pub fn new(claim: Claim, key: Option<&SecretKey>) -> Self {
+        // A claim has no map with keys that are no strings, and no number that is not one.
+        let mut text = serde_json::to_vec(&claim).unwrap_or_default();
+        text.push(b'\n');
+        let signer = key.map(|key| {
+            let line = SignatureLine { signer: key.public(), signature: key.sign(&signed(&text)) };
+            text.extend(serde_json::to_vec(&line).unwrap_or_default());
+            text.push(b'\n');
+            line.signer
+        });
+        Self { claim, signer, text }
+    }
+
+    /// Reads a claim, and verifies its signature if it has one.
+    pub fn read(text: &[u8]) -> Result<Self, ClaimError> {
+        Self::parse_with(text, |signer, line, signature| {
+            signer
+                .verify(&signed(line), signature)
+                .map_err(|SignatureError| ClaimError::Altered { signer: signer.clone() })
+        })
+    }
+
+    /// Reads a claim from this user's own disk to list it, which is no reason to verify its signature.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, ClaimError> {
+        Self::parse_with(text, |_, _, _| Ok(()))
+    }
+
+    fn parse_with(
+        text: &[u8],
+        verify: impl FnOnce(&PublicKey, &[u8], &str) -> Result<(), ClaimError>,
+    ) -> Result<Self, ClaimError> {
+        #[derive(Deserialize)]
+        struct Header {
+            version: u64,
+        }
+        let unreadable = |cause: &dyn std::fmt::Display| ClaimError::Unreadable(cause.to_string());
+        if text.len() as u64 > CLAIM_LIMIT {
+            return Err(unreadable(&format!("it has {} bytes", text.len())));
+        }
+        let end = text.iter().position(|byte| *byte == b'\n').ok_or_else(|| unreadable(&"it is cut off"))?;
+        let (line, rest) = text.split_at(end + 1);
+        let Header { version } = serde_json::from_slice(line).map_err(|error| unreadable(&error))?;
+        if version != CLAIM_VERSION {
+            return Err(ClaimError::Version { found: version, known: CLAIM_VERSION });
+        }
+        let claim: Claim = serde_json::from_slice(line).map_err(|error| unreadable(&error))?;
+        let signer = if rest.is_empty() {
+            None
+        } else {
+            let SignatureLine { signer, signature } =
+                serde_json::from_slice(rest).map_err(|error| unreadable(&error))?;
+            verify(&signer, line, &signature)?;
+            Some(signer)
+        };
+        Ok(Self { claim, signer, text: text.to_vec() })
+    }
+
+    /// The claim as it is written.
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+}
+
+/// What is signed for the claim in `line`.
+fn signed(line: &[u8]) -> Vec<u8> {
+    [SIGNED, line].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim() -> Claim {
+        let action = Action {
+            program: "module @sheaf {}".into(),
+            compiler: "3.13.0".into(),
+            model: Model::Hal,
+            flags: vec!["--a".into()],
+            device: "cpu".into(),
+            cpu: Some(Cpu { arch: "x86_64".into(), features: ["avx2".to_owned()].into() }),
+            donation: [Donation { argument: 1, output: 0 }].into(),
+            debug: false,
+        };
+        let compilation = Compilation {
+            function: "step".into(),
+            inputs: vec!["f32[32,4]".into()],
+            seconds: 1.5,
+            time: 1_790_000_000,
+            action: Some(Address::of(b"action")),
+        };
+        Claim::new(&action, action.program.as_bytes(), b"vmfb", compilation)
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let key = SecretKey::generate("ci").unwrap();
+        for key in [None, Some(&key)] {
+            let written = SignedClaim::new(claim(), key);
+            let read = SignedClaim::read(written.text()).unwrap();
+            assert_eq!(read, written);
+            assert_eq!(read.signer, key.map(SecretKey::public));
+            assert_eq!(read.claim, claim());
+        }
+    }
+
+    #[test]
+    fn it_tells_the_action_that_it_speaks_of() {
+        let claim = claim();
+        assert_eq!(claim.action("module @sheaf {}").key(), claim.key);
+        assert_ne!(claim.action("module @other {}").key(), claim.key);
+    }
+
+    #[test]
+    fn every_altered_byte_is_noticed() {
+        let key = SecretKey::generate("ci").unwrap();
+        let text = SignedClaim::new(claim(), Some(&key)).text().to_vec();
+        for place in 0..text.len() {
+            let mut altered = text.clone();
+            altered[place] ^= 1;
+            // A letter of the signer's name is a comment.
+            if let Ok(read) = SignedClaim::read(&altered) {
+                assert_eq!(read.signer.map(|s| s.bytes()), Some(key.public().bytes()), "byte {place}");
+                assert_eq!(read.claim, claim(), "byte {place}");
+            }
+        }
+        let unsigned = text.iter().position(|b| *b == b'\n').unwrap() + 1;
+        assert_eq!(SignedClaim::read(&text[..unsigned]).unwrap().signer, None);
+        for length in (0..text.len() - 1).filter(|length| *length != unsigned) {
+            assert!(SignedClaim::read(&text[..length]).is_err(), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_signature_of_another_claim_does_not_fit() {
+        let key = SecretKey::generate("ci").unwrap();
+        let mut other = claim();
+        other.vmfb = Address::of(b"poison");
+        let good = SignedClaim::new(claim(), Some(&key));
+        let bad = SignedClaim::new(other, Some(&key));
+        let line = |text: &[u8], n: usize| text.split_inclusive(|b| *b == b'\n').nth(n).unwrap().to_vec();
+        let mixed = [line(bad.text(), 0), line(good.text(), 1)].concat();
+        assert_eq!(SignedClaim::read(&mixed), Err(ClaimError::Altered { signer: key.public() }));
+    }
+
+    #[test]
+    fn another_version_is_said() {
+        let text = b"{\"version\":9}\n";
+        assert_eq!(SignedClaim::read(text), Err(ClaimError::Version { found: 9, known: CLAIM_VERSION }));
+        assert!(matches!(SignedClaim::read(b"\n"), Err(ClaimError::Unreadable(_))));
+    }
+}

@@ -1,0 +1,258 @@
+//! What a remote cache is told to let the user in. None of it is ever shown, nor part of a key.
+//!
+//! For each remote the first of these that says something counts:
+//!
+//! 1. user name and password in its address;
+//! 2. the credential helper, a program that speaks Bazel's credential-helper protocol: `HELPER get`, an address as JSON on its
+//!    standard input, headers as JSON on its standard output;
+//! 3. `SHEAF_CACHE_TOKEN`, a bearer token: for all remotes whose addresses the user gave, or as `HOST=TOKEN` for one;
+//! 4. the netrc file.
+//!
+//! A token is not sent over a connection that everybody can read, except to this machine.
+
+use std::fmt;
+use std::io::{Read as _, Write as _};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use netrc::Netrc;
+use reqwest::Url;
+use serde::Deserialize;
+
+use super::RemoteError;
+
+/// How long a credential helper may take.
+const HELPER_TIME: Duration = Duration::from_secs(10);
+/// More than any helper answers, in bytes.
+const HELPER_LIMIT: u64 = 64 * 1024;
+
+/// A text that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps a text from being shown.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// Where credentials come from.
+#[derive(Debug, Clone, Default)]
+pub struct Credentials {
+    /// `SHEAF_CACHE_TOKEN`.
+    pub token: Option<Secret>,
+    /// The program and its arguments, separated by spaces.
+    pub helper: Option<String>,
+    /// The user's netrc file: the default one, or that of the variable `NETRC`; off in tests.
+    pub netrc: bool,
+}
+
+/// Headers with their values.
+pub(crate) type Headers = Vec<(String, Secret)>;
+
+impl Credentials {
+    /// The headers for the remote at `address`. `chosen` says that the user named it, not a file of the project.
+    pub(crate) fn headers(&self, address: &Url, chosen: bool) -> Result<Headers, RemoteError> {
+        let authorization = |value: String| vec![("authorization".to_owned(), Secret(value))];
+        if !address.username().is_empty() || address.password().is_some() {
+            let decode = |text: &str| percent_decoded(text);
+            let password = decode(address.password().unwrap_or_default());
+            return Ok(authorization(basic(&decode(address.username()), &password)));
+        }
+        if let Some(helper) = &self.helper {
+            let headers = ask(helper, address).map_err(|cause| RemoteError::Helper {
+                address: shown(address),
+                helper: helper.split(' ').next().unwrap_or_default().to_owned(),
+                cause,
+            })?;
+            if !headers.is_empty() {
+                return Ok(headers);
+            }
+        }
+        if let Some(token) = self.token_for(address, chosen) {
+            if !is_private(address) {
+                return Err(RemoteError::Address {
+                    address: shown(address),
+                    cause: "a token would be sent where everybody can read it; use https, grpcs, or no token"
+                        .into(),
+                });
+            }
+            return Ok(authorization(format!("Bearer {}", token.reveal())));
+        }
+        if self.netrc && is_private(address) {
+            // A netrc file that is not there, or not readable, says nothing.
+            if let Ok(netrc) = Netrc::new()
+                && let Some(entry) = address.host_str().and_then(|host| netrc.hosts.get(host))
+            {
+                return Ok(authorization(basic(&entry.login, &entry.password)));
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    fn token_for(&self, address: &Url, chosen: bool) -> Option<Secret> {
+        let text = self.token.as_ref()?.reveal();
+        let host = address.host_str().unwrap_or_default();
+        let with_port = address.port().map(|port| format!("{host}:{port}"));
+        if let Some((name, token)) = text.split_once('=') {
+            if name == host || with_port.as_deref() == Some(name) {
+                return Some(Secret::new(token));
+            }
+            // A host has a dot or a port; the end of a token in base 64 has neither.
+            if name.contains(['.', ':']) && !token.trim_end_matches('=').is_empty() {
+                return None;
+            }
+        }
+        chosen.then(|| Secret::new(text))
+    }
+}
+
+/// Whether nobody on the way can read what is sent.
+fn is_private(address: &Url) -> bool {
+    let is_loopback = match address.host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    };
+    is_loopback || matches!(address.scheme(), "https" | "grpcs")
+}
+
+fn basic(user: &str, password: &str) -> String {
+    use base64::Engine as _;
+    format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}")))
+}
+
+fn percent_decoded(text: &str) -> String {
+    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// An address without user name and password.
+pub(crate) fn shown(address: &Url) -> String {
+    let mut address = address.clone();
+    let _ = address.set_username("");
+    let _ = address.set_password(None);
+    address.set_query(None);
+    address.to_string()
+}
+
+/// Asks a credential helper. Its answer is bounded in time and size.
+fn ask(helper: &str, address: &Url) -> Result<Headers, String> {
+    #[derive(Deserialize)]
+    struct Answer {
+        #[serde(default)]
+        headers: std::collections::BTreeMap<String, Vec<String>>,
+    }
+    let mut words = helper.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words).arg("get").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    if let Some(mut input) = child.stdin.take() {
+        // One that does not read what it is asked ends the pipe.
+        let _ = writeln!(input, "{}", serde_json::json!({ "uri": shown(address) }));
+    }
+    let output = child.stdout.take();
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        output.map(|output| output.take(HELPER_LIMIT).read_to_string(&mut text)).transpose().map(|_| text)
+    });
+    let start = Instant::now();
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if start.elapsed() < HELPER_TIME => std::thread::sleep(Duration::from_millis(5)),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("it gave no answer within {} s", HELPER_TIME.as_secs()));
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+    };
+    if !status.success() {
+        return Err(format!("it ended with {status}"));
+    }
+    let text = reader.join().map_err(|_| "its answer is lost")?.map_err(|error| error.to_string())?;
+    // The answer holds a secret, so the message must not repeat it.
+    let answer: Answer = serde_json::from_str(&text).map_err(|_| "its answer is no JSON with headers")?;
+    let all = answer.headers.into_iter();
+    Ok(all.flat_map(|(name, values)| values.into_iter().map(move |v| (name.clone(), Secret(v)))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(credentials: &Credentials, address: &str, chosen: bool) -> Option<String> {
+        let headers = credentials.headers(&Url::parse(address).unwrap(), chosen).unwrap();
+        headers.first().map(|(name, value)| format!("{name}: {}", value.reveal()))
+    }
+
+    #[test]
+    fn a_token_goes_to_remotes_that_the_user_named() {
+        let all = Credentials { token: Some(Secret::new("abc==")), ..Credentials::default() };
+        assert_eq!(headers(&all, "https://a.example", true).unwrap(), "authorization: Bearer abc==");
+        assert_eq!(headers(&all, "https://a.example", false), None);
+        let one = Credentials { token: Some(Secret::new("a.example=abc")), ..Credentials::default() };
+        assert_eq!(headers(&one, "https://a.example", false).unwrap(), "authorization: Bearer abc");
+        assert_eq!(headers(&one, "https://b.example", true), None);
+        let port = Credentials { token: Some(Secret::new("a.example:81=abc")), ..Credentials::default() };
+        assert_eq!(headers(&port, "https://a.example:81/x", false).unwrap(), "authorization: Bearer abc");
+    }
+
+    #[test]
+    fn a_token_is_not_sent_in_the_clear() {
+        let all = Credentials { token: Some(Secret::new("abc")), ..Credentials::default() };
+        assert!(headers(&all, "http://127.0.0.1:80", true).is_some());
+        assert!(headers(&all, "grpc://localhost:80", true).is_some());
+        let error = all.headers(&Url::parse("http://a.example").unwrap(), true).unwrap_err();
+        insta::assert_snapshot!(error, @"`http://a.example/` is not the address of a remote cache: a token would be sent where everybody can read it; use https, grpcs, or no token");
+    }
+
+    #[test]
+    fn what_stands_in_the_address_counts_first_and_is_not_shown() {
+        let all = Credentials { token: Some(Secret::new("abc")), ..Credentials::default() };
+        // RFC 7617, section 2.
+        let address = "https://Aladdin:open%20sesame@a.example/x?y=z";
+        let expected = "authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==";
+        assert_eq!(headers(&all, address, true).unwrap(), expected);
+        assert_eq!(shown(&Url::parse(address).unwrap()), "https://a.example/x");
+        assert_eq!(format!("{all:?}"), "Credentials { token: Some(Secret), helper: None, netrc: false }");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_helper_is_asked_as_bazel_asks_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let script = |name: &str, body: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            Credentials { helper: Some(path.display().to_string()), ..Credentials::default() }
+        };
+        let good = script(
+            "good",
+            r#"read line; test "$1" = get && test "$line" = '{"uri":"https://a.example/x"}' && echo '{"headers":{"Authorization":["Bearer t"]}}'"#,
+        );
+        assert_eq!(headers(&good, "https://a.example/x", false).unwrap(), "Authorization: Bearer t");
+        let silent = script("silent", "echo '{}'");
+        assert_eq!(headers(&silent, "https://a.example/x", false), None);
+        for bad in [script("bad", "exit 3"), script("no-json", "echo secret")] {
+            let error = bad.headers(&Url::parse("https://a.example").unwrap(), true).unwrap_err();
+            assert!(!error.to_string().contains("secret"), "{error}");
+            assert!(matches!(error, RemoteError::Helper { .. }));
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Bazel's simple cache over HTTP: `GET` and `PUT` of `ac/<sha256>` and `cas/<sha256>` below an address. `bazel-remote`,
+//! nginx with `WebDAV` and most stores of files speak it.
+
+use std::time::Duration;
+
+use bazel_remote_apis::build::bazel::remote::execution::v2::ActionResult;
+use bytes::Bytes;
+use prost::Message as _;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response, StatusCode, Url};
+
+use super::credentials::{Headers, shown};
+use super::{Address, RESULT_LIMIT, RemoteError, verified};
+
+/// How long to wait for a connection.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// A cache at an HTTP address.
+#[derive(Debug, Clone)]
+pub(crate) struct HttpCache {
+    client: Client,
+    address: Url,
+}
+
+impl HttpCache {
+    /// The cache at `address`; nothing is sent yet.
+    pub fn new(address: &Url, credentials: Headers) -> Result<Self, RemoteError> {
+        let bad = |cause: String| RemoteError::Address { address: shown(address), cause };
+        let mut headers = HeaderMap::new();
+        for (name, value) in credentials {
+            let name = HeaderName::try_from(name).map_err(|error| bad(error.to_string()))?;
+            let mut value = HeaderValue::try_from(value.reveal())
+                .map_err(|_| bad("its credentials cannot be sent: they hold a line's end".into()))?;
+            value.set_sensitive(true);
+            headers.append(name, value);
+        }
+        super::choose_tls();
+        let client = Client::builder()
+            .connect_timeout(CONNECT)
+            .default_headers(headers)
+            // Credentials are for this server alone.
+            .redirect(reqwest::redirect::Policy::none())
+            .user_agent(concat!("sheaf/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| bad(root_cause(&error)))?;
+        let mut address = address.clone();
+        let _ = address.set_username("");
+        let _ = address.set_password(None);
+        Ok(Self { client, address })
+    }
+
+    pub async fn action_result(&self, action: Address) -> Result<Option<ActionResult>, RemoteError> {
+        let url = self.url("ac", &action);
+        let Some(body) = self.get(&url, RESULT_LIMIT).await? else { return Ok(None) };
+        ActionResult::decode(body)
+            .map(Some)
+            .map_err(|error| RemoteError::Unreadable { address: shown(&url), cause: error.to_string() })
+    }
+
+    pub async fn set_action_result(&self, action: Address, result: &ActionResult) -> Result<(), RemoteError> {
+        self.put(&self.url("ac", &action), result.encode_to_vec().into()).await
+    }
+
+    pub async fn missing(&self, blobs: &[Address]) -> Result<Vec<Address>, RemoteError> {
+        let mut missing = Vec::new();
+        for blob in blobs {
+            let url = self.url("cas", blob);
+            let response = self.client.head(url.clone()).send().await.map_err(|e| self.unreachable(&e))?;
+            match response.status() {
+                status if status.is_success() => {}
+                // Some servers do not answer this question: then the blob is sent.
+                StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {
+                    missing.push(*blob);
+                }
+                status => return Err(self.status(&url, status)),
+            }
+        }
+        Ok(missing)
+    }
+
+    pub async fn read(&self, blob: Address) -> Result<Option<Bytes>, RemoteError> {
+        let url = self.url("cas", &blob);
+        let Some(body) = self.get(&url, blob.size).await? else { return Ok(None) };
+        verified(body, &blob, || shown(&url)).map(Some)
+    }
+
+    pub async fn write(&self, blob: Address, bytes: Bytes) -> Result<(), RemoteError> {
+        self.put(&self.url("cas", &blob), bytes).await
+    }
+
+    fn url(&self, folder: &str, address: &Address) -> Url {
+        let mut url = self.address.clone();
+        let base = url.path().trim_end_matches('/').to_owned();
+        url.set_path(&format!("{base}/{folder}/{}", address.digest));
+        url
+    }
+
+    /// The body of at most `limit` bytes; `None` if there is nothing. One byte too many is enough to know.
+    async fn get(&self, url: &Url, limit: u64) -> Result<Option<Bytes>, RemoteError> {
+        let response = self.client.get(url.clone()).send().await.map_err(|error| self.unreachable(&error))?;
+        match response.status() {
+            StatusCode::OK => {}
+            StatusCode::NOT_FOUND | StatusCode::GONE => return Ok(None),
+            status => return Err(self.status(url, status)),
+        }
+        let too_long = || RemoteError::Unreadable {
+            address: shown(url),
+            cause: format!("it has more than the {limit} bytes that were expected"),
+        };
+        if response.content_length().is_some_and(|length| length > limit) {
+            return Err(too_long());
+        }
+        let mut body = Vec::with_capacity(response.content_length().unwrap_or(0).min(limit) as usize);
+        let mut response: Response = response;
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.unreachable(&error))? {
+            if (body.len() + chunk.len()) as u64 > limit {
+                return Err(too_long());
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Some(body.into()))
+    }
+
+    async fn put(&self, url: &Url, body: Bytes) -> Result<(), RemoteError> {
+        let response = self.client.put(url.clone()).body(body).send().await;
+        match response.map_err(|error| self.unreachable(&error))?.status() {
+            status if status.is_success() => Ok(()),
+            status => Err(self.status(url, status)),
+        }
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> RemoteError {
+        RemoteError::Unreachable { address: shown(&self.address), cause: root_cause(error) }
+    }
+
+    fn status(&self, url: &Url, status: StatusCode) -> RemoteError {
+        match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+                RemoteError::Refused { address: shown(&self.address), cause: status.to_string() }
+            }
+            _ => RemoteError::Failed { address: shown(url), cause: status.to_string() },
+        }
+    }
+}
+
+/// The innermost reason: the outer ones repeat the address, with all that it holds.
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}

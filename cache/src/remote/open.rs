@@ -1,0 +1,71 @@
+//! One remote, whatever its protocol.
+
+use bazel_remote_apis::build::bazel::remote::execution::v2::ActionResult;
+use bytes::Bytes;
+use reqwest::Url;
+
+use super::credentials::{Headers, shown};
+use super::http::HttpCache;
+use super::{Address, RemoteError};
+
+/// A remote cache.
+#[derive(Debug)]
+pub(crate) enum Remote {
+    Http(HttpCache),
+}
+
+/// Hands a call on to the protocol.
+macro_rules! by_protocol {
+    ($remote:expr, $cache:ident => $call:expr) => {
+        match $remote {
+            Remote::Http($cache) => $call,
+        }
+    };
+}
+
+impl Remote {
+    /// Reads an address.
+    pub fn parse(address: &str) -> Result<Url, RemoteError> {
+        Url::parse(address.trim()).map_err(|error| RemoteError::Address {
+            // What is no address cannot be shown without what may be a password in it.
+            address: address.trim().rsplit('@').next().unwrap_or_default().to_owned(),
+            cause: error.to_string(),
+        })
+    }
+
+    /// The remote at `address`; nothing is sent yet.
+    pub fn open(address: &Url, credentials: Headers) -> Result<Self, RemoteError> {
+        match address.scheme() {
+            "http" | "https" => HttpCache::new(address, credentials).map(Self::Http),
+            scheme => Err(RemoteError::Address {
+                address: shown(address),
+                cause: format!("there is no protocol {scheme}"),
+            }),
+        }
+    }
+
+    /// What an action gave; `None` if the remote does not know.
+    pub async fn action_result(&self, action: Address) -> Result<Option<ActionResult>, RemoteError> {
+        by_protocol!(self, cache => cache.action_result(action).await)
+    }
+
+    /// Says what an action gave.
+    pub async fn set_action_result(&self, action: Address, result: &ActionResult) -> Result<(), RemoteError> {
+        by_protocol!(self, cache => cache.set_action_result(action, result).await)
+    }
+
+    /// Those of the blobs that are not there.
+    pub async fn missing(&self, blobs: &[Address]) -> Result<Vec<Address>, RemoteError> {
+        by_protocol!(self, cache => cache.missing(blobs).await)
+    }
+
+    /// A blob, its SHA-256 checked; `None` if it is not there.
+    pub async fn read(&self, blob: Address) -> Result<Option<Bytes>, RemoteError> {
+        by_protocol!(self, cache => cache.read(blob).await)
+    }
+
+    /// Sends a blob.
+    pub async fn write(&self, blob: Address, bytes: Bytes) -> Result<(), RemoteError> {
+        by_protocol!(self, cache => cache.write(blob, bytes).await)
+    }
+}

@@ -1,0 +1,266 @@
+//! Who may say what a program was compiled to: Ed25519 keys, one for each writer.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+use serde::{Deserialize, Serialize};
+
+/// The key by which a writer's signatures are verified, with a name for people. Written as `NAME:` and 64 hexadecimal
+/// digits. Two keys with the same digits are the same key, whatever their names.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct PublicKey {
+    name: String,
+    bytes: [u8; 32],
+}
+
+/// The key with which a writer signs, with the same name. Written like a [`PublicKey`], but never shown.
+pub struct SecretKey {
+    name: String,
+    key: SigningKey,
+}
+
+/// A text that is not a key. The text is not repeated, since it may be a secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it is not a key; one is written as a name of letters, digits, `-`, `_` and `.`, a colon, and 64 hexadecimal digits"
+)]
+pub struct KeySyntax;
+
+/// The signature was not made with this key for these bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SignatureError;
+
+/// The system has no random numbers to make a key of.
+#[derive(Debug, thiserror::Error)]
+#[error("the system gives no random numbers to make a key of: {0}")]
+pub struct NoRandomness(String);
+
+impl PublicKey {
+    /// The name for people.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The key itself.
+    pub fn bytes(&self) -> [u8; 32] {
+        self.bytes
+    }
+
+    pub(crate) fn verify(&self, bytes: &[u8], signature: &str) -> Result<(), SignatureError> {
+        let mut raw = [0; 64];
+        hex::decode_to_slice(signature, &mut raw).map_err(|_| SignatureError)?;
+        let key = VerifyingKey::from_bytes(&self.bytes).map_err(|_| SignatureError)?;
+        key.verify_strict(bytes, &Signature::from_bytes(&raw)).map_err(|_| SignatureError)
+    }
+}
+
+impl PartialEq for PublicKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl Eq for PublicKey {}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.name, hex::encode(self.bytes()))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublicKey({self})")
+    }
+}
+
+impl FromStr for PublicKey {
+    type Err = KeySyntax;
+
+    fn from_str(text: &str) -> Result<Self, KeySyntax> {
+        let (name, bytes) = parse(text)?;
+        // Not all 32 bytes are a key.
+        VerifyingKey::from_bytes(&bytes).map_err(|_| KeySyntax)?;
+        Ok(Self { name, bytes })
+    }
+}
+
+impl TryFrom<String> for PublicKey {
+    type Error = KeySyntax;
+
+    fn try_from(text: String) -> Result<Self, KeySyntax> {
+        text.parse()
+    }
+}
+
+impl From<PublicKey> for String {
+    fn from(key: PublicKey) -> Self {
+        key.to_string()
+    }
+}
+
+impl SecretKey {
+    /// A new key with this name.
+    pub fn generate(name: &str) -> Result<Self, KeyError> {
+        if !is_name(name) {
+            return Err(KeySyntax.into());
+        }
+        let mut seed = [0; 32];
+        getrandom::fill(&mut seed).map_err(|error| NoRandomness(error.to_string()))?;
+        Ok(Self { name: name.into(), key: SigningKey::from_bytes(&seed) })
+    }
+
+    /// The key that others need to verify.
+    pub fn public(&self) -> PublicKey {
+        PublicKey { name: self.name.clone(), bytes: self.key.verifying_key().to_bytes() }
+    }
+
+    /// The key as it is kept in a file or given in an environment variable. A secret.
+    pub fn reveal(&self) -> String {
+        format!("{}:{}", self.name, hex::encode(self.key.to_bytes()))
+    }
+
+    pub(crate) fn sign(&self, bytes: &[u8]) -> String {
+        hex::encode(self.key.sign(bytes).to_bytes())
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SecretKey({})", self.name)
+    }
+}
+
+impl FromStr for SecretKey {
+    type Err = KeySyntax;
+
+    fn from_str(text: &str) -> Result<Self, KeySyntax> {
+        let (name, seed) = parse(text)?;
+        Ok(Self { name, key: SigningKey::from_bytes(&seed) })
+    }
+}
+
+/// Why there is no new key.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// Its name cannot be one.
+    #[error(transparent)]
+    Name(#[from] KeySyntax),
+    /// There are no random numbers.
+    #[error(transparent)]
+    Randomness(#[from] NoRandomness),
+}
+
+fn parse(text: &str) -> Result<(String, [u8; 32]), KeySyntax> {
+    let (name, digits) = text.trim().rsplit_once(':').ok_or(KeySyntax)?;
+    let mut bytes = [0; 32];
+    hex::decode_to_slice(digits, &mut bytes).map_err(|_| KeySyntax)?;
+    if is_name(name) { Ok((name.into(), bytes)) } else { Err(KeySyntax) }
+}
+
+/// Names stand in files, messages and file names.
+fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    !name.is_empty() && name.len() <= 64 && name.chars().all(plain) && !name.starts_with('.')
+}
+
+/// The keys whose claims are believed, each from everywhere or from one remote alone.
+///
+/// One is written as the key, or as the key, `@` and the address of the remote.
+#[derive(Debug, Clone, Default)]
+pub struct TrustedKeys {
+    keys: Vec<(PublicKey, Option<String>)>,
+}
+
+impl TrustedKeys {
+    /// Reads a list of keys.
+    pub fn read(texts: impl IntoIterator<Item: AsRef<str>>) -> Result<Self, KeySyntax> {
+        let mut keys = Vec::new();
+        for text in texts {
+            let text = text.as_ref().trim();
+            let (key, remote) =
+                text.split_once('@').map_or((text, None), |(key, remote)| (key, Some(remote)));
+            keys.push((key.parse()?, remote.map(normal)));
+        }
+        Ok(Self { keys })
+    }
+
+    /// Takes in one that is believed from everywhere, such as this user's own.
+    pub fn add(&mut self, key: PublicKey) {
+        self.keys.push((key, None));
+    }
+
+    /// Whether a claim with this signature is believed when it comes from the remote at `address`.
+    pub fn trusts(&self, key: &PublicKey, address: &str) -> bool {
+        let from = normal(address);
+        self.keys.iter().any(|(known, remote)| known == key && remote.as_ref().is_none_or(|r| *r == from))
+    }
+
+    /// Whether it is believed from anywhere at all.
+    pub fn knows(&self, key: &PublicKey) -> bool {
+        self.keys.iter().any(|(known, _)| known == key)
+    }
+
+    /// Whether nobody is believed.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+}
+
+/// One spelling for addresses with and without a slash at the end.
+fn normal(address: &str) -> String {
+    address.trim_end_matches('/').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signatures_are_of_one_key_and_of_some_bytes() {
+        let (a, b) = (SecretKey::generate("a").unwrap(), SecretKey::generate("b").unwrap());
+        let signature = a.sign(b"bytes");
+        assert_eq!(a.public().verify(b"bytes", &signature), Ok(()));
+        assert_eq!(a.public().verify(b"Bytes", &signature), Err(SignatureError));
+        assert_eq!(b.public().verify(b"bytes", &signature), Err(SignatureError));
+        assert_eq!(a.public().verify(b"bytes", "00"), Err(SignatureError));
+    }
+
+    #[test]
+    fn keys_are_read_as_they_are_written() {
+        let key = SecretKey::generate("ci-1").unwrap();
+        let again: SecretKey = key.reveal().parse().unwrap();
+        assert_eq!(again.public(), key.public());
+        assert_eq!(key.public().to_string().parse::<PublicKey>().unwrap(), key.public());
+        assert_eq!(format!("{key:?}"), "SecretKey(ci-1)", "a secret is not shown");
+        for wrong in ["", "ci", "ci:00", ":00", "../x:00", &key.reveal()[..60]] {
+            assert!(wrong.parse::<SecretKey>().is_err(), "{wrong}");
+            assert!(wrong.parse::<PublicKey>().is_err(), "{wrong}");
+        }
+    }
+
+    /// RFC 8032, section 7.1, test 1.
+    #[test]
+    fn the_signature_is_ed25519() {
+        let seed = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
+        let key: SecretKey = format!("rfc:{seed}").parse().unwrap();
+        let public = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+        assert_eq!(key.public().to_string(), format!("rfc:{public}"));
+        let signature = "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b";
+        assert_eq!(key.sign(b""), signature);
+    }
+
+    #[test]
+    fn a_key_may_be_trusted_from_one_remote_alone() {
+        let (a, b) = (SecretKey::generate("a").unwrap().public(), SecretKey::generate("b").unwrap().public());
+        let texts = [a.to_string(), format!("{b}@https://cache.example/")];
+        let trusted = TrustedKeys::read(texts).unwrap();
+        assert!(trusted.trusts(&a, "https://other.example"));
+        assert!(trusted.trusts(&b, "https://cache.example"));
+        assert!(!trusted.trusts(&b, "https://other.example"));
+        assert!(trusted.knows(&b));
+        assert!(TrustedKeys::read(["x"]).is_err());
+    }
+}

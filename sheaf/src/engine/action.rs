@@ -1,0 +1,33 @@
+//! A compilation as remote caches and clusters know it.
+
+use std::borrow::Cow;
+
+use sheaf_cache::reapi::{CompileAction, Compilation, ToolFile};
+use sheaf_cache::remote::Address;
+use sheaf_cache::{Action, Digest, strip_locations};
+
+/// The text that the key is made of, and that is compiled wherever it is compiled.
+pub fn program(action: &Action) -> Cow<'_, str> {
+    strip_locations(&action.program)
+}
+
+/// The compilation as an action of the Remote Execution API. `None` where the compiler's files are not known.
+pub fn described(action: &Action) -> Option<CompileAction> {
+    let tool: Vec<ToolFile> = sheaf_toolchain::executor_files(&action.compiler)?
+        .into_iter()
+        .map(|file| ToolFile {
+            path: file.path.into(),
+            address: Address { digest: Digest(file.sha256), size: file.size },
+            executable: file.executable,
+        })
+        .collect();
+    let compilation = Compilation {
+        program: program(action).as_bytes(),
+        flags: &action.flags,
+        key: action.key(),
+        tool: &tool,
+        command: sheaf_toolchain::EXECUTOR_COMMAND,
+    }
+    .action();
+    compilation.ok()
+}

@@ -1,0 +1,283 @@
+//! Everything that may hold a compiled program: `__sheaf__`, the user's store, remote caches. They are asked in this order,
+//! and what a later one has, the earlier ones get.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use sheaf_cache::remote::{Address, Credentials, Secret};
+use sheaf_cache::{
+    ActionKey, ArtifactFolder, BUDGET, Claim, Compilation, Digest, Entry, Exclusive, Lookup, Miss,
+    RemoteSettings, Remotes, SecretKey, SignedClaim, Store, TrustedKeys, Upload,
+};
+use sheaf_lang::host::HostError;
+use sheaf_registry::{Home, Mode, Origin, Settings};
+
+use super::action;
+use super::unit::Job;
+use crate::messages;
+use crate::progress::Spinner;
+
+/// How long a run waits for its uploads at its end.
+const LAST_UPLOADS: Duration = Duration::from_secs(30);
+
+/// How large the store may become where nobody says so, in bytes.
+pub const STORE_SIZE: u64 = 5_000_000_000;
+
+/// The store is looked at once a day, or when this many programs have been put into it.
+const COLLECT_AFTER: usize = 200;
+
+/// What it means that a compiled program cannot be written.
+const NOT_KEPT: &str = "the run goes on; only a later one may have to compile again";
+
+/// What it means that a compiled program cannot be read.
+const NOT_USED: &str = "it is not used: the program is taken from another cache or compiled again";
+
+/// What it means that a compiled program is damaged.
+const REPLACED: &str =
+    "it is not used: the program is taken from another cache or compiled again, and the file replaced";
+
+/// What it means that a remote cache does not serve.
+const WITHOUT: &str = "the run goes on without it: what no other cache has is compiled here";
+
+/// The caches of a run.
+pub struct Caches {
+    artifacts: ArtifactFolder,
+    store: Store,
+    remotes: RefCell<Option<Remotes>>,
+    /// Signs what is compiled here.
+    key: Option<SecretKey>,
+    /// Whose programs are used when they come from elsewhere.
+    trusted: TrustedKeys,
+    store_size: u64,
+    /// How many programs have been put into the store.
+    added: Cell<usize>,
+    /// The warnings that have been shown: one fault may meet every function of a program.
+    warned: RefCell<HashSet<String>>,
+}
+
+/// The key with which programs are signed: that of the environment, or of the user's data folder. `None` where there is
+/// none.
+pub fn signing_key(home: &Home) -> Result<Option<SecretKey>, HostError> {
+    let (text, origin) = match environment(KEY_VARIABLE) {
+        Some(text) => (text, KEY_VARIABLE.to_owned()),
+        None => match std::fs::read_to_string(home.cache_key()) {
+            Ok(text) => (text, home.cache_key().display().to_string()),
+            Err(_) => return Ok(None),
+        },
+    };
+    let wrong = |error: sheaf_cache::KeySyntax| HostError {
+        message: format!("{origin} does not hold a signing key: {error}"),
+        help: Some("make one with `sheaf cache key new`".into()),
+    };
+    text.parse().map(Some).map_err(wrong)
+}
+
+/// The keys that are trusted: the user's own, and those of the settings.
+pub fn trusted_keys(settings: &Settings, own: Option<&SecretKey>) -> Result<TrustedKeys, HostError> {
+    let list = &settings.trusted_keys;
+    let mut trusted = TrustedKeys::read(&list.value).map_err(|error| HostError {
+        message: format!("{} has a trusted key that cannot be read: {error}", list.origin),
+        help: Some("`sheaf cache key list` shows the key of a machine".into()),
+    })?;
+    if let Some(own) = own {
+        trusted.add(own.public());
+    }
+    Ok(trusted)
+}
+
+/// The remote caches of the settings. `None` where there are none, or the network is to be left alone.
+pub fn remotes(settings: &Settings, trusted: &TrustedKeys) -> Result<Option<Remotes>, HostError> {
+    let remote = &settings.remote;
+    let is_local = |address: &String| address.starts_with("file:");
+    let offline = settings.offline.value;
+    let addresses = remote.value.iter().filter(|address| !offline || is_local(address));
+    // A project's file may name any server; what a person sets is meant.
+    let chosen = !matches!(&remote.origin, Origin::File(path) if path.ends_with("Sheaf.toml"));
+    let settings = RemoteSettings {
+        addresses: addresses.map(|address| (address.clone(), chosen)).collect(),
+        writable: settings.mode.value == Mode::ReadWrite,
+        credentials: Credentials {
+            token: environment(TOKEN_VARIABLE).map(Secret::new),
+            helper: settings.credential_helper.value.clone(),
+            netrc: true,
+        },
+        trusted: trusted.clone(),
+        budget: settings.cache_timeout.value.map_or(BUDGET, Duration::from_secs),
+    };
+    Remotes::open(&settings).map_err(|trouble| HostError {
+        message: format!("{}: {trouble}", remote.origin),
+        help: Some(trouble.remedy()),
+    })
+}
+
+/// Secrets are read here alone, and kept in nothing that can be printed.
+const TOKEN_VARIABLE: &str = "SHEAF_CACHE_TOKEN";
+const KEY_VARIABLE: &str = "SHEAF_CACHE_KEY";
+
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
+impl Caches {
+    /// The caches for programs whose `__sheaf__` is `artifacts`.
+    pub fn open(home: &Home, artifacts: PathBuf, settings: &Settings) -> Result<Caches, HostError> {
+        let key = signing_key(home)?;
+        let trusted = trusted_keys(settings, key.as_ref())?;
+        let remotes = remotes(settings, &trusted)?;
+        Ok(Caches {
+            artifacts: ArtifactFolder::open(artifacts),
+            store: Store::new(home.cache()),
+            remotes: RefCell::new(remotes),
+            key,
+            trusted,
+            store_size: settings.max_size.value.unwrap_or(STORE_SIZE),
+            added: Cell::new(0),
+            warned: RefCell::default(),
+        })
+    }
+
+    /// Where the programs of this project lie.
+    pub fn folder(&self) -> &Path {
+        self.artifacts.path()
+    }
+
+    /// A program of this project.
+    pub fn beside(&self, key: &ActionKey) -> Option<(Vec<u8>, Entry)> {
+        match self.artifacts.find(key) {
+            Lookup::Hit { bytes, entry } => Some((bytes, entry)),
+            Lookup::Miss(miss) => {
+                self.report(&miss);
+                None
+            }
+        }
+    }
+
+    /// A program from the store or a remote cache. What is damaged there is said, and replaced once the job is compiled.
+    pub fn elsewhere(&self, job: &Job) -> Option<Vec<u8>> {
+        self.stored(&job.action.key()).or_else(|| self.fetch(job))
+    }
+
+    /// A program from the store.
+    pub fn stored(&self, key: &ActionKey) -> Option<Vec<u8>> {
+        match self.store.get(key) {
+            Lookup::Hit { bytes, entry } => {
+                // Somebody may have lost our trust since.
+                let is_ours = entry.signer.as_ref().is_none_or(|signer| self.trusted.knows(signer));
+                is_ours.then_some(bytes)
+            }
+            Lookup::Miss(miss) => {
+                self.report(&miss);
+                None
+            }
+        }
+    }
+
+    fn fetch(&self, job: &Job) -> Option<Vec<u8>> {
+        let remotes = self.remotes.borrow();
+        let remotes = remotes.as_ref()?;
+        let action = action::described(&job.action)?;
+        let fetched = remotes.get(&job.action.key(), action.address);
+        for trouble in remotes.troubles() {
+            self.warn(&trouble, WITHOUT, Some(&trouble.remedy()));
+        }
+        let fetched = fetched?;
+        let program = action::program(&job.action);
+        if let Err(e) = self.store.put(&fetched.signed, program.as_bytes(), &fetched.vmfb) {
+            self.warn(&e, NOT_KEPT, Some(e.remedy()));
+        }
+        Some(fetched.vmfb)
+    }
+
+    /// Waits until no other process compiles the job.
+    pub fn exclusive(&self, job: &Job) -> Option<Exclusive> {
+        let mut spinner = None;
+        let text = format!("waiting for another process that compiles {}", job.name);
+        self.store.exclusive(&job.action.key(), || spinner = Some(Spinner::start(&text)))
+    }
+
+    /// Keeps what took `seconds` to compile everywhere but beside the sources.
+    pub fn keep(&self, job: &Job, bytes: &[u8], seconds: f64) {
+        let described = action::described(&job.action);
+        let program = action::program(&job.action);
+        let compilation = Compilation {
+            function: job.name.clone(),
+            inputs: job.specialisation.inputs.iter().map(|leaf| leaf.ty()).collect(),
+            seconds,
+            time: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+            action: described.as_ref().map(|action| action.address),
+        };
+        let claim = Claim::new(&job.action, program.as_bytes(), bytes, compilation);
+        let signed = SignedClaim::new(claim, self.key.as_ref());
+        if let Err(e) = self.store.put(&signed, program.as_bytes(), bytes) {
+            self.warn(&e, NOT_KEPT, Some(e.remedy()));
+        }
+        self.added.set(self.added.get() + 1);
+        let (Some(remotes), Some(described)) = (&*self.remotes.borrow(), described) else { return };
+        if signed.signer.is_none() {
+            if remotes.writes() {
+                let help = "make a key with `sheaf cache key new`, or set SHEAF_CACHE_MODE to read-only";
+                self.warn(&"what is compiled here is not sent to the remote cache", "without a signature nobody would use it", Some(help));
+            }
+            return;
+        }
+        let mut blobs = described.blobs;
+        blobs.push((Address::of(bytes), bytes.to_vec().into()));
+        remotes.put(Upload { signed, blobs });
+    }
+
+    /// Keeps a program beside the sources. Trouble is no reason to stop: the next run compiles it again.
+    pub fn record(&self, job: &Job, bytes: &[u8]) {
+        if let Err(e) = self.try_record(job, bytes) {
+            self.warn(&e, NOT_KEPT, Some(e.remedy()));
+        }
+    }
+
+    /// The same, where it must succeed.
+    pub fn try_record(&self, job: &Job, bytes: &[u8]) -> Result<Entry, sheaf_cache::FolderError> {
+        self.artifacts.record(&job.action, job.specialisation.clone(), bytes)
+    }
+
+    /// Warns of damage in a cache; that something is simply not there is no trouble.
+    fn report(&self, miss: &Miss) {
+        if miss.is_trouble() {
+            let meaning = if miss.remedy().is_some() { NOT_USED } else { REPLACED };
+            self.warn(miss, meaning, miss.remedy());
+        }
+    }
+
+    /// Shows a warning about a cache, once in a run.
+    fn warn(&self, message: &dyn std::fmt::Display, meaning: &str, remedy: Option<&str>) {
+        let message = message.to_string();
+        if !self.warned.borrow().contains(&message) {
+            messages::warning_with(&message, meaning, remedy);
+            self.warned.borrow_mut().insert(message);
+        }
+    }
+}
+
+impl Drop for Caches {
+    /// Ends the uploads, or drops them with a word; then sees to the size of the store.
+    fn drop(&mut self) {
+        if let Some(mut remotes) = self.remotes.borrow_mut().take() {
+            let spinner = match remotes.uploading() {
+                0 => None,
+                n => Some(Spinner::start(&format!("sending {n} compiled programs to the remote cache"))),
+            };
+            let dropped = remotes.finish(LAST_UPLOADS);
+            drop(spinner);
+            for trouble in remotes.troubles() {
+                self.warn(&trouble, WITHOUT, Some(&trouble.remedy()));
+            }
+            if dropped > 0 {
+                let message = format!("{dropped} compiled programs were not sent to the remote cache");
+                let help = "`sheaf cache push` sends them";
+                messages::warning_with(message, format!("it took more than {} s", LAST_UPLOADS.as_secs()), Some(help));
+            }
+        }
+        if self.added.get() > 0 && self.store.is_due(COLLECT_AFTER, self.added.get()) {
+            self.store.collect(self.store_size);
+        }
+    }
+}
