@@ -397,7 +397,7 @@ fn read_recent(result: &ActionResult) -> Vec<SignedClaim> {
 /// The claim in an action's result. A server may have moved it among its blobs.
 async fn claim_text(tier: &Tier, result: &ActionResult) -> Result<Option<Vec<u8>>, Trouble> {
     if !result.stdout_raw.is_empty() {
-        return Ok(Some(result.stdout_raw.to_vec()));
+        return Ok(Some(result.stdout_raw.clone()));
     }
     let Some(digest) = &result.stdout_digest else { return Ok(Some(Vec::new())) };
     let (Ok(hash), size @ 0..) = (digest.hash.parse(), digest.size_bytes) else {
