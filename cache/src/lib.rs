@@ -33,6 +33,7 @@ mod locations;
 mod manifest;
 mod miss;
 mod pretty;
+pub mod reapi;
 pub mod remote;
 mod remotes;
 mod signing;

@@ -13,6 +13,7 @@ mod credentials;
 mod error;
 mod http;
 mod open;
+pub mod grpc;
 
 use bazel_remote_apis::build::bazel::remote::execution::v2 as reapi;
 use bytes::Bytes;

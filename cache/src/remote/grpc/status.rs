@@ -1,0 +1,76 @@
+//! The errors of a server as ours.
+
+use std::error::Error;
+use std::fmt::Write as _;
+
+use bazel_remote_apis::google::rpc::Status as InnerStatus;
+use tonic::{Code, Status};
+
+use super::super::RemoteError;
+use super::Grpc;
+
+/// As much of a server's message as is shown.
+const SHOWN: usize = 300;
+
+impl Grpc {
+    /// What a failed call means.
+    pub(crate) fn error(&self, status: &Status) -> RemoteError {
+        let address = self.shown().to_owned();
+        let broken = Error::source(status).is_some_and(<dyn Error>::is::<tonic::transport::Error>);
+        if status.code() == Code::Unavailable || broken {
+            // The message alone says "transport error"; what it is stands below.
+            let cause = Error::source(status)
+                .map_or_else(|| self.text(status.message()), |source| self.text(&chain(source)));
+            return RemoteError::Unreachable { address, cause };
+        }
+        self.refused_or_failed(status.code(), status.message())
+    }
+
+    /// What the status within an answer means, such as that of one blob of several.
+    pub(crate) fn inner_error(&self, status: Option<&InnerStatus>) -> RemoteError {
+        let (code, message) =
+            status.map_or((Code::Unknown, ""), |status| (Code::from_i32(status.code), &status.message));
+        self.refused_or_failed(code, message)
+    }
+
+    /// An answer that makes no sense.
+    pub(crate) fn unreadable(&self, cause: impl ToString) -> RemoteError {
+        RemoteError::Unreadable { address: self.shown().into(), cause: self.text(&cause.to_string()) }
+    }
+
+    fn refused_or_failed(&self, code: Code, message: &str) -> RemoteError {
+        let address = self.shown().to_owned();
+        let message = self.text(message);
+        let cause = if message.is_empty() { format!("{code:?}") } else { format!("{code:?}: {message}") };
+        match code {
+            Code::Unauthenticated | Code::PermissionDenied => RemoteError::Refused { address, cause },
+            _ => RemoteError::Failed { address, cause },
+        }
+    }
+
+    /// A server's text as it can be shown: without tokens, in one line, of bounded length.
+    fn text(&self, message: &str) -> String {
+        let message = self.target.without_secrets(message);
+        let line = message
+            .split(|c: char| c.is_control())
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ");
+        if line.chars().count() <= SHOWN { line } else { line.chars().take(SHOWN).chain(['…']).collect() }
+    }
+}
+
+/// An error with its causes, without those that repeat the one before.
+pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let cause = error.to_string();
+        if !text.ends_with(&cause) {
+            // Writing into a text cannot fail.
+            let _ = write!(text, ": {cause}");
+        }
+        source = error.source();
+    }
+    text
+}
