@@ -5,6 +5,7 @@
 //! remote cache, whatever the protocol.
 
 pub mod action;
+pub mod execute;
 
 use bazel_remote_apis::build::bazel::remote::execution::v2 as api;
 
@@ -13,6 +14,9 @@ use crate::remote::Address;
 
 /// The file that a compilation gives, as outputs of its action are named.
 pub const OUTPUT: &str = "main.vmfb";
+
+/// No message of a server is read beyond this: results of actions and frames of streams are far smaller.
+pub(crate) const MAX_MESSAGE: usize = 16 << 20;
 
 /// The address that a message names; nothing where it is none of SHA-256, or has a negative size.
 pub(crate) fn address(digest: &api::Digest) -> Option<Address> {

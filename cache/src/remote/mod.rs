@@ -14,6 +14,7 @@ mod error;
 mod http;
 mod open;
 pub mod grpc;
+pub mod objects;
 
 use bazel_remote_apis::build::bazel::remote::execution::v2 as reapi;
 use bytes::Bytes;

@@ -32,10 +32,7 @@ use self::stream::Content;
 pub(crate) use self::stream::WriteFailure;
 use super::{Address, RemoteError};
 use crate::digest::Digest;
-use crate::reapi::address;
-
-/// No message of a server is read beyond this: results of actions and frames of streams are far smaller.
-const MAX_MESSAGE: usize = 16 << 20;
+use crate::reapi::{MAX_MESSAGE, address};
 
 /// What zstd does by itself; VMFBs get no smaller with more.
 const ZSTD_LEVEL: i32 = 3;
@@ -236,7 +233,12 @@ impl Grpc {
         self.capabilities.get_or_try_init(|| capabilities::ask(self)).await
     }
 
-    async fn channel(&self) -> Result<Channel, RemoteError> {
+    /// Whether the server executes actions.
+    pub(crate) async fn executes(&self) -> Result<bool, RemoteError> {
+        Ok(self.capabilities().await?.executes)
+    }
+
+    pub(crate) async fn channel(&self) -> Result<Channel, RemoteError> {
         self.channel.get_or_try_init(|| async { self.target.connect() }).await.cloned()
     }
 
@@ -248,12 +250,12 @@ impl Grpc {
         Ok(ContentAddressableStorageClient::new(self.channel().await?).max_decoding_message_size(MAX_MESSAGE))
     }
 
-    fn instance(&self) -> String {
+    pub(crate) fn instance(&self) -> String {
         self.target.instance.clone()
     }
 
     /// A request with the headers that every call has.
-    fn request<T>(&self, message: T) -> Request<T> {
+    pub(crate) fn request<T>(&self, message: T) -> Request<T> {
         self.target.request(message)
     }
 
