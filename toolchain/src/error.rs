@@ -39,6 +39,22 @@ pub enum InstallError {
         /// The addresses and files looked at.
         tried: Vec<String>,
     },
+    /// It is in none of the folders, and the network is not to be used.
+    #[error("{wheel} may not be fetched without the network{}", looked(tried))]
+    Offline {
+        /// The wheel's file name.
+        wheel: String,
+        /// The files looked at.
+        tried: Vec<String>,
+    },
+    /// A file is offered as a bundle of a compiler, and is none.
+    #[error("{} is no bundle of a compiler for this machine: {cause}", path.display())]
+    NoBundle {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        cause: String,
+    },
     /// No connection could be made.
     #[error("{address} cannot be reached: {cause}")]
     Unreachable {
@@ -145,6 +161,11 @@ impl InstallError {
             Self::NotFound { .. } => {
                 "set SHEAF_TOOLCHAIN_INDEX to a package index or a folder that has the file"
             }
+            Self::Offline { .. } => {
+                "allow the network once, or name a folder that has the file in SHEAF_TOOLCHAIN_MIRROR, or install a bundle of \
+                 another machine: `sheaf toolchain install FILE.tar.gz`"
+            }
+            Self::NoBundle { .. } => "make one on a machine of the same kind, with `sheaf toolchain bundle`",
             Self::Unreachable { .. } => {
                 "check the network, the proxy (HTTPS_PROXY) and the certificates (SSL_CERT_FILE), or set \
                  SHEAF_TOOLCHAIN_INDEX to a mirror or a folder"
@@ -180,6 +201,11 @@ impl InstallError {
             Self::Unreachable { .. } | Self::Status { .. } | Self::BadIndex { .. } | Self::Truncated { .. }
         )
     }
+}
+
+/// Where was looked, for a message.
+fn looked(tried: &[String]) -> String {
+    if tried.is_empty() { String::new() } else { format!("; looked at\n{}", tried.join("\n")) }
 }
 
 /// Sorts a failed file operation into disk full, permission, and the rest. `needed` is the space an installation takes.

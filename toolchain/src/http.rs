@@ -6,7 +6,8 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::thread;
 
-use reqwest::blocking::Response;
+use netrc::Netrc;
+use reqwest::blocking::{RequestBuilder, Response};
 use reqwest::header::{ACCEPT, CONTENT_RANGE, CONTENT_TYPE, RANGE};
 use reqwest::{StatusCode, Url};
 use sha2::{Digest, Sha256};
@@ -24,6 +25,8 @@ const PAGE_LIMIT: u64 = 64 << 20;
 pub(crate) struct Client {
     http: reqwest::blocking::Client,
     limits: Limits,
+    /// User names and passwords by host; none without a file or with one that cannot be read.
+    netrc: Option<Netrc>,
 }
 
 /// What became of a file's bytes.
@@ -36,7 +39,8 @@ pub(crate) struct Received {
 }
 
 impl Client {
-    /// A client that trusts what the system trusts and takes proxies from the environment.
+    /// A client that trusts what the system trusts and takes proxies from the environment, and names and passwords from
+    /// the file that `NETRC` names or `~/.netrc`.
     pub(crate) fn new(limits: Limits) -> Result<Self, InstallError> {
         // Fails only if the process has chosen a provider already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -50,13 +54,29 @@ impl Client {
                 address: "the network".to_owned(),
                 cause: root_cause(&error),
             })?;
-        Ok(Self { http, limits })
+        Ok(Self { http, limits, netrc: Netrc::new().ok() })
+    }
+
+    /// A request for an address, with the user name and password that the address has, or else the user's netrc file for
+    /// its host. The client takes them off where a redirection leads to another host.
+    fn get(&self, url: &Url) -> RequestBuilder {
+        let request = self.http.get(url.clone());
+        let entry = match (&self.netrc, url.host_str()) {
+            (Some(netrc), Some(host)) if url.username().is_empty() && url.password().is_none() => {
+                netrc.hosts.get(host).or_else(|| netrc.hosts.get("default"))
+            }
+            _ => None,
+        };
+        match entry {
+            Some(entry) => request.basic_auth(&entry.login, Some(&entry.password)),
+            None => request,
+        }
     }
 
     /// An index's page, or none if there is no such page.
     pub(crate) fn page(&self, url: &Url) -> Result<Option<Page>, InstallError> {
         let unreachable = |cause| InstallError::Unreachable { address: shown(url), cause };
-        let request = self.http.get(url.clone()).header(ACCEPT, index::ACCEPT);
+        let request = self.get(url).header(ACCEPT, index::ACCEPT);
         let response = request.send().map_err(|error| unreachable(root_cause(&error)))?;
         if is_absent(response.status()) {
             return Ok(None);
@@ -105,7 +125,7 @@ impl Client {
                 return Err(broken);
             }
             progress.retrying(&broken.to_string());
-            thread::sleep(self.limits.pause);
+            thread::sleep(self.limits.pause_after(attempt));
             attempt += 1;
         }
     }
@@ -118,7 +138,7 @@ impl Client {
         progress: &dyn Progress,
     ) -> Result<(), Failure> {
         let started = transfer.bytes;
-        let mut request = self.http.get(url.clone());
+        let mut request = self.get(url);
         if started > 0 {
             request = request.header(RANGE, format!("bytes={started}-"));
         }

@@ -12,7 +12,7 @@ use crate::http::{Client, Received, Transfer};
 use crate::locate::{self, MARKER, TOOLCHAINS, Toolchain};
 use crate::progress::{Progress, Stage};
 use crate::releases::Release;
-use crate::source::{PACKAGE, Place, Settings, candidates, places, shown};
+use crate::source::{PACKAGE, Place, Settings, candidates, mirrors, places, shown};
 use crate::unpack::unpack;
 
 /// Held while something is installed; the file stays, the lock goes with the process.
@@ -41,6 +41,23 @@ pub fn install_release(
     settings: &Settings,
     progress: &dyn Progress,
 ) -> Result<Toolchain, InstallError> {
+    install_with(release, home, progress, |staging, content| {
+        let wheel = staging.join("wheel");
+        let origin = fetch(release, settings, &wheel, progress)?;
+        unpack(release, &wheel, &origin, content, progress)?;
+        // A process killed between the commit and the end leaves the staging folder, and nobody comes to clear it away.
+        fs::remove_file(&wheel).map_err(|error| file_error("remove", &wheel, release.space(), error))
+    })
+}
+
+/// Installs a release whose verified files `fill` puts into its second folder; the first is for its own use. Unless it is
+/// installed already, and then `fill` is not called.
+pub(crate) fn install_with(
+    release: &Release<'_>,
+    home: &Path,
+    progress: &dyn Progress,
+    fill: impl FnOnce(&Path, &Path) -> Result<(), InstallError>,
+) -> Result<Toolchain, InstallError> {
     if let Some(toolchain) = locate::locate_release(release, home) {
         return Ok(toolchain);
     }
@@ -59,18 +76,31 @@ pub fn install_release(
         .prefix(STAGING)
         .tempdir_in(&toolchains)
         .map_err(|error| failed("make a folder in", &toolchains, error))?;
-    let wheel = staging.path().join("wheel");
-    let origin = fetch(release, settings, &wheel, progress)?;
     let content = staging.path().join("content");
     fs::create_dir(&content).map_err(|error| failed("make the folder", &content, error))?;
-    unpack(release, &wheel, &origin, &content, progress)?;
-    // A process killed between the commit and the end leaves the staging folder, and nobody comes to clear it away.
-    fs::remove_file(&wheel).map_err(|error| failed("remove", &wheel, error))?;
+    fill(staging.path(), &content)?;
     commit(release, &staging, &content, home, progress)?;
     locate::locate_release(release, home).ok_or_else(|| {
         let folder = locate::folder(release, home);
         failed("find the compiler just installed in", &folder, io::Error::other("it was changed meanwhile"))
     })
+}
+
+/// Removes an installed release, or what is left of one. Whether there was anything.
+pub fn remove(release: &Release<'_>, home: &Path, progress: &dyn Progress) -> Result<bool, InstallError> {
+    let folder = locate::folder(release, home);
+    let failed = |action, path: &Path, error| file_error(action, path, 0, error);
+    if !folder.exists() {
+        return Ok(false);
+    }
+    let toolchains = home.join(TOOLCHAINS);
+    let _lock = lock(&toolchains.join(LOCK), release, progress)?;
+    // Out of the way at once, so that nobody finds half of it; what a killed process leaves is cleared away by the next.
+    let staging = tempfile::Builder::new().prefix(STAGING).tempdir_in(&toolchains);
+    let staging = staging.map_err(|error| failed("make a folder in", &toolchains, error))?;
+    fs::rename(&folder, staging.path().join("removed")).map_err(|error| failed("remove", &folder, error))?;
+    staging.close().map_err(|error| failed("remove", &folder, error))?;
+    Ok(true)
 }
 
 /// Takes the lock, waiting for another process if need be.
@@ -109,25 +139,47 @@ fn fetch(
 ) -> Result<String, InstallError> {
     let mut tried = Vec::new();
     let mut first_error = None;
-    for place in places(settings, release)? {
-        let found = match &place {
-            Place::Folder(folder) => from_folder(release, folder, wheel, progress, &mut tried),
-            Place::Address(address) => from_address(release, address, settings, wheel, progress, &mut tried),
+    // What pip is configured with is asked for when no mirror has the wheel, since asking pip takes time.
+    type Places<'a> = dyn Fn() -> Result<Vec<Place>, InstallError> + 'a;
+    let groups: [&Places<'_>; 2] = [&|| mirrors(settings), &|| places(settings, release)];
+    for group in groups {
+        let places = match group() {
+            // The mirrors count for something, and may be all there is.
+            Err(InstallError::NoSource { .. }) if !settings.mirrors.is_empty() => Vec::new(),
+            places => places?,
         };
-        match found {
-            Ok(Some((origin, received))) => {
-                verify(release, &origin, &received)?;
-                return Ok(origin);
+        for place in places {
+            let found = match &place {
+                Place::Folder(folder) => from_folder(release, folder, wheel, progress, &mut tried),
+                Place::Address(_) | Place::Mirror(_) if settings.offline => Ok(None),
+                Place::Address(address) => {
+                    from_address(release, address, settings, wheel, progress, &mut tried)
+                }
+                Place::Mirror(address) => {
+                    let client = Client::new(settings.limits)?;
+                    from_mirror(release, &client, address, wheel, progress, &mut tried)
+                }
+            };
+            match found {
+                Ok(Some((origin, received))) => {
+                    verify(release, &origin, &received)?;
+                    return Ok(origin);
+                }
+                Ok(None) => {}
+                // One place that is out of order must not keep the others from being asked.
+                Err(error) if error.is_network() => {
+                    first_error.get_or_insert(error);
+                }
+                Err(error) => return Err(error),
             }
-            Ok(None) => {}
-            // One place that is out of order must not keep the others from being asked.
-            Err(error) if error.is_network() => {
-                first_error.get_or_insert(error);
-            }
-            Err(error) => return Err(error),
         }
     }
-    Err(first_error.unwrap_or_else(|| InstallError::NotFound { wheel: release.wheel.to_owned(), tried }))
+    let wheel = release.wheel.to_owned();
+    Err(match first_error {
+        Some(error) => error,
+        None if settings.offline => InstallError::Offline { wheel, tried },
+        None => InstallError::NotFound { wheel, tried },
+    })
 }
 
 /// Where bytes came from, and what they were.
@@ -167,6 +219,24 @@ fn from_folder(
         return Ok(Some((origin, transfer.received())));
     }
     Ok(None)
+}
+
+/// Asks for the file alone: one request, if the mirror has it.
+fn from_mirror(
+    release: &Release<'_>,
+    client: &Client,
+    address: &Url,
+    wheel: &Path,
+    progress: &dyn Progress,
+    tried: &mut Vec<String>,
+) -> Result<Found, InstallError> {
+    let url = below(address, release.wheel);
+    let mut file = create(wheel, release)?;
+    let received = client.download(&url, release, &mut file, wheel, progress)?;
+    if received.is_none() {
+        tried.push(shown(&url));
+    }
+    Ok(received.map(|received| (shown(&url), received)))
 }
 
 /// Asks for the package's page as on an index, then for the file itself as on a plain mirror.

@@ -6,6 +6,7 @@
 //! [`Cpu`] the processor that `host` code depends on.
 
 mod apart;
+mod bundle;
 mod capi;
 mod compiler;
 mod cpu;
@@ -25,17 +26,24 @@ mod scratch;
 mod source;
 mod target;
 mod unpack;
+mod verify;
+mod vmfb;
 mod worker;
 
+pub use bundle::{bundle, install_bundle, install_release_from};
 pub use compiler::{CompileError, Compiler, CompilerVersion};
 pub use cpu::{Cpu, MissingFeatures};
 pub use destination::{Destination, NamedProcessor, Processor, UnknownDestination};
 pub use error::InstallError;
-pub use install::{install, install_release};
+pub use install::{install, install_release, remove};
 pub use locate::{Toolchain, locate, locate_release};
 pub use message::{Diagnostic, Severity};
 pub use progress::{Progress, Stage};
-pub use releases::{COMPILER, Member, Platform, Release};
+pub use releases::{
+    COMPILER, Member, Platform, RELEASES, Release, ToolFile, compiler_digest, executor_files, is_loadable,
+};
 pub use source::{Limits, Setting, Settings};
 pub use target::{Device, ExecutionModel, Target};
+pub use verify::{Difference, verify};
+pub use vmfb::bytecode_version;
 pub use worker::run_worker;

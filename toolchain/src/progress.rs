@@ -11,6 +11,10 @@ pub enum Stage {
     Unpack,
     /// Waiting for the disk and moving the folder to its place.
     Commit,
+    /// Reading what is installed.
+    Verify,
+    /// Writing what is installed to a file.
+    Bundle,
 }
 
 /// Receives the progress of an installation. All methods do nothing unless implemented.

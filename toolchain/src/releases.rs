@@ -1,8 +1,13 @@
-//! The pinned compiler: for each platform one wheel, known by its name, size and SHA-256.
+//! The compilers that Sheaf accepts: for each release and platform one wheel, known by its name, size and SHA-256.
 
+mod digest;
 mod table;
 
-pub use table::COMPILER;
+pub use digest::{ToolFile, compiler_digest, executor_files};
+pub use table::RELEASES;
+
+/// The wheels of the default release, whose runtime is the one that is linked in.
+pub const COMPILER: [Release<'static>; 4] = [RELEASES[0], RELEASES[1], RELEASES[2], RELEASES[3]];
 
 /// A system and processor that the compiler is published for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,6 +23,10 @@ pub enum Platform {
 }
 
 impl Platform {
+    /// All of them, in the order of the table.
+    pub const ALL: [Self; 4] =
+        [Self::LinuxX86_64, Self::LinuxAarch64, Self::MacOsUniversal, Self::WindowsX86_64];
+
     /// The platform this program runs on, or none if the compiler is not published for it.
     pub fn host() -> Option<Self> {
         match (std::env::consts::OS, std::env::consts::ARCH) {
@@ -47,6 +56,8 @@ pub struct Member<'a> {
     pub path: &'a str,
     /// Its size in bytes, unpacked.
     pub size: u64,
+    /// Its SHA-256, in 64 lower-case hexadecimal digits.
+    pub sha256: &'a str,
 }
 
 impl<'a> Member<'a> {
@@ -73,19 +84,39 @@ pub struct Release<'a> {
     pub library: Member<'a>,
     /// The linker that the compiler starts for CPU code; it is a thin program around the library.
     pub linker: Member<'a>,
-    /// Path in the wheel of the text that names authors and licence.
-    pub notice: &'a str,
+    /// The compiler as a program, `iree-compile`: for people, and for machines that compile for others. It too is a thin
+    /// program around the library, and finds it in its own folder.
+    pub program: Member<'a>,
+    /// The text that names authors and licence.
+    pub notice: Member<'a>,
+    /// The kinds of code that it makes, sorted.
+    pub backends: &'a [&'a str],
+    /// Major and minor version of the bytecode in its programs. A runtime loads those of its own major version, up to its
+    /// own minor version.
+    pub bytecode: (u16, u16),
 }
 
 impl Release<'static> {
-    /// The pinned compiler for this machine, or none if there is no such wheel.
+    /// The default compiler for this machine, or none if there is no such wheel.
     pub fn host() -> Option<Self> {
         Self::of(Platform::host()?)
     }
 
-    /// The pinned compiler for a platform; none only if the table lacks the platform.
+    /// The default compiler for a platform; none only if the table lacks the platform.
     pub fn of(platform: Platform) -> Option<Self> {
         COMPILER.into_iter().find(|release| release.platform == platform)
+    }
+
+    /// The compiler of a version for a platform, if the table has it.
+    pub fn find(version: &str, platform: Platform) -> Option<Self> {
+        RELEASES.into_iter().find(|release| release.version == version && release.platform == platform)
+    }
+
+    /// The versions of the table, the newest first.
+    pub fn versions() -> Vec<&'static str> {
+        let mut versions: Vec<_> = RELEASES.iter().map(|release| release.version).collect();
+        versions.dedup();
+        versions
     }
 }
 
@@ -95,10 +126,26 @@ impl Release<'_> {
         format!("iree-compiler-{}-{}", self.version, self.platform.name())
     }
 
+    /// What is taken out of the wheel, the library first.
+    pub fn members(&self) -> [Member<'_>; 4] {
+        [self.library, self.linker, self.program, self.notice]
+    }
+
     /// The bytes an installation writes at its largest: the wheel and what comes out of it.
     pub fn space(&self) -> u64 {
-        self.size + self.library.size + self.linker.size
+        self.size + self.members().iter().map(|member| member.size).sum::<u64>()
     }
+
+    /// Whether the runtime that is linked in loads its programs.
+    pub fn is_loadable(&self) -> bool {
+        is_loadable(self.bytecode)
+    }
+}
+
+/// Whether the runtime that is linked in, which is that of the default release, loads bytecode of this version.
+pub fn is_loadable((major, minor): (u16, u16)) -> bool {
+    let (runtime_major, runtime_minor) = COMPILER[0].bytecode;
+    major == runtime_major && minor <= runtime_minor
 }
 
 /// The last part of a path inside a wheel.
@@ -111,20 +158,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_platform_has_one_well_formed_entry() {
-        use Platform::{LinuxAarch64, LinuxX86_64, MacOsUniversal, WindowsX86_64};
-        assert_eq!(
-            COMPILER.map(|release| release.platform),
-            [LinuxX86_64, LinuxAarch64, MacOsUniversal, WindowsX86_64]
-        );
-        for release in COMPILER {
-            assert_eq!(release.version, COMPILER[0].version, "one version everywhere");
-            let start = format!("iree_base_compiler-{}-cp312-abi3-", release.version);
+    fn every_release_has_one_well_formed_entry_for_each_platform() {
+        assert!(Release::versions().len() >= 6);
+        assert_eq!(RELEASES.len(), Release::versions().len() * Platform::ALL.len());
+        for (number, release) in RELEASES.into_iter().enumerate() {
+            assert_eq!(release.platform, Platform::ALL[number % Platform::ALL.len()]);
+            let start = format!("iree_base_compiler-{}-cp312-", release.version);
             assert!(release.wheel.starts_with(&start), "{release:?}");
-            assert_eq!(hex::decode(release.sha256).expect("hexadecimal").len(), 32, "{release:?}");
-            assert_eq!(release.sha256, release.sha256.to_lowercase());
+            for sha256 in release.members().iter().map(|member| member.sha256).chain([release.sha256]) {
+                assert_eq!(hex::decode(sha256).expect("hexadecimal").len(), 32, "{release:?}");
+                assert_eq!(sha256, sha256.to_lowercase());
+            }
             assert!(release.size > 10_000_000 && release.library.size > release.size, "{release:?}");
-            assert!(release.notice.contains(release.version));
+            assert!(release.notice.path.contains(release.version));
+            assert!(release.backends.contains(&"llvm-cpu") && release.backends.is_sorted());
+            assert_eq!(Release::find(release.version, release.platform), Some(release));
+        }
+    }
+
+    #[test]
+    fn the_default_release_is_the_newest_and_loads() {
+        assert_eq!(Release::versions()[0], COMPILER[0].version);
+        assert!(
+            COMPILER.iter().all(|release| release.version == COMPILER[0].version && release.is_loadable())
+        );
+        let (major, minor) = COMPILER[0].bytecode;
+        for (bytecode, loads) in [
+            ((major, minor), true),
+            ((major, 0), true),
+            ((major, minor + 1), false),
+            ((major - 1, 0), false),
+            ((major + 1, 0), false),
+        ] {
+            assert_eq!(is_loadable(bytecode), loads, "{bytecode:?}");
         }
     }
 

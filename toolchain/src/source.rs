@@ -18,8 +18,13 @@ const BUILD_INDEX: Option<&str> = option_env!("SHEAF_BUILTIN_INDEX");
 /// How the user wants the compiler to be fetched.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// The only place to look in; without it pip's configuration decides.
+    /// Places that have wheels under their own names, asked first and in this order. A mirror is asked for the wheel and
+    /// for nothing else, so that an installation from it makes one request.
+    pub mirrors: Vec<Setting>,
+    /// The only index to look in after the mirrors; without it pip's configuration decides.
     pub index: Option<Setting>,
+    /// Leave the network alone: only folders are looked at.
+    pub offline: bool,
     /// Patience with a network.
     pub limits: Limits,
 }
@@ -42,8 +47,19 @@ pub struct Limits {
     pub stall: Duration,
     /// How often a transfer that breaks off is started, at least once; it goes on where it stopped if the server can.
     pub attempts: u32,
-    /// Before each further attempt.
+    /// Before the second attempt; before each further one it doubles, up to [`Limits::LONGEST_PAUSE`].
     pub pause: Duration,
+}
+
+impl Limits {
+    /// No pause is longer.
+    pub const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+    /// The pause after this many attempts.
+    pub(crate) fn pause_after(&self, attempts: u32) -> Duration {
+        let doubled = self.pause.saturating_mul(1 << attempts.saturating_sub(1).min(16));
+        doubled.min(Self::LONGEST_PAUSE)
+    }
 }
 
 impl Default for Limits {
@@ -64,6 +80,8 @@ pub(crate) enum Place {
     Folder(PathBuf),
     /// A simple index, or a plain mirror with the wheel in it.
     Address(Url),
+    /// A plain mirror, which has no page to ask for.
+    Mirror(Url),
 }
 
 impl Place {
@@ -92,7 +110,18 @@ impl Place {
     }
 }
 
-/// The places to search, in their order.
+/// The mirrors to search first, in their order.
+pub(crate) fn mirrors(settings: &Settings) -> Result<Vec<Place>, InstallError> {
+    let parsed = settings.mirrors.iter().map(|setting| {
+        Ok(match Place::parse(setting)? {
+            Place::Address(url) => Place::Mirror(url),
+            folder => folder,
+        })
+    });
+    parsed.collect()
+}
+
+/// The places to search when no mirror has the wheel, in their order.
 pub(crate) fn places(settings: &Settings, release: &Release<'_>) -> Result<Vec<Place>, InstallError> {
     let places = match &settings.index {
         Some(setting) => vec![Place::parse(setting)?],
@@ -211,6 +240,25 @@ mod tests {
             [address("http://builtin.test/simple")]
         );
         assert_eq!(pip_places(&PipConfig::default(), || None).expect("usable"), []);
+    }
+
+    #[test]
+    fn mirrors_have_no_page() {
+        let settings = Settings {
+            mirrors: vec![setting("https://mirror.test/wheels"), setting("file:///srv/wheels")],
+            ..Settings::default()
+        };
+        let mirrors = mirrors(&settings).expect("usable");
+        assert_eq!(mirrors[0], Place::Mirror(Url::parse("https://mirror.test/wheels").expect("an address")));
+        assert!(matches!(mirrors[1], Place::Folder(_)));
+    }
+
+    #[test]
+    fn pauses_double_and_have_an_end() {
+        let limits = Limits::default();
+        let pauses: Vec<_> = (1..8).map(|attempts| limits.pause_after(attempts).as_secs()).collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30]);
+        assert_eq!(limits.pause_after(u32::MAX), Limits::LONGEST_PAUSE);
     }
 
     #[test]

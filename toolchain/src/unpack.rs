@@ -4,16 +4,14 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
+use sha2::{Digest, Sha256};
 use zip::ZipArchive;
 
 use crate::error::{InstallError, file_error};
 use crate::progress::{Progress, Stage};
-use crate::releases::{Member, Release, file_name};
+use crate::releases::{Member, Release};
 
-/// The largest notice that is kept.
-const NOTICE_LIMIT: u64 = 1 << 20;
-
-/// Unpacks library, linker and notice into `folder`, which exists; each file is on the disk when this returns.
+/// Unpacks the files of the release, and nothing else, into `folder`, which exists; each file is on the disk when this returns.
 /// `origin` says where the wheel came from.
 pub(crate) fn unpack(
     release: &Release<'_>,
@@ -32,47 +30,67 @@ pub(crate) fn unpack(
         }
     }
 
-    progress.begin(Stage::Unpack, release.wheel, release.library.size + release.linker.size);
-    let mut extract = |path: &str, size: Option<u64>| {
+    let total = release.members().iter().map(|member| member.size).sum();
+    progress.begin(Stage::Unpack, release.wheel, total);
+    for member in release.members() {
+        let path = member.path;
         let mut entry = archive.by_name(path).map_err(|error| damaged(format!("{path}: {error}")))?;
-        let announced = entry.size();
-        if size.is_some_and(|size| size != announced) || announced > size.unwrap_or(NOTICE_LIMIT) {
-            return Err(damaged(format!("{path} has {announced} bytes")));
+        if entry.is_symlink() || !entry.is_file() {
+            return Err(damaged(format!("{path} is no plain file")));
         }
-        let file = folder.join(file_name(path));
-        let failed = |error| file_error("write", &file, release.space(), error);
-        let unreadable = |error: io::Error| damaged(format!("{path}: {error}"));
-        let mut output = File::create_new(&file).map_err(failed)?;
-        let mut buffer = vec![0; 1 << 20];
-        let mut left = announced;
-        // To the end of the entry, where its checksum is verified; but no further than it announced.
-        loop {
-            let count = entry.read(&mut buffer).map_err(unreadable)?;
-            if count == 0 {
-                break;
-            }
-            left = left.checked_sub(count as u64).ok_or_else(|| damaged(format!("{path} is too long")))?;
-            output.write_all(&buffer[..count]).map_err(failed)?;
-            progress.advance(count as u64);
+        if entry.size() != member.size {
+            return Err(damaged(format!("{path} has {} bytes", entry.size())));
         }
-        if left > 0 {
-            return Err(damaged(format!("{path} is too short")));
-        }
-        if size.is_some() {
-            executable(&output).map_err(failed)?;
-        }
-        output.sync_all().map_err(failed)
-    };
-    for Member { path, size } in [release.library, release.linker] {
-        extract(path, Some(size))?;
+        write_member(release, &member, &mut entry, origin, folder, progress)?;
     }
-    extract(release.notice, None)?;
     progress.finished(Stage::Unpack);
     Ok(())
 }
 
+/// Writes one file of the release from `entry` into `folder`, onto the disk, if it has the size and the SHA-256 that it
+/// should have. Reads at most one buffer more than that.
+pub(crate) fn write_member(
+    release: &Release<'_>,
+    member: &Member<'_>,
+    entry: &mut impl Read,
+    origin: &str,
+    folder: &Path,
+    progress: &dyn Progress,
+) -> Result<(), InstallError> {
+    let path = member.path;
+    let damaged = |cause: String| InstallError::Archive { origin: origin.to_owned(), cause };
+    let file = folder.join(member.file_name());
+    let failed = |error| file_error("write", &file, release.space(), error);
+    let mut output = File::create_new(&file).map_err(failed)?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    let mut left = member.size;
+    // To the end of the entry, where an archive verifies its own checksum; but no further than it should be.
+    loop {
+        let count = entry.read(&mut buffer).map_err(|error| damaged(format!("{path}: {error}")))?;
+        if count == 0 {
+            break;
+        }
+        left = left.checked_sub(count as u64).ok_or_else(|| damaged(format!("{path} is too long")))?;
+        hasher.update(&buffer[..count]);
+        output.write_all(&buffer[..count]).map_err(failed)?;
+        progress.advance(count as u64);
+    }
+    if left > 0 {
+        return Err(damaged(format!("{path} is too short")));
+    }
+    let found = hex::encode(hasher.finalize());
+    if found != member.sha256 {
+        return Err(damaged(format!("the SHA-256 of {path} is {found} instead of {}", member.sha256)));
+    }
+    if *member != release.notice {
+        executable(&output).map_err(failed)?;
+    }
+    output.sync_all().map_err(failed)
+}
+
 /// Does a name lead out of the folder that an archive is unpacked into, on any system?
-fn escapes(name: &str) -> bool {
+pub(crate) fn escapes(name: &str) -> bool {
     let drive = name.as_bytes().get(1) == Some(&b':');
     drive || name.starts_with(['/', '\\']) || name.split(['/', '\\']).any(|part| part == "..")
 }

@@ -1,7 +1,7 @@
 //! What the tests run as another process, so that it can be killed, starved of space, or crash.
 //!
 //!     toolchain-child worker LIBRARY
-//!     toolchain-child install HOME PLACE [WHEEL SIZE SHA256 LIBRARY_SIZE LINKER_SIZE]
+//!     toolchain-child install HOME PLACE [WHEEL SIZE SHA256 MEMBERS]
 //!
 //! `install` without a wheel installs the pinned compiler. It prints each step of its progress on a line of its own.
 
@@ -39,16 +39,26 @@ fn pinned() -> Result<Release<'static>, Box<dyn Error>> {
 }
 
 fn parse<'a>(arguments: &[&'a str]) -> Result<Release<'a>, Box<dyn Error>> {
-    let [wheel, size, sha256, library, linker] = arguments else { return Err("wrong usage".into()) };
+    let [wheel, size, sha256, members] = arguments else { return Err("wrong usage".into()) };
+    let members = members.split(',').map(|member| {
+        let mut parts = member.split(':');
+        let mut part = || parts.next().ok_or("wrong usage");
+        Ok(Member { path: part()?, size: part()?.parse()?, sha256: part()? })
+    });
+    let members: Vec<_> = members.collect::<Result<_, Box<dyn Error>>>()?;
+    let [library, linker, program, notice] = members[..] else { return Err("wrong usage".into()) };
     Ok(Release {
         version: "0.0.1",
         platform: Platform::LinuxX86_64,
         wheel,
         size: size.parse()?,
         sha256,
-        library: Member { path: "iree/libIREECompiler.so", size: library.parse()? },
-        linker: Member { path: "iree/iree-lld", size: linker.parse()? },
-        notice: "package-0.0.1.dist-info/METADATA",
+        library,
+        linker,
+        program,
+        notice,
+        backends: &["llvm-cpu"],
+        bytecode: (17, 0),
     })
 }
 
@@ -57,7 +67,12 @@ fn install(home: &str, place: &str, release: &Release<'_>) -> Result<(), Box<dyn
     let index =
         (!place.is_empty()).then(|| Setting { value: place.to_owned(), origin: "the test".to_owned() });
     let limits = Limits { pause: Duration::from_millis(10), ..Limits::default() };
-    let toolchain = install_release(release, Path::new(home), &Settings { index, limits }, &Steps)?;
+    let toolchain = install_release(
+        release,
+        Path::new(home),
+        &Settings { index, limits, ..Settings::default() },
+        &Steps,
+    )?;
     println!("installed {}", toolchain.library.display());
     Ok(())
 }

@@ -11,12 +11,12 @@ use sheaf_toolchain::{InstallError, Limits, Settings, install_release};
 use tempfile::TempDir;
 
 use crate::server::{Response, Server};
-use crate::wheel::{self, NAME, Wheel};
+use crate::wheel::{NAME, Wheel};
 use crate::{assert_installed, install, installed, settings, skipped};
 
 /// Fails to install from `place`, shows the message with paths and addresses made neutral, and then checks that a
 /// good place still does.
-fn failure(wheel: &Wheel, place: &str) -> String {
+pub(crate) fn failure(wheel: &Wheel, place: &str) -> String {
     let home = tempfile::tempdir().expect("a folder");
     let error = install(wheel, home.path(), place).expect_err("a failure");
     assert_eq!(installed(home.path()), [""; 0], "something was left");
@@ -37,7 +37,7 @@ fn recovers(home: &Path) {
     assert_installed(&wheel, home);
 }
 
-fn folder_with(bytes: &[u8]) -> TempDir {
+pub(crate) fn folder_with(bytes: &[u8]) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join(NAME), bytes).expect("a wheel");
     folder
@@ -255,60 +255,6 @@ fn a_transfer_that_breaks_off_goes_on_where_it_was() {
     assert_installed(&wheel, home.path());
     let ranges: Vec<_> = server.requests().iter().map(|request| request.header("range").to_owned()).collect();
     assert_eq!(ranges, ["", "", "bytes=70000-", "bytes=70000-"]);
-}
-
-#[test]
-fn a_wheel_that_is_no_archive() {
-    let good = Wheel::new(1_000);
-    let wheel = Wheel::from_archive(b"not a wheel".to_vec(), good.library, good.linker);
-    let folder = folder_with(&wheel.bytes);
-    insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @r"
-    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: invalid Zip archive: Could not find EOCD
-    help: this is an error in Sheaf's table of releases, please report it
-    ");
-}
-
-#[test]
-fn a_wheel_with_another_content() {
-    let good = Wheel::new(1_000);
-    let archive = wheel::archive(&[("iree/iree-lld", &good.linker)]);
-    let wheel = Wheel::from_archive(archive, good.library.clone(), good.linker.clone());
-    let folder = folder_with(&wheel.bytes);
-    insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @r"
-    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: iree/libIREECompiler.so: specified file not found in archive
-    help: this is an error in Sheaf's table of releases, please report it
-    ");
-
-    let archive = wheel::archive(&[("iree/libIREECompiler.so", b"short"), ("iree/iree-lld", &good.linker)]);
-    let wheel = Wheel::from_archive(archive, good.library.clone(), good.linker.clone());
-    let folder = folder_with(&wheel.bytes);
-    insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @r"
-    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: iree/libIREECompiler.so has 5 bytes
-    help: this is an error in Sheaf's table of releases, please report it
-    ");
-}
-
-#[test]
-fn a_wheel_whose_content_is_damaged() {
-    let good = Wheel::new(10_000);
-    let mut bytes = good.bytes.clone();
-    bytes[5_000] ^= 1;
-    let wheel = Wheel::from_archive(bytes, good.library, good.linker);
-    let folder = folder_with(&wheel.bytes);
-    insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @r"
-    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: iree/libIREECompiler.so: Invalid checksum
-    help: this is an error in Sheaf's table of releases, please report it
-    ");
-}
-
-#[test]
-fn a_wheel_that_leads_out_of_its_folder() {
-    for name in ["../../escaped", "/tmp/escaped", "iree/../../escaped"] {
-        let wheel = Wheel::with_entries(1_000, &[(name, b"out")]);
-        let folder = folder_with(&wheel.bytes);
-        let message = failure(&wheel, &folder.path().display().to_string());
-        assert!(message.contains(&format!("its entry {name:?} leads out of the folder")), "{message}");
-    }
 }
 
 /// Installs in a process for which the shell has prepared `script`, with the home in its first argument.

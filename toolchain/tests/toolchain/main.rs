@@ -4,12 +4,16 @@
 //! compiler. They use the one under `SHEAF_HOME`, or in the user's data folder, and without it they say that they are
 //! skipped. If `SHEAF_TEST_HOME` names a data folder, then they use that one, and first install the compiler there.
 
+mod archives;
+mod bundle;
 mod compile;
 mod failures;
 mod killed;
+mod locked;
 mod server;
 mod sources;
 mod together;
+mod verify;
 mod wheel;
 mod worker;
 
@@ -40,6 +44,7 @@ fn settings(place: &str) -> Settings {
     Settings {
         index: Some(Setting { value: place.to_owned(), origin: "the test".to_owned() }),
         limits: Limits { pause: Duration::from_millis(1), attempts: 3, ..Limits::default() },
+        ..Settings::default()
     }
 }
 
@@ -61,7 +66,8 @@ fn installed(home: &Path) -> Vec<String> {
 fn assert_installed(wheel: &Wheel, home: &Path) {
     let toolchain = sheaf_toolchain::locate_release(&wheel.release(), home).expect("an installation");
     assert!(std::fs::read(&toolchain.library).expect("a library") == wheel.library, "another library");
-    assert!(std::fs::read(&toolchain.linker).expect("a linker") == wheel.linker, "another linker");
+    assert!(std::fs::read(&toolchain.linker).expect("a linker") == wheel::LINKER, "another linker");
+    assert!(std::fs::read(&toolchain.program).expect("a program") == wheel::PROGRAM, "another program");
     assert!(toolchain.folder.join("METADATA").is_file());
     assert_eq!(installed(home), [wheel.release().folder()]);
 }

@@ -15,6 +15,7 @@ fn nowhere() -> Toolchain {
         folder: PathBuf::from("/nowhere"),
         library: PathBuf::from("/nowhere/libIREECompiler.so"),
         linker: PathBuf::from("/nowhere/iree-lld"),
+        program: PathBuf::from("/nowhere/iree-compile"),
     }
 }
 

@@ -1,0 +1,149 @@
+//! An installed compiler in one file, for machines without a network: a `.tar.gz` of its folder.
+//!
+//! What is in the file is not believed: the names are compared with those of the release that the folder's name says, and
+//! every file with the size and the SHA-256 of the table.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use tar::{Archive, Builder, EntryType, Header};
+
+use crate::error::{InstallError, file_error};
+use crate::install::install_with;
+use crate::locate::{self, MARKER, Toolchain, marker_text};
+use crate::progress::{Progress, Stage};
+use crate::releases::{Platform, RELEASES, Release};
+use crate::unpack::write_member;
+
+/// Writes the installed release to `file`, whole or not at all. The same release gives the same bytes.
+pub fn bundle(
+    release: &Release<'_>,
+    home: &Path,
+    file: &Path,
+    progress: &dyn Progress,
+) -> Result<(), InstallError> {
+    let failed = |action, path: &Path, error| file_error(action, path, release.space(), error);
+    let folder = locate::folder(release, home);
+    if locate::locate_release(release, home).is_none() {
+        return Err(failed("bundle", &folder, io::Error::other("it is not installed")));
+    }
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let staged = tempfile::NamedTempFile::new_in(parent).map_err(|error| failed("write", parent, error))?;
+    let compress = GzEncoder::new(BufWriter::new(staged.as_file()), Compression::fast());
+    let mut archive = Builder::new(compress);
+    let total = release.members().iter().map(|member| member.size).sum();
+    progress.begin(Stage::Bundle, release.wheel, total);
+    let name = |name: &str| format!("{}/{name}", release.folder());
+    let mut append = |name: String, size: u64, mode: u32, content: &mut dyn Read| {
+        let mut header = Header::new_gnu();
+        header.set_entry_type(EntryType::Regular);
+        header.set_size(size);
+        header.set_mode(mode);
+        header.set_mtime(0);
+        archive.append_data(&mut header, name, content).map_err(|error| failed("write", file, error))
+    };
+    let marker = marker_text(release);
+    append(name(MARKER), marker.len() as u64, 0o644, &mut marker.as_bytes())?;
+    for member in release.members() {
+        let path = folder.join(member.file_name());
+        let content = File::open(&path).map_err(|error| failed("read", &path, error))?;
+        let mode = if member == release.notice { 0o644 } else { 0o755 };
+        append(name(member.file_name()), member.size, mode, &mut content.take(member.size))?;
+        progress.advance(member.size);
+    }
+    let finished = archive.into_inner().and_then(GzEncoder::finish).and_then(|mut out| out.flush());
+    finished.and_then(|()| staged.as_file().sync_all()).map_err(|error| failed("write", file, error))?;
+    staged.persist(file).map_err(|error| failed("write", file, error.error))?;
+    progress.finished(Stage::Bundle);
+    Ok(())
+}
+
+/// Installs the compiler from a file that [`bundle`] wrote, if it is one for this machine. Uses no network.
+pub fn install_bundle(
+    file: &Path,
+    home: &Path,
+    progress: &dyn Progress,
+) -> Result<(Release<'static>, Toolchain), InstallError> {
+    let none = |cause: String| InstallError::NoBundle { path: file.to_owned(), cause };
+    let platform =
+        Platform::host().ok_or_else(|| none("there is none for this kind of machine".to_owned()))?;
+    let folder = first_folder(file)?;
+    let release = RELEASES.into_iter().find(|release| release.folder() == folder);
+    let release =
+        release.ok_or_else(|| none(format!("its folder is {folder:?}, which is no release of the table")))?;
+    if release.platform != platform {
+        return Err(none(format!("it is for {}, and this is {}", release.platform.name(), platform.name())));
+    }
+    let toolchain = install_release_from(&release, file, home, progress)?;
+    Ok((release, toolchain))
+}
+
+/// The same for a given release, whatever its platform.
+pub fn install_release_from(
+    release: &Release<'_>,
+    file: &Path,
+    home: &Path,
+    progress: &dyn Progress,
+) -> Result<Toolchain, InstallError> {
+    install_with(release, home, progress, |_, content| unpack(release, file, content, progress))
+}
+
+/// The name of the folder in which the first entry lies.
+fn first_folder(file: &Path) -> Result<String, InstallError> {
+    let none = |cause: String| InstallError::NoBundle { path: file.to_owned(), cause };
+    let mut archive = open(file)?;
+    let mut entries = archive.entries().map_err(|error| none(error.to_string()))?;
+    let first = entries.next().ok_or_else(|| none("it is empty".to_owned()))?;
+    let first = first.map_err(|error| none(error.to_string()))?;
+    let path = String::from_utf8_lossy(&first.path_bytes()).into_owned();
+    path.split_once('/')
+        .map(|(folder, _)| folder.to_owned())
+        .ok_or_else(|| none(format!("it begins with {path:?}")))
+}
+
+fn open(file: &Path) -> Result<Archive<GzDecoder<BufReader<File>>>, InstallError> {
+    let opened = File::open(file).map_err(|error| file_error("read", file, 0, error))?;
+    Ok(Archive::new(GzDecoder::new(BufReader::new(opened))))
+}
+
+/// Unpacks the files of the release into `folder`. Names are compared and never joined to a path, so none leads out.
+fn unpack(
+    release: &Release<'_>,
+    file: &Path,
+    folder: &Path,
+    progress: &dyn Progress,
+) -> Result<(), InstallError> {
+    let none = |cause: String| InstallError::NoBundle { path: file.to_owned(), cause };
+    let mut missing = release.members().to_vec();
+    progress.begin(Stage::Unpack, release.wheel, missing.iter().map(|member| member.size).sum());
+    let mut archive = open(file)?;
+    for entry in archive.entries().map_err(|error| none(error.to_string()))? {
+        let mut entry = entry.map_err(|error| none(error.to_string()))?;
+        let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        if entry.header().entry_type() != EntryType::Regular {
+            return Err(none(format!("its entry {path:?} is no plain file")));
+        }
+        let name = path.strip_prefix(&release.folder()).and_then(|rest| rest.strip_prefix('/'));
+        // The marker is written anew.
+        if name == Some(MARKER) {
+            continue;
+        }
+        let position = missing.iter().position(|member| Some(member.file_name()) == name);
+        let Some(position) = position else {
+            return Err(none(format!("its entry {path:?} does not belong to {}", release.folder())));
+        };
+        let member = missing.swap_remove(position);
+        write_member(release, &member, &mut entry, &file.display().to_string(), folder, progress)?;
+    }
+    match missing.first() {
+        Some(member) => Err(none(format!("{} is missing", member.file_name()))),
+        None => {
+            progress.finished(Stage::Unpack);
+            Ok(())
+        }
+    }
+}

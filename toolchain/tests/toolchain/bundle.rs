@@ -1,0 +1,133 @@
+//! Compilers in one file: written, read, and read when somebody else has written it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use sheaf_toolchain::{InstallError, bundle, install_bundle, install_release_from};
+use tar::{Builder, EntryType, Header};
+use tempfile::TempDir;
+
+use crate::failures::folder_with;
+use crate::wheel::{LINKER, NOTICE, PROGRAM, Wheel};
+use crate::{assert_installed, install, installed};
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+/// The stand-in in a file.
+fn written(wheel: &Wheel, folder: &Path) -> PathBuf {
+    let (home, place) = (self::folder(), folder_with(&wheel.bytes));
+    install(wheel, home.path(), &place.path().display().to_string()).expect("installed");
+    let file = folder.join("toolchain.tar.gz");
+    bundle(&wheel.release(), home.path(), &file, &()).expect("written");
+    file
+}
+
+#[test]
+fn what_is_bundled_installs_on_another_machine() {
+    let wheel = Wheel::new(100_000);
+    let place = folder();
+    let file = written(&wheel, place.path());
+    let home = folder();
+    install_release_from(&wheel.release(), &file, home.path(), &()).expect("installed");
+    assert_installed(&wheel, home.path());
+    // The same again, byte for byte, and nothing beside it.
+    let first = fs::read(&file).expect("a file");
+    assert!(fs::read(written(&wheel, place.path())).expect("a file") == first, "another file");
+    assert_eq!(fs::read_dir(place.path()).expect("a folder").count(), 1);
+}
+
+#[test]
+fn what_is_not_installed_cannot_be_bundled() {
+    let (home, place) = (folder(), folder());
+    let wheel = Wheel::new(1);
+    let error =
+        bundle(&wheel.release(), home.path(), &place.path().join("x.tar.gz"), &()).expect_err("nothing");
+    assert!(error.to_string().ends_with("it is not installed"), "{error}");
+    assert_eq!(fs::read_dir(place.path()).expect("a folder").count(), 0);
+}
+
+/// A bundle of these entries, with any names.
+fn crafted(entries: &[(&str, EntryType, &[u8])]) -> (TempDir, PathBuf) {
+    let place = folder();
+    let file = place.path().join("crafted.tar.gz");
+    let mut archive = Builder::new(GzEncoder::new(File::create(&file).expect("a file"), Compression::fast()));
+    for (name, kind, content) in entries {
+        let mut header = Header::new_gnu();
+        header.set_entry_type(*kind);
+        header.set_mode(0o755);
+        if kind.is_file() {
+            header.set_size(content.len() as u64);
+        } else {
+            header.set_size(0);
+            header.set_link_name("/etc/passwd").expect("a short name");
+        }
+        // Past the checks of the writer, which refuses names that lead out.
+        header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
+        header.set_cksum();
+        archive.append(&header, if kind.is_file() { *content } else { b"" }).expect("written");
+    }
+    archive.into_inner().and_then(GzEncoder::finish).expect("written");
+    (place, file)
+}
+
+#[test]
+fn crafted_bundles_install_nothing() {
+    let wheel = Wheel::new(1_000);
+    let release = wheel.release();
+    let own = |name: &str| format!("{}/{name}", release.folder());
+    let (library, linker, program, notice) =
+        (own("libIREECompiler.so"), own("iree-lld"), own("iree-compile"), own("METADATA"));
+    let file = EntryType::Regular;
+    let good: Vec<(&str, EntryType, &[u8])> = vec![
+        (&library, file, &wheel.library),
+        (&linker, file, LINKER),
+        (&program, file, PROGRAM),
+        (&notice, file, NOTICE),
+    ];
+    let refused = |entries: &[(&str, EntryType, &[u8])]| {
+        let (place, bundle) = crafted(entries);
+        let home = folder();
+        let error = install_release_from(&release, &bundle, home.path(), &()).expect_err("refused");
+        assert_eq!(installed(home.path()), [""; 0]);
+        assert_eq!(fs::read_dir(place.path()).expect("a folder").count(), 1, "something got out");
+        error.to_string().replace(&bundle.display().to_string(), "[file]")
+    };
+    let with = |more: (&'static str, EntryType, &'static [u8])| [&good[..], &[more]].concat();
+
+    let (_place, bundle) = crafted(&good);
+    let home = folder();
+    install_release_from(&release, &bundle, home.path(), &()).expect("installed");
+    assert_installed(&wheel, home.path());
+
+    insta::assert_snapshot!(refused(&with(("../escaped", file, b"out"))), @"");
+    insta::assert_snapshot!(refused(&with(("/tmp/escaped", file, b"out"))), @"");
+    insta::assert_snapshot!(refused(&with(("iree-compiler-0.0.1-linux-x86_64/../../x", file, b"out"))), @"");
+    insta::assert_snapshot!(refused(&with(("iree-compiler-0.0.1-linux-x86_64/iree-lld", file, LINKER))), @"");
+    insta::assert_snapshot!(refused(&with(("iree-compiler-0.0.1-linux-x86_64/x", EntryType::Symlink, b""))), @"");
+    insta::assert_snapshot!(refused(&[(&library, EntryType::Symlink, b"")]), @"");
+    insta::assert_snapshot!(refused(&[(&library, EntryType::Link, b"")]), @"");
+    insta::assert_snapshot!(refused(&good[..3]), @"");
+    insta::assert_snapshot!(refused(&[(&linker, file, b"#!/bin/ls\n")]), @"");
+    insta::assert_snapshot!(refused(&[(&linker, file, &[0; 100_000])]), @"");
+}
+
+#[test]
+fn what_is_no_bundle_is_said() {
+    let home = folder();
+    let message = |bytes: &[u8]| {
+        let place = folder();
+        let file = place.path().join("x.tar.gz");
+        fs::write(&file, bytes).expect("a file");
+        let error = install_bundle(&file, home.path(), &()).expect_err("no bundle");
+        assert!(matches!(error, InstallError::NoBundle { .. }), "{error:?}");
+        format!("{error}\nhelp: {}", error.remedy()).replace(&file.display().to_string(), "[file]")
+    };
+    insta::assert_snapshot!(message(b"not an archive"), @"");
+    let whole = fs::read(crafted(&[("x/complete", EntryType::Regular, b"")]).1).expect("a file");
+    insta::assert_snapshot!(message(&whole), @"");
+    assert!(install_bundle(Path::new("/nowhere/x.tar.gz"), home.path(), &()).is_err());
+}

@@ -1,0 +1,75 @@
+//! Reading an installation again, and taking it away.
+
+use std::fs;
+use std::path::Path;
+
+use sheaf_toolchain::{Toolchain, locate_release, remove, verify};
+
+use crate::failures::folder_with;
+use crate::wheel::Wheel;
+use crate::{assert_installed, install, installed};
+
+fn installation(wheel: &Wheel, home: &Path) -> Toolchain {
+    let folder = folder_with(&wheel.bytes);
+    install(wheel, home, &folder.path().display().to_string()).expect("installed")
+}
+
+/// What verification finds, one line for each file.
+fn found(wheel: &Wheel, home: &Path) -> String {
+    let differences = verify(&wheel.release(), home, &()).expect("readable");
+    let lines: Vec<_> = differences.iter().map(ToString::to_string).collect();
+    lines.join("\n").replace(&home.display().to_string(), "[home]")
+}
+
+#[test]
+fn every_file_that_differs_is_named() {
+    let wheel = Wheel::new(1_000);
+    let home = tempfile::tempdir().expect("a folder");
+    let toolchain = installation(&wheel, home.path());
+    assert_eq!(found(&wheel, home.path()), "");
+
+    // Of the same size, so that nothing but reading it tells.
+    let mut library = wheel.library.clone();
+    library[999] ^= 1;
+    fs::write(&toolchain.library, library).expect("a library");
+    assert!(locate_release(&wheel.release(), home.path()).is_some());
+    insta::assert_snapshot!(found(&wheel, home.path()), @"");
+
+    fs::remove_file(&toolchain.linker).expect("a linker");
+    fs::write(&toolchain.program, "longer than the program is").expect("a program");
+    fs::write(toolchain.folder.join("complete"), "sha256 0").expect("a marker");
+    insta::assert_snapshot!(found(&wheel, home.path()), @"");
+}
+
+#[test]
+fn what_is_not_installed_lacks_everything() {
+    let home = tempfile::tempdir().expect("a folder");
+    assert_eq!(found(&Wheel::new(1), home.path()).matches("it is missing").count(), 5);
+}
+
+#[test]
+fn the_marker_has_the_hash_of_every_file() {
+    let wheel = Wheel::new(1_000);
+    let home = tempfile::tempdir().expect("a folder");
+    let toolchain = installation(&wheel, home.path());
+    let marker = fs::read_to_string(toolchain.folder.join("complete")).expect("a marker");
+    for entry in fs::read_dir(&toolchain.folder).expect("a folder") {
+        let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
+        assert_eq!(marker.contains(&format!(" {name}\n")), name != "complete", "{name} in\n{marker}");
+    }
+    for member in wheel.release().members() {
+        assert!(marker.contains(member.sha256), "{member:?}");
+    }
+}
+
+#[test]
+fn what_is_removed_is_gone_and_installs_again() {
+    let wheel = Wheel::new(1_000);
+    let home = tempfile::tempdir().expect("a folder");
+    assert!(!remove(&wheel.release(), home.path(), &()).expect("nothing"));
+    installation(&wheel, home.path());
+    assert!(remove(&wheel.release(), home.path(), &()).expect("removed"));
+    assert_eq!(installed(home.path()), [""; 0]);
+    installation(&wheel, home.path());
+    assert_installed(&wheel, home.path());
+}
