@@ -49,6 +49,6 @@ pub use locations::strip_locations;
 pub use manifest::{Entry, Leaf, MANIFEST_VERSION, Specialisation, Static};
 pub use miss::{Lookup, Miss};
 pub use pretty::to_vec as to_pretty_json;
-pub use remotes::{BUDGET, Fetched, OUTPUT, RemoteSettings, Remotes, Trouble, Upload};
+pub use remotes::{BUDGET, Fetched, RemoteSettings, Remotes, Trouble, Upload};
 pub use signing::{KeyError, KeySyntax, PublicKey, SecretKey, TrustedKeys};
 pub use store::{Exclusive, Listed, Store};

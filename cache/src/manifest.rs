@@ -47,6 +47,14 @@ pub struct Leaf {
     pub weak: bool,
 }
 
+impl Leaf {
+    /// Its type as messages have it, such as `f32[32,4]`, or `~f32[]` for a weak number.
+    pub fn ty(&self) -> String {
+        let shape: Vec<String> = self.shape.iter().map(u64::to_string).collect();
+        format!("{}{}[{}]", if self.weak { "~" } else { "" }, self.dtype, shape.join(","))
+    }
+}
+
 /// A value that is built into the compiled program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Static {

@@ -18,11 +18,10 @@ use tokio::time::timeout;
 
 use crate::action::ActionKey;
 use crate::claim::{CLAIM_LIMIT, ClaimError, SignedClaim};
+use crate::reapi::OUTPUT;
 use crate::remote::{Address, Credentials, Remote, RemoteError};
 use crate::signing::{PublicKey, TrustedKeys};
 
-/// The name of the compiled program among an action's outputs.
-pub const OUTPUT: &str = "main.vmfb";
 /// The largest VMFB that is taken from a remote, in bytes.
 const VMFB_LIMIT: u64 = 4 << 30;
 /// How many claims a remote's list of a function's latest programs has.

@@ -149,12 +149,9 @@ pub struct BuildOptions {
     /// Compile anew, whatever __sheaf__ and the cache hold
     #[arg(long)]
     pub recompile: bool,
-    /// Use no network
-    #[arg(long)]
-    pub offline: bool,
-    /// Where the compiler is looked for: a package index, a mirror or a folder
-    #[arg(long, value_name = "PLACE")]
-    pub toolchain_index: Option<String>,
+    /// Where compilers and compiled programs come from
+    #[command(flatten)]
+    pub network: NetworkOptions,
 }
 
 /// What `sheaf build` can show of a function.
@@ -222,12 +219,30 @@ pub struct EngineOptions {
     /// When calls write results over arguments that nobody else holds
     #[arg(long, value_enum, default_value_t = DonateMode::Auto)]
     pub donate: DonateMode,
+    /// Where compilers and compiled programs come from
+    #[command(flatten)]
+    pub network: NetworkOptions,
+}
+
+/// Where compilers and compiled programs come from.
+#[derive(Args, Clone, Debug, Default)]
+pub struct NetworkOptions {
     /// Use no network
     #[arg(long)]
     pub offline: bool,
     /// Where the compiler is looked for: a package index, a mirror or a folder
     #[arg(long, value_name = "PLACE")]
     pub toolchain_index: Option<String>,
+    /// A cache of compiled programs that is shared: an address with http, https, grpc, grpcs, s3 or file; may be given
+    /// several times
+    #[arg(long, value_name = "ADDRESS")]
+    pub cache_remote: Vec<String>,
+    /// Take compiled programs from shared caches, and send none
+    #[arg(long)]
+    pub read_only: bool,
+    /// A cluster that compiles what no cache has: the grpc or grpcs address of a Remote Execution service
+    #[arg(long, value_name = "ADDRESS")]
+    pub remote_executor: Option<String>,
 }
 
 /// What to format.

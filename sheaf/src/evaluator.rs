@@ -7,7 +7,7 @@ use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
 use sheaf_lang::host::Backend;
 use sheaf_registry::{Home, Project, Settings, UserConfig};
 
-use crate::cli::{DonateMode, EngineOptions, JitMode};
+use crate::cli::{DonateMode, EngineOptions, JitMode, NetworkOptions};
 use crate::engine::{Donate, Engine, Place};
 use crate::messages;
 use crate::world::World;
@@ -18,6 +18,12 @@ pub struct Failed;
 /// Shows an error of the command itself.
 pub fn failed(error: impl std::fmt::Display) -> Failed {
     messages::error(error, None);
+    Failed
+}
+
+/// Shows an error of the engine, with what to do about it.
+pub fn told(error: sheaf_lang::host::HostError) -> Failed {
+    messages::error(&error.message, error.help.as_deref());
     Failed
 }
 
@@ -59,7 +65,7 @@ pub fn evaluator(
     } else {
         let home = home()?;
         let artifacts = artifacts(&home);
-        let settings = settings(options, project, &home)?;
+        let settings = settings(&options.network, project, &home)?;
         let (recompile, strict) = (options.recompile, options.strict);
         let donate = match options.donate {
             DonateMode::Auto => Donate::Auto,
@@ -75,7 +81,7 @@ pub fn evaluator(
             donate,
             place: options.place.unwrap_or_default(),
         };
-        Some(Box::new(Engine::new(place).map_err(failed)?))
+        Some(Box::new(Engine::new(place).map_err(told)?))
     };
     let options = Options { jit, strict: options.strict, ..Options::default() };
     Ok(Interp::new(Box::new(world), backend, options))
@@ -85,7 +91,8 @@ fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-pub fn settings(options: &EngineOptions, project: &Project, home: &Home) -> Result<Settings, Failed> {
+/// The settings in force for a project.
+pub fn settings(options: &NetworkOptions, project: &Project, home: &Home) -> Result<Settings, Failed> {
     let user = UserConfig::read(&home.config_file()).map_err(failed)?;
     let manifest_warnings = project.manifest.iter().flat_map(|m| &m.warnings);
     for warning in user.warnings.iter().chain(manifest_warnings) {
@@ -93,8 +100,10 @@ pub fn settings(options: &EngineOptions, project: &Project, home: &Home) -> Resu
     }
     let given = sheaf_registry::Options {
         index: options.toolchain_index.clone(),
+        remote: options.cache_remote.clone(),
+        read_only: options.read_only,
         offline: options.offline,
-        ..sheaf_registry::Options::default()
+        executor: options.remote_executor.clone(),
     };
     Settings::merge(Some(&user), project.manifest.as_ref(), environment, &given).map_err(failed)
 }

@@ -55,6 +55,8 @@ impl Progress for InstallProgress {
             Stage::Download => format!("fetching the compiler from {from}"),
             Stage::Unpack => "unpacking the compiler".to_string(),
             Stage::Commit => "installing the compiler".to_string(),
+            Stage::Verify => "verifying the compiler".to_string(),
+            Stage::Bundle => "packing the compiler".to_string(),
         };
         if !std::io::stderr().is_terminal() {
             eprintln!("{what}");

@@ -11,14 +11,13 @@
 
 mod credentials;
 mod error;
-mod http;
-mod open;
 pub mod grpc;
+mod http;
 pub mod objects;
+mod open;
 
 use bazel_remote_apis::build::bazel::remote::execution::v2 as reapi;
 use bytes::Bytes;
-
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;

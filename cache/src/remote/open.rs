@@ -5,13 +5,17 @@ use bytes::Bytes;
 use reqwest::Url;
 
 use super::credentials::{Headers, shown};
+use super::grpc::{Grpc, GrpcOptions};
 use super::http::HttpCache;
+use super::objects::Objects;
 use super::{Address, RemoteError};
 
 /// A remote cache.
 #[derive(Debug)]
 pub(crate) enum Remote {
     Http(HttpCache),
+    Grpc(Grpc),
+    Objects(Objects),
 }
 
 /// Hands a call on to the protocol.
@@ -19,6 +23,8 @@ macro_rules! by_protocol {
     ($remote:expr, $cache:ident => $call:expr) => {
         match $remote {
             Remote::Http($cache) => $call,
+            Remote::Grpc($cache) => $call,
+            Remote::Objects($cache) => $call,
         }
     };
 }
@@ -37,6 +43,12 @@ impl Remote {
     pub fn open(address: &Url, credentials: Headers) -> Result<Self, RemoteError> {
         match address.scheme() {
             "http" | "https" => HttpCache::new(address, credentials).map(Self::Http),
+            "grpc" | "grpcs" => {
+                let headers = credentials.into_iter().map(|(name, value)| (name, value.reveal().to_owned()));
+                let options = GrpcOptions { headers: headers.collect(), ..GrpcOptions::default() };
+                Grpc::new(address.as_str(), options).map(Self::Grpc)
+            }
+            "s3" | "file" => Objects::new(address.as_str(), std::env::vars()).map(Self::Objects),
             scheme => Err(RemoteError::Address {
                 address: shown(address),
                 cause: format!("there is no protocol {scheme}"),

@@ -16,9 +16,9 @@ use sheaf_lang::eval::{Abstract, FunctionName, Interp, Jit, Options, Refused};
 use sheaf_registry::Project;
 use sheaf_toolchain::{CompileError, Destination, Processor, Toolchain};
 
-use crate::cli::{BuildOptions, Emit, EngineOptions};
+use crate::cli::{BuildOptions, Emit};
 use crate::engine::{Donate, Engine, Faulty, Goal, Keep, Made, Place, Plan, ProgramPlace, Workshop};
-use crate::evaluator::{Failed, failed, home, on_large_stack, settings};
+use crate::evaluator::{Failed, failed, home, on_large_stack, settings, told};
 use crate::messages;
 use crate::run::main_program;
 use crate::world::{World, read_source};
@@ -118,14 +118,8 @@ impl Builder<'_> {
             return emit::text(interp, &orders, form, &goal);
         }
         let plans = self.plans(interp, &orders, &goal);
-        let engine_options = EngineOptions {
-            offline: options.offline,
-            recompile: options.recompile,
-            toolchain_index: options.toolchain_index.clone(),
-            ..EngineOptions::default()
-        };
         let home = home()?;
-        let settings = settings(&engine_options, project, &home)?;
+        let settings = settings(&options.network, project, &home)?;
         let workshop = Workshop::new(home.clone(), settings.clone(), true);
         let artifacts = project.artifact_folder();
         let place = Place {
@@ -137,7 +131,7 @@ impl Builder<'_> {
             donate: Donate::Auto,
             place: ProgramPlace::Auto,
         };
-        let engine = Engine::new(place).map_err(failed)?;
+        let engine = Engine::new(place).map_err(told)?;
         let mut built = self.compile(interp, &engine, &workshop, plans, Need::Wanted)?;
         if options.emit.is_none() {
             // What a run would make after some calls.
@@ -297,7 +291,7 @@ impl Builder<'_> {
                 };
                 let Specialised { plan, name, .. } = &plans[id];
                 let faulty = match result {
-                    Ok(bytes) => match engine.accept(plan, candidates[id], bytes, keep)? {
+                    Ok((bytes, seconds)) => match engine.accept(plan, candidates[id], bytes, seconds, keep)? {
                         Ok(program) => {
                             made[id] = Some((program, true));
                             progress.done(plan.name());

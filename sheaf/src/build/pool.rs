@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
+use std::time::Instant;
 
 use sheaf_toolchain::{CompileError, Compiler, Toolchain};
 
@@ -21,8 +22,8 @@ pub struct Request {
 pub enum Event {
     /// A worker has begun with it.
     Begun(usize),
-    /// It is done.
-    Done(usize, Result<Vec<u8>, CompileError>),
+    /// It is done: the VMFB, and how many seconds it took.
+    Done(usize, Result<(Vec<u8>, f64), CompileError>),
 }
 
 /// Compiles all `requests` with at most `workers` processes at a time. `on_event` hears what happens, in the order in
@@ -54,7 +55,9 @@ pub fn compile<E>(
                     if tell.send(Event::Begun(id)).is_err() {
                         break;
                     }
+                    let start = Instant::now();
                     let result = compiler.compile(&program, &flags);
+                    let result = result.map(|bytes| (bytes, start.elapsed().as_secs_f64()));
                     if tell.send(Event::Done(id, result)).is_err() {
                         break;
                     }

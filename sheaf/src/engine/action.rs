@@ -2,9 +2,12 @@
 
 use std::borrow::Cow;
 
-use sheaf_cache::reapi::{CompileAction, Compilation, ToolFile};
+use sheaf_cache::reapi::action::{Compilation, CompileAction, ToolFile};
 use sheaf_cache::remote::Address;
 use sheaf_cache::{Action, Digest, strip_locations};
+
+/// The file of the compiler that is run.
+const COMMAND: &str = "iree-compile";
 
 /// The text that the key is made of, and that is compiled wherever it is compiled.
 pub fn program(action: &Action) -> Cow<'_, str> {
@@ -26,7 +29,7 @@ pub fn described(action: &Action) -> Option<CompileAction> {
         flags: &action.flags,
         key: action.key(),
         tool: &tool,
-        command: sheaf_toolchain::EXECUTOR_COMMAND,
+        command: COMMAND,
     }
     .action();
     compilation.ok()

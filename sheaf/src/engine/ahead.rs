@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use sheaf_cache::{Action, ActionKey, Cpu, Digest, Entry, Leaf, Lookup};
+use sheaf_cache::{Action, ActionKey, Cpu, Digest, Entry, Leaf};
 use sheaf_lang::graph::Donation;
 use sheaf_lang::host::Unit;
 use sheaf_lang::simplify::simplify;
@@ -191,16 +191,12 @@ impl Engine {
     pub fn kept(&self, plan: &Plan, keep: Keep) -> Result<Option<Made>, Failed> {
         for (candidate, Candidate { job, .. }) in plan.candidates.iter().enumerate() {
             let key = job.action.key();
-            match self.artifacts.find(&key) {
-                Lookup::Hit { bytes, entry } => {
-                    let path = self.artifacts.path().join(&entry.file);
-                    return Ok(Some(Made { bytes, candidate, kept: Some((entry, path)) }));
-                }
-                Lookup::Miss(miss) => self.report(&miss),
+            if let Some((bytes, entry)) = self.caches.beside(&key) {
+                let path = self.caches.folder().join(&entry.file);
+                return Ok(Some(Made { bytes, candidate, kept: Some((entry, path)) }));
             }
-            match self.store.get(&key) {
-                Lookup::Hit { bytes, .. } => return self.made(plan, candidate, bytes, keep).map(Some),
-                Lookup::Miss(miss) => self.report(&miss),
+            if let Some((bytes, _)) = self.caches.elsewhere(job) {
+                return self.made(plan, candidate, bytes, keep).map(Some);
             }
         }
         Ok(None)
@@ -213,6 +209,7 @@ impl Engine {
         plan: &Plan,
         candidate: usize,
         bytes: Vec<u8>,
+        seconds: f64,
         keep: Keep,
     ) -> Result<Result<Made, Faulty>, Failed> {
         let way = &plan.candidates[candidate];
@@ -221,9 +218,7 @@ impl Engine {
         {
             return Ok(Err(Faulty { error, remedy }));
         }
-        if let Err(e) = self.store.put(&way.job.action, &way.job.name, &bytes) {
-            self.warn(&e, super::NOT_KEPT, Some(e.remedy()));
-        }
+        self.caches.keep(&way.job, &bytes, seconds);
         self.made(plan, candidate, bytes, keep).map(Ok)
     }
 
@@ -232,9 +227,9 @@ impl Engine {
         if keep == Keep::Cache {
             return Ok(Made { bytes, candidate, kept: None });
         }
-        match self.artifacts.record(&job.action, job.specialisation.clone(), &bytes) {
+        match self.caches.try_record(job, &bytes) {
             Ok(entry) => {
-                let path = self.artifacts.path().join(&entry.file);
+                let path = self.caches.folder().join(&entry.file);
                 Ok(Made { bytes, candidate, kept: Some((entry, path)) })
             }
             Err(e) => {
@@ -247,7 +242,7 @@ impl Engine {
     /// A program in `__sheaf__` that was built for any processor with features that this one has, the most capable
     /// first.
     pub(super) fn find_portable(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
-        if job.action.device != Destination::HOST.device() || !self.artifacts.path().exists() {
+        if job.action.device != Destination::HOST.device() || !self.caches.folder().exists() {
             return None;
         }
         for processor in Processor::portable() {
@@ -257,7 +252,7 @@ impl Engine {
                 specialisation: job.specialisation.clone(),
             };
             retarget(&mut job, &Destination::Cpu(processor), false);
-            if let Lookup::Hit { bytes, entry } = self.artifacts.find(&job.action.key()) {
+            if let Some((bytes, entry)) = self.caches.beside(&job.action.key()) {
                 return Some((bytes, entry.digest));
             }
         }

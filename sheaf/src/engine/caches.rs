@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sheaf_cache::remote::{Address, Credentials, Secret};
 use sheaf_cache::{
-    ActionKey, ArtifactFolder, BUDGET, Claim, Compilation, Digest, Entry, Exclusive, Lookup, Miss,
+    ActionKey, ArtifactFolder, BUDGET, Claim, Compilation, Digest, Entry, Exclusive, Leaf, Lookup, Miss,
     RemoteSettings, Remotes, SecretKey, SignedClaim, Store, TrustedKeys, Upload,
 };
 use sheaf_lang::host::HostError;
@@ -143,7 +143,7 @@ impl Caches {
         self.artifacts.path()
     }
 
-    /// A program of this project.
+    /// A program of this project. What is damaged is said, and replaced once the job is compiled.
     pub fn beside(&self, key: &ActionKey) -> Option<(Vec<u8>, Entry)> {
         match self.artifacts.find(key) {
             Lookup::Hit { bytes, entry } => Some((bytes, entry)),
@@ -154,18 +154,18 @@ impl Caches {
         }
     }
 
-    /// A program from the store or a remote cache. What is damaged there is said, and replaced once the job is compiled.
-    pub fn elsewhere(&self, job: &Job) -> Option<Vec<u8>> {
+    /// A program from the store or a remote cache, with its digest.
+    pub fn elsewhere(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
         self.stored(&job.action.key()).or_else(|| self.fetch(job))
     }
 
-    /// A program from the store.
-    pub fn stored(&self, key: &ActionKey) -> Option<Vec<u8>> {
+    /// A program from the store, with its digest.
+    pub fn stored(&self, key: &ActionKey) -> Option<(Vec<u8>, Digest)> {
         match self.store.get(key) {
             Lookup::Hit { bytes, entry } => {
                 // Somebody may have lost our trust since.
                 let is_ours = entry.signer.as_ref().is_none_or(|signer| self.trusted.knows(signer));
-                is_ours.then_some(bytes)
+                is_ours.then_some((bytes, entry.claim.vmfb.digest))
             }
             Lookup::Miss(miss) => {
                 self.report(&miss);
@@ -174,7 +174,7 @@ impl Caches {
         }
     }
 
-    fn fetch(&self, job: &Job) -> Option<Vec<u8>> {
+    fn fetch(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
         let remotes = self.remotes.borrow();
         let remotes = remotes.as_ref()?;
         let action = action::described(&job.action)?;
@@ -187,7 +187,7 @@ impl Caches {
         if let Err(e) = self.store.put(&fetched.signed, program.as_bytes(), &fetched.vmfb) {
             self.warn(&e, NOT_KEPT, Some(e.remedy()));
         }
-        Some(fetched.vmfb)
+        Some((fetched.vmfb, fetched.signed.claim.vmfb.digest))
     }
 
     /// Waits until no other process compiles the job.
@@ -203,7 +203,7 @@ impl Caches {
         let program = action::program(&job.action);
         let compilation = Compilation {
             function: job.name.clone(),
-            inputs: job.specialisation.inputs.iter().map(|leaf| leaf.ty()).collect(),
+            inputs: job.specialisation.inputs.iter().map(Leaf::ty).collect(),
             seconds,
             time: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
             action: described.as_ref().map(|action| action.address),

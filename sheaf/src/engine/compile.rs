@@ -1,6 +1,7 @@
 //! The compiler: installed when it is first needed, run as a worker process.
 
 use std::process::Command;
+use std::time::Instant;
 
 use sheaf_lang::host::HostError;
 use sheaf_registry::{Home, Settings};
@@ -20,7 +21,12 @@ const SLOWER: &str = "results are the same, only slower";
 /// What became of a compilation.
 pub enum Compiled {
     /// The VMFB.
-    Yes(Vec<u8>),
+    Yes {
+        /// The VMFB.
+        bytes: Vec<u8>,
+        /// How long it took.
+        seconds: f64,
+    },
     /// The compiler failed on this program.
     Rejected {
         /// How.
@@ -72,10 +78,11 @@ impl Workshop {
         }
         let State::Ready(compiler) = &mut self.state else { return Ok(Compiled::NoCompiler) };
         let spinner = Spinner::start(&format!("compiling {}", job.name));
+        let start = Instant::now();
         let result = compiler.compile(&job.action.program, &job.action.flags);
         drop(spinner);
         let error = match result {
-            Ok(bytes) => return Ok(Compiled::Yes(bytes)),
+            Ok(bytes) => return Ok(Compiled::Yes { bytes, seconds: start.elapsed().as_secs_f64() }),
             Err(error) => error,
         };
         // A compiler that cannot be started fails for the next program too.

@@ -1,8 +1,10 @@
 //! The engine joins the rooms: a specialised function becomes a program by way of emission, action key, cache,
 //! compiler and runtime.
 
+mod action;
 mod ahead;
 mod buffer;
+mod caches;
 mod compile;
 mod donation;
 mod placement;
@@ -15,11 +17,10 @@ pub use placement::Place as ProgramPlace;
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use sheaf_cache::{ArtifactFolder, Digest, Lookup, Miss, Store};
+use sheaf_cache::Digest;
 use sheaf_lang::graph::Donation;
 use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Leaf, Placement, Program, Unit};
 use sheaf_lang::stablehlo::{self, emit_donating};
@@ -27,8 +28,8 @@ use sheaf_lang::tensor::{HostTensor, TensorType};
 use sheaf_registry::{Home, Settings};
 use sheaf_runtime::{CallFrame, Device, Model, Runtime, Target, Vmfb};
 
-use crate::messages;
 use buffer::{DeviceBuffer, upload};
+use caches::Caches;
 use compile::Compiled;
 use placement::Ways;
 use unit::Job;
@@ -54,30 +55,25 @@ pub struct Place {
 /// Compiled execution on this machine.
 pub struct Engine {
     runtime: Runtime,
-    artifacts: ArtifactFolder,
-    store: Store,
+    caches: Caches,
     workshop: Workshop,
     recompile: bool,
     donate: Donate,
     place: placement::Place,
     /// Why the last unit was not compiled.
     refusal: String,
-    /// The warnings about caches that have been shown: one fault may meet every function of a program.
-    warned: RefCell<HashSet<String>>,
 }
 
 impl Engine {
     /// Starts the runtime; the compiler is started, and installed, when it is first needed.
-    pub fn new(place: Place) -> Result<Engine, sheaf_runtime::Error> {
+    pub fn new(place: Place) -> Result<Engine, HostError> {
         Ok(Engine {
-            runtime: Runtime::new()?,
-            artifacts: ArtifactFolder::open(place.artifacts),
-            store: Store::new(place.home.cache()),
+            runtime: Runtime::new().map_err(runtime_error)?,
+            caches: Caches::open(&place.home, place.artifacts, &place.settings)?,
             recompile: place.recompile,
             donate: place.donate,
             place: place.place,
             refusal: String::new(),
-            warned: RefCell::default(),
             workshop: Workshop::new(place.home, place.settings, place.strict),
         })
     }
@@ -103,8 +99,17 @@ impl Engine {
         let mut last: Option<Failure> = None;
         self.refusal = "there is no compiler".into();
         for candidate in candidates {
+            let _turn = self.caches.exclusive(&candidate.job);
+            // Another process may have compiled it while this one waited.
+            if !self.recompile
+                && let Some((bytes, digest)) = self.caches.stored(&candidate.job.action.key())
+                && let Ok(loaded) = self.load(unit, candidate, bytes.clone(), &digest)
+            {
+                self.caches.record(&candidate.job, &bytes);
+                return Ok(Some(loaded.instead_of(candidates, first.as_ref())));
+            }
             let failure = match self.workshop.compile(&candidate.job)? {
-                Compiled::Yes(bytes) => match self.compiled(unit, candidate, &bytes) {
+                Compiled::Yes { bytes, seconds } => match self.compiled(unit, candidate, &bytes, seconds) {
                     Ok(loaded) => return Ok(Some(loaded.instead_of(candidates, first.as_ref()))),
                     Err(failure) => failure,
                 },
@@ -133,7 +138,9 @@ impl Engine {
         if !self.workshop.is_there() {
             return Ok(None);
         }
-        let Compiled::Yes(bytes) = self.workshop.compile(&candidate.job)? else { return Ok(None) };
+        let _turn = self.caches.exclusive(&candidate.job);
+        let compiled = self.workshop.compile(&candidate.job)?;
+        let Compiled::Yes { bytes, seconds } = compiled else { return Ok(None) };
         let Ok(loaded) = self.load(unit, candidate, bytes.clone(), &Digest::of(&bytes)) else {
             return Ok(None);
         };
@@ -141,24 +148,28 @@ impl Engine {
         if !donation::agrees(&device, unit, plain, &loaded).map_err(runtime_error)? {
             return Ok(None);
         }
-        self.keep(&candidate.job, &bytes);
+        self.keep(&candidate.job, &bytes, seconds);
         Ok(Some(loaded))
     }
 
     /// A program fresh from the compiler, kept once it has been loaded: what is in the caches runs.
-    fn compiled(&self, unit: &Unit, candidate: &Candidate, bytes: &[u8]) -> Result<Loaded, Failure> {
+    fn compiled(
+        &self,
+        unit: &Unit,
+        candidate: &Candidate,
+        bytes: &[u8],
+        seconds: f64,
+    ) -> Result<Loaded, Failure> {
         let job = &candidate.job;
         let loaded = self.load(unit, candidate, bytes.to_owned(), &Digest::of(bytes))?;
-        self.keep(job, bytes);
+        self.keep(job, bytes, seconds);
         Ok(loaded)
     }
 
-    /// Puts a program into the store and beside the sources.
-    fn keep(&self, job: &Job, bytes: &[u8]) {
-        if let Err(e) = self.store.put(&job.action, &job.name, bytes) {
-            self.warn(&e, NOT_KEPT, Some(e.remedy()));
-        }
-        self.record(job, bytes);
+    /// Puts a program into all caches.
+    fn keep(&self, job: &Job, bytes: &[u8], seconds: f64) {
+        self.caches.keep(job, bytes, seconds);
+        self.caches.record(job, bytes);
     }
 
     /// A program on the device, with its constants.
@@ -196,60 +207,20 @@ impl Engine {
         })
     }
 
-    /// The bytes of a job with their digest, from `__sheaf__` or the store. What is damaged there is said, and
-    /// replaced once the job is compiled.
+    /// The bytes of a job with their digest, from wherever they are.
     fn find(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
-        let key = job.action.key();
-        match self.artifacts.find(&key) {
-            Lookup::Hit { bytes, entry } => return Some((bytes, entry.digest)),
-            Lookup::Miss(miss) => self.report(&miss),
+        if let Some((bytes, entry)) = self.caches.beside(&job.action.key()) {
+            return Some((bytes, entry.digest));
         }
-        match self.store.get(&key) {
-            Lookup::Hit { bytes, entry } => {
-                self.record(job, &bytes);
-                Some((bytes, entry.digest))
+        match self.caches.elsewhere(job) {
+            Some((bytes, digest)) => {
+                self.caches.record(job, &bytes);
+                Some((bytes, digest))
             }
-            Lookup::Miss(miss) => {
-                self.report(&miss);
-                self.find_portable(job)
-            }
-        }
-    }
-
-    /// Warns of damage in a cache; that something is simply not there is no trouble.
-    fn report(&self, miss: &Miss) {
-        if miss.is_trouble() {
-            let meaning = if miss.remedy().is_some() { NOT_USED } else { REPLACED };
-            self.warn(miss, meaning, miss.remedy());
-        }
-    }
-
-    /// Shows a warning about a cache, once in a run.
-    fn warn(&self, message: &dyn std::fmt::Display, meaning: &str, remedy: Option<&str>) {
-        let message = message.to_string();
-        if !self.warned.borrow().contains(&message) {
-            messages::warning_with(&message, meaning, remedy);
-            self.warned.borrow_mut().insert(message);
-        }
-    }
-
-    /// Keeps a program beside the sources. Trouble is no reason to stop: the next run compiles it again.
-    fn record(&self, job: &Job, bytes: &[u8]) {
-        if let Err(e) = self.artifacts.record(&job.action, job.specialisation.clone(), bytes) {
-            self.warn(&e, NOT_KEPT, Some(e.remedy()));
+            None => self.find_portable(job),
         }
     }
 }
-
-/// What it means that a compiled program cannot be written.
-const NOT_KEPT: &str = "the run goes on; only a later one may have to compile again";
-
-/// What it means that a compiled program cannot be read.
-const NOT_USED: &str = "it is not used: the program is taken from another cache or compiled again";
-
-/// What it means that a compiled program is damaged.
-const REPLACED: &str =
-    "it is not used: the program is taken from another cache or compiled again, and the file replaced";
 
 /// Why a candidate does not serve.
 #[derive(Clone)]
