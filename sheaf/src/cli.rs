@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sheaf_toolchain::{Destination, Processor};
 
+use crate::cache::CacheCommand;
 use crate::engine::ProgramPlace;
 
 /// Run and train Sheaf programs.
@@ -72,6 +73,12 @@ pub enum Command {
     /// Check programs without running them: names, numbers of arguments, shapes where parameters are typed
     #[command(after_help = "Example:\n  sheaf check train.shf model.shf")]
     Check(CheckOptions),
+    /// Look after compiled programs: their store, shared caches, keys
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  sheaf cache size\n  sheaf cache why train-step\n  sheaf cache key new ada-laptop"
+    )]
+    Cache(CacheCommand),
     /// Compile for another process, over a pipe
     #[command(hide = true)]
     CompileWorker {

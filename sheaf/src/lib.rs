@@ -1,6 +1,7 @@
 //! The `sheaf` command as a library: the command line, and the engine that joins the rooms.
 
 pub mod build;
+pub mod cache;
 pub mod check;
 pub mod cli;
 pub mod doc;

@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         Command::Doc(options) => sheaf::doc::doc(&options),
         Command::New(options) => sheaf::new::new(&options),
         Command::Init(options) => sheaf::new::init(&options),
+        Command::Cache(command) => sheaf::cache::cache(&command),
         Command::CompileWorker { library } => {
             // Ctrl-C reaches the whole group of processes; the one that the user sees decides what ends.
             let _ = ctrlc::set_handler(|| {});

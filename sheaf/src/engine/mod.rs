@@ -10,7 +10,9 @@ mod donation;
 mod placement;
 mod unit;
 
+pub use action::described;
 pub use ahead::{Faulty, Goal, Keep, Made, Plan};
+pub use caches::{STORE_SIZE, remotes, signing_key, trusted_keys};
 pub use compile::{COMPILE_WORKER, Workshop, worker_command};
 pub use donation::Donate;
 pub use placement::Place as ProgramPlace;

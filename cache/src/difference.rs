@@ -1,0 +1,222 @@
+//! Why a program was compiled although one like it had been: the claim that is nearest, and the parts that differ.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::claim::Claim;
+
+/// A part of the key in which two compilations differ. The first is that of the earlier one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Difference {
+    /// An argument's type.
+    Argument {
+        /// Its position, from 1.
+        number: usize,
+        /// Its types; none where there is no such argument.
+        types: (Option<String>, Option<String>),
+    },
+    /// The program, while the types of its arguments are the same: the source of the function, or of one that it calls.
+    Program {
+        /// The first lines that differ, where both programs are at hand.
+        lines: Option<(String, String)>,
+    },
+    /// The compiler's release.
+    Compiler(String, String),
+    /// The kind of device.
+    Device(String, String),
+    /// The execution model.
+    Model(String, String),
+    /// The CPU: features that only one of them has, or another architecture.
+    Cpu {
+        /// What only the earlier one has.
+        lost: Vec<String>,
+        /// What only the later one has.
+        gained: Vec<String>,
+    },
+    /// The compiler's flags.
+    Flags {
+        /// What only the earlier one has.
+        lost: Vec<String>,
+        /// What only the later one has.
+        gained: Vec<String>,
+    },
+    /// The arguments that become results.
+    Donation(String, String),
+    /// Whether debug information is kept.
+    Debug(bool, bool),
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let changes = |f: &mut fmt::Formatter<'_>, lost: &[String], gained: &[String]| {
+            let lost = lost.iter().map(|item| format!("without {item}"));
+            let all: Vec<_> = lost.chain(gained.iter().map(|item| format!("with {item}"))).collect();
+            f.write_str(&all.join(", "))
+        };
+        match self {
+            Self::Argument { number, types: (Some(before), Some(after)) } => {
+                write!(f, "argument {number}: {before} -> {after}")
+            }
+            Self::Argument { number, types: (None, Some(after)) } => write!(f, "argument {number} is new: {after}"),
+            Self::Argument { number, types: (before, _) } => {
+                write!(f, "argument {number} is gone: {}", before.as_deref().unwrap_or_default())
+            }
+            Self::Program { lines } => {
+                f.write_str("source: the function, or one that it calls, does something else")?;
+                if let Some((before, after)) = lines {
+                    write!(f, "\n    before: {}\n    now:    {}", before.trim(), after.trim())?;
+                }
+                Ok(())
+            }
+            Self::Compiler(before, after) => write!(f, "compiler: {before} -> {after}"),
+            Self::Device(before, after) => write!(f, "device: {before} -> {after}"),
+            Self::Model(before, after) => write!(f, "execution model: {before} -> {after}"),
+            Self::Cpu { lost, gained } => {
+                f.write_str("cpu: ")?;
+                changes(f, lost, gained)
+            }
+            Self::Flags { lost, gained } if lost.is_empty() && gained.is_empty() => {
+                f.write_str("flags: another order")
+            }
+            Self::Flags { lost, gained } => {
+                f.write_str("flags: ")?;
+                changes(f, lost, gained)
+            }
+            Self::Donation(before, after) => {
+                let shown = |text: &String| if text.is_empty() { "none".into() } else { text.clone() };
+                write!(f, "donation: {} -> {}", shown(before), shown(after))
+            }
+            Self::Debug(before, after) => write!(f, "debug information: {before} -> {after}"),
+        }
+    }
+}
+
+impl Claim {
+    /// In what the compilation of `self` differs from the `earlier` one. `program` gives the text of a program, where it
+    /// is at hand.
+    pub fn differences(&self, earlier: &Self, program: impl Fn(&Self) -> Option<String>) -> Vec<Difference> {
+        let mut all = Vec::new();
+        for number in 1..=self.inputs.len().max(earlier.inputs.len()) {
+            let types = (earlier.inputs.get(number - 1).cloned(), self.inputs.get(number - 1).cloned());
+            if types.0 != types.1 {
+                all.push(Difference::Argument { number, types });
+            }
+        }
+        if self.program != earlier.program && all.is_empty() {
+            let texts = program(earlier).zip(program(self));
+            let lines = texts.and_then(|(before, after)| {
+                let pair = before.lines().zip(after.lines()).find(|(before, after)| before != after);
+                pair.map(|(before, after)| (before.to_owned(), after.to_owned()))
+            });
+            all.push(Difference::Program { lines });
+        }
+        let differ = |before: &str, after: &str| (before != after).then(|| (before.to_owned(), after.to_owned()));
+        all.extend(differ(&earlier.compiler, &self.compiler).map(|(a, b)| Difference::Compiler(a, b)));
+        all.extend(differ(&earlier.device, &self.device).map(|(a, b)| Difference::Device(a, b)));
+        let models = (earlier.model.to_string(), self.model.to_string());
+        all.extend(differ(&models.0, &models.1).map(|(a, b)| Difference::Model(a, b)));
+        let features = |claim: &Self| -> BTreeSet<String> {
+            let cpu = claim.cpu.iter();
+            cpu.flat_map(|cpu| cpu.features.iter().cloned().chain([cpu.arch.clone()])).collect()
+        };
+        let (before, after) = (features(earlier), features(self));
+        if before != after {
+            let only = |a: &BTreeSet<String>, b: &BTreeSet<String>| a.difference(b).cloned().collect();
+            all.push(Difference::Cpu { lost: only(&before, &after), gained: only(&after, &before) });
+        }
+        // What follows from another device, CPU or model is no reason of its own.
+        let is_follower = |flag: &&String| {
+            let of_cpu = flag.starts_with("--iree-llvmcpu-target");
+            (before != after && of_cpu) || earlier.device != self.device || earlier.model != self.model
+        };
+        if earlier.flags != self.flags {
+            let only = |a: &Self, b: &Self| -> Vec<String> {
+                a.flags.iter().filter(|flag| !b.flags.contains(flag) && !is_follower(flag)).cloned().collect()
+            };
+            let (lost, gained) = (only(earlier, self), only(self, earlier));
+            let reordered = earlier.flags.iter().collect::<BTreeSet<_>>() == self.flags.iter().collect();
+            if reordered || !lost.is_empty() || !gained.is_empty() {
+                all.push(Difference::Flags { lost, gained });
+            }
+        }
+        let donation =
+            |claim: &Self| claim.donation.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        all.extend(differ(&donation(earlier), &donation(self)).map(|(a, b)| Difference::Donation(a, b)));
+        if earlier.debug != self.debug {
+            all.push(Difference::Debug(earlier.debug, self.debug));
+        }
+        all
+    }
+
+    /// How unlike the compilations are: the number of differences, where another device or compiler weighs more than
+    /// another shape, and another source most.
+    pub fn distance(&self, other: &Self) -> usize {
+        let weight = |difference: &Difference| match difference {
+            Difference::Program { .. } => 8,
+            Difference::Device(..) | Difference::Compiler(..) => 4,
+            Difference::Model(..) | Difference::Donation(..) => 2,
+            _ => 1,
+        };
+        self.differences(other, |_| None).iter().map(weight).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::action::{Action, Cpu, Model};
+    use crate::claim::Compilation;
+
+    fn claim(change: impl FnOnce(&mut Action, &mut Compilation)) -> Claim {
+        let mut action = Action {
+            program: "func @main\n  add".into(),
+            compiler: "3.13.0".into(),
+            model: Model::Hal,
+            flags: vec!["--a".into(), "--iree-llvmcpu-target-cpu=x".into()],
+            device: "cpu".into(),
+            cpu: Some(Cpu { arch: "x86_64".into(), features: ["avx2".to_owned()].into() }),
+            donation: [].into(),
+            debug: false,
+        };
+        let mut compilation =
+            Compilation { inputs: vec!["f32[4]".into(), "~f32[]".into()], ..Compilation::default() };
+        change(&mut action, &mut compilation);
+        Claim::new(&action, action.program.as_bytes(), b"vmfb", compilation)
+    }
+
+    fn told(change: impl FnOnce(&mut Action, &mut Compilation)) -> String {
+        let text = |program: &'static str| move |c: &Claim| {
+            Some(if c.key == claim(|_, _| {}).key { "func @main\n  add".into() } else { program.to_owned() })
+        };
+        let all = claim(change).differences(&claim(|_, _| {}), text("func @main\n  multiply"));
+        all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn each_part_is_told() {
+        assert_eq!(told(|_, _| {}), "");
+        insta::assert_snapshot!(told(|a, c| { a.program = "x".into(); c.inputs[0] = "f32[8]".into(); }), @"argument 1: f32[4] -> f32[8]");
+        insta::assert_snapshot!(told(|a, c| { a.program = "x".into(); c.inputs.pop(); }), @"argument 2 is gone: ~f32[]");
+        insta::assert_snapshot!(told(|a, c| { a.program = "x".into(); c.inputs.push("i32[]".into()); }), @"argument 3 is new: i32[]");
+        insta::assert_snapshot!(told(|a, _| a.program = "func @main\n  multiply".into()), @"
+        source: the function, or one that it calls, does something else
+            before: add
+            now:    multiply
+        ");
+        insta::assert_snapshot!(told(|a, _| a.compiler = "3.14.0".into()), @"compiler: 3.13.0 -> 3.14.0");
+        insta::assert_snapshot!(told(|a, _| a.flags[0] = "--b".into()), @"flags: ---a +--b");
+        insta::assert_snapshot!(told(|a, _| a.flags.reverse()), @"flags: another order");
+        insta::assert_snapshot!(told(|a, _| { a.cpu.as_mut().unwrap().features = ["fma".to_owned()].into(); a.flags[1] = "--iree-llvmcpu-target-cpu=y".into(); }), @"cpu: -avx2 +fma");
+        insta::assert_snapshot!(told(|a, _| { a.device = "cuda".into(); a.flags = vec!["--cuda".into()]; }), @"device: cpu -> cuda");
+        insta::assert_snapshot!(told(|a, _| a.debug = true), @"debug information: false -> true");
+    }
+
+    #[test]
+    fn the_nearest_has_fewest_and_lightest_differences() {
+        let now = claim(|a, _| a.flags[0] = "--b".into());
+        let flag = claim(|_, _| {});
+        let source = claim(|a, _| { a.flags[0] = "--b".into(); a.program = "other".into(); });
+        assert!(now.distance(&flag) < now.distance(&source));
+        assert_eq!(now.distance(&now), 0);
+    }
+}

@@ -1,0 +1,93 @@
+//! `sheaf cache`: the store of compiled programs, its remotes and the keys that are trusted.
+
+mod key;
+mod options;
+mod store;
+mod transfer;
+mod why;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use sheaf_cache::{Remotes, SecretKey, Store, TrustedKeys};
+use sheaf_registry::{Home, Project, Settings};
+
+use crate::cli::NetworkOptions;
+use crate::engine;
+use crate::evaluator::{Failed, failed, home, settings, told};
+use crate::messages;
+
+pub use options::CacheCommand;
+
+/// Does what `sheaf cache` was told.
+pub fn cache(command: &CacheCommand) -> ExitCode {
+    let done = match command {
+        CacheCommand::Size { json } => store::size(*json),
+        CacheCommand::Stats { json } => store::stats(*json),
+        CacheCommand::Gc { max_size, json } => store::collect(*max_size, *json),
+        CacheCommand::Clear => store::clear(),
+        CacheCommand::Verify { json } => store::verify(*json),
+        CacheCommand::Why { function, network, json } => why::why(function, network, *json),
+        CacheCommand::Export { file } => transfer::export(file),
+        CacheCommand::Import { file, network } => transfer::import(file, network),
+        CacheCommand::Push { network } => transfer::push(network),
+        CacheCommand::Key(command) => key::key(command),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failed) => ExitCode::from(1),
+    }
+}
+
+/// What commands about the cache work with.
+struct World {
+    home: Home,
+    settings: Settings,
+    store: Store,
+    key: Option<SecretKey>,
+    trusted: TrustedKeys,
+}
+
+impl World {
+    /// That of the project in the current folder, if there is one.
+    fn here(network: &NetworkOptions) -> Result<World, Failed> {
+        let home = home()?;
+        let project = Project::locate_from(Path::new(".")).map_err(failed)?;
+        let settings = settings(network, &project, &home)?;
+        let key = engine::signing_key(&home).map_err(told)?;
+        let trusted = engine::trusted_keys(&settings, key.as_ref()).map_err(told)?;
+        let store = Store::new(home.cache());
+        Ok(World { home, settings, store, key, trusted })
+    }
+
+    /// The remote caches; it is an error to have none.
+    fn remotes(&self) -> Result<Remotes, Failed> {
+        let Some(remotes) = engine::remotes(&self.settings, &self.trusted).map_err(told)? else {
+            let help = "give one with --cache-remote, SHEAF_CACHE_REMOTE, or `remote` under [cache] in Sheaf.toml";
+            messages::error("there is no remote cache", Some(help));
+            return Err(Failed);
+        };
+        Ok(remotes)
+    }
+}
+
+/// The store of this user, whatever the project.
+fn local_store() -> Result<Store, Failed> {
+    Ok(Store::new(home()?.cache()))
+}
+
+/// Shows something as JSON.
+fn show_json(value: &serde_json::Value) -> Result<(), Failed> {
+    println!("{}", serde_json::to_string_pretty(value).map_err(failed)?);
+    Ok(())
+}
+
+/// A number of bytes for people.
+fn bytes(count: u64) -> String {
+    match count {
+        0..10_000 => format!("{count} bytes"),
+        10_000..10_000_000 => format!("{} KB", count / 1_000),
+        10_000_000..10_000_000_000 => format!("{} MB", count / 1_000_000),
+        _ => format!("{} GB", count / 1_000_000_000),
+    }
+}

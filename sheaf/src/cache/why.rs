@@ -1,0 +1,101 @@
+//! `sheaf cache why`: the compilation that is nearest to the last one of a function, and what differs.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+use sheaf_cache::{Claim, Difference, Listed};
+
+use super::{World, show_json};
+use crate::cli::NetworkOptions;
+use crate::engine;
+use crate::evaluator::{Failed, told};
+use crate::messages;
+
+/// An earlier compilation, and where it is known from.
+struct Earlier {
+    claim: Claim,
+    place: String,
+    differences: Vec<Difference>,
+}
+
+/// Says why `function` was compiled.
+pub fn why(function: &str, network: &NetworkOptions, json: bool) -> Result<(), Failed> {
+    let world = World::here(network)?;
+    let mut claims: Vec<Claim> =
+        world.store.list().into_iter().map(|Listed { signed, .. }| signed.claim).collect();
+    claims.retain(|claim| is_of(claim, function));
+    claims.sort_by_key(|claim| claim.time);
+    let Some(last) = claims.pop() else {
+        let message = format!("the store has no program of a function {function}");
+        messages::error(message, Some("`sheaf cache stats` lists what it has; small functions are not compiled at all"));
+        return Err(Failed);
+    };
+    let mut earlier: Vec<(Claim, String)> =
+        claims.into_iter().map(|claim| (claim, "this machine".to_owned())).collect();
+    if let Some(remotes) = engine::remotes(&world.settings, &world.trusted).map_err(told)? {
+        for signed in remotes.recent(&last.function) {
+            let place = match &signed.signer {
+                Some(signer) => format!("the remote cache, signed by {}", signer.name()),
+                None => continue,
+            };
+            let is_known = earlier.iter().any(|(known, _)| known.key == signed.claim.key);
+            if !is_known && signed.claim.key != last.key {
+                earlier.push((signed.claim, place));
+            }
+        }
+        for trouble in remotes.troubles() {
+            messages::warning(&trouble, Some(&trouble.remedy()));
+        }
+    }
+    let text = |claim: &Claim| world.store.program(claim).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    // Of those that are equally near, the latest.
+    let nearest = earlier.into_iter().min_by_key(|(claim, _)| (last.distance(claim), u64::MAX - claim.time));
+    let nearest = nearest.map(|(claim, place)| {
+        let differences = last.differences(&claim, text);
+        Earlier { claim, place, differences }
+    });
+    if json {
+        let nearest = nearest.map(|earlier| {
+            let differences: Vec<_> = earlier.differences.iter().map(ToString::to_string).collect();
+            json!({ "key": earlier.claim.key.to_string(), "from": earlier.place, "time": earlier.claim.time, "differences": differences })
+        });
+        return show_json(&json!({
+            "function": last.function, "key": last.key.to_string(), "seconds": last.seconds, "time": last.time,
+            "nearest": nearest,
+        }));
+    }
+    println!(
+        "{} was compiled {} in {:.1} s, for {}",
+        last.function,
+        ago(last.time),
+        last.seconds,
+        if last.inputs.is_empty() { "no arguments".into() } else { last.inputs.join(", ") }
+    );
+    println!("  key {}", last.key);
+    let Some(Earlier { claim, place, differences }) = nearest else {
+        println!("nothing like it had been compiled before, as far as the caches know");
+        return Ok(());
+    };
+    println!("the nearest that had been compiled, {} ({place}), differs in", ago(claim.time));
+    for difference in differences {
+        println!("  {difference}");
+    }
+    println!("  key {}", claim.key);
+    Ok(())
+}
+
+/// Whether a claim is for a function or its gradient.
+fn is_of(claim: &Claim, function: &str) -> bool {
+    claim.function == function || claim.function.strip_prefix(function).is_some_and(|rest| rest.starts_with(" ("))
+}
+
+/// How long ago a moment was, for people. Clocks of other machines may go ahead.
+fn ago(time: u64) -> String {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH + Duration::from_secs(time));
+    match elapsed.unwrap_or_default().as_secs() {
+        0..60 => "just now".into(),
+        seconds @ 60..3600 => format!("{} min ago", seconds / 60),
+        seconds @ 3600..86400 => format!("{} h ago", seconds / 3600),
+        seconds => format!("{} days ago", seconds / 86400),
+    }
+}
