@@ -10,7 +10,9 @@
 //! key of the wrong type is a [`FileError`] that shows the line.
 
 mod document;
+mod edit;
 mod error;
+mod lock;
 mod manifest;
 mod paths;
 mod place;
@@ -19,8 +21,10 @@ mod settings;
 mod tables;
 mod user_config;
 
+pub use edit::EditError;
 pub use error::{FileError, Warning};
-pub use manifest::{DEFAULT_MAIN, FmtTable, Package, SheafToml};
+pub use lock::{LOCK_NAME, LockedFile, ToolchainLock};
+pub use manifest::{DEFAULT_MAIN, FmtTable, Package, SheafToml, pin_toolchain};
 pub use paths::{Home, HomeError};
 pub use place::Place;
 pub use project::{ARTIFACT_FOLDER, MANIFEST_NAME, Project};

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
 
 use crate::document::{self, Document, Table};
+use crate::edit::{self, EditError};
 use crate::error::{FileError, Warning};
 use crate::tables::{CacheTable, ToolchainTable};
 
@@ -72,6 +73,13 @@ impl SheafToml {
     }
 }
 
+/// Pins the release of the compiler in the `Sheaf.toml` at `path`; the rest of the file stays as it is.
+pub fn pin_toolchain(path: &Path, release: &str) -> Result<(), EditError> {
+    edit::edit(path, |document| {
+        edit::in_table(document, "toolchain", |table| edit::set(table, "iree", release));
+    })
+}
+
 impl Package {
     fn read(root: &Table<'_, '_>) -> Result<Self, FileError> {
         let table = root.table("package", &["name", "version", "main"])?;
@@ -121,7 +129,9 @@ mod tests {
             main = "train.shf"
 
             [toolchain]
+            iree = "3.13.0"
             index = "../wheels"
+            mirrors = ["https://mirror.example", "wheels"]
 
             [cache]
             remote = ["https://cache.example/sheaf"]
@@ -141,6 +151,9 @@ mod tests {
         assert_eq!(manifest.package.version.as_deref(), Some("0.1.0"));
         assert_eq!(manifest.package.main.as_deref(), Some(Path::new("train.shf")));
         assert_eq!(manifest.toolchain.index.as_deref(), Some("/p/../wheels"));
+        assert_eq!(manifest.toolchain.iree.as_deref(), Some("3.13.0"));
+        let mirrors = Some(vec!["https://mirror.example".to_owned(), "/p/wheels".to_owned()]);
+        assert_eq!(manifest.toolchain.mirrors, mirrors);
         assert_eq!(manifest.cache.remote, Some(vec!["https://cache.example/sheaf".to_owned()]));
         assert_eq!(manifest.cache.mode, Some(Mode::ReadOnly));
         assert_eq!(manifest.cache.trusted_keys, Some(vec!["ed25519:abc".to_owned()]));
@@ -148,6 +161,29 @@ mod tests {
         assert_eq!(manifest.dependencies["plots"].as_str(), Some("1.2"));
         assert_eq!(manifest.dependencies["vision"]["later"][1].as_float(), Some(2.5));
         assert_eq!(manifest.warnings, []);
+    }
+
+    #[test]
+    fn a_pin_changes_one_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("Sheaf.toml");
+        for (before, after) in [
+            (
+                "[package] # me\nname = \"x\"\n",
+                "[package] # me\nname = \"x\"\n\n[toolchain]\niree = \"3.12.0\"\n",
+            ),
+            (
+                "[toolchain]\n# why\niree = \"3.13.0\" # so\nmirrors = []\n[fmt]\n",
+                "[toolchain]\n# why\niree = \"3.12.0\" # so\nmirrors = []\n[fmt]\n",
+            ),
+        ] {
+            std::fs::write(&path, before).unwrap();
+            pin_toolchain(&path, "3.12.0").unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), after);
+        }
+        std::fs::write(&path, "[package\n").unwrap();
+        assert!(pin_toolchain(&path, "3.12.0").unwrap_err().to_string().contains("is not TOML"));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "[package\n");
     }
 
     #[test]
@@ -187,7 +223,7 @@ mod tests {
            |  ^^^^^
         "#);
         insta::assert_snapshot!(warnings("toolchain = { index = \"x\", version = 3 }"), @r#"
-        /p/Sheaf.toml:1:28: `version` is not known in [toolchain] and does nothing; only `index` is known
+        /p/Sheaf.toml:1:28: `version` is not known in [toolchain] and does nothing; known are `iree`, `index`, `mirrors`
          1 | toolchain = { index = "x", version = 3 }
            |                            ^^^^^^^
         "#);
@@ -263,6 +299,10 @@ mod tests {
          2 | main = "../main.shf"
            |        ^^^^^^^^^^^^^
         "#);
+        for release in ["", "3", "3.13.", "latest", "3.13.0rc1", "../x"] {
+            let parsed = parse(&format!("toolchain.iree = \"{release}\""));
+            assert_eq!(parsed.is_ok(), release == "3", "{release}");
+        }
         for width in ["19", "1001", "-1", "99999999999999999999"] {
             assert!(
                 message(&format!("[fmt]\nwidth = {width}\n"))

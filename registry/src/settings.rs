@@ -1,7 +1,8 @@
 //! Settings from all places where they can be made.
 //!
 //! From lowest to highest: the user's `config.toml`, the project's `Sheaf.toml`, the environment, an option of the
-//! command line. The highest place that sets something sets all of it: lists are not joined.
+//! command line. The highest place that sets something sets all of it: lists are not joined, but for the mirrors of the
+//! compiler.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,11 @@ use crate::user_config::UserConfig;
 pub struct Settings {
     /// The package index, mirror or folder that the compiler comes from; none for the usual one.
     pub index: Option<Setting<String>>,
+    /// The release of the compiler; none for the one that Sheaf was made for.
+    pub iree: Option<Setting<String>>,
+    /// Mirrors of the compiler, in the order in which they are asked before the index. Here lists are joined: those of the
+    /// environment come first, then the project's, then the user's.
+    pub mirrors: Vec<Setting<String>>,
     /// The addresses of remote caches, in the order in which they are asked.
     pub remote: Setting<Vec<String>>,
     /// Whether remote caches are written too.
@@ -116,12 +122,22 @@ impl Settings {
         if let Some(index) = &toolchain.index {
             self.index = Some(Setting { value: index.clone(), origin: origin() });
         }
+        if let Some(iree) = &toolchain.iree {
+            self.iree = Some(Setting { value: iree.clone(), origin: origin() });
+        }
+        self.add_mirrors(toolchain.mirrors.clone().unwrap_or_default(), &origin());
         self.remote.set(cache.remote.clone(), origin());
         self.mode.set(cache.mode, origin());
         self.trusted_keys.set(cache.trusted_keys.clone(), origin());
         self.credential_helper.set(cache.credential_helper.clone().map(Some), origin());
         self.max_size.set(cache.max_size.map(Some), origin());
         self.executor.set(cache.executor.clone().map(Some), origin());
+    }
+
+    /// Puts mirrors before those of lower places.
+    fn add_mirrors(&mut self, mirrors: Vec<String>, origin: &Origin) {
+        let mirrors = mirrors.into_iter().map(|value| Setting { value, origin: origin.clone() });
+        self.mirrors.splice(..0, mirrors);
     }
 
     fn set_from_environment(
@@ -134,6 +150,9 @@ impl Settings {
         };
         if let Some((value, name)) = variable("SHEAF_TOOLCHAIN_INDEX") {
             self.index = Some(Setting { value, origin: Origin::Environment(name) });
+        }
+        if let Some((value, name)) = variable("SHEAF_TOOLCHAIN_MIRROR") {
+            self.add_mirrors(listed(&value), &Origin::Environment(name));
         }
         if let Some((value, name)) = variable("SHEAF_CACHE_REMOTE") {
             self.remote.set(Some(listed(&value)), Origin::Environment(name));
@@ -231,6 +250,7 @@ mod tests {
 
     const ALL: &str = r#"
         toolchain.index = "https://FILE.example"
+        toolchain.mirrors = ["https://FILE-mirror.example", "/srv/FILE"]
         cache.remote = ["https://FILE.example"]
         cache.mode = "read-only"
         cache.trusted-keys = ["FILE"]
@@ -289,6 +309,26 @@ mod tests {
         assert_eq!(settings.remote.value, ["https://option.example"]);
         assert_eq!(settings.mode.origin.to_string(), "--read-only");
         assert_eq!(settings.offline.origin.to_string(), "--offline");
+    }
+
+    #[test]
+    fn mirrors_are_joined_with_the_highest_place_first() {
+        let (user, project) = (user(&ALL.replace("FILE", "user")), project(&ALL.replace("FILE", "project")));
+        let environment = environment([("SHEAF_TOOLCHAIN_MIRROR", "https://a.example, /srv/b")]);
+        let settings =
+            Settings::merge(Some(&user), Some(&project), environment, &Options::default()).unwrap();
+        let mirrors: Vec<_> = settings.mirrors.iter().map(|mirror| mirror.value.as_str()).collect();
+        let expected = [
+            "https://a.example",
+            "/srv/b",
+            "https://project-mirror.example",
+            "/srv/project",
+            "https://user-mirror.example",
+            "/srv/user",
+        ];
+        assert_eq!(mirrors, expected);
+        assert_eq!(settings.mirrors[0].origin.to_string(), "SHEAF_TOOLCHAIN_MIRROR");
+        assert_eq!(settings.mirrors[3].origin.to_string(), "/p/Sheaf.toml");
     }
 
     #[test]

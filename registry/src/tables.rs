@@ -12,6 +12,11 @@ pub struct ToolchainTable {
     /// A package index, a mirror or a folder with the compiler's wheel. A relative folder has been joined to the
     /// folder of the file it was written in.
     pub index: Option<String>,
+    /// The release of the compiler, such as `3.13.0`; without it, the one that Sheaf was made for.
+    pub iree: Option<String>,
+    /// Places that have the compiler's wheels under their own names: addresses or folders, joined as `index` is. They are
+    /// asked before the index, in their order.
+    pub mirrors: Option<Vec<String>>,
 }
 
 /// `[cache]`: where compiled programs are shared.
@@ -62,9 +67,18 @@ impl fmt::Display for Mode {
 impl ToolchainTable {
     /// Reads `[toolchain]` of `document`, whose top level is `root`.
     pub(crate) fn read(document: &Document<'_>, root: &Table<'_, '_>) -> Result<Self, FileError> {
-        let table = root.table("toolchain", &["index"])?;
+        let table = root.table("toolchain", &["iree", "index", "mirrors"])?;
         let folder = document.path().parent().unwrap_or(Path::new(""));
-        Ok(Self { index: table.string("index")?.map(|text| joined(folder, text.value)) })
+        let iree = table.string("iree")?.map(|text| match is_release(&text.value) {
+            true => Ok(text.value),
+            false => Err(text.wrong("a release of the compiler, such as \"3.13.0\"")),
+        });
+        let mirrors = table.strings("mirrors")?;
+        Ok(Self {
+            index: table.string("index")?.map(|text| joined(folder, text.value)),
+            iree: iree.transpose()?,
+            mirrors: mirrors.map(|all| all.into_iter().map(|mirror| joined(folder, mirror)).collect()),
+        })
     }
 }
 
@@ -108,6 +122,11 @@ pub fn size(text: &str) -> Option<u64> {
         _ => return None,
     };
     Some((number * unit) as u64)
+}
+
+/// Whether a text is numbers with dots between them.
+pub(crate) fn is_release(text: &str) -> bool {
+    text.split('.').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// `index` from the point of view of a file in `folder`: an address as it is, a path joined.

@@ -29,26 +29,41 @@ fn with_library(library: &[u8], expected: Vec<u8>) -> Wheel {
 #[test]
 fn a_wheel_that_is_no_archive() {
     let wheel = Wheel::from_archive(b"not a wheel".to_vec(), wheel::noise(1_000));
-    insta::assert_snapshot!(message(&wheel), @"");
+    insta::assert_snapshot!(message(&wheel), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: invalid Zip archive: Could not find EOCD
+    help: this is an error in Sheaf's table of releases, please report it
+    ");
 }
 
 #[test]
 fn a_wheel_without_the_library() {
     let wheel = Wheel::from_archive(wheel::archive(&[("iree/iree-lld", LINKER)]), wheel::noise(1_000));
-    insta::assert_snapshot!(message(&wheel), @"");
+    insta::assert_snapshot!(message(&wheel), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: iree/libIREECompiler.so: specified file not found in archive
+    help: this is an error in Sheaf's table of releases, please report it
+    ");
 }
 
 #[test]
 fn a_wheel_with_a_shorter_and_a_longer_library() {
-    insta::assert_snapshot!(message(&with_library(b"short", wheel::noise(1_000))), @"");
-    insta::assert_snapshot!(message(&with_library(&wheel::noise(1_001), wheel::noise(1_000))), @"");
+    insta::assert_snapshot!(message(&with_library(b"short", wheel::noise(1_000))), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: iree/libIREECompiler.so has 5 bytes
+    help: this is an error in Sheaf's table of releases, please report it
+    ");
+    insta::assert_snapshot!(message(&with_library(&wheel::noise(1_001), wheel::noise(1_000))), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: iree/libIREECompiler.so has 1001 bytes
+    help: this is an error in Sheaf's table of releases, please report it
+    ");
 }
 
 #[test]
 fn a_wheel_with_another_library_of_the_same_size() {
     let mut other = wheel::noise(1_000);
     other[500] ^= 1;
-    insta::assert_snapshot!(message(&with_library(&other, wheel::noise(1_000))), @"");
+    insta::assert_snapshot!(message(&with_library(&other, wheel::noise(1_000))), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: the SHA-256 of iree/libIREECompiler.so is f07cecdde6335ca666f755e248a9b58cbae0fd81c64ca50e7ea7cc332f5f7e22 instead of b8d77f2d825b2355d85a24ab8113730a7c8dcdda8c829270e1b648b617a3b88a
+    help: this is an error in Sheaf's table of releases, please report it
+    ");
 }
 
 #[test]
@@ -57,7 +72,10 @@ fn a_wheel_whose_content_is_damaged() {
     let mut bytes = good.bytes.clone();
     bytes[5_000] ^= 1;
     let wheel = Wheel::from_archive(bytes, good.library);
-    insta::assert_snapshot!(message(&wheel), @"");
+    insta::assert_snapshot!(message(&wheel), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: iree/libIREECompiler.so: Invalid checksum
+    help: this is an error in Sheaf's table of releases, please report it
+    ");
 }
 
 #[test]
@@ -96,5 +114,8 @@ fn a_wheel_whose_library_is_a_link() {
         writer.write_all(content).expect("memory");
     }
     let archive = writer.finish().expect("memory").into_inner();
-    insta::assert_snapshot!(message(&Wheel::from_archive(archive, b"/etc/passwd".to_vec())), @"");
+    insta::assert_snapshot!(message(&Wheel::from_archive(archive, b"/etc/passwd".to_vec())), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl cannot be unpacked: iree/libIREECompiler.so is no plain file
+    help: this is an error in Sheaf's table of releases, please report it
+    ");
 }

@@ -103,16 +103,16 @@ fn crafted_bundles_install_nothing() {
     install_release_from(&release, &bundle, home.path(), &()).expect("installed");
     assert_installed(&wheel, home.path());
 
-    insta::assert_snapshot!(refused(&with(("../escaped", file, b"out"))), @"");
-    insta::assert_snapshot!(refused(&with(("/tmp/escaped", file, b"out"))), @"");
-    insta::assert_snapshot!(refused(&with(("iree-compiler-0.0.1-linux-x86_64/../../x", file, b"out"))), @"");
-    insta::assert_snapshot!(refused(&with(("iree-compiler-0.0.1-linux-x86_64/iree-lld", file, LINKER))), @"");
-    insta::assert_snapshot!(refused(&with(("iree-compiler-0.0.1-linux-x86_64/x", EntryType::Symlink, b""))), @"");
-    insta::assert_snapshot!(refused(&[(&library, EntryType::Symlink, b"")]), @"");
-    insta::assert_snapshot!(refused(&[(&library, EntryType::Link, b"")]), @"");
-    insta::assert_snapshot!(refused(&good[..3]), @"");
-    insta::assert_snapshot!(refused(&[(&linker, file, b"#!/bin/ls\n")]), @"");
-    insta::assert_snapshot!(refused(&[(&linker, file, &[0; 100_000])]), @"");
+    insta::assert_snapshot!(refused(&with(("../escaped", file, b"out"))), @r#"[file] is no bundle of a compiler for this machine: its entry "../escaped" does not belong to iree-compiler-0.0.1-linux-x86_64"#);
+    insta::assert_snapshot!(refused(&with(("/tmp/escaped", file, b"out"))), @r#"[file] is no bundle of a compiler for this machine: its entry "/tmp/escaped" does not belong to iree-compiler-0.0.1-linux-x86_64"#);
+    insta::assert_snapshot!(refused(&with(("iree-compiler-0.0.1-linux-x86_64/../../x", file, b"out"))), @r#"[file] is no bundle of a compiler for this machine: its entry "iree-compiler-0.0.1-linux-x86_64/../../x" does not belong to iree-compiler-0.0.1-linux-x86_64"#);
+    insta::assert_snapshot!(refused(&with(("iree-compiler-0.0.1-linux-x86_64/iree-lld", file, LINKER))), @r#"[file] is no bundle of a compiler for this machine: its entry "iree-compiler-0.0.1-linux-x86_64/iree-lld" does not belong to iree-compiler-0.0.1-linux-x86_64"#);
+    insta::assert_snapshot!(refused(&with(("iree-compiler-0.0.1-linux-x86_64/x", EntryType::Symlink, b""))), @r#"[file] is no bundle of a compiler for this machine: its entry "iree-compiler-0.0.1-linux-x86_64/x" is no plain file"#);
+    insta::assert_snapshot!(refused(&[(&library, EntryType::Symlink, b"")]), @r#"[file] is no bundle of a compiler for this machine: its entry "iree-compiler-0.0.1-linux-x86_64/libIREECompiler.so" is no plain file"#);
+    insta::assert_snapshot!(refused(&[(&library, EntryType::Link, b"")]), @r#"[file] is no bundle of a compiler for this machine: its entry "iree-compiler-0.0.1-linux-x86_64/libIREECompiler.so" is no plain file"#);
+    insta::assert_snapshot!(refused(&good[..3]), @"[file] is no bundle of a compiler for this machine: METADATA is missing");
+    insta::assert_snapshot!(refused(&[(&linker, file, b"#!/bin/ls\n")]), @"[file] cannot be unpacked: the SHA-256 of iree/iree-lld is f5c7d59ecdde712de8b223ac021d3e74bcb3b9e34e4ad95c8bd9ec1d61d98ce8 instead of a8076d3d28d21e02012b20eaf7dbf75409a6277134439025f282e368e3305abf");
+    insta::assert_snapshot!(refused(&[(&linker, file, &[0; 100_000])]), @"[file] cannot be unpacked: iree/iree-lld is too long");
 }
 
 #[test]
@@ -126,8 +126,14 @@ fn what_is_no_bundle_is_said() {
         assert!(matches!(error, InstallError::NoBundle { .. }), "{error:?}");
         format!("{error}\nhelp: {}", error.remedy()).replace(&file.display().to_string(), "[file]")
     };
-    insta::assert_snapshot!(message(b"not an archive"), @"");
+    insta::assert_snapshot!(message(b"not an archive"), @r"
+    [file] is no bundle of a compiler for this machine: invalid gzip header
+    help: make one on a machine of the same kind, with `sheaf toolchain bundle`
+    ");
     let whole = fs::read(crafted(&[("x/complete", EntryType::Regular, b"")]).1).expect("a file");
-    insta::assert_snapshot!(message(&whole), @"");
+    insta::assert_snapshot!(message(&whole), @r#"
+    [file] is no bundle of a compiler for this machine: its folder is "x", which is no release of the table
+    help: make one on a machine of the same kind, with `sheaf toolchain bundle`
+    "#);
     assert!(install_bundle(Path::new("/nowhere/x.tar.gz"), home.path(), &()).is_err());
 }

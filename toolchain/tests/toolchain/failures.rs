@@ -150,15 +150,15 @@ fn another_file_under_the_name() {
     let server = Server::mirror(NAME, other.clone());
     insta::assert_snapshot!(failure(&wheel, &server.url()), @r"
     [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the compiler that Sheaf expects, and is not installed: its SHA-256 is
-    9c7eb24aea990cf7ac68e522bc19ef99a5dd7147b83d547cb40dfc795d940075 (10541 bytes) instead of
-    cb4f0ee11ecec3e621cd36f818f9f7e664e533c7362735fac8beb5a7233928f7 (10541 bytes)
+    a45aa6b5dc735a18bb04bbdad817a59c0fe954047f93d92611a2fce5c72aa8f3 (10670 bytes) instead of
+    a904c51975c0f7d5926cf7eb5a9f9e1eaf7a0576a6025ab799024116fe7bc776 (10670 bytes)
     help: the file was damaged or replaced there: set SHEAF_TOOLCHAIN_INDEX to another index or folder
     ");
     let folder = folder_with(&other);
     insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @r"
     [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the compiler that Sheaf expects, and is not installed: its SHA-256 is
-    9c7eb24aea990cf7ac68e522bc19ef99a5dd7147b83d547cb40dfc795d940075 (10541 bytes) instead of
-    cb4f0ee11ecec3e621cd36f818f9f7e664e533c7362735fac8beb5a7233928f7 (10541 bytes)
+    a45aa6b5dc735a18bb04bbdad817a59c0fe954047f93d92611a2fce5c72aa8f3 (10670 bytes) instead of
+    a904c51975c0f7d5926cf7eb5a9f9e1eaf7a0576a6025ab799024116fe7bc776 (10670 bytes)
     help: the file was damaged or replaced there: set SHEAF_TOOLCHAIN_INDEX to another index or folder
     ");
 }
@@ -170,14 +170,14 @@ fn a_shorter_and_a_longer_file_under_the_name() {
     insta::assert_snapshot!(failure(&wheel, &shorter.url()), @r"
     [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the compiler that Sheaf expects, and is not installed: its SHA-256 is
     19197bcb4b991ae485e2ad4a05eb8dc990caf06cc43957c4c497b7d4b7a8aeba (9000 bytes) instead of
-    cb4f0ee11ecec3e621cd36f818f9f7e664e533c7362735fac8beb5a7233928f7 (10541 bytes)
+    a904c51975c0f7d5926cf7eb5a9f9e1eaf7a0576a6025ab799024116fe7bc776 (10670 bytes)
     help: the file was damaged or replaced there: set SHEAF_TOOLCHAIN_INDEX to another index or folder
     ");
     let longer = Server::mirror(NAME, [wheel.bytes.clone(), vec![0]].concat());
     insta::assert_snapshot!(failure(&wheel, &longer.url()), @r"
     [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the compiler that Sheaf expects, and is not installed: its SHA-256 is
-    0581823753d775538840adbece9379c3fe27673bffbf3817c5c7024fa709c73b (10542 bytes) instead of
-    cb4f0ee11ecec3e621cd36f818f9f7e664e533c7362735fac8beb5a7233928f7 (10541 bytes)
+    ec2830567b9595f88e6ddbf3b441cd654f824a10358f61662a364dd4f7ba59c8 (10671 bytes) instead of
+    a904c51975c0f7d5926cf7eb5a9f9e1eaf7a0576a6025ab799024116fe7bc776 (10670 bytes)
     help: the file was damaged or replaced there: set SHEAF_TOOLCHAIN_INDEX to another index or folder
     ");
 }
@@ -195,7 +195,7 @@ fn a_transfer_that_always_breaks_off() {
         }
     });
     insta::assert_snapshot!(failure(&wheel, &server.url()), @r"
-    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl: the download broke off after 4000 of 10541 bytes: end of file before message length reached
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl: the download broke off after 4000 of 10670 bytes: end of file before message length reached
     help: run the command again
     ");
     assert_eq!(server.paths().len(), 4, "the page once, the file as often as is allowed");
@@ -210,7 +210,7 @@ fn a_transfer_that_ends_without_saying_so() {
         if request.path.ends_with('/') { Response::not_found() } else { whole.cut(4_000) }
     });
     insta::assert_snapshot!(failure(&wheel, &server.url()), @r"
-    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl: the download broke off after 4000 of 10541 bytes: the connection ended
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl: the download broke off after 4000 of 10670 bytes: the connection ended
     help: run the command again
     ");
 }
@@ -228,7 +228,7 @@ fn a_transfer_that_stalls() {
     let settings = Settings { limits, ..settings(&server.url()) };
     let error = install_release(&wheel.release(), home.path(), &settings, &()).expect_err("a stall");
     insta::assert_snapshot!(neutral(&said(&error), &server.url(), home.path()), @r"
-    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl: the download broke off after 4000 of 10541 bytes: operation timed out
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl: the download broke off after 4000 of 10670 bytes: operation timed out
     help: run the command again
     ");
     recovers(home.path());

@@ -91,7 +91,12 @@ fn offline_only_folders_are_looked_at() {
     let home = home();
     let error = install_release(&wheel.release(), home.path(), &offline(&[&server.url(), "/nowhere"]), &());
     let error = error.expect_err("no network");
-    insta::assert_snapshot!(format!("{error}\nhelp: {}", error.remedy()), @"");
+    insta::assert_snapshot!(format!("{error}\nhelp: {}", error.remedy()), @r"
+    iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl may not be fetched without the network; looked at
+    /nowhere/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl
+    /nowhere/iree-base-compiler/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl
+    help: allow the network once, or name a folder that has the file in SHEAF_TOOLCHAIN_MIRROR, or install a bundle of another machine: `sheaf toolchain install FILE.tar.gz`
+    ");
     assert_eq!(server.paths(), [""; 0]);
     let folder = folder_with(&wheel.bytes);
     let place = folder.path().display().to_string();

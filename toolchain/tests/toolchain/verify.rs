@@ -33,12 +33,17 @@ fn every_file_that_differs_is_named() {
     library[999] ^= 1;
     fs::write(&toolchain.library, library).expect("a library");
     assert!(locate_release(&wheel.release(), home.path()).is_some());
-    insta::assert_snapshot!(found(&wheel, home.path()), @"");
+    insta::assert_snapshot!(found(&wheel, home.path()), @"[home]/toolchains/iree-compiler-0.0.1-linux-x86_64/libIREECompiler.so: its SHA-256 is edc3265dd4d6befe36deaa8d9ae0effc034a962550a070d29e2fa05762be705b instead of b8d77f2d825b2355d85a24ab8113730a7c8dcdda8c829270e1b648b617a3b88a");
 
     fs::remove_file(&toolchain.linker).expect("a linker");
     fs::write(&toolchain.program, "longer than the program is").expect("a program");
     fs::write(toolchain.folder.join("complete"), "sha256 0").expect("a marker");
-    insta::assert_snapshot!(found(&wheel, home.path()), @"");
+    insta::assert_snapshot!(found(&wheel, home.path()), @r"
+    [home]/toolchains/iree-compiler-0.0.1-linux-x86_64/complete: it is not the marker of this release
+    [home]/toolchains/iree-compiler-0.0.1-linux-x86_64/libIREECompiler.so: its SHA-256 is edc3265dd4d6befe36deaa8d9ae0effc034a962550a070d29e2fa05762be705b instead of b8d77f2d825b2355d85a24ab8113730a7c8dcdda8c829270e1b648b617a3b88a
+    [home]/toolchains/iree-compiler-0.0.1-linux-x86_64/iree-lld: it is missing
+    [home]/toolchains/iree-compiler-0.0.1-linux-x86_64/iree-compile: it has 26 bytes instead of 17
+    ");
 }
 
 #[test]

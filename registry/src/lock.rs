@@ -1,0 +1,198 @@
+//! `Sheaf.lock`: what a project has settled on, to the byte.
+//!
+//! ```toml
+//! [toolchain]
+//! iree = "3.13.0"
+//!
+//! [toolchain.files]
+//! linux-x86_64 = { name = "iree_base_compiler-3.13.0-....whl", sha256 = "d09d2e...", size = 83634623 }
+//! linux-aarch64 = { name = "...", sha256 = "...", size = 84974273 }
+//! ```
+//!
+//! A file is named by its name and its SHA-256 and not by an address, so that any mirror serves. Each section belongs to
+//! one command; the others are kept as they are, with their comments.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use toml_edit::{DocumentMut, InlineTable, Item, Table, value};
+
+use crate::document::{self, Document};
+use crate::edit::{self, EditError};
+use crate::error::FileError;
+use crate::tables::is_release;
+
+/// The name of the file, which lies beside `Sheaf.toml`.
+pub const LOCK_NAME: &str = "Sheaf.lock";
+
+/// The platforms of the compiler.
+const PLATFORMS: [&str; 4] = ["linux-x86_64", "linux-aarch64", "macos-universal", "windows-x86_64"];
+
+/// The `[toolchain]` section.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolchainLock {
+    /// The release of the compiler.
+    pub iree: String,
+    /// The file of each platform, by the platform's name.
+    pub files: BTreeMap<String, LockedFile>,
+}
+
+/// A file, whatever place it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockedFile {
+    /// Its name.
+    pub name: String,
+    /// Its SHA-256, in 64 lower-case hexadecimal digits.
+    pub sha256: String,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+impl ToolchainLock {
+    /// Reads the section of the file at `path`; none if there is no such file or no such section.
+    pub fn read(path: &Path) -> Result<Option<Self>, FileError> {
+        document::read(path)?.map_or(Ok(None), |text| Self::parse(path, &text))
+    }
+
+    /// Reads the section in `text`, which is what `path` holds.
+    pub fn parse(path: &Path, text: &str) -> Result<Option<Self>, FileError> {
+        let document = Document::parse(path, text)?;
+        // Sections of a newer Sheaf are none of this one's business.
+        let root = document.root(&["toolchain"]);
+        let table = root.table("toolchain", &["iree", "files"])?;
+        let Some(iree) = table.string("iree")? else { return Ok(None) };
+        if !is_release(&iree.value) {
+            return Err(iree.wrong("a release of the compiler, such as \"3.13.0\""));
+        }
+        let listed = table.table("files", &PLATFORMS)?;
+        let mut files = BTreeMap::new();
+        for platform in PLATFORMS {
+            let file = listed.table(platform, &["name", "sha256", "size"])?;
+            let size = file.integer("size", &(1..=i64::MAX), "a number of bytes")?;
+            let (Some(name), Some(sha256), Some(size)) = (file.string("name")?, file.string("sha256")?, size)
+            else {
+                continue;
+            };
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-+".contains(&byte);
+            if name.value.is_empty() || name.value.starts_with('.') || !name.value.bytes().all(plain) {
+                return Err(name.wrong("the name of a file"));
+            }
+            let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+            if sha256.value.len() != 64 || !sha256.value.bytes().all(digit) {
+                return Err(sha256.wrong("a SHA-256: 64 digits from 0 to 9 and a to f"));
+            }
+            let file = LockedFile { name: name.value, sha256: sha256.value, size: size.cast_unsigned() };
+            files.insert(platform.to_owned(), file);
+        }
+        Ok(Some(Self { iree: iree.value, files }))
+    }
+
+    /// Writes the section into the file at `path`, which is made where there is none. All other sections stay as they are.
+    pub fn write(&self, path: &Path) -> Result<(), EditError> {
+        edit::edit(path, |document| self.put(document))
+    }
+
+    fn put(&self, document: &mut DocumentMut) {
+        if document.is_empty() {
+            document.decor_mut().set_prefix("# Written by Sheaf; keep it under version control.\n\n");
+        }
+        let mut files = Table::new();
+        // In the order in which the platforms are known, which is not that of the letters.
+        for platform in PLATFORMS {
+            let Some(file) = self.files.get(platform) else { continue };
+            let mut inline = InlineTable::new();
+            inline.insert("name", file.name.as_str().into());
+            inline.insert("sha256", file.sha256.as_str().into());
+            inline.insert("size", i64::try_from(file.size).unwrap_or(i64::MAX).into());
+            files.insert(platform, value(inline));
+        }
+        edit::in_table(document, "toolchain", |table| {
+            edit::set(table, "iree", &self.iree);
+            table.insert("files", Item::Table(files));
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lock(iree: &str) -> ToolchainLock {
+        let file = |platform: &str| {
+            let name = format!("compiler-{iree}-{platform}.whl");
+            (platform.to_owned(), LockedFile { name, sha256: "0a".repeat(32), size: 83_634_623 })
+        };
+        ToolchainLock { iree: iree.into(), files: ["linux-x86_64", "windows-x86_64"].map(file).into() }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(LOCK_NAME);
+        assert_eq!(ToolchainLock::read(&path).unwrap(), None);
+        lock("3.13.0").write(&path).unwrap();
+        assert_eq!(ToolchainLock::read(&path).unwrap(), Some(lock("3.13.0")));
+        insta::assert_snapshot!(std::fs::read_to_string(&path).unwrap(), @r#"
+        # Written by Sheaf; keep it under version control.
+
+        [toolchain]
+        iree = "3.13.0"
+
+        [toolchain.files]
+        linux-x86_64 = { name = "compiler-3.13.0-linux-x86_64.whl", sha256 = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a", size = 83634623 }
+        windows-x86_64 = { name = "compiler-3.13.0-windows-x86_64.whl", sha256 = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a", size = 83634623 }
+        "#);
+        let first = std::fs::read(&path).unwrap();
+        lock("3.13.0").write(&path).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), first, "the same again changes nothing");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn other_sections_stay_as_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(LOCK_NAME);
+        let others = "# mine\nversion = 1\n\n[[package]] # a\nname = \"vision\"\n";
+        std::fs::write(&path, others).unwrap();
+        lock("3.12.0").write(&path).unwrap();
+        lock("3.13.0").write(&path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with(others), "{text}");
+        assert_eq!(text.matches("[toolchain]").count(), 1, "{text}");
+        assert_eq!(ToolchainLock::read(&path).unwrap(), Some(lock("3.13.0")));
+    }
+
+    #[test]
+    fn what_means_nothing_is_shown() {
+        let message =
+            |text: &str| ToolchainLock::parse(Path::new("/p/Sheaf.lock"), text).unwrap_err().to_string();
+        let file = |name: &str, sha256: &str, size: &str| {
+            format!(
+                "[toolchain]\niree = \"3.13.0\"\n[toolchain.files]\n\
+                 linux-x86_64 = {{ name = \"{name}\", sha256 = \"{sha256}\", size = {size} }}\n"
+            )
+        };
+        let good = "0a".repeat(32);
+        insta::assert_snapshot!(message("[toolchain]\niree = \"latest\"\n"), @r#"
+        /p/Sheaf.lock:2:8: `toolchain.iree` is "latest", but it must be a release of the compiler, such as "3.13.0"
+         2 | iree = "latest"
+           |        ^^^^^^^^
+        "#);
+        insta::assert_snapshot!(message(&file("../a.whl", &good, "1")), @r#"
+        /p/Sheaf.lock:4:25: `toolchain.files.linux-x86_64.name` is "../a.whl", but it must be the name of a file
+         4 | linux-x86_64 = { name = "../a.whl", sha256 = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a", size = 1 }
+           |                         ^^^^^^^^^^
+        "#);
+        insta::assert_snapshot!(message(&file("a.whl", "0A", "1")), @r#"
+        /p/Sheaf.lock:4:43: `toolchain.files.linux-x86_64.sha256` is "0A", but it must be a SHA-256: 64 digits from 0 to 9 and a to f
+         4 | linux-x86_64 = { name = "a.whl", sha256 = "0A", size = 1 }
+           |                                           ^^^^
+        "#);
+        insta::assert_snapshot!(message(&file("a.whl", &good, "-1")), @r#"
+        /p/Sheaf.lock:4:118: `toolchain.files.linux-x86_64.size` is "-1", but it must be a number of bytes
+         4 | linux-x86_64 = { name = "a.whl", sha256 = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a", size = -1 }
+           |                                                                                                                      ^^
+        "#);
+        assert!(message("[toolchain\n").contains("this is not TOML"));
+    }
+}
