@@ -8,6 +8,7 @@ use sheaf_toolchain::{Destination, Processor};
 
 use crate::cache::CacheCommand;
 use crate::engine::ProgramPlace;
+use crate::toolchain::ToolchainOptions;
 
 /// Run and train Sheaf programs.
 #[derive(Debug, Parser)]
@@ -79,6 +80,9 @@ pub enum Command {
         after_help = "Examples:\n  sheaf cache size\n  sheaf cache why train-step\n  sheaf cache key new ada-laptop"
     )]
     Cache(CacheCommand),
+    /// Install, verify and choose compilers
+    #[command(after_help = "Examples:\n  sheaf toolchain list\n  sheaf toolchain pin 3.13.0")]
+    Toolchain(ToolchainOptions),
     /// Compile for another process, over a pipe
     #[command(hide = true)]
     CompileWorker {

@@ -16,6 +16,7 @@ mod progress;
 pub mod repl;
 pub mod run;
 pub mod test;
+pub mod toolchain;
 mod world;
 
 pub use world::World;

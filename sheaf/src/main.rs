@@ -18,6 +18,7 @@ fn main() -> ExitCode {
         Command::New(options) => sheaf::new::new(&options),
         Command::Init(options) => sheaf::new::init(&options),
         Command::Cache(command) => sheaf::cache::cache(&command),
+        Command::Toolchain(options) => sheaf::toolchain::toolchain(&options),
         Command::CompileWorker { library } => {
             // Ctrl-C reaches the whole group of processes; the one that the user sees decides what ends.
             let _ = ctrlc::set_handler(|| {});

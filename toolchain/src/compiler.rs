@@ -1,16 +1,15 @@
-//! The parent side of a compile worker.
+//! The parent side of a compile worker: what is asked of a compiler, and what can go wrong.
 
 use std::fmt::Write as _;
-use std::io::{self, BufReader, ErrorKind};
-use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
-use tempfile::TempDir;
-
+use crate::limits::CompileLimits;
 use crate::locate::Toolchain;
 use crate::message::{Answer, Diagnostic, Request, Severity};
-use crate::output::Output;
-use crate::scratch;
+use crate::process::{Worker, out_of_turn};
 
 /// How many lines of diagnostics a message shows.
 const SHOWN_LINES: usize = 20;
@@ -20,9 +19,6 @@ const SHOWN_WIDTH: usize = 500;
 
 /// What begins a dump of the program within a diagnostic.
 const DUMP: &str = ": see current operation:";
-
-/// The name of the linker's path in the compiler's environment.
-const LINKER_VARIABLE: &str = "IREE_LLVM_EMBEDDED_LINKER_PATH";
 
 /// What a loaded compiler says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +76,7 @@ pub enum CompileError {
         said: String,
     },
     /// The worker process ended in the middle of its work. The next compilation starts a new one.
-    #[error("the compiler crashed: {}{}", ending(*signal, *code), last_words(said))]
+    #[error("the compiler crashed: {}{}{}", ending(*signal, *code), last_words(said), kept(reproducer.as_deref()))]
     Crashed {
         /// The signal that ended the process, if one did.
         signal: Option<i32>,
@@ -88,6 +84,18 @@ pub enum CompileError {
         code: Option<i32>,
         /// The end of what it printed.
         said: String,
+        /// The folder in which the program and its flags were kept.
+        reproducer: Option<PathBuf>,
+    },
+    /// The program took longer than it may. Its worker was ended; the next compilation starts a new one.
+    #[error("the compiler was stopped after {} seconds{}{}", limit.as_secs_f64(), last_words(said), kept(reproducer.as_deref()))]
+    TimedOut {
+        /// The limit.
+        limit: Duration,
+        /// The end of what it printed.
+        said: String,
+        /// The folder in which the program and its flags were kept.
+        reproducer: Option<PathBuf>,
     },
     /// The worker said something that is no message.
     #[error("the compile worker does not speak Sheaf's protocol: {cause}{}", last_words(said))]
@@ -111,8 +119,15 @@ impl CompileError {
             Self::Rejected { .. } | Self::Failed { .. } => {
                 "this is an error in Sheaf or in the compiler: please report it with the program"
             }
-            Self::Crashed { .. } => {
+            Self::Crashed { reproducer: None, .. } => {
                 "free some memory and run again; if that does not help, it is the compiler's own error: please report it"
+            }
+            Self::Crashed { .. } => {
+                "free some memory, or raise SHEAF_COMPILE_MIB if it is set, and run again; if that does not help, it is the \
+                 compiler's own error: please report it with the files in that folder"
+            }
+            Self::TimedOut { .. } => {
+                "set SHEAF_COMPILE_SECONDS to a longer time (0 for any), or make the function smaller"
             }
             Self::Protocol { .. } => "the worker must be the same Sheaf as this one: install Sheaf again",
         };
@@ -125,173 +140,83 @@ impl CompileError {
 pub struct Compiler {
     command: Box<dyn Fn() -> Command + Send + Sync>,
     toolchain: Toolchain,
+    limits: CompileLimits,
     worker: Option<Worker>,
 }
 
 impl Compiler {
-    /// A compiler that uses `toolchain`. `worker_command` gives the command of a process that calls
-    /// [`run_worker`](crate::run_worker) with its last argument, the library, which is added here.
+    /// A compiler that uses `toolchain`, with the usual limits or those that the environment sets. `worker_command` gives
+    /// the command of a process that calls [`run_worker`](crate::run_worker) with its last argument, the library, which is
+    /// added here.
     pub fn new(worker_command: impl Fn() -> Command + Send + Sync + 'static, toolchain: Toolchain) -> Self {
-        Self { command: Box::new(worker_command), toolchain, worker: None }
+        let limits = CompileLimits::for_toolchain(&toolchain.folder);
+        Self { command: Box::new(worker_command), toolchain, limits, worker: None }
+    }
+
+    /// The same with these limits. A worker that runs already is ended.
+    #[must_use]
+    pub fn with_limits(self, limits: CompileLimits) -> Self {
+        Self { limits, worker: None, ..self }
+    }
+
+    /// What a compilation may take.
+    pub fn limits(&self) -> &CompileLimits {
+        &self.limits
     }
 
     /// Starts the worker unless it runs, and gives the compiler's version. Calling this early hides the time it takes
     /// to load the compiler.
     pub fn start(&mut self) -> Result<&CompilerVersion, CompileError> {
-        self.running().map(|worker| &worker.version)
+        self.running().map(Worker::version)
     }
 
     /// The process id of the worker, if one is running.
     pub fn worker_id(&self) -> Option<u32> {
-        self.worker.as_ref().map(|worker| worker.child.id())
+        self.worker.as_ref().map(Worker::id)
     }
 
     /// Compiles a module in MLIR's text form, with these flags, to the bytes of a VMFB.
     pub fn compile(&mut self, mlir: &str, flags: &[String]) -> Result<Vec<u8>, CompileError> {
         let request = Request { flags: flags.to_vec(), program: mlir.to_owned() };
+        let limit = self.limits.time;
         let worker = self.running()?;
-        match worker.ask(&request) {
-            Ok((Answer::Compiled(program), _)) => Ok(program),
-            Ok((Answer::Rejected(diagnostics), said)) => Err(CompileError::Rejected { diagnostics, said }),
-            Ok((Answer::Failed { cause }, said)) => Err(CompileError::Failed { cause, said }),
-            Ok((Answer::Ready { .. } | Answer::Unusable { .. }, _)) => Err(self.broken(&out_of_turn())),
-            Err(error) => Err(self.broken(&error)),
+        let mut error = match worker.ask(request, limit) {
+            Ok((Answer::Compiled(program), _)) => return Ok(program),
+            Ok((Answer::Rejected(diagnostics), said)) => {
+                return Err(CompileError::Rejected { diagnostics, said });
+            }
+            Ok((Answer::Failed { cause }, said)) => return Err(CompileError::Failed { cause, said }),
+            Ok((Answer::Ready { .. } | Answer::Unusable { .. }, _)) => self.broken(&out_of_turn()),
+            Err(error) => self.broken(&error),
+        };
+        let reason = error.to_string();
+        if let CompileError::Crashed { reproducer, .. } | CompileError::TimedOut { reproducer, .. } =
+            &mut error
+        {
+            *reproducer = self.limits.keep(mlir, flags, &reason);
         }
+        Err(error)
     }
 
     /// The worker, started if need be.
     fn running(&mut self) -> Result<&mut Worker, CompileError> {
         // A worker may have been ended from outside while it had nothing to do; that is no program's fault.
-        let ended = |worker: &mut Worker| !matches!(worker.child.try_wait(), Ok(None));
-        if self.worker.as_mut().is_some_and(ended) {
+        if self.worker.as_mut().is_some_and(Worker::has_ended) {
             self.worker = None;
         }
         match &mut self.worker {
             Some(worker) => Ok(worker),
-            none => Ok(none.insert(Worker::start((self.command)(), &self.toolchain)?)),
+            none => Ok(none.insert(Worker::start((self.command)(), &self.toolchain, &self.limits)?)),
         }
     }
 
     /// Gives up the worker after the conversation broke off, and says why.
     fn broken(&mut self, error: &io::Error) -> CompileError {
         match self.worker.take() {
-            Some(worker) => worker.broken(error),
+            Some(worker) => worker.broken(error, self.limits.time),
             None => CompileError::Protocol { cause: error.to_string(), said: String::new() },
         }
     }
-}
-
-/// A running worker process.
-struct Worker {
-    child: Child,
-    requests: ChildStdin,
-    answers: BufReader<ChildStdout>,
-    output: Output,
-    version: CompilerVersion,
-    /// Where the compiler puts object files on their way to the linker.
-    _scratch: Option<TempDir>,
-}
-
-impl Worker {
-    /// Starts a process and waits until it has loaded the compiler.
-    fn start(mut command: Command, toolchain: &Toolchain) -> Result<Self, CompileError> {
-        let name = command.get_program().display().to_string();
-        let failed = |source| CompileError::Start { command: name.clone(), source };
-        let scratch = scratch::folder();
-        if let Some(scratch) = &scratch {
-            for variable in ["TMPDIR", "TMP", "TEMP"] {
-                command.env(variable, scratch.path());
-            }
-        }
-        command.env(LINKER_VARIABLE, scratch::quoted(&toolchain.linker)).arg(&toolchain.library);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(failed)?;
-        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(requests), Some(answers), Some(printed)) = streams else {
-            return Err(failed(io::Error::other("its standard streams are missing")));
-        };
-        let output = Output::collect(printed).map_err(failed)?;
-        let answers = BufReader::new(answers);
-        let version = CompilerVersion { api: (0, 0), revision: String::new() };
-        let mut worker = Self { child, requests, answers, output, version, _scratch: scratch };
-        match worker.answer() {
-            Ok((Answer::Ready { api, revision }, _)) => {
-                worker.version = CompilerVersion { api: ((api >> 16) as u16, api as u16), revision };
-            }
-            Ok((Answer::Unusable { cause }, _)) => {
-                return Err(CompileError::Load { library: toolchain.library.clone(), cause });
-            }
-            Ok(_) => return Err(worker.broken(&out_of_turn())),
-            Err(error) => return Err(worker.broken(&error)),
-        }
-        if !is_release(&worker.version.revision, &toolchain.version) {
-            return Err(CompileError::Version {
-                library: toolchain.library.clone(),
-                found: worker.version.revision.clone(),
-                expected: toolchain.version.clone(),
-            });
-        }
-        Ok(worker)
-    }
-
-    /// The answer to a request, and what was printed on the way.
-    fn ask(&mut self, request: &Request) -> io::Result<(Answer, String)> {
-        request.write(&mut self.requests)?;
-        self.answer()
-    }
-
-    fn answer(&mut self) -> io::Result<(Answer, String)> {
-        let answer = Answer::read(&mut self.answers)?.ok_or(ErrorKind::UnexpectedEof)?;
-        Ok((answer, self.output.take()))
-    }
-
-    /// Says why the conversation with this worker broke off.
-    fn broken(mut self, error: &io::Error) -> CompileError {
-        let status = self.end();
-        let said = self.output.take_rest();
-        if error.kind() == ErrorKind::InvalidData {
-            return CompileError::Protocol { cause: error.to_string(), said };
-        }
-        let signal = status.as_ref().ok().and_then(|status| signal(*status));
-        let code = status.ok().and_then(|status| status.code());
-        CompileError::Crashed { signal, code, said }
-    }
-
-    /// Makes sure that the process has ended. One that was ending by itself keeps its own reason.
-    fn end(&mut self) -> io::Result<ExitStatus> {
-        let _ = self.child.kill();
-        self.child.wait()
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        // It has nothing to save, and nobody waits for it.
-        let _ = self.end();
-    }
-}
-
-/// Release builds carry their version in the tag, as `iree-3.13.0`, `3.13.0`, or with a suffix such as `rc1` or a commit.
-fn is_release(revision: &str, version: &str) -> bool {
-    let belongs = |next: char| next.is_ascii_digit() || next == '.';
-    revision
-        .split_once(version)
-        .is_some_and(|(before, after)| !before.ends_with(belongs) && !after.starts_with(belongs))
-}
-
-/// An answer that is of the right form but not what was asked for.
-fn out_of_turn() -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, "an answer without a question")
-}
-
-#[cfg(unix)]
-fn signal(status: ExitStatus) -> Option<i32> {
-    std::os::unix::process::ExitStatusExt::signal(&status)
-}
-
-#[cfg(not(unix))]
-fn signal(_: ExitStatus) -> Option<i32> {
-    None
 }
 
 /// How a process ended, for people.
@@ -306,6 +231,12 @@ fn ending(signal: Option<i32>, code: Option<i32>) -> String {
         (None, Some(code)) => format!("exit code {code}"),
         (None, None) => "it ended for an unknown reason".to_owned(),
     }
+}
+
+fn kept(reproducer: Option<&Path>) -> String {
+    reproducer.map_or_else(String::new, |folder| {
+        format!("; the program and its flags are in\n{}", folder.display())
+    })
 }
 
 fn last_words(said: &str) -> String {
@@ -334,16 +265,6 @@ fn shown(diagnostics: &[Diagnostic]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_release_is_known_by_its_tag() {
-        for tag in ["3.13.0", "iree-3.13.0", "3.13.0rc20261016 @ 89ece87", "v3.13.0-1"] {
-            assert!(is_release(tag, "3.13.0"), "{tag}");
-        }
-        for tag in ["", "3.13.1", "3.13.01", "3.13.0.1", "13.13.0", "3.1.0"] {
-            assert!(!is_release(tag, "3.13.0"), "{tag}");
-        }
-    }
 
     #[test]
     fn a_long_diagnostic_is_cut() {

@@ -54,6 +54,16 @@ impl Cpu {
         self.features.iter().map(String::as_str)
     }
 
+    /// Its features as LLVM names them, in alphabetical order: what the compiler may use.
+    pub(crate) fn llvm_features(&self) -> Vec<&str> {
+        let x86 = self.arch == "x86_64";
+        let mut features: Vec<_> =
+            self.features().map(|feature| if x86 { llvm_x86(feature) } else { llvm_arm(feature) }).collect();
+        features.sort_unstable();
+        features.dedup();
+        features
+    }
+
     /// Can this processor run code that was compiled for `recorded` and may use everything that one has?
     pub fn supports(&self, recorded: &Self) -> Result<(), MissingFeatures> {
         if self.arch != recorded.arch {
@@ -87,6 +97,29 @@ impl FromStr for Cpu {
             return Err(CpuSyntax(text.to_owned()));
         }
         Ok(cpu)
+    }
+}
+
+/// LLVM's name of a feature that Rust has another name for.
+fn llvm_x86(feature: &str) -> &str {
+    match feature {
+        "bmi1" => "bmi",
+        "cmpxchg16b" => "cx16",
+        "pclmulqdq" => "pclmul",
+        same => same,
+    }
+}
+
+/// The same for `AArch64`.
+fn llvm_arm(feature: &str) -> &str {
+    match feature {
+        "fcma" => "complxnum",
+        "fhm" => "fp16fml",
+        "fp16" => "fullfp16",
+        "frintts" => "fptoint",
+        "pmull" => "aes",
+        "rcpc2" => "rcpc-immo",
+        same => same,
     }
 }
 
@@ -158,6 +191,14 @@ mod tests {
         assert_eq!(large.supports(&small), Ok(()));
         insta::assert_snapshot!(small.supports(&large).expect_err("lacks two"), @"it was compiled for a processor with avx2, avx512f, which this one lacks");
         insta::assert_snapshot!(cpu("aarch64+neon").supports(&small).expect_err("another"), @"it was compiled for x86_64 processors and this one is aarch64");
+    }
+
+    #[test]
+    fn llvm_has_names_of_its_own() {
+        let names = |text: &str| cpu(text).llvm_features().join(" ");
+        assert_eq!(names("x86_64+avx2+bmi1+cmpxchg16b+pclmulqdq+sse4.1"), "avx2 bmi cx16 pclmul sse4.1");
+        assert_eq!(names("aarch64+aes+fcma+fp16+neon+pmull"), "aes complxnum fullfp16 neon");
+        assert_eq!(names("x86_64"), "");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use crate::cpu::Cpu;
 
@@ -157,8 +158,35 @@ impl Processor {
 
     /// All that have a name.
     pub fn named() -> impl Iterator<Item = Processor> {
-        static NAMED: [NamedProcessor; 5] = Processor::NAMED;
         NAMED.iter().map(Processor::Named)
+    }
+
+    /// The compiler's flags: architecture, processor and features by LLVM's names.
+    ///
+    /// The processor of this machine is the most capable of [`Processor::NAMED`] that it supports, and all its further
+    /// features. LLVM would call it by its model, which makes it choose among equal instructions in another order; that is
+    /// not measurably faster (`docs/architecture.md`), and no two models could share a program.
+    pub(crate) fn flags(self) -> Vec<String> {
+        let (cpu, named) = match self {
+            Self::Named(named) => (None, Some(named)),
+            Self::Host => {
+                static HOST: LazyLock<Cpu> = LazyLock::new(Cpu::host);
+                let supported =
+                    |named: &&NamedProcessor| HOST.supports(&Cpu::with(named.arch, named.features)).is_ok();
+                (Some(&*HOST), NAMED.iter().find(supported))
+            }
+        };
+        let arch = named.map_or(std::env::consts::ARCH, |named| named.arch);
+        let mut flags = vec![
+            format!("{TARGET}triple={arch}-unknown-unknown-eabi-elf"),
+            format!("{TARGET}cpu={}", named.map_or("generic", |named| named.llvm)),
+        ];
+        if let Some(cpu) = cpu {
+            let features =
+                cpu.llvm_features().iter().map(|feature| format!("+{feature}")).collect::<Vec<_>>();
+            flags.push(format!("{TARGET}cpu-features={}", features.join(",")));
+        }
+        flags
     }
 
     /// The architecture and the features that its programs may use.
@@ -207,14 +235,11 @@ impl Destination {
         }
         let device: Vec<String> = match self {
             Self::Cpu(Processor::Host) => return flags,
-            Self::Cpu(Processor::Named(named)) => {
-                for flag in &mut flags {
-                    if flag.starts_with(TARGET_CPU) {
-                        *flag = format!("{TARGET_CPU}{}", named.llvm);
-                    }
-                }
-                // The same on every machine, so that the key is.
-                flags.push(format!("--iree-llvmcpu-target-triple={}-unknown-unknown-eabi-elf", named.arch));
+            Self::Cpu(processor) => {
+                // In the place of those for this machine's, and the same on every machine, so that the key is.
+                let place = flags.iter().position(|flag| flag.starts_with(TARGET)).unwrap_or(flags.len());
+                flags.retain(|flag| !flag.starts_with(TARGET));
+                flags.splice(place..place, processor.flags());
                 return flags;
             }
             Self::Cuda(arch) => {
@@ -238,8 +263,11 @@ impl Destination {
     }
 }
 
-/// What begins the flag for the processor.
-const TARGET_CPU: &str = "--iree-llvmcpu-target-cpu=";
+/// What begins the flags for the processor.
+const TARGET: &str = "--iree-llvmcpu-target-";
+
+/// [`Processor::NAMED`], as something to refer to.
+static NAMED: [NamedProcessor; 5] = Processor::NAMED;
 
 /// What takes out of a program that which only helps in finding errors.
 const STRIPS: [&str; 3] = [
@@ -330,7 +358,7 @@ mod tests {
         for target in [Target::CPU, Target::CPU_INLINE] {
             assert_eq!(destination("cpu").flags(&target.flags(), false), target.flags());
         }
-        assert!(Target::CPU.flags().iter().any(|flag| flag.starts_with(TARGET_CPU)));
+        assert!(Target::CPU.flags().iter().any(|flag| flag.starts_with(TARGET)));
     }
 
     #[test]
@@ -367,7 +395,9 @@ mod tests {
         let processor: Processor = "x86-64-v3".parse().expect("a processor");
         let flags = Destination::Cpu(processor).flags(&Target::CPU.flags(), false);
         assert!(flags.contains(&"--iree-llvmcpu-target-cpu=x86-64-v3".to_owned()), "{flags:?}");
-        assert!(!flags.iter().any(|f| f.ends_with("=host")), "{flags:?}");
+        assert!(!flags.iter().any(|f| f.contains("cpu-features")), "nothing of this machine: {flags:?}");
+        let count = flags.iter().filter(|flag| flag.starts_with(TARGET)).count();
+        assert_eq!(count, 2, "{flags:?}");
         assert!(processor.cpu().to_string().starts_with("x86_64+avx+avx2+bmi1"));
         for processor in Processor::named() {
             let written = processor.cpu().to_string();

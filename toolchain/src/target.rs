@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::destination::Processor;
+
 /// A kind of device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -38,12 +40,8 @@ const COMMON: [&str; 5] = [
     "--iree-opt-strip-assertions=true",
 ];
 
-/// Code for this very processor; [`Cpu`](crate::Cpu) records which one that was.
-const CPU: [&str; 3] = [
-    "--iree-hal-target-device=local",
-    "--iree-hal-local-target-device-backends=llvm-cpu",
-    "--iree-llvmcpu-target-cpu=host",
-];
+/// Code for a processor; which one, [`Processor::flags`] says.
+const CPU: [&str; 2] = ["--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu"];
 
 /// The code stays in an embedded library that the runtime loads, so that a program is still one file.
 ///
@@ -64,16 +62,17 @@ impl Target {
     /// The processor through plain calls.
     pub const CPU_INLINE: Self = Self { device: Device::Cpu, model: ExecutionModel::Inline };
 
-    /// The compiler's flags, always the same and in the same order for the same target.
+    /// The compiler's flags, always the same and in the same order for the same target and processor. The processor of
+    /// this machine is named by what it has, so that the flags mean the same on every machine.
     pub fn flags(self) -> Vec<String> {
-        let device = match self.device {
-            Device::Cpu => &CPU,
-        };
+        let Device::Cpu = self.device;
+        let device = CPU.iter().map(|flag| (*flag).to_owned()).chain(Processor::Host.flags());
         let model: &[&str] = match self.model {
             ExecutionModel::Hal => &[],
             ExecutionModel::Inline => &INLINE,
         };
-        COMMON.iter().chain(device).chain(model).map(|flag| (*flag).to_owned()).collect()
+        let owned = |flag: &&str| (*flag).to_owned();
+        COMMON.iter().map(owned).chain(device).chain(model.iter().map(owned)).collect()
     }
 
     /// [`Target::flags`], and those that this program needs besides.
@@ -106,6 +105,18 @@ impl fmt::Display for ExecutionModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_flag_means_another_thing_on_another_machine() {
+        for target in [Target::CPU, Target::CPU_INLINE] {
+            let flags = target.flags();
+            assert!(!flags.iter().any(|flag| flag.contains("host")), "{flags:?}");
+            for named in ["triple", "cpu", "cpu-features"] {
+                let start = format!("--iree-llvmcpu-target-{named}=");
+                assert_eq!(flags.iter().filter(|flag| flag.starts_with(&start)).count(), 1, "{flags:?}");
+            }
+        }
+    }
 
     #[test]
     fn only_programs_with_doubles_have_more_flags() {

@@ -15,12 +15,20 @@ use crate::output;
 /// Room for the compiler's recursion over deeply nested programs, on every system.
 const STACK_BYTES: usize = 256 << 20;
 
+/// The environment variable that limits the worker's address space, in bytes. It holds for the linker too, which is told
+/// nothing of it.
+pub(crate) const MEMORY_LIMIT: &str = "SHEAF_COMPILE_WORKER_BYTES";
+
 /// Runs a compile worker: loads the compiler at `library`, then answers requests on standard input with programs on
 /// standard output until the input ends; then the process ends too, even in the middle of a compilation. What the
 /// compiler prints goes to standard error.
 ///
 /// The process must not use standard input or output for anything else, and can call this once.
 pub fn run_worker(library: &Path) -> ExitCode {
+    if let Err(error) = limit_memory() {
+        eprintln!("the compile worker cannot limit its memory: {error}");
+        return ExitCode::FAILURE;
+    }
     let (requests, answers) = match claim_streams() {
         Ok(streams) => streams,
         Err(error) => {
@@ -82,6 +90,26 @@ fn compile_all(
         open.fetch_sub(1, Ordering::SeqCst);
         answer.write(&mut answers)?;
     }
+    Ok(())
+}
+
+/// Keeps to the limit that the parent set. Memory that was never touched counts as well.
+#[cfg(unix)]
+fn limit_memory() -> io::Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = std::env::var(MEMORY_LIMIT).ok().and_then(|text| text.parse::<u64>().ok());
+    let Some(limit) = limit else { return Ok(()) };
+    let maximum = getrlimit(Resource::As).maximum;
+    // Nobody may raise what the system has set.
+    let limit = maximum.map_or(limit, |maximum| limit.min(maximum));
+    setrlimit(Resource::As, Rlimit { current: Some(limit), maximum })?;
+    Ok(())
+}
+
+/// There is no such limit.
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps, reason = "elsewhere it fails")]
+fn limit_memory() -> io::Result<()> {
     Ok(())
 }
 

@@ -1,0 +1,172 @@
+//! Which release of the compiler is used, and where it is looked for.
+//!
+//! `Sheaf.lock` decides, then `[toolchain] iree` of `Sheaf.toml` and of the user's configuration, then the release whose
+//! runtime is linked in. What contradicts itself is an error that names the command that mends it.
+
+use sheaf_registry::{LOCK_NAME, LockedFile, Origin, Project, Setting, Settings, ToolchainLock};
+use sheaf_toolchain::{COMPILER, Platform, Release};
+
+/// The settings for fetching a compiler.
+pub fn fetching(settings: &Settings) -> sheaf_toolchain::Settings {
+    let place = |setting: &Setting<String>| sheaf_toolchain::Setting {
+        value: setting.value.clone(),
+        origin: setting.origin.to_string(),
+    };
+    sheaf_toolchain::Settings {
+        mirrors: settings.mirrors.iter().map(place).collect(),
+        index: settings.index.as_ref().map(place),
+        offline: settings.offline.value,
+        ..sheaf_toolchain::Settings::default()
+    }
+}
+
+/// Why a release cannot be used, with what to do.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unusable {
+    /// The reason.
+    pub why: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl Unusable {
+    fn new(why: String, remedy: impl Into<String>) -> Self {
+        Self { why, remedy: remedy.into() }
+    }
+}
+
+/// Takes over into the settings what the project's `Sheaf.lock` says, if it has one.
+pub fn settle(
+    settings: &mut Settings,
+    project: &Project,
+    lock: Option<&ToolchainLock>,
+) -> Result<(), Unusable> {
+    let Some(lock) = lock else { return Ok(()) };
+    let path = project.root.join(LOCK_NAME);
+    let pinned = project.manifest.as_ref().and_then(|manifest| manifest.toolchain.iree.as_deref());
+    if let Some(pinned) = pinned.filter(|pinned| *pinned != lock.iree) {
+        let why = format!("Sheaf.toml wants the compiler {pinned}, but {} has {}", path.display(), lock.iree);
+        return Err(Unusable::new(why, format!("run `sheaf toolchain pin {pinned}`")));
+    }
+    for platform in Platform::ALL {
+        let Some(release) = Release::find(&lock.iree, platform) else { continue };
+        if lock.files.get(platform.name()) != Some(&locked_file(&release)) {
+            let why = format!(
+                "{} has another compiler {} for {} than was published",
+                path.display(),
+                lock.iree,
+                platform.name()
+            );
+            return Err(Unusable::new(why, format!("run `sheaf toolchain pin {}`", lock.iree)));
+        }
+    }
+    settings.iree = Some(Setting { value: lock.iree.clone(), origin: Origin::File(path) });
+    Ok(())
+}
+
+/// The version that the settings ask for, once [settled](settle).
+pub fn version(settings: &Settings) -> &str {
+    settings.iree.as_ref().map_or(COMPILER[0].version, |iree| &iree.value)
+}
+
+/// The release that the settings ask for, for this machine, if its programs can be run here. The outer none stands for a
+/// machine without compilers.
+pub fn release(settings: &Settings) -> Result<Option<Release<'static>>, Unusable> {
+    let Some(platform) = Platform::host() else { return Ok(None) };
+    let version = version(settings);
+    let origin = settings.iree.as_ref().map_or(&Origin::Default, |iree| &iree.origin);
+    let Some(release) = Release::find(version, platform) else {
+        let why = format!(
+            "{origin} wants the compiler {version}, which this Sheaf does not know; it knows {}",
+            Release::versions().join(", ")
+        );
+        return Err(Unusable::new(why, "install a newer Sheaf, or run `sheaf toolchain update`"));
+    };
+    loadable(&release)
+        .map_err(|why| Unusable::new(format!("{origin}: {why}"), "run `sheaf toolchain update`"))?;
+    Ok(Some(release))
+}
+
+/// That the runtime which is linked in loads the programs of a release; otherwise why not.
+pub fn loadable(release: &Release<'_>) -> Result<(), String> {
+    if release.is_loadable() {
+        return Ok(());
+    }
+    let ((major, minor), (runtime_major, runtime_minor)) = (release.bytecode, COMPILER[0].bytecode);
+    Err(format!(
+        "the compiler {} makes programs with bytecode {major}.{minor}, and the runtime in this Sheaf loads \
+         {runtime_major}.{runtime_minor}",
+        release.version
+    ))
+}
+
+/// What a lock says of a release: the file of every platform.
+pub fn lock(version: &str) -> ToolchainLock {
+    let releases = Platform::ALL.into_iter().filter_map(|platform| Release::find(version, platform));
+    let files = releases.map(|release| (release.platform.name().to_owned(), locked_file(&release)));
+    ToolchainLock { iree: version.to_owned(), files: files.collect() }
+}
+
+fn locked_file(release: &Release<'_>) -> LockedFile {
+    LockedFile { name: release.wheel.to_owned(), sha256: release.sha256.to_owned(), size: release.size }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use sheaf_registry::SheafToml;
+
+    use super::*;
+
+    /// What is in force in a project with this `[toolchain]` table and this lock.
+    fn settled(table: &str, lock: Option<&ToolchainLock>) -> Result<&'static str, String> {
+        let text = format!("[toolchain]\n{table}\n");
+        let manifest = SheafToml::parse(Path::new("/p/Sheaf.toml"), &text).expect("a manifest");
+        let mut settings =
+            Settings::merge(None, Some(&manifest), |_| None, &sheaf_registry::Options::default())
+                .expect("settings");
+        let project = Project { root: "/p".into(), manifest: Some(manifest) };
+        let result = settle(&mut settings, &project, lock).and_then(|()| release(&settings));
+        let said = |unusable: Unusable| format!("{}\nhelp: {}", unusable.why, unusable.remedy);
+        result.map(|release| release.expect("a machine with compilers").version).map_err(said)
+    }
+
+    #[test]
+    fn the_lock_counts_then_the_pin_then_the_default() {
+        assert_eq!(settled("", None).as_deref(), Ok("3.13.0"));
+        assert_eq!(settled("iree = \"3.12.0\"", None).as_deref(), Ok("3.12.0"));
+        assert_eq!(settled("", Some(&lock("3.12.0"))).as_deref(), Ok("3.12.0"));
+        assert_eq!(settled("iree = \"3.12.0\"", Some(&lock("3.12.0"))).as_deref(), Ok("3.12.0"));
+    }
+
+    #[test]
+    fn what_cannot_be_is_said_with_what_to_do() {
+        let said =
+            |table: &str, lock: Option<&ToolchainLock>| settled(table, lock).expect_err("not to be used");
+        assert_eq!(
+            said("iree = \"3.13.0\"", Some(&lock("3.12.0"))),
+            "Sheaf.toml wants the compiler 3.13.0, but /p/Sheaf.lock has 3.12.0\n\
+             help: run `sheaf toolchain pin 3.13.0`"
+        );
+        assert_eq!(
+            said("iree = \"9.9.9\"", None),
+            "/p/Sheaf.toml wants the compiler 9.9.9, which this Sheaf does not know; it knows 3.13.0, 3.12.0, 3.11.0, \
+             3.10.0, 3.9.0, 3.8.0\nhelp: install a newer Sheaf, or run `sheaf toolchain update`"
+        );
+        assert_eq!(
+            said("iree = \"3.9.0\"", None),
+            "/p/Sheaf.toml: the compiler 3.9.0 makes programs with bytecode 15.0, and the runtime in this Sheaf loads \
+             17.0\nhelp: run `sheaf toolchain update`"
+        );
+        let mut altered = lock("3.13.0");
+        altered.files.get_mut("windows-x86_64").expect("a platform").sha256 = "00".repeat(32);
+        assert_eq!(
+            said("", Some(&altered)),
+            "/p/Sheaf.lock has another compiler 3.13.0 for windows-x86_64 than was published\n\
+             help: run `sheaf toolchain pin 3.13.0`"
+        );
+        altered.files.remove("windows-x86_64");
+        assert!(settled("", Some(&altered)).is_err());
+    }
+}

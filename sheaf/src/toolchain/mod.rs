@@ -1,0 +1,241 @@
+//! `sheaf toolchain`: the compilers on this machine, and which of them a project uses.
+
+mod chosen;
+mod options;
+mod show;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use sheaf_registry::{Home, LOCK_NAME, MANIFEST_NAME, Project, Settings, ToolchainLock, pin_toolchain};
+use sheaf_toolchain::{InstallError, Platform, Release, Toolchain};
+
+use crate::cli::EngineOptions;
+use crate::evaluator::{self, Failed, failed};
+use crate::messages;
+use crate::progress::InstallProgress;
+use options::Action;
+
+pub use chosen::{Unusable, fetching, loadable, lock, release, settle, version};
+pub use options::ToolchainOptions;
+
+/// Does what was asked for.
+pub fn toolchain(options: &ToolchainOptions) -> ExitCode {
+    match act(&options.action) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failed) => ExitCode::from(1),
+    }
+}
+
+/// Where the command was given.
+struct Desk {
+    home: Home,
+    project: Project,
+    settings: Settings,
+}
+
+impl Desk {
+    fn new(offline: bool, toolchain_index: Option<String>) -> Result<Desk, Failed> {
+        let home = evaluator::home()?;
+        let project = Project::locate_from(Path::new(".")).map_err(failed)?;
+        let options = EngineOptions { offline, toolchain_index, ..EngineOptions::default() };
+        let settings = evaluator::settings(&options, &project, &home)?;
+        Ok(Desk { home, project, settings })
+    }
+
+    /// The release that is used here: of the lock, the project, the user, or the usual one.
+    fn release(mut self) -> Result<(Desk, Release<'static>), Failed> {
+        let lock = ToolchainLock::read(&self.project.root.join(LOCK_NAME)).map_err(failed)?;
+        settle(&mut self.settings, &self.project, lock.as_ref()).map_err(said)?;
+        let release = release(&self.settings).map_err(said)?.ok_or_else(no_compiler)?;
+        Ok((self, release))
+    }
+
+    /// A release of the table, or the one that is used here.
+    fn or_named(self, version: Option<&str>) -> Result<(Desk, Release<'static>), Failed> {
+        match version {
+            Some(version) => {
+                let release = host(version)?;
+                Ok((self, release))
+            }
+            None => self.release(),
+        }
+    }
+
+    /// The installed release; otherwise what to do.
+    fn located(&self, release: &Release<'_>) -> Result<Toolchain, Failed> {
+        sheaf_toolchain::locate_release(release, self.home.data()).ok_or_else(|| {
+            let help = format!("run `sheaf toolchain install {}`", release.version);
+            messages::error(format!("the compiler {} is not installed", release.version), Some(&help));
+            Failed
+        })
+    }
+}
+
+fn act(action: &Action) -> Result<(), Failed> {
+    match action {
+        Action::List { json } => list(*json),
+        Action::Install { what, offline, toolchain_index } => {
+            install(what.as_deref(), *offline, toolchain_index.clone())
+        }
+        Action::Remove { versions } => remove(versions),
+        Action::Which { json } => which(*json),
+        Action::Verify { version, json } => verify(*version, *json),
+        Action::Pin { version } => pin(version),
+        Action::Update => update(),
+        Action::Bundle { version, output } => bundle(*version, output.as_deref()),
+    }
+}
+
+/// Shows why a release cannot be used.
+fn said(unusable: Unusable) -> Failed {
+    messages::error(unusable.why, Some(&unusable.remedy));
+    Failed
+}
+
+/// Shows an error of the toolchain.
+fn error(error: &InstallError) -> Failed {
+    messages::error(error, Some(&error.remedy()));
+    Failed
+}
+
+fn no_compiler() -> Failed {
+    error(&InstallError::UnsupportedPlatform {
+        system: std::env::consts::OS,
+        processor: std::env::consts::ARCH,
+    })
+}
+
+/// A release of the table for this machine.
+fn host(version: &str) -> Result<Release<'static>, Failed> {
+    Platform::host().and_then(|platform| Release::find(version, platform)).ok_or_else(no_compiler)
+}
+
+fn list(json: bool) -> Result<(), Failed> {
+    let desk = Desk::new(false, None)?;
+    let platform = Platform::host().ok_or_else(no_compiler)?;
+    let data = desk.home.data().to_owned();
+    // What is wrong with the project's choice is no reason not to show what there is.
+    let chosen = desk.release().ok().map(|(_, release)| release.version);
+    let releases = Release::versions().into_iter().filter_map(|version| Release::find(version, platform));
+    let rows = releases.map(|release| show::Row {
+        chosen: chosen == Some(release.version),
+        installed: sheaf_toolchain::locate_release(&release, &data).is_some(),
+        release,
+    });
+    show::list(platform, &rows.collect::<Vec<_>>(), json);
+    Ok(())
+}
+
+fn install(what: Option<&str>, offline: bool, toolchain_index: Option<String>) -> Result<(), Failed> {
+    let desk = Desk::new(offline, toolchain_index)?;
+    let progress = InstallProgress::default();
+    let file = what.map(Path::new).filter(|file| file.components().count() > 1 || file.is_file());
+    if let Some(file) = file {
+        let installed = sheaf_toolchain::install_bundle(file, desk.home.data(), &progress);
+        let (release, toolchain) = installed.map_err(|e| error(&e))?;
+        show::installed(&release, &toolchain);
+        return Ok(());
+    }
+    if let Some(version) = what.filter(|version| !Release::versions().contains(version)) {
+        let help = format!("name a release: {}", Release::versions().join(", "));
+        messages::error(
+            format!("{version} is neither a file nor a release that this Sheaf knows"),
+            Some(&help),
+        );
+        return Err(Failed);
+    }
+    let (desk, release) = desk.or_named(what)?;
+    if let Err(why) = loadable(&release) {
+        messages::warning(
+            why,
+            Some("its programs run elsewhere; here `sheaf toolchain update` chooses another"),
+        );
+    }
+    let settings = fetching(&desk.settings);
+    let installed = sheaf_toolchain::install_release(&release, desk.home.data(), &settings, &progress);
+    show::installed(&release, &installed.map_err(|e| error(&e))?);
+    Ok(())
+}
+
+fn remove(versions: &[&'static str]) -> Result<(), Failed> {
+    let desk = Desk::new(false, None)?;
+    for version in versions {
+        let release = host(version)?;
+        let progress = InstallProgress::default();
+        let removed =
+            sheaf_toolchain::remove(&release, desk.home.data(), &progress).map_err(|e| error(&e))?;
+        let what = if removed { "removed" } else { "was not installed" };
+        println!("the compiler {version}: {what}");
+    }
+    Ok(())
+}
+
+fn which(json: bool) -> Result<(), Failed> {
+    let (desk, release) = Desk::new(false, None)?.release()?;
+    let toolchain = desk.located(&release)?;
+    show::which(&release, &toolchain, desk.settings.iree.as_ref().map(|iree| iree.origin.to_string()), json);
+    Ok(())
+}
+
+fn verify(version: Option<&'static str>, json: bool) -> Result<(), Failed> {
+    let (desk, release) = Desk::new(false, None)?.or_named(version)?;
+    let folder = desk.located(&release)?.folder;
+    let progress = InstallProgress::default();
+    let differences =
+        sheaf_toolchain::verify(&release, desk.home.data(), &progress).map_err(|e| error(&e))?;
+    show::verified(&release, &folder, &differences, json);
+    if differences.is_empty() { Ok(()) } else { Err(Failed) }
+}
+
+/// The package's folder, or what to do where there is none.
+fn package(project: &Project) -> Result<&Path, Failed> {
+    if project.manifest.is_some() {
+        return Ok(&project.root);
+    }
+    let help = "make a package with `sheaf init`, or go to its folder";
+    messages::error(format!("there is no {MANIFEST_NAME} here or in a folder above"), Some(help));
+    Err(Failed)
+}
+
+fn pin(version: &'static str) -> Result<(), Failed> {
+    let desk = Desk::new(false, None)?;
+    let root = package(&desk.project)?;
+    loadable(&host(version)?).map_err(|why| {
+        let usable: Vec<_> = Release::versions()
+            .into_iter()
+            .filter(|version| host(version).is_ok_and(|r| r.is_loadable()))
+            .collect();
+        messages::error(why, Some(&format!("pin one of {}", usable.join(", "))));
+        Failed
+    })?;
+    // Sheaf.toml last: with a new lock and an old pin, or the other way round, the next command says what to do.
+    lock(version).write(&root.join(LOCK_NAME)).map_err(failed)?;
+    pin_toolchain(&root.join(MANIFEST_NAME), version).map_err(failed)?;
+    println!("this package uses the compiler {version}: {MANIFEST_NAME} and {LOCK_NAME} say so");
+    Ok(())
+}
+
+fn update() -> Result<(), Failed> {
+    let desk = Desk::new(false, None)?;
+    let root = package(&desk.project)?;
+    let newest = Release::versions().into_iter().find(|version| host(version).is_ok_and(|r| r.is_loadable()));
+    let newest = newest.ok_or_else(no_compiler)?;
+    lock(newest).write(&root.join(LOCK_NAME)).map_err(failed)?;
+    let pinned = desk.project.manifest.as_ref().and_then(|manifest| manifest.toolchain.iree.as_ref());
+    if pinned.is_some() {
+        pin_toolchain(&root.join(MANIFEST_NAME), newest).map_err(failed)?;
+    }
+    println!("this package uses the compiler {newest}");
+    Ok(())
+}
+
+fn bundle(version: Option<&'static str>, output: Option<&Path>) -> Result<(), Failed> {
+    let (desk, release) = Desk::new(false, None)?.or_named(version)?;
+    desk.located(&release)?;
+    let output = output.map_or_else(|| PathBuf::from(format!("{}.tar.gz", release.folder())), Path::to_owned);
+    let progress = InstallProgress::default();
+    sheaf_toolchain::bundle(&release, desk.home.data(), &output, &progress).map_err(|e| error(&e))?;
+    println!("wrote {}", output.display());
+    Ok(())
+}

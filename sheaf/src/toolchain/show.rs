@@ -1,0 +1,102 @@
+//! What `sheaf toolchain` prints.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use sheaf_toolchain::{COMPILER, Difference, Platform, Release, Toolchain};
+
+/// A release in the list.
+pub(super) struct Row {
+    pub(super) release: Release<'static>,
+    /// Whether it is used here.
+    pub(super) chosen: bool,
+    pub(super) installed: bool,
+}
+
+/// All releases of the table.
+pub(super) fn list(platform: Platform, rows: &[Row], json: bool) {
+    if json {
+        let releases: Vec<_> = rows.iter().map(in_json).collect();
+        println!("{:#}", json!({ "platform": platform.name(), "releases": releases }));
+        return;
+    }
+    for row in rows {
+        let mut notes = Vec::new();
+        if row.installed {
+            notes.push("installed".to_owned());
+        }
+        if row.chosen {
+            notes.push("used here".to_owned());
+        }
+        if !row.release.is_loadable() {
+            let ((major, minor), (runtime, _)) = (row.release.bytecode, COMPILER[0].bytecode);
+            notes.push(format!("not for this Sheaf: bytecode {major}.{minor} instead of {runtime}"));
+        }
+        println!("{}", format!("{:8} {}", row.release.version, notes.join(", ")).trim_end());
+    }
+}
+
+fn in_json(row: &Row) -> Value {
+    let release = &row.release;
+    json!({
+        "version": release.version,
+        "chosen": row.chosen,
+        "installed": row.installed,
+        "loadable": release.is_loadable(),
+        "bytecode": format!("{}.{}", release.bytecode.0, release.bytecode.1),
+        "backends": release.backends,
+        "file": release.wheel,
+        "size": release.size,
+        "sha256": release.sha256,
+    })
+}
+
+/// A release that is there now.
+pub(super) fn installed(release: &Release<'_>, toolchain: &Toolchain) {
+    println!("the compiler {} is in {}", release.version, toolchain.folder.display());
+}
+
+/// The release that is used here. `origin` says what chose it.
+pub(super) fn which(release: &Release<'_>, toolchain: &Toolchain, origin: Option<String>, json: bool) {
+    if json {
+        let report = json!({
+            "version": release.version,
+            "origin": origin,
+            "folder": toolchain.folder.display().to_string(),
+            "library": toolchain.library.display().to_string(),
+            "linker": toolchain.linker.display().to_string(),
+            "program": toolchain.program.display().to_string(),
+            "sha256": release.sha256,
+        });
+        println!("{report:#}");
+    } else {
+        println!("{}", toolchain.program.display());
+    }
+}
+
+/// What verification found.
+pub(super) fn verified(release: &Release<'_>, folder: &Path, differences: &[Difference], json: bool) {
+    if json {
+        let found = differences.iter().map(
+            |difference| json!({ "path": difference.path.display().to_string(), "cause": difference.cause }),
+        );
+        let report = json!({
+            "version": release.version,
+            "folder": folder.display().to_string(),
+            "intact": differences.is_empty(),
+            "differences": found.collect::<Vec<_>>(),
+        });
+        println!("{report:#}");
+        return;
+    }
+    if differences.is_empty() {
+        println!("the compiler {} is as it was published: {}", release.version, folder.display());
+        return;
+    }
+    for difference in differences {
+        println!("{difference}");
+    }
+    let version = release.version;
+    let help = format!("run `sheaf toolchain remove {version} && sheaf toolchain install {version}`");
+    crate::messages::error(format!("the compiler {version} is damaged"), Some(&help));
+}

@@ -1,0 +1,141 @@
+//! How much one compilation may take, and what is kept of one that took too much.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use sha2::{Digest, Sha256};
+
+/// The limits of a compile worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompileLimits {
+    /// For one program; then its worker is ended. None for as long as it takes.
+    pub time: Option<Duration>,
+    /// For the worker's address space, in bytes; the compiler itself takes 2 GiB of it. None for as much as the system
+    /// gives. Has no effect on Windows, nor on macOS, which ignores the limit.
+    pub memory: Option<u64>,
+    /// The folder in which programs are kept that the compiler crashed on. None keeps none.
+    pub crashes: Option<PathBuf>,
+}
+
+/// The environment variables that set limits: seconds, and MiB. 0 is no limit.
+const TIME_VARIABLE: &str = "SHEAF_COMPILE_SECONDS";
+const MEMORY_VARIABLE: &str = "SHEAF_COMPILE_MIB";
+
+/// No program takes as long as this.
+const USUAL_TIME: Duration = Duration::from_secs(3600);
+
+/// How many crashes are kept, the newest.
+const KEPT_CRASHES: usize = 10;
+
+/// The folder for crashes in the data folder.
+const CRASHES: &str = "compiler-crashes";
+
+/// What a folder of a crash holds.
+const PROGRAM: &str = "program.mlir";
+const FLAGS: &str = "flags.txt";
+const REASON: &str = "reason.txt";
+
+impl CompileLimits {
+    /// The usual limits, or those of the environment, with a place for crashes in the data folder that has this
+    /// `toolchain` folder.
+    pub(crate) fn for_toolchain(toolchain: &Path) -> Self {
+        let variable = |name| std::env::var(name).ok().and_then(|text| text.trim().parse::<u64>().ok());
+        let limit = |name, usual: Option<u64>| match variable(name) {
+            Some(0) => None,
+            Some(number) => Some(number),
+            None => usual,
+        };
+        let data = toolchain.parent().and_then(Path::parent);
+        Self {
+            time: limit(TIME_VARIABLE, Some(USUAL_TIME.as_secs())).map(Duration::from_secs),
+            memory: limit(MEMORY_VARIABLE, None).map(|mib| mib.saturating_mul(1 << 20)),
+            crashes: data.map(|data| data.join(CRASHES)),
+        }
+    }
+
+    /// Keeps a program with its flags, and why it is kept, in a folder of its own, and removes the oldest where there are
+    /// too many. The folder, or none if it could not be written: the crash is worth more words than that.
+    pub(crate) fn keep(&self, program: &str, flags: &[String], reason: &str) -> Option<PathBuf> {
+        let crashes = self.crashes.as_deref()?;
+        let mut hasher = Sha256::new();
+        for part in std::iter::once(program).chain(flags.iter().map(String::as_str)) {
+            hasher.update((part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        let folder = crashes.join(&hex::encode(hasher.finalize())[..16]);
+        let kept = write(&folder, program, flags, reason).and_then(|()| remove_oldest(crashes, &folder));
+        kept.ok().map(|()| folder)
+    }
+}
+
+/// Writes the files of a crash. The same crash has the same folder, whose time is then that of the last.
+fn write(folder: &Path, program: &str, flags: &[String], reason: &str) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let flags = flags.iter().map(|flag| format!("{flag}\n")).collect::<String>();
+    for (name, text) in [(PROGRAM, program), (FLAGS, &flags), (REASON, reason)] {
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        file.persist(folder.join(name))?;
+    }
+    Ok(())
+}
+
+/// Removes the oldest crashes, but not `newest`. What cannot be removed stays.
+fn remove_oldest(crashes: &Path, newest: &Path) -> io::Result<()> {
+    let mut folders = Vec::new();
+    for entry in fs::read_dir(crashes)? {
+        let entry = entry?;
+        // The reason is written last.
+        let time = fs::metadata(entry.path().join(REASON)).and_then(|file| file.modified());
+        folders.push((time.unwrap_or(SystemTime::UNIX_EPOCH), entry.path()));
+    }
+    folders.sort();
+    let excess = folders.len().saturating_sub(KEPT_CRASHES);
+    for (_, folder) in folders.iter().filter(|(_, folder)| folder != newest).take(excess) {
+        let _ = fs::remove_dir_all(folder);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(folder: &Path) -> CompileLimits {
+        CompileLimits { time: None, memory: None, crashes: Some(folder.join("crashes")) }
+    }
+
+    #[test]
+    fn a_crash_is_kept_once_and_can_be_compiled_again() {
+        let place = tempfile::tempdir().expect("a folder");
+        let flags = ["--a=1".to_owned(), "--b".to_owned()];
+        let folder = limits(place.path()).keep("module {}", &flags, "signal 6").expect("kept");
+        let read = |name: &str| fs::read_to_string(folder.join(name)).expect("a file");
+        assert_eq!([read(PROGRAM), read(FLAGS), read(REASON)], ["module {}", "--a=1\n--b\n", "signal 6"]);
+        assert_eq!(limits(place.path()).keep("module {}", &flags, "signal 11"), Some(folder.clone()));
+        assert_eq!(fs::read_to_string(folder.join(REASON)).expect("a file"), "signal 11");
+        assert_ne!(limits(place.path()).keep("module {}", &flags[..1], "signal 6"), Some(folder));
+    }
+
+    #[test]
+    fn only_the_newest_crashes_are_kept() {
+        let place = tempfile::tempdir().expect("a folder");
+        let limits = limits(place.path());
+        let keep = |number: usize| limits.keep(&format!("module {number}"), &[], "").expect("kept");
+        let folders: Vec<_> = (0..KEPT_CRASHES + 5).map(keep).collect();
+        let there: Vec<_> = folders.iter().map(|folder| folder.exists()).collect();
+        assert_eq!(there.iter().filter(|there| **there).count(), KEPT_CRASHES, "{there:?}");
+        assert_eq!(there.last(), Some(&true));
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_no_error() {
+        let place = tempfile::tempdir().expect("a folder");
+        fs::write(place.path().join("crashes"), "in the way").expect("a file");
+        assert_eq!(limits(place.path()).keep("module {}", &[], ""), None);
+        let none = CompileLimits { crashes: None, ..limits(place.path()) };
+        assert_eq!(none.keep("module {}", &[], ""), None);
+    }
+}

@@ -1,0 +1,209 @@
+//! A running compile worker, as its parent sees it: nothing it does or leaves undone makes the parent wait for longer than
+//! it wants to.
+
+use std::io::{self, BufReader, BufWriter, ErrorKind};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::compiler::{CompileError, CompilerVersion};
+use crate::limits::CompileLimits;
+use crate::locate::Toolchain;
+use crate::message::{Answer, Request};
+use crate::output::Output;
+use crate::scratch;
+use crate::worker::MEMORY_LIMIT;
+
+/// The name of the linker's path in the compiler's environment.
+const LINKER_VARIABLE: &str = "IREE_LLVM_EMBEDDED_LINKER_PATH";
+
+/// A running worker process.
+pub(crate) struct Worker {
+    child: Child,
+    /// Ends the worker's input when it goes.
+    requests: Sender<Request>,
+    answers: Receiver<io::Result<Answer>>,
+    output: Output,
+    version: CompilerVersion,
+    /// Where the compiler puts object files on their way to the linker.
+    _scratch: Option<TempDir>,
+}
+
+impl Worker {
+    /// Starts a process and waits until it has loaded the compiler.
+    pub(crate) fn start(
+        mut command: Command,
+        toolchain: &Toolchain,
+        limits: &CompileLimits,
+    ) -> Result<Self, CompileError> {
+        let name = command.get_program().display().to_string();
+        let failed = |source| CompileError::Start { command: name.clone(), source };
+        let scratch = scratch::folder();
+        if let Some(scratch) = &scratch {
+            for variable in ["TMPDIR", "TMP", "TEMP"] {
+                command.env(variable, scratch.path());
+            }
+        }
+        command.env(LINKER_VARIABLE, scratch::quoted(&toolchain.linker)).arg(&toolchain.library);
+        match limits.memory {
+            Some(bytes) => command.env(MEMORY_LIMIT, bytes.to_string()),
+            None => command.env_remove(MEMORY_LIMIT),
+        };
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(failed)?;
+        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(input), Some(answers), Some(printed)) = streams else {
+            return Err(failed(io::Error::other("its standard streams are missing")));
+        };
+        let output = Output::collect(printed).map_err(failed)?;
+        let (requests, sent) = mpsc::channel::<Request>();
+        let (receive, answers_read) = mpsc::channel();
+        // Pipes have no time limit, but what comes out of these threads has. Both end with the process.
+        let write = move || {
+            let mut input = BufWriter::new(input);
+            // A worker that is gone says so on its other stream.
+            while let Ok(request) = sent.recv() {
+                if request.write(&mut input).is_err() {
+                    break;
+                }
+            }
+        };
+        let read = move || {
+            let mut answers = BufReader::new(answers);
+            loop {
+                let answer = Answer::read(&mut answers)
+                    .and_then(|answer| answer.ok_or_else(|| ErrorKind::UnexpectedEof.into()));
+                let last = answer.is_err();
+                if receive.send(answer).is_err() || last {
+                    break;
+                }
+            }
+        };
+        thread::Builder::new().name("compiler input".to_owned()).spawn(write).map_err(failed)?;
+        thread::Builder::new().name("compiler answers".to_owned()).spawn(read).map_err(failed)?;
+        let version = CompilerVersion { api: (0, 0), revision: String::new() };
+        let mut worker = Self { child, requests, answers: answers_read, output, version, _scratch: scratch };
+        match worker.answer(limits.time) {
+            Ok((Answer::Ready { api, revision }, _)) => {
+                worker.version = CompilerVersion { api: ((api >> 16) as u16, api as u16), revision };
+            }
+            Ok((Answer::Unusable { cause }, _)) => {
+                return Err(CompileError::Load { library: toolchain.library.clone(), cause });
+            }
+            Ok(_) => return Err(worker.broken(&out_of_turn(), limits.time)),
+            Err(error) => return Err(worker.broken(&error, limits.time)),
+        }
+        if !is_release(&worker.version.revision, &toolchain.version) {
+            return Err(CompileError::Version {
+                library: toolchain.library.clone(),
+                found: worker.version.revision.clone(),
+                expected: toolchain.version.clone(),
+            });
+        }
+        Ok(worker)
+    }
+
+    /// What the loaded compiler says of itself.
+    pub(crate) fn version(&mut self) -> &CompilerVersion {
+        &self.version
+    }
+
+    /// The process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether the process is there no more.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// The answer to a request, and what was printed on the way. A `TimedOut` error if it takes longer than the limit.
+    pub(crate) fn ask(&mut self, request: Request, limit: Option<Duration>) -> io::Result<(Answer, String)> {
+        // If the writer is gone, so is the process, and then there is no answer either.
+        let _ = self.requests.send(request);
+        self.answer(limit)
+    }
+
+    fn answer(&mut self, limit: Option<Duration>) -> io::Result<(Answer, String)> {
+        let ended = || io::Error::from(ErrorKind::UnexpectedEof);
+        let answer = match limit {
+            None => self.answers.recv().map_err(|_| ended())?,
+            Some(limit) => self.answers.recv_timeout(limit).map_err(|error| match error {
+                RecvTimeoutError::Timeout => ErrorKind::TimedOut.into(),
+                RecvTimeoutError::Disconnected => ended(),
+            })?,
+        };
+        Ok((answer?, self.output.take()))
+    }
+
+    /// Says why the conversation with this worker broke off.
+    pub(crate) fn broken(mut self, error: &io::Error, limit: Option<Duration>) -> CompileError {
+        let status = self.end();
+        let said = self.output.take_rest();
+        match (error.kind(), limit) {
+            (ErrorKind::InvalidData, _) => return CompileError::Protocol { cause: error.to_string(), said },
+            (ErrorKind::TimedOut, Some(limit)) => {
+                return CompileError::TimedOut { limit, said, reproducer: None };
+            }
+            _ => {}
+        }
+        let signal = status.as_ref().ok().and_then(|status| signal(*status));
+        let code = status.ok().and_then(|status| status.code());
+        CompileError::Crashed { signal, code, said, reproducer: None }
+    }
+
+    /// Makes sure that the process has ended. One that was ending by itself keeps its own reason.
+    fn end(&mut self) -> io::Result<ExitStatus> {
+        let _ = self.child.kill();
+        self.child.wait()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // It has nothing to save, and nobody waits for it.
+        let _ = self.end();
+    }
+}
+
+/// Release builds carry their version in the tag, as `iree-3.13.0`, `3.13.0`, or with a suffix such as `rc1` or a commit.
+fn is_release(revision: &str, version: &str) -> bool {
+    let belongs = |next: char| next.is_ascii_digit() || next == '.';
+    revision
+        .split_once(version)
+        .is_some_and(|(before, after)| !before.ends_with(belongs) && !after.starts_with(belongs))
+}
+
+/// An answer that is of the right form but not what was asked for.
+pub(crate) fn out_of_turn() -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, "an answer without a question")
+}
+
+#[cfg(unix)]
+fn signal(status: ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+#[cfg(not(unix))]
+fn signal(_: ExitStatus) -> Option<i32> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_is_known_by_its_tag() {
+        for tag in ["3.13.0", "iree-3.13.0", "3.13.0rc20261016 @ 89ece87", "v3.13.0-1"] {
+            assert!(is_release(tag, "3.13.0"), "{tag}");
+        }
+        for tag in ["", "3.13.1", "3.13.01", "3.13.0.1", "13.13.0", "3.1.0"] {
+            assert!(!is_release(tag, "3.13.0"), "{tag}");
+        }
+    }
+}
