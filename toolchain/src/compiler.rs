@@ -159,6 +159,13 @@ impl Compiler {
         Self { limits, worker: None, ..self }
     }
 
+    /// The same with another time for one program. A worker that runs already goes on.
+    #[must_use]
+    pub fn with_time(mut self, time: Option<Duration>) -> Self {
+        self.limits.time = time;
+        self
+    }
+
     /// What a compilation may take.
     pub fn limits(&self) -> &CompileLimits {
         &self.limits

@@ -13,7 +13,7 @@ use sheaf_toolchain::{CompileError, Compiler, Cpu, Settings, Severity, Target, T
 
 use crate::{child, skipped};
 
-const ADD: &str = "module @sheaf {
+pub(crate) const ADD: &str = "module @sheaf {
   func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
     %0 = stablehlo.add %a, %b : tensor<4xf32>
     return %0 : tensor<4xf32>
@@ -22,7 +22,7 @@ const ADD: &str = "module @sheaf {
 ";
 
 /// The pinned compiler, or none, and then it is said.
-fn toolchain() -> Option<Toolchain> {
+pub(crate) fn toolchain() -> Option<Toolchain> {
     if let Some(home) = std::env::var_os("SHEAF_TEST_HOME") {
         return Some(install(Path::new(&home), &Settings::default(), &()).expect("the pinned compiler"));
     }
@@ -37,12 +37,12 @@ fn toolchain() -> Option<Toolchain> {
     toolchain
 }
 
-fn compiler(toolchain: Toolchain) -> Compiler {
+pub(crate) fn compiler(toolchain: Toolchain) -> Compiler {
     Compiler::new(|| child(&["worker"]), toolchain)
 }
 
 /// A program that takes some seconds to compile.
-fn long_program() -> String {
+pub(crate) fn long_program() -> String {
     let lines = (0..5_000).map(|number| {
         let operation = if number % 2 == 0 { "add" } else { "multiply" };
         let last = if number == 0 { "a".to_owned() } else { (number - 1).to_string() };

@@ -9,6 +9,7 @@ mod bundle;
 mod compile;
 mod failures;
 mod killed;
+mod limits;
 mod locked;
 mod server;
 mod sources;

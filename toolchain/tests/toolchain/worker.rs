@@ -9,7 +9,7 @@ use sheaf_toolchain::{CompileError, Compiler, Toolchain};
 use crate::child;
 
 /// A toolchain that is not there.
-fn nowhere() -> Toolchain {
+pub(crate) fn nowhere() -> Toolchain {
     Toolchain {
         version: "3.13.0".to_owned(),
         folder: PathBuf::from("/nowhere"),
