@@ -69,9 +69,9 @@ impl ToolchainTable {
     pub(crate) fn read(document: &Document<'_>, root: &Table<'_, '_>) -> Result<Self, FileError> {
         let table = root.table("toolchain", &["iree", "index", "mirrors"])?;
         let folder = document.path().parent().unwrap_or(Path::new(""));
-        let iree = table.string("iree")?.map(|text| match is_release(&text.value) {
-            true => Ok(text.value),
-            false => Err(text.wrong("a release of the compiler, such as \"3.13.0\"")),
+        let iree = table.string("iree")?.map(|text| {
+            let wrong = || text.wrong("a release of the compiler, such as \"3.13.0\"");
+            if is_release(&text.value) { Ok(text.value.clone()) } else { Err(wrong()) }
         });
         let mirrors = table.strings("mirrors")?;
         Ok(Self {

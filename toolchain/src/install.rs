@@ -139,11 +139,9 @@ fn fetch(
 ) -> Result<String, InstallError> {
     let mut tried = Vec::new();
     let mut first_error = None;
-    // What pip is configured with is asked for when no mirror has the wheel, since asking pip takes time.
-    type Places<'a> = dyn Fn() -> Result<Vec<Place>, InstallError> + 'a;
-    let groups: [&Places<'_>; 2] = [&|| mirrors(settings), &|| places(settings, release)];
-    for group in groups {
-        let places = match group() {
+    for mirrored in [true, false] {
+        // What pip is configured with is asked for when no mirror has the wheel, since asking pip takes time.
+        let places = match if mirrored { mirrors(settings) } else { places(settings, release) } {
             // The mirrors count for something, and may be all there is.
             Err(InstallError::NoSource { .. }) if !settings.mirrors.is_empty() => Vec::new(),
             places => places?,

@@ -112,7 +112,9 @@ impl ExecuteError {
                 "run once from a machine with the compiler for Linux on x86-64: `sheaf toolchain install --platform linux-x86_64`"
             }
             Self::Tool { .. } => "install the toolchain again: `sheaf toolchain install`",
-            Self::NotExecuted { .. } => "check the cluster's workers: they must run OSFamily=linux, ISA=x86-64",
+            Self::NotExecuted { .. } => {
+                "check the cluster's workers: they must run OSFamily=linux, ISA=x86-64"
+            }
             Self::Compiler { .. } => "the same program fails here too; see the compiler's messages",
             Self::NoProgram { .. } => "check the worker's log",
         }
@@ -138,7 +140,9 @@ impl Grpc {
             self.upload(action, &local).await?;
             let status = match self.operation(action.address, skip_cache).await {
                 Ok(response) => match &response.status {
-                    Some(status) if status.code != 0 => Status::new(Code::from_i32(status.code), &status.message),
+                    Some(status) if status.code != 0 => {
+                        Status::new(Code::from_i32(status.code), &status.message)
+                    }
                     _ => break response,
                 },
                 Err(status) => status,
@@ -200,7 +204,8 @@ impl Grpc {
                 Ok(None) => Status::unavailable("it ended the answer before the compilation was done"),
                 Err(status) => status,
             };
-            let broken = matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Internal | Code::Cancelled);
+            let broken =
+                matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Internal | Code::Cancelled);
             if name.is_empty() || breaks == ATTEMPTS || !broken {
                 return Err(status);
             }
@@ -228,17 +233,19 @@ impl Grpc {
         let Some(blob) = digest.and_then(address).filter(|blob| blob.size <= MAX_PROGRAM) else {
             return Err(ExecuteError::NoProgram { address: shown() });
         };
-        let Some(program) = self.read(blob).await? else { return Err(ExecuteError::NoProgram { address: shown() }) };
+        let Some(program) = self.read(blob).await? else {
+            return Err(ExecuteError::NoProgram { address: shown() });
+        };
         Ok(Executed { program, result, cached: response.cached_result })
     }
 
     /// What the compiler wrote: to standard error, or else to standard output.
     async fn messages(&self, result: &api::ActionResult) -> String {
-        for (raw, digest) in [
-            (&result.stderr_raw, &result.stderr_digest),
-            (&result.stdout_raw, &result.stdout_digest),
-        ] {
-            let blob = digest.as_ref().and_then(address).filter(|blob| (1..=MAX_MESSAGES).contains(&blob.size));
+        for (raw, digest) in
+            [(&result.stderr_raw, &result.stderr_digest), (&result.stdout_raw, &result.stdout_digest)]
+        {
+            let blob =
+                digest.as_ref().and_then(address).filter(|blob| (1..=MAX_MESSAGES).contains(&blob.size));
             let fetched = match blob {
                 Some(blob) if raw.is_empty() => self.read(blob).await.ok().flatten(),
                 _ => None,
@@ -276,9 +283,13 @@ async fn follow(
             _ if !operation.done => {}
             Some(Outcome::Response(any)) => {
                 let response = api::ExecuteResponse::decode(any.value.as_slice());
-                return response.map(Some).map_err(|error| Status::data_loss(format!("its answer cannot be read: {error}")));
+                return response
+                    .map(Some)
+                    .map_err(|error| Status::data_loss(format!("its answer cannot be read: {error}")));
             }
-            Some(Outcome::Error(status)) => return Err(Status::new(Code::from_i32(status.code), status.message)),
+            Some(Outcome::Error(status)) => {
+                return Err(Status::new(Code::from_i32(status.code), status.message));
+            }
             None => return Err(Status::data_loss("an operation is done and says nothing of its outcome")),
         }
     }

@@ -54,7 +54,10 @@ impl fmt::Debug for Objects {
 impl Objects {
     /// The store of `address`: `s3://BUCKET/PREFIX` or `file:///FOLDER`. Of `variables`, the environment's names and values,
     /// those of S3 are used.
-    pub fn new(address: &str, variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, RemoteError> {
+    pub fn new(
+        address: &str,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, RemoteError> {
         let url = Url::parse(address).ok();
         match url.as_ref().map(|url| (url.scheme(), url)) {
             Some(("s3", url)) => Self::s3(url, variables),
@@ -71,12 +74,16 @@ impl Objects {
         let bucket = url.host_str().unwrap_or_default();
         let shown = format!("s3://{bucket}{}", url.path().trim_end_matches('/'));
         let invalid = |cause: String| RemoteError::Address { address: shown.clone(), cause };
-        if bucket.is_empty() || url.port().is_some() || !url.username().is_empty() || url.password().is_some() {
-            return Err(invalid("it is not of the form s3://BUCKET/PREFIX; keys are environment variables".into()));
+        if bucket.is_empty() || url.port().is_some() || !url.username().is_empty() || url.password().is_some()
+        {
+            return Err(invalid(
+                "it is not of the form s3://BUCKET/PREFIX; keys are environment variables".into(),
+            ));
         }
         // The library's cryptography is chosen by the process. That it has been already is no error.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = AmazonS3Builder::new().with_client_options(ClientOptions::new().with_timeout(REQUEST));
+        let mut builder =
+            AmazonS3Builder::new().with_client_options(ClientOptions::new().with_timeout(REQUEST));
         for (name, value) in variables {
             let Some(key) = setting(&name) else { continue };
             // Plain http is for servers on this machine, unless AWS_ALLOW_HTTP says more.
@@ -112,11 +119,17 @@ impl Objects {
     pub async fn action_result(&self, action: Address) -> Result<Option<api::ActionResult>, RemoteError> {
         let Some(bytes) = self.get(&self.path("ac", action), MAX_RESULT).await? else { return Ok(None) };
         let result = api::ActionResult::decode(bytes);
-        result.map(Some).map_err(|error| self.unreadable(format!("the result of action {}: {error}", action.digest)))
+        result
+            .map(Some)
+            .map_err(|error| self.unreadable(format!("the result of action {}: {error}", action.digest)))
     }
 
     /// Stores what an action gave. Its blobs are written before.
-    pub async fn set_action_result(&self, action: Address, result: &api::ActionResult) -> Result<(), RemoteError> {
+    pub async fn set_action_result(
+        &self,
+        action: Address,
+        result: &api::ActionResult,
+    ) -> Result<(), RemoteError> {
         self.put(&self.path("ac", action), result.encode_to_vec().into()).await
     }
 
@@ -181,7 +194,8 @@ impl Objects {
         let address = self.shown.clone();
         let cause = chain(error);
         let denied = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
-        let unreachable = |error: &HttpError| matches!(error.kind(), HttpErrorKind::Connect | HttpErrorKind::Timeout);
+        let unreachable =
+            |error: &HttpError| matches!(error.kind(), HttpErrorKind::Connect | HttpErrorKind::Timeout);
         if matches!(error, Error::PermissionDenied { .. } | Error::Unauthenticated { .. })
             || causes(error).any(|cause| cause.downcast_ref().is_some_and(denied))
         {
@@ -205,7 +219,9 @@ fn setting(name: &str) -> Option<AmazonS3ConfigKey> {
 fn is_loopback(endpoint: &str) -> bool {
     Url::parse(endpoint).is_ok_and(|url| match url.host_str() {
         Some("localhost") => true,
-        Some(host) => host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback()),
+        Some(host) => {
+            host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        }
         None => false,
     })
 }

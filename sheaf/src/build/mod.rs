@@ -291,14 +291,16 @@ impl Builder<'_> {
                 };
                 let Specialised { plan, name, .. } = &plans[id];
                 let faulty = match result {
-                    Ok((bytes, seconds)) => match engine.accept(plan, candidates[id], bytes, seconds, keep)? {
-                        Ok(program) => {
-                            made[id] = Some((program, true));
-                            progress.done(plan.name());
-                            return Ok(None);
+                    Ok((bytes, seconds)) => {
+                        match engine.accept(plan, candidates[id], bytes, seconds, keep)? {
+                            Ok(program) => {
+                                made[id] = Some((program, true));
+                                progress.done(plan.name());
+                                return Ok(None);
+                            }
+                            Err(faulty) => faulty,
                         }
-                        Err(faulty) => faulty,
-                    },
+                    }
                     Err(error) => {
                         if is_gone(&error) {
                             messages::error(&error, Some(&error.remedy()));

@@ -218,7 +218,11 @@ impl Caches {
         if signed.signer.is_none() {
             if remotes.writes() {
                 let help = "make a key with `sheaf cache key new`, or set SHEAF_CACHE_MODE to read-only";
-                self.warn(&"what is compiled here is not sent to the remote cache", "without a signature nobody would use it", Some(help));
+                self.warn(
+                    &"what is compiled here is not sent to the remote cache",
+                    "without a signature nobody would use it",
+                    Some(help),
+                );
             }
             return;
         }
@@ -273,7 +277,11 @@ impl Drop for Caches {
             if dropped > 0 {
                 let message = format!("{dropped} compiled programs were not sent to the remote cache");
                 let help = "`sheaf cache push` sends them";
-                messages::warning_with(message, format!("it took more than {} s", LAST_UPLOADS.as_secs()), Some(help));
+                messages::warning_with(
+                    message,
+                    format!("it took more than {} s", LAST_UPLOADS.as_secs()),
+                    Some(help),
+                );
             }
         }
         if self.added.get() > 0 && self.store.is_due(COLLECT_AFTER, self.added.get()) {
