@@ -14,7 +14,7 @@
 //! | name       | value |
 //! |------------|-------|
 //! | `program`  | the `StableHLO` text without source locations ([`strip_locations`]), in UTF-8 |
-//! | `compiler` | the compiler's release, such as `3.13.0`, in UTF-8 |
+//! | `compiler` | the digest of the compiler's release, 64 hexadecimal digits in lower case |
 //! | `model`    | `hal` or `inline` |
 //! | `flags`    | a list of the compiler's flags, in the order of the command line |
 //! | `device`   | `cpu`, `cuda`, `vulkan` or `metal` |
@@ -39,15 +39,17 @@ use crate::locations::strip_locations;
 /// Add one whenever [`Action::key`] takes in something new, leaves something out or writes something differently, and
 /// whenever the same action would now have to compile to something else. Without that, a program compiled by an
 /// earlier Sheaf is taken for what this one would compile.
-pub const KEY_VERSION: u64 = 2;
+pub const KEY_VERSION: u64 = 3;
 
 /// Everything that decides what the compiler makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
     /// The `StableHLO` text; source locations in it do not count.
     pub program: String,
-    /// The compiler's release, such as `3.13.0`.
+    /// The compiler's release, such as `3.13.0`: for people, since it does not count.
     pub compiler: String,
+    /// The digest of that release, the same on every platform.
+    pub compiler_digest: Digest,
     /// How the program will be executed.
     pub model: Model,
     /// The compiler's flags, in the order of the command line.
@@ -152,7 +154,7 @@ impl Action {
         let cpu = self.cpu.iter().flat_map(|cpu| std::iter::once(&cpu.arch).chain(&cpu.features));
         [
             ("program", strip_locations(&self.program).into_owned().into_bytes()),
-            ("compiler", self.compiler.clone().into_bytes()),
+            ("compiler", self.compiler_digest.to_string().into_bytes()),
             ("model", self.model.to_string().into_bytes()),
             ("flags", list(&self.flags)),
             ("device", self.device.clone().into_bytes()),
@@ -189,6 +191,7 @@ mod tests {
         Action {
             program: "module @sheaf {}".into(),
             compiler: "3.13.0".into(),
+            compiler_digest: Digest::of(b"3.13.0"),
             model: Model::Hal,
             flags: vec!["--a=1".into(), "--b".into()],
             device: "cpu".into(),
@@ -216,7 +219,13 @@ mod tests {
 
     #[test]
     fn compiler_differs() {
-        assert_differs("compiler", |action| action.compiler = "3.13.1".into());
+        assert_differs("compiler", |action| action.compiler_digest = Digest::of(b"3.13.1"));
+    }
+
+    #[test]
+    fn the_name_of_the_release_does_not_matter() {
+        let named = Action { compiler: "3.13".into(), ..sample() };
+        assert_eq!(named.key(), sample().key());
     }
 
     #[test]
@@ -277,7 +286,7 @@ mod tests {
     fn a_byte_moved_to_the_next_part_changes_the_key() {
         let mut moved = sample();
         let byte = moved.program.pop().unwrap();
-        moved.compiler.insert(0, byte);
+        moved.flags[0].insert(0, byte);
         assert_ne!(moved.key(), sample().key());
     }
 
@@ -298,20 +307,20 @@ mod tests {
     /// text = lambda s: number(len(s)) + s
     /// items = lambda xs: number(len(xs)) + b"".join(map(text, xs))
     /// parts = [
-    ///     (b"program", b"module @sheaf {}"), (b"compiler", b"3.13.0"), (b"model", b"hal"),
+    ///     (b"program", b"module @sheaf {}"), (b"compiler", sha256(b"3.13.0").hexdigest().encode()), (b"model", b"hal"),
     ///     (b"flags", items([b"--a=1", b"--b"])), (b"device", b"cpu"),
     ///     (b"cpu", items([b"x86_64", b"avx2", b"sse4.2"])),
     ///     (b"donation", items([b"2->0", b"10->1"])), (b"debug", b"off"),
     /// ]
-    /// key = text(b"sheaf action") + number(2) + b"".join(text(n) + text(v) for n, v in parts)
+    /// key = text(b"sheaf action") + number(3) + b"".join(text(n) + text(v) for n, v in parts)
     /// print(sha256(key).hexdigest())
     /// ```
     #[test]
     fn the_encoding_is_the_documented_one() {
-        assert_eq!(KEY_VERSION, 2);
+        assert_eq!(KEY_VERSION, 3);
         assert_eq!(
             sample().key().to_string(),
-            "447fc834a60e91d39525d3334fb8bc48ff2957df14073618c19df79f8c1092b3"
+            "13098ce897c6f8a684b974ad289f7b9e02b6186a4aa3a66d5f740cca0aa8752b"
         );
     }
 }

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::action::{Action, ActionKey, Cpu, Donation, Model};
+use crate::digest::Digest;
 use crate::remote::Address;
 use crate::signing::{PublicKey, SecretKey, SignatureError};
 
@@ -44,6 +45,8 @@ pub struct Claim {
     pub inputs: Vec<String>,
     /// The compiler's release.
     pub compiler: String,
+    /// The digest of that release.
+    pub compiler_digest: Digest,
     /// The execution model.
     pub model: Model,
     /// The compiler's flags.
@@ -90,6 +93,7 @@ impl Claim {
             function: function.chars().take(FUNCTION_LIMIT).collect(),
             inputs,
             compiler: action.compiler.clone(),
+            compiler_digest: action.compiler_digest,
             model: action.model,
             flags: action.flags.clone(),
             device: action.device.clone(),
@@ -106,6 +110,7 @@ impl Claim {
         Action {
             program: program.into(),
             compiler: self.compiler.clone(),
+            compiler_digest: self.compiler_digest,
             model: self.model,
             flags: self.flags.clone(),
             device: self.device.clone(),
@@ -238,6 +243,7 @@ mod tests {
         let action = Action {
             program: "module @sheaf {}".into(),
             compiler: "3.13.0".into(),
+            compiler_digest: Digest::of(b"3.13.0"),
             model: Model::Hal,
             flags: vec!["--a".into()],
             device: "cpu".into(),

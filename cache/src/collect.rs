@@ -165,6 +165,7 @@ mod tests {
         let action = Action {
             program: program.into(),
             compiler: "3.13.0".into(),
+            compiler_digest: Digest::of(b"3.13.0"),
             model: Model::Hal,
             flags: vec![],
             device: "cuda".into(),

@@ -57,7 +57,9 @@ impl fmt::Display for Difference {
             Self::Argument { number, types: (Some(before), Some(after)) } => {
                 write!(f, "argument {number}: {before} -> {after}")
             }
-            Self::Argument { number, types: (None, Some(after)) } => write!(f, "argument {number} is new: {after}"),
+            Self::Argument { number, types: (None, Some(after)) } => {
+                write!(f, "argument {number} is new: {after}")
+            }
             Self::Argument { number, types: (before, _) } => {
                 write!(f, "argument {number} is gone: {}", before.as_deref().unwrap_or_default())
             }
@@ -110,8 +112,14 @@ impl Claim {
             });
             all.push(Difference::Program { lines });
         }
-        let differ = |before: &str, after: &str| (before != after).then(|| (before.to_owned(), after.to_owned()));
-        all.extend(differ(&earlier.compiler, &self.compiler).map(|(a, b)| Difference::Compiler(a, b)));
+        let differ =
+            |before: &str, after: &str| (before != after).then(|| (before.to_owned(), after.to_owned()));
+        if earlier.compiler_digest != self.compiler_digest {
+            // Two builds of one release are told apart by their digests.
+            let named = earlier.compiler != self.compiler;
+            let name = |c: &Self| if named { c.compiler.clone() } else { c.compiler_digest.short(12) };
+            all.push(Difference::Compiler(name(earlier), name(self)));
+        }
         all.extend(differ(&earlier.device, &self.device).map(|(a, b)| Difference::Device(a, b)));
         let models = (earlier.model.to_string(), self.model.to_string());
         all.extend(differ(&models.0, &models.1).map(|(a, b)| Difference::Model(a, b)));
@@ -171,6 +179,7 @@ mod tests {
         let mut action = Action {
             program: "func @main\n  add".into(),
             compiler: "3.13.0".into(),
+            compiler_digest: crate::digest::Digest::of(b"3.13.0"),
             model: Model::Hal,
             flags: vec!["--a".into(), "--iree-llvmcpu-target-cpu=x".into()],
             device: "cpu".into(),
@@ -185,8 +194,14 @@ mod tests {
     }
 
     fn told(change: impl FnOnce(&mut Action, &mut Compilation)) -> String {
-        let text = |program: &'static str| move |c: &Claim| {
-            Some(if c.key == claim(|_, _| {}).key { "func @main\n  add".into() } else { program.to_owned() })
+        let text = |program: &'static str| {
+            move |c: &Claim| {
+                Some(if c.key == claim(|_, _| {}).key {
+                    "func @main\n  add".into()
+                } else {
+                    program.to_owned()
+                })
+            }
         };
         let all = claim(change).differences(&claim(|_, _| {}), text("func @main\n  multiply"));
         all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
@@ -203,7 +218,7 @@ mod tests {
             before: add
             now:    multiply
         ");
-        insta::assert_snapshot!(told(|a, _| a.compiler = "3.14.0".into()), @"compiler: 3.13.0 -> 3.14.0");
+        insta::assert_snapshot!(told(|a, _| { a.compiler = "3.14.0".into(); a.compiler_digest = crate::digest::Digest::of(b"3.14.0"); }), @"compiler: 3.13.0 -> 3.14.0");
         insta::assert_snapshot!(told(|a, _| a.flags[0] = "--b".into()), @"flags: ---a +--b");
         insta::assert_snapshot!(told(|a, _| a.flags.reverse()), @"flags: another order");
         insta::assert_snapshot!(told(|a, _| { a.cpu.as_mut().unwrap().features = ["fma".to_owned()].into(); a.flags[1] = "--iree-llvmcpu-target-cpu=y".into(); }), @"cpu: -avx2 +fma");
@@ -215,7 +230,10 @@ mod tests {
     fn the_nearest_has_fewest_and_lightest_differences() {
         let now = claim(|a, _| a.flags[0] = "--b".into());
         let flag = claim(|_, _| {});
-        let source = claim(|a, _| { a.flags[0] = "--b".into(); a.program = "other".into(); });
+        let source = claim(|a, _| {
+            a.flags[0] = "--b".into();
+            a.program = "other".into();
+        });
         assert!(now.distance(&flag) < now.distance(&source));
         assert_eq!(now.distance(&now), 0);
     }

@@ -217,6 +217,7 @@ mod tests {
         Action {
             program: program.into(),
             compiler: "3.13.0".into(),
+            compiler_digest: Digest::of(b"3.13.0"),
             model: Model::Hal,
             flags: vec![],
             device: "cuda".into(),

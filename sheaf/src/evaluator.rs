@@ -10,6 +10,7 @@ use sheaf_registry::{Home, Project, Settings, UserConfig};
 use crate::cli::{DonateMode, EngineOptions, JitMode, NetworkOptions};
 use crate::engine::{Donate, Engine, Place};
 use crate::messages;
+use crate::toolchain;
 use crate::world::World;
 
 /// The command failed, and a message has said why.
@@ -65,7 +66,8 @@ pub fn evaluator(
     } else {
         let home = home()?;
         let artifacts = artifacts(&home);
-        let settings = settings(&options.network, project, &home)?;
+        let mut settings = settings(&options.network, project, &home)?;
+        let compiler = toolchain::used(&mut settings, project)?;
         let (recompile, strict) = (options.recompile, options.strict);
         let donate = match options.donate {
             DonateMode::Auto => Donate::Auto,
@@ -76,6 +78,7 @@ pub fn evaluator(
             home,
             artifacts,
             settings,
+            compiler,
             recompile,
             strict,
             donate,

@@ -13,6 +13,7 @@ pub fn action(program: &str) -> Action {
     Action {
         program: program.into(),
         compiler: "3.13.0".into(),
+        compiler_digest: sheaf_cache::Digest::of(b"3.13.0"),
         model: Model::Hal,
         flags: vec!["--iree-input-type=stablehlo".into()],
         device: "cpu".into(),

@@ -21,6 +21,7 @@ use crate::engine::{Donate, Engine, Faulty, Goal, Keep, Made, Place, Plan, Progr
 use crate::evaluator::{Failed, failed, home, on_large_stack, settings, told};
 use crate::messages;
 use crate::run::main_program;
+use crate::toolchain;
 use crate::world::{World, read_source};
 use pool::{Event, Request};
 use show::{Built, Progress, Report};
@@ -113,19 +114,21 @@ impl Builder<'_> {
             Destination::Cpu(_) => Destination::Cpu(options.cpu),
             other => other.clone(),
         };
-        let goal = Goal { destination, debug: options.debug, hal: options.emit.is_some() };
+        let home = home()?;
+        let mut settings = settings(&options.network, project, &home)?;
+        let compiler = toolchain::used(&mut settings, project)?;
+        let goal = Goal { destination, debug: options.debug, hal: options.emit.is_some(), compiler };
         if let Some(form @ (Emit::Graph | Emit::Grad | Emit::Stablehlo)) = options.emit {
             return emit::text(interp, &orders, form, &goal);
         }
         let plans = self.plans(interp, &orders, &goal);
-        let home = home()?;
-        let settings = settings(&options.network, project, &home)?;
-        let workshop = Workshop::new(home.clone(), settings.clone(), true);
+        let workshop = Workshop::new(home.clone(), settings.clone(), compiler, true);
         let artifacts = project.artifact_folder();
         let place = Place {
             home,
             artifacts,
             settings,
+            compiler,
             recompile: options.recompile,
             strict: true,
             donate: Donate::Auto,
@@ -265,7 +268,7 @@ impl Builder<'_> {
         }
         let missing: Vec<usize> = (0..plans.len()).filter(|i| made[*i].is_none()).collect();
         if !missing.is_empty() {
-            let toolchain = toolchain(workshop)?;
+            let toolchain = installed(workshop)?;
             let jobs = self.options.jobs.map_or_else(
                 || std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
                 usize::from,
@@ -351,7 +354,7 @@ fn is_gone(error: &CompileError) -> bool {
 }
 
 /// The compiler; without one nothing is built.
-fn toolchain(workshop: &Workshop) -> Result<Toolchain, Failed> {
+fn installed(workshop: &Workshop) -> Result<Toolchain, Failed> {
     match workshop.find_toolchain() {
         Ok(Ok(toolchain)) => Ok(toolchain),
         Ok(Err(absent)) => {

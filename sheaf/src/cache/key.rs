@@ -38,11 +38,13 @@ fn new(name: &str, print_secret: bool) -> Result<(), Failed> {
         messages::error(message, Some("move that file away to make another; what it signed stays signed"));
         return Err(Failed);
     }
-    write_private(&path, &key.reveal()).map_err(|error| {
-        failed(format!("{} could not be written: {error}", path.display()))
-    })?;
+    write_private(&path, &key.reveal())
+        .map_err(|error| failed(format!("{} could not be written: {error}", path.display())))?;
     println!("{}", key.public());
-    eprintln!("what is compiled here is signed with it; others trust it with\n  sheaf cache key trust {}", key.public());
+    eprintln!(
+        "what is compiled here is signed with it; others trust it with\n  sheaf cache key trust {}",
+        key.public()
+    );
     Ok(())
 }
 
@@ -64,7 +66,9 @@ fn list(json: bool) -> Result<(), Failed> {
     let trusted = &world.settings.trusted_keys;
     if json {
         let origin = trusted.origin.to_string();
-        return show_json(&json!({ "own": own.map(|key| key.to_string()), "trusted": trusted.value, "origin": origin }));
+        return show_json(
+            &json!({ "own": own.map(|key| key.to_string()), "trusted": trusted.value, "origin": origin }),
+        );
     }
     match own {
         Some(key) => println!("this machine signs with\n  {key}"),
@@ -109,7 +113,10 @@ fn revoke(text: &str) -> Result<(), Failed> {
         Ok(())
     })?;
     if removed.is_empty() {
-        messages::error(format!("{text} is none of the keys that the user's settings trust"), Some("`sheaf cache key list` shows them"));
+        messages::error(
+            format!("{text} is none of the keys that the user's settings trust"),
+            Some("`sheaf cache key list` shows them"),
+        );
         return Err(Failed);
     }
     removed.iter().for_each(|key| println!("no longer trusted: {key}"));

@@ -63,7 +63,8 @@ impl World {
     /// The remote caches; it is an error to have none.
     fn remotes(&self) -> Result<Remotes, Failed> {
         let Some(remotes) = engine::remotes(&self.settings, &self.trusted).map_err(told)? else {
-            let help = "give one with --cache-remote, SHEAF_CACHE_REMOTE, or `remote` under [cache] in Sheaf.toml";
+            let help =
+                "give one with --cache-remote, SHEAF_CACHE_REMOTE, or `remote` under [cache] in Sheaf.toml";
             messages::error("there is no remote cache", Some(help));
             return Err(Failed);
         };

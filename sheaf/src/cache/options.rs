@@ -112,5 +112,6 @@ pub enum KeyCommand {
 }
 
 fn size(text: &str) -> Result<u64, String> {
-    sheaf_registry::parse_size(text).ok_or_else(|| "a size is a number with a unit, such as 500MB or 2GiB".into())
+    sheaf_registry::parse_size(text)
+        .ok_or_else(|| "a size is a number with a unit, such as 500MB or 2GiB".into())
 }

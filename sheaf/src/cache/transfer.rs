@@ -38,14 +38,18 @@ pub fn push(network: &NetworkOptions) -> Result<(), Failed> {
     let world = World::here(network)?;
     let mut remotes = world.remotes()?;
     if !remotes.writes() {
-        messages::error("the remote caches are read-only", Some("leave out --read-only, or set SHEAF_CACHE_MODE to read-write"));
+        messages::error(
+            "the remote caches are read-only",
+            Some("leave out --read-only, or set SHEAF_CACHE_MODE to read-write"),
+        );
         return Err(Failed);
     }
     let claims = vouched(&world);
     let unsigned = world.store.size().entries - claims.len();
     let mut sent = 0;
     for signed in claims {
-        let (Ok(program), Ok(vmfb)) = (world.store.program(&signed.claim), world.store.vmfb(&signed.claim)) else {
+        let (Ok(program), Ok(vmfb)) = (world.store.program(&signed.claim), world.store.vmfb(&signed.claim))
+        else {
             continue;
         };
         let Ok(text) = String::from_utf8(program) else { continue };
@@ -76,7 +80,8 @@ pub fn export(path: &Path) -> Result<(), Failed> {
     let world = World::here(&NetworkOptions::default())?;
     let claims = vouched(&world);
     let written = write(&world.store, &claims, path);
-    let count = written.map_err(|error| failed(format!("{} could not be written: {error}", path.display())))?;
+    let count =
+        written.map_err(|error| failed(format!("{} could not be written: {error}", path.display())))?;
     let unsigned = world.store.size().entries - claims.len();
     if unsigned > 0 {
         let message = format!("{unsigned} programs are not signed, and are left out");
@@ -124,7 +129,8 @@ pub fn import(path: &Path, network: &NetworkOptions) -> Result<(), Failed> {
     for entry in archive.entries().map_err(read)? {
         let mut entry = entry.map_err(read)?;
         // Nothing is unpacked to a path of the archive: names only say what follows.
-        let name = entry.path().map_err(read)?.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned();
+        let name =
+            entry.path().map_err(read)?.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned();
         let limit = if name == "claim" { CLAIM_LIMIT } else { BLOB_LIMIT };
         if entry.size() > limit {
             return Err(failed(format!("{} is damaged: {name} has {} bytes", path.display(), entry.size())));
@@ -147,7 +153,9 @@ pub fn import(path: &Path, network: &NetworkOptions) -> Result<(), Failed> {
     }
     println!("took in {taken} programs, {}", bytes(size));
     if refused > 0 {
-        let message = format!("{refused} programs are not signed by anybody trusted, or were altered, and are left out");
+        let message = format!(
+            "{refused} programs are not signed by anybody trusted, or were altered, and are left out"
+        );
         messages::warning(message, Some("`sheaf cache key trust KEY` trusts what a key signs"));
         return Err(Failed);
     }

@@ -27,7 +27,10 @@ pub fn why(function: &str, network: &NetworkOptions, json: bool) -> Result<(), F
     claims.sort_by_key(|claim| claim.time);
     let Some(last) = claims.pop() else {
         let message = format!("the store has no program of a function {function}");
-        messages::error(message, Some("`sheaf cache stats` lists what it has; small functions are not compiled at all"));
+        messages::error(
+            message,
+            Some("`sheaf cache stats` lists what it has; small functions are not compiled at all"),
+        );
         return Err(Failed);
     };
     let mut earlier: Vec<(Claim, String)> =
@@ -47,7 +50,8 @@ pub fn why(function: &str, network: &NetworkOptions, json: bool) -> Result<(), F
             messages::warning(&trouble, Some(&trouble.remedy()));
         }
     }
-    let text = |claim: &Claim| world.store.program(claim).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let text =
+        |claim: &Claim| world.store.program(claim).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     // Of those that are equally near, the latest.
     let nearest = earlier.into_iter().min_by_key(|(claim, _)| (last.distance(claim), u64::MAX - claim.time));
     let nearest = nearest.map(|(claim, place)| {
@@ -86,7 +90,8 @@ pub fn why(function: &str, network: &NetworkOptions, json: bool) -> Result<(), F
 
 /// Whether a claim is for a function or its gradient.
 fn is_of(claim: &Claim, function: &str) -> bool {
-    claim.function == function || claim.function.strip_prefix(function).is_some_and(|rest| rest.starts_with(" ("))
+    claim.function == function
+        || claim.function.strip_prefix(function).is_some_and(|rest| rest.starts_with(" ("))
 }
 
 /// How long ago a moment was, for people. Clocks of other machines may go ahead.

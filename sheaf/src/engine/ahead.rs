@@ -7,7 +7,7 @@ use sheaf_lang::graph::Donation;
 use sheaf_lang::host::Unit;
 use sheaf_lang::simplify::simplify;
 use sheaf_runtime::Target;
-use sheaf_toolchain::{Destination, Processor};
+use sheaf_toolchain::{Destination, Processor, Release};
 
 use super::{Candidate, Engine, Failure, donation, placement};
 use crate::engine::unit::Job;
@@ -23,6 +23,8 @@ pub struct Goal {
     pub debug: bool,
     /// Whether programs are to run on any runtime of IREE: no inline model.
     pub hal: bool,
+    /// The compiler.
+    pub compiler: Option<Release<'static>>,
 }
 
 /// A specialised function with the ways to compile it, best first: the next is for where one does not serve.
@@ -77,9 +79,10 @@ impl Plan {
         let hal_only = goal.hal || !is_cpu;
         let targets = placement::ways(placement::Place::Auto, &unit.graph).targets.into_iter();
         let targets = targets.filter(|target| !hal_only || target.model() == sheaf_runtime::Model::Hal);
-        let mut candidates: Vec<Candidate> = targets.filter_map(|t| Candidate::new(&unit, t, &[])).collect();
+        let mut candidates: Vec<Candidate> =
+            targets.filter_map(|t| Candidate::new(&unit, t, &[], goal.compiler)).collect();
         if candidates.is_empty() {
-            candidates.extend(Candidate::new(&unit, Target::LocalSync, &[]));
+            candidates.extend(Candidate::new(&unit, Target::LocalSync, &[], goal.compiler));
         }
         for candidate in &mut candidates {
             retarget(&mut candidate.job, &goal.destination, goal.debug);
@@ -161,7 +164,7 @@ impl Engine {
         }
         let donating = donation::donating(self.donate, &plan.unit, target)?;
         let of = |donations: &[Donation]| {
-            let mut candidate = Candidate::new(&plan.unit, target, donations)?;
+            let mut candidate = Candidate::new(&plan.unit, target, donations, plan.goal.compiler)?;
             retarget(&mut candidate.job, &plan.goal.destination, plan.goal.debug);
             Some(candidate)
         };

@@ -5,11 +5,14 @@ use std::time::Instant;
 
 use sheaf_lang::host::HostError;
 use sheaf_registry::{Home, Settings};
-use sheaf_toolchain::{CompileError, Compiler, InstallError, Setting, Toolchain, install, locate};
+use sheaf_toolchain::{
+    CompileError, Compiler, InstallError, Release, Toolchain, install_release, locate_release,
+};
 
 use super::unit::Job;
 use crate::messages;
 use crate::progress::{InstallProgress, Spinner};
+use crate::toolchain::fetching;
 
 /// The first argument with which the engine starts its own program as compile worker; the second is the compiler's
 /// library. Whoever links the engine answers it by calling [`sheaf_toolchain::run_worker`].
@@ -42,6 +45,7 @@ pub enum Compiled {
 pub struct Workshop {
     home: Home,
     settings: Settings,
+    compiler: Option<Release<'static>>,
     /// Fail rather than interpret.
     strict: bool,
     state: State,
@@ -58,8 +62,8 @@ enum State {
 
 impl Workshop {
     /// A workshop that has not been entered yet.
-    pub fn new(home: Home, settings: Settings, strict: bool) -> Workshop {
-        Workshop { home, settings, strict, state: State::Unused }
+    pub fn new(home: Home, settings: Settings, compiler: Option<Release<'static>>, strict: bool) -> Workshop {
+        Workshop { home, settings, compiler, strict, state: State::Unused }
     }
 
     /// Compiles a job. Where there is no compiler, it has been said.
@@ -101,7 +105,7 @@ impl Workshop {
     /// Whether there is a compiler already. One is not fetched for what a run does as well without.
     pub fn is_there(&self) -> bool {
         match self.state {
-            State::Unused => locate(self.home.data()).is_some(),
+            State::Unused => self.compiler.is_some_and(|r| locate_release(&r, self.home.data()).is_some()),
             State::Ready(_) => true,
             State::Without => false,
         }
@@ -139,7 +143,12 @@ impl Workshop {
     /// The installed compiler, installed now if need be; the inner error says why there is none. The outer one is
     /// nothing to work around: a file that is not what it claims to be, or a setting without a meaning.
     pub fn find_toolchain(&self) -> Result<Result<Toolchain, Absent>, HostError> {
-        if let Some(toolchain) = locate(self.home.data()) {
+        let Some(release) = self.compiler else {
+            let (system, processor) = (std::env::consts::OS, std::env::consts::ARCH);
+            let error = InstallError::UnsupportedPlatform { system, processor };
+            return Ok(Err(Absent { why: error.to_string(), remedy: error.remedy() }));
+        };
+        if let Some(toolchain) = locate_release(&release, self.home.data()) {
             return Ok(Ok(toolchain));
         }
         if self.settings.offline.value {
@@ -147,12 +156,8 @@ impl Workshop {
                 format!("it is not installed, and may not be fetched ({})", self.settings.offline.origin);
             return Ok(Err(Absent { why, remedy: "allow the network once".into() }));
         }
-        let index = self.settings.index.as_ref();
-        let settings = sheaf_toolchain::Settings {
-            index: index.map(|s| Setting { value: s.value.clone(), origin: s.origin.to_string() }),
-            ..sheaf_toolchain::Settings::default()
-        };
-        match install(self.home.data(), &settings, &InstallProgress::default()) {
+        let settings = fetching(&self.settings);
+        match install_release(&release, self.home.data(), &settings, &InstallProgress::default()) {
             Ok(toolchain) => Ok(Ok(toolchain)),
             // A file that is not what it claims to be is nothing to work around in silence.
             Err(error @ (InstallError::Checksum { .. } | InstallError::BadSetting { .. })) => {

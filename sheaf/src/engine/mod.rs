@@ -30,6 +30,8 @@ use sheaf_lang::tensor::{HostTensor, TensorType};
 use sheaf_registry::{Home, Settings};
 use sheaf_runtime::{CallFrame, Device, Model, Runtime, Target, Vmfb};
 
+use sheaf_toolchain::Release;
+
 use buffer::{DeviceBuffer, upload};
 use caches::Caches;
 use compile::Compiled;
@@ -44,6 +46,8 @@ pub struct Place {
     pub artifacts: PathBuf,
     /// Settings from all places.
     pub settings: Settings,
+    /// The compiler that the project uses; none where there is none for this machine.
+    pub compiler: Option<Release<'static>>,
     /// Compile anew, whatever the caches hold.
     pub recompile: bool,
     /// Fail where there is no compiler, or it fails.
@@ -59,6 +63,7 @@ pub struct Engine {
     runtime: Runtime,
     caches: Caches,
     workshop: Workshop,
+    compiler: Option<Release<'static>>,
     recompile: bool,
     donate: Donate,
     place: placement::Place,
@@ -72,11 +77,12 @@ impl Engine {
         Ok(Engine {
             runtime: Runtime::new().map_err(runtime_error)?,
             caches: Caches::open(&place.home, place.artifacts, &place.settings)?,
+            compiler: place.compiler,
             recompile: place.recompile,
             donate: place.donate,
             place: place.place,
             refusal: String::new(),
-            workshop: Workshop::new(place.home, place.settings, place.strict),
+            workshop: Workshop::new(place.home, place.settings, place.compiler, place.strict),
         })
     }
 
@@ -277,7 +283,12 @@ struct Candidate {
 
 impl Candidate {
     /// `None` where the target does not serve for this unit.
-    fn new(unit: &Unit, target: Target, donations: &[Donation]) -> Option<Candidate> {
+    fn new(
+        unit: &Unit,
+        target: Target,
+        donations: &[Donation],
+        compiler: Option<Release<'static>>,
+    ) -> Option<Candidate> {
         let model = match target.model() {
             Model::Inline => stablehlo::Model::Inline,
             Model::Hal => stablehlo::Model::Hal,
@@ -286,7 +297,7 @@ impl Candidate {
         if target.model() == Model::Inline && module.needs_device() {
             return None;
         }
-        let job = unit::job(unit, &module, target, donations);
+        let job = unit::job(unit, &module, target, donations, compiler);
         Some(Candidate { target, job, constants: module.constants, donations: donations.to_vec() })
     }
 }
@@ -295,7 +306,7 @@ impl Backend for Engine {
     fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
         let Ways { targets, mut why } = placement::ways(self.place, &unit.graph);
         let candidates: Vec<Candidate> =
-            targets.iter().filter_map(|target| Candidate::new(unit, *target, &[])).collect();
+            targets.iter().filter_map(|target| Candidate::new(unit, *target, &[], self.compiler)).collect();
         if candidates.len() < targets.len() {
             why.push_str(", but it has loops, updates or doubles, which IREE 3.13 gets wrong without one");
         }
@@ -318,7 +329,9 @@ impl Backend for Engine {
     ) -> Result<Option<Rc<dyn Program>>, HostError> {
         let plain: Rc<dyn Any> = Rc::<dyn Program>::clone(plain);
         let Ok(plain) = plain.downcast::<Loaded>() else { return Ok(None) };
-        let Some(candidate) = Candidate::new(unit, plain.target, donations) else { return Ok(None) };
+        let Some(candidate) = Candidate::new(unit, plain.target, donations, self.compiler) else {
+            return Ok(None);
+        };
         // What it keeps would not be unshared.
         plain.release();
         let made = match self.find(&candidate.job).filter(|_| !self.recompile) {

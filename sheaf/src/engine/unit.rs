@@ -5,6 +5,7 @@ use sheaf_lang::graph;
 use sheaf_lang::host::{self, Unit};
 use sheaf_lang::stablehlo::Module;
 use sheaf_runtime::Target;
+use sheaf_toolchain::{COMPILER, Release};
 
 /// One compilation.
 pub struct Job {
@@ -17,7 +18,15 @@ pub struct Job {
 }
 
 /// The compilation of `unit`, whose text is `module`, for `target`.
-pub fn job(unit: &Unit, module: &Module, target: Target, donations: &[graph::Donation]) -> Job {
+pub fn job(
+    unit: &Unit,
+    module: &Module,
+    target: Target,
+    donations: &[graph::Donation],
+    compiler: Option<Release<'_>>,
+) -> Job {
+    // A machine without compilers runs what others compiled, with the usual one.
+    let release = compiler.map_or(COMPILER[0].version, |release| release.version);
     let (model, compile_for) = match target.model() {
         sheaf_runtime::Model::Inline => (Model::Inline, sheaf_toolchain::Target::CPU_INLINE),
         sheaf_runtime::Model::Hal => (Model::Hal, sheaf_toolchain::Target::CPU),
@@ -25,7 +34,8 @@ pub fn job(unit: &Unit, module: &Module, target: Target, donations: &[graph::Don
     let host = sheaf_toolchain::Cpu::host();
     let action = Action {
         program: module.text.clone(),
-        compiler: sheaf_toolchain::COMPILER[0].version.into(),
+        compiler: release.into(),
+        compiler_digest: Digest(sheaf_toolchain::compiler_digest(release).unwrap_or_default()),
         model,
         flags: compile_for.flags_for(&module.text),
         device: compile_for.device.to_string(),

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use sheaf_registry::{Home, LOCK_NAME, MANIFEST_NAME, Project, Settings, ToolchainLock, pin_toolchain};
 use sheaf_toolchain::{InstallError, Platform, Release, Toolchain};
 
-use crate::cli::EngineOptions;
+use crate::cli::NetworkOptions;
 use crate::evaluator::{self, Failed, failed};
 use crate::messages;
 use crate::progress::InstallProgress;
@@ -38,16 +38,14 @@ impl Desk {
     fn new(offline: bool, toolchain_index: Option<String>) -> Result<Desk, Failed> {
         let home = evaluator::home()?;
         let project = Project::locate_from(Path::new(".")).map_err(failed)?;
-        let options = EngineOptions { offline, toolchain_index, ..EngineOptions::default() };
+        let options = NetworkOptions { offline, toolchain_index, ..NetworkOptions::default() };
         let settings = evaluator::settings(&options, &project, &home)?;
         Ok(Desk { home, project, settings })
     }
 
     /// The release that is used here: of the lock, the project, the user, or the usual one.
     fn release(mut self) -> Result<(Desk, Release<'static>), Failed> {
-        let lock = ToolchainLock::read(&self.project.root.join(LOCK_NAME)).map_err(failed)?;
-        settle(&mut self.settings, &self.project, lock.as_ref()).map_err(said)?;
-        let release = release(&self.settings).map_err(said)?.ok_or_else(no_compiler)?;
+        let release = used(&mut self.settings, &self.project)?.ok_or_else(no_compiler)?;
         Ok((self, release))
     }
 
@@ -70,6 +68,14 @@ impl Desk {
             Failed
         })
     }
+}
+
+/// The release that a project uses on this machine, its `Sheaf.lock` taken over into the settings; `None` on a machine
+/// without compilers.
+pub fn used(settings: &mut Settings, project: &Project) -> Result<Option<Release<'static>>, Failed> {
+    let lock = ToolchainLock::read(&project.root.join(LOCK_NAME)).map_err(failed)?;
+    settle(settings, project, lock.as_ref()).map_err(said)?;
+    release(settings).map_err(said)
 }
 
 fn act(action: &Action) -> Result<(), Failed> {
