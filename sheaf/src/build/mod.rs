@@ -122,7 +122,7 @@ impl Builder<'_> {
             return emit::text(interp, &orders, form, &goal);
         }
         let plans = self.plans(interp, &orders, &goal);
-        let workshop = Workshop::new(home.clone(), settings.clone(), compiler, true);
+        let workshop = Workshop::new(home.clone(), settings.clone(), compiler, true).map_err(told)?;
         let artifacts = project.artifact_folder();
         let place = Place {
             home,

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use sheaf_cache::{Remotes, SecretKey, Store, TrustedKeys};
-use sheaf_registry::{Home, Project, Settings};
+use sheaf_registry::{Project, Settings};
 
 use crate::cli::NetworkOptions;
 use crate::engine;
@@ -41,7 +41,6 @@ pub fn cache(command: &CacheCommand) -> ExitCode {
 
 /// What commands about the cache work with.
 struct World {
-    home: Home,
     settings: Settings,
     store: Store,
     key: Option<SecretKey>,
@@ -57,7 +56,7 @@ impl World {
         let key = engine::signing_key(&home).map_err(told)?;
         let trusted = engine::trusted_keys(&settings, key.as_ref()).map_err(told)?;
         let store = Store::new(home.cache());
-        Ok(World { home, settings, store, key, trusted })
+        Ok(World { settings, store, key, trusted })
     }
 
     /// The remote caches; it is an error to have none.

@@ -93,16 +93,11 @@ pub fn remotes(settings: &Settings, trusted: &TrustedKeys) -> Result<Option<Remo
     let is_local = |address: &String| address.starts_with("file:");
     let offline = settings.offline.value;
     let addresses = remote.value.iter().filter(|address| !offline || is_local(address));
-    // A project's file may name any server; what a person sets is meant.
-    let chosen = !matches!(&remote.origin, Origin::File(path) if path.ends_with("Sheaf.toml"));
+    let chosen = is_chosen(&remote.origin);
     let settings = RemoteSettings {
         addresses: addresses.map(|address| (address.clone(), chosen)).collect(),
         writable: settings.mode.value == Mode::ReadWrite,
-        credentials: Credentials {
-            token: environment(TOKEN_VARIABLE).map(Secret::new),
-            helper: settings.credential_helper.value.clone(),
-            netrc: true,
-        },
+        credentials: credentials(settings),
         trusted: trusted.clone(),
         budget: settings.cache_timeout.value.map_or(BUDGET, Duration::from_secs),
     };
@@ -110,6 +105,20 @@ pub fn remotes(settings: &Settings, trusted: &TrustedKeys) -> Result<Option<Remo
         message: format!("{}: {trouble}", remote.origin),
         help: Some(trouble.remedy()),
     })
+}
+
+/// What remote caches and clusters are told to let the user in.
+pub fn credentials(settings: &Settings) -> Credentials {
+    Credentials {
+        token: environment(TOKEN_VARIABLE).map(Secret::new),
+        helper: settings.credential_helper.value.clone(),
+        netrc: true,
+    }
+}
+
+/// Whether a person made a setting: a project's file may name any server.
+pub fn is_chosen(origin: &Origin) -> bool {
+    !matches!(origin, Origin::File(path) if path.ends_with("Sheaf.toml"))
 }
 
 /// Secrets are read here alone, and kept in nothing that can be printed.

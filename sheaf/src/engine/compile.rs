@@ -9,6 +9,7 @@ use sheaf_toolchain::{
     CompileError, Compiler, InstallError, Release, Toolchain, install_release, locate_release,
 };
 
+use super::executor::Cluster;
 use super::unit::Job;
 use crate::messages;
 use crate::progress::{InstallProgress, Spinner};
@@ -46,6 +47,8 @@ pub struct Workshop {
     home: Home,
     settings: Settings,
     compiler: Option<Release<'static>>,
+    /// Compiles what it can; `None` where this machine does.
+    cluster: Option<Cluster>,
     /// Fail rather than interpret.
     strict: bool,
     state: State,
@@ -62,12 +65,26 @@ enum State {
 
 impl Workshop {
     /// A workshop that has not been entered yet.
-    pub fn new(home: Home, settings: Settings, compiler: Option<Release<'static>>, strict: bool) -> Workshop {
-        Workshop { home, settings, compiler, strict, state: State::Unused }
+    pub fn new(
+        home: Home,
+        settings: Settings,
+        compiler: Option<Release<'static>>,
+        strict: bool,
+    ) -> Result<Workshop, HostError> {
+        let cluster = Cluster::open(&settings)?;
+        Ok(Workshop { home, settings, compiler, cluster, strict, state: State::Unused })
     }
 
     /// Compiles a job. Where there is no compiler, it has been said.
     pub fn compile(&mut self, job: &Job) -> Result<Compiled, HostError> {
+        if let Some(cluster) = &self.cluster {
+            let spinner = Spinner::start(&format!("compiling {} on the cluster", job.name));
+            let compiled = cluster.compile(job, &self.home);
+            drop(spinner);
+            if let Some(compiled) = compiled {
+                return Ok(compiled);
+            }
+        }
         if matches!(self.state, State::Unused) {
             if std::env::var_os(WORKER_MARK).is_some() {
                 let message = format!(
@@ -104,6 +121,9 @@ impl Workshop {
 
     /// Whether there is a compiler already. One is not fetched for what a run does as well without.
     pub fn is_there(&self) -> bool {
+        if self.cluster.is_some() {
+            return true;
+        }
         match self.state {
             State::Unused => self.compiler.is_some_and(|r| locate_release(&r, self.home.data()).is_some()),
             State::Ready(_) => true,

@@ -7,6 +7,7 @@ mod buffer;
 mod caches;
 mod compile;
 mod donation;
+mod executor;
 mod placement;
 mod unit;
 
@@ -82,7 +83,7 @@ impl Engine {
             donate: place.donate,
             place: place.place,
             refusal: String::new(),
-            workshop: Workshop::new(place.home, place.settings, place.compiler, place.strict),
+            workshop: Workshop::new(place.home, place.settings, place.compiler, place.strict)?,
         })
     }
 

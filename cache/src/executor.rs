@@ -1,0 +1,59 @@
+//! A cluster that compiles, for callers who wait.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+
+use crate::reapi::action::{CompileAction, ToolFile};
+use crate::reapi::execute::ExecuteError;
+use crate::remote::grpc::{Grpc, GrpcOptions};
+use crate::remote::{Credentials, Remote, RemoteError};
+
+/// A cluster that compiles, by the Remote Execution API.
+#[derive(Debug)]
+pub struct Executor {
+    cluster: Grpc,
+    runtime: Runtime,
+}
+
+impl Executor {
+    /// The cluster at `address`; nothing is sent yet. `chosen` says that the user named it, not a file of the project.
+    pub fn open(address: &str, credentials: &Credentials, chosen: bool) -> Result<Self, RemoteError> {
+        let url = Remote::parse(address)?;
+        let headers = credentials.headers(&url, chosen)?;
+        let headers = headers.into_iter().map(|(name, value)| (name, value.reveal().to_owned())).collect();
+        let cluster = Grpc::new(address, GrpcOptions { headers, ..GrpcOptions::default() })?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("remote-executor")
+            .enable_all()
+            .build()
+            .map_err(|error| RemoteError::Unreachable {
+                address: "the network".into(),
+                cause: error.to_string(),
+            })?;
+        Ok(Self { cluster, runtime })
+    }
+
+    /// The VMFB that a compilation gives, unless it takes longer than `limit`. `local` says where a file of the compiler
+    /// lies on this machine; what lies nowhere must be on the cluster already.
+    pub fn compile(
+        &self,
+        action: &CompileAction,
+        limit: Duration,
+        local: impl Fn(&ToolFile) -> Option<PathBuf>,
+    ) -> Result<Vec<u8>, ExecuteError> {
+        self.runtime.block_on(async {
+            // Whoever asks has looked in the caches, and an entry there may be what nobody has signed.
+            match tokio::time::timeout(limit, self.cluster.execute(action, false, local)).await {
+                Ok(executed) => Ok(executed?.program.into()),
+                Err(_) => Err(RemoteError::Timeout {
+                    address: self.cluster.shown().into(),
+                    seconds: limit.as_secs(),
+                }
+                .into()),
+            }
+        })
+    }
+}
