@@ -36,7 +36,8 @@ const PLATFORM: [(&str, &str); 2] = [("ISA", "x86-64"), ("OSFamily", "linux")];
 /// A file of the compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolFile {
-    /// Where it lies in the input tree, such as `iree-compile`; folders are divided by `/`.
+    /// Where it lies in the input tree, such as `iree/iree-compile`; folders are divided by `/`. The compiler finds its
+    /// library beside itself, which the dynamic linker does not do for a program in the root folder of a sandbox.
     pub path: String,
     /// What it holds.
     pub address: Address,

@@ -7,7 +7,8 @@ use sheaf_cache::remote::Address;
 
 /// Bytes that no two tests share and that cannot be compressed much.
 pub fn bytes(seed: &str, size: usize) -> Bytes {
-    let mut state = u64::from_le_bytes(Digest::of(seed.as_bytes()).0[..8].try_into().expect("eight bytes")) | 1;
+    let mut state =
+        u64::from_le_bytes(Digest::of(seed.as_bytes()).0[..8].try_into().expect("eight bytes")) | 1;
     let mut bytes = Vec::with_capacity(size);
     while bytes.len() < size {
         state ^= state << 13;
@@ -22,8 +23,14 @@ pub fn bytes(seed: &str, size: usize) -> Bytes {
 /// The result of a compilation that gave `blob`, with a claim of 3 KB.
 pub fn result(blob: Address) -> ActionResult {
     let file = OutputFile { path: "main.vmfb".into(), digest: Some(blob.into()), ..OutputFile::default() };
-    let claim = format!("{{\"claim\":\"{}\"}}\n{{\"signature\":\"{}\"}}\n", "c".repeat(2800), "s".repeat(200));
-    ActionResult { output_files: vec![file], exit_code: 0, stdout_raw: claim.into(), ..ActionResult::default() }
+    let claim =
+        format!("{{\"claim\":\"{}\"}}\n{{\"signature\":\"{}\"}}\n", "c".repeat(2800), "s".repeat(200));
+    ActionResult {
+        output_files: vec![file],
+        exit_code: 0,
+        stdout_raw: claim.into(),
+        ..ActionResult::default()
+    }
 }
 
 /// Checks a remote, any value that has the methods of all protocols. The remote may hold anything but what `seed` gives.

@@ -37,8 +37,12 @@ async fn casd_is_a_cache() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_unreachable() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
-    let error = client(&format!("grpc://127.0.0.1:{port}")).action_result(Address::of(b"x")).await.expect_err("no server");
+    let port =
+        std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
+    let error = client(&format!("grpc://127.0.0.1:{port}"))
+        .action_result(Address::of(b"x"))
+        .await
+        .expect_err("no server");
     let RemoteError::Unreachable { address, cause } = &error else { panic!("{error}") };
     assert_eq!(*address, format!("grpc://127.0.0.1:{port}"));
     assert!(cause.contains("refused"), "{cause}");

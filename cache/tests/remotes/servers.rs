@@ -56,7 +56,10 @@ impl Server {
             let log = File::create(folder.path().join("log")).expect("a file");
             // The tool makes a group of processes of its own, which is ended as a whole.
             let mut timeout = Command::new("timeout");
-            timeout.args(["--kill-after=5", LIFE]).args(command(folder.path(), port)).current_dir(folder.path());
+            timeout
+                .args(["--kill-after=5", LIFE])
+                .args(command(folder.path(), port))
+                .current_dir(folder.path());
             timeout.stdin(Stdio::null()).stdout(log.try_clone().expect("a handle")).stderr(log);
             let child = timeout.spawn().expect("timeout, of the system's basic tools");
             let mut server = Self { port, folder, child };
@@ -123,7 +126,9 @@ pub fn buildgrid(instance: &str) -> Option<Server> {
     let bgd = tool("SHEAF_TEST_BUILDGRID", "buildgrid-0.9.1/bin/bgd", "")?;
     Some(Server::start(|folder, port| {
         let file = folder.join("server.yml");
-        let settings = include_str!("buildgrid.yml").replace("@PORT@", &port.to_string()).replace("@INSTANCE@", instance);
+        let settings = include_str!("buildgrid.yml")
+            .replace("@PORT@", &port.to_string())
+            .replace("@INSTANCE@", instance);
         fs::write(&file, settings).expect("written");
         words([&bgd, &"server", &"start", &file])
     }))
@@ -137,11 +142,13 @@ pub fn casd() -> Option<Server> {
     Some(Server::start(|folder, port| {
         let mut command = words([&tools.join("buildbox-casd")]);
         let run = tools.join("buildbox-run").display().to_string();
-        let options = [format!("--bind=127.0.0.1:{port}"), format!("--buildbox-run={run}"), "--jobs=1".into()];
+        let options =
+            [format!("--bind=127.0.0.1:{port}"), format!("--buildbox-run={run}"), "--jobs=1".into()];
         command.extend(options.map(Into::into));
         command.push("--quota-high=2G".into());
-        // What a program of this system needs beside its inputs; /lib and /lib64 are links into /usr.
-        for mount in ["/usr:/usr", "/usr/lib:/lib", "/usr/lib64:/lib64"] {
+        // What a program of this system needs beside its inputs: the C library, and a shell to start the linker with. The
+        // last three are links into /usr, which cannot be mounted themselves.
+        for mount in ["/usr:/usr", "/usr/bin:/bin", "/usr/lib:/lib", "/usr/lib64:/lib64"] {
             command.push(format!("--runner-arg=--ro-bind-mount={mount}").into());
         }
         command.push(folder.join("data").into());
