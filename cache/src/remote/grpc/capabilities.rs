@@ -2,6 +2,7 @@
 
 use bazel_remote_apis::build::bazel::remote::execution::v2 as api;
 use bazel_remote_apis::build::bazel::remote::execution::v2::capabilities_client::CapabilitiesClient;
+use bazel_remote_apis::build::bazel::semver::SemVer as Version;
 
 use super::super::RemoteError;
 use super::{Grpc, MAX_MESSAGE};
@@ -13,6 +14,7 @@ const BATCH: u64 = 4 << 20;
 const AROUND: u64 = 64 << 10;
 
 /// What a server can do.
+#[expect(clippy::struct_excessive_bools, reason = "each is an ability of its own")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Capabilities {
     /// Up to this size, in bytes, blobs go in batches.
@@ -64,8 +66,6 @@ fn read(server: &api::ServerCapabilities) -> Result<Capabilities, String> {
         executes: server.execution_capabilities.as_ref().is_some_and(|can| can.exec_enabled),
     })
 }
-
-use bazel_remote_apis::build::bazel::semver::SemVer as Version;
 
 #[cfg(test)]
 mod tests {
@@ -137,7 +137,8 @@ mod tests {
         assert!(read(&api::ServerCapabilities::default()).is_err());
         let version = |major| Some(Version { major, ..Default::default() });
         let newer = read(&server(|server, _| {
-            (server.low_api_version, server.high_api_version) = (version(3), version(4))
+            server.low_api_version = version(3);
+            server.high_api_version = version(4);
         }));
         insta::assert_snapshot!(newer.expect_err("too new"), @"it speaks the Remote Execution API from version 3 to 4, Sheaf version 2");
     }

@@ -1,7 +1,7 @@
 //! The errors of a server as ours.
 
 use std::error::Error;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use bazel_remote_apis::google::rpc::Status as InnerStatus;
 use tonic::{Code, Status};
@@ -34,7 +34,7 @@ impl Grpc {
     }
 
     /// An answer that makes no sense.
-    pub(crate) fn unreadable(&self, cause: impl ToString) -> RemoteError {
+    pub(crate) fn unreadable(&self, cause: impl Display) -> RemoteError {
         RemoteError::Unreadable { address: self.shown().into(), cause: self.text(&cause.to_string()) }
     }
 
