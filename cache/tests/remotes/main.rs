@@ -3,6 +3,8 @@
 
 mod checks;
 mod execution;
+mod fake;
+mod faults;
 mod grpc;
 mod objects;
 mod servers;
