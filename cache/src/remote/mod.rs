@@ -4,7 +4,7 @@
 //! | address | protocol | file |
 //! |---|---|---|
 //! | `http://`, `https://` | Bazel's simple cache: `GET` and `PUT` of `/ac/<sha256>` and `/cas/<sha256>` | `http.rs` |
-//! | `grpc://`, `grpcs://` | Remote Execution API v2: Capabilities, `ActionCache`, CAS, `ByteStream` | `grpc.rs` |
+//! | `grpc://`, `grpcs://` | Remote Execution API v2: Capabilities, `ActionCache`, CAS, `ByteStream` | `grpc/` |
 //! | `s3://BUCKET/PREFIX`, `file:///FOLDER` | the same two folders as objects of a store, or files | `objects.rs` |
 //!
 //! Under every protocol an entry of the action cache is an `ActionResult` of the Remote Execution API.
@@ -12,7 +12,7 @@
 mod credentials;
 mod error;
 pub mod grpc;
-mod http;
+pub mod http;
 pub mod objects;
 mod open;
 
