@@ -6,6 +6,7 @@ mod execution;
 mod fake;
 mod faults;
 mod grpc;
+mod http;
 mod objects;
 mod servers;
 

@@ -164,3 +164,18 @@ pub fn s3rver() -> Option<Server> {
         words([&s3rver, &"-d", &data, &"-a", &"127.0.0.1", &"-p", &port, &"--configure-bucket", &"sheaf"])
     }))
 }
+
+/// nginx with `WebDAV`: `/cache/` for all, `/read-only/` is the same for reading, `/closed/` is for nobody.
+pub fn nginx() -> Option<Server> {
+    let nginx = tool("SHEAF_TEST_NGINX", "", "nginx")?;
+    Some(Server::start(|folder, port| {
+        let file = folder.join("nginx.conf");
+        let settings = include_str!("nginx.conf").replace("@PORT@", &port.to_string());
+        // Started by root, its workers are somebody else, to whom the folder is closed.
+        let root = fs::metadata(folder).is_ok_and(|folder| std::os::unix::fs::MetadataExt::uid(&folder) == 0);
+        let user = if root { "user root;\n" } else { "" };
+        fs::write(&file, user.to_owned() + &settings.replace("@DIR@", &folder.display().to_string()))
+            .expect("written");
+        words([&nginx, &"-c", &file, &"-p", &folder, &"-e", &"stderr"])
+    }))
+}
