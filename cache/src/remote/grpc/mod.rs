@@ -43,7 +43,7 @@ const DIGESTS_PER_CALL: usize = 10_000;
 /// A client of one server and one instance on it. Nothing is sent before the first call.
 #[derive(Debug)]
 pub struct Grpc {
-    target: Target,
+    target: Box<Target>,
     channel: OnceCell<Channel>,
     capabilities: OnceCell<Capabilities>,
 }
@@ -51,7 +51,7 @@ pub struct Grpc {
 impl Grpc {
     /// The client of `address`: `grpc://HOST:PORT/INSTANCE`, or `grpcs` with TLS.
     pub fn new(address: &str, options: GrpcOptions) -> Result<Self, RemoteError> {
-        let target = Target::new(address, options)?;
+        let target = Box::new(Target::new(address, options)?);
         Ok(Self { target, channel: OnceCell::new(), capabilities: OnceCell::new() })
     }
 

@@ -9,8 +9,8 @@ use super::{Fake, Fault, hash};
 
 const ZSTD: i32 = api::compressor::Value::Zstd as i32;
 
-fn status(code: Code, message: &str) -> Option<rpc::Status> {
-    Some(rpc::Status { code: code.into(), message: message.into(), details: vec![] })
+fn status(code: Code, message: &str) -> rpc::Status {
+    rpc::Status { code: code.into(), message: message.into(), details: vec![] }
 }
 
 #[tonic::async_trait]
@@ -39,7 +39,7 @@ impl api::content_addressable_storage_server::ContentAddressableStorage for Fake
                 if one.compressor == ZSTD { zstd::decode_all(&*one.data).expect("zstd") } else { one.data };
             let call = format!("BatchUpdateBlobs compressor {} of {} bytes", one.compressor, data.len());
             let right = hash(&data) == digest.hash;
-            let status = if right { None } else { status(Code::InvalidArgument, "the digest is another") };
+            let status = (!right).then(|| status(Code::InvalidArgument, "the digest is another"));
             let mut state = self.state();
             state.calls.push(call);
             if right {
@@ -63,7 +63,7 @@ impl api::content_addressable_storage_server::ContentAddressableStorage for Fake
             if let Some(Fault::ReadsAs(bytes)) = self.fault(|fault| matches!(fault, Fault::ReadsAs(_))) {
                 found = Some(bytes);
             }
-            let status = if found.is_none() { status(Code::NotFound, "no such blob") } else { None };
+            let status = found.is_none().then(|| status(Code::NotFound, "no such blob"));
             let data = found.unwrap_or_default();
             let data = if zstd { zstd::encode_all(&*data, 1).expect("zstd") } else { data };
             let compressor = if zstd { ZSTD } else { 0 };
