@@ -39,6 +39,7 @@ pub mod reapi;
 pub mod remote;
 mod remotes;
 mod signing;
+pub mod serve;
 mod store;
 
 pub use action::{Action, ActionKey, Cpu, Donation, KEY_VERSION, Model};

@@ -1,0 +1,115 @@
+//! Who asks, and what they may do: the same for http and gRPC, since both send the same header.
+
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::tokens::{Role, Shown, Tokens};
+
+/// What the sender of a request may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// What the role allows.
+    Allowed(Role),
+    /// Nothing, for this reason.
+    Denied(Denial),
+}
+
+/// Why somebody may do nothing, or not this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Denial {
+    #[error("a token is needed: send it as `Authorization: Bearer TOKEN`, or as the password of Basic")]
+    NoToken,
+    #[error("the token is unknown here")]
+    UnknownToken,
+    #[error("the token has expired: ask for a new one")]
+    ExpiredToken,
+    #[error("this token allows reading only")]
+    ReadOnly,
+    #[error("writing needs a token")]
+    ReadOnlyWithoutToken,
+}
+
+impl Access {
+    /// Whether the sender may do what `role` allows.
+    pub fn check(self, role: Role) -> Result<(), Denial> {
+        match self {
+            Self::Allowed(allowed) if allowed >= role => Ok(()),
+            Self::Allowed(_) => Err(Denial::ReadOnly),
+            Self::Denied(denial) => Err(denial),
+        }
+    }
+}
+
+/// Decides what the sender of a request may do.
+pub(crate) struct Gate {
+    tokens: Option<Tokens>,
+    anonymous_read: bool,
+}
+
+impl Gate {
+    /// A gate for these tokens; without any it is open.
+    pub fn new(tokens: Option<Tokens>, anonymous_read: bool) -> Self {
+        Self { tokens, anonymous_read }
+    }
+
+    /// What the sender of a request with these headers may do, when they want to do what `role` allows.
+    pub fn access(&self, headers: &HeaderMap) -> Access {
+        let Some(tokens) = &self.tokens else { return Access::Allowed(Role::Write) };
+        let Some(header) = headers.get(AUTHORIZATION) else {
+            return if self.anonymous_read {
+                Access::Allowed(Role::Read)
+            } else {
+                Access::Denied(Denial::NoToken)
+            };
+        };
+        // A wrong token is said to be wrong, also where none would do: its owner believes that it is good.
+        match token(header.as_bytes()).map(|token| tokens.show(&token)) {
+            Some(Shown::Known { role, .. }) => Access::Allowed(role),
+            Some(Shown::Expired) => Access::Denied(Denial::ExpiredToken),
+            Some(Shown::Unknown) | None => Access::Denied(Denial::UnknownToken),
+        }
+    }
+
+    /// Why somebody with this access may not do what `role` allows.
+    pub fn check(&self, headers: &HeaderMap, role: Role) -> Result<(), Denial> {
+        let denied = self.access(headers).check(role);
+        denied.map_err(|denial| match denial {
+            Denial::ReadOnly if !headers.contains_key(AUTHORIZATION) => Denial::ReadOnlyWithoutToken,
+            denial => denial,
+        })
+    }
+}
+
+/// The token in an `Authorization` header: that of `Bearer`, or the password of `Basic`.
+fn token(header: &[u8]) -> Option<Vec<u8>> {
+    let space = header.iter().position(|byte| *byte == b' ')?;
+    let (scheme, value) = (&header[..space], header[space..].trim_ascii());
+    if scheme.eq_ignore_ascii_case(b"bearer") {
+        return Some(value.to_vec());
+    }
+    if scheme.eq_ignore_ascii_case(b"basic") {
+        let pair = STANDARD.decode(value).ok()?;
+        let colon = pair.iter().position(|byte| *byte == b':')?;
+        return Some(pair[colon + 1..].to_vec());
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_come_in_two_schemes() {
+        let token = |header: &str| token(header.as_bytes()).map(|token| String::from_utf8(token).unwrap());
+        assert_eq!(token("Bearer abc").as_deref(), Some("abc"));
+        assert_eq!(token("bearer  abc ").as_deref(), Some("abc"));
+        // u:a:b
+        assert_eq!(token("Basic dTphOmI=").as_deref(), Some("a:b"));
+        for wrong in ["abc", "Basic abc!", "Basic YWJj", "Digest abc", ""] {
+            assert_eq!(token(wrong), None, "{wrong}");
+        }
+    }
+}

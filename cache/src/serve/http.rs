@@ -1,0 +1,246 @@
+//! Bazel's simple http form: `GET`, `HEAD` and `PUT` of `/ac/<sha256>` and `/cas/<sha256>`, below any path.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, Method, Request, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use prost::Message as _;
+
+use super::Service;
+use super::access::Denial;
+use super::actions;
+use super::metrics::{Outcome, Protocol, Request as Wanted};
+use super::storage::{Form, Key, Kind, MAX_ACTION_RESULT, StorageError, Upload};
+use super::tokens::Role;
+
+/// How much of a body that is not wanted is taken in nevertheless: a client that is cut off while it sends sees a
+/// broken connection instead of the reason.
+const DRAINED: usize = 16 * 1024 * 1024;
+
+/// Why a request is not answered with what it asks for.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("there is no such entry")]
+    NotFound,
+    #[error("entries are at /ac/SHA256 and /cas/SHA256, with 64 hexadecimal digits")]
+    NoSuchPath,
+    #[error("entries can be read with GET and HEAD, and written with PUT")]
+    Method,
+    #[error(transparent)]
+    Denied(#[from] Denial),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error("the body broke off: {0}")]
+    BrokenOff(axum::Error),
+}
+
+impl Failure {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::NotFound | Self::NoSuchPath => StatusCode::NOT_FOUND,
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Denied(Denial::ReadOnly) => StatusCode::FORBIDDEN,
+            Self::Denied(_) => StatusCode::UNAUTHORIZED,
+            Self::BrokenOff(_) => StatusCode::BAD_REQUEST,
+            Self::Storage(error) => match error {
+                StorageError::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
+                StorageError::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+                StorageError::Disk(_) => StatusCode::INTERNAL_SERVER_ERROR,
+                StorageError::WrongDigest { .. }
+                | StorageError::WrongSize { .. }
+                | StorageError::NotZstd(_)
+                | StorageError::NotAnActionResult(_) => StatusCode::BAD_REQUEST,
+            },
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        match self {
+            Self::NotFound => Outcome::miss,
+            Self::Denied(_) => Outcome::denied,
+            Self::Storage(StorageError::DiskFull | StorageError::Disk(_)) => Outcome::failed,
+            _ => Outcome::bad,
+        }
+    }
+
+    fn response(&self) -> Response {
+        let mut response = (self.status(), format!("{self}\n")).into_response();
+        let headers = response.headers_mut();
+        if self.status() == StatusCode::UNAUTHORIZED
+            && let Ok(value) = "Basic realm=\"cache\"".parse()
+        {
+            headers.insert(WWW_AUTHENTICATE, value);
+        }
+        if let (Self::Method, Ok(value)) = (self, "GET, HEAD, PUT".parse()) {
+            headers.insert(ALLOW, value);
+        }
+        response
+    }
+}
+
+/// Answers a request for an entry, and those that make no sense.
+pub(super) async fn entry(State(service): State<Arc<Service>>, request: Request<Body>) -> Response {
+    let (parts, body) = request.into_parts();
+    let key = key(parts.uri.path());
+    let writes = parts.method == Method::PUT;
+    let wanted = match (key.map(|key| key.kind), writes) {
+        (Some(Kind::Action), false) => Wanted::action_read,
+        (Some(Kind::Action), true) => Wanted::action_write,
+        (Some(Kind::Blob), false) => Wanted::blob_read,
+        (Some(Kind::Blob), true) => Wanted::blob_write,
+        (None, _) => Wanted::other,
+    };
+    // What was not taken in is drained where the answer says why.
+    let mut body = body.into_data_stream();
+    let answer = async {
+        let role = if writes { Role::Write } else { Role::Read };
+        service.gate.check(&parts.headers, role)?;
+        let key = key.ok_or(Failure::NoSuchPath)?;
+        match parts.method {
+            Method::GET => read(&service, key, true).await,
+            Method::HEAD => read(&service, key, false).await,
+            Method::PUT => write(&service, key, &parts.headers, &mut body).await,
+            _ => Err(Failure::Method),
+        }
+    };
+    let answer = answer.await;
+    let outcome = answer.as_ref().map_or_else(Failure::outcome, |_| Outcome::ok);
+    service.metrics.count(Protocol::http, wanted, outcome);
+    match answer {
+        Ok(response) => response,
+        Err(failure) => {
+            let mut left = DRAINED;
+            while let Some(Ok(piece)) = body.next().await {
+                left = left.saturating_sub(piece.len());
+                if left == 0 {
+                    break;
+                }
+            }
+            failure.response()
+        }
+    }
+}
+
+/// `/metrics`.
+pub(super) async fn metrics(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
+    match service.gate.check(&headers, Role::Read) {
+        Ok(()) => {
+            let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            ([(CONTENT_TYPE, kind)], service.metrics.text(&service.storage)).into_response()
+        }
+        Err(denial) => Failure::Denied(denial).response(),
+    }
+}
+
+/// `/status`.
+pub(super) async fn status(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
+    match service.gate.check(&headers, Role::Read) {
+        Ok(()) => {
+            ([(CONTENT_TYPE, "application/json")], service.metrics.status(&service.storage)).into_response()
+        }
+        Err(denial) => Failure::Denied(denial).response(),
+    }
+}
+
+/// What a path names: its last two parts.
+fn key(path: &str) -> Option<Key> {
+    let (rest, hash) = path.rsplit_once('/')?;
+    let kind = match rest.rsplit_once('/')?.1 {
+        "ac" => Kind::Action,
+        "cas" => Kind::Blob,
+        _ => return None,
+    };
+    Some(Key { kind, digest: hash.parse().ok()? })
+}
+
+async fn read(service: &Service, key: Key, with_body: bool) -> Result<Response, Failure> {
+    let storage = &service.storage;
+    if key.kind == Kind::Action {
+        let result = actions::find(storage, key.digest).await?.ok_or(Failure::NotFound)?;
+        let bytes = result.encode_to_vec();
+        let length = bytes.len() as u64;
+        if !with_body {
+            return Ok(response(length, Body::empty()));
+        }
+        service.metrics.sent.inc_by(length);
+        return Ok(response(length, bytes.into()));
+    }
+    if !with_body {
+        let size = storage.blob_size(key.digest).ok_or(Failure::NotFound)?;
+        return Ok(response(size, Body::empty()));
+    }
+    let reader = actions::open(storage, key, Form::Plain).await?.ok_or(Failure::NotFound)?;
+    let sent = service.metrics.sent.clone();
+    let size = reader.size();
+    let pieces = reader.stream().inspect_ok(move |piece| {
+        sent.inc_by(piece.len() as u64);
+    });
+    Ok(response(size, Body::from_stream(pieces)))
+}
+
+fn response(length: u64, body: Body) -> Response {
+    let headers = [(CONTENT_LENGTH, length.to_string()), (CONTENT_TYPE, "application/octet-stream".into())];
+    (headers, body).into_response()
+}
+
+async fn write(
+    service: &Service,
+    key: Key,
+    headers: &HeaderMap,
+    body: &mut axum::body::BodyDataStream,
+) -> Result<Response, Failure> {
+    let storage = &service.storage;
+    let size = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let limit = if key.kind == Kind::Action { MAX_ACTION_RESULT } else { storage.max_blob() };
+    if size.is_some_and(|size: u64| size > limit) {
+        return Err(StorageError::TooLarge { limit }.into());
+    }
+    let received = &service.metrics.received;
+    let mut body = body.inspect_ok(|piece: &Bytes| {
+        received.inc_by(piece.len() as u64);
+    });
+    match key.kind {
+        Kind::Action => {
+            let result = actions::collect(&mut body, limit).await.map_err(Failure::BrokenOff)??;
+            actions::keep(storage, key.digest, result).await?;
+        }
+        Kind::Blob => {
+            let mut upload = Upload::blob(storage, key.digest, size, false).await?;
+            while let Some(piece) = body.try_next().await.map_err(Failure::BrokenOff)? {
+                upload.push(piece).await?;
+            }
+            upload.finish().await?;
+        }
+    }
+    Ok(StatusCode::CREATED.into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::Digest;
+
+    #[test]
+    fn entries_lie_below_any_path() {
+        let digest = Digest::of(b"");
+        for path in ["/cas/", "/cache/cas/", "/a/b/c/cas/", "//cas/"] {
+            assert_eq!(key(&format!("{path}{digest}")), Some(Key { kind: Kind::Blob, digest }));
+        }
+        assert_eq!(key(&format!("/ac/{digest}")), Some(Key { kind: Kind::Action, digest }));
+        let wrong = ["/", "", "/ac", "/ac/", "/ac/abc", "/ac/../../etc/passwd", "/ac/%2e%2e"];
+        for path in wrong.map(str::to_owned).into_iter().chain([
+            format!("ac/{digest}"),
+            format!("/xac/{digest}"),
+            format!("/ac/{digest}/"),
+            format!("/ac/{digest}0"),
+            format!("/ac/x/{digest}"),
+        ]) {
+            assert_eq!(key(&path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The cache server: a general one of Bazel's simple http form and of the Remote Execution API, on one port.
+//!
+//! It knows nothing of Sheaf's programs: entries of the action cache are `ActionResult`s, blobs are bytes. Bazel and other
+//! clients can use it as well. Whether an entry can be trusted is for those to decide who read it, by its signature.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `storage/` | the folder: files, their order of use, what is evicted |
+//! | `actions.rs` | entries of the action cache, given out only while all their blobs are there |
+//! | `http.rs` | `/ac/`, `/cas/`, `/status`, `/metrics` |
+//! | `grpc/` | Capabilities, `ActionCache`, CAS, `ByteStream` |
+//! | `tokens.rs`, `access.rs` | who may read, and who may write |
+//! | `connection.rs` | how many connections, and how slow they may be |
+//!
+//! ```no_run
+//! use sheaf_cache::serve::{ServeOptions, serve};
+//!
+//! let mut options = ServeOptions::new(([127, 0, 0, 1], 9092).into(), "/var/cache/programs");
+//! options.tokens = Some("tokens.txt".into());
+//! serve(&options, |address| eprintln!("serving at http://{address}"))?;
+//! # Ok::<(), sheaf_cache::serve::ServeError>(())
+//! ```
+
+mod access;
+mod actions;
+mod connection;
+mod error;
+mod grpc;
+mod http;
+mod metrics;
+mod options;
+mod storage;
+mod tls;
+mod tokens;
+
+use std::future::Future;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::get;
+use axum_server::accept::Accept;
+use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
+use axum_server::{Handle, Server as HttpServer};
+use hyper_util::rt::TokioTimer;
+use tokio::sync::Semaphore;
+
+use access::Gate;
+use connection::Door;
+use metrics::Metrics;
+use storage::Storage;
+use tokens::Tokens;
+
+pub use error::ServeError;
+pub use options::{ServeOptions, TlsFiles};
+
+/// What all requests share.
+struct Service {
+    storage: Storage,
+    gate: Gate,
+    metrics: Metrics,
+}
+
+/// A server that listens, and does not answer yet.
+pub struct Server {
+    options: ServeOptions,
+    service: Arc<Service>,
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: Option<RustlsConfig>,
+}
+
+impl Server {
+    /// Opens the folder, reads tokens and certificate, and begins to listen. Connections wait until [`run`](Self::run).
+    pub fn bind(options: &ServeOptions) -> Result<Self, ServeError> {
+        options.check()?;
+        let tokens = options.tokens.as_deref().map(Tokens::read).transpose()?;
+        let tls = options.tls.as_ref().map(tls::config).transpose()?;
+        let storage = Storage::open(&options.folder, options.capacity, options.max_blob)?;
+        let listen = |source| ServeError::Listen { address: options.listen, source };
+        let listener = TcpListener::bind(options.listen).map_err(listen)?;
+        listener.set_nonblocking(true).map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        let gate = Gate::new(tokens, options.anonymous_read);
+        let service = Service { storage, gate, metrics: Metrics::default() };
+        Ok(Self { options: options.clone(), service: service.into(), listener, address, tls })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` comes. Requests under way are then finished, as long as the options allow.
+    pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
+        let Self { options, service, listener, tls, .. } = self;
+        let door = Door {
+            permits: Semaphore::new(options.max_connections).into(),
+            open: service.metrics.connections.clone(),
+            idle: options.idle_timeout,
+            wait: options.header_timeout,
+        };
+        let server = axum_server::from_tcp(listener).map_err(ServeError::System)?;
+        match tls {
+            None => answer(server.acceptor(door), &options, service, stop).await,
+            Some(config) => {
+                let acceptor = RustlsAcceptor::new(config).handshake_timeout(options.header_timeout);
+                answer(server.acceptor(acceptor.acceptor(door)), &options, service, stop).await
+            }
+        }
+    }
+}
+
+/// Answers what comes through `server`.
+async fn answer<A>(
+    mut server: HttpServer<SocketAddr, A>,
+    options: &ServeOptions,
+    service: Arc<Service>,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServeError>
+where
+    A: Accept<tokio::net::TcpStream, Router> + Clone + Send + Sync + 'static,
+    A::Stream: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send,
+    A::Service: axum_server::service::SendService<axum::http::Request<hyper::body::Incoming>> + Send,
+    A::Future: Send,
+{
+    /// What one request may have waiting in memory.
+    const WINDOW: u32 = 256 * 1024;
+    let builder = server.http_builder();
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(options.header_timeout)
+        .max_buf_size(WINDOW as usize);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(2 * WINDOW)
+        .max_send_buf_size(WINDOW as usize)
+        .max_concurrent_streams(64)
+        .max_header_list_size(32 * 1024);
+    let router = Router::new().route("/status", get(http::status)).route("/metrics", get(http::metrics));
+    let router = grpc::routes(router, &service).fallback(http::entry).with_state(service);
+    let handle = Handle::new();
+    let serving = server.handle(handle.clone()).serve(router.into_make_service());
+    let mut serving = std::pin::pin!(serving);
+    tokio::select! {
+        ended = &mut serving => return ended.map_err(ServeError::System),
+        () = stop => handle.graceful_shutdown(Some(options.stop_timeout)),
+    }
+    serving.await.map_err(ServeError::System)
+}
+
+/// Runs a server until the process is asked to end, with Ctrl-C or SIGTERM. `started` is told where it listens.
+pub fn serve(options: &ServeOptions, started: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
+    let server = Server::bind(options)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(ServeError::System)?.block_on(async {
+        // Before anybody knows of the server, so that whoever stops it at once finds it listening.
+        let stop = asked_to_end().map_err(ServeError::System)?;
+        started(server.address());
+        server.run(stop).await
+    })
+}
+
+/// Comes when the process is asked to end.
+#[cfg(unix)]
+fn asked_to_end() -> std::io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => (),
+            _ = terminate.recv() => (),
+        }
+    })
+}
+
+/// Comes when the process is asked to end.
+#[cfg(not(unix))]
+fn asked_to_end() -> std::io::Result<impl Future<Output = ()>> {
+    Ok(async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    })
+}

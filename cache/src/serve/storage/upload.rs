@@ -1,0 +1,207 @@
+//! Taking in a blob or an entry of the action cache, piece by piece.
+
+use std::io::{self, Write};
+
+use bytes::Bytes;
+use sha2::{Digest as _, Sha256};
+use tempfile::NamedTempFile;
+
+use super::{FRAME, Key, Kind, Storage, StorageError, Stored};
+use crate::digest::Digest;
+
+/// How hard the disk's copies are compressed: of zstd's levels the one that costs less time than the network.
+const LEVEL: i32 = 3;
+
+/// What a sender's zstd frames may make the server remember: 8 MiB, which every decoder has to offer.
+const MAX_WINDOW_LOG: u32 = 23;
+
+/// An entry on its way in. Dropped before it is finished, it leaves nothing.
+pub(crate) struct Upload {
+    input: Option<Input>,
+}
+
+/// What is done with the pieces that come.
+enum Input {
+    Plain(Writer),
+    Zstd(Box<zstd::stream::write::Decoder<'static, Writer>>),
+}
+
+impl Upload {
+    /// Begins a blob, with its size where that is known; `zstd` says that its pieces are compressed.
+    pub async fn blob(
+        storage: &Storage,
+        digest: Digest,
+        size: Option<u64>,
+        zstd: bool,
+    ) -> Result<Self, StorageError> {
+        Self::begin(storage, Key { kind: Kind::Blob, digest }, size, zstd).await
+    }
+
+    /// Begins an entry of the action cache.
+    pub async fn action(storage: &Storage, action: Digest) -> Result<Self, StorageError> {
+        Self::begin(storage, Key { kind: Kind::Action, digest: action }, None, false).await
+    }
+
+    async fn begin(storage: &Storage, key: Key, size: Option<u64>, zstd: bool) -> Result<Self, StorageError> {
+        let limit = storage.max_blob();
+        if size.is_some_and(|size| size > limit) {
+            return Err(StorageError::TooLarge { limit });
+        }
+        let storage = storage.clone();
+        let input = blocking(move || {
+            let writer = Writer::new(storage, key, size)?;
+            if !zstd {
+                return Ok(Input::Plain(writer));
+            }
+            let mut decoder = zstd::stream::write::Decoder::new(writer)?;
+            decoder.window_log_max(MAX_WINDOW_LOG)?;
+            Ok(Input::Zstd(Box::new(decoder)))
+        })
+        .await?;
+        Ok(Self { input: Some(input) })
+    }
+
+    /// Takes in the next piece.
+    pub async fn push(&mut self, bytes: Bytes) -> Result<(), StorageError> {
+        let Some(mut input) = self.input.take() else { return Ok(()) };
+        let input = blocking(move || {
+            match &mut input {
+                Input::Plain(writer) => writer.push(&bytes)?,
+                Input::Zstd(decoder) => decoder.write_all(&bytes).map_err(from_decoder)?,
+            }
+            Ok(input)
+        })
+        .await?;
+        self.input = Some(input);
+        Ok(())
+    }
+
+    /// The entry is complete. It is checked and, if it is what it was said to be, there from now on.
+    pub async fn finish(mut self) -> Result<(), StorageError> {
+        let Some(input) = self.input.take() else { return Ok(()) };
+        blocking(move || match input {
+            Input::Plain(writer) => writer.finish(),
+            Input::Zstd(mut decoder) => {
+                decoder.flush().map_err(from_decoder)?;
+                decoder.into_inner().finish()
+            }
+        })
+        .await
+    }
+}
+
+/// Runs what computes or waits for the disk where that holds nobody up.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StorageError> + Send + 'static,
+) -> Result<T, StorageError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| StorageError::Disk(io::Error::other(error)))?
+}
+
+/// The error of a decoder is its own, or that of the writer behind it.
+fn from_decoder(error: io::Error) -> StorageError {
+    match error.downcast::<StorageError>() {
+        Ok(error) => error,
+        Err(error) if error.raw_os_error().is_some() => error.into(),
+        Err(error) => StorageError::NotZstd(error.to_string()),
+    }
+}
+
+/// Writes the pieces to a file without a name, and adds up their digest.
+struct Writer {
+    storage: Storage,
+    key: Key,
+    expected: Option<u64>,
+    limit: u64,
+    file: NamedTempFile,
+    hasher: Sha256,
+    size: u64,
+    /// The bytes of a frame that is not full.
+    pending: Vec<u8>,
+    /// Whether the file is compressed; its first frame decides.
+    packed: Option<bool>,
+    length: u64,
+}
+
+impl Writer {
+    fn new(storage: Storage, key: Key, expected: Option<u64>) -> Result<Self, StorageError> {
+        let file = tempfile::Builder::new().prefix("").tempfile_in(storage.unfinished())?;
+        Ok(Self {
+            limit: storage.max_blob(),
+            storage,
+            key,
+            expected,
+            file,
+            hasher: Sha256::new(),
+            size: 0,
+            pending: Vec::new(),
+            // Entries of the action cache are small.
+            packed: (key.kind == Kind::Action).then_some(false),
+            length: 0,
+        })
+    }
+
+    fn push(&mut self, mut bytes: &[u8]) -> Result<(), StorageError> {
+        self.size += bytes.len() as u64;
+        if self.size > self.limit {
+            return Err(StorageError::TooLarge { limit: self.limit });
+        }
+        // Said at once, so that a few bytes of zstd cannot fill the disk.
+        if let Some(expected) = self.expected.filter(|expected| self.size > *expected) {
+            return Err(StorageError::WrongSize { expected, found: self.size });
+        }
+        self.hasher.update(bytes);
+        while self.pending.len() + bytes.len() >= FRAME {
+            let (head, rest) = bytes.split_at(FRAME - self.pending.len());
+            self.pending.extend_from_slice(head);
+            bytes = rest;
+            self.write_frame()?;
+        }
+        self.pending.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn write_frame(&mut self) -> Result<(), StorageError> {
+        let packed = if self.packed == Some(false) { None } else { Some(compress(&self.pending)?) };
+        let gain = |packed: &Vec<u8>| packed.len() + packed.len() / 8 < self.pending.len();
+        let is_packed = *self.packed.get_or_insert_with(|| packed.as_ref().is_some_and(gain));
+        let bytes = packed.as_ref().filter(|_| is_packed).unwrap_or(&self.pending);
+        self.file.write_all(bytes)?;
+        self.length += bytes.len() as u64;
+        self.pending.clear();
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), StorageError> {
+        if let Some(expected) = self.expected.filter(|expected| self.size != *expected) {
+            return Err(StorageError::WrongSize { expected, found: self.size });
+        }
+        if self.key.kind == Kind::Blob {
+            let found = Digest(std::mem::take(&mut self.hasher).finalize().into());
+            if found != self.key.digest {
+                return Err(StorageError::WrongDigest { expected: self.key.digest, found });
+            }
+        }
+        if !self.pending.is_empty() {
+            self.write_frame()?;
+        }
+        let stored = Stored { size: self.size, length: self.length, packed: self.packed.unwrap_or(false) };
+        self.file.as_file().sync_all()?;
+        self.storage.publish(self.key, stored, self.file)
+    }
+}
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.push(bytes).map_err(io::Error::other)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// One frame, which says how many bytes it stands for.
+pub(super) fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    zstd::bulk::compress(bytes, LEVEL)
+}
