@@ -1,0 +1,13 @@
+//! The cache server over real sockets, asked by the http client and the gRPC client that others use.
+#![allow(clippy::unwrap_used)]
+
+mod access;
+mod common;
+#[cfg(target_os = "linux")]
+mod disk;
+mod grpc;
+mod http;
+mod limits;
+mod processes;
+mod storage;
+mod tls;

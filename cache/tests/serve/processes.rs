@@ -1,0 +1,164 @@
+//! The server as a process: asked to end, killed while it writes, and its memory while many clients pull.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::Child;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use sheaf_cache::Digest;
+use sheaf_cache::serve::serve;
+
+use crate::common::{child, client, files, noise, options, text};
+
+const FOLDER: &str = "SHEAF_TEST_SERVE_FOLDER";
+
+/// Plays the server, when told so.
+#[test]
+fn child_that_serves() {
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    serve(&options(Path::new(&folder)), |address| println!("serving at {address}")).unwrap();
+    println!("ended");
+}
+
+/// A server process; dropping it kills it.
+struct Process {
+    child: Child,
+    address: String,
+}
+
+impl Process {
+    fn start(folder: &Path) -> Self {
+        let mut child = child("processes::child_that_serves", FOLDER, folder);
+        let output = child.stdout.as_mut().unwrap();
+        let mut lines = BufReader::new(output).lines();
+        let address = loop {
+            let line = lines.next().expect("the server ends").unwrap();
+            if let Some((_, address)) = line.split_once("serving at ") {
+                break address.to_owned();
+            }
+        };
+        Self { child, address }
+    }
+
+    fn url(&self, bytes: &[u8]) -> String {
+        format!("http://{}/cas/{}", self.address, Digest::of(bytes))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_process_that_is_asked_to_end_ends_well() {
+    for signal in ["TERM", "INT"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut server = Process::start(folder.path());
+        let client = client();
+        let put = client.put(server.url(b"bytes")).body("bytes").send().await.unwrap();
+        assert_eq!(put.status(), 201);
+        let mut kill = std::process::Command::new("kill");
+        assert!(kill.args(["-s", signal, &server.child.id().to_string()]).status().unwrap().success());
+        assert_eq!(server.child.wait().unwrap().code(), Some(0));
+        assert!(client.get(server.url(b"bytes")).send().await.is_err());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_killed_leaves_no_half_blob() {
+    let folder = tempfile::tempdir().unwrap();
+    let blobs: Vec<Vec<u8>> =
+        (0..40).map(|seed| if seed % 2 == 0 { noise(400_000, seed) } else { text(400_000, seed) }).collect();
+    let mut kept = 0;
+    for round in 0..10 {
+        let mut server = Process::start(folder.path());
+        let client = client();
+        let put = |bytes: &Vec<u8>| client.put(server.url(bytes)).body(bytes.clone()).send();
+        let puts: Vec<_> = blobs.iter().map(put).collect();
+        let mut puts = futures_util::stream::iter(puts).buffer_unordered(8);
+        // At another moment each time.
+        let stop = tokio::time::sleep(Duration::from_millis(5 + 17 * round));
+        tokio::pin!(stop);
+        let mut answered = Vec::new();
+        loop {
+            tokio::select! {
+                () = &mut stop => break,
+                put = puts.next() => match put {
+                    Some(Ok(response)) => answered.push(response.status()),
+                    Some(Err(error)) => panic!("{error}"),
+                    None => break,
+                },
+            }
+        }
+        server.child.kill().unwrap();
+        server.child.wait().unwrap();
+        drop(puts);
+        assert!(answered.iter().all(|status| *status == 201));
+
+        // Whatever is there afterwards is whole.
+        let server = Process::start(folder.path());
+        let client = crate::common::client();
+        let mut found = 0;
+        for bytes in &blobs {
+            let response = client.get(server.url(bytes)).send().await.unwrap();
+            if response.status() == 200 {
+                assert!(response.bytes().await.unwrap() == bytes[..]);
+                found += 1;
+            } else {
+                assert_eq!(response.status(), 404);
+            }
+        }
+        assert!(found >= answered.len(), "{found} of {} that were written", answered.len());
+        assert!(found >= kept, "{kept} were there, now {found}");
+        kept = found;
+        drop(server);
+        assert!(!files(folder.path()).iter().any(|name| name.starts_with("unfinished/")));
+        // Some blobs are written anew in the next round.
+        if kept == blobs.len() {
+            std::fs::remove_dir_all(folder.path().join("cas")).unwrap();
+            kept = 0;
+        }
+    }
+}
+
+/// The most memory that a process has had, in kilobytes.
+#[cfg(target_os = "linux")]
+fn peak(child: &Child) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches("kB").trim().parse().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_is_bounded_while_many_clients_pull() {
+    // What is not compressed on the disk, and what is.
+    for bytes in [noise(4 << 20, 1), text(4 << 20, 1)] {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Process::start(folder.path());
+        let put = client().put(server.url(&bytes)).body(bytes.clone()).send().await.unwrap();
+        assert_eq!(put.status(), 201);
+        let url = server.url(&bytes);
+        // All have an answer before one reads it to the end.
+        let gets = (0..200).map(|_| client().get(&url).send());
+        let responses = futures_util::future::join_all(gets).await;
+        let reads = responses.into_iter().map(async |response| {
+            let mut pieces = response.unwrap().bytes_stream();
+            let mut length = 0;
+            while let Some(piece) = pieces.next().await {
+                length += piece.unwrap().len();
+            }
+            length
+        });
+        let lengths = futures_util::future::join_all(reads).await;
+        assert_eq!(lengths, vec![4 << 20; 200]);
+        let peak = peak(&server.child);
+        println!("200 clients pulled 4 MiB each: the server had {} MB at most", peak / 1000);
+        assert!(peak < 200_000, "the server had {peak} kB");
+    }
+}
