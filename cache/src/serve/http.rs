@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
-use axum::http::{HeaderMap, Method, Request, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
@@ -86,6 +86,12 @@ impl Failure {
 /// Answers a request for an entry, and those that make no sense.
 pub(super) async fn entry(State(service): State<Arc<Service>>, request: Request<Body>) -> Response {
     let (parts, body) = request.into_parts();
+    // A service that is not offered: such a client waits for a status of its own kind.
+    let kind = parts.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    if kind.is_some_and(|kind| kind.starts_with(b"application/grpc")) {
+        service.metrics.count(Protocol::grpc, Wanted::other, Outcome::bad);
+        return tonic::Status::unimplemented("this server is a cache and offers nothing else").into_http();
+    }
     let key = key(parts.uri.path());
     let writes = parts.method == Method::PUT;
     let wanted = match (key.map(|key| key.kind), writes) {

@@ -65,7 +65,7 @@ enum Lookup {
 }
 
 /// The counters. Look-ups of actions are what a hit rate is made of, so they are apart from blobs.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Metrics {
     requests: Family<RequestLabels, Counter>,
     lookups: Family<LookupLabels, Counter>,
@@ -78,6 +78,21 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
+    /// Nothing has happened yet.
+    pub fn new() -> Self {
+        let metrics = Self {
+            requests: Family::default(),
+            lookups: Family::default(),
+            received: Counter::default(),
+            sent: Counter::default(),
+            connections: Gauge::default(),
+        };
+        // Both are there from the beginning: a rate is made of the two.
+        metrics.lookup(Lookup::hit);
+        metrics.lookup(Lookup::miss);
+        metrics
+    }
+
     /// Counts a request.
     pub fn count(&self, protocol: Protocol, request: Request, outcome: Outcome) {
         self.requests.get_or_create(&RequestLabels { protocol, request, outcome }).inc();

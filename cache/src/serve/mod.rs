@@ -82,7 +82,7 @@ impl Server {
         listener.set_nonblocking(true).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
         let gate = Gate::new(tokens, options.anonymous_read);
-        let service = Service { storage, gate, metrics: Metrics::default() };
+        let service = Service { storage, gate, metrics: Metrics::new() };
         Ok(Self { options: options.clone(), service: service.into(), listener, address, tls })
     }
 

@@ -57,6 +57,7 @@ async fn on_a_small_disk(disk: &Path) {
     assert_eq!(server.put(&path, encoded(&small)).send().await.unwrap().status(), 507);
     // What was there is still given out, and with room the rest goes in.
     assert_eq!(server.bytes(&format!("cas/{}", Digest::of(&small))).await, small);
+    drop(filler);
     std::fs::remove_file(disk.join("filler")).unwrap();
     assert_eq!(server.put(&path, encoded(&small)).send().await.unwrap().status(), 201);
     assert_eq!(server.bytes(&path).await, encoded(&small));

@@ -195,14 +195,15 @@ impl Storage {
     /// Opens an entry for reading. Blocks.
     pub fn open_blocking(&self, key: Key, form: Form) -> Result<Option<Reader>, StorageError> {
         if key.kind == Kind::Blob && is_empty(key.digest) {
-            return Ok(Some(Reader::empty(self.clone(), key, form)));
+            let stored = Stored { size: 0, length: 0, packed: false };
+            return Ok(Some(Reader::new(self.clone(), key, stored, None, form)));
         }
         let Some(stored) = self.index().get_used(&key) else { return Ok(None) };
         match File::open(self.path(&key, &stored)) {
             Ok(file) => {
                 // The next server's order; whether it could be noted matters little.
                 let _ = file.set_modified(SystemTime::now());
-                Ok(Some(Reader::new(self.clone(), key, stored, file, form)))
+                Ok(Some(Reader::new(self.clone(), key, stored, Some(file), form)))
             }
             // Somebody removed it behind the server's back, or it was evicted just now.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

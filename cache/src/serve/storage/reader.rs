@@ -35,28 +35,26 @@ pub(crate) struct Reader {
     /// As are those from this one on.
     end: u64,
     hasher: Option<Sha256>,
+    /// Whether a piece was given.
+    begun: bool,
 }
 
 impl Reader {
-    pub(super) fn new(storage: Storage, key: Key, stored: Stored, file: File, form: Form) -> Self {
+    /// A reader of the whole entry; the file of no bytes at all need not be there.
+    pub(super) fn new(storage: Storage, key: Key, stored: Stored, file: Option<File>, form: Form) -> Self {
         Self {
             storage,
             key,
             stored,
-            file: Some(file),
+            file,
             form,
             at: 0,
             position: 0,
             start: 0,
             end: stored.size,
             hasher: (key.kind == Kind::Blob).then(Sha256::new),
+            begun: false,
         }
-    }
-
-    /// A reader of no bytes.
-    pub(super) fn empty(storage: Storage, key: Key, form: Form) -> Self {
-        let stored = Stored { size: 0, length: 0, packed: false };
-        Self { storage, key, stored, file: None, form, at: 0, position: 0, start: 0, end: 0, hasher: None }
     }
 
     /// How many bytes the entry has, whatever the form.
@@ -116,7 +114,18 @@ impl Reader {
         {
             self.storage.discard(&self.key);
         }
-        result
+        match result {
+            // Of no bytes at all zstd makes a frame, too.
+            Ok(None) if self.form == Form::Zstd && !self.begun => {
+                self.begun = true;
+                Ok(Some(compress(&[])?))
+            }
+            Ok(piece) => {
+                self.begun = true;
+                Ok(piece)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn step(&mut self) -> Result<Option<Vec<u8>>, StorageError> {
