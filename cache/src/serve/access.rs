@@ -1,5 +1,7 @@
 //! Who asks, and what they may do: the same for http and gRPC, since both send the same header.
 
+use std::sync::{PoisonError, RwLock};
+
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use base64::Engine as _;
@@ -44,19 +46,25 @@ impl Access {
 
 /// Decides what the sender of a request may do.
 pub(crate) struct Gate {
-    tokens: Option<Tokens>,
+    tokens: RwLock<Option<Tokens>>,
     anonymous_read: bool,
 }
 
 impl Gate {
     /// A gate for these tokens; without any it is open.
     pub fn new(tokens: Option<Tokens>, anonymous_read: bool) -> Self {
-        Self { tokens, anonymous_read }
+        Self { tokens: RwLock::new(tokens), anonymous_read }
     }
 
-    /// What the sender of a request with these headers may do, when they want to do what `role` allows.
-    pub fn access(&self, headers: &HeaderMap) -> Access {
-        let Some(tokens) = &self.tokens else { return Access::Allowed(Role::Write) };
+    /// From now on these are the tokens.
+    pub fn replace(&self, tokens: Tokens) {
+        *self.tokens.write().unwrap_or_else(PoisonError::into_inner) = Some(tokens);
+    }
+
+    /// What the sender of a request with these headers may do.
+    fn access(&self, headers: &HeaderMap) -> Access {
+        let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(tokens) = &*tokens else { return Access::Allowed(Role::Write) };
         let Some(header) = headers.get(AUTHORIZATION) else {
             return if self.anonymous_read {
                 Access::Allowed(Role::Read)

@@ -17,7 +17,7 @@
 //!
 //! let mut options = ServeOptions::new(([127, 0, 0, 1], 9092).into(), "/var/cache/programs");
 //! options.tokens = Some("tokens.txt".into());
-//! serve(&options, |address| eprintln!("serving at http://{address}"))?;
+//! serve(&options, |event| eprintln!("{event}"))?;
 //! # Ok::<(), sheaf_cache::serve::ServeError>(())
 //! ```
 
@@ -53,6 +53,33 @@ use tokens::Tokens;
 
 pub use error::ServeError;
 pub use options::{ServeOptions, TlsFiles};
+
+/// What a running server has to tell; shown as one line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Event {
+    /// It listens.
+    #[error("serving at {url}")]
+    Listening {
+        /// Where.
+        url: String,
+    },
+    /// The file of tokens was read anew.
+    #[error("read {count} tokens anew")]
+    TokensRead {
+        /// How many there are now.
+        count: usize,
+    },
+    /// The file of tokens is wrong, so those known before stay good.
+    #[error("the tokens stay as they were: {error}")]
+    TokensKept {
+        /// What is wrong.
+        error: ServeError,
+    },
+    /// It was asked to end.
+    #[error("stopping; requests under way are finished")]
+    Stopping,
+}
 
 /// What all requests share.
 struct Service {
@@ -152,16 +179,52 @@ where
     serving.await.map_err(ServeError::System)
 }
 
-/// Runs a server until the process is asked to end, with Ctrl-C or SIGTERM. `started` is told where it listens.
-pub fn serve(options: &ServeOptions, started: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
+/// Runs a server until the process is asked to end, with Ctrl-C or SIGTERM. SIGHUP makes it read the tokens anew.
+/// `report` is told of what happens.
+pub fn serve(
+    options: &ServeOptions,
+    report: impl Fn(Event) + Send + Sync + 'static,
+) -> Result<(), ServeError> {
     let server = Server::bind(options)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(ServeError::System)?.block_on(async {
+        let report = Arc::new(report);
         // Before anybody knows of the server, so that whoever stops it at once finds it listening.
         let stop = asked_to_end().map_err(ServeError::System)?;
-        started(server.address());
-        server.run(stop).await
+        #[cfg(unix)]
+        server.reread_tokens(report.clone()).map_err(ServeError::System)?;
+        let scheme = if options.tls.is_some() { "https" } else { "http" };
+        report(Event::Listening { url: format!("{scheme}://{}", server.address()) });
+        let stopped = async {
+            stop.await;
+            report(Event::Stopping);
+        };
+        server.run(stopped).await
     })
+}
+
+impl Server {
+    /// Reads the tokens anew whenever the process gets a SIGHUP. A file that is wrong changes nothing.
+    #[cfg(unix)]
+    fn reread_tokens(&self, report: Arc<impl Fn(Event) + Send + Sync + 'static>) -> std::io::Result<()> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (service, path) = (self.service.clone(), self.options.tokens.clone());
+        let mut asked = signal(SignalKind::hangup())?;
+        tokio::spawn(async move {
+            while asked.recv().await.is_some() {
+                let Some(path) = &path else { continue };
+                match Tokens::read(path) {
+                    Ok(tokens) => {
+                        let count = tokens.len();
+                        service.gate.replace(tokens);
+                        report(Event::TokensRead { count });
+                    }
+                    Err(error) => report(Event::TokensKept { error }),
+                }
+            }
+        });
+        Ok(())
+    }
 }
 
 /// Comes when the process is asked to end.

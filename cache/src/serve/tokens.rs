@@ -1,9 +1,9 @@
 //! The file of tokens: who may read, and who may write.
 //!
 //! ```text
-//! # role  SHA-256 of the token                                              name     until when
-//! write   5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8  trunk    expires=2026-12-31
-//! read    6b3a55e0261b0304143f805a24924d0c1c44524821305f31d9277843b8a10f4e  everyone
+//! # role  SHA-256 of the token      name      until when
+//! write   <64 hexadecimal digits>  trunk    expires=2026-12-31
+//! read    <64 hexadecimal digits>  everyone
 //! ```
 //!
 //! Only digests are stored: who reads the file gets no token. A token that expires is good until the end of that day
@@ -65,6 +65,11 @@ impl Tokens {
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let tokens = lines.map(|(number, line)| Token::parse(line).map_err(|cause| (number, cause)));
         Ok(Self { tokens: tokens.collect::<Result<_, _>>()? })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.tokens.len()
     }
 
     /// What `token` is today. Takes as long for every token, so that nothing is learnt from the time.

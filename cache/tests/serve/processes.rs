@@ -17,7 +17,9 @@ const FOLDER: &str = "SHEAF_TEST_SERVE_FOLDER";
 #[test]
 fn child_that_serves() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
-    serve(&options(Path::new(&folder)), |address| println!("serving at {address}")).unwrap();
+    let mut options = options(Path::new(&folder));
+    options.tokens = Some(Path::new(&folder).join("tokens")).filter(|path| path.exists());
+    serve(&options, |event| println!("{event}")).unwrap();
     println!("ended");
 }
 
@@ -34,7 +36,7 @@ impl Process {
         let mut lines = BufReader::new(output).lines();
         let address = loop {
             let line = lines.next().expect("the server ends").unwrap();
-            if let Some((_, address)) = line.split_once("serving at ") {
+            if let Some((_, address)) = line.split_once("serving at http://") {
                 break address.to_owned();
             }
         };
@@ -54,6 +56,43 @@ impl Drop for Process {
 }
 
 #[cfg(unix)]
+fn send(signal: &str, server: &Process) {
+    let mut kill = std::process::Command::new("kill");
+    assert!(kill.args(["-s", signal, &server.child.id().to_string()]).status().unwrap().success());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn tokens_are_read_anew_when_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tokens");
+    let line = |token: &str| format!("write {}\n", Digest::of(token.as_bytes()));
+    std::fs::write(&file, line("one")).unwrap();
+    let server = Process::start(folder.path());
+    let url = format!("http://{}/status", server.address);
+    let client = client();
+    let status =
+        async |token: &str| client.get(&url).bearer_auth(token).send().await.unwrap().status().as_u16();
+    assert_eq!((status("one").await, status("two").await), (200, 401));
+    std::fs::write(&file, line("two")).unwrap();
+    send("HUP", &server);
+    while status("two").await != 200 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(status("one").await, 401);
+    // A wrong file changes nothing. That it was read is not to be seen from outside, so a right one follows.
+    std::fs::write(&file, "nonsense").unwrap();
+    send("HUP", &server);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(status("two").await, 200);
+    std::fs::write(&file, line("three")).unwrap();
+    send("HUP", &server);
+    while status("three").await != 200 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[cfg(unix)]
 #[tokio::test]
 async fn a_process_that_is_asked_to_end_ends_well() {
     for signal in ["TERM", "INT"] {
@@ -62,8 +101,7 @@ async fn a_process_that_is_asked_to_end_ends_well() {
         let client = client();
         let put = client.put(server.url(b"bytes")).body("bytes").send().await.unwrap();
         assert_eq!(put.status(), 201);
-        let mut kill = std::process::Command::new("kill");
-        assert!(kill.args(["-s", signal, &server.child.id().to_string()]).status().unwrap().success());
+        send(signal, &server);
         assert_eq!(server.child.wait().unwrap().code(), Some(0));
         assert!(client.get(server.url(b"bytes")).send().await.is_err());
     }
