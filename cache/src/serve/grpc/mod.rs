@@ -70,6 +70,11 @@ impl Api {
         })
     }
 
+    /// The same, where what comes of the request is counted for each of its parts.
+    fn allowed<T>(&self, wanted: Wanted, request: &Request<T>, role: Role) -> Result<(), Status> {
+        self.check(request, role).or_else(|status| self.counted(wanted, Err(status)))
+    }
+
     /// Counts a request by what came of it.
     fn counted<T>(&self, wanted: Wanted, result: Result<T, Status>) -> Result<T, Status> {
         let outcome = result.as_ref().map_or_else(outcome, |_| Outcome::ok);

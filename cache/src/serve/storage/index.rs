@@ -32,18 +32,13 @@ pub(crate) struct Stored {
 }
 
 /// File systems give space in blocks: a thousand small entries take more than their lengths say.
-const BLOCK: u64 = 4096;
+pub(super) const BLOCK: u64 = 4096;
 
 impl Stored {
     /// What it takes on the disk.
     pub fn space(&self) -> u64 {
-        space(self.length)
+        self.length.div_ceil(BLOCK).max(1) * BLOCK
     }
-}
-
-/// What a file of `length` bytes takes on the disk.
-pub(crate) fn space(length: u64) -> u64 {
-    length.div_ceil(BLOCK).max(1) * BLOCK
 }
 
 /// All entries, and the order in which they were used.

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
+use super::index::BLOCK;
 use super::{FRAME, Key, Kind, Storage, StorageError, Stored};
 use crate::digest::Digest;
 
@@ -117,7 +118,7 @@ struct Writer {
     size: u64,
     /// The bytes of a frame that is not full.
     pending: Vec<u8>,
-    /// Whether the file is compressed; its first frame decides.
+    /// Whether the file is compressed; its first frame decides. What has room in a block is left as it is.
     packed: Option<bool>,
     length: u64,
 }
@@ -161,7 +162,8 @@ impl Writer {
     }
 
     fn write_frame(&mut self) -> Result<(), StorageError> {
-        let packed = if self.packed == Some(false) { None } else { Some(compress(&self.pending)?) };
+        let tries = self.packed.unwrap_or(self.pending.len() as u64 > BLOCK);
+        let packed = if tries { Some(compress(&self.pending)?) } else { None };
         let gain = |packed: &Vec<u8>| packed.len() + packed.len() / 8 < self.pending.len();
         let is_packed = *self.packed.get_or_insert_with(|| packed.as_ref().is_some_and(gain));
         let bytes = packed.as_ref().filter(|_| is_packed).unwrap_or(&self.pending);
