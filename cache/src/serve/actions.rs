@@ -11,11 +11,14 @@ use crate::digest::Digest;
 /// The largest description of an output folder that is looked into, in bytes; larger ones are taken to be complete.
 const MAX_TREE: u64 = 16 * 1024 * 1024;
 
+/// A result, and the very bytes that were written: they may hold fields that this server does not know.
+pub(crate) struct Found {
+    pub result: reapi::ActionResult,
+    pub bytes: Vec<u8>,
+}
+
 /// The result of an action, if it and all blobs that it names are there.
-pub(crate) async fn find(
-    storage: &Storage,
-    action: Digest,
-) -> Result<Option<reapi::ActionResult>, StorageError> {
+pub(crate) async fn find(storage: &Storage, action: Digest) -> Result<Option<Found>, StorageError> {
     let Some(reader) = open(storage, Key { kind: Kind::Action, digest: action }, Form::Plain).await? else {
         return Ok(None);
     };
@@ -25,7 +28,7 @@ pub(crate) async fn find(
     let bytes = reader.all().await?;
     // Only what could be read was written; a damaged file is as good as none.
     let Ok(result) = reapi::ActionResult::decode(&bytes[..]) else { return Ok(None) };
-    Ok(is_complete(storage, &result).await?.then_some(result))
+    Ok(is_complete(storage, &result).await?.then_some(Found { result, bytes }))
 }
 
 /// Keeps the result of an action.

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use prost::Message as _;
 
 use super::Service;
 use super::access::Denial;
@@ -120,12 +119,12 @@ pub(super) async fn entry(State(service): State<Arc<Service>>, request: Request<
     match answer {
         Ok(response) => response,
         Err(failure) => {
-            let mut left = DRAINED;
-            while let Some(Ok(piece)) = body.next().await {
+            // Who asks before sending gets the answer instead.
+            let mut left = if parts.headers.contains_key(EXPECT) { 0 } else { DRAINED };
+            while left > 0
+                && let Some(Ok(piece)) = body.next().await
+            {
                 left = left.saturating_sub(piece.len());
-                if left == 0 {
-                    break;
-                }
             }
             failure.response()
         }
@@ -167,8 +166,7 @@ fn key(path: &str) -> Option<Key> {
 async fn read(service: &Service, key: Key, with_body: bool) -> Result<Response, Failure> {
     let storage = &service.storage;
     if key.kind == Kind::Action {
-        let result = actions::find(storage, key.digest).await?.ok_or(Failure::NotFound)?;
-        let bytes = result.encode_to_vec();
+        let bytes = actions::find(storage, key.digest).await?.ok_or(Failure::NotFound)?.bytes;
         let length = bytes.len() as u64;
         if !with_body {
             return Ok(response(length, Body::empty()));

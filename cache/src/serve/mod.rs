@@ -164,7 +164,7 @@ where
         .timer(TokioTimer::new())
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(2 * WINDOW)
-        .max_send_buf_size(WINDOW as usize)
+        .max_send_buf_size(64 * 1024)
         .max_concurrent_streams(64)
         .max_header_list_size(32 * 1024);
     let router = Router::new().route("/status", get(http::status)).route("/metrics", get(http::metrics));

@@ -114,7 +114,7 @@ impl Token {
                 let day = day(date).ok_or_else(|| format!("`{date}` is no date such as 2026-12-31"))?;
                 token.ends = Some(day + 1);
             } else if token.name.is_empty() {
-                token.name = word.to_owned();
+                word.clone_into(&mut token.name);
             } else {
                 return Err(format!("`{word}` is one word too many; a name is a single one"));
             }

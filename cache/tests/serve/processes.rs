@@ -5,11 +5,14 @@ use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
 
+use bazel_remote_apis::build::bazel::remote::execution::v2 as reapi;
+use bazel_remote_apis::google::bytestream::ReadRequest;
 use futures_util::StreamExt as _;
 use sheaf_cache::Digest;
 use sheaf_cache::serve::serve;
+use tonic::transport::Channel;
 
-use crate::common::{child, client, files, noise, options, text};
+use crate::common::{Clients, child, client, digest, files, noise, options, text};
 
 const FOLDER: &str = "SHEAF_TEST_SERVE_FOLDER";
 
@@ -164,12 +167,21 @@ async fn a_server_that_is_killed_leaves_no_half_blob() {
     }
 }
 
-/// The most memory that a process has had, in kilobytes.
 #[cfg(target_os = "linux")]
-fn peak(child: &Child) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches("kB").trim().parse().unwrap()
+impl Process {
+    async fn put(&self, bytes: &[u8]) {
+        let put = client().put(self.url(bytes)).body(bytes.to_vec()).send().await.unwrap();
+        assert_eq!(put.status(), 201);
+    }
+
+    /// The most memory that the process has had is less than 200 MB.
+    fn check_memory(&self, what: &str) {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let peak: u64 = line.trim().trim_end_matches("kB").trim().parse().unwrap();
+        println!("{what}: the server had {} MB at most", peak / 1000);
+        assert!(peak < 200_000, "{what}: the server had {peak} kB");
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -179,8 +191,7 @@ async fn memory_is_bounded_while_many_clients_pull() {
     for bytes in [noise(4 << 20, 1), text(4 << 20, 1)] {
         let folder = tempfile::tempdir().unwrap();
         let server = Process::start(folder.path());
-        let put = client().put(server.url(&bytes)).body(bytes.clone()).send().await.unwrap();
-        assert_eq!(put.status(), 201);
+        server.put(&bytes).await;
         let url = server.url(&bytes);
         // All have an answer before one reads it to the end.
         let gets = (0..200).map(|_| client().get(&url).send());
@@ -193,10 +204,42 @@ async fn memory_is_bounded_while_many_clients_pull() {
             }
             length
         });
-        let lengths = futures_util::future::join_all(reads).await;
-        assert_eq!(lengths, vec![4 << 20; 200]);
-        let peak = peak(&server.child);
-        println!("200 clients pulled 4 MiB each: the server had {} MB at most", peak / 1000);
-        assert!(peak < 200_000, "the server had {peak} kB");
+        assert_eq!(futures_util::future::join_all(reads).await, vec![4 << 20; 200]);
+        server.check_memory("200 clients pulled 4 MiB each over http");
     }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_is_bounded_while_many_clients_pull_over_grpc() {
+    let bytes = text(4_100_000, 1);
+    let folder = tempfile::tempdir().unwrap();
+    let server = Process::start(folder.path());
+    server.put(&bytes).await;
+    let connect = async || {
+        let endpoint = Channel::from_shared(format!("http://{}", server.address)).unwrap();
+        Clients::over(endpoint.connect().await.unwrap())
+    };
+    let reads = (0..200).map(|_| async {
+        let resource_name = format!("blobs/{}/{}", Digest::of(&bytes), bytes.len());
+        let request = ReadRequest { resource_name, ..Default::default() };
+        let mut pieces = connect().await.stream.read(request).await.unwrap().into_inner();
+        let mut length = 0;
+        while let Some(piece) = pieces.message().await.unwrap() {
+            length += piece.data.len();
+        }
+        length
+    });
+    assert_eq!(futures_util::future::join_all(reads).await, vec![bytes.len(); 200]);
+    server.check_memory("200 clients pulled 4 MB each by ByteStream");
+
+    // Whole in one message, where it has to be in memory as a whole.
+    let reads = (0..200).map(|_| async {
+        let digests = vec![digest(&bytes)];
+        let request = reapi::BatchReadBlobsRequest { digests, ..Default::default() };
+        let batch = connect().await.cas.batch_read_blobs(request).await.unwrap().into_inner();
+        batch.responses[0].data.len()
+    });
+    assert_eq!(futures_util::future::join_all(reads).await, vec![bytes.len(); 200]);
+    server.check_memory("200 clients pulled 4 MB each by BatchReadBlobs");
 }

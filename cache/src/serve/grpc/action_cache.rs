@@ -19,10 +19,10 @@ impl ActionCache for Api {
         let answer = async {
             self.check(&request, Role::Read)?;
             let (action, _) = address(request.get_ref().action_digest.as_ref())?;
-            let result = actions::find(&self.service.storage, action).await?;
-            let result = result.ok_or_else(|| Status::not_found("there is no such entry"))?;
-            self.service.metrics.sent.inc_by(result.encoded_len() as u64);
-            Ok(Response::new(result))
+            let found = actions::find(&self.service.storage, action).await?;
+            let found = found.ok_or_else(|| Status::not_found("there is no such entry"))?;
+            self.service.metrics.sent.inc_by(found.bytes.len() as u64);
+            Ok(Response::new(found.result))
         };
         self.counted(Wanted::action_read, answer.await)
     }

@@ -2,6 +2,7 @@
 //! instance name is taken; all are one cache.
 
 mod action_cache;
+mod batches;
 mod byte_stream;
 mod capabilities;
 mod cas;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::HeaderMap;
+use axum::middleware::from_fn_with_state;
 use bazel_remote_apis::build::bazel::remote::execution::v2 as reapi;
 use bazel_remote_apis::google::bytestream::byte_stream_server::ByteStreamServer;
 use reapi::action_cache_server::ActionCacheServer;
@@ -18,6 +20,7 @@ use reapi::capabilities_server::CapabilitiesServer;
 use reapi::content_addressable_storage_server::ContentAddressableStorageServer;
 use tonic::{Code, Request, Status};
 
+use self::batches::Batches;
 use super::Service;
 use super::access::Denial;
 use super::metrics::{Outcome, Protocol, Request as Wanted};
@@ -42,17 +45,18 @@ pub(super) fn routes(router: Router<Arc<Service>>, service: &Arc<Service>) -> Ro
     let api = Api { service: service.clone() };
     let path = |name: &str| format!("/{name}/{{method}}");
     let package = "build.bazel.remote.execution.v2";
+    let cas = ContentAddressableStorageServer::new(api.clone())
+        .max_decoding_message_size(MAX_MESSAGE)
+        .max_encoding_message_size(MAX_MESSAGE);
+    let cas = Router::new()
+        .route_service(&path(&format!("{package}.ContentAddressableStorage")), cas)
+        .layer(from_fn_with_state(Batches::new(service.clone()), batches::wait));
     router
+        .merge(cas)
         .route_service(&path(&format!("{package}.Capabilities")), CapabilitiesServer::new(api.clone()))
         .route_service(
             &path(&format!("{package}.ActionCache")),
             ActionCacheServer::new(api.clone()).max_decoding_message_size(MAX_MESSAGE),
-        )
-        .route_service(
-            &path(&format!("{package}.ContentAddressableStorage")),
-            ContentAddressableStorageServer::new(api.clone())
-                .max_decoding_message_size(MAX_MESSAGE)
-                .max_encoding_message_size(usize::MAX),
         )
         .route_service(
             &path("google.bytestream.ByteStream"),
@@ -64,10 +68,7 @@ impl Api {
     /// Whether the sender may do what `role` allows.
     fn check<T>(&self, request: &Request<T>, role: Role) -> Result<(), Status> {
         let headers: HeaderMap = request.metadata().clone().into_headers();
-        self.service.gate.check(&headers, role).map_err(|denial| match denial {
-            Denial::ReadOnly => Status::permission_denied(denial.to_string()),
-            _ => Status::unauthenticated(denial.to_string()),
-        })
+        Ok(self.service.gate.check(&headers, role)?)
     }
 
     /// The same, where what comes of the request is counted for each of its parts.
@@ -89,6 +90,15 @@ fn outcome(status: &Status) -> Outcome {
         Code::PermissionDenied | Code::Unauthenticated => Outcome::denied,
         Code::Internal | Code::ResourceExhausted | Code::Unavailable => Outcome::failed,
         _ => Outcome::bad,
+    }
+}
+
+impl From<Denial> for Status {
+    fn from(denial: Denial) -> Self {
+        match denial {
+            Denial::ReadOnly => Self::permission_denied(denial.to_string()),
+            _ => Self::unauthenticated(denial.to_string()),
+        }
     }
 }
 

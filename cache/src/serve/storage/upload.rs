@@ -23,7 +23,7 @@ pub(crate) struct Upload {
 
 /// What is done with the pieces that come.
 enum Input {
-    Plain(Writer),
+    Plain(Box<Writer>),
     Zstd(Box<zstd::stream::write::Decoder<'static, Writer>>),
 }
 
@@ -52,7 +52,7 @@ impl Upload {
         let input = blocking(move || {
             let writer = Writer::new(storage, key, size)?;
             if !zstd {
-                return Ok(Input::Plain(writer));
+                return Ok(Input::Plain(writer.into()));
             }
             let mut decoder = zstd::stream::write::Decoder::new(writer)?;
             decoder.window_log_max(MAX_WINDOW_LOG)?;
