@@ -40,7 +40,7 @@ fn a_full_disk_is_said_and_keeps_nothing() {
 
 async fn on_a_small_disk(disk: &Path) {
     // The server's own limit is larger than the disk.
-    let server = Serving::with(|options| options.folder = disk.to_owned());
+    let server = Serving::with(|options| options.folder = disk.into());
     let small = noise(100_000, 1);
     server.put_blob(&small).await;
     let before = files(disk);

@@ -102,6 +102,38 @@ async fn an_entry_without_its_blobs_is_a_miss() {
 }
 
 #[tokio::test]
+async fn entries_are_given_out_as_they_were_written() {
+    let server = Serving::start();
+    // A field that no version of the message has so far: number 999, a text.
+    let mut bytes = encoded(b"");
+    bytes.extend([0xba, 0x3e, 3]);
+    bytes.extend(b"new");
+    let path = format!("ac/{}", Digest::of(b"action"));
+    assert_eq!(server.put(&path, bytes.clone()).send().await.unwrap().status(), 201);
+    assert_eq!(server.bytes(&path).await, bytes);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asks_before_sending_need_not_send_in_vain() {
+    let server = Serving::with(|options| options.max_blob = 1_000_000);
+    let ask = |length: usize| {
+        let mut socket = TcpStream::connect(&server.address).unwrap();
+        let head = format!(
+            "PUT /cas/{} HTTP/1.1\r\nHost: cache\r\nContent-Length: {length}\r\nExpect: 100-continue\r\n\r\n",
+            Digest::of(b"bytes")
+        );
+        socket.write_all(head.as_bytes()).unwrap();
+        let mut answer = [0; 12];
+        socket.read_exact(&mut answer).unwrap();
+        String::from_utf8(answer.into()).unwrap()
+    };
+    assert_eq!(ask(2_000_000), "HTTP/1.1 413");
+    assert_eq!(ask(5), "HTTP/1.1 100");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn blobs_have_a_largest_size() {
     let server = Serving::with(|options| options.max_blob = 1_000_000);
     let (fits, large) = (noise(1_000_000, 1), noise(1_000_001, 2));

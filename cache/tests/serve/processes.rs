@@ -211,6 +211,16 @@ async fn memory_is_bounded_while_many_clients_pull() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
+async fn memory_is_bounded_while_many_clients_write() {
+    let bytes = text(4 << 20, 1);
+    let folder = tempfile::tempdir().unwrap();
+    let server = Process::start(folder.path());
+    futures_util::future::join_all((0..100).map(|_| server.put(&bytes))).await;
+    server.check_memory("100 clients wrote 4 MiB each over http");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
 async fn memory_is_bounded_while_many_clients_pull_over_grpc() {
     let bytes = text(4_100_000, 1);
     let folder = tempfile::tempdir().unwrap();

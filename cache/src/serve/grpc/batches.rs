@@ -17,8 +17,8 @@ use crate::serve::Service;
 use crate::serve::storage::FRAME;
 use crate::serve::tokens::Role;
 
-/// How many batches are read or written at once. Each takes up to four times the size of its message.
-const AT_ONCE: usize = 4;
+/// How many batches are read or written at once. Each takes twice the size of its message.
+const AT_ONCE: usize = 8;
 
 /// Answers up to this size do not keep others waiting while they are sent, in bytes.
 const SMALL: usize = 2 * FRAME;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::{Stream, TryStreamExt as _};
 use sha2::{Digest as _, Sha256};
 
 use super::upload::{blocking, compress};
@@ -95,15 +95,16 @@ impl Reader {
     }
 
     /// All bytes at once, for entries that are known to be small.
-    pub async fn all(mut self) -> Result<Vec<u8>, StorageError> {
-        blocking(move || {
-            let mut all = Vec::with_capacity((self.end - self.start) as usize);
-            while let Some(piece) = self.next()? {
-                all.extend_from_slice(&piece);
-            }
-            Ok(all)
-        })
-        .await
+    ///
+    /// They are put together here and not where the pieces are read: of the many threads that wait for the disk, each would keep
+    /// the memory of the largest entry that it ever put together.
+    pub async fn all(self) -> Result<Vec<u8>, StorageError> {
+        let mut all = Vec::with_capacity((self.end - self.start) as usize);
+        let mut pieces = std::pin::pin!(self.stream());
+        while let Some(piece) = pieces.try_next().await? {
+            all.extend_from_slice(&piece);
+        }
+        Ok(all)
     }
 
     /// The next piece.
