@@ -38,8 +38,8 @@ mod pretty;
 pub mod reapi;
 pub mod remote;
 mod remotes;
-mod signing;
 pub mod serve;
+mod signing;
 mod store;
 
 pub use action::{Action, ActionKey, Cpu, Donation, KEY_VERSION, Model};
