@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::tokens::{Role, Shown, Tokens};
 
 /// What the sender of a request may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Access {
     /// What the role allows.
     Allowed(Role),
@@ -19,14 +19,14 @@ pub(crate) enum Access {
 }
 
 /// Why somebody may do nothing, or not this.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Denial {
     #[error("a token is needed: send it as `Authorization: Bearer TOKEN`, or as the password of Basic")]
     NoToken,
     #[error("the token is unknown here")]
     UnknownToken,
-    #[error("the token has expired: ask for a new one")]
-    ExpiredToken,
+    #[error("the token {name:?} has expired: ask for a new one")]
+    ExpiredToken { name: String },
     #[error("this token allows reading only")]
     ReadOnly,
     #[error("writing needs a token")]
@@ -57,6 +57,7 @@ impl Gate {
     }
 
     /// From now on these are the tokens.
+    #[cfg(unix)]
     pub fn replace(&self, tokens: Tokens) {
         *self.tokens.write().unwrap_or_else(PoisonError::into_inner) = Some(tokens);
     }
@@ -74,8 +75,8 @@ impl Gate {
         };
         // A wrong token is said to be wrong, also where none would do: its owner believes that it is good.
         match token(header.as_bytes()).map(|token| tokens.show(&token)) {
-            Some(Shown::Known { role, .. }) => Access::Allowed(role),
-            Some(Shown::Expired) => Access::Denied(Denial::ExpiredToken),
+            Some(Shown::Known { role }) => Access::Allowed(role),
+            Some(Shown::Expired { name }) => Access::Denied(Denial::ExpiredToken { name: name.to_owned() }),
             Some(Shown::Unknown) | None => Access::Denied(Denial::UnknownToken),
         }
     }

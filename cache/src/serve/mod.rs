@@ -186,7 +186,13 @@ pub fn serve(
     report: impl Fn(Event) + Send + Sync + 'static,
 ) -> Result<(), ServeError> {
     let server = Server::bind(options)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    // Threads keep memory for themselves, and a few of them are as fast as disk and network.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(cores.min(4))
+        .max_blocking_threads(64)
+        .enable_all()
+        .build();
     runtime.map_err(ServeError::System)?.block_on(async {
         let report = Arc::new(report);
         // Before anybody knows of the server, so that whoever stops it at once finds it listening.

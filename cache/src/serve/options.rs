@@ -13,7 +13,8 @@ pub struct ServeOptions {
     pub listen: SocketAddr,
     /// Where everything is kept. It is made if it is not there.
     pub folder: PathBuf,
-    /// How much the folder may take on the disk, in bytes. What was not used for the longest time goes first.
+    /// How much the folder may take on the disk, in bytes, besides what is being written. What was not used for the longest time goes
+    /// first.
     pub capacity: u64,
     /// The largest blob that is taken, in bytes.
     pub max_blob: u64,
@@ -53,7 +54,8 @@ impl ServeOptions {
             tokens: None,
             anonymous_read: false,
             tls: None,
-            max_connections: 512,
+            // With a file for each, below the 1024 that a process may usually have open.
+            max_connections: 400,
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(60),
             stop_timeout: Duration::from_secs(30),

@@ -6,8 +6,8 @@
 //! read    <64 hexadecimal digits>  everyone
 //! ```
 //!
-//! Only digests are stored: who reads the file gets no token. A token that expires is good until the end of that day
-//! in UTC.
+//! Only digests are stored: who reads the file gets no token. The name is for people, and told to the holder of a token that
+//! has expired. A token is good until the end of its day in UTC.
 
 use std::fs;
 use std::path::Path;
@@ -44,9 +44,9 @@ struct Token {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Shown<'a> {
     /// One of these.
-    Known { role: Role, name: &'a str },
+    Known { role: Role },
     /// It was good until some day.
-    Expired,
+    Expired { name: &'a str },
     /// None of these.
     Unknown,
 }
@@ -68,6 +68,7 @@ impl Tokens {
     }
 
     /// How many there are.
+    #[cfg(unix)]
     pub fn len(&self) -> usize {
         self.tokens.len()
     }
@@ -89,8 +90,10 @@ impl Tokens {
         }
         match found {
             None => Shown::Unknown,
-            Some(token) if token.ends.is_some_and(|ends| today >= ends) => Shown::Expired,
-            Some(token) => Shown::Known { role: token.role, name: &token.name },
+            Some(token) if token.ends.is_some_and(|ends| today >= ends) => {
+                Shown::Expired { name: &token.name }
+            }
+            Some(token) => Shown::Known { role: token.role },
         }
     }
 }
@@ -187,10 +190,10 @@ mod tests {
             hash("r").to_uppercase()
         );
         let tokens = Tokens::parse(&text).unwrap();
-        assert_eq!(tokens.show_on(0, b"w"), Shown::Known { role: Role::Write, name: "trunk" });
-        assert_eq!(tokens.show_on(20818, b"w"), Shown::Known { role: Role::Write, name: "trunk" });
-        assert_eq!(tokens.show_on(20819, b"w"), Shown::Expired);
-        assert_eq!(tokens.show_on(99999, b"r"), Shown::Known { role: Role::Read, name: "" });
+        assert_eq!(tokens.show_on(0, b"w"), Shown::Known { role: Role::Write });
+        assert_eq!(tokens.show_on(20818, b"w"), Shown::Known { role: Role::Write });
+        assert_eq!(tokens.show_on(20819, b"w"), Shown::Expired { name: "trunk" });
+        assert_eq!(tokens.show_on(99999, b"r"), Shown::Known { role: Role::Read });
         assert_eq!(tokens.show(b"x"), Shown::Unknown);
     }
 

@@ -51,7 +51,7 @@ async fn http_asks_for_tokens() {
     insta::assert_snapshot!(told.2, @"this token allows reading only");
     assert_eq!((told.0, told.1), (404, 403));
     let told = http(&server, Some("Bearer old")).await;
-    insta::assert_snapshot!(told.2, @"the token has expired: ask for a new one");
+    insta::assert_snapshot!(told.2, @r#"the token "old" has expired: ask for a new one"#);
     assert_eq!((told.0, told.1), (401, 401));
     for wrong in ["Bearer x", "Bearer ", "Basic x", "w", "Basic dzp4"] {
         let told = http(&server, Some(wrong)).await;
