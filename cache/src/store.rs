@@ -8,8 +8,10 @@
 //! ├── blobs-v2/               programs and VMFBs by their SHA-256, compressed
 //! │   └── b7/
 //! │       └── b7e0…41.zst
-//! └── locks-v1/               held while an action is compiled
-//!     └── 3f9a…c2
+//! ├── locks-v1/               held while an action is compiled
+//! │   └── 3f9a…c2
+//! └── quarantine-v1/          claims of programs that an audit found to compute something else
+//!     └── 3f9a…c2-b7e0…
 //! ```
 //!
 //! A bucket's version is in its folder's name: a Sheaf that writes another format uses another folder, and both live
@@ -153,6 +155,22 @@ impl Store {
             }
         });
         all
+    }
+
+    /// Puts an entry away: it is not used again, from here or from a remote, as long as its file lies in quarantine.
+    pub fn quarantine(&self, signed: &SignedClaim) -> Result<(), WriteError> {
+        atomic::write(&self.quarantine_path(&signed.claim), signed.text())?;
+        self.remove(&signed.claim.key);
+        Ok(())
+    }
+
+    /// Whether this program was put away; another one for the same key may be good.
+    pub fn is_quarantined(&self, claim: &Claim) -> bool {
+        self.quarantine_path(claim).exists()
+    }
+
+    fn quarantine_path(&self, claim: &Claim) -> PathBuf {
+        self.folder.join("quarantine-v1").join(format!("{}-{}", claim.key, claim.vmfb.digest.short(16)))
     }
 
     /// Removes an entry; its blobs stay until they are collected.

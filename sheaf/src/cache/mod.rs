@@ -1,7 +1,9 @@
 //! `sheaf cache`: the store of compiled programs, its remotes and the keys that are trusted.
 
+mod audit;
 mod key;
 mod options;
+mod serve;
 mod store;
 mod transfer;
 mod why;
@@ -31,6 +33,8 @@ pub fn cache(command: &CacheCommand) -> ExitCode {
         CacheCommand::Export { file } => transfer::export(file),
         CacheCommand::Import { file, network } => transfer::import(file, network),
         CacheCommand::Push { network } => transfer::push(network),
+        CacheCommand::Audit { sample, seed, network } => audit::audit(*sample, *seed, network),
+        CacheCommand::Serve(arguments) => serve::run(arguments),
         CacheCommand::Key(command) => key::key(command),
     };
     match done {
@@ -41,6 +45,7 @@ pub fn cache(command: &CacheCommand) -> ExitCode {
 
 /// What commands about the cache work with.
 struct World {
+    project: Project,
     settings: Settings,
     store: Store,
     key: Option<SecretKey>,
@@ -56,7 +61,7 @@ impl World {
         let key = engine::signing_key(&home).map_err(told)?;
         let trusted = engine::trusted_keys(&settings, key.as_ref()).map_err(told)?;
         let store = Store::new(home.cache());
-        Ok(World { settings, store, key, trusted })
+        Ok(World { project, settings, store, key, trusted })
     }
 
     /// The remote caches; it is an error to have none.

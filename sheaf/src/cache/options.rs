@@ -1,8 +1,9 @@
 //! What can be typed after `sheaf cache`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 use crate::cli::NetworkOptions;
 
@@ -72,9 +73,62 @@ pub enum CacheCommand {
         #[command(flatten)]
         network: NetworkOptions,
     },
+    /// Compile some programs again, and put away those that then compute something else
+    #[command(after_help = "Example:\n  sheaf cache audit --sample 5%")]
+    Audit {
+        /// How many, such as 5%
+        #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
+        sample: f64,
+        /// Which; the same number chooses the same programs
+        #[arg(long, value_name = "NUMBER")]
+        seed: Option<u64>,
+        /// Where the compiler comes from.
+        #[command(flatten)]
+        network: NetworkOptions,
+    },
+    /// Serve a shared cache: Bazel's http form and the Remote Execution API on one port
+    #[command(after_help = "Examples:\n  sheaf cache serve --folder /var/cache/sheaf\n  \
+                      sheaf cache serve --listen 0.0.0.0:9092 --folder /var/cache/sheaf --tokens tokens --tls-cert cert.pem --tls-key key.pem")]
+    Serve(ServeArguments),
     /// The keys that sign and that are trusted
     #[command(subcommand)]
     Key(KeyCommand),
+}
+
+/// How to serve.
+#[derive(Args, Clone, Debug)]
+pub struct ServeArguments {
+    /// Where to listen; with port 0 the system chooses one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9092")]
+    pub listen: SocketAddr,
+    /// Where everything is kept
+    #[arg(long)]
+    pub folder: PathBuf,
+    /// How much the folder may take; what was not used for the longest time goes first
+    #[arg(long, value_name = "SIZE", default_value = "10GiB", value_parser = size)]
+    pub size: u64,
+    /// The largest blob that is taken
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = size)]
+    pub max_blob: u64,
+    /// Who may read and write: a file with a line `ROLE SHA-256-OF-TOKEN [NAME] [expires=DATE]` for each token; without it,
+    /// everybody
+    #[arg(long, value_name = "FILE")]
+    pub tokens: Option<PathBuf>,
+    /// Let those without a token read
+    #[arg(long, requires = "tokens")]
+    pub anonymous_read: bool,
+    /// The certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Its private key, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// How many connections are served at once
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    pub max_connections: usize,
+    /// How long requests under way may take when the server stops, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub stop_timeout: u64,
 }
 
 /// What to do with keys.
@@ -109,6 +163,14 @@ pub enum KeyCommand {
         /// The public key, or its name
         key: String,
     },
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim().parse::<f64>().ok();
+    let percent = number.filter(|percent| *percent > 0.0 && *percent <= 100.0);
+    percent
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| "a sample is a percentage above 0, such as 5%".into())
 }
 
 fn size(text: &str) -> Result<u64, String> {

@@ -191,7 +191,7 @@ impl Caches {
         for trouble in remotes.troubles() {
             self.warn(&trouble, WITHOUT, Some(&trouble.remedy()));
         }
-        let fetched = fetched?;
+        let fetched = fetched.filter(|fetched| !self.store.is_quarantined(&fetched.signed.claim))?;
         let program = action::program(&job.action);
         if let Err(e) = self.store.put(&fetched.signed, program.as_bytes(), &fetched.vmfb) {
             self.warn(&e, NOT_KEPT, Some(e.remedy()));

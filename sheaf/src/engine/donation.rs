@@ -114,7 +114,7 @@ fn results(
 }
 
 /// Numbers between 0 and 1, or small integers, that are always the same.
-fn sample(leaf: &Leaf, seed: u64) -> HostTensor {
+pub fn sample(leaf: &Leaf, seed: u64) -> HostTensor {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03;
     let mut next = || {
         // xorshift64*, Vigna 2016: good enough to tell elements apart.
@@ -135,7 +135,7 @@ fn sample(leaf: &Leaf, seed: u64) -> HostTensor {
 }
 
 /// Whether two tensors have the same elements, to the rounding of sums.
-fn same(a: &HostTensor, b: &HostTensor) -> bool {
+pub fn same(a: &HostTensor, b: &HostTensor) -> bool {
     if a.bytes() == b.bytes() {
         return true;
     }

@@ -3,6 +3,7 @@
 
 mod action;
 mod ahead;
+mod audit;
 mod buffer;
 mod caches;
 mod compile;
@@ -13,6 +14,7 @@ mod unit;
 
 pub use action::described;
 pub use ahead::{Faulty, Goal, Keep, Made, Plan};
+pub use audit::{Verdict, compare};
 pub use caches::{STORE_SIZE, remotes, signing_key, trusted_keys};
 pub use compile::{COMPILE_WORKER, Workshop, worker_command};
 pub use donation::Donate;

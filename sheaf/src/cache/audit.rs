@@ -1,0 +1,97 @@
+//! `sheaf cache audit`: some of the programs are compiled again, and what differs in its results is put away.
+
+use sheaf_cache::{Listed, SignedClaim};
+use sheaf_toolchain::Compiler;
+
+use super::World;
+use crate::cli::NetworkOptions;
+use crate::engine::{Verdict, Workshop, compare, worker_command};
+use crate::evaluator::{Failed, failed, told};
+use crate::messages;
+use crate::progress::Spinner;
+
+/// Audits a share of the store, between 0 and 1.
+pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result<(), Failed> {
+    let mut world = World::here(network)?;
+    let seed = match seed {
+        Some(seed) => seed,
+        None => getrandom::u64()
+            .map_err(|error| failed(format!("the system gives no random numbers: {error}")))?,
+    };
+    let project = &world.project;
+    let release = crate::toolchain::used(&mut world.settings, project)?;
+    let home = crate::evaluator::home()?;
+    let workshop = Workshop::new(home, world.settings.clone(), release, true).map_err(told)?;
+    let chosen: Vec<SignedClaim> = world
+        .store
+        .list()
+        .into_iter()
+        .map(|Listed { signed, .. }| signed)
+        .filter(|signed| is_chosen(signed, sample, seed))
+        .filter(|signed| Some(signed.claim.compiler.as_str()) == release.map(|release| release.version))
+        .collect();
+    if chosen.is_empty() {
+        println!("none of {} programs was chosen", world.store.size().entries);
+        return Ok(());
+    }
+    let toolchain = match workshop.find_toolchain().map_err(told)? {
+        Ok(toolchain) => toolchain,
+        Err(absent) => {
+            messages::error(format!("there is no compiler: {}", absent.why), Some(&absent.remedy));
+            return Err(Failed);
+        }
+    };
+    let mut compiler = Compiler::new(worker_command, toolchain);
+    let (mut bytes, mut results, mut unknown, mut different) = (0, 0, 0, 0);
+    for signed in chosen {
+        let claim = &signed.claim;
+        let (Ok(program), Ok(cached)) = (world.store.program(claim), world.store.vmfb(claim)) else {
+            continue;
+        };
+        let Ok(program) = String::from_utf8(program) else { continue };
+        let spinner = Spinner::start(&format!("compiling {} again", claim.function));
+        let fresh = compiler.compile(&program, &claim.flags);
+        drop(spinner);
+        let verdict = match &fresh {
+            Ok(fresh) => compare(claim, &program, &cached, fresh),
+            Err(error) => Verdict::Unknown(format!("the compiler fails now: {error}")),
+        };
+        let who = signed.signer.as_ref().map_or("nobody, on this machine".into(), ToString::to_string);
+        match verdict {
+            Verdict::SameBytes => bytes += 1,
+            Verdict::SameResults => results += 1,
+            Verdict::Unknown(why) => {
+                unknown += 1;
+                messages::warning(
+                    format!("{} ({}) could not be audited: {why}", claim.function, claim.key),
+                    None,
+                );
+            }
+            Verdict::Different(why) => {
+                different += 1;
+                world.store.quarantine(&signed).map_err(|error| {
+                    messages::error(&error, Some(error.remedy()));
+                    Failed
+                })?;
+                let message =
+                    format!("{} ({}) is not what its compiler makes of it: {why}", claim.function, claim.key);
+                let help = format!(
+                    "it is put away, and compiled again when it is needed; signed by {who}: ask them, or `sheaf cache key revoke`"
+                );
+                messages::error(message, Some(&help));
+            }
+        }
+    }
+    println!(
+        "{bytes} programs are the same bytes, {results} compute the same, {unknown} could not be audited, {different} differ"
+    );
+    if different == 0 { Ok(()) } else { Err(Failed) }
+}
+
+/// Whether an entry is in the sample, by its key and the seed alone.
+fn is_chosen(signed: &SignedClaim, sample: f64, seed: u64) -> bool {
+    let text = format!("{seed} {}", signed.claim.key);
+    let digest = sheaf_cache::Digest::of(text.as_bytes()).0;
+    let number = u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| digest[i]));
+    (number as f64) < sample * u64::MAX as f64
+}
