@@ -61,6 +61,7 @@ pub fn engine(artifacts: &Path, recompile: bool) -> Engine {
     let settings =
         Settings::merge(None, None, environment, &sheaf_registry::Options::default()).expect("settings");
     Engine::new(Place {
+        compiler: sheaf_toolchain::Release::host(),
         home,
         artifacts: artifacts.to_owned(),
         settings,

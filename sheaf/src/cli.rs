@@ -165,6 +165,28 @@ pub struct BuildOptions {
     pub network: NetworkOptions,
 }
 
+/// What to fetch.
+#[derive(Args, Clone, Debug)]
+pub struct PullOptions {
+    /// The program; without one, the main program of the package
+    pub file: Option<PathBuf>,
+    /// What a run has recorded with --record
+    #[arg(long, value_name = "SHAPES.json")]
+    pub shapes: Option<PathBuf>,
+    /// The device, which need not be here: `cpu`, `cuda[:sm_89]`, `vulkan[:rdna3]` or `metal`
+    #[arg(long, default_value = "cpu")]
+    pub device: Destination,
+    /// The processor: `host`, `x86-64`, `x86-64-v2`, `x86-64-v3`, `x86-64-v4` or `aarch64`
+    #[arg(long, value_name = "NAME", default_value = "host")]
+    pub cpu: Processor,
+    /// Print what was fetched as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Where from.
+    #[command(flatten)]
+    pub network: NetworkOptions,
+}
+
 /// What `sheaf build` can show of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Emit {

@@ -1,5 +1,6 @@
 //! `sheaf build`: compiling ahead of time.
 
+mod elsewhere;
 mod emit;
 mod pool;
 mod shapes;
@@ -16,7 +17,7 @@ use sheaf_lang::eval::{Abstract, FunctionName, Interp, Jit, Options, Refused};
 use sheaf_registry::Project;
 use sheaf_toolchain::{CompileError, Destination, Processor, Toolchain};
 
-use crate::cli::{BuildOptions, Emit};
+use crate::cli::{BuildOptions, Emit, PullOptions};
 use crate::engine::{Donate, Engine, Faulty, Goal, Keep, Made, Place, Plan, ProgramPlace, Workshop};
 use crate::evaluator::{Failed, failed, home, on_large_stack, settings, told};
 use crate::messages;
@@ -47,10 +48,30 @@ pub fn build(options: &BuildOptions) -> ExitCode {
     if options.output.is_some() && options.emit != Some(Emit::Vmfb) {
         return wrong("--output is for --emit vmfb: the other forms are printed", "send them on with > FILE");
     }
-    on_large_stack(|| build_here(options))
+    on_large_stack(|| build_here(options, false))
 }
 
-fn build_here(options: &BuildOptions) -> Result<(), Failed> {
+/// Fetches what a build would compile; it is an error if a cache does not have something.
+pub fn pull(options: &PullOptions) -> ExitCode {
+    let PullOptions { file, shapes, device, cpu, json, network } = options.clone();
+    let options = BuildOptions {
+        file,
+        functions: Vec::new(),
+        shapes,
+        emit: None,
+        output: None,
+        device,
+        cpu,
+        debug: false,
+        jobs: None,
+        json,
+        recompile: false,
+        network,
+    };
+    on_large_stack(|| build_here(&options, true))
+}
+
+fn build_here(options: &BuildOptions, fetch: bool) -> Result<(), Failed> {
     let (file, project) = match &options.file {
         Some(file) => (file.clone(), Project::locate(file).map_err(failed)?),
         None => main_program()?,
@@ -61,7 +82,7 @@ fn build_here(options: &BuildOptions) -> Result<(), Failed> {
     }
     let mut interp =
         Interp::new(Box::<World>::default(), None, Options { jit: Jit::Never, ..Options::default() });
-    let mut builder = Builder { options, failures: Vec::new(), interpreted: Vec::new() };
+    let mut builder = Builder { options, fetch, failures: Vec::new(), interpreted: Vec::new() };
     let prepared = interp.prepare_program(&file.display().to_string(), &text);
     let result = match prepared {
         Ok(()) => builder.run(&mut interp, &project),
@@ -102,6 +123,8 @@ enum Need {
 /// One build.
 struct Builder<'a> {
     options: &'a BuildOptions,
+    /// Only what the caches have.
+    fetch: bool,
     failures: Vec<(String, Diagnostic)>,
     interpreted: Vec<(String, Diagnostic)>,
 }
@@ -266,16 +289,48 @@ impl Builder<'_> {
             let kept = if self.options.recompile { None } else { engine.kept(plan, keep)? };
             made.push(kept.map(|made| (made, false)));
         }
-        let missing: Vec<usize> = (0..plans.len()).filter(|i| made[*i].is_none()).collect();
+        if self.fetch {
+            let absent = made.iter().zip(&plans).filter(|(made, _)| made.is_none() && need == Need::Wanted);
+            let names: Vec<String> = absent.map(|(_, plan)| plan.plan.name().to_owned()).collect();
+            for name in names {
+                let help = "compile it where there is a compiler, and send it with `sheaf cache push`";
+                let error =
+                    Diagnostic::error(format!("no cache has a program of {name}")).help(help.to_owned());
+                self.fail(interp, name, error);
+            }
+            let built = made.into_iter().zip(plans).filter_map(|(made, Specialised { plan, name, same })| {
+                made.map(|(made, fresh)| Built { plan, name, same, made, fresh })
+            });
+            return Ok(built.collect());
+        }
+        let jobs = self.options.jobs.map_or_else(
+            || std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            usize::from,
+        );
+        let missing = |made: &[Option<(Made, bool)>]| -> Vec<usize> {
+            (0..plans.len()).filter(|i| made[*i].is_none()).collect()
+        };
+        if let Some((cluster, home)) = workshop.cluster() {
+            let ids = missing(&made);
+            let compiled = elsewhere::compile(cluster, home, jobs, &ids, |id| plans[id].plan.job(0));
+            for (id, bytes, seconds) in compiled {
+                // What does not serve is compiled here, as is what the cluster did not compile.
+                if let Ok(program) = engine.accept(&plans[id].plan, 0, bytes, Some(seconds), keep)? {
+                    made[id] = Some((program, true));
+                }
+            }
+        }
+        let missing = missing(&made);
         if !missing.is_empty() {
             let toolchain = installed(workshop)?;
-            let jobs = self.options.jobs.map_or_else(
-                || std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-                usize::from,
-            );
             let request = |id: usize, candidate: usize| {
                 let action = plans[id].plan.action(candidate);
-                Request { id, program: action.program.clone(), flags: action.flags.clone() }
+                Request {
+                    id,
+                    key: action.key(),
+                    program: action.program.clone(),
+                    flags: action.flags.clone(),
+                }
             };
             let names = missing.iter().map(|id| plans[*id].plan.name().to_owned()).collect();
             let mut progress = Progress::new(names);
@@ -284,13 +339,15 @@ impl Builder<'_> {
             let mut first: Vec<Option<Faulty>> = Vec::new();
             first.resize_with(plans.len(), || None);
             let requests = missing.iter().map(|id| request(*id, 0)).collect();
-            pool::compile(&toolchain, jobs, requests, |event| {
-                let (id, result) = match event {
+            let store = (!self.options.recompile).then(|| engine.store());
+            pool::compile(&toolchain, store, jobs, requests, |event| {
+                // Until the program is kept, or not.
+                let (id, result, _turn) = match event {
                     Event::Begun(id) => {
                         progress.begun(plans[id].plan.name());
                         return Ok(None);
                     }
-                    Event::Done(id, result) => (id, result),
+                    Event::Done(id, result, turn) => (id, result, turn),
                 };
                 let Specialised { plan, name, .. } = &plans[id];
                 let faulty = match result {

@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Instant;
 
+use sheaf_cache::{ActionKey, Exclusive, Lookup, Store};
 use sheaf_toolchain::{CompileError, Compiler, Toolchain};
 
 use crate::engine::worker_command;
@@ -12,6 +13,8 @@ use crate::engine::worker_command;
 pub struct Request {
     /// What the answer will bear.
     pub id: usize,
+    /// The action.
+    pub key: ActionKey,
     /// The program's text.
     pub program: String,
     /// The compiler's flags.
@@ -22,14 +25,18 @@ pub struct Request {
 pub enum Event {
     /// A worker has begun with it.
     Begun(usize),
-    /// It is done: the VMFB, and how many seconds it took.
-    Done(usize, Result<(Vec<u8>, f64), CompileError>),
+    /// It is done: the VMFB, and how many seconds it took; `None` where another process compiled it and kept it. Nobody
+    /// else compiles it before the last part is dropped.
+    Done(usize, Result<(Vec<u8>, Option<f64>), CompileError>, Option<Exclusive>),
 }
 
 /// Compiles all `requests` with at most `workers` processes at a time. `on_event` hears what happens, in the order in
 /// which it does; another request that it gives, such as a second try, is compiled too. An error of it ends the work.
+///
+/// What another process puts into `store` meanwhile is taken from there.
 pub fn compile<E>(
     toolchain: &Toolchain,
+    store: Option<&Store>,
     workers: usize,
     requests: Vec<Request>,
     mut on_event: impl FnMut(Event) -> Result<Option<Request>, E>,
@@ -51,14 +58,24 @@ pub fn compile<E>(
                 loop {
                     // Nothing that could panic happens under the lock.
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                    let Ok(Request { id, program, flags }) = next else { break };
+                    let Ok(Request { id, key, program, flags }) = next else { break };
                     if tell.send(Event::Begun(id)).is_err() {
                         break;
                     }
-                    let start = Instant::now();
-                    let result = compiler.compile(&program, &flags);
-                    let result = result.map(|bytes| (bytes, start.elapsed().as_secs_f64()));
-                    if tell.send(Event::Done(id, result)).is_err() {
+                    let turn = store.and_then(|store| store.exclusive(&key, || {}));
+                    let stored = store.and_then(|store| match store.get(&key) {
+                        Lookup::Hit { bytes, .. } => Some((bytes, None)),
+                        Lookup::Miss(_) => None,
+                    });
+                    let result = stored.map_or_else(
+                        || {
+                            let start = Instant::now();
+                            let result = compiler.compile(&program, &flags);
+                            result.map(|bytes| (bytes, Some(start.elapsed().as_secs_f64())))
+                        },
+                        Ok,
+                    );
+                    if tell.send(Event::Done(id, result, turn)).is_err() {
                         break;
                     }
                 }

@@ -24,6 +24,7 @@ pub use options::CacheCommand;
 /// Does what `sheaf cache` was told.
 pub fn cache(command: &CacheCommand) -> ExitCode {
     let done = match command {
+        CacheCommand::Pull(options) => return crate::build::pull(options),
         CacheCommand::Size { json } => store::size(*json),
         CacheCommand::Stats { json } => store::stats(*json),
         CacheCommand::Gc { max_size, json } => store::collect(*max_size, *json),

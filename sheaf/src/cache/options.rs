@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::NetworkOptions;
+use crate::cli::{NetworkOptions, PullOptions};
 
 /// What to do with compiled programs.
 #[derive(Clone, Debug, Subcommand)]
@@ -66,6 +66,9 @@ pub enum CacheCommand {
         #[command(flatten)]
         network: NetworkOptions,
     },
+    /// Fetch what `sheaf build` would compile for a program, and compile nothing
+    #[command(after_help = "Example:\n  sheaf cache pull train.shf --shapes shapes.json")]
+    Pull(PullOptions),
     /// Send what was compiled here to the remote caches
     #[command(after_help = "Example:\n  sheaf cache push --cache-remote https://cache.example")]
     Push {

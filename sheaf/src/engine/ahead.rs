@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use sheaf_cache::{Action, ActionKey, Cpu, Digest, Entry, Leaf};
+use sheaf_cache::{Action, ActionKey, Cpu, Digest, Entry, Leaf, Store};
 use sheaf_lang::graph::Donation;
 use sheaf_lang::host::Unit;
 use sheaf_lang::simplify::simplify;
@@ -117,6 +117,11 @@ impl Plan {
         &self.candidates[candidate].job.action
     }
 
+    /// The compilation of one way.
+    pub fn job(&self, candidate: usize) -> &Job {
+        &self.candidates[candidate].job
+    }
+
     /// The leaves of the arguments and of the results, as the program has them.
     pub fn leaves(&self) -> (&[Leaf], &[Leaf]) {
         let specialisation = &self.candidates[0].job.specialisation;
@@ -205,6 +210,11 @@ impl Engine {
         Ok(None)
     }
 
+    /// The user's store, for whoever compiles.
+    pub fn store(&self) -> &Store {
+        self.caches.store()
+    }
+
     /// Keeps what the compiler made of a candidate, if this machine can load it or need not. The inner error says why
     /// it does not serve.
     pub fn accept(
@@ -212,7 +222,7 @@ impl Engine {
         plan: &Plan,
         candidate: usize,
         bytes: Vec<u8>,
-        seconds: f64,
+        seconds: Option<f64>,
         keep: Keep,
     ) -> Result<Result<Made, Faulty>, Failed> {
         let way = &plan.candidates[candidate];
@@ -221,7 +231,10 @@ impl Engine {
         {
             return Ok(Err(Faulty { error, remedy }));
         }
-        self.caches.keep(&way.job, &bytes, seconds);
+        // What another process compiled is kept already.
+        if let Some(seconds) = seconds {
+            self.caches.keep(&way.job, &bytes, seconds);
+        }
         self.made(plan, candidate, bytes, keep).map(Ok)
     }
 

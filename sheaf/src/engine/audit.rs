@@ -124,8 +124,8 @@ mod tests {
         let (arguments, results) = signature(text).expect("a signature");
         let shown =
             |types: Vec<TensorType>| types.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        assert_eq!(shown(arguments), "f32[4x2] i64");
-        assert_eq!(shown(results), "f32[4x2] bool");
+        assert_eq!(shown(arguments), "f32[4x2] i64[]");
+        assert_eq!(shown(results), "f32[4x2] bool[]");
         assert_eq!(signature("module @sheaf {}"), None);
     }
 }

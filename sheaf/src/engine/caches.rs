@@ -32,7 +32,7 @@ const COLLECT_AFTER: usize = 200;
 const NOT_KEPT: &str = "the run goes on; only a later one may have to compile again";
 
 /// What it means that a compiled program cannot be read.
-const NOT_USED: &str = "it is not used: the program is taken from another cache or compiled again";
+pub const NOT_USED: &str = "it is not used: the program is taken from another cache or compiled again";
 
 /// What it means that a compiled program is damaged.
 const REPLACED: &str =
@@ -145,6 +145,11 @@ impl Caches {
             added: Cell::new(0),
             warned: RefCell::default(),
         })
+    }
+
+    /// The user's store.
+    pub fn store(&self) -> &Store {
+        &self.store
     }
 
     /// Where the programs of this project lie.
@@ -261,7 +266,7 @@ impl Caches {
     }
 
     /// Shows a warning about a cache, once in a run.
-    fn warn(&self, message: &dyn std::fmt::Display, meaning: &str, remedy: Option<&str>) {
+    pub fn warn(&self, message: &dyn std::fmt::Display, meaning: &str, remedy: Option<&str>) {
         let message = message.to_string();
         if !self.warned.borrow().contains(&message) {
             messages::warning_with(&message, meaning, remedy);

@@ -119,6 +119,11 @@ impl Workshop {
         Ok(Compiled::Rejected { error: error.to_string(), remedy: error.remedy() })
     }
 
+    /// The cluster that compiles, if there is one, with the user's folders.
+    pub fn cluster(&self) -> Option<(&Cluster, &Home)> {
+        self.cluster.as_ref().map(|cluster| (cluster, &self.home))
+    }
+
     /// Whether there is a compiler already. One is not fetched for what a run does as well without.
     pub fn is_there(&self) -> bool {
         if self.cluster.is_some() {

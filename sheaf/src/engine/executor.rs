@@ -1,6 +1,6 @@
 //! Compilation on a cluster, where the settings name one.
 
-use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use sheaf_cache::Executor;
@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(1800);
 pub struct Cluster {
     executor: Executor,
     /// Whether it has failed in this run, so that this machine compiles.
-    given_up: Cell<bool>,
+    given_up: AtomicBool,
 }
 
 impl Cluster {
@@ -38,12 +38,12 @@ impl Cluster {
             message: format!("{origin}: {error}"),
             help: Some("give the grpc or grpcs address of a Remote Execution service".into()),
         })?;
-        Ok(Some(Cluster { executor, given_up: Cell::new(false) }))
+        Ok(Some(Cluster { executor, given_up: AtomicBool::new(false) }))
     }
 
     /// Compiles a job there. `None` where the cluster does not serve, which a warning has said.
     pub fn compile(&self, job: &Job, home: &Home) -> Option<Compiled> {
-        if self.given_up.get() {
+        if self.given_up.load(Ordering::Relaxed) {
             return None;
         }
         let action = described(&job.action)?;
@@ -59,8 +59,10 @@ impl Cluster {
                 Some(Compiled::Rejected { error: error.to_string(), remedy: error.remedy().into() })
             }
             Err(error) => {
-                self.given_up.set(true);
-                messages::warning_with(&error, "this machine compiles instead", Some(error.remedy()));
+                // Several may wait for it at once; one of them says so.
+                if !self.given_up.swap(true, Ordering::Relaxed) {
+                    messages::warning_with(&error, "this machine compiles instead", Some(error.remedy()));
+                }
                 None
             }
         }

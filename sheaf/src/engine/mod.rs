@@ -16,8 +16,9 @@ pub use action::described;
 pub use ahead::{Faulty, Goal, Keep, Made, Plan};
 pub use audit::{Verdict, compare};
 pub use caches::{STORE_SIZE, remotes, signing_key, trusted_keys};
-pub use compile::{COMPILE_WORKER, Workshop, worker_command};
+pub use compile::{COMPILE_WORKER, Compiled, Workshop, worker_command};
 pub use donation::Donate;
+pub use executor::Cluster;
 pub use placement::Place as ProgramPlace;
 
 use std::any::Any;
@@ -33,13 +34,12 @@ use sheaf_lang::tensor::{HostTensor, TensorType};
 use sheaf_registry::{Home, Settings};
 use sheaf_runtime::{CallFrame, Device, Model, Runtime, Target, Vmfb};
 
-use sheaf_toolchain::Release;
+use sheaf_toolchain::{COMPILER, Release, bytecode_version, is_loadable};
 
 use buffer::{DeviceBuffer, upload};
 use caches::Caches;
-use compile::Compiled;
 use placement::Ways;
-use unit::Job;
+pub use unit::Job;
 
 /// Where the engine keeps things, and how the user wants it to work.
 pub struct Place {
@@ -99,7 +99,12 @@ impl Engine {
                 match self.find(&candidate.job) {
                     Some((bytes, digest)) => match self.load(unit, candidate, bytes, &digest) {
                         Ok(loaded) => return Ok(Some(loaded.instead_of(candidates, first.as_ref()))),
-                        Err(failure) => first = first.or(Some(failure)),
+                        Err(failure) => {
+                            if failure.refusal == OTHER_BYTECODE {
+                                self.caches.warn(&failure.error, caches::NOT_USED, Some(&failure.remedy));
+                            }
+                            first = first.or(Some(failure));
+                        }
                     },
                     None => first = first.or(Some(Failure::earlier())),
                 }
@@ -191,6 +196,11 @@ impl Engine {
         bytes: Vec<u8>,
         digest: &Digest,
     ) -> Result<Loaded, Failure> {
+        if let Some(found) = bytecode_version(&bytes)
+            && !is_loadable(found)
+        {
+            return Err(Failure::bytecode(&candidate.job.name, found));
+        }
         let vmfb = Vmfb::verify(bytes, &digest.0).map_err(|error| Failure::load(error.to_string()))?;
         let device = self.runtime.device(candidate.target).map_err(Failure::runtime)?;
         let program = device.load(&vmfb).map_err(Failure::runtime)?;
@@ -233,6 +243,9 @@ impl Engine {
     }
 }
 
+/// What is said of a program of another release.
+const OTHER_BYTECODE: &str = "its program is of another release";
+
 /// Why a candidate does not serve.
 #[derive(Clone)]
 struct Failure {
@@ -267,6 +280,20 @@ impl Failure {
             refusal: "its program cannot be run",
             error,
             remedy: "this is an error in Sheaf or in IREE: please report it with the program".into(),
+        }
+    }
+
+    /// A program that the runtime does not load, since another release made it.
+    fn bytecode(name: &str, (major, minor): (u16, u16)) -> Failure {
+        let (known_major, known_minor) = COMPILER[0].bytecode;
+        Failure {
+            note: "it is of another release".into(),
+            refusal: OTHER_BYTECODE,
+            error: format!(
+                "the compiled program of {name} has bytecode {major}.{minor}, and the runtime in this Sheaf loads \
+                 {known_major}.{known_minor}"
+            ),
+            remedy: "run `sheaf toolchain update`, then the program with --recompile".into(),
         }
     }
 
