@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ const PIECE: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
+    requests: Arc<Mutex<Vec<String>>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -29,18 +30,25 @@ impl Server {
         let address = listener.local_addr().expect("an address");
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&requests);
         let thread = thread::spawn(move || {
             for stream in listener.incoming() {
                 if stopped.load(Ordering::SeqCst) {
                     break;
                 }
                 let Ok(stream) = stream else { continue };
-                let (bytes, target) = (Arc::clone(&bytes), target.clone());
+                let (bytes, target, log) = (Arc::clone(&bytes), target.clone(), Arc::clone(&log));
                 // The client may be gone, killed by a test.
-                thread::spawn(move || answer(stream, &target, &bytes, pause));
+                thread::spawn(move || answer(stream, &target, &bytes, pause, &log));
             }
         });
-        Server { address, stop, thread: Some(thread) }
+        Server { address, requests, stop, thread: Some(thread) }
+    }
+
+    /// The paths that were asked for, in their order.
+    pub fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Its address, without a slash at the end.
@@ -60,7 +68,13 @@ impl Drop for Server {
     }
 }
 
-fn answer(mut stream: TcpStream, target: &str, bytes: &[u8], pause: Duration) -> std::io::Result<()> {
+fn answer(
+    mut stream: TcpStream,
+    target: &str,
+    bytes: &[u8],
+    pause: Duration,
+    log: &Mutex<Vec<String>>,
+) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream.try_clone()?).lines();
     let request = lines.next().transpose()?.unwrap_or_default();
     for line in lines {
@@ -68,7 +82,9 @@ fn answer(mut stream: TcpStream, target: &str, bytes: &[u8], pause: Duration) ->
             break;
         }
     }
-    if request.split(' ').nth(1) != Some(target) {
+    let path = request.split(' ').nth(1).unwrap_or_default();
+    log.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+    if path != target {
         return stream.write_all(b"HTTP/1.1 404 X\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
     }
     write!(stream, "HTTP/1.1 200 X\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", bytes.len())?;

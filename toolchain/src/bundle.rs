@@ -89,7 +89,7 @@ pub fn install_release_from(
     home: &Path,
     progress: &dyn Progress,
 ) -> Result<Toolchain, InstallError> {
-    install_with(release, home, progress, |_, content| unpack(release, file, content, progress))
+    install_with(release, home, progress, |content| unpack(release, file, content, progress))
 }
 
 /// The name of the folder in which the first entry lies.

@@ -98,8 +98,9 @@ impl Client {
         Ok(Some(Page { url: own_url, content_type, body }))
     }
 
-    /// Writes the wheel to `file`, which is empty and at `path`, or returns none if there is no such address. What was
-    /// received is at most one buffer longer than the wheel should be.
+    /// Writes the wheel to `file`, which is at `path`, or returns none if there is no such address. What an earlier process
+    /// left in the file is not fetched again, unless the whole turns out to be another file. What was received is at most
+    /// one buffer longer than the wheel should be.
     pub(crate) fn download(
         &self,
         url: &Url,
@@ -108,14 +109,23 @@ impl Client {
         path: &Path,
         progress: &dyn Progress,
     ) -> Result<Option<Received>, InstallError> {
-        let mut transfer = Transfer { file, path, release, hasher: Sha256::new(), bytes: 0 };
+        let mut transfer = Transfer::continued(file, path, release)?;
         let mut attempt = 1;
+        let mut is_older = transfer.bytes > 0;
         progress.begin(Stage::Download, &shown(url), release.size);
+        progress.advance(transfer.bytes);
         loop {
             let broken = match self.attempt(url, &mut transfer, progress) {
                 Ok(()) => {
+                    let received = transfer.received();
+                    if is_older && received.sha256 != release.sha256 {
+                        is_older = false;
+                        transfer.restart()?;
+                        progress.begin(Stage::Download, &shown(url), release.size);
+                        continue;
+                    }
                     progress.finished(Stage::Download);
-                    return Ok(Some(transfer.received()));
+                    return Ok(Some(received));
                 }
                 Err(Failure::Absent) => return Ok(None),
                 Err(Failure::Final(error)) => return Err(error),
@@ -138,19 +148,23 @@ impl Client {
         progress: &dyn Progress,
     ) -> Result<(), Failure> {
         let started = transfer.bytes;
+        if started == transfer.release.size {
+            return Ok(());
+        }
         let mut request = self.get(url);
         if started > 0 {
             request = request.header(RANGE, format!("bytes={started}-"));
         }
         let mut response = request.send().map_err(|error| {
             let cause = root_cause(&error);
-            if started > 0 {
+            if transfer.is_answered {
                 Failure::Passing(transfer.truncated(url, cause))
             } else {
                 // Without a network the caller has something better to do than to wait.
                 Failure::Final(InstallError::Unreachable { address: shown(url), cause })
             }
         })?;
+        transfer.is_answered = true;
         let status = response.status();
         if status == StatusCode::PARTIAL_CONTENT && continues_at(&response, started) {
             // Goes on where the last attempt stopped.
@@ -161,6 +175,9 @@ impl Client {
             }
         } else if is_absent(status) {
             return Err(Failure::Absent);
+        } else if status == StatusCode::RANGE_NOT_SATISFIABLE && started > 0 {
+            transfer.restart()?;
+            return Err(Failure::Passing(status_error(url, status)));
         } else if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
             return Err(Failure::Passing(status_error(url, status)));
         } else {
@@ -210,12 +227,33 @@ pub(crate) struct Transfer<'a> {
     release: &'a Release<'a>,
     hasher: Sha256,
     bytes: u64,
+    /// A server has answered in this process.
+    is_answered: bool,
 }
 
 impl<'a> Transfer<'a> {
     /// Writes to `file`, which is empty and at `path`.
     pub(crate) fn new(file: &'a mut File, path: &'a Path, release: &'a Release<'a>) -> Self {
-        Self { file, path, release, hasher: Sha256::new(), bytes: 0 }
+        Self { file, path, release, hasher: Sha256::new(), bytes: 0, is_answered: false }
+    }
+
+    /// Appends to `file`, which is at `path` and may have a beginning of the wheel.
+    fn continued(file: &'a mut File, path: &'a Path, release: &'a Release<'a>) -> Result<Self, InstallError> {
+        let mut transfer = Self::new(file, path, release);
+        let mut buffer = vec![0; 1 << 20];
+        loop {
+            let read = transfer.file.read(&mut buffer);
+            let count = read.map_err(|error| file_error("read", path, release.space(), error))?;
+            if count == 0 {
+                break;
+            }
+            transfer.hasher.update(&buffer[..count]);
+            transfer.bytes += count as u64;
+        }
+        if transfer.bytes > release.size {
+            transfer.restart()?;
+        }
+        Ok(transfer)
     }
 
     /// Appends to the file.
@@ -238,8 +276,8 @@ impl<'a> Transfer<'a> {
     }
 
     /// What went through.
-    pub(crate) fn received(self) -> Received {
-        Received { bytes: self.bytes, sha256: hex::encode(self.hasher.finalize()) }
+    pub(crate) fn received(&self) -> Received {
+        Received { bytes: self.bytes, sha256: hex::encode(self.hasher.clone().finalize()) }
     }
 
     fn truncated(&self, url: &Url, cause: String) -> InstallError {

@@ -21,6 +21,10 @@ const LOCK: &str = ".lock";
 /// What folders of unfinished installations are called.
 const STAGING: &str = ".staging-";
 
+/// What files of unfinished downloads are called, before a part of the hash that the whole must have. They are kept where a
+/// network broke off or the process was killed.
+const PARTIAL: &str = ".partial-";
+
 /// Makes sure that the compiler pinned for this machine is installed under the data folder `home`, and tells where it
 /// is. An installation that is complete already costs three look-ups in the file system.
 ///
@@ -41,22 +45,35 @@ pub fn install_release(
     settings: &Settings,
     progress: &dyn Progress,
 ) -> Result<Toolchain, InstallError> {
-    install_with(release, home, progress, |staging, content| {
-        let wheel = staging.join("wheel");
-        let origin = fetch(release, settings, &wheel, progress)?;
-        unpack(release, &wheel, &origin, content, progress)?;
-        // A process killed between the commit and the end leaves the staging folder, and nobody comes to clear it away.
-        fs::remove_file(&wheel).map_err(|error| file_error("remove", &wheel, release.space(), error))
+    install_with(release, home, progress, |content| {
+        let wheel = home.join(TOOLCHAINS).join(partial(release));
+        let unpacked = fetch(release, settings, &wheel, progress)
+            .and_then(|origin| unpack(release, &wheel, &origin, content, progress));
+        match &unpacked {
+            // The next attempt goes on with it.
+            Err(error) if error.is_network() => {}
+            _ => match fs::remove_file(&wheel) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound && unpacked.is_ok() => {
+                    return Err(file_error("remove", &wheel, release.space(), error));
+                }
+                _ => {}
+            },
+        }
+        unpacked
     })
 }
 
-/// Installs a release whose verified files `fill` puts into its second folder; the first is for its own use. Unless it is
-/// installed already, and then `fill` is not called.
+/// The name of the file with what was fetched of a wheel.
+fn partial(release: &Release<'_>) -> String {
+    format!("{PARTIAL}{}", release.sha256.get(..16).unwrap_or(release.sha256))
+}
+
+/// Installs a release whose verified files `fill` puts into the folder it is given, unless it is installed already.
 pub(crate) fn install_with(
     release: &Release<'_>,
     home: &Path,
     progress: &dyn Progress,
-    fill: impl FnOnce(&Path, &Path) -> Result<(), InstallError>,
+    fill: impl FnOnce(&Path) -> Result<(), InstallError>,
 ) -> Result<Toolchain, InstallError> {
     if let Some(toolchain) = locate::locate_release(release, home) {
         return Ok(toolchain);
@@ -69,7 +86,7 @@ pub(crate) fn install_with(
     if let Some(toolchain) = locate::locate_release(release, home) {
         return Ok(toolchain);
     }
-    remove_leftovers(&toolchains)
+    remove_leftovers(&toolchains, release)
         .map_err(|error| failed("clear away an earlier attempt in", &toolchains, error))?;
 
     let staging = tempfile::Builder::new()
@@ -78,7 +95,7 @@ pub(crate) fn install_with(
         .map_err(|error| failed("make a folder in", &toolchains, error))?;
     let content = staging.path().join("content");
     fs::create_dir(&content).map_err(|error| failed("make the folder", &content, error))?;
-    fill(staging.path(), &content)?;
+    fill(&content)?;
     commit(release, &staging, &content, home, progress)?;
     locate::locate_release(release, home).ok_or_else(|| {
         let folder = locate::folder(release, home);
@@ -119,12 +136,16 @@ fn lock(path: &Path, release: &Release<'_>, progress: &dyn Progress) -> Result<F
     Ok(file)
 }
 
-/// Removes what killed processes left. Only the holder of the lock makes such folders, so none is in use.
-fn remove_leftovers(toolchains: &Path) -> io::Result<()> {
+/// Removes what killed processes left, but for the beginning of this release's wheel. Only the holder of the lock makes
+/// such folders and files, so none is in use.
+fn remove_leftovers(toolchains: &Path, release: &Release<'_>) -> io::Result<()> {
     for entry in fs::read_dir(toolchains)? {
         let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(STAGING) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with(STAGING) {
             fs::remove_dir_all(entry.path())?;
+        } else if name.starts_with(PARTIAL) && name != partial(release) {
+            fs::remove_file(entry.path())?;
         }
     }
     Ok(())
@@ -229,7 +250,7 @@ fn from_mirror(
     tried: &mut Vec<String>,
 ) -> Result<Found, InstallError> {
     let url = below(address, release.wheel);
-    let mut file = create(wheel, release)?;
+    let mut file = open(wheel, release)?;
     let received = client.download(&url, release, &mut file, wheel, progress)?;
     if received.is_none() {
         tried.push(shown(&url));
@@ -265,7 +286,7 @@ fn from_address(
         tried.push(shown(&page_address));
     }
     for url in listed.into_iter().chain([below(address, release.wheel)]) {
-        let mut file = create(wheel, release)?;
+        let mut file = open(wheel, release)?;
         if let Some(received) = client.download(&url, release, &mut file, wheel, progress)? {
             return Ok(Some((shown(&url), received)));
         }
@@ -282,6 +303,13 @@ fn below(address: &Url, name: &str) -> Url {
     address
 }
 
+/// Opens what may have a beginning of the wheel.
+fn open(wheel: &Path, release: &Release<'_>) -> Result<File, InstallError> {
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(wheel);
+    file.map_err(|error| file_error("make", wheel, release.space(), error))
+}
+
+/// Makes an empty file for the wheel.
 fn create(wheel: &Path, release: &Release<'_>) -> Result<File, InstallError> {
     File::create(wheel).map_err(|error| file_error("make", wheel, release.space(), error))
 }

@@ -104,7 +104,7 @@ fn after_a_wrong_wheel_the_right_one_installs() {
     let output = world.sheaf(&RUN_SQUARES).env("SHEAF_TOOLCHAIN_INDEX", right).run();
     assert_eq!(output.compiled(), FOURTEEN);
     let installed = World::files(&world.home().join("data"));
-    assert_eq!(installed.len(), 5, "lock, marker, library, linker, notice: {installed:?}");
+    assert_eq!(installed.len(), 6, "lock, marker, library, linker, program, notice: {installed:?}");
     assert_eq!(world.run(&RUN_SQUARES).silent(), FOURTEEN);
 }
 
@@ -140,7 +140,7 @@ fn a_damaged_installation_is_replaced_or_said() {
     // Complete by its names and sizes, but the library is none.
     let folder = world.home().join("data/toolchains").join(toolchain.folder.file_name().expect("a name"));
     fs::create_dir_all(&folder).expect("a folder");
-    for file in ["complete", &file_name(&toolchain.linker)] {
+    for file in ["complete", "METADATA", &file_name(&toolchain.linker), &file_name(&toolchain.program)] {
         fs::copy(toolchain.folder.join(file), folder.join(file)).expect("a copy");
     }
     let library = File::create(folder.join(file_name(&toolchain.library))).expect("a library");

@@ -21,6 +21,7 @@ mod record;
 mod repl;
 #[cfg(unix)]
 mod terminal;
+mod toolchain;
 mod usage;
 mod wide;
 mod xor;

@@ -112,7 +112,7 @@ fn crafted_bundles_install_nothing() {
     insta::assert_snapshot!(refused(&[(&library, EntryType::Link, b"")]), @r#"[file] is no bundle of a compiler for this machine: its entry "iree-compiler-0.0.1-linux-x86_64/libIREECompiler.so" is no plain file"#);
     insta::assert_snapshot!(refused(&good[..3]), @"[file] is no bundle of a compiler for this machine: METADATA is missing");
     insta::assert_snapshot!(refused(&[(&linker, file, b"#!/bin/ls\n")]), @"[file] cannot be unpacked: the SHA-256 of iree/iree-lld is f5c7d59ecdde712de8b223ac021d3e74bcb3b9e34e4ad95c8bd9ec1d61d98ce8 instead of a8076d3d28d21e02012b20eaf7dbf75409a6277134439025f282e368e3305abf");
-    insta::assert_snapshot!(refused(&[(&linker, file, &[0; 100_000])]), @"[file] cannot be unpacked: iree/iree-lld is too long");
+    insta::assert_snapshot!(refused(&[(&linker, file, &vec![0; 100_000])]), @"[file] cannot be unpacked: iree/iree-lld is too long");
 }
 
 #[test]

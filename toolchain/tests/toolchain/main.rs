@@ -11,6 +11,7 @@ mod failures;
 mod killed;
 mod limits;
 mod locked;
+mod resumed;
 mod server;
 mod sources;
 mod together;
@@ -19,7 +20,7 @@ mod wheel;
 mod worker;
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -54,13 +55,20 @@ fn install(wheel: &Wheel, home: &Path, place: &str) -> Result<Toolchain, Install
     install_release(&wheel.release(), home, &settings(place), &())
 }
 
-/// The files and folders under `home/toolchains`, other than the lock, sorted.
+/// The files and folders under `home/toolchains`, other than the lock and what a broken network left, sorted.
 fn installed(home: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(home.join("toolchains")) else { return Vec::new() };
     let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
-    let mut names: Vec<_> = names.filter(|name| name != ".lock").collect();
+    let mut names: Vec<_> = names.filter(|name| name != ".lock" && !name.starts_with(".partial-")).collect();
     names.sort();
     names
+}
+
+/// What a broken network left of a wheel.
+fn partial(home: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(home.join("toolchains")).expect("a folder");
+    let mut paths = entries.map(|entry| entry.expect("an entry").path());
+    paths.find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".partial-")))
 }
 
 /// Checks that the stand-in is installed with the content it should have, and nothing beside it.
@@ -71,4 +79,5 @@ fn assert_installed(wheel: &Wheel, home: &Path) {
     assert!(std::fs::read(&toolchain.program).expect("a program") == wheel::PROGRAM, "another program");
     assert!(toolchain.folder.join("METADATA").is_file());
     assert_eq!(installed(home), [wheel.release().folder()]);
+    assert_eq!(partial(home), None);
 }

@@ -1,0 +1,148 @@
+//! `sheaf toolchain`, as a user meets it.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+use sheaf_tests::{Server, World};
+
+/// A world with a package in it.
+fn package(world: &World, manifest: &str) {
+    world.write("Sheaf.toml", manifest);
+    world.write("src/main.shf", "(print 1)\n");
+}
+
+/// What a run prints as JSON.
+fn json(output: sheaf_tests::Output) -> Value {
+    serde_json::from_str(&output.silent()).expect("JSON")
+}
+
+#[test]
+fn help_of_each_action_has_an_example() {
+    let world = World::new();
+    for action in ["list", "install", "remove", "which", "verify", "pin", "update", "bundle"] {
+        let help = world.run(&["toolchain", action, "--help"]).silent();
+        assert!(help.contains(&format!("  sheaf toolchain {action}")), "{help}");
+    }
+    assert_eq!(world.run(&["toolchain"]).code, Some(2));
+}
+
+#[test]
+fn the_list_says_what_there_is_and_what_is_used() {
+    let world = World::new();
+    insta::assert_snapshot!(world.run(&["toolchain", "list"]));
+    package(&world, "[toolchain]\niree = \"3.12.0\"\n");
+    let list = json(world.run(&["toolchain", "list", "--json"]));
+    let releases = list["releases"].as_array().expect("releases");
+    assert!(releases.len() >= 6);
+    for release in releases {
+        assert_eq!(release["chosen"], release["version"] == "3.12.0", "{release}");
+        assert_eq!(release["installed"], false);
+        assert_eq!(release["sha256"].as_str().map(str::len), Some(64));
+    }
+    assert_eq!(World::files(&world.home()), [""; 0], "listing makes nothing");
+}
+
+#[test]
+fn wrong_usage() {
+    let world = World::new();
+    insta::assert_snapshot!(world.run(&["toolchain", "pin", "3.0"]));
+    insta::assert_snapshot!(world.run(&["toolchain", "install", "latest"]));
+    insta::assert_snapshot!(world.run(&["toolchain", "pin", "3.13.0"]));
+    insta::assert_snapshot!(world.run(&["toolchain", "which"]));
+    insta::assert_snapshot!(world.run(&["toolchain", "remove", "3.13.0"]));
+    insta::assert_snapshot!(world.run(&["toolchain", "install", "--offline"]));
+}
+
+#[test]
+fn a_pin_is_written_into_both_files_and_nothing_else_is_touched() {
+    let world = World::new();
+    package(&world, "# mine\n[package]\nname = \"p\" # so\n");
+    world.write("Sheaf.lock", "[[package]]\nname = \"vision\"\n");
+    insta::assert_snapshot!(world.run(&["toolchain", "pin", "3.12.0"]));
+    let read = |name: &str| fs::read_to_string(world.path(name)).expect("a file");
+    assert_eq!(
+        read("Sheaf.toml"),
+        "# mine\n[package]\nname = \"p\" # so\n\n[toolchain]\niree = \"3.12.0\"\n"
+    );
+    let lock = read("Sheaf.lock");
+    assert!(lock.starts_with("[[package]]\nname = \"vision\"\n"), "{lock}");
+    for platform in ["linux-x86_64", "linux-aarch64", "macos-universal", "windows-x86_64"] {
+        assert_eq!(lock.matches(&format!("{platform} = {{ name = ")).count(), 1, "{lock}");
+    }
+    // What cannot run here changes nothing.
+    insta::assert_snapshot!(world.run(&["toolchain", "pin", "3.9.0"]));
+    assert_eq!(read("Sheaf.lock"), lock);
+    assert_eq!(json(world.run(&["toolchain", "list", "--json"]))["releases"][1]["chosen"], true);
+    // An edit by hand that contradicts the lock is said, and mended as is said.
+    world.write("Sheaf.toml", read("Sheaf.toml").replace("3.12.0", "3.13.0"));
+    insta::assert_snapshot!(world.run(&["toolchain", "which"]));
+    assert_eq!(world.run(&["toolchain", "pin", "3.13.0"]).code, Some(0));
+    assert_eq!(json(world.run(&["toolchain", "list", "--json"]))["releases"][0]["chosen"], true);
+}
+
+#[test]
+fn an_update_goes_to_the_newest_that_runs() {
+    let world = World::new();
+    package(&world, "[toolchain]\niree = \"3.12.0\" # old\n");
+    assert_eq!(world.run(&["toolchain", "update"]).silent(), "this package uses the compiler 3.13.0\n");
+    let manifest = fs::read_to_string(world.path("Sheaf.toml")).expect("a file");
+    assert_eq!(manifest, "[toolchain]\niree = \"3.13.0\" # old\n");
+    let lock = fs::read(world.path("Sheaf.lock")).expect("a file");
+    assert_eq!(world.run(&["toolchain", "update"]).code, Some(0));
+    assert_eq!(fs::read(world.path("Sheaf.lock")).expect("a file"), lock);
+    // What somebody has put into the lock is not used.
+    let text = String::from_utf8(lock).expect("text");
+    let (before, after) = text.split_once("sha256 = \"").expect("a hash");
+    world.write("Sheaf.lock", format!("{before}sha256 = \"{}{}", "0".repeat(64), &after[64..]));
+    let output = world.run(&["toolchain", "install", "--offline"]);
+    assert_eq!(output.code, Some(1));
+    insta::assert_snapshot!(output);
+}
+
+/// The real compiler: from a mirror, with one request; verified; into a file, and from it on another machine.
+#[test]
+fn a_compiler_is_installed_verified_bundled_and_removed() {
+    let Some(wheel) = sheaf_tests::wheel() else { return };
+    let world = World::new();
+    package(&world, "");
+    assert_eq!(world.run(&["toolchain", "update"]).code, Some(0));
+    let server = Server::mirror(&wheel, Duration::ZERO);
+    let from_mirror =
+        |arguments: &[&str]| world.sheaf(arguments).env("SHEAF_TOOLCHAIN_MIRROR", server.url()).run();
+    let installed = from_mirror(&["toolchain", "install"]);
+    assert_eq!(installed.code, Some(0), "{installed}");
+    assert_eq!(server.requests(), [format!("/{}", wheel.file_name().expect("a name").display())]);
+    assert_eq!(from_mirror(&["toolchain", "install"]).code, Some(0));
+    assert_eq!(server.requests().len(), 1, "installed, it asks nobody");
+
+    // It is a compiler.
+    let which = json(world.run(&["toolchain", "which", "--json"]));
+    let program = which["program"].as_str().expect("a path");
+    let version = Command::new(program).arg("--version").output().expect("iree-compile");
+    assert!(String::from_utf8_lossy(&version.stdout).contains("3.13.0"), "{version:?}");
+    assert_eq!(json(world.run(&["toolchain", "verify", "--json"]))["intact"], true);
+
+    let bundle = world.run(&["toolchain", "bundle", "-o", "compiler.tar.gz"]);
+    assert_eq!(bundle.code, Some(0), "{bundle}");
+    let other = World::new();
+    let bundle = world.path("compiler.tar.gz").display().to_string();
+    let installed = other.run(&["toolchain", "install", &bundle, "--offline"]);
+    assert_eq!(installed.code, Some(0), "{installed}");
+    assert_eq!(json(other.run(&["toolchain", "verify", "--json"]))["intact"], true);
+
+    // One byte of the library.
+    let library =
+        json(other.run(&["toolchain", "which", "--json"]))["library"].as_str().expect("a path").to_owned();
+    let mut bytes = fs::read(&library).expect("a library");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&library, bytes).expect("a library");
+    let verified = other.run(&["toolchain", "verify"]);
+    assert_eq!(verified.code, Some(1));
+    insta::assert_snapshot!(verified);
+
+    assert_eq!(world.run(&["toolchain", "remove", "3.13.0"]).silent(), "the compiler 3.13.0: removed\n");
+    assert_eq!(World::files(&world.home().join("data")), ["toolchains/.lock"]);
+}
