@@ -30,6 +30,7 @@ impl Neutral {
             (r"\b[0-9a-f]{64}\b", "[sha-256]"),
             (r"-v1/[0-9a-f]{2}/", "-v1/xx/"),
             (r"\.staging-\w+", ".staging-X"),
+            (r"\.partial-\w+", ".partial-X"),
             (r"127\.0\.0\.1:\d+", "[address]"),
             (r"iree_base_compiler-[\w.-]+\.whl", "[wheel]"),
             (r"iree-compiler-[\w.-]+", "[compiler]"),

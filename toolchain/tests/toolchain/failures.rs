@@ -289,7 +289,7 @@ fn a_full_disk() {
         neutral(&message, "[place]", home.path())
     };
     // Too small for the wheel; enough for the wheel, too small for what is in it.
-    insta::assert_snapshot!(message("100k"), @"[home]/toolchains/.staging-X/wheel could not be written: No space left on device (os error 28)");
+    insta::assert_snapshot!(message("100k"), @"[home]/toolchains/.partial-8978a5a8600d62b9 could not be written: No space left on device (os error 28)");
     insta::assert_snapshot!(message("400k"), @"[home]/toolchains/.staging-X/content/libIREECompiler.so could not be written: No space left on device (os error 28)");
     under(&script("2m"), &wheel, home.path(), folder.path()).expect("installed");
 }
@@ -302,7 +302,7 @@ fn a_limit_on_the_size_of_files() {
     // The unit is 512 bytes, in some shells 1024. Without the trap a signal would end the process.
     let message =
         under("trap '' XFSZ; ulimit -f 100", &wheel, home.path(), folder.path()).expect_err("a limit");
-    insta::assert_snapshot!(neutral(&message, "[place]", home.path()), @"[home]/toolchains/.staging-X/wheel could not be written: File too large (os error 27)");
+    insta::assert_snapshot!(neutral(&message, "[place]", home.path()), @"[home]/toolchains/.partial-8978a5a8600d62b9 could not be written: File too large (os error 27)");
     assert_eq!(installed(home.path()), [""; 0]);
     recovers(home.path());
 }
