@@ -7,6 +7,7 @@
 mod archives;
 mod bundle;
 mod compile;
+mod executor;
 mod failures;
 mod killed;
 mod limits;

@@ -1,0 +1,45 @@
+//! What another machine is sent to compile there.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use sha2::{Digest, Sha256};
+use sheaf_toolchain::{Platform, Release, Target, bytecode_version, executor_files};
+
+use crate::compile::{ADD, compiler, toolchain};
+use crate::skipped;
+
+#[test]
+fn its_files_alone_compile_what_the_worker_compiles() {
+    if Platform::host() != Some(Platform::LinuxX86_64) {
+        skipped("the files are for Linux on x86-64");
+        return;
+    }
+    let Some(toolchain) = toolchain() else { return };
+    let folder = tempfile::tempdir_in(toolchain.folder.parent().expect("a folder")).expect("a folder");
+    for file in executor_files(&toolchain.version).expect("a release of the table") {
+        let installed = toolchain.folder.join(file.path);
+        assert_eq!(fs::metadata(&installed).expect("a file").len(), file.size, "{file:?}");
+        let bytes = fs::read(&installed).expect("a file");
+        assert_eq!(<[u8; 32]>::from(Sha256::digest(&bytes)), file.sha256, "{file:?}");
+        // In the place and under the name that they have there.
+        fs::hard_link(&installed, folder.path().join(file.path)).expect("a link");
+    }
+    let flags = Target::CPU.flags();
+    let mut child = Command::new(folder.path().join("iree-compile"))
+        .args(&flags)
+        .args(["-", "-o", "-"])
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("iree-compile");
+    child.stdin.take().expect("its input").write_all(ADD.as_bytes()).expect("a reader");
+    let output = child.wait_with_output().expect("its end");
+    assert!(output.status.success(), "{output:?}");
+    let release = Release::host().expect("a release");
+    assert_eq!(bytecode_version(&output.stdout), Some(release.bytecode));
+    let own = compiler(toolchain).compile(ADD, &flags).expect("a program");
+    assert!(own == output.stdout, "{} and {} bytes", own.len(), output.stdout.len());
+}
