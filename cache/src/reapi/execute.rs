@@ -107,16 +107,20 @@ impl ExecuteError {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Remote(error) => error.remedy(),
-            Self::CacheOnly { .. } => "give it with --cache-remote, and a cluster with --remote-executor",
+            Self::CacheOnly { .. } => {
+                "name a cluster that executes with --remote-executor, and caches with --cache-remote"
+            }
             Self::NoTool { .. } => {
-                "run once from a machine with the compiler for Linux on x86-64: `sheaf toolchain install --platform linux-x86_64`"
+                "compile once from Linux on x86-64 with the compiler installed: it sends the compiler to the cluster"
             }
             Self::Tool { .. } => "install the toolchain again: `sheaf toolchain install`",
             Self::NotExecuted { .. } => {
-                "check the cluster's workers: they must run OSFamily=linux, ISA=x86-64"
+                "check the cluster: it needs a worker with the properties OSFamily=linux and ISA=x86-64"
             }
-            Self::Compiler { .. } => "the same program fails here too; see the compiler's messages",
-            Self::NoProgram { .. } => "check the worker's log",
+            Self::Compiler { .. } => {
+                "see the compiler's messages; a worker needs the C library and /bin/sh, by which the compiler starts its linker"
+            }
+            Self::NoProgram { .. } => "check the log of the cluster's worker",
         }
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! `s3://BUCKET/PREFIX` is Amazon's store or one that speaks like it; its credentials, region and endpoint are those of the
 //! environment variables that all clients of S3 know (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`,
-//! `AWS_ENDPOINT_URL` and the rest). `file:///FOLDER` is a folder, which is made at the first write; files in it appear
+//! `AWS_ENDPOINT_URL` and the rest). They must allow `s3:ListBucket`: without it, Amazon's store answers with 403 where
+//! there is nothing. `file:///FOLDER` is a folder, which is made at the first write; files in it appear
 //! whole or not at all.
 
 use std::error::Error as StdError;

@@ -126,6 +126,24 @@ async fn a_server_that_hangs_costs_the_time_that_it_is_given() {
     assert_eq!(remote.read(blob).await, Ok(None));
 }
 
+#[test]
+fn a_server_that_was_away_is_found_again() {
+    let runtime = || {
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime")
+    };
+    let (first, user) = (runtime(), runtime());
+    let fake = first.block_on(async { Fake::start(|_| {}) });
+    let remote = client(&fake);
+    let read = || user.block_on(remote.read(Address::of(b"x")));
+    assert_eq!(read(), Ok(None));
+    first.shutdown_timeout(Duration::from_secs(10));
+    let error = read().expect_err("the server is gone");
+    assert!(matches!(error, RemoteError::Unreachable { .. }), "{error}");
+    let second = runtime();
+    let _back = second.block_on(async { Fake::start_with(fake.port, None, |_| {}) });
+    assert_eq!(read(), Ok(None));
+}
+
 #[tokio::test]
 async fn a_token_is_sent_and_not_shown() {
     let fake = Fake::start(|state| state.authorization = Some("Bearer right-token".into()));
@@ -196,7 +214,7 @@ fn certificate() -> Option<(Vec<u8>, Vec<u8>)> {
 #[tokio::test]
 async fn tls_wants_a_certificate_that_is_trusted() {
     let Some((certificate, key)) = certificate() else { return };
-    let fake = Fake::start_with(Some(Identity::from_pem(&certificate, key)), |_| {});
+    let fake = Fake::start_with(0, Some(Identity::from_pem(&certificate, key)), |_| {});
     let address = format!("grpcs://localhost:{}", fake.port);
     let trusting = GrpcOptions { authorities: Some(certificate), ..GrpcOptions::default() };
     let remote = Grpc::new(&address, trusting).expect("an address");

@@ -66,12 +66,12 @@ pub struct Fake {
 impl Fake {
     /// Starts a server that ends with the runtime.
     pub fn start(change: impl FnOnce(&mut State)) -> Self {
-        Self::start_with(None, change)
+        Self::start_with(0, None, change)
     }
 
-    /// Starts a server with TLS.
-    pub fn start_with(identity: Option<Identity>, change: impl FnOnce(&mut State)) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
+    /// Starts a server on a port, or a free one for 0, with TLS where there is an identity.
+    pub fn start_with(port: u16, identity: Option<Identity>, change: impl FnOnce(&mut State)) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", port)).expect("a loopback port");
         listener.set_nonblocking(true).expect("not blocking");
         let port = listener.local_addr().expect("an address").port();
         let mut state = State { capabilities: capabilities(), ..State::default() };
