@@ -84,7 +84,7 @@ async fn a_download_goes_on_after_a_break() {
     );
 
     // A server that breaks off without a byte is not asked forever.
-    fake.state().faults.push_back(Fault::ReadBreaks(0));
+    fake.state().faults.extend([Fault::ReadBreaks(0), Fault::ReadBreaks(0)]);
     assert!(matches!(client(&fake).read(blob).await, Err(RemoteError::Unreachable { .. })));
 }
 
@@ -141,6 +141,12 @@ fn a_server_that_was_away_is_found_again() {
     assert!(matches!(error, RemoteError::Unreachable { .. }), "{error}");
     let second = runtime();
     let _back = second.block_on(async { Fake::start_with(fake.port, None, |_| {}) });
+    assert_eq!(read(), Ok(None));
+
+    // Nor does anybody notice one that was away between two calls.
+    second.shutdown_timeout(Duration::from_secs(10));
+    let third = runtime();
+    let _back = third.block_on(async { Fake::start_with(fake.port, None, |_| {}) });
     assert_eq!(read(), Ok(None));
 }
 

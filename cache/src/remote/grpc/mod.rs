@@ -40,6 +40,21 @@ const ZSTD_LEVEL: i32 = 3;
 /// How many blobs are asked for at once: 10,000 digests are under a megabyte.
 const DIGESTS_PER_CALL: usize = 10_000;
 
+/// Makes a call, and once more where the connection broke: it may have been an old one, of a server that has been away in
+/// the meantime. All calls may be repeated.
+macro_rules! twice {
+    ($grpc:expr, $service:ident, $method:ident, $message:expr) => {{
+        let message = $message;
+        // In boxes: these futures are large, and each caller holds several.
+        match Box::pin($grpc.$service().await?.$method($grpc.request(message.clone()))).await {
+            Err(status) if status.code() == Code::Unavailable || status::is_transport(&status) => {
+                Box::pin($grpc.$service().await?.$method($grpc.request(message))).await
+            }
+            answer => answer,
+        }
+    }};
+}
+
 /// A client of one server and one instance on it. Nothing is sent before the first call.
 #[derive(Debug)]
 pub struct Grpc {
@@ -63,15 +78,15 @@ impl Grpc {
     /// What is stored for an action; `None` where there is nothing, or where the server knows that a blob of it is gone.
     pub async fn action_result(&self, action: Address) -> Result<Option<api::ActionResult>, RemoteError> {
         self.capabilities().await?;
-        let request = self.request(api::GetActionResultRequest {
+        let message = api::GetActionResultRequest {
             instance_name: self.instance(),
             action_digest: Some(action.into()),
             inline_stdout: true,
             inline_stderr: false,
             inline_output_files: Vec::new(),
             digest_function: api::digest_function::Value::Sha256.into(),
-        });
-        match self.actions().await?.get_action_result(request).await {
+        };
+        match twice!(self, actions, get_action_result, message) {
             Ok(response) => Ok(Some(response.into_inner())),
             Err(status) if status.code() == Code::NotFound => Ok(None),
             Err(status) => Err(self.error(&status)),
@@ -88,14 +103,14 @@ impl Grpc {
             let cause = "it takes no results of actions (update_enabled is false)".into();
             return Err(RemoteError::Refused { address: self.shown().into(), cause });
         }
-        let request = self.request(api::UpdateActionResultRequest {
+        let message = api::UpdateActionResultRequest {
             instance_name: self.instance(),
             action_digest: Some(action.into()),
             action_result: Some(result.clone()),
             results_cache_policy: None,
             digest_function: api::digest_function::Value::Sha256.into(),
-        });
-        self.actions().await?.update_action_result(request).await.map_err(|status| self.error(&status))?;
+        };
+        twice!(self, actions, update_action_result, message).map_err(|status| self.error(&status))?;
         Ok(())
     }
 
@@ -104,12 +119,12 @@ impl Grpc {
         self.capabilities().await?;
         let mut missing = Vec::new();
         for some in blobs.chunks(DIGESTS_PER_CALL) {
-            let request = self.request(api::FindMissingBlobsRequest {
+            let message = api::FindMissingBlobsRequest {
                 instance_name: self.instance(),
                 blob_digests: some.iter().copied().map(Into::into).collect(),
                 digest_function: api::digest_function::Value::Sha256.into(),
-            });
-            let response = self.blobs().await?.find_missing_blobs(request).await;
+            };
+            let response = twice!(self, blobs, find_missing_blobs, message);
             let response = response.map_err(|status| self.error(&status))?.into_inner();
             for digest in &response.missing_blob_digests {
                 let blob = address(digest).filter(|blob| some.contains(blob));
@@ -173,13 +188,13 @@ impl Grpc {
     ) -> Result<Option<Bytes>, RemoteError> {
         let compressors =
             if capabilities.compresses_streams { vec![api::compressor::Value::Zstd.into()] } else { vec![] };
-        let request = self.request(api::BatchReadBlobsRequest {
+        let message = api::BatchReadBlobsRequest {
             instance_name: self.instance(),
             digests: vec![blob.into()],
             acceptable_compressors: compressors,
             digest_function: api::digest_function::Value::Sha256.into(),
-        });
-        let response = match self.blobs().await?.batch_read_blobs(request).await {
+        };
+        let response = match twice!(self, blobs, batch_read_blobs, message) {
             Ok(response) => response.into_inner(),
             Err(status) if status.code() == Code::NotFound => return Ok(None),
             Err(status) => return Err(self.error(&status)),
@@ -215,12 +230,12 @@ impl Grpc {
             data,
             compressor: compressor.into(),
         };
-        let request = self.request(api::BatchUpdateBlobsRequest {
+        let message = api::BatchUpdateBlobsRequest {
             instance_name: self.instance(),
             requests: vec![one],
             digest_function: api::digest_function::Value::Sha256.into(),
-        });
-        let response = self.blobs().await?.batch_update_blobs(request).await;
+        };
+        let response = twice!(self, blobs, batch_update_blobs, message);
         let response = response.map_err(|status| self.error(&status))?.into_inner();
         match response.responses.first() {
             None => Err(self.unreadable("no answer for the blob that was sent")),

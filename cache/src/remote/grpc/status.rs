@@ -16,8 +16,7 @@ impl Grpc {
     /// What a failed call means.
     pub(crate) fn error(&self, status: &Status) -> RemoteError {
         let address = self.shown().to_owned();
-        let broken = Error::source(status).is_some_and(<dyn Error>::is::<tonic::transport::Error>);
-        if status.code() == Code::Unavailable || broken {
+        if status.code() == Code::Unavailable || is_transport(status) {
             // The message alone says "transport error"; what it is stands below.
             let cause = Error::source(status)
                 .map_or_else(|| self.text(status.message()), |source| self.text(&chain(source)));
@@ -58,6 +57,11 @@ impl Grpc {
             .join(" ");
         if line.chars().count() <= SHOWN { line } else { line.chars().take(SHOWN).chain(['…']).collect() }
     }
+}
+
+/// Whether a call failed on the way to the server.
+pub(super) fn is_transport(status: &Status) -> bool {
+    Error::source(status).is_some_and(<dyn Error>::is::<tonic::transport::Error>)
 }
 
 /// An error with its causes, without those that repeat the one before.

@@ -59,12 +59,17 @@ impl Grpc {
                 Ok(()) => return sink.finish().map(Some).map_err(|error| self.unreadable(error)),
                 Err(ReadFailure::Sink(error)) => return Err(self.unreadable(error)),
                 Err(ReadFailure::Status(status)) if status.code() == Code::NotFound => return Ok(None),
-                // The place in a compressed stream is not known from what came out of it.
+                // Without progress it is tried once more: the connection may have been an old one.
                 Err(ReadFailure::Status(status)) => {
-                    if zstd || resumes == RESUMES || sink.len() == before || !is_break(&status) {
+                    let stuck = sink.len() == before && resumes > 0;
+                    if resumes == RESUMES || stuck || !is_break(&status) {
                         return Err(self.error(&status));
                     }
                 }
+            }
+            if zstd {
+                // The place in a compressed stream is not known from what came out of it.
+                sink = Sink::new(blob.size, zstd).map_err(|error| self.unreadable(error))?;
             }
             tokio::time::sleep(PAUSE * 2_u32.pow(resumes)).await;
             resumes += 1;
