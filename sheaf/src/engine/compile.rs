@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
+use sheaf_cache::Model;
 use sheaf_lang::host::HostError;
 use sheaf_registry::{Home, Settings};
 use sheaf_toolchain::{
@@ -78,6 +79,12 @@ impl Workshop {
     /// Compiles a job. Where there is no compiler, it has been said.
     pub fn compile(&mut self, job: &Job) -> Result<Compiled, HostError> {
         if let Some(cluster) = &self.cluster {
+            if job.action.model == Model::Inline && !self.is_installed() {
+                return Ok(Compiled::Rejected {
+                    error: "a cluster does not compile programs of the inline model".into(),
+                    remedy: "install the compiler here: `sheaf toolchain install`".into(),
+                });
+            }
             let spinner = Spinner::start(&format!("compiling {} on the cluster", job.name));
             let compiled = cluster.compile(job, &self.home);
             drop(spinner);
@@ -126,14 +133,16 @@ impl Workshop {
 
     /// Whether there is a compiler already. One is not fetched for what a run does as well without.
     pub fn is_there(&self) -> bool {
-        if self.cluster.is_some() {
-            return true;
-        }
         match self.state {
-            State::Unused => self.compiler.is_some_and(|r| locate_release(&r, self.home.data()).is_some()),
+            _ if self.cluster.is_some() => true,
+            State::Unused => self.is_installed(),
             State::Ready(_) => true,
             State::Without => false,
         }
+    }
+
+    fn is_installed(&self) -> bool {
+        self.compiler.is_some_and(|release| locate_release(&release, self.home.data()).is_some())
     }
 
     /// Says that a function is interpreted, since there is no program of it; an error where that is forbidden.

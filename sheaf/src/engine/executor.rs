@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use sheaf_cache::Executor;
 use sheaf_cache::reapi::execute::ExecuteError;
+use sheaf_cache::{Executor, Model};
 use sheaf_lang::host::HostError;
 use sheaf_registry::{Home, Settings};
 use sheaf_toolchain::{Platform, Release, locate_release};
@@ -43,7 +43,9 @@ impl Cluster {
 
     /// Compiles a job there. `None` where the cluster does not serve, which a warning has said.
     pub fn compile(&self, job: &Job, home: &Home) -> Option<Compiled> {
-        if self.given_up.load(Ordering::Relaxed) {
+        // IREE 3.13 needs a remedy between two phases of such a compilation (toolchain/src/apart.rs), which its own command
+        // does not have.
+        if job.action.model == Model::Inline || self.given_up.load(Ordering::Relaxed) {
             return None;
         }
         let action = described(&job.action)?;
