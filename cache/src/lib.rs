@@ -1,24 +1,29 @@
 //! Where compiled programs are kept, and the keys by which they are found again.
 //!
 //! An [`Action`] is everything that goes into one compilation; its [`ActionKey`] is the address of the result. Results
-//! are looked for in two places, in this order:
+//! are looked for in three places, in this order:
 //!
 //! 1. [`ArtifactFolder`]: `__sheaf__/` beside the program, which travels with it;
-//! 2. [`Store`]: the user's cache folder, which all projects share.
+//! 2. [`Store`]: the user's cache folder, which all projects share;
+//! 3. [`Remotes`]: caches that others share, where only what a trusted key has signed counts.
 //!
 //! ```text
 //! Action ──key()──▶ ActionKey ──▶ ArtifactFolder::find ──hit──▶ VMFB bytes, SHA-256 checked
-//!                                    │ miss (a reason)
+//!    │                               │ miss (a reason)
+//!    │                               ▼
+//!    │                            Store::get ──hit──▶ SignedClaim, VMFB bytes, SHA-256 checked
+//!    │                               │ miss (a reason)
+//!    └──reapi::action──▶ Address ──▶ Remotes::get ──hit──▶ the same, and the signer is trusted
+//!                                    │ miss
 //!                                    ▼
-//!                                 Store::get ──hit──▶ VMFB bytes, SHA-256 checked
-//!                                    │ miss (a reason)
-//!                                    ▼
-//!                      compile, then Store::put and ArtifactFolder::record
+//!                      compile ([`Executor`]: on a cluster), then Store::put, Remotes::put, ArtifactFolder::record
 //! ```
 //!
 //! Two promises hold throughout. Bytes are handed out only when their SHA-256 is the recorded one, because a damaged
 //! VMFB crashes the process that loads it. And trouble with a cache never fails a build: reading answers with a [`Miss`]
-//! that says why, writing with a typed error that the caller reports as a warning.
+//! or a [`Trouble`] that says why, writing with a typed error that the caller reports as a warning.
+//!
+//! [`serve`] is a server of the protocols that [`remote`] speaks.
 
 mod action;
 mod atomic;

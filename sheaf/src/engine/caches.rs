@@ -224,10 +224,10 @@ impl Caches {
         };
         let claim = Claim::new(&job.action, program.as_bytes(), bytes, compilation);
         let signed = SignedClaim::new(claim, self.key.as_ref());
-        if let Err(e) = self.store.put(&signed, program.as_bytes(), bytes) {
-            self.warn(&e, NOT_KEPT, Some(e.remedy()));
+        match self.store.put(&signed, program.as_bytes(), bytes) {
+            Ok(()) => self.added.set(self.added.get() + 1),
+            Err(e) => self.warn(&e, NOT_KEPT, Some(e.remedy())),
         }
-        self.added.set(self.added.get() + 1);
         let (Some(remotes), Some(described)) = (&*self.remotes.borrow(), described) else { return };
         if signed.signer.is_none() {
             if remotes.writes() {

@@ -107,8 +107,9 @@ fn corrupt_store() {
     fs::remove_dir_all(world.path("__sheaf__")).expect("artifacts");
     let cache = world.home().join("cache");
     let files = World::files(&cache);
-    let blob = files.iter().find(|name| name.starts_with("blobs-v1")).expect("a blob");
-    flip(&cache.join(blob));
+    let blobs: Vec<_> = files.iter().filter(|name| name.starts_with("blobs-v2")).collect();
+    assert_eq!(blobs.len(), 2, "the program and what it was compiled to");
+    blobs.into_iter().for_each(|blob| flip(&cache.join(blob)));
     let output = world.run(&RUN_SQUARES);
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
     insta::assert_snapshot!(output);
