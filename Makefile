@@ -26,6 +26,7 @@ test: ## Check and test everything
 	scripts/check-dependencies --if-installed
 	scripts/fetch-digits
 	scripts/fetch-shakespeare
+	scripts/remote-servers # those that tests of shared caches start; what cannot be installed is skipped loudly
 	cargo build --locked --workspace
 	cargo test --locked -p sheaf-toolchain # installs the compiler, which the others use
 	cargo test --locked --workspace --exclude sheaf-toolchain

@@ -79,17 +79,18 @@ impl Blobs {
         }
     }
 
-    /// Writes a blob, unless it is there already; one that is damaged there is found out when it is read.
-    pub fn write(&self, blob: &Address, bytes: &[u8]) -> Result<(), WriteError> {
+    /// Writes a blob, unless it is there already, and says whether it did; one that is damaged there is found out when it
+    /// is read.
+    pub fn write(&self, blob: &Address, bytes: &[u8]) -> Result<bool, WriteError> {
         let path = self.path(&blob.digest);
         if path.is_file() {
-            return Ok(());
+            return Ok(false);
         }
         if let Some(shard) = path.parent() {
             atomic::remove_unfinished(shard, ABANDONED);
         }
         let packed = zstd::encode_all(bytes, LEVEL).map_err(WriteError::at(&path))?;
-        atomic::write(&path, &packed)
+        atomic::write(&path, &packed).map(|()| true)
     }
 
     pub fn remove(&self, digest: &Digest) {

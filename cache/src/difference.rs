@@ -219,9 +219,9 @@ mod tests {
             now:    multiply
         ");
         insta::assert_snapshot!(told(|a, _| { a.compiler = "3.14.0".into(); a.compiler_digest = crate::digest::Digest::of(b"3.14.0"); }), @"compiler: 3.13.0 -> 3.14.0");
-        insta::assert_snapshot!(told(|a, _| a.flags[0] = "--b".into()), @"flags: ---a +--b");
+        insta::assert_snapshot!(told(|a, _| a.flags[0] = "--b".into()), @"flags: without --a, with --b");
         insta::assert_snapshot!(told(|a, _| a.flags.reverse()), @"flags: another order");
-        insta::assert_snapshot!(told(|a, _| { a.cpu.as_mut().unwrap().features = ["fma".to_owned()].into(); a.flags[1] = "--iree-llvmcpu-target-cpu=y".into(); }), @"cpu: -avx2 +fma");
+        insta::assert_snapshot!(told(|a, _| { a.cpu.as_mut().unwrap().features = ["fma".to_owned()].into(); a.flags[1] = "--iree-llvmcpu-target-cpu=y".into(); }), @"cpu: without avx2, with fma");
         insta::assert_snapshot!(told(|a, _| { a.device = "cuda".into(); a.flags = vec!["--cuda".into()]; }), @"device: cpu -> cuda");
         insta::assert_snapshot!(told(|a, _| a.debug = true), @"debug information: false -> true");
     }

@@ -121,9 +121,20 @@ impl Store {
     ///
     /// An error leaves the store as it was, and the build need not care.
     pub fn put(&self, signed: &SignedClaim, program: &[u8], vmfb: &[u8]) -> Result<(), WriteError> {
-        self.blobs.write(&signed.claim.program, program)?;
-        self.blobs.write(&signed.claim.vmfb, vmfb)?;
-        atomic::write(&self.claim_path(&signed.claim.key), signed.text())
+        let mut written = Vec::new();
+        let mut write = || {
+            for (blob, bytes) in [(&signed.claim.program, program), (&signed.claim.vmfb, vmfb)] {
+                if self.blobs.write(blob, bytes)? {
+                    written.push(blob.digest);
+                }
+            }
+            atomic::write(&self.claim_path(&signed.claim.key), signed.text())
+        };
+        let result = write();
+        if result.is_err() {
+            written.iter().for_each(|digest| self.blobs.remove(digest));
+        }
+        result
     }
 
     /// Waits until nobody else compiles the action. `waiting` is called if that takes time. `None` where there are no
@@ -379,7 +390,7 @@ mod tests {
         fs::copy(fixture.store.claim_path(&other.key()), fixture.claim_path()).unwrap();
         let (key, other) = (fixture.key.to_string(), other.key().to_string());
         let message = fixture.message().replace(&key, "KEY").replace(&other, "OTHER");
-        insta::assert_snapshot!(message.replace(&key[..2], "KE"), @"~/cache/actions-v1/KE/KEY.json is damaged: it is the record of OTHER");
+        insta::assert_snapshot!(message.replace(&key[..2], "KE"), @"~/cache/claims-v1/KE/KEY is damaged: it is the claim for OTHER");
         fixture.assert_repaired();
     }
 

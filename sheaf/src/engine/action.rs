@@ -6,8 +6,12 @@ use sheaf_cache::reapi::action::{Compilation, CompileAction, ToolFile};
 use sheaf_cache::remote::Address;
 use sheaf_cache::{Action, Digest, strip_locations};
 
+/// Where the compiler's files lie among the inputs: in a folder, since a program at the root of a sandbox does not find
+/// the library beside it.
+pub const FOLDER: &str = "iree/";
+
 /// The file of the compiler that is run.
-const COMMAND: &str = "iree-compile";
+const COMMAND: &str = "iree/iree-compile";
 
 /// The text that the key is made of, and that is compiled wherever it is compiled.
 pub fn program(action: &Action) -> Cow<'_, str> {
@@ -19,7 +23,7 @@ pub fn described(action: &Action) -> Option<CompileAction> {
     let tool: Vec<ToolFile> = sheaf_toolchain::executor_files(&action.compiler)?
         .into_iter()
         .map(|file| ToolFile {
-            path: file.path.into(),
+            path: format!("{FOLDER}{}", file.path),
             address: Address { digest: Digest(file.sha256), size: file.size },
             executable: file.executable,
         })

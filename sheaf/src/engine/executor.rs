@@ -9,7 +9,7 @@ use sheaf_lang::host::HostError;
 use sheaf_registry::{Home, Settings};
 use sheaf_toolchain::{Platform, Release, locate_release};
 
-use super::action::described;
+use super::action::{FOLDER, described};
 use super::caches;
 use super::compile::Compiled;
 use super::unit::Job;
@@ -53,7 +53,8 @@ impl Cluster {
             .and_then(|release| locate_release(&release, home.data()));
         let start = Instant::now();
         let result = self.executor.compile(&action, LIMIT, |file| {
-            installed.as_ref().map(|toolchain| toolchain.folder.join(&file.path))
+            let name = file.path.strip_prefix(FOLDER)?;
+            installed.as_ref().map(|toolchain| toolchain.folder.join(name))
         });
         match result {
             Ok(bytes) => Some(Compiled::Yes { bytes, seconds: start.elapsed().as_secs_f64() }),

@@ -61,13 +61,13 @@ fn a_run_after_a_build_compiles_nothing() {
     insta::assert_snapshot!(output);
     let files = World::files(&world.path("__sheaf__"));
     assert_eq!(files, [".lock", "forward.cpu.vmfb", "manifest.json", "train.cpu.vmfb"]);
-    let actions = World::files(&world.home().join("cache/actions-v1")).len();
+    let actions = World::files(&world.home().join("cache/claims-v1")).len();
     assert_eq!(actions, 2, "they are in the store too");
 
     let compiled = run_there(&world, "net.shf").silent();
     assert_eq!(compiled, world.run(&["net.shf", "--jit", "always"]).silent());
     assert_eq!(World::files(&world.path("__sheaf__")), files);
-    assert_eq!(World::files(&world.home().join("cache/actions-v1")).len(), actions);
+    assert_eq!(World::files(&world.home().join("cache/claims-v1")).len(), actions);
     let numbers = |text: &str| -> Vec<f32> {
         text.split(|c: char| "[] \n".contains(c)).filter_map(|word| word.parse().ok()).collect()
     };
