@@ -15,8 +15,11 @@ fn world() -> Option<World> {
     let folder = world.home().join("data/toolchains").join(toolchain.folder.file_name().expect("a name"));
     fs::create_dir_all(&folder).expect("a folder");
     let at = |path: &std::path::Path| folder.join(path.file_name().expect("a name"));
-    symlink(&toolchain.library, at(&toolchain.library)).expect("a link");
-    fs::copy(toolchain.folder.join("complete"), folder.join("complete")).expect("a copy");
+    for file in fs::read_dir(&toolchain.folder).expect("a folder").map(|file| file.expect("a file").path()) {
+        if file != toolchain.linker {
+            symlink(&file, at(&file)).expect("a link");
+        }
+    }
     // An installation is known by the sizes of its files.
     let linker = at(&toolchain.linker);
     fs::write(&linker, "#!/bin/sh\necho cannot link today >&2\nexit 1\n").expect("a linker");

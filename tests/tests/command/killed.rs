@@ -141,7 +141,7 @@ fn assert_no_leftovers(world: &World) {
     let installed = World::files(&world.home().join("data/toolchains"));
     let strange = installed.iter().filter(|name| *name != ".lock" && !name.starts_with(&release.folder()));
     assert_eq!(strange.collect::<Vec<_>>(), [""; 0]);
-    assert_eq!(installed.len(), 5, "lock, marker, library, linker, notice");
+    assert_eq!(installed.len(), 6, "lock, marker, library, linker, program, notice");
     assert_eq!(World::files(&world.path("xor/__sheaf__")), [".lock", "manifest.json", "train-step.cpu.vmfb"]);
     // What is being written to the store by other processes is not touched for a day; it is a few files at most.
     let unfinished = World::files(&world.home().join("cache"));
