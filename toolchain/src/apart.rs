@@ -7,6 +7,29 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 
+/// How `iree-compile` compiles what needs the remedy: in two runs, with the remedy between them. A machine that runs it once
+/// makes programs that may compute something else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TwoRuns {
+    /// The flag that the first run has besides. It writes text.
+    pub first: &'static str,
+    /// The flag that the second run has besides. It reads what [`TwoRuns::between`] gives.
+    pub second: &'static str,
+}
+
+impl TwoRuns {
+    /// Whether a program with these flags needs two runs.
+    pub fn needed(flags: &[String]) -> Option<Self> {
+        let needed = flags.iter().any(|flag| flag == INLINE_MODEL);
+        needed.then_some(Self { first: "--compile-to=hal", second: "--compile-from=hal" })
+    }
+
+    /// The text for the second run, from that of the first.
+    pub fn between(self, lowered: &str) -> String {
+        allocate_apart(lowered)
+    }
+}
+
 /// The flag of programs that need the remedy.
 pub(crate) const INLINE_MODEL: &str = "--iree-execution-model=inline-dynamic";
 

@@ -32,6 +32,7 @@ mod verify;
 mod vmfb;
 mod worker;
 
+pub use apart::TwoRuns;
 pub use bundle::{bundle, install_bundle, install_release_from};
 pub use compiler::{CompileError, Compiler, CompilerVersion};
 pub use cpu::{Cpu, MissingFeatures};
