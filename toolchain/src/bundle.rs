@@ -56,9 +56,22 @@ pub fn bundle(
         progress.advance(member.size);
     }
     let finished = archive.into_inner().and_then(GzEncoder::finish).and_then(|mut out| out.flush());
+    let finished = finished.and_then(|()| for_everybody(staged.as_file()));
     finished.and_then(|()| staged.as_file().sync_all()).map_err(|error| failed("write", file, error))?;
     staged.persist(file).map_err(|error| failed("write", file, error.error))?;
     progress.finished(Stage::Bundle);
+    Ok(())
+}
+
+/// Lets other users read a file that was temporary.
+#[cfg(unix)]
+fn for_everybody(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn for_everybody(_: &File) -> io::Result<()> {
     Ok(())
 }
 

@@ -136,20 +136,12 @@ fn list(json: bool) -> Result<(), Failed> {
 fn install(what: Option<&str>, offline: bool, toolchain_index: Option<String>) -> Result<(), Failed> {
     let desk = Desk::new(offline, toolchain_index)?;
     let progress = InstallProgress::default();
-    let file = what.map(Path::new).filter(|file| file.components().count() > 1 || file.is_file());
+    let file = what.filter(|what| !Release::versions().contains(what)).map(Path::new);
     if let Some(file) = file {
         let installed = sheaf_toolchain::install_bundle(file, desk.home.data(), &progress);
         let (release, toolchain) = installed.map_err(|e| error(&e))?;
         show::installed(&release, &toolchain);
         return Ok(());
-    }
-    if let Some(version) = what.filter(|version| !Release::versions().contains(version)) {
-        let help = format!("name a release: {}", Release::versions().join(", "));
-        messages::error(
-            format!("{version} is neither a file nor a release that this Sheaf knows"),
-            Some(&help),
-        );
-        return Err(Failed);
     }
     let (desk, release) = desk.or_named(what)?;
     if let Err(why) = loadable(&release) {

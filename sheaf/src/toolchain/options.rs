@@ -1,6 +1,6 @@
 //! What can be typed after `sheaf toolchain`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use sheaf_toolchain::Release;
@@ -27,7 +27,7 @@ pub(super) enum Action {
                       sheaf toolchain install iree-compiler-3.13.0-linux-x86_64.tar.gz --offline")]
     Install {
         /// A release, or a file that `sheaf toolchain bundle` wrote; without it, the release of the project
-        #[arg(value_name = "VERSION|FILE")]
+        #[arg(value_name = "VERSION|FILE", value_parser = version_or_file)]
         what: Option<String>,
         /// Use no network
         #[arg(long)]
@@ -81,6 +81,18 @@ pub(super) enum Action {
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+}
+
+/// A release of the table, or a file.
+fn version_or_file(text: &str) -> Result<String, String> {
+    let file = Path::new(text);
+    if file.components().count() > 1 || file.is_file() {
+        return Ok(text.to_owned());
+    }
+    match version(text) {
+        Ok(version) => Ok(version.to_owned()),
+        Err(known) => Err(format!("there is no such file, and {known}")),
+    }
 }
 
 /// A release of the table.

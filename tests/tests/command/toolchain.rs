@@ -15,7 +15,8 @@ fn package(world: &World, manifest: &str) {
 
 /// What a run prints as JSON.
 fn json(output: sheaf_tests::Output) -> Value {
-    serde_json::from_str(&output.silent()).expect("JSON")
+    assert_eq!(output.code, Some(0), "{output}");
+    serde_json::from_str(&output.stdout).expect("JSON")
 }
 
 #[test]
