@@ -62,7 +62,6 @@ fn signed(number: usize, bytes: &[u8], key: Option<&SecretKey>) -> (Action, Sign
         inputs: vec!["f32[32,128]".into(); 20],
         seconds: 1.0 + number as f64 % 7.0,
         time: 1_790_000_000,
-        action: Some(Address::of(format!("action {number}").as_bytes())),
     };
     let claim = Claim::new(&action, action.program.as_bytes(), bytes, compilation);
     (action, SignedClaim::new(claim, key))
@@ -125,8 +124,9 @@ fn hits_at_a_remote(folder: &Path, key: &SecretKey) {
         for number in 0..HITS {
             let bytes = vmfb(number + size, size);
             let (action, signed) = signed(number + size, &bytes, Some(key));
-            all.push((action, signed.claim.action.expect("an action")));
-            let upload = Upload { blobs: vec![(Address::of(&bytes), bytes.into())], signed };
+            let address = Address::of(format!("action {}", number + size).as_bytes());
+            all.push((action, address));
+            let upload = Upload { action: address, blobs: vec![(Address::of(&bytes), bytes.into())], signed };
             let start = Instant::now();
             remotes.put(upload);
             puts.push(start.elapsed().as_secs_f64());

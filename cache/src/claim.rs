@@ -36,9 +36,6 @@ pub struct Claim {
     pub vmfb: Address,
     /// The program without source locations, as the key has it.
     pub program: Address,
-    /// The action as one of the Remote Execution API, under which remote caches have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub action: Option<Address>,
     /// The function that was compiled first to it: a hint for people, cut when very long.
     pub function: String,
     /// The types of its arguments, such as `f32[32,4]`.
@@ -76,20 +73,17 @@ pub struct Compilation {
     pub seconds: f64,
     /// When it ended, in seconds since 1970.
     pub time: u64,
-    /// The action as one of the Remote Execution API.
-    pub action: Option<Address>,
 }
 
 impl Claim {
     /// The claim that `action` compiled to `vmfb`.
     pub fn new(action: &Action, program: &[u8], vmfb: &[u8], compilation: Compilation) -> Self {
-        let Compilation { function, inputs, seconds, time, action: remote } = compilation;
+        let Compilation { function, inputs, seconds, time } = compilation;
         Self {
             version: CLAIM_VERSION,
             key: action.key(),
             vmfb: Address::of(vmfb),
             program: Address::of(program),
-            action: remote,
             function: function.chars().take(FUNCTION_LIMIT).collect(),
             inputs,
             compiler: action.compiler.clone(),
@@ -256,7 +250,6 @@ mod tests {
             inputs: vec!["f32[32,4]".into()],
             seconds: 1.5,
             time: 1_790_000_000,
-            action: Some(Address::of(b"action")),
         };
         Claim::new(&action, action.program.as_bytes(), b"vmfb", compilation)
     }

@@ -133,7 +133,9 @@ pub struct Fetched {
 /// A compiled program on its way to the remotes.
 #[derive(Debug, Clone)]
 pub struct Upload {
-    /// The claim; its `action` is where it goes.
+    /// The action, by which it is looked up.
+    pub action: Address,
+    /// The claim.
     pub signed: SignedClaim,
     /// The blobs that belong to it: the VMFB, the program, and what describes the action.
     pub blobs: Vec<(Address, Bytes)>,
@@ -200,7 +202,10 @@ impl Remotes {
                 Ok(Some(fetched)) => {
                     if index > 0 {
                         let vmfb = (fetched.signed.claim.vmfb, Bytes::from(fetched.vmfb.clone()));
-                        self.send(Upload { signed: fetched.signed.clone(), blobs: vec![vmfb] }, index);
+                        self.send(
+                            Upload { action, signed: fetched.signed.clone(), blobs: vec![vmfb] },
+                            index,
+                        );
                     }
                     return Some(fetched);
                 }
@@ -347,7 +352,6 @@ impl Uploader {
 
 async fn send(tier: &Tier, upload: &Upload) -> Result<(), Trouble> {
     let claim = &upload.signed.claim;
-    let Some(action) = claim.action else { return Ok(()) };
     let addresses: Vec<Address> = upload.blobs.iter().map(|(address, _)| *address).collect();
     let missing = tier.remote.missing(&addresses).await?;
     for (address, bytes) in &upload.blobs {
@@ -365,7 +369,7 @@ async fn send(tier: &Tier, upload: &Upload) -> Result<(), Trouble> {
         ..ActionResult::default()
     };
     // Last, so that whoever finds it finds all of it.
-    tier.remote.set_action_result(action, &result).await?;
+    tier.remote.set_action_result(upload.action, &result).await?;
     remember(tier, &upload.signed).await
 }
 

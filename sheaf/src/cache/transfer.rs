@@ -56,7 +56,7 @@ pub fn push(network: &NetworkOptions) -> Result<(), Failed> {
         let Some(described) = engine::described(&signed.claim.action(&text)) else { continue };
         let mut blobs = described.blobs;
         blobs.push((Address::of(&vmfb), vmfb.into()));
-        remotes.put(Upload { signed, blobs });
+        remotes.put(Upload { action: described.address, signed, blobs });
         sent += 1;
     }
     let dropped = remotes.finish(PATIENCE);

@@ -213,14 +213,12 @@ impl Caches {
 
     /// Keeps what took `seconds` to compile everywhere but beside the sources.
     pub fn keep(&self, job: &Job, bytes: &[u8], seconds: f64) {
-        let described = action::described(&job.action);
         let program = action::program(&job.action);
         let compilation = Compilation {
             function: job.name.clone(),
             inputs: job.specialisation.inputs.iter().map(Leaf::ty).collect(),
             seconds,
             time: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
-            action: described.as_ref().map(|action| action.address),
         };
         let claim = Claim::new(&job.action, program.as_bytes(), bytes, compilation);
         let signed = SignedClaim::new(claim, self.key.as_ref());
@@ -228,7 +226,8 @@ impl Caches {
             Ok(()) => self.added.set(self.added.get() + 1),
             Err(e) => self.warn(&e, NOT_KEPT, Some(e.remedy())),
         }
-        let (Some(remotes), Some(described)) = (&*self.remotes.borrow(), described) else { return };
+        let remotes = self.remotes.borrow();
+        let Some(remotes) = &*remotes else { return };
         if signed.signer.is_none() {
             if remotes.writes() {
                 let help = "make a key with `sheaf cache key new`, or set SHEAF_CACHE_MODE to read-only";
@@ -240,9 +239,10 @@ impl Caches {
             }
             return;
         }
+        let Some(described) = action::described(&job.action) else { return };
         let mut blobs = described.blobs;
         blobs.push((Address::of(bytes), bytes.to_vec().into()));
-        remotes.put(Upload { signed, blobs });
+        remotes.put(Upload { action: described.address, signed, blobs });
     }
 
     /// Keeps a program beside the sources. Trouble is no reason to stop: the next run compiles it again.
