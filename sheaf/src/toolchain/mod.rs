@@ -172,7 +172,8 @@ fn remove(versions: &[&'static str]) -> Result<(), Failed> {
 fn which(json: bool) -> Result<(), Failed> {
     let (desk, release) = Desk::new(false, None)?.release()?;
     let toolchain = desk.located(&release)?;
-    show::which(&release, &toolchain, desk.settings.iree.as_ref().map(|iree| iree.origin.to_string()), json);
+    let origin = desk.settings.iree.as_ref().map(|iree| iree.origin.to_string());
+    show::which(&release, &toolchain, origin.as_deref(), json);
     Ok(())
 }
 

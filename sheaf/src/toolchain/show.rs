@@ -57,7 +57,7 @@ pub(super) fn installed(release: &Release<'_>, toolchain: &Toolchain) {
 }
 
 /// The release that is used here. `origin` says what chose it.
-pub(super) fn which(release: &Release<'_>, toolchain: &Toolchain, origin: Option<String>, json: bool) {
+pub(super) fn which(release: &Release<'_>, toolchain: &Toolchain, origin: Option<&str>, json: bool) {
     if json {
         let report = json!({
             "version": release.version,
