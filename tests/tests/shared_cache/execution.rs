@@ -1,0 +1,76 @@
+//! Compilation in buildbox-casd's sandbox, for a machine that has no compiler.
+
+use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, Remote, warnings};
+use crate::nanogpt;
+use crate::servers;
+use crate::shared::folder;
+
+#[test]
+fn a_cluster_compiles_for_a_machine_without_a_compiler() {
+    let Some(server) = servers::casd() else { return };
+    let cluster = format!("grpc://127.0.0.1:{}", server.port);
+    let (_folder, remote) = folder();
+
+    // Nobody has sent the compiler yet: that is said, and the run goes on without.
+    let early = Machine::reading(&remote).squares();
+    let output = early.run(&[&RUN_SQUARES[..], &["--remote-executor", &cluster]].concat());
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
+    assert!(output.stderr.contains("does not have the compiler's file"), "{output}");
+
+    // A machine that has the compiler sends it with its first program.
+    let Some(a) = Machine::writing(&remote) else { return };
+    let a = a.squares();
+    let output = a.run(&[&RUN_SQUARES[..], &["--remote-executor", &cluster]].concat());
+    assert_eq!(warnings(&output), [""; 0], "{output}");
+    assert_eq!(output.stdout, FOURTEEN);
+    assert!(output.stderr.contains("compiling sum-of-squares on the cluster"), "{output}");
+
+    // From then on one without trains there, and sends what came of it to a cache.
+    let b = Machine::reading(&remote).env("SHEAF_REMOTE_EXECUTOR", &cluster);
+    let b = b.env("SHEAF_CACHE_KEY", crate::machine::writer().reveal());
+    let Some(b) = nanogpt::prepare(b) else { return };
+    let output = b.run(&nanogpt::RUN);
+    assert_eq!((output.code, warnings(&output).len()), (Some(0), 0), "{output}");
+    assert!(output.stderr.contains("compiling train-step on the cluster"), "{output}");
+    assert!(!b.world.home().join("data").exists(), "something was installed");
+    assert_eq!(output.stdout.lines().count(), 4, "{output}");
+
+    // And whoever reads that cache needs neither.
+    let Some(c) = nanogpt::prepare(Machine::reading(&remote)) else { return };
+    assert_eq!(c.run(&nanogpt::RUN).compiled_nothing(), output.stdout);
+}
+
+/// A cluster that is not there, or only a cache: said once, and this machine compiles.
+#[test]
+fn without_a_cluster_this_machine_compiles() {
+    let (_folder, remote) = folder();
+    let server = crate::shared::own();
+    for cluster in ["grpc://127.0.0.1:1".to_owned(), format!("grpc://127.0.0.1:{}", server.port)] {
+        let Some(machine) = Machine::writing(&remote) else { return };
+        let machine = machine.env("SHEAF_REMOTE_EXECUTOR", &cluster);
+        machine.world.write(
+            "two.shf",
+            "(defn sum-of-squares [x] (sum (* x x)))\n(defn product [x] (prod x))\n\
+             (print (sum-of-squares [1 2 3]))\n(print (product [1 2 3]))\n",
+        );
+        let output = machine.run(&["two.shf", "--jit", "always", "--recompile"]);
+        assert_eq!((output.code, output.stdout.as_str()), (Some(0), "14.0\n6.0\n"), "{output}");
+        assert_eq!(warnings(&output).len(), 1, "{output}");
+        assert!(output.stderr.contains("this machine compiles instead"), "{output}");
+    }
+}
+
+/// What the cluster has from somebody who did not sign it is compiled there anew, and then signed here.
+#[test]
+fn one_server_may_be_cluster_and_cache() {
+    let Some(server) = servers::casd() else { return };
+    let address = format!("grpc://127.0.0.1:{}", server.port);
+    let remote = Remote::at(&address);
+    let Some(a) = Machine::writing(&remote) else { return };
+    let a = a.env("SHEAF_REMOTE_EXECUTOR", &address).squares();
+    let output = a.run(&RUN_SQUARES);
+    assert_eq!((output.code, warnings(&output).len()), (Some(0), 0), "{output}");
+    let b = Machine::reading(&remote).squares();
+    let output = b.run(&[&RUN_SQUARES[..], &["--strict"]].concat());
+    assert_eq!(output.silent(), FOURTEEN);
+}

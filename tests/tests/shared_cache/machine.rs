@@ -1,0 +1,120 @@
+//! Machines of a team: a home of its own each, with or without a compiler, with or without a key.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use sheaf_cache::SecretKey;
+use sheaf_tests::{Output, Run, World};
+
+/// A program that is compiled in a moment, when it is told to be.
+pub const SQUARES: &str = "(defn sum-of-squares [x] (sum (* x x)))\n(print (sum-of-squares [1 2 3]))\n";
+
+/// What it prints.
+pub const FOURTEEN: &str = "14.0\n";
+
+/// How it is run compiled.
+pub const RUN_SQUARES: [&str; 3] = ["squares.shf", "--jit", "always"];
+
+/// The key of the writers, whom all readers trust.
+pub fn writer() -> &'static SecretKey {
+    static KEY: OnceLock<SecretKey> = OnceLock::new();
+    KEY.get_or_init(|| SecretKey::generate("trunk").expect("a key"))
+}
+
+/// A machine.
+pub struct Machine {
+    pub world: World,
+    environment: Vec<(String, String)>,
+}
+
+impl Machine {
+    /// One with the compiler and the writers' key. `None`, and then it has been said, where there is no compiler.
+    pub fn writing(remote: &Remote) -> Option<Machine> {
+        let machine = Machine { world: World::with_compiler()?, environment: Vec::new() };
+        Some(machine.using(remote).env("SHEAF_CACHE_KEY", writer().reveal()))
+    }
+
+    /// One without a compiler, which trusts the writers' key.
+    pub fn reading(remote: &Remote) -> Machine {
+        Machine { world: World::new(), environment: Vec::new() }.using(remote).trusting()
+    }
+
+    /// The same with a compiler; it may write, but has no key to sign with.
+    pub fn compiling(remote: &Remote) -> Option<Machine> {
+        let machine = Machine { world: World::with_compiler()?, environment: Vec::new() };
+        Some(machine.using(remote).trusting().env("SHEAF_CACHE_MODE", "read-only"))
+    }
+
+    /// One without a compiler and without anything else.
+    pub fn bare() -> Machine {
+        Machine { world: World::new(), environment: Vec::new() }
+    }
+
+    fn using(mut self, remote: &Remote) -> Machine {
+        let Remote { address, environment } = remote;
+        self.environment.extend(environment.iter().cloned());
+        self.env("SHEAF_CACHE_REMOTE", address.as_str())
+    }
+
+    fn trusting(self) -> Machine {
+        self.env("SHEAF_CACHE_TRUSTED_KEYS", writer().public().to_string())
+    }
+
+    /// Sets an environment variable for all runs.
+    pub fn env(mut self, name: &str, value: impl Into<String>) -> Machine {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// Brings an example of the repository here.
+    pub fn example(self, name: &str) -> Machine {
+        self.world.example(name);
+        self
+    }
+
+    /// Brings [`SQUARES`] here.
+    pub fn squares(self) -> Machine {
+        self.world.write("squares.shf", SQUARES);
+        self
+    }
+
+    /// A run with these arguments.
+    pub fn sheaf(&self, arguments: &[&str]) -> Run<'_> {
+        let run = self.world.sheaf(arguments).within(Duration::from_secs(120));
+        self.environment.iter().fold(run, |run, (name, value)| run.env(name, value))
+    }
+
+    /// Runs to the end.
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.sheaf(arguments).run()
+    }
+
+    /// Compiles [`SQUARES`], and sends it where this machine sends things.
+    #[track_caller]
+    pub fn push_squares(self) -> Machine {
+        let machine = self.squares();
+        let output = machine.run(&RUN_SQUARES);
+        assert_eq!(warnings(&output), [""; 0], "{output}");
+        assert_eq!(output.compiled(), FOURTEEN);
+        machine
+    }
+}
+
+/// An address of a remote cache, and what the environment says of it.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    pub address: String,
+    pub environment: Vec<(String, String)>,
+}
+
+impl Remote {
+    /// One that needs nothing but its address.
+    pub fn at(address: impl Into<String>) -> Remote {
+        Remote { address: address.into(), environment: Vec::new() }
+    }
+}
+
+/// The first lines of the warnings of a run.
+pub fn warnings(output: &Output) -> Vec<&str> {
+    output.stderr.lines().filter(|line| line.starts_with("warning:")).collect()
+}

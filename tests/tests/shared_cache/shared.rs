@@ -1,0 +1,113 @@
+//! What one machine compiled, another one runs, by way of every kind of server.
+
+use sheaf_tests::Output;
+use tempfile::TempDir;
+
+use crate::machine::{Machine, Remote, warnings};
+use crate::servers::{self, Server, words};
+
+/// The last of the losses in JAX.
+const LAST: &str = "epoch 500  loss 0.002041\n";
+
+/// `sheaf cache serve`, by both of its protocols.
+pub fn own() -> Server {
+    Server::start(|folder, port| {
+        let (data, listen) = (folder.join("data"), format!("127.0.0.1:{port}"));
+        words([&sheaf_tests::sheaf(), &"cache", &"serve", &"--folder", &data, &"--listen", &listen])
+    })
+}
+
+/// nginx.
+pub fn nginx() -> Option<(Server, Remote)> {
+    let server = servers::nginx()?;
+    let remote = Remote::at(format!("http://127.0.0.1:{}/cache", server.port));
+    Some((server, remote))
+}
+
+/// A folder that machines share.
+pub fn folder() -> (TempDir, Remote) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let remote = Remote::at(format!("file://{}", folder.path().join("cache").display()));
+    (folder, remote)
+}
+
+/// Checks that a run compiled nothing, warned of nothing and interpreted nothing that it was told not to.
+#[track_caller]
+pub fn taken(output: Output) -> String {
+    assert_eq!(warnings(&output), [""; 0], "{output}");
+    output.compiled_nothing()
+}
+
+/// One machine trains XOR and sends what it compiled; another one, with the sources and nothing else, trains it.
+fn trains_there_and_here(remote: &Remote) {
+    let Some(a) = Machine::writing(remote) else { return };
+    let a = a.example("xor/train.shf");
+    let first = a.run(&["xor/train.shf"]);
+    assert_eq!(warnings(&first), [""; 0], "{first}");
+    let first = first.compiled();
+    assert!(first.contains(LAST), "{first}");
+
+    let b = Machine::reading(remote).example("xor/train.shf");
+    assert!(!b.world.path("xor/__sheaf__").exists() && !b.world.home().join("data").exists());
+    assert_eq!(taken(b.run(&["xor/train.shf", "--strict"])), first);
+    assert!(b.world.path("xor/__sheaf__/train-step.cpu.vmfb").is_file());
+    assert!(!b.world.home().join("data").exists(), "something was installed");
+    // Now it has everything itself.
+    assert_eq!(b.run(&["xor/train.shf", "--strict", "--offline"]).silent(), first);
+
+    // Whom nobody is trusted by gets nothing.
+    let c = Machine::reading(remote).env("SHEAF_CACHE_TRUSTED_KEYS", "").example("xor/train.shf");
+    let output = c.run(&["xor/train.shf", "--strict"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    assert!(output.stderr.contains("who is not trusted"), "{output}");
+}
+
+#[test]
+fn nginx_with_webdav() {
+    let Some((_server, remote)) = nginx() else { return };
+    trains_there_and_here(&remote);
+}
+
+#[test]
+fn buildgrid() {
+    let Some(server) = servers::buildgrid("") else { return };
+    trains_there_and_here(&Remote::at(format!("grpc://127.0.0.1:{}", server.port)));
+}
+
+#[test]
+fn buildbox_casd() {
+    let Some(server) = servers::casd() else { return };
+    trains_there_and_here(&Remote::at(format!("grpc://127.0.0.1:{}", server.port)));
+}
+
+#[test]
+fn s3() {
+    let Some(server) = servers::s3rver() else { return };
+    let endpoint = format!("http://127.0.0.1:{}", server.port);
+    let environment = [
+        ("AWS_ACCESS_KEY_ID", "S3RVER"),
+        ("AWS_SECRET_ACCESS_KEY", "S3RVER"),
+        ("AWS_REGION", "us-east-1"),
+        ("AWS_ENDPOINT_URL", &endpoint),
+    ];
+    let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    trains_there_and_here(&Remote { address: "s3://sheaf/team".into(), environment });
+}
+
+#[test]
+fn the_own_server_by_http() {
+    let server = own();
+    trains_there_and_here(&Remote::at(format!("http://127.0.0.1:{}", server.port)));
+}
+
+#[test]
+fn the_own_server_by_grpc() {
+    let server = own();
+    trains_there_and_here(&Remote::at(format!("grpc://127.0.0.1:{}", server.port)));
+}
+
+#[test]
+fn a_shared_folder() {
+    let (_folder, remote) = folder();
+    trains_there_and_here(&remote);
+}

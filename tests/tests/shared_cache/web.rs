@@ -1,0 +1,151 @@
+//! A cache in Bazel's http form that holds what a test puts into it, and answers as badly as it is told. It stands in for
+//! what no real server can be brought to do. It ends with its value.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::machine::Remote;
+
+/// Longer than any client waits for an answer that does not come.
+const FOREVER: Duration = Duration::from_secs(60);
+
+/// Files by their paths, such as `/ac/3f9a…`.
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fault {
+    /// Nothing.
+    None,
+    /// The answer to a request for such a path begins, and does not go on.
+    Hangs(&'static str),
+    /// The connection breaks within such an answer.
+    Breaks(&'static str),
+    /// Such an answer takes so long.
+    Slow(&'static str, Duration),
+    /// Such a request is answered with a status alone.
+    Status(&'static str, u16),
+    /// What is sent is not taken, with this status.
+    ReadOnly(u16),
+}
+
+/// The server.
+pub struct Web {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    files: Mutex<Files>,
+    fault: Fault,
+    stop: AtomicBool,
+}
+
+impl Web {
+    /// Serves these files.
+    pub fn start(files: Files, fault: Fault) -> Web {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
+        let address = listener.local_addr().expect("an address");
+        let shared = Arc::new(Shared { files: Mutex::new(files), fault, stop: AtomicBool::new(false) });
+        let ours = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            for stream in listener.incoming() {
+                if ours.stop.load(Ordering::SeqCst) {
+                    break;
+                }
+                let Ok(stream) = stream else { continue };
+                let shared = Arc::clone(&ours);
+                // The client may go before the end.
+                thread::spawn(move || shared.answer(stream));
+            }
+        });
+        Web { address, shared, thread: Some(thread) }
+    }
+
+    /// Its address for clients.
+    pub fn remote(&self) -> Remote {
+        Remote::at(format!("http://{}", self.address))
+    }
+
+    /// What it holds.
+    pub fn files(&self) -> MutexGuard<'_, Files> {
+        self.shared.files.lock().expect("files")
+    }
+}
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::SeqCst);
+        // Wakes the listener.
+        let _ = TcpStream::connect(self.address);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn answer(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        let mut reader = BufReader::new(stream.try_clone()?);
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let mut words = line.split(' ').map(str::to_owned);
+        let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let mut length = 0;
+        loop {
+            let mut header = String::new();
+            reader.read_line(&mut header)?;
+            let Some((name, value)) = header.trim().split_once(": ") else { break };
+            if name.eq_ignore_ascii_case("content-length") {
+                length = value.parse().unwrap_or(0);
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+
+        match self.fault {
+            Fault::Slow(part, time) if path.starts_with(part) => self.wait(time)?,
+            Fault::Status(part, status) if path.starts_with(part) => return head(&mut stream, status, 0),
+            Fault::ReadOnly(status) if method == "PUT" => return head(&mut stream, status, 0),
+            _ => {}
+        }
+        if method == "PUT" {
+            self.files.lock().expect("files").insert(path, body);
+            return head(&mut stream, 201, 0);
+        }
+        let Some(bytes) = self.files.lock().expect("files").get(&path).cloned() else {
+            return head(&mut stream, 404, 0);
+        };
+        head(&mut stream, 200, bytes.len())?;
+        if method == "HEAD" {
+            return Ok(());
+        }
+        match self.fault {
+            Fault::Hangs(part) if path.starts_with(part) => {
+                stream.write_all(&bytes[..bytes.len() / 2])?;
+                self.wait(FOREVER)
+            }
+            Fault::Breaks(part) if path.starts_with(part) => stream.write_all(&bytes[..bytes.len() / 2]),
+            _ => stream.write_all(&bytes),
+        }
+    }
+
+    /// Waits, but not past the end of the server.
+    fn wait(&self, time: Duration) -> std::io::Result<()> {
+        let end = Instant::now() + time;
+        while Instant::now() < end && !self.stop.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+}
+
+fn head(stream: &mut TcpStream, status: u16, length: usize) -> std::io::Result<()> {
+    write!(stream, "HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n")
+}
