@@ -23,6 +23,7 @@ pub fn failed(error: impl std::fmt::Display) -> Failed {
 }
 
 /// Shows an error of the engine, with what to do about it.
+#[expect(clippy::needless_pass_by_value, reason = "errors are mapped by it")]
 pub fn told(error: sheaf_lang::host::HostError) -> Failed {
     messages::error(&error.message, error.help.as_deref());
     Failed

@@ -142,7 +142,7 @@ pub enum KeyCommand {
     New {
         /// A name for people: letters, digits, `-`, `_` and `.`
         name: String,
-        /// Print the secret key instead of keeping it, for the secrets of a CI system: SHEAF_CACHE_KEY
+        /// Print the secret key instead of keeping it, for the secrets of a CI system (`SHEAF_CACHE_KEY`)
         #[arg(long)]
         print_secret: bool,
     },

@@ -47,7 +47,7 @@ pub fn compare(claim: &Claim, program: &str, cached: &[u8], fresh: &[u8]) -> Ver
             .enumerate()
             .map(|(i, ty)| sample(&Leaf { path: String::new(), ty: ty.clone() }, trial << 32 | i as u64))
             .collect();
-        let run = |bytes: &[u8]| results(claim, bytes, &arguments, &outputs);
+        let run = |bytes: &[u8]| results(claim, bytes.to_vec(), &arguments, &outputs);
         match (run(cached), run(fresh)) {
             (Ok(a), Ok(b)) if a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| same(a, b)) => {}
             (Ok(_), Ok(_)) => return Verdict::Different("it computes something else".into()),
@@ -62,7 +62,7 @@ pub fn compare(claim: &Claim, program: &str, cached: &[u8], fresh: &[u8]) -> Ver
 
 fn results(
     claim: &Claim,
-    bytes: &[u8],
+    bytes: Vec<u8>,
     arguments: &[HostTensor],
     outputs: &[TensorType],
 ) -> Result<Vec<HostTensor>, String> {
@@ -72,7 +72,8 @@ fn results(
         sheaf_cache::Model::Hal => Target::LocalSync,
     };
     let device = Runtime::new().and_then(|runtime| runtime.device(target)).map_err(failed)?;
-    let vmfb = Vmfb::verify(bytes.to_vec(), &Digest::of(bytes).0).map_err(|error| error.to_string())?;
+    let digest = Digest::of(&bytes);
+    let vmfb = Vmfb::verify(bytes, &digest.0).map_err(|error| error.to_string())?;
     let mut frame = device.load(&vmfb).and_then(|program| program.call_frame()).map_err(failed)?;
     for (i, argument) in arguments.iter().enumerate() {
         let buffer = upload(&device, argument).map_err(failed)?;
