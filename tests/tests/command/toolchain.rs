@@ -14,7 +14,7 @@ fn package(world: &World, manifest: &str) {
 }
 
 /// What a run prints as JSON.
-fn json(output: sheaf_tests::Output) -> Value {
+fn json(output: &sheaf_tests::Output) -> Value {
     assert_eq!(output.code, Some(0), "{output}");
     serde_json::from_str(&output.stdout).expect("JSON")
 }
@@ -34,7 +34,7 @@ fn the_list_says_what_there_is_and_what_is_used() {
     let world = World::new();
     insta::assert_snapshot!(world.run(&["toolchain", "list"]));
     package(&world, "[toolchain]\niree = \"3.12.0\"\n");
-    let list = json(world.run(&["toolchain", "list", "--json"]));
+    let list = json(&world.run(&["toolchain", "list", "--json"]));
     let releases = list["releases"].as_array().expect("releases");
     assert!(releases.len() >= 6);
     for release in releases {
@@ -75,12 +75,12 @@ fn a_pin_is_written_into_both_files_and_nothing_else_is_touched() {
     // What cannot run here changes nothing.
     insta::assert_snapshot!(world.run(&["toolchain", "pin", "3.9.0"]));
     assert_eq!(read("Sheaf.lock"), lock);
-    assert_eq!(json(world.run(&["toolchain", "list", "--json"]))["releases"][1]["chosen"], true);
+    assert_eq!(json(&world.run(&["toolchain", "list", "--json"]))["releases"][1]["chosen"], true);
     // An edit by hand that contradicts the lock is said, and mended as is said.
     world.write("Sheaf.toml", read("Sheaf.toml").replace("3.12.0", "3.13.0"));
     insta::assert_snapshot!(world.run(&["toolchain", "which"]));
     assert_eq!(world.run(&["toolchain", "pin", "3.13.0"]).code, Some(0));
-    assert_eq!(json(world.run(&["toolchain", "list", "--json"]))["releases"][0]["chosen"], true);
+    assert_eq!(json(&world.run(&["toolchain", "list", "--json"]))["releases"][0]["chosen"], true);
 }
 
 #[test]
@@ -119,11 +119,11 @@ fn a_compiler_is_installed_verified_bundled_and_removed() {
     assert_eq!(server.requests().len(), 1, "installed, it asks nobody");
 
     // It is a compiler.
-    let which = json(world.run(&["toolchain", "which", "--json"]));
+    let which = json(&world.run(&["toolchain", "which", "--json"]));
     let program = which["program"].as_str().expect("a path");
     let version = Command::new(program).arg("--version").output().expect("iree-compile");
     assert!(String::from_utf8_lossy(&version.stdout).contains("3.13.0"), "{version:?}");
-    assert_eq!(json(world.run(&["toolchain", "verify", "--json"]))["intact"], true);
+    assert_eq!(json(&world.run(&["toolchain", "verify", "--json"]))["intact"], true);
 
     let bundle = world.run(&["toolchain", "bundle", "-o", "compiler.tar.gz"]);
     assert_eq!(bundle.code, Some(0), "{bundle}");
@@ -131,11 +131,11 @@ fn a_compiler_is_installed_verified_bundled_and_removed() {
     let bundle = world.path("compiler.tar.gz").display().to_string();
     let installed = other.run(&["toolchain", "install", &bundle, "--offline"]);
     assert_eq!(installed.code, Some(0), "{installed}");
-    assert_eq!(json(other.run(&["toolchain", "verify", "--json"]))["intact"], true);
+    assert_eq!(json(&other.run(&["toolchain", "verify", "--json"]))["intact"], true);
 
     // One byte of the library.
     let library =
-        json(other.run(&["toolchain", "which", "--json"]))["library"].as_str().expect("a path").to_owned();
+        json(&other.run(&["toolchain", "which", "--json"]))["library"].as_str().expect("a path").to_owned();
     let mut bytes = fs::read(&library).expect("a library");
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
