@@ -19,6 +19,7 @@ mod killed;
 mod new;
 mod record;
 mod repl;
+mod sharing;
 #[cfg(unix)]
 mod terminal;
 mod toolchain;
