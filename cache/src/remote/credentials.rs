@@ -12,6 +12,7 @@
 
 use std::fmt;
 use std::io::{Read as _, Write as _};
+use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -121,7 +122,10 @@ impl Credentials {
 /// Whether nobody on the way can read what is sent.
 fn is_private(address: &Url) -> bool {
     let is_loopback = match address.host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
+        // In addresses of unknown schemes, such as grpc, numbers are names.
+        Some(url::Host::Domain(name)) => {
+            name == "localhost" || name.parse().is_ok_and(|ip: Ipv4Addr| ip.is_loopback())
+        }
         Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
         Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
         None => false,
@@ -216,6 +220,11 @@ mod tests {
         let all = Credentials { token: Some(Secret::new("abc")), ..Credentials::default() };
         assert!(headers(&all, "http://127.0.0.1:80", true).is_some());
         assert!(headers(&all, "grpc://localhost:80", true).is_some());
+        assert!(headers(&all, "grpc://127.0.0.1:80", true).is_some());
+        assert!(headers(&all, "grpc://[::1]:80", true).is_some());
+        for other in ["grpc://a.example", "grpc://127.0.0.1.example", "grpc://10.0.0.1"] {
+            assert!(all.headers(&Url::parse(other).unwrap(), true).is_err(), "{other}");
+        }
         let error = all.headers(&Url::parse("http://a.example").unwrap(), true).unwrap_err();
         insta::assert_snapshot!(error, @"`http://a.example/` is not the address of a remote cache: a token would be sent where everybody can read it; use https, grpcs, or no token");
     }
