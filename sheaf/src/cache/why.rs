@@ -1,6 +1,6 @@
 //! `sheaf cache why`: the compilation that is nearest to the last one of a function, and what differs.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 use sheaf_cache::{Claim, Difference, Listed};
@@ -96,8 +96,8 @@ fn is_of(claim: &Claim, function: &str) -> bool {
 
 /// How long ago a moment was, for people. Clocks of other machines may go ahead.
 fn ago(time: u64) -> String {
-    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH + Duration::from_secs(time));
-    match elapsed.unwrap_or_default().as_secs() {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    match now.saturating_sub(time) {
         0..60 => "just now".into(),
         seconds @ 60..3600 => format!("{} min ago", seconds / 60),
         seconds @ 3600..86400 => format!("{} h ago", seconds / 3600),
