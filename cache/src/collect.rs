@@ -137,6 +137,10 @@ impl Store {
             if let Err(miss) = program {
                 if let (Ok(signed), true) = (self.claim(&key), miss.is_damage()) {
                     self.blobs.remove(&signed.claim.program.digest);
+                    // Without the claim nobody would look at the other blob, and one that is there is not written again.
+                    if self.vmfb(&signed.claim).is_err_and(|miss| miss.is_damage()) {
+                        self.blobs.remove(&signed.claim.vmfb.digest);
+                    }
                 }
                 if miss.is_damage() {
                     self.remove(&key);
