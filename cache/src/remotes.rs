@@ -6,6 +6,7 @@
 //! Nothing of a remote is believed but a claim that a trusted key has signed for the very action that was asked for, and
 //! bytes with the digest that the claim names.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -67,6 +68,8 @@ struct Tier {
     remote: Remote,
     readable: AtomicBool,
     writable: AtomicBool,
+    /// Blobs that are there and are not what they should be: they are written over.
+    damaged: Mutex<BTreeSet<Address>>,
 }
 
 /// Something is wrong with a remote or with what it gave. The run goes on.
@@ -156,6 +159,7 @@ impl Remotes {
                 remote: Remote::open(&url, headers)?,
                 readable: AtomicBool::new(true),
                 writable: AtomicBool::new(settings.writable),
+                damaged: Mutex::default(),
             });
         }
         if tiers.is_empty() {
@@ -211,12 +215,19 @@ impl Remotes {
                 }
                 Ok(None) => {}
                 Err(trouble) => {
-                    let of_the_entry =
-                        !matches!(&trouble, Trouble::Remote(e) if !matches!(e, RemoteError::Altered { .. }));
-                    if !of_the_entry {
-                        tier.readable.store(false, Ordering::Relaxed);
-                        // What cannot be read can seldom be written, and waiting for it twice helps nobody.
-                        tier.writable.store(false, Ordering::Relaxed);
+                    match &trouble {
+                        // Of the entry alone.
+                        Trouble::Remote(RemoteError::Altered { .. }) => {}
+                        // Perhaps of the entry alone, which is then written over; perhaps of some other server.
+                        Trouble::Remote(RemoteError::Unreadable { .. }) => {
+                            tier.readable.store(false, Ordering::Relaxed);
+                        }
+                        Trouble::Remote(_) => {
+                            tier.readable.store(false, Ordering::Relaxed);
+                            // What cannot be read can seldom be written, and waiting for it twice helps nobody.
+                            tier.writable.store(false, Ordering::Relaxed);
+                        }
+                        _ => {}
                     }
                     note(&self.troubles, trouble);
                 }
@@ -251,8 +262,12 @@ impl Remotes {
         if vmfb.size > VMFB_LIMIT {
             return Err(altered(format!("its program has {} bytes", vmfb.size)));
         }
+        let read = tier.remote.read(vmfb).await;
+        if let Err(RemoteError::Altered { .. } | RemoteError::Unreadable { .. }) = &read {
+            tier.damaged.lock().unwrap_or_else(PoisonError::into_inner).insert(vmfb);
+        }
         // An entry whose blob has been collected is no entry.
-        let Some(bytes) = tier.remote.read(vmfb).await? else { return Ok(None) };
+        let Some(bytes) = read? else { return Ok(None) };
         Ok(Some(Fetched { signed, vmfb: bytes.into(), remote: remote() }))
     }
 
@@ -355,7 +370,8 @@ async fn send(tier: &Tier, upload: &Upload) -> Result<(), Trouble> {
     let addresses: Vec<Address> = upload.blobs.iter().map(|(address, _)| *address).collect();
     let missing = tier.remote.missing(&addresses).await?;
     for (address, bytes) in &upload.blobs {
-        if missing.contains(address) {
+        let is_damaged = tier.damaged.lock().unwrap_or_else(PoisonError::into_inner).contains(address);
+        if is_damaged || missing.contains(address) {
             tier.remote.write(*address, bytes.clone()).await?;
         }
     }
@@ -377,7 +393,11 @@ async fn send(tier: &Tier, upload: &Upload) -> Result<(), Trouble> {
 /// costs an explanation its best example, and nothing else.
 async fn remember(tier: &Tier, signed: &SignedClaim) -> Result<(), Trouble> {
     let address = recent_address(&signed.claim.function);
-    let older = tier.remote.action_result(address).await?.map(|result| read_recent(&result));
+    let older = match tier.remote.action_result(address).await {
+        // What is no list is replaced by one.
+        Err(RemoteError::Unreadable { .. } | RemoteError::Altered { .. }) => None,
+        found => found?.map(|result| read_recent(&result)),
+    };
     let mut text = signed.text().to_vec();
     let others = older.unwrap_or_default().into_iter().filter(|c| c.claim.key != signed.claim.key);
     for other in others.take(RECENT - 1) {
