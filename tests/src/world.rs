@@ -40,11 +40,14 @@ impl World {
     pub fn with_compiler() -> Option<World> {
         let data = crate::compiler::data_folder()?;
         let world = World::new();
-        // The folder behind the link is only read: what is installed is complete.
+        fs::create_dir(world.home().join("data")).expect("a folder");
+        let (there, here) = (data.join("toolchains"), world.home().join("data/toolchains"));
+        // The folder behind the link is only read: what is installed is complete. What else is kept with it, such as keys,
+        // is of this world alone.
         #[cfg(unix)]
-        std::os::unix::fs::symlink(data, world.home().join("data")).expect("a link");
+        std::os::unix::fs::symlink(there, here).expect("a link");
         #[cfg(windows)]
-        std::os::windows::fs::symlink_dir(data, world.home().join("data")).expect("a link");
+        std::os::windows::fs::symlink_dir(there, here).expect("a link");
         Some(world)
     }
 
