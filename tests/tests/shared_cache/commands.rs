@@ -53,8 +53,15 @@ fn programs_travel_in_a_file() {
     assert_eq!(World::files(&c.world.home().join("cache/blobs-v2")), [""; 0]);
 
     // Nor what was altered on the way, wherever; a file that ends early is said.
-    let claim = file.windows(7).position(|bytes| bytes == b"\"vmfb\":").expect("a claim");
-    for place in [1000, 6000, claim + 20] {
+    let place = |text: &str| {
+        file.windows(text.len()).position(|bytes| bytes == text.as_bytes()).expect("it is there")
+    };
+    for place in [
+        place("stablehlo."),
+        place("/main.vmfb") + 2000,
+        place("\"vmfb\":") + 20,
+        place("\"signature\":") + 20,
+    ] {
         let mut altered = file.clone();
         altered[place] ^= 1;
         let (machine, output) = arrive(&altered, trunk.clone());

@@ -1,9 +1,12 @@
 //! Compilation in buildbox-casd's sandbox, for a machine that has no compiler.
 
-use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, Remote, warnings};
+use crate::machine::{FOURTEEN, Machine, Remote, warnings};
 use crate::nanogpt;
 use crate::servers;
 use crate::shared::folder;
+
+/// How small programs are run compiled for a device: those for plain calls no cluster makes.
+const RUN_SQUARES: [&str; 5] = ["squares.shf", "--jit", "always", "--place", "local-sync"];
 
 #[test]
 fn a_cluster_compiles_for_a_machine_without_a_compiler() {
@@ -29,7 +32,8 @@ fn a_cluster_compiles_for_a_machine_without_a_compiler() {
     let b = Machine::reading(&remote).env("SHEAF_REMOTE_EXECUTOR", &cluster);
     let b = b.env("SHEAF_CACHE_KEY", crate::machine::writer().reveal());
     let Some(b) = nanogpt::prepare(b) else { return };
-    let output = b.run(&nanogpt::RUN);
+    let run = [&nanogpt::RUN[..], &["--place", "local-task"]].concat();
+    let output = b.run(&run);
     assert_eq!((output.code, warnings(&output).len()), (Some(0), 0), "{output}");
     assert!(output.stderr.contains("compiling train-step on the cluster"), "{output}");
     assert!(!b.world.home().join("data").exists(), "something was installed");
@@ -37,7 +41,7 @@ fn a_cluster_compiles_for_a_machine_without_a_compiler() {
 
     // And whoever reads that cache needs neither.
     let Some(c) = nanogpt::prepare(Machine::reading(&remote)) else { return };
-    assert_eq!(c.run(&nanogpt::RUN).compiled_nothing(), output.stdout);
+    assert_eq!(c.run(&run).compiled_nothing(), output.stdout);
 }
 
 /// A cluster that is not there, or only a cache: said once, and this machine compiles.
@@ -50,11 +54,11 @@ fn without_a_cluster_this_machine_compiles() {
         let machine = machine.env("SHEAF_REMOTE_EXECUTOR", &cluster);
         machine.world.write(
             "two.shf",
-            "(defn sum-of-squares [x] (sum (* x x)))\n(defn product [x] (prod x))\n\
-             (print (sum-of-squares [1 2 3]))\n(print (product [1 2 3]))\n",
+            "(defn sum-of-squares [x] (sum (* x x)))\n(defn halves [x] (/ x 2))\n\
+             (print (sum-of-squares [1 2 3]))\n(print (halves [2 4]))\n",
         );
-        let output = machine.run(&["two.shf", "--jit", "always", "--recompile"]);
-        assert_eq!((output.code, output.stdout.as_str()), (Some(0), "14.0\n6.0\n"), "{output}");
+        let output = machine.run(&["two.shf", "--jit", "always", "--place", "local-sync", "--recompile"]);
+        assert_eq!((output.code, output.stdout.as_str()), (Some(0), "14.0\n[1. 2.]\n"), "{output}");
         assert_eq!(warnings(&output).len(), 1, "{output}");
         assert!(output.stderr.contains("this machine compiles instead"), "{output}");
     }

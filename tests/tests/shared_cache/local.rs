@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use sheaf_tests::{Mount, World};
 
+use crate::faults::story;
 use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, Remote, SQUARES, warnings};
 use crate::shared::{folder, own, taken};
 
@@ -32,7 +33,7 @@ fn a_full_disk_under_the_store() {
     let output = full(&a);
     assert_eq!(output.mounted, [""; 0], "something was left");
     assert_eq!(warnings(&output).len(), 1, "{output}");
-    insta::assert_snapshot!("full_disk_of_a_writer", &output);
+    insta::assert_snapshot!("full_disk_of_a_writer", story(&output));
     assert_eq!(output.compiled(), FOURTEEN);
     // Whoever takes it runs it all the same.
     let b = Machine::reading(&remote).squares();
@@ -50,7 +51,9 @@ fn a_full_disk_under_a_shared_folder() {
     let Some(a) = Machine::writing(&remote).filter(|_| Mount::available()) else { return };
     let a = a.squares();
     let output = a.sheaf(&RUN_SQUARES).mounted(TINY, folder.path().to_owned()).run();
-    assert_eq!(output.mounted, [""; 0], "something was left");
+    // Small blobs may have found room; nothing half-written is there, and no entry that names what is not.
+    let whole = |name: &String| name.strip_prefix("./cache/cas/").is_some_and(|digest| digest.len() == 64);
+    assert!(output.mounted.iter().all(whole), "something was left: {:?}", output.mounted);
     assert_eq!(warnings(&output).len(), 1, "{output}");
     assert_eq!(output.compiled(), FOURTEEN);
 }
@@ -90,7 +93,7 @@ fn a_writer_killed_at_any_moment_leaves_what_others_can_use() {
 #[test]
 fn a_crowd_compiles_each_program_once() {
     let Some(world) = World::with_compiler() else { return };
-    let two = format!("{SQUARES}(defn product [x] (prod x))\n(print (product [1 2 3]))\n");
+    let two = format!("{SQUARES}(defn halves [x] (/ x 2))\n(print (halves [2 4]))\n");
     let start = |number: usize| {
         let name = format!("p{number}/two.shf");
         world.write(&name, &two);
@@ -102,9 +105,9 @@ fn a_crowd_compiles_each_program_once() {
     for child in children {
         let output = child.wait_with_output().expect("its end");
         let (said, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success() && said == "14.0\n6.0\n", "{said}{told}");
+        assert!(output.status.success() && said == "14.0\n[1. 2.]\n", "{said}{told}");
         assert!(!told.contains("warning"), "{told}");
-        for (count, name) in compiled.iter_mut().zip(["sum-of-squares", "product"]) {
+        for (count, name) in compiled.iter_mut().zip(["sum-of-squares", "halves"]) {
             *count += told.lines().filter(|line| **line == format!("compiling {name}")).count();
         }
     }

@@ -16,7 +16,7 @@ const TRAIN: &str = r#"
 (def text (io "read" "text.txt"))
 (def letters (alphabet text))
 (def ids (encode text letters))
-(let [[p _]
+(let [[p & _]
       (repeat [i 3] [state (init-state (init-params (random-key 1) (len letters) config))]
         (let [[x y] (batch (fold-in (random-key 2) i) ids 12 (get config :context))
               [state value] (train-step state x y 0.001)]
