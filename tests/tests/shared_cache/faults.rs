@@ -175,7 +175,7 @@ fn tokens() {
         // Who may read alone, and compiles, is told so once.
         let Some(c) = Machine::writing(&remote) else { return };
         let c = c.env("SHEAF_CACHE_TOKEN", "the-read-token");
-        c.world.write("two.shf", &TWO.replace("[x]", "[y]").replace('x', "y").replace("* y", "+ y"));
+        c.world.write("two.shf", TWO.replace("[x]", "[y]").replace('x', "y").replace("* y", "+ y"));
         let output = c.run(&["two.shf", "--jit", "always"]);
         assert_eq!((output.code, output.stdout.as_str()), (Some(0), "12.0\n18.0\n"), "{output}");
         assert_eq!(warnings(&output).len(), 1, "{output}");

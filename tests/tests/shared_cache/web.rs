@@ -110,7 +110,7 @@ impl Shared {
         reader.read_exact(&mut body)?;
 
         match self.fault {
-            Fault::Slow(part, time) if path.starts_with(part) => self.wait(time)?,
+            Fault::Slow(part, time) if path.starts_with(part) => self.wait(time),
             Fault::Status(part, status) if path.starts_with(part) => return head(&mut stream, status, 0),
             Fault::ReadOnly(status) if method == "PUT" => return head(&mut stream, status, 0),
             _ => {}
@@ -129,7 +129,8 @@ impl Shared {
         match self.fault {
             Fault::Hangs(part) if path.starts_with(part) => {
                 stream.write_all(&bytes[..bytes.len() / 2])?;
-                self.wait(FOREVER)
+                self.wait(FOREVER);
+                Ok(())
             }
             Fault::Breaks(part) if path.starts_with(part) => stream.write_all(&bytes[..bytes.len() / 2]),
             _ => stream.write_all(&bytes),
@@ -137,12 +138,11 @@ impl Shared {
     }
 
     /// Waits, but not past the end of the server.
-    fn wait(&self, time: Duration) -> std::io::Result<()> {
+    fn wait(&self, time: Duration) {
         let end = Instant::now() + time;
         while Instant::now() < end && !self.stop.load(Ordering::SeqCst) {
             thread::sleep(Duration::from_millis(10));
         }
-        Ok(())
     }
 }
 
