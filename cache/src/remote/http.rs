@@ -9,17 +9,22 @@ use prost::Message as _;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url};
 
-use super::credentials::{Headers, shown};
+use super::credentials::{Headers, Secret, shown};
 use super::{Address, RESULT_LIMIT, RemoteError, verified};
 
 /// How long to wait for a connection.
 const CONNECT: Duration = Duration::from_secs(5);
+
+/// How much of a refusal's text is shown, in characters.
+const SAID: usize = 200;
 
 /// A cache at an HTTP address.
 #[derive(Debug, Clone)]
 pub struct HttpCache {
     client: Client,
     address: Url,
+    /// What no message may hold.
+    secrets: Vec<Secret>,
 }
 
 impl HttpCache {
@@ -27,8 +32,10 @@ impl HttpCache {
     pub fn new(address: &Url, credentials: Headers) -> Result<Self, RemoteError> {
         let bad = |cause: String| RemoteError::Address { address: shown(address), cause };
         let mut headers = HeaderMap::new();
+        let mut secrets = Vec::new();
         for (name, value) in credentials {
             let name = HeaderName::try_from(name).map_err(|error| bad(error.to_string()))?;
+            hide(&mut secrets, value.reveal());
             let mut value = HeaderValue::try_from(value.reveal())
                 .map_err(|_| bad("its credentials cannot be sent: they hold a line's end".into()))?;
             value.set_sensitive(true);
@@ -46,7 +53,7 @@ impl HttpCache {
         let mut address = address.clone();
         let _ = address.set_username("");
         let _ = address.set_password(None);
-        Ok(Self { client, address })
+        Ok(Self { client, address, secrets })
     }
 
     /// What is stored for an action; `None` where there is nothing.
@@ -75,7 +82,7 @@ impl HttpCache {
                 StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {
                     missing.push(*blob);
                 }
-                status => return Err(self.status(&url, status)),
+                _ => return Err(self.failed(&url, response).await),
             }
         }
         Ok(missing)
@@ -113,7 +120,7 @@ impl HttpCache {
         match response.status() {
             StatusCode::OK => {}
             StatusCode::NOT_FOUND | StatusCode::GONE => return Ok(None),
-            status => return Err(self.status(url, status)),
+            _ => return Err(self.failed(url, response).await),
         }
         let too_long = || RemoteError::Unreadable {
             address: shown(url),
@@ -135,24 +142,58 @@ impl HttpCache {
 
     async fn put(&self, url: &Url, body: Bytes) -> Result<(), RemoteError> {
         let response = self.client.put(url.clone()).body(body).send().await;
-        match response.map_err(|error| self.unreachable(&error))?.status() {
-            status if status.is_success() => Ok(()),
-            status => Err(self.status(url, status)),
-        }
+        let response = response.map_err(|error| self.unreachable(&error))?;
+        if response.status().is_success() { Ok(()) } else { Err(self.failed(url, response).await) }
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> RemoteError {
         RemoteError::Unreachable { address: shown(&self.address), cause: root_cause(error) }
     }
 
-    fn status(&self, url: &Url, status: StatusCode) -> RemoteError {
+    /// The error of an answer whose status is one.
+    async fn failed(&self, url: &Url, response: Response) -> RemoteError {
+        let status = response.status();
         match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
-                RemoteError::Refused { address: shown(&self.address), cause: status.to_string() }
+                let said = self.said(response).await.map(|said| format!("{status}: {said}"));
+                let cause = said.unwrap_or_else(|| status.to_string());
+                RemoteError::Refused { address: shown(&self.address), cause }
             }
             _ => RemoteError::Failed { address: shown(url), cause: status.to_string() },
         }
     }
+
+    /// The first line of an answer in plain text, such as that a token has expired. A server may repeat what it was sent.
+    async fn said(&self, mut response: Response) -> Option<String> {
+        let kind = response.headers().get(reqwest::header::CONTENT_TYPE)?;
+        if !kind.as_bytes().starts_with(b"text/plain") {
+            return None;
+        }
+        let mut body = Vec::new();
+        while let Ok(Some(chunk)) = response.chunk().await
+            && body.len() < SAID
+        {
+            body.extend_from_slice(&chunk);
+        }
+        let text = String::from_utf8_lossy(&body);
+        let mut line = text.lines().next()?.trim().to_owned();
+        for secret in &self.secrets {
+            line = line.replace(secret.reveal(), "***");
+        }
+        let line: String = line.chars().filter(|c| !c.is_control()).take(SAID).collect();
+        (!line.is_empty()).then_some(line)
+    }
+}
+
+/// Takes a note of what of a header's value no message may hold: all of it, a token in it, a password in that.
+fn hide(secrets: &mut Vec<Secret>, value: &str) {
+    use base64::Engine as _;
+    let token = value.split_once(' ').map_or("", |(_, token)| token);
+    let pair = base64::engine::general_purpose::STANDARD.decode(token).unwrap_or_default();
+    let pair = String::from_utf8(pair).unwrap_or_default();
+    let password = pair.split_once(':').map_or("", |(_, password)| password);
+    let all = [value, token, password].into_iter().filter(|secret| !secret.is_empty());
+    secrets.extend(all.map(Secret::new));
 }
 
 /// The innermost reason: the outer ones repeat the address, with all that it holds.
