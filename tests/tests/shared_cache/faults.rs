@@ -182,3 +182,14 @@ fn tokens() {
         insta::assert_snapshot!(format!("token_for_reading_{scheme}"), story(&output));
     }
 }
+
+/// What a server says of a refusal is shown; what it repeats of a token or a password is not.
+#[test]
+fn secrets_that_a_server_repeats_are_not_shown() {
+    let web = Web::start([].into(), Fault::Refuses(403));
+    let story = runs_with_one_warning(&web.remote(), &[("SHEAF_CACHE_TOKEN", "a-secret-token")]);
+    insta::assert_snapshot!("repeated_token", story);
+    let address = web.remote().address.replace("http://", "http://ada:a-secret-word@");
+    let story = runs_with_one_warning(&Remote::at(address), &[]);
+    insta::assert_snapshot!("repeated_password", story);
+}

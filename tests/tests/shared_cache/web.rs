@@ -30,6 +30,8 @@ pub enum Fault {
     Slow(&'static str, Duration),
     /// Such a request is answered with a status alone.
     Status(&'static str, u16),
+    /// All requests are refused with this status, in words that repeat who asked.
+    Refuses(u16),
     /// What is sent is not taken, with this status.
     ReadOnly(u16),
 }
@@ -97,13 +99,16 @@ impl Shared {
         reader.read_line(&mut line)?;
         let mut words = line.split(' ').map(str::to_owned);
         let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        let mut length = 0;
+        let (mut length, mut sender) = (0, String::new());
         loop {
             let mut header = String::new();
             reader.read_line(&mut header)?;
             let Some((name, value)) = header.trim().split_once(": ") else { break };
             if name.eq_ignore_ascii_case("content-length") {
                 length = value.parse().unwrap_or(0);
+            }
+            if name.eq_ignore_ascii_case("authorization") {
+                value.clone_into(&mut sender);
             }
         }
         let mut body = vec![0; length];
@@ -112,6 +117,15 @@ impl Shared {
         match self.fault {
             Fault::Slow(part, time) if path.starts_with(part) => self.wait(time),
             Fault::Status(part, status) if path.starts_with(part) => return head(&mut stream, status, 0),
+            Fault::Refuses(status) => {
+                let text = format!("go away, {sender}\nand more\n");
+                let length = text.len();
+                write!(
+                    stream,
+                    "HTTP/1.1 {status} X\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n"
+                )?;
+                return write!(stream, "Connection: close\r\n\r\n{text}");
+            }
             Fault::ReadOnly(status) if method == "PUT" => return head(&mut stream, status, 0),
             _ => {}
         }
