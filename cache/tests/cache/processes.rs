@@ -90,7 +90,7 @@ fn child_to_be_killed() {
 fn a_process_killed_at_any_moment_leaves_what_the_next_can_use() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("__sheaf__");
-    for kill in 0..10 {
+    for kill in 0..100 {
         let mut child = child("processes::child_to_be_killed", FOLDER, root.path());
         let output = BufReader::new(child.stdout.take().unwrap());
         let mut recorded = output.lines().map_while(Result::ok).filter(|line| line.contains("recorded"));
