@@ -235,3 +235,30 @@ fn verify_finds_damage_and_removes_it() {
     assert_eq!(machine.run(&["cache", "verify"]).silent(), "1 programs, 0 of them damaged\n");
     assert!(stored(&machine, "claims-v1").is_file());
 }
+
+/// What a build would compile is fetched before the network goes.
+#[test]
+fn what_a_project_needs_is_pulled_before_a_journey() {
+    let (_folder, remote) = folder();
+    let Some(a) = Machine::writing(&remote) else { return };
+    let a = a.squares();
+    let recorded = a.run(&[&RUN_SQUARES[..], &["--record", "shapes.json"]].concat());
+    assert_eq!(recorded.compiled(), FOURTEEN);
+    let shapes = fs::read(a.world.path("shapes.json")).expect("what was recorded");
+
+    let arrived = |machine: Machine| {
+        let machine = machine.squares();
+        machine.world.write("shapes.json", &shapes);
+        machine
+    };
+    let pull = ["cache", "pull", "squares.shf", "--shapes", "shapes.json"];
+    let b = arrived(Machine::reading(&remote));
+    let _ = taken(b.run(&pull));
+    assert_eq!(b.run(&[&STRICT[..], &["--offline"]].concat()).silent(), FOURTEEN);
+
+    // What no cache has is said, and is an error: the journey would end there.
+    let c = arrived(Machine::reading(&Remote::at("")));
+    let output = c.run(&pull);
+    assert_eq!(output.code, Some(1), "{output}");
+    insta::assert_snapshot!("pull_of_what_is_nowhere", output);
+}
