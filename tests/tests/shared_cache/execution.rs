@@ -32,8 +32,7 @@ fn a_cluster_compiles_for_a_machine_without_a_compiler() {
     let b = Machine::reading(&remote).env("SHEAF_REMOTE_EXECUTOR", &cluster);
     let b = b.env("SHEAF_CACHE_KEY", crate::machine::writer().reveal());
     let Some(b) = nanogpt::prepare(b) else { return };
-    let run = [&nanogpt::RUN[..], &["--place", "local-task"]].concat();
-    let output = b.run(&run);
+    let output = b.run(&nanogpt::RUN);
     assert_eq!((output.code, warnings(&output).len()), (Some(0), 0), "{output}");
     assert!(output.stderr.contains("compiling train-step on the cluster"), "{output}");
     assert!(!b.world.home().join("data").exists(), "something was installed");
@@ -41,7 +40,7 @@ fn a_cluster_compiles_for_a_machine_without_a_compiler() {
 
     // And whoever reads that cache needs neither.
     let Some(c) = nanogpt::prepare(Machine::reading(&remote)) else { return };
-    assert_eq!(c.run(&run).compiled_nothing(), output.stdout);
+    assert_eq!(c.run(&nanogpt::RUN).compiled_nothing(), output.stdout);
 }
 
 /// A cluster that is not there, or only a cache: said once, and this machine compiles.
