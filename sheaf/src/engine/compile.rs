@@ -85,11 +85,13 @@ impl Workshop {
                     remedy: "install the compiler here: `sheaf toolchain install`".into(),
                 });
             }
-            let spinner = Spinner::start(&format!("compiling {} on the cluster", job.name));
-            let compiled = cluster.compile(job, &self.home);
-            drop(spinner);
-            if let Some(compiled) = compiled {
-                return Ok(compiled);
+            if cluster.takes(job) {
+                let spinner = Spinner::start(&format!("compiling {} on the cluster", job.name));
+                let compiled = cluster.compile(job, &self.home);
+                drop(spinner);
+                if let Some(compiled) = compiled {
+                    return Ok(compiled);
+                }
             }
         }
         if matches!(self.state, State::Unused) {

@@ -41,11 +41,16 @@ impl Cluster {
         Ok(Some(Cluster { executor, given_up: AtomicBool::new(false) }))
     }
 
-    /// Compiles a job there. `None` where the cluster does not serve, which a warning has said.
-    pub fn compile(&self, job: &Job, home: &Home) -> Option<Compiled> {
+    /// Whether it may compile a job: it has not failed in this run, and the job is of a kind that it can compile.
+    pub fn takes(&self, job: &Job) -> bool {
         // IREE 3.13 needs a remedy between two phases of such a compilation (toolchain/src/apart.rs), which its own command
         // does not have.
-        if job.action.model == Model::Inline || self.given_up.load(Ordering::Relaxed) {
+        job.action.model != Model::Inline && !self.given_up.load(Ordering::Relaxed)
+    }
+
+    /// Compiles a job there. `None` where the cluster does not serve, which a warning has said.
+    pub fn compile(&self, job: &Job, home: &Home) -> Option<Compiled> {
+        if !self.takes(job) {
             return None;
         }
         let action = described(&job.action)?;
