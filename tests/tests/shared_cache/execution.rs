@@ -38,6 +38,12 @@ fn a_cluster_compiles_for_a_machine_without_a_compiler() {
     assert!(!b.world.home().join("data").exists(), "something was installed");
     assert_eq!(output.stdout.lines().count(), 4, "{output}");
 
+    // Small programs, which no cluster makes for plain calls, are made for a device there.
+    let d = Machine::reading(&remote).env("SHEAF_REMOTE_EXECUTOR", &cluster).squares();
+    let small = d.run(&["squares.shf", "--jit", "always", "--strict"]);
+    assert_eq!((small.code, warnings(&small).len()), (Some(0), 0), "{small}");
+    assert_eq!(small.stdout, FOURTEEN);
+
     // And whoever reads that cache needs neither.
     let Some(c) = nanogpt::prepare(Machine::reading(&remote)) else { return };
     assert_eq!(c.run(&nanogpt::RUN).compiled_nothing(), output.stdout);
@@ -60,6 +66,7 @@ fn without_a_cluster_this_machine_compiles() {
         assert_eq!((output.code, output.stdout.as_str()), (Some(0), "14.0\n[1. 2.]\n"), "{output}");
         assert_eq!(warnings(&output).len(), 1, "{output}");
         assert!(output.stderr.contains("this machine compiles instead"), "{output}");
+        assert_eq!(output.stderr.matches("on the cluster").count(), 1, "it was asked again: {output}");
     }
 }
 
