@@ -20,7 +20,7 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use prometheus_client::metrics::counter::Counter;
 use sha2::{Digest as _, Sha256};
@@ -98,6 +98,10 @@ struct Inner {
     _lock: File,
 }
 
+/// How often the lock of a folder is tried, and how long is waited between.
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(100);
+
 impl Storage {
     /// Opens the folder, making it if need be, and learns what is in it. Of two servers the second is refused.
     pub fn open(folder: &Path, capacity: u64, max_blob: u64) -> Result<Self, ServeError> {
@@ -112,8 +116,14 @@ impl Storage {
         let path = folder.join("lock");
         let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(at(&path))?;
         // A file system without locks is taken as it is.
-        if let Err(TryLockError::WouldBlock) = lock.try_lock() {
-            return Err(ServeError::FolderInUse { path: folder.to_owned() });
+        let mut tries = 0;
+        while let Err(TryLockError::WouldBlock) = lock.try_lock() {
+            // A server that has just stopped may have threads that have yet to let go of the folder.
+            tries += 1;
+            if tries == LOCK_TRIES {
+                return Err(ServeError::FolderInUse { path: folder.to_owned() });
+            }
+            std::thread::sleep(LOCK_PAUSE);
         }
         let unfinished = folder.join(UNFINISHED);
         for file in fs::read_dir(&unfinished).map_err(at(&unfinished))?.flatten() {
