@@ -87,6 +87,9 @@ pub struct Entry {
     pub program: Digest,
     /// The release of the compiler that made it.
     pub toolchain: String,
+    /// The compiler's flags; none in manifests of before they were written down.
+    #[serde(default)]
+    pub flags: Vec<String>,
     /// The CPU that it needs, if the device is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
@@ -120,6 +123,7 @@ impl Entry {
             key: action.key(),
             program: action.program_digest(),
             toolchain: action.compiler.clone(),
+            flags: action.flags.clone(),
             cpu: action.cpu.clone(),
             debug: action.debug,
             donation: action.donation.iter().copied().collect(),

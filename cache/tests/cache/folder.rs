@@ -111,6 +111,9 @@ fn the_manifest_reads_well_and_does_not_depend_on_the_order_of_recording() {
               "key": "KEY",
               "program": "148de9c5a7a44d19e56cd9ae1a554bf67847afb0c58f6e12fa29ac7ddfca9940",
               "toolchain": "3.13.0",
+              "flags": [
+                "--iree-input-type=stablehlo"
+              ],
               "cpu": {
                 "arch": "x86_64",
                 "features": ["avx2"]
@@ -136,6 +139,9 @@ fn the_manifest_reads_well_and_does_not_depend_on_the_order_of_recording() {
               "key": "KEY",
               "program": "8e35c2cd3bf6641bdb0e2050b76932cbb2e6034a0ddacc1d9bea82a6ba57f7cf",
               "toolchain": "3.13.0",
+              "flags": [
+                "--iree-input-type=stablehlo"
+              ],
               "cpu": {
                 "arch": "x86_64",
                 "features": ["avx2"]

@@ -76,7 +76,8 @@ pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result
                 let message =
                     format!("{} ({}) is not what its compiler makes of it: {why}", claim.function, claim.key);
                 let help = format!(
-                    "it is put away, and compiled again when it is needed; signed by {who}: ask them, or `sheaf cache key revoke`"
+                    "it is put away, and compiled again when it is needed (with --recompile where __sheaf__ has it); it was \
+                     signed by {who}: ask them, or `sheaf cache key revoke`"
                 );
                 messages::error(message, Some(&help));
             }

@@ -20,7 +20,8 @@ pub fn pushed() -> Option<&'static Files> {
     FILES.get_or_init(|| push("squares.shf", SQUARES)).as_ref()
 }
 
-fn push(name: &str, program: &str) -> Option<Files> {
+/// What a machine sends after it has compiled a program.
+pub fn push(name: &str, program: &str) -> Option<Files> {
     let web = Web::start(Files::new(), Fault::None);
     let machine = Machine::writing(&web.remote())?;
     machine.world.write(name, program);
@@ -46,7 +47,7 @@ fn blob(address: Address) -> String {
 }
 
 /// The path of the VMFB.
-fn vmfb(files: &Files) -> String {
+pub fn vmfb(files: &Files) -> String {
     blob(entry(files).2.claim.vmfb)
 }
 
@@ -58,7 +59,7 @@ fn rewrite(files: &mut Files, change: impl FnOnce(Vec<u8>, Claim) -> Vec<u8>) {
 }
 
 /// Puts other bytes in the VMFB's place: the claim names them, and is signed with `key`.
-fn replace_program(files: &mut Files, bytes: &[u8], key: Option<&SecretKey>) {
+pub fn replace_program(files: &mut Files, bytes: &[u8], key: Option<&SecretKey>) {
     let address = Address::of(bytes);
     files.insert(blob(address), bytes.to_vec());
     rewrite(files, |_, mut claim| {

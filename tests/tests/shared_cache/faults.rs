@@ -138,7 +138,7 @@ fn a_server_that_takes_nothing() {
 }
 
 /// Our own server with a file of tokens.
-fn guarded(tokens: &str) -> Server {
+pub fn guarded(tokens: &str) -> Server {
     Server::start(|folder, port| {
         let (data, file) = (folder.join("data"), folder.join("tokens"));
         std::fs::write(&file, tokens).expect("written");

@@ -6,6 +6,8 @@
 
 #![cfg(unix)]
 
+mod access;
+mod audit;
 mod commands;
 mod entries;
 mod execution;

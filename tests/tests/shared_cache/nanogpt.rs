@@ -7,7 +7,7 @@ use sheaf_tests::skip;
 
 use crate::machine::{Machine, Remote, warnings};
 use crate::servers;
-use crate::shared::{nginx, own, taken};
+use crate::shared::{bucket, nginx, own, taken};
 
 /// A few steps, and the loss on other text: every function of the example that is worth compiling.
 const TRAIN: &str = r#"
@@ -54,14 +54,15 @@ fn trains_on_a_machine_that_cannot_compile() {
         // The same server by its other protocol; it has everything already.
         Remote::at(format!("grpc://127.0.0.1:{}", own.port)),
     ];
-    let nginx = nginx();
-    remotes.extend(nginx.as_ref().map(|(_, remote)| remote.clone()));
+    let (nginx, bucket) = (nginx(), bucket());
+    remotes.extend([&nginx, &bucket].into_iter().flatten().map(|(_, remote)| remote.clone()));
     let clusters = [servers::buildgrid(""), servers::casd()];
     let clusters = clusters.iter().flatten();
     remotes.extend(clusters.map(|server| Remote::at(format!("grpc://127.0.0.1:{}", server.port))));
 
     let addresses: Vec<_> = remotes.iter().map(|remote| remote.address.as_str()).collect();
-    let a = Machine::writing(&Remote::at(addresses.join(",")));
+    let environment = remotes.iter().flat_map(|remote| remote.environment.clone()).collect();
+    let a = Machine::writing(&Remote { address: addresses.join(","), environment });
     let Some(a) = a.and_then(prepare) else { return };
     let first = a.run(&RUN);
     assert_eq!(warnings(&first), [""; 0], "{first}");

@@ -80,9 +80,9 @@ fn buildbox_casd() {
     trains_there_and_here(&Remote::at(format!("grpc://127.0.0.1:{}", server.port)));
 }
 
-#[test]
-fn s3() {
-    let Some(server) = servers::s3rver() else { return };
+/// A bucket.
+pub fn bucket() -> Option<(Server, Remote)> {
+    let server = servers::s3rver()?;
     let endpoint = format!("http://127.0.0.1:{}", server.port);
     let environment = [
         ("AWS_ACCESS_KEY_ID", "S3RVER"),
@@ -91,7 +91,13 @@ fn s3() {
         ("AWS_ENDPOINT_URL", &endpoint),
     ];
     let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    trains_there_and_here(&Remote { address: "s3://sheaf/team".into(), environment });
+    Some((server, Remote { address: "s3://sheaf/team".into(), environment }))
+}
+
+#[test]
+fn s3() {
+    let Some((_server, remote)) = bucket() else { return };
+    trains_there_and_here(&remote);
 }
 
 #[test]

@@ -1,0 +1,37 @@
+//! A program that somebody trusted has signed, and that is not what its compiler makes of it.
+
+use std::fs;
+
+use crate::entries::{push, pushed, replace_program, vmfb};
+use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, SQUARES, writer};
+use crate::web::{Fault, Web};
+
+#[test]
+fn an_audit_finds_what_computes_something_else_and_names_its_signer() {
+    let Some(files) = pushed() else { return };
+    let Some(cubes) = push("squares.shf", &SQUARES.replace("(* x x)", "(* x x x)")) else { return };
+    let mut files = files.clone();
+    let other = cubes[&vmfb(&cubes)].clone();
+    replace_program(&mut files, &other, Some(writer()));
+    let web = Web::start(files, Fault::None);
+    let Some(machine) = Machine::compiling(&web.remote()) else { return };
+    let machine = machine.squares();
+    let run = || machine.run(&RUN_SQUARES);
+    assert_eq!(run().stdout, "36.0\n", "it is signed, and believed");
+
+    let output = machine.run(&["cache", "audit", "--sample", "100%"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    assert!(
+        output.stderr.contains("is not what its compiler makes of it: it computes something else"),
+        "{output}"
+    );
+    assert!(output.stderr.contains(&format!("signed by {}", writer().public())), "{output}");
+    assert!(output.stdout.contains("0 programs are the same bytes"), "{output}");
+
+    // It is not taken again, though the remote still has it.
+    fs::remove_dir_all(machine.world.path("__sheaf__")).expect("artifacts");
+    assert_eq!(run().compiled(), FOURTEEN);
+    let output = machine.run(&["cache", "audit", "--sample", "100%"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert!(output.stdout.contains("1 programs are the same bytes"), "{output}");
+}
