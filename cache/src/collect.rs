@@ -54,8 +54,8 @@ impl Store {
     /// An entry is worth the seconds that it saves for each of its bytes, halved for each day since its last use. Blobs of
     /// the last hour stay, since somebody may be about to write their claims.
     pub fn collect(&self, cap: u64) -> Collected {
-        let blobs: HashMap<Digest, u64> =
-            self.blobs.list().iter().map(|blob| (blob.digest, blob.bytes)).collect();
+        let listed = self.blobs.list();
+        let blobs: HashMap<Digest, u64> = listed.iter().map(|blob| (blob.digest, blob.bytes)).collect();
         let now = SystemTime::now();
         let mut entries = self.list();
         let worth = |entry: &Listed| {
@@ -88,12 +88,10 @@ impl Store {
             entries: before.entries - kept.entries,
             bytes: entries.iter().map(|e| e.signed.text().len() as u64).sum(),
         };
-        for blob in self.blobs.list() {
-            let was_ours = entries.iter().any(|entry| {
-                let claim = &entry.signed.claim;
-                blob.digest == claim.vmfb.digest || blob.digest == claim.program.digest
-            });
-            if !named.contains(&blob.digest) && (was_ours || blob.is_settled()) {
+        let digests = |entry: &Listed| [entry.signed.claim.vmfb.digest, entry.signed.claim.program.digest];
+        let ours: HashSet<Digest> = entries.iter().flat_map(digests).collect();
+        for blob in &listed {
+            if !named.contains(&blob.digest) && (ours.contains(&blob.digest) || blob.is_settled()) {
                 self.blobs.remove(&blob.digest);
                 removed.bytes += blob.bytes;
             }
