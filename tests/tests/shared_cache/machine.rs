@@ -80,7 +80,7 @@ impl Machine {
 
     /// A run with these arguments.
     pub fn sheaf(&self, arguments: &[&str]) -> Run<'_> {
-        let run = self.world.sheaf(arguments).within(Duration::from_secs(120));
+        let run = self.world.sheaf(arguments).within(Duration::from_secs(480));
         self.environment.iter().fold(run, |run, (name, value)| run.env(name, value))
     }
 
