@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 use crate::reapi::action::{CompileAction, ToolFile};
 use crate::reapi::execute::ExecuteError;
 use crate::remote::grpc::{Grpc, GrpcOptions};
-use crate::remote::{Credentials, Remote, RemoteError};
+use crate::remote::{Credentials, Remote, RemoteError, background};
 
 /// A cluster that compiles, by the Remote Execution API.
 #[derive(Debug)]
@@ -24,15 +24,7 @@ impl Executor {
         let headers = credentials.headers(&url, chosen)?;
         let headers = headers.into_iter().map(|(name, value)| (name, value.reveal().to_owned())).collect();
         let cluster = Grpc::new(address, GrpcOptions { headers, ..GrpcOptions::default() })?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("remote-executor")
-            .enable_all()
-            .build()
-            .map_err(|error| RemoteError::Unreachable {
-                address: "the network".into(),
-                cause: error.to_string(),
-            })?;
+        let runtime = background("remote-executor")?;
         Ok(Self { cluster, runtime })
     }
 

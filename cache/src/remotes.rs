@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use crate::action::ActionKey;
 use crate::claim::{CLAIM_LIMIT, ClaimError, SignedClaim};
 use crate::reapi::OUTPUT;
-use crate::remote::{Address, Credentials, Remote, RemoteError};
+use crate::remote::{Address, Credentials, Remote, RemoteError, background};
 use crate::signing::{PublicKey, TrustedKeys};
 
 /// The largest VMFB that is taken from a remote, in bytes.
@@ -165,15 +165,7 @@ impl Remotes {
         if tiers.is_empty() {
             return Ok(None);
         }
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("remote-cache")
-            .enable_all()
-            .build()
-            .map_err(|error| RemoteError::Unreachable {
-                address: "the network".into(),
-                cause: error.to_string(),
-            })?;
+        let runtime = background("remote-cache")?;
         let (uploads, queue) = mpsc::unbounded_channel();
         let remotes = Self {
             tiers: Arc::new(tiers),

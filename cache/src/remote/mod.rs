@@ -68,3 +68,14 @@ pub(crate) fn verified(
 pub(crate) fn choose_tls() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
+
+/// What a remote is spoken to on: one thread of this name, beside those of the caller.
+pub(crate) fn background(name: &str) -> Result<tokio::runtime::Runtime, RemoteError> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder
+        .worker_threads(1)
+        .thread_name(name)
+        .enable_all()
+        .build()
+        .map_err(|error| RemoteError::Unreachable { address: "the network".into(), cause: error.to_string() })
+}
