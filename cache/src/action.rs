@@ -183,6 +183,22 @@ fn list(items: impl IntoIterator<Item: AsRef<str>>) -> Vec<u8> {
     [&number(count), bytes.as_slice()].concat()
 }
 
+/// For tests: some way to compile `program`.
+#[cfg(test)]
+pub(crate) fn example(program: &str) -> Action {
+    Action {
+        program: program.into(),
+        compiler: "3.13.0".into(),
+        compiler_digest: Digest::of(b"3.13.0"),
+        model: Model::Hal,
+        flags: vec![],
+        device: "cuda".into(),
+        cpu: None,
+        donation: [].into(),
+        debug: false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

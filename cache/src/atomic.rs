@@ -83,14 +83,40 @@ impl Staged {
         let Self { file, target } = self;
         file.persist(&target).map(drop).map_err(|error| WriteError { path: target, source: error.error })
     }
+
+    /// Gives the file its name unless there is one of this name, and says whether it did.
+    fn publish_new(self) -> Result<bool, WriteError> {
+        let Self { file, target } = self;
+        match file.persist_noclobber(&target) {
+            Ok(_) => Ok(true),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            // Some file systems can do no such thing: then the last one stays.
+            Err(error) => Self { file: error.file, target }.publish().map(|()| true),
+        }
+    }
 }
 
 /// Writes `bytes` to `target`, making its folder if need be: beside it first, synced, then renamed.
 pub fn write(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
-    if let Some(folder) = target.parent() {
-        fs::create_dir_all(folder).map_err(WriteError::at(folder))?;
-    }
+    make_folder(target)?;
     Staged::write(target, bytes)?.publish()
+}
+
+/// Like [`write`], but a file that is there stays. Says whether it was written.
+pub(crate) fn create(target: &Path, bytes: &[u8]) -> Result<bool, WriteError> {
+    make_folder(target)?;
+    Staged::write(target, bytes)?.publish_new()
+}
+
+/// Makes the folder of `target` if need be.
+fn make_folder(target: &Path) -> Result<(), WriteError> {
+    let Some(folder) = target.parent() else { return Ok(()) };
+    fs::create_dir_all(folder).map_err(|error| {
+        // Where a folder cannot be looked at, such as one of a file server that has gone, it is said to exist.
+        let exists = error.kind() == io::ErrorKind::AlreadyExists;
+        let source = if exists { fs::metadata(folder).err() } else { None };
+        WriteError { path: folder.to_owned(), source: source.unwrap_or(error) }
+    })
 }
 
 /// Puts `bytes` in the place of what is in the file `target`, which exists: through links, and with its permissions.
@@ -134,6 +160,16 @@ mod tests {
         write(&target, b"older and longer").unwrap();
         write(&target, b"newer").unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"newer");
+        assert_eq!(names(target.parent().unwrap()), ["file"]);
+    }
+
+    #[test]
+    fn the_first_of_two_files_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("a/file");
+        assert!(create(&target, b"first").unwrap());
+        assert!(!create(&target, b"second").unwrap());
+        assert_eq!(fs::read(&target).unwrap(), b"first");
         assert_eq!(names(target.parent().unwrap()), ["file"]);
     }
 

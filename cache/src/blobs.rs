@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use crate::atomic::{self, WriteError};
 use crate::content;
 use crate::digest::Digest;
+use crate::files;
 use crate::miss::Miss;
 use crate::remote::Address;
 
@@ -90,7 +91,7 @@ impl Blobs {
             atomic::remove_unfinished(shard, ABANDONED);
         }
         let packed = zstd::encode_all(bytes, LEVEL).map_err(WriteError::at(&path))?;
-        atomic::write(&path, &packed).map(|()| true)
+        atomic::create(&path, &packed)
     }
 
     pub fn remove(&self, digest: &Digest) {
@@ -100,26 +101,10 @@ impl Blobs {
 
     /// All blobs, in no order.
     pub fn list(&self) -> Vec<Stored> {
-        let mut all = Vec::new();
-        for_each_file(&self.folder, |path, metadata| {
-            let name = path.file_name().and_then(|name| name.to_str()).and_then(|n| n.strip_suffix(".zst"));
-            let Some(digest) = name.and_then(|name| name.parse().ok()) else { return };
+        files::map(&self.folder, |path, metadata| {
+            let name = path.file_name()?.to_str()?.strip_suffix(".zst")?;
             let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-            all.push(Stored { digest, bytes: metadata.len(), modified });
-        });
-        all
-    }
-}
-
-/// Visits the files of a folder of folders.
-pub(crate) fn for_each_file(folder: &Path, mut visit: impl FnMut(&Path, &fs::Metadata)) {
-    let shards = fs::read_dir(folder).into_iter().flatten().flatten();
-    for file in shards.flat_map(|shard| fs::read_dir(shard.path()).into_iter().flatten().flatten()) {
-        // A file may go while the folder is read.
-        if let Ok(metadata) = file.metadata()
-            && metadata.is_file()
-        {
-            visit(&file.path(), &metadata);
-        }
+            Some(Stored { digest: name.parse().ok()?, bytes: metadata.len(), modified })
+        })
     }
 }

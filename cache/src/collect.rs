@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};
 
 use crate::action::ActionKey;
-use crate::blobs::for_each_file;
 use crate::digest::Digest;
+use crate::files;
 use crate::miss::{Lookup, Miss};
 use crate::store::{Listed, Store};
 
@@ -40,13 +40,10 @@ pub struct Fault {
 impl Store {
     /// How many programs there are, and what they take on the disk.
     pub fn size(&self) -> Size {
-        let mut size = Size::default();
-        for_each_file(&self.claims(), |_, metadata| {
-            size.entries += 1;
-            size.bytes += metadata.len();
-        });
-        size.bytes += self.blobs.list().iter().map(|blob| blob.bytes).sum::<u64>();
-        size
+        let claims = files::map(&self.claims(), |_, metadata| Some(metadata.len()));
+        let blobs = self.blobs.list();
+        let bytes = claims.iter().sum::<u64>() + blobs.iter().map(|blob| blob.bytes).sum::<u64>();
+        Size { entries: claims.len(), bytes }
     }
 
     /// Removes entries until the rest takes at most `cap` bytes, and blobs that no entry names.
@@ -64,14 +61,12 @@ impl Store {
         };
         // The most useful last, where they are taken from.
         entries.sort_by(|a, b| worth(a).total_cmp(&worth(b)));
-        let before = Size { entries: entries.len(), bytes: 0 };
         let mut kept = Size::default();
         let mut named: HashSet<Digest> = HashSet::new();
         while let Some(entry) = entries.pop() {
             let claim = &entry.signed.claim;
             let new = [claim.vmfb.digest, claim.program.digest].into_iter().filter(|d| !named.contains(d));
-            let bytes =
-                entry.signed.text().len() as u64 + new.filter_map(|digest| blobs.get(&digest)).sum::<u64>();
+            let bytes = entry.bytes + new.filter_map(|digest| blobs.get(&digest)).sum::<u64>();
             if kept.bytes + bytes > cap {
                 // A smaller one that is worth less would fit, but the order says what is missed least.
                 entries.push(entry);
@@ -81,31 +76,28 @@ impl Store {
             kept.bytes += bytes;
             kept.entries += 1;
         }
-        for entry in &entries {
-            self.remove(&entry.signed.claim.key);
-        }
-        let mut removed = Size {
-            entries: before.entries - kept.entries,
-            bytes: entries.iter().map(|e| e.signed.text().len() as u64).sum(),
-        };
+        let mut removed =
+            Size { entries: entries.len(), bytes: entries.iter().map(|entry| entry.bytes).sum() };
         let digests = |entry: &Listed| [entry.signed.claim.vmfb.digest, entry.signed.claim.program.digest];
         let ours: HashSet<Digest> = entries.iter().flat_map(digests).collect();
-        for blob in &listed {
-            if !named.contains(&blob.digest) && (ours.contains(&blob.digest) || blob.is_settled()) {
-                self.blobs.remove(&blob.digest);
-                removed.bytes += blob.bytes;
-            }
-        }
+        let unnamed = listed.iter().filter(|blob| {
+            !named.contains(&blob.digest) && (ours.contains(&blob.digest) || blob.is_settled())
+        });
+        let unnamed: Vec<_> = unnamed.inspect(|blob| removed.bytes += blob.bytes).collect();
+        // Claims before what they name.
+        let claims: Vec<_> = entries.iter().map(|entry| self.claim_path(&entry.signed.claim.key)).collect();
+        files::remove(&claims);
+        let blobs: Vec<_> = unnamed.iter().map(|blob| self.blobs.path(&blob.digest)).collect();
+        files::remove(&blobs);
         Collected { removed, kept }
     }
 
     /// Removes everything.
     pub fn clear(&self) -> Collected {
         let mut collected = self.collect(0);
-        for blob in self.blobs.list() {
-            self.blobs.remove(&blob.digest);
-            collected.removed.bytes += blob.bytes;
-        }
+        let blobs = self.blobs.list();
+        collected.removed.bytes += blobs.iter().map(|blob| blob.bytes).sum::<u64>();
+        files::remove(&blobs.iter().map(|blob| self.blobs.path(&blob.digest)).collect::<Vec<_>>());
         collected
     }
 
@@ -124,11 +116,8 @@ impl Store {
 
     /// Reads every entry whole, and removes those that are damaged.
     pub fn verify(&self) -> Vec<Fault> {
-        let mut keys = Vec::new();
-        for_each_file(&self.claims(), |path, _| {
-            let name = path.file_name().and_then(|name| name.to_str());
-            keys.extend(name.and_then(|name| name.parse::<ActionKey>().ok()));
-        });
+        let keys =
+            files::map(&self.claims(), |path, _| path.file_name()?.to_str()?.parse::<ActionKey>().ok());
         let mut faults = Vec::new();
         for key in keys {
             let program = self.claim(&key).and_then(|signed| self.program(&signed.claim));
@@ -160,21 +149,11 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::action::{Action, Model};
+    use crate::action::example;
     use crate::claim::{Claim, Compilation, SignedClaim};
 
     fn put(store: &Store, program: &str, seconds: f64, vmfb: &[u8]) -> ActionKey {
-        let action = Action {
-            program: program.into(),
-            compiler: "3.13.0".into(),
-            compiler_digest: Digest::of(b"3.13.0"),
-            model: Model::Hal,
-            flags: vec![],
-            device: "cuda".into(),
-            cpu: None,
-            donation: [].into(),
-            debug: false,
-        };
+        let action = example(program);
         let compilation = Compilation { seconds, ..Compilation::default() };
         let claim = Claim::new(&action, program.as_bytes(), vmfb, compilation);
         store.put(&SignedClaim::new(claim, None), program.as_bytes(), vmfb).unwrap();

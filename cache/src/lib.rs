@@ -35,6 +35,7 @@ mod difference;
 mod digest;
 mod executor;
 mod file_name;
+mod files;
 mod folder;
 mod locations;
 mod manifest;

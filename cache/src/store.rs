@@ -19,7 +19,7 @@
 //! were collected by somebody else. Equal blobs of different actions are one file.
 //!
 //! Every file is written beside its place and renamed, and nothing relies on locks but that an action is compiled once:
-//! on a network file system without them it may be compiled twice, and the last one stays.
+//! on a network file system without them it may be compiled twice, and the first one stays.
 
 use std::fs::{self, File};
 use std::io;
@@ -28,9 +28,10 @@ use std::time::{Duration, SystemTime};
 
 use crate::action::ActionKey;
 use crate::atomic::{self, WriteError};
-use crate::blobs::{Blobs, for_each_file};
+use crate::blobs::Blobs;
 use crate::claim::{CLAIM_LIMIT, CLAIM_VERSION, Claim, ClaimError, SignedClaim};
 use crate::content;
+use crate::files;
 use crate::miss::{Lookup, Miss};
 
 /// A use is noted when the last one was noted this long ago: notes are writes.
@@ -50,6 +51,8 @@ pub struct Listed {
     pub signed: SignedClaim,
     /// When it was last used, to the hour.
     pub used: SystemTime,
+    /// What the claim itself takes on the disk, in bytes.
+    pub bytes: u64,
 }
 
 /// While this lives, nobody else compiles the action, unless the file system has no locks.
@@ -128,13 +131,32 @@ impl Store {
                     written.push(blob.digest);
                 }
             }
-            atomic::write(&self.claim_path(&signed.claim.key), signed.text())
+            self.put_claim(signed)
         };
         let result = write();
         if result.is_err() {
             written.iter().for_each(|digest| self.blobs.remove(digest));
         }
         result
+    }
+
+    /// Writes a claim down, unless the same signer has said the same. A file that another machine may have seen is not
+    /// replaced without need: where file systems remember sizes, that machine would see the new one cut off.
+    fn put_claim(&self, signed: &SignedClaim) -> Result<(), WriteError> {
+        let path = self.claim_path(&signed.claim.key);
+        if atomic::create(&path, signed.text())? {
+            return Ok(());
+        }
+        let said = |kept: SignedClaim| {
+            let (kept_claim, claim) = (&kept.claim, &signed.claim);
+            kept.signer == signed.signer
+                && (&kept_claim.vmfb, &kept_claim.program) == (&claim.vmfb, &claim.program)
+        };
+        if self.claim(&signed.claim.key).is_ok_and(said) {
+            Ok(())
+        } else {
+            atomic::write(&path, signed.text())
+        }
     }
 
     /// Waits until nobody else compiles the action. `waiting` is called if that takes time. `None` where there are no
@@ -157,15 +179,11 @@ impl Store {
 
     /// Everything in the store, in no order. What cannot be read is left out; [`verify`](Self::verify) tells of it.
     pub fn list(&self) -> Vec<Listed> {
-        let mut all = Vec::new();
-        for_each_file(&self.claims(), |path, metadata| {
-            if let Ok(text) = content::read_limited(path, CLAIM_LIMIT)
-                && let Ok(signed) = SignedClaim::parse(&text)
-            {
-                all.push(Listed { signed, used: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH) });
-            }
-        });
-        all
+        files::map(&self.claims(), |path, metadata| {
+            let text = content::read_limited(path, CLAIM_LIMIT).ok()?;
+            let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            Some(Listed { signed: SignedClaim::parse(&text).ok()?, used, bytes: metadata.len() })
+        })
     }
 
     /// Puts an entry away: it is not used again, from here or from a remote, as long as its file lies in quarantine.
@@ -238,23 +256,9 @@ fn note_use(path: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::action::{Action, Model};
+    use crate::action::example as action;
     use crate::claim::Compilation;
     use crate::digest::Digest;
-
-    fn action(program: &str) -> Action {
-        Action {
-            program: program.into(),
-            compiler: "3.13.0".into(),
-            compiler_digest: Digest::of(b"3.13.0"),
-            model: Model::Hal,
-            flags: vec![],
-            device: "cuda".into(),
-            cpu: None,
-            donation: [].into(),
-            debug: false,
-        }
-    }
 
     fn put(store: &Store, program: &str, function: &str, vmfb: &[u8]) -> Result<(), WriteError> {
         let compilation = Compilation { function: function.into(), ..Compilation::default() };

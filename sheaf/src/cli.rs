@@ -151,7 +151,7 @@ pub struct BuildOptions {
     /// Keep what helps in finding errors in the programs
     #[arg(long)]
     pub debug: bool,
-    /// How many functions to compile at a time; by default as many as there are processors
+    /// How many functions to compile at a time; by default as many as there are processors, or 16 on a cluster
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub jobs: Option<u16>,
     /// Print what was built as JSON

@@ -193,7 +193,11 @@ impl Objects {
 
     fn error(&self, error: &Error) -> RemoteError {
         let address = self.shown.clone();
-        let cause = chain(error);
+        let cause = match error {
+            // Which kind of store it is says the address.
+            Error::Generic { source, .. } => chain(source.as_ref()),
+            error => chain(error),
+        };
         let denied = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
         let unreachable =
             |error: &HttpError| matches!(error.kind(), HttpErrorKind::Connect | HttpErrorKind::Timeout);

@@ -1,35 +1,55 @@
 //! What a cluster compiles of a build.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::thread;
 
 use sheaf_registry::Home;
 
 use crate::engine::{Cluster, Compiled, Job};
 
-/// Has a cluster compile the jobs with these numbers, `at_once` at a time, and gives what it made: number, VMFB, seconds.
-pub fn compile<'j>(
+/// How many compilations a cluster gets at a time unless `--jobs` says otherwise: its workers are not this machine's.
+pub const AT_ONCE: usize = 16;
+
+/// What comes of a job.
+pub enum Event {
+    /// The cluster is asked for it.
+    Begun(usize),
+    /// It is done: the VMFB, and how many seconds it took. `None` where the cluster did not compile it.
+    Done(usize, Option<(Vec<u8>, f64)>),
+}
+
+/// Has a cluster compile the jobs with these numbers, `at_once` at a time. `on_event` hears what happens, in the order in
+/// which it does; with an error of it no more are begun.
+pub fn compile<'j, E>(
     cluster: &Cluster,
     home: &Home,
     at_once: usize,
     ids: &[usize],
     job: impl Fn(usize) -> &'j Job + Sync,
-) -> Vec<(usize, Vec<u8>, f64)> {
+    mut on_event: impl FnMut(Event) -> Result<(), E>,
+) -> Result<(), E> {
     let next = AtomicUsize::new(0);
-    let made = Mutex::new(Vec::new());
+    let (tell, events) = mpsc::channel();
     thread::scope(|scope| {
         for _ in 0..at_once.min(ids.len()) {
-            scope.spawn(|| {
+            let (tell, next, job) = (tell.clone(), &next, &job);
+            scope.spawn(move || {
                 while let Some(id) = ids.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Some(Compiled::Yes { bytes, seconds }) = cluster.compile(job(*id), home) {
-                        let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
-                        made.push((*id, bytes, seconds));
+                    if !cluster.serves() || tell.send(Event::Begun(*id)).is_err() {
+                        break;
+                    }
+                    let made = match cluster.compile(job(*id), home) {
+                        Some(Compiled::Yes { bytes, seconds }) => Some((bytes, seconds)),
+                        _ => None,
+                    };
+                    if tell.send(Event::Done(*id, made)).is_err() {
+                        break;
                     }
                 }
             });
         }
-    });
-    made.into_inner().unwrap_or_else(PoisonError::into_inner)
+        drop(tell);
+        events.into_iter().try_for_each(&mut on_event)
+    })
 }

@@ -303,22 +303,29 @@ impl Builder<'_> {
             });
             return Ok(built.collect());
         }
-        let jobs = self.options.jobs.map_or_else(
-            || std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            usize::from,
-        );
         let missing = |made: &[Option<(Made, bool)>]| -> Vec<usize> {
             (0..plans.len()).filter(|i| made[*i].is_none()).collect()
         };
+        let named = |ids: &[usize]| ids.iter().map(|id| plans[*id].plan.name().to_owned()).collect();
+        let jobs = self.options.jobs.map(usize::from);
         if let Some((cluster, home)) = workshop.cluster() {
             let ids = missing(&made);
-            let compiled = elsewhere::compile(cluster, home, jobs, &ids, |id| plans[id].plan.job(0));
-            for (id, bytes, seconds) in compiled {
-                // What does not serve is compiled here, as is what the cluster did not compile.
-                if let Ok(program) = engine.accept(&plans[id].plan, 0, bytes, Some(seconds), keep)? {
-                    made[id] = Some((program, true));
+            let mut progress = Progress::new(named(&ids));
+            let at_once = jobs.unwrap_or(elsewhere::AT_ONCE);
+            let job = |id: usize| plans[id].plan.job(0);
+            elsewhere::compile(cluster, home, at_once, &ids, job, |event| {
+                match event {
+                    elsewhere::Event::Begun(id) => progress.begun(plans[id].plan.name()),
+                    // What does not serve is compiled here, as is what the cluster did not compile.
+                    elsewhere::Event::Done(_, None) => {}
+                    elsewhere::Event::Done(id, Some((bytes, seconds))) => {
+                        let program = engine.accept(&plans[id].plan, 0, bytes, Some(seconds), keep)?;
+                        made[id] = program.ok().map(|program| (program, true));
+                        progress.done(plans[id].plan.name());
+                    }
                 }
-            }
+                Ok(())
+            })?;
         }
         let missing = missing(&made);
         if !missing.is_empty() {
@@ -332,8 +339,9 @@ impl Builder<'_> {
                     flags: action.flags.clone(),
                 }
             };
-            let names = missing.iter().map(|id| plans[*id].plan.name().to_owned()).collect();
-            let mut progress = Progress::new(names);
+            let mut progress = Progress::new(named(&missing));
+            let jobs = jobs
+                .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
             let mut candidates = vec![0; plans.len()];
             // What is said of a worse candidate is why not the best.
             let mut first: Vec<Option<Faulty>> = Vec::new();

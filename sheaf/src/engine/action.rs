@@ -19,7 +19,15 @@ pub fn program(action: &Action) -> Cow<'_, str> {
 }
 
 /// The compilation as an action of the Remote Execution API. `None` where the compiler's files are not known.
+///
+/// It names the compilation in caches. One that takes two runs of the compiler ([`TwoRuns`](sheaf_toolchain::TwoRuns)) is
+/// executed as two others, since what the second run reads is known after the first.
 pub fn described(action: &Action) -> Option<CompileAction> {
+    described_run(action, &program(action), &action.flags)
+}
+
+/// A run of the compiler for `action`, with a text and flags that may be others than the action's.
+pub fn described_run(action: &Action, program: &str, flags: &[String]) -> Option<CompileAction> {
     let tool: Vec<ToolFile> = sheaf_toolchain::executor_files(&action.compiler)?
         .into_iter()
         .map(|file| ToolFile {
@@ -28,13 +36,8 @@ pub fn described(action: &Action) -> Option<CompileAction> {
             executable: file.executable,
         })
         .collect();
-    let compilation = Compilation {
-        program: program(action).as_bytes(),
-        flags: &action.flags,
-        key: action.key(),
-        tool: &tool,
-        command: COMMAND,
-    }
-    .action();
+    let compilation =
+        Compilation { program: program.as_bytes(), flags, key: action.key(), tool: &tool, command: COMMAND }
+            .action();
     compilation.ok()
 }

@@ -3,7 +3,6 @@
 use std::process::Command;
 use std::time::Instant;
 
-use sheaf_cache::Model;
 use sheaf_lang::host::HostError;
 use sheaf_registry::{Home, Settings};
 use sheaf_toolchain::{
@@ -78,20 +77,12 @@ impl Workshop {
 
     /// Compiles a job. Where there is no compiler, it has been said.
     pub fn compile(&mut self, job: &Job) -> Result<Compiled, HostError> {
-        if let Some(cluster) = &self.cluster {
-            if job.action.model == Model::Inline && !self.is_installed() {
-                return Ok(Compiled::Rejected {
-                    error: "a cluster does not compile programs of the inline model".into(),
-                    remedy: "install the compiler here: `sheaf toolchain install`".into(),
-                });
-            }
-            if cluster.takes(job) {
-                let spinner = Spinner::start(&format!("compiling {} on the cluster", job.name));
-                let compiled = cluster.compile(job, &self.home);
-                drop(spinner);
-                if let Some(compiled) = compiled {
-                    return Ok(compiled);
-                }
+        if let Some(cluster) = self.cluster.as_ref().filter(|cluster| cluster.serves()) {
+            let spinner = Spinner::start(&format!("compiling {} on the cluster", job.name));
+            let compiled = cluster.compile(job, &self.home);
+            drop(spinner);
+            if let Some(compiled) = compiled {
+                return Ok(compiled);
             }
         }
         if matches!(self.state, State::Unused) {

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use sheaf_cache::reapi::execute::ExecuteError;
-use sheaf_cache::{Executor, Model};
+use sheaf_cache::{Action, Executor};
 use sheaf_lang::host::HostError;
 use sheaf_registry::{Home, Settings};
-use sheaf_toolchain::{Platform, Release, locate_release};
+use sheaf_toolchain::{Platform, Release, TwoRuns, locate_release};
 
-use super::action::{FOLDER, described};
+use super::action::{FOLDER, described_run, program};
 use super::caches;
 use super::compile::Compiled;
 use super::unit::Job;
@@ -41,26 +41,18 @@ impl Cluster {
         Ok(Some(Cluster { executor, given_up: AtomicBool::new(false) }))
     }
 
-    /// Whether it may compile a job: it has not failed in this run, and the job is of a kind that it can compile.
-    pub fn takes(&self, job: &Job) -> bool {
-        // IREE 3.13 needs a remedy between two phases of such a compilation (toolchain/src/apart.rs), which its own command
-        // does not have.
-        job.action.model != Model::Inline && !self.given_up.load(Ordering::Relaxed)
+    /// Whether it may be asked: it has not failed in this run.
+    pub fn serves(&self) -> bool {
+        !self.given_up.load(Ordering::Relaxed)
     }
 
     /// Compiles a job there. `None` where the cluster does not serve, which a warning has said.
     pub fn compile(&self, job: &Job, home: &Home) -> Option<Compiled> {
-        if !self.takes(job) {
+        if !self.serves() {
             return None;
         }
-        let action = described(&job.action)?;
-        let installed = Release::find(&job.action.compiler, Platform::LinuxX86_64)
-            .and_then(|release| locate_release(&release, home.data()));
         let start = Instant::now();
-        let result = self.executor.compile(&action, LIMIT, |file| {
-            let name = file.path.strip_prefix(FOLDER)?;
-            installed.as_ref().map(|toolchain| toolchain.folder.join(name))
-        });
+        let result = self.run(&job.action, home)?;
         match result {
             Ok(bytes) => Some(Compiled::Yes { bytes, seconds: start.elapsed().as_secs_f64() }),
             Err(error @ ExecuteError::Compiler { .. }) => {
@@ -73,6 +65,28 @@ impl Cluster {
                 }
                 None
             }
+        }
+    }
+
+    /// Runs the compiler there, twice where it needs the remedy between. `None` where the compiler's files are not known.
+    fn run(&self, action: &Action, home: &Home) -> Option<Result<Vec<u8>, ExecuteError>> {
+        let installed = Release::find(&action.compiler, Platform::LinuxX86_64)
+            .and_then(|release| locate_release(&release, home.data()));
+        let once = |program: &str, flags: &[String]| {
+            let described = described_run(action, program, flags)?;
+            Some(self.executor.compile(&described, LIMIT, |file| {
+                let name = file.path.strip_prefix(FOLDER)?;
+                installed.as_ref().map(|toolchain| toolchain.folder.join(name))
+            }))
+        };
+        let Some(runs) = TwoRuns::needed(&action.flags) else {
+            return once(&program(action), &action.flags);
+        };
+        let with = |flag: &str| [&action.flags[..], &[flag.to_owned()]].concat();
+        match once(&program(action), &with(runs.first))? {
+            // What is no text the second run refuses.
+            Ok(lowered) => once(&runs.between(&String::from_utf8_lossy(&lowered)), &with(runs.second)),
+            failed @ Err(_) => Some(failed),
         }
     }
 }

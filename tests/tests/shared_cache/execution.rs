@@ -1,12 +1,9 @@
 //! Compilation in buildbox-casd's sandbox, for a machine that has no compiler.
 
-use crate::machine::{FOURTEEN, Machine, Remote, warnings};
+use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, Remote, warnings};
 use crate::nanogpt;
 use crate::servers;
 use crate::shared::folder;
-
-/// How small programs are run compiled for a device: those for plain calls no cluster makes.
-const RUN_SQUARES: [&str; 5] = ["squares.shf", "--jit", "always", "--place", "local-sync"];
 
 #[test]
 fn a_cluster_compiles_for_a_machine_without_a_compiler() {
@@ -38,11 +35,25 @@ fn a_cluster_compiles_for_a_machine_without_a_compiler() {
     assert!(!b.world.home().join("data").exists(), "something was installed");
     assert_eq!(output.stdout.lines().count(), 4, "{output}");
 
-    // Small programs, which no cluster makes for plain calls, are made for a device there.
-    let d = Machine::reading(&remote).env("SHEAF_REMOTE_EXECUTOR", &cluster).squares();
-    let small = d.run(&["squares.shf", "--jit", "always", "--strict"]);
+    // So are small programs, in two runs of the compiler with a remedy between, and they compute what others compute.
+    let d = reading(&remote, &cluster);
+    d.world.write("max.shf", "(print ((value-and-grad (fn [m] (max (last m)))) [[1 -2 3] [2 -5 6]]))\n");
+    let arguments = ["max.shf", "--strict", "--place", "inline"];
+    let small = d.run(&[&arguments[..], &["--jit", "always"]].concat());
     assert_eq!((small.code, warnings(&small).len()), (Some(0), 0), "{small}");
-    assert_eq!(small.stdout, FOURTEEN);
+    assert_eq!(small.stdout, d.run(&["max.shf", "--no-jit"]).stdout, "{small}");
+    assert!(small.stderr.contains(" on the cluster"), "{small}");
+    assert!(!d.world.home().join("data").exists(), "something was installed");
+
+    // A build there makes what a run needs, on a machine without a compiler too.
+    let e = reading(&remote, &cluster);
+    e.world.write("net.shf", "(defn loss [(x f32 [2 3])] (sum (* x x)))\n(print (loss [[1 2 3] [4 5 6]]))\n");
+    let built = e.run(&["build", "net.shf"]);
+    assert_eq!((built.code, warnings(&built).len()), (Some(0), 0), "{built}");
+    assert!(built.stdout.contains("1 compiled, 0 there before"), "{built}");
+    assert!(!e.world.home().join("data").exists(), "something was installed");
+    let run = e.run(&["net.shf", "--jit", "always", "--strict", "--offline"]);
+    assert_eq!(run.silent(), "91.0\n");
 
     // And whoever reads that cache needs neither.
     let Some(c) = nanogpt::prepare(Machine::reading(&remote)) else { return };
@@ -62,7 +73,7 @@ fn without_a_cluster_this_machine_compiles() {
             "(defn sum-of-squares [x] (sum (* x x)))\n(defn halves [x] (/ x 2))\n\
              (print (sum-of-squares [1 2 3]))\n(print (halves [2 4]))\n",
         );
-        let output = machine.run(&["two.shf", "--jit", "always", "--place", "local-sync", "--recompile"]);
+        let output = machine.run(&["two.shf", "--jit", "always", "--recompile"]);
         assert_eq!((output.code, output.stdout.as_str()), (Some(0), "14.0\n[1. 2.]\n"), "{output}");
         assert_eq!(warnings(&output).len(), 1, "{output}");
         assert!(output.stderr.contains("this machine compiles instead"), "{output}");
@@ -83,4 +94,9 @@ fn one_server_may_be_cluster_and_cache() {
     let b = Machine::reading(&remote).squares();
     let output = b.run(&[&RUN_SQUARES[..], &["--strict"]].concat());
     assert_eq!(output.silent(), FOURTEEN);
+}
+
+/// A machine without a compiler that uses a cluster, and sends nothing to the cache.
+fn reading(remote: &Remote, cluster: &str) -> Machine {
+    Machine::reading(remote).env("SHEAF_REMOTE_EXECUTOR", cluster).env("SHEAF_CACHE_MODE", "read-only")
 }

@@ -15,6 +15,7 @@ mod faults;
 mod local;
 mod machine;
 mod nanogpt;
+mod network;
 #[path = "../../../cache/tests/remotes/servers.rs"]
 mod servers;
 mod shared;
