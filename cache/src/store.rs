@@ -10,6 +10,7 @@
 //! │       └── b7e0…41.zst
 //! ├── locks-v1/               held while an action is compiled
 //! │   └── 3f9a…c2
+//! ├── lookups-v1.json         how often programs were there already
 //! └── quarantine-v1/          claims of programs that an audit found to compute something else
 //!     └── 3f9a…c2-b7e0…
 //! ```
@@ -37,6 +38,10 @@ use crate::miss::{Lookup, Miss};
 /// A use is noted when the last one was noted this long ago: notes are writes.
 const NOTED: Duration = Duration::from_secs(60 * 60);
 
+/// How often a lock may go to somebody else between waiting and getting it. Where a file system gives a file another number
+/// each time, it has no locks worth the name.
+const TURNS: usize = 100;
+
 /// The content-addressed store in the user's cache folder.
 #[derive(Debug, Clone)]
 pub struct Store {
@@ -55,7 +60,7 @@ pub struct Listed {
     pub bytes: u64,
 }
 
-/// While this lives, nobody else compiles the action, unless the file system has no locks.
+/// While this lives, nobody else has the lock, such as that of an action that is compiled, unless the file system has none.
 #[derive(Debug)]
 pub struct Exclusive {
     /// Dropping the file lets the next one in.
@@ -65,7 +70,7 @@ pub struct Exclusive {
 
 impl Drop for Exclusive {
     fn drop(&mut self) {
-        // Whoever waits has the file open, finds the store filled and compiles nothing.
+        // Whoever waits has the file open, finds that it is gone, and makes another.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -162,19 +167,33 @@ impl Store {
     /// Waits until nobody else compiles the action. `waiting` is called if that takes time. `None` where there are no
     /// locks, or the folder cannot be written: then an action may be compiled twice.
     pub fn exclusive(&self, key: &ActionKey, waiting: impl FnOnce()) -> Option<Exclusive> {
+        self.lock(&key.to_string(), waiting)
+    }
+
+    /// Waits for the lock of this name.
+    pub(crate) fn lock(&self, name: &str, waiting: impl FnOnce()) -> Option<Exclusive> {
         let folder = self.folder.join("locks-v1");
         fs::create_dir_all(&folder).ok()?;
-        let path = folder.join(key.to_string());
-        let file = File::options().create(true).truncate(false).write(true).open(&path).ok()?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(fs::TryLockError::WouldBlock) => {
-                waiting();
-                file.lock().ok()?;
+        let path = folder.join(name);
+        let mut waiting = Some(waiting);
+        for _ in 0..TURNS {
+            let file = File::options().create(true).truncate(false).write(true).open(&path).ok()?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(fs::TryLockError::WouldBlock) => {
+                    if let Some(waiting) = waiting.take() {
+                        waiting();
+                    }
+                    file.lock().ok()?;
+                }
+                Err(fs::TryLockError::Error(_)) => return None,
             }
-            Err(fs::TryLockError::Error(_)) => return None,
+            // Whoever had it before has removed the file, and the next one made another.
+            if is_at(&file, &path) {
+                return Some(Exclusive { _file: file, path });
+            }
         }
-        Some(Exclusive { _file: file, path })
+        None
     }
 
     /// Everything in the store, in no order. What cannot be read is left out; [`verify`](Self::verify) tells of it.
@@ -236,6 +255,23 @@ impl Store {
     pub(crate) fn claim_path(&self, key: &ActionKey) -> PathBuf {
         self.claims().join(key.0.short(2)).join(key.to_string())
     }
+}
+
+/// Whether a file that is open has this path.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let Ok(open) = file.metadata() else { return true };
+    match fs::metadata(path) {
+        Ok(named) => (open.dev(), open.ino()) == (named.dev(), named.ino()),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
+}
+
+/// Elsewhere nobody can make a file in the place of one that is open.
+#[cfg(not(unix))]
+fn is_at(_file: &File, _path: &Path) -> bool {
+    true
 }
 
 /// Removes a damaged file. Where that fails, the file stays a miss.

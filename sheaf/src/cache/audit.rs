@@ -3,7 +3,7 @@
 use sheaf_cache::{Listed, SignedClaim};
 use sheaf_toolchain::Compiler;
 
-use super::World;
+use super::{World, programs};
 use crate::cli::NetworkOptions;
 use crate::engine::{Verdict, Workshop, compare, worker_command};
 use crate::evaluator::{Failed, failed, told};
@@ -31,7 +31,7 @@ pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result
         .filter(|signed| Some(signed.claim.compiler.as_str()) == release.map(|release| release.version))
         .collect();
     if chosen.is_empty() {
-        println!("none of {} programs was chosen", world.store.size().entries);
+        println!("chosen: none of {}", programs(world.store.size().entries));
         return Ok(());
     }
     let toolchain = match workshop.find_toolchain().map_err(told)? {
@@ -84,7 +84,9 @@ pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result
         }
     }
     println!(
-        "{bytes} programs are the same bytes, {results} compute the same, {unknown} could not be audited, {different} differ"
+        "audited {}: {bytes} of the same bytes, {results} that compute the same, {unknown} that could not be compared, {different} \
+         that differ",
+        programs(bytes + results + unknown + different)
     );
     if different == 0 { Ok(()) } else { Err(Failed) }
 }

@@ -10,6 +10,7 @@ mod why;
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use sheaf_cache::{Remotes, SecretKey, Store, TrustedKeys};
 use sheaf_registry::{Project, Settings};
@@ -95,5 +96,21 @@ fn bytes(count: u64) -> String {
         10_000..10_000_000 => format!("{} KB", count / 1_000),
         10_000_000..10_000_000_000 => format!("{} MB", count / 1_000_000),
         _ => format!("{} GB", count / 1_000_000_000),
+    }
+}
+
+/// A number of programs for people.
+fn programs(count: usize) -> String {
+    messages::counted(count, "program")
+}
+
+/// How long ago a moment was, for people. Clocks of other machines may go ahead.
+fn ago(time: u64) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    match now.saturating_sub(time) {
+        0..60 => "just now".into(),
+        seconds @ 60..3600 => format!("{} min ago", seconds / 60),
+        seconds @ 3600..86400 => format!("{} h ago", seconds / 3600),
+        seconds => format!("{} days ago", seconds / 86400),
     }
 }

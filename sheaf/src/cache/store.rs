@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use sheaf_cache::Listed;
+use sheaf_cache::{Listed, Lookups};
 
-use super::{World, bytes, local_store, show_json};
+use super::{World, ago, bytes, local_store, programs, show_json};
 use crate::cli::NetworkOptions;
 use crate::engine::STORE_SIZE;
 use crate::evaluator::Failed;
@@ -19,7 +19,7 @@ pub fn size(json: bool) -> Result<(), Failed> {
         let path = store.path().display().to_string();
         return show_json(&json!({ "path": path, "entries": size.entries, "bytes": size.bytes }));
     }
-    println!("{} programs, {}, in {}", size.entries, bytes(size.bytes), store.path().display());
+    println!("{}, {}, in {}", programs(size.entries), bytes(size.bytes), store.path().display());
     Ok(())
 }
 
@@ -48,8 +48,12 @@ pub fn stats(json: bool) -> Result<(), Failed> {
         ("signer", by(&signer)),
     ];
     let seconds: f64 = list.iter().map(|entry| entry.signed.claim.seconds).sum();
+    let lookups = store.lookups();
     if json {
-        let mut object = json!({ "entries": size.entries, "bytes": size.bytes, "seconds": seconds });
+        let mut object = json!({
+            "entries": size.entries, "bytes": size.bytes, "seconds": seconds,
+            "lookups": lookups, "hit_rate": lookups.hit_rate(),
+        });
         for (name, groups) in tables {
             object[name] = groups
                 .into_iter()
@@ -59,7 +63,16 @@ pub fn stats(json: bool) -> Result<(), Failed> {
         }
         return show_json(&object);
     }
-    println!("{} programs, {}, which took {seconds:.1} s to compile", size.entries, bytes(size.bytes));
+    println!("{}, {}, which took {seconds:.1} s to compile", programs(size.entries), bytes(size.bytes));
+    if let Some(rate) = lookups.hit_rate() {
+        let Lookups { stored, fetched, compiled, saved, spent, since } = lookups;
+        println!(
+            "found {:.0} % of {} looked for: {stored} here, {fetched} in a remote cache, which saved {saved:.1} s",
+            100.0 * rate,
+            stored + fetched + compiled
+        );
+        println!("compiled {compiled} in {spent:.1} s; first counted {}", ago(since));
+    }
     for (name, groups) in tables {
         println!("by {name}:");
         for (group, (entries, seconds)) in groups {
@@ -81,15 +94,15 @@ pub fn collect(max_size: Option<u64>, json: bool) -> Result<(), Failed> {
             "kept": { "entries": kept.entries, "bytes": kept.bytes },
         }));
     }
-    println!("removed {} programs, {}", removed.entries, bytes(removed.bytes));
-    println!("kept {} programs, {}", kept.entries, bytes(kept.bytes));
+    println!("removed {}, {}", programs(removed.entries), bytes(removed.bytes));
+    println!("kept {}, {}", programs(kept.entries), bytes(kept.bytes));
     Ok(())
 }
 
 /// `sheaf cache clear`.
 pub fn clear() -> Result<(), Failed> {
     let removed = local_store()?.clear().removed;
-    println!("removed {} programs, {}", removed.entries, bytes(removed.bytes));
+    println!("removed {}, {}", programs(removed.entries), bytes(removed.bytes));
     Ok(())
 }
 
@@ -108,7 +121,7 @@ pub fn verify(json: bool) -> Result<(), Failed> {
         for fault in &faults {
             messages::warning(&fault.miss, Some("it is compiled or fetched again when it is needed"));
         }
-        println!("{entries} programs, {} of them damaged", faults.len());
+        println!("{}, {} of them damaged", programs(entries), faults.len());
     }
     if faults.is_empty() { Ok(()) } else { Err(Failed) }
 }

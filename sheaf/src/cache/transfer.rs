@@ -7,7 +7,7 @@ use std::path::Path;
 use sheaf_cache::remote::Address;
 use sheaf_cache::{Listed, SignedClaim, Store, Upload};
 
-use super::{World, bytes};
+use super::{World, bytes, programs};
 use crate::cli::NetworkOptions;
 use crate::engine;
 use crate::evaluator::{Failed, failed};
@@ -65,11 +65,11 @@ pub fn push(network: &NetworkOptions) -> Result<(), Failed> {
         messages::error(trouble, Some(&trouble.remedy()));
     }
     if unsigned > 0 {
-        let message = format!("{unsigned} programs are not signed, and stay here");
+        let message = format!("without a signature, and so not sent: {}", programs(unsigned));
         messages::warning(message, Some("make a key with `sheaf cache key new NAME`"));
     }
     if troubles.is_empty() && dropped == 0 {
-        println!("sent {sent} programs");
+        println!("sent {}", programs(sent));
         return Ok(());
     }
     Err(Failed)
@@ -84,10 +84,10 @@ pub fn export(path: &Path) -> Result<(), Failed> {
         written.map_err(|error| failed(format!("{} could not be written: {error}", path.display())))?;
     let unsigned = world.store.size().entries - claims.len();
     if unsigned > 0 {
-        let message = format!("{unsigned} programs are not signed, and are left out");
+        let message = format!("without a signature, and so left out: {}", programs(unsigned));
         messages::warning(message, Some("make a key with `sheaf cache key new NAME`"));
     }
-    println!("wrote {count} programs to {}", path.display());
+    println!("wrote {} to {}", programs(count), path.display());
     Ok(())
 }
 
@@ -151,11 +151,9 @@ pub fn import(path: &Path, network: &NetworkOptions) -> Result<(), Failed> {
             _ => {}
         }
     }
-    println!("took in {taken} programs, {}", bytes(size));
+    println!("took in {}, {}", programs(taken), bytes(size));
     if refused > 0 {
-        let message = format!(
-            "{refused} programs are not signed by anybody trusted, or were altered, and are left out"
-        );
+        let message = format!("altered, or signed by nobody trusted, and so left out: {}", programs(refused));
         messages::warning(message, Some("`sheaf cache key trust KEY` trusts what a key signs"));
         return Err(Failed);
     }

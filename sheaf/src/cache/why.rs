@@ -1,11 +1,9 @@
 //! `sheaf cache why`: the compilation that is nearest to the last one of a function, and what differs.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use serde_json::json;
 use sheaf_cache::{Claim, Difference, Listed};
 
-use super::{World, show_json};
+use super::{World, ago, show_json};
 use crate::cli::NetworkOptions;
 use crate::engine;
 use crate::evaluator::{Failed, told};
@@ -21,10 +19,11 @@ struct Earlier {
 /// Says why `function` was compiled.
 pub fn why(function: &str, network: &NetworkOptions, json: bool) -> Result<(), Failed> {
     let world = World::here(network)?;
-    let mut claims: Vec<Claim> =
-        world.store.list().into_iter().map(|Listed { signed, .. }| signed.claim).collect();
-    claims.retain(|claim| is_of(claim, function));
-    claims.sort_by_key(|claim| claim.time);
+    let mut listed = world.store.list();
+    listed.retain(|listed| is_of(&listed.signed.claim, function));
+    // Of one second, the one that was written last.
+    listed.sort_by_key(|listed| (listed.signed.claim.time, listed.used));
+    let mut claims: Vec<Claim> = listed.into_iter().map(|Listed { signed, .. }| signed.claim).collect();
     let Some(last) = claims.pop() else {
         let message = format!("the store has no program of a function {function}");
         messages::error(
@@ -34,7 +33,7 @@ pub fn why(function: &str, network: &NetworkOptions, json: bool) -> Result<(), F
         return Err(Failed);
     };
     let mut earlier: Vec<(Claim, String)> =
-        claims.into_iter().map(|claim| (claim, "this machine".to_owned())).collect();
+        claims.into_iter().rev().map(|claim| (claim, "this machine".to_owned())).collect();
     if let Some(remotes) = engine::remotes(&world.settings, &world.trusted).map_err(told)? {
         for signed in remotes.recent(&last.function) {
             let place = match &signed.signer {
@@ -92,15 +91,4 @@ pub fn why(function: &str, network: &NetworkOptions, json: bool) -> Result<(), F
 fn is_of(claim: &Claim, function: &str) -> bool {
     claim.function == function
         || claim.function.strip_prefix(function).is_some_and(|rest| rest.starts_with(" ("))
-}
-
-/// How long ago a moment was, for people. Clocks of other machines may go ahead.
-fn ago(time: u64) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    match now.saturating_sub(time) {
-        0..60 => "just now".into(),
-        seconds @ 60..3600 => format!("{} min ago", seconds / 60),
-        seconds @ 3600..86400 => format!("{} h ago", seconds / 3600),
-        seconds => format!("{} days ago", seconds / 86400),
-    }
 }

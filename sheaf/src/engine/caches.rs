@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sheaf_cache::remote::{Address, Credentials, Secret};
 use sheaf_cache::{
-    ActionKey, ArtifactFolder, BUDGET, Claim, Compilation, Digest, Entry, Exclusive, Leaf, Lookup, Miss,
-    RemoteSettings, Remotes, SecretKey, SignedClaim, Store, TrustedKeys, Upload,
+    ActionKey, ArtifactFolder, BUDGET, Claim, Compilation, Digest, Entry, Exclusive, Leaf, Lookup, Lookups,
+    Miss, RemoteSettings, Remotes, SecretKey, SignedClaim, Store, Trouble, TrustedKeys, Upload,
 };
 use sheaf_lang::host::HostError;
 use sheaf_registry::{Home, Mode, Origin, Settings};
@@ -53,6 +53,8 @@ pub struct Caches {
     store_size: u64,
     /// How many programs have been put into the store.
     added: Cell<usize>,
+    /// Where programs were found.
+    lookups: Cell<Lookups>,
     /// The warnings that have been shown: one fault may meet every function of a program.
     warned: RefCell<HashSet<String>>,
 }
@@ -143,6 +145,7 @@ impl Caches {
             trusted,
             store_size: settings.max_size.value.unwrap_or(STORE_SIZE),
             added: Cell::new(0),
+            lookups: Cell::default(),
             warned: RefCell::default(),
         })
     }
@@ -179,7 +182,14 @@ impl Caches {
             Lookup::Hit { bytes, entry } => {
                 // Somebody may have lost our trust since.
                 let is_ours = entry.signer.as_ref().is_none_or(|signer| self.trusted.knows(signer));
-                is_ours.then_some((bytes, entry.claim.vmfb.digest))
+                if !is_ours {
+                    return None;
+                }
+                self.count(|lookups| {
+                    lookups.stored += 1;
+                    lookups.saved += entry.claim.seconds;
+                });
+                Some((bytes, entry.claim.vmfb.digest))
             }
             Lookup::Miss(miss) => {
                 self.report(&miss);
@@ -198,6 +208,17 @@ impl Caches {
         }
         let fetched = fetched.filter(|fetched| !self.store.is_quarantined(&fetched.signed.claim))?;
         let program = action::program(&job.action);
+        let claim = &fetched.signed.claim;
+        if claim.program != Address::of(program.as_bytes()) {
+            let cause = format!("its program for {} is not the one that its key is made of", claim.function);
+            let trouble = Trouble::Altered { remote: fetched.remote, cause };
+            self.warn(&trouble, WITHOUT, Some(&trouble.remedy()));
+            return None;
+        }
+        self.count(|lookups| {
+            lookups.fetched += 1;
+            lookups.saved += claim.seconds;
+        });
         if let Err(e) = self.store.put(&fetched.signed, program.as_bytes(), &fetched.vmfb) {
             self.warn(&e, NOT_KEPT, Some(e.remedy()));
         }
@@ -213,6 +234,10 @@ impl Caches {
 
     /// Keeps what took `seconds` to compile everywhere but beside the sources.
     pub fn keep(&self, job: &Job, bytes: &[u8], seconds: f64) {
+        self.count(|lookups| {
+            lookups.compiled += 1;
+            lookups.spent += seconds;
+        });
         let program = action::program(&job.action);
         let compilation = Compilation {
             function: job.name.clone(),
@@ -257,6 +282,12 @@ impl Caches {
         self.artifacts.record(&job.action, job.specialisation.clone(), bytes)
     }
 
+    fn count(&self, change: impl FnOnce(&mut Lookups)) {
+        let mut lookups = self.lookups.get();
+        change(&mut lookups);
+        self.lookups.set(lookups);
+    }
+
     /// Warns of damage in a cache; that something is simply not there is no trouble.
     fn report(&self, miss: &Miss) {
         if miss.is_trouble() {
@@ -281,7 +312,11 @@ impl Drop for Caches {
         if let Some(mut remotes) = self.remotes.borrow_mut().take() {
             let spinner = match remotes.uploading() {
                 0 => None,
-                n => Some(Spinner::start(&format!("sending {n} compiled programs to the remote cache"))),
+                n => {
+                    let text =
+                        format!("sending {} to the remote cache", messages::counted(n, "compiled program"));
+                    Some(Spinner::start(&text))
+                }
             };
             let dropped = remotes.finish(LAST_UPLOADS);
             drop(spinner);
@@ -289,7 +324,8 @@ impl Drop for Caches {
                 self.warn(&trouble, WITHOUT, Some(&trouble.remedy()));
             }
             if dropped > 0 {
-                let message = format!("{dropped} compiled programs were not sent to the remote cache");
+                let programs = messages::counted(dropped, "compiled program");
+                let message = format!("not sent to the remote cache: {programs}");
                 let help = "`sheaf cache push` sends them";
                 messages::warning_with(
                     message,
@@ -297,6 +333,10 @@ impl Drop for Caches {
                     Some(help),
                 );
             }
+        }
+        let lookups = self.lookups.get();
+        if lookups != Lookups::default() {
+            self.store.count(&lookups);
         }
         if self.added.get() > 0 && self.store.is_due(COLLECT_AFTER, self.added.get()) {
             self.store.collect(self.store_size);

@@ -26,12 +26,12 @@ fn an_audit_finds_what_computes_something_else_and_names_its_signer() {
         "{output}"
     );
     assert!(output.stderr.contains(&format!("signed by {}", writer().public())), "{output}");
-    assert!(output.stdout.contains("0 programs are the same bytes"), "{output}");
+    assert!(output.stdout.contains(": 0 of the same bytes"), "{output}");
 
     // It is not taken again, though the remote still has it.
     fs::remove_dir_all(machine.world.path("__sheaf__")).expect("artifacts");
     assert_eq!(run().compiled(), FOURTEEN);
     let output = machine.run(&["cache", "audit", "--sample", "100%"]);
     assert_eq!(output.code, Some(0), "{output}");
-    assert!(output.stdout.contains("1 programs are the same bytes"), "{output}");
+    assert!(output.stdout.contains("audited 1 program: 1 of the same bytes"), "{output}");
 }

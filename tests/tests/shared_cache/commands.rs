@@ -32,7 +32,7 @@ fn stored(machine: &Machine, folder: &str) -> std::path::PathBuf {
 #[test]
 fn programs_travel_in_a_file() {
     let Some(a) = compiled() else { return };
-    assert_eq!(a.run(&["cache", "export", "programs.tar"]).silent(), "wrote 1 programs to programs.tar\n");
+    assert_eq!(a.run(&["cache", "export", "programs.tar"]).silent(), "wrote 1 program to programs.tar\n");
     let file = fs::read(a.world.path("programs.tar")).expect("a file");
 
     let arrive = |file: &[u8], keys: String| {
@@ -43,7 +43,7 @@ fn programs_travel_in_a_file() {
     };
     let trunk = writer().public().to_string();
     let (b, output) = arrive(&file, trunk.clone());
-    assert!(output.silent().starts_with("took in 1 programs, "));
+    assert!(output.silent().starts_with("took in 1 program, "));
     assert_eq!(b.run(&[&STRICT[..], &["--offline"]].concat()).silent(), FOURTEEN);
 
     // Of strangers nothing is taken.
@@ -91,7 +91,7 @@ fn what_nobody_signed_stays_at_home() {
     }
     // A key that comes later vouches for what was compiled here before.
     let machine = machine.env("SHEAF_CACHE_KEY", writer().reveal());
-    assert_eq!(machine.run(&["cache", "push"]).silent(), "sent 1 programs\n");
+    assert_eq!(machine.run(&["cache", "push"]).silent(), "sent 1 program\n");
     assert_eq!(taken(Machine::reading(&remote).squares().run(&STRICT)), FOURTEEN);
     let output = machine.run(&["cache", "push", "--read-only"]);
     assert_eq!(output.code, Some(1), "{output}");
@@ -178,7 +178,8 @@ fn a_key_for_ci_is_printed_and_not_kept() {
 
 #[test]
 fn size_stats_and_collection() {
-    let Some(machine) = compiled() else { return };
+    let (_folder, remote) = folder();
+    let Some(machine) = Machine::writing(&remote).map(Machine::push_squares) else { return };
     machine
         .world
         .write("product.shf", SQUARES.replace("sum-of-squares", "product").replace("(* x x)", "(exp x)"));
@@ -199,6 +200,24 @@ fn size_stats_and_collection() {
         let expected = if table == "function" { 1 } else { 2 };
         assert_eq!(stats[table][&row]["entries"], expected, "{table} {row}: {stats}");
     }
+    // Both were looked for and compiled; what is found now raises the rate, and what lies beside the sources does not count.
+    let lookups = |stats: &serde_json::Value| {
+        ["stored", "fetched", "compiled"].map(|name| stats["lookups"][name].as_u64().expect("a number"))
+    };
+    assert_eq!((lookups(&stats), &stats["hit_rate"]), ([0, 0, 2], &0.0.into()), "{stats}");
+    assert_eq!(machine.run(&RUN_SQUARES).silent(), FOURTEEN);
+    fs::remove_dir_all(machine.world.path("__sheaf__")).expect("removed");
+    for _ in 0..2 {
+        assert_eq!(machine.run(&RUN_SQUARES).silent(), FOURTEEN);
+    }
+    let stats = json(&machine.run(&["cache", "stats", "--json"]).silent());
+    assert_eq!(lookups(&stats), [1, 0, 2], "{stats}");
+    let other = Machine::reading(&remote).squares();
+    assert_eq!(other.run(&RUN_SQUARES).silent(), FOURTEEN);
+    let stats = json(&other.run(&["cache", "stats", "--json"]).silent());
+    assert_eq!((lookups(&stats), &stats["hit_rate"]), ([0, 1, 0], &1.0.into()), "{stats}");
+    let text = other.run(&["cache", "stats"]).silent();
+    assert!(text.contains("found 100 % of 1 looked for: 0 here, 1 in a remote cache"), "{text}");
     // Room for one, and then for none.
     let limit = format!("{}B", bytes - 1);
     let collected = json(&machine.run(&["cache", "gc", "--max-size", &limit, "--json"]).silent());
@@ -208,7 +227,8 @@ fn size_stats_and_collection() {
     // What lies beside the sources runs; without it, it is compiled again.
     assert_eq!(machine.run(&RUN_SQUARES).silent(), FOURTEEN);
     fs::remove_dir_all(machine.world.path("__sheaf__")).expect("removed");
-    assert_eq!(machine.run(&RUN_SQUARES).compiled(), FOURTEEN);
+    let run = [&RUN_SQUARES[..], &["--offline", "--cache-remote", ""]].concat();
+    assert_eq!(machine.run(&run).compiled(), FOURTEEN);
     assert_eq!(machine.run(&["cache", "clear"]).code, Some(0));
     let size = json(&machine.run(&["cache", "size", "--json"]).silent());
     assert_eq!((&size["entries"], &size["bytes"]), (&0.into(), &0.into()));
@@ -217,7 +237,7 @@ fn size_stats_and_collection() {
 #[test]
 fn verify_finds_damage_and_removes_it() {
     let Some(machine) = compiled() else { return };
-    assert_eq!(machine.run(&["cache", "verify"]).silent(), "1 programs, 0 of them damaged\n");
+    assert_eq!(machine.run(&["cache", "verify"]).silent(), "1 program, 0 of them damaged\n");
     let blobs = machine.world.home().join("cache/blobs-v2");
     for name in World::files(&blobs) {
         let mut bytes = fs::read(blobs.join(&name)).expect("a blob");
@@ -228,11 +248,11 @@ fn verify_finds_damage_and_removes_it() {
     let output = machine.run(&["cache", "verify"]);
     assert_eq!(output.code, Some(1), "{output}");
     assert_eq!(warnings(&output).len(), 1, "{output}");
-    assert_eq!(output.stdout, "1 programs, 1 of them damaged\n");
+    assert_eq!(output.stdout, "1 program, 1 of them damaged\n");
     assert_eq!(machine.run(&["cache", "verify"]).silent(), "0 programs, 0 of them damaged\n");
     fs::remove_dir_all(machine.world.path("__sheaf__")).expect("removed");
     assert_eq!(machine.run(&RUN_SQUARES).compiled(), FOURTEEN);
-    assert_eq!(machine.run(&["cache", "verify"]).silent(), "1 programs, 0 of them damaged\n");
+    assert_eq!(machine.run(&["cache", "verify"]).silent(), "1 program, 0 of them damaged\n");
     assert!(stored(&machine, "claims-v1").is_file());
 }
 

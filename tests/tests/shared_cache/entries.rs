@@ -71,7 +71,7 @@ pub fn replace_program(files: &mut Files, bytes: &[u8], key: Option<&SecretKey>)
 type Damage = fn(&mut Files);
 
 /// Entries that are not used, and told.
-const DAMAGES: [(&str, Damage); 12] = [
+const DAMAGES: [(&str, Damage); 13] = [
     ("wrong_bytes", |files| {
         let path = vmfb(files);
         let middle = files[&path].len() / 2;
@@ -114,6 +114,13 @@ const DAMAGES: [(&str, Damage); 12] = [
         let path = entry(files).0;
         files.extend(other.into_iter().filter(|(path, _)| path.starts_with("/cas/")));
         files.insert(path, result.encode_to_vec());
+    }),
+    // A writer who is trusted and wrong: the claim for this action names another text than the one that its key is made of.
+    ("text_of_another_program", |files| {
+        rewrite(files, |_, mut claim| {
+            claim.program = Address::of(b"module @sheaf {}");
+            SignedClaim::new(claim, Some(writer())).text().to_vec()
+        });
     }),
     ("signed_by_a_stranger", |files| {
         let stranger = SecretKey::generate("mallory").expect("a key");

@@ -1,0 +1,115 @@
+//! How often programs were there already.
+
+use std::fs;
+use std::io::Write as _;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::content;
+use crate::store::Store;
+
+/// A file of this version has fewer bytes.
+const LIMIT: u64 = 4096;
+
+/// What became of the programs that were looked for, but for those that lay beside the sources: each is counted once,
+/// whatever it is made of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lookups {
+    /// Found in the store.
+    pub stored: u64,
+    /// Found in a remote cache.
+    pub fetched: u64,
+    /// Found nowhere, and compiled.
+    pub compiled: u64,
+    /// How long others, or earlier runs, compiled what was found, in seconds.
+    pub saved: f64,
+    /// How long the rest was compiled, in seconds.
+    pub spent: f64,
+    /// When the first was counted, in seconds since 1970.
+    pub since: u64,
+}
+
+impl Lookups {
+    /// The part that was found, of 1; `None` where nothing was looked for.
+    pub fn hit_rate(&self) -> Option<f64> {
+        let hits = self.stored + self.fetched;
+        let all = hits + self.compiled;
+        (all > 0).then(|| hits as f64 / all as f64)
+    }
+
+    fn add(&mut self, other: &Lookups) {
+        self.stored = self.stored.saturating_add(other.stored);
+        self.fetched = self.fetched.saturating_add(other.fetched);
+        self.compiled = self.compiled.saturating_add(other.compiled);
+        self.saved += other.saved;
+        self.spent += other.spent;
+    }
+}
+
+impl Store {
+    /// What has been counted; nothing where that cannot be read.
+    pub fn lookups(&self) -> Lookups {
+        let text = content::read_limited(&self.lookups_path(), LIMIT).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
+    /// Counts more. Where it cannot be written, or two write at once and there are no locks, a count is lost, and nothing
+    /// else.
+    pub fn count(&self, more: &Lookups) {
+        let _turn = self.lock("lookups", || {});
+        let mut all = self.lookups();
+        if all.since == 0 {
+            all.since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        }
+        all.add(more);
+        // Not synced: no run shall wait for the disk because of a count.
+        let write = || -> std::io::Result<()> {
+            fs::create_dir_all(self.path())?;
+            let mut file = tempfile::NamedTempFile::new_in(self.path())?;
+            file.write_all(&serde_json::to_vec(&all)?)?;
+            file.persist(self.lookups_path())?;
+            Ok(())
+        };
+        let _ = write();
+    }
+
+    fn lookups_path(&self) -> std::path::PathBuf {
+        self.path().join("lookups-v1.json")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_many_at_once_add_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path().join("cache"));
+        assert_eq!((store.lookups(), store.lookups().hit_rate()), (Lookups::default(), None));
+        let one = Lookups { stored: 2, fetched: 1, compiled: 1, saved: 1.5, spent: 0.5, since: 0 };
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| (0..5).for_each(|_| store.count(&one)));
+            }
+        });
+        let all = store.lookups();
+        assert_eq!((all.stored, all.fetched, all.compiled), (80, 40, 40));
+        assert_eq!((all.saved, all.spent, all.hit_rate()), (60.0, 20.0, Some(0.75)));
+        assert!(all.since > 1_700_000_000);
+        assert_eq!(store.size().entries, 0, "a count is no program");
+    }
+
+    #[test]
+    fn what_cannot_be_read_begins_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path());
+        for damaged in ["", "{", "[]", "{\"stored\": -1}"] {
+            fs::write(folder.path().join("lookups-v1.json"), damaged).unwrap();
+            assert_eq!(store.lookups(), Lookups::default());
+            store.count(&Lookups { compiled: 1, ..Lookups::default() });
+            assert_eq!(store.lookups().compiled, 1);
+        }
+    }
+}
