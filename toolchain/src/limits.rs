@@ -13,7 +13,7 @@ pub struct CompileLimits {
     /// For one program; then its worker is ended. None for as long as it takes.
     pub time: Option<Duration>,
     /// For the worker's address space, in bytes; the compiler itself takes 2 GiB of it. None for as much as the system
-    /// gives. Has no effect on Windows, nor on macOS, which ignores the limit.
+    /// gives, which may be more than the machine has. Has no effect on Windows, nor on macOS, which ignores the limit.
     pub memory: Option<u64>,
     /// The folder in which programs are kept that the compiler crashed on. None keeps none.
     pub crashes: Option<PathBuf>,
@@ -25,6 +25,10 @@ const MEMORY_VARIABLE: &str = "SHEAF_COMPILE_MIB";
 
 /// No program takes as long as this.
 const USUAL_TIME: Duration = Duration::from_secs(3600);
+
+/// What a worker's address space has besides the memory that it uses, in bytes: the compiler's code, and room that is set
+/// aside and never touched.
+const UNTOUCHED: u64 = 4 << 30;
 
 /// How many crashes are kept, the newest.
 const KEPT_CRASHES: usize = 10;
@@ -42,15 +46,15 @@ impl CompileLimits {
     /// `toolchain` folder.
     pub(crate) fn for_toolchain(toolchain: &Path) -> Self {
         let variable = |name| std::env::var(name).ok().and_then(|text| text.trim().parse::<u64>().ok());
-        let limit = |name, usual: Option<u64>| match variable(name) {
-            Some(0) => None,
-            Some(number) => Some(number),
-            None => usual,
-        };
+        let time = variable(TIME_VARIABLE).unwrap_or(USUAL_TIME.as_secs());
         let data = toolchain.parent().and_then(Path::parent);
         Self {
-            time: limit(TIME_VARIABLE, Some(USUAL_TIME.as_secs())).map(Duration::from_secs),
-            memory: limit(MEMORY_VARIABLE, None).map(|mib| mib.saturating_mul(1 << 20)),
+            time: (time > 0).then(|| Duration::from_secs(time)),
+            memory: match variable(MEMORY_VARIABLE) {
+                Some(0) => None,
+                Some(mib) => Some(mib.saturating_mul(1 << 20)),
+                None => machine_memory().map(|bytes| bytes.saturating_add(UNTOUCHED)),
+            },
             crashes: data.map(|data| data.join(CRASHES)),
         }
     }
@@ -68,6 +72,19 @@ impl CompileLimits {
         let kept = write(&folder, program, flags, reason).and_then(|()| remove_oldest(crashes, &folder));
         kept.ok().map(|()| folder)
     }
+}
+
+/// The memory of this machine, in bytes. A program that wants more than all of it would stop everything else here.
+#[cfg(target_os = "linux")]
+fn machine_memory() -> Option<u64> {
+    let info = rustix::system::sysinfo();
+    info.totalram.checked_mul(u64::from(info.mem_unit)).filter(|bytes| *bytes > 0)
+}
+
+/// Nothing elsewhere: there is no such limit, or it is ignored.
+#[cfg(not(target_os = "linux"))]
+fn machine_memory() -> Option<u64> {
+    None
 }
 
 /// Writes the files of a crash. The same crash has the same folder, whose time is then that of the last.
@@ -117,6 +134,17 @@ mod tests {
         assert_eq!(limits(place.path()).keep("module {}", &flags, "signal 11"), Some(folder.clone()));
         assert_eq!(fs::read_to_string(folder.join(REASON)).expect("a file"), "signal 11");
         assert_ne!(limits(place.path()).keep("module {}", &flags[..1], "signal 6"), Some(folder));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_worker_may_use_what_the_machine_has() {
+        let limits = CompileLimits::for_toolchain(Path::new("/nowhere/toolchains/3"));
+        let text = fs::read_to_string("/proc/meminfo").expect("a text");
+        let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")).expect("a line");
+        let kib: u64 = total.trim().trim_end_matches(" kB").parse().expect("a number");
+        assert_eq!(limits.memory.expect("a limit"), (kib << 10) + UNTOUCHED);
+        assert_eq!(limits.time, Some(USUAL_TIME));
     }
 
     #[test]
