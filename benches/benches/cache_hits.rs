@@ -8,7 +8,7 @@ use sheaf_cache::remote::{Address, Credentials};
 use sheaf_cache::serve::{ServeOptions, Server};
 use sheaf_cache::{
     Action, BUDGET, Claim, Compilation, Cpu, Digest, Lookup, Model, RemoteSettings, Remotes, SecretKey,
-    SignedClaim, Store, TrustedKeys, Upload,
+    SignedClaim, Store, TrustedKeys, Upload, Wanted,
 };
 
 const ENTRIES: usize = 10_000;
@@ -138,7 +138,12 @@ fn hits_at_a_remote(folder: &Path, key: &SecretKey) {
             .iter()
             .map(|(action, address)| {
                 let start = Instant::now();
-                let hit = remotes.get(&action.key(), *address);
+                let hit = remotes.get(&Wanted {
+                    key: action.key(),
+                    action: *address,
+                    program: Address::of(action.program.as_bytes()),
+                    accepts: &|_| true,
+                });
                 let elapsed = start.elapsed().as_secs_f64();
                 assert!(hit.is_some());
                 elapsed

@@ -84,7 +84,7 @@ impl Claim {
             key: action.key(),
             vmfb: Address::of(vmfb),
             program: Address::of(program),
-            function: function.chars().take(FUNCTION_LIMIT).collect(),
+            function: function.chars().filter(|c| !c.is_control()).take(FUNCTION_LIMIT).collect(),
             inputs,
             compiler: action.compiler.clone(),
             compiler_digest: action.compiler_digest,
@@ -112,6 +112,14 @@ impl Claim {
             donation: self.donation.clone(),
             debug: self.debug,
         }
+    }
+
+    /// Whether its texts can be shown: what stands in a claim that nobody trusted has signed is shown too.
+    fn is_plain(&self) -> bool {
+        let cpu = self.cpu.iter().flat_map(|cpu| cpu.features.iter().chain([&cpu.arch]));
+        let texts = [&self.function, &self.compiler, &self.device].into_iter();
+        let mut texts = texts.chain(&self.inputs).chain(&self.flags).chain(cpu);
+        texts.all(|text| !text.contains(char::is_control)) && self.function.chars().count() <= FUNCTION_LIMIT
     }
 
     /// Seconds of compilation that each byte of the program saves.
@@ -207,6 +215,9 @@ impl SignedClaim {
             return Err(ClaimError::Version { found: version, known: CLAIM_VERSION });
         }
         let claim: Claim = serde_json::from_slice(line).map_err(|error| unreadable(&error))?;
+        if !claim.is_plain() {
+            return Err(unreadable(&"it has texts that are none"));
+        }
         let signer = if rest.is_empty() {
             None
         } else {
@@ -252,6 +263,18 @@ mod tests {
             time: 1_790_000_000,
         };
         Claim::new(&action, action.program.as_bytes(), b"vmfb", compilation)
+    }
+
+    #[test]
+    fn texts_that_would_do_something_to_a_terminal_are_none() {
+        let name = |function: &str| SignedClaim::new(Claim { function: function.into(), ..claim() }, None);
+        assert!(SignedClaim::read(name("step (vag)").text()).is_ok());
+        for wrong in ["f\u{1b}[2J", "f\nerror: too old", &"f".repeat(FUNCTION_LIMIT + 1)] {
+            let error = SignedClaim::read(name(wrong).text()).unwrap_err();
+            assert!(matches!(error, ClaimError::Unreadable(_)), "{wrong:?}");
+        }
+        let flags = Claim { flags: vec!["--a\r".into()], ..claim() };
+        assert!(SignedClaim::read(SignedClaim::new(flags, None).text()).is_err());
     }
 
     #[test]

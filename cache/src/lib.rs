@@ -62,6 +62,6 @@ pub use lookups::Lookups;
 pub use manifest::{Entry, Leaf, MANIFEST_VERSION, Specialisation, Static};
 pub use miss::{Lookup, Miss};
 pub use pretty::to_vec as to_pretty_json;
-pub use remotes::{BUDGET, Fetched, RemoteSettings, Remotes, Trouble, Upload};
+pub use remotes::{BUDGET, Fetched, RemoteSettings, Remotes, Trouble, Upload, Wanted};
 pub use signing::{KeyError, KeySyntax, PublicKey, SecretKey, TrustedKeys};
 pub use store::{Exclusive, Listed, Store};

@@ -18,7 +18,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::timeout;
 
 use crate::action::ActionKey;
-use crate::claim::{CLAIM_LIMIT, ClaimError, SignedClaim};
+use crate::claim::{CLAIM_LIMIT, Claim, ClaimError, SignedClaim};
 use crate::reapi::OUTPUT;
 use crate::remote::{Address, Credentials, Remote, RemoteError, background};
 use crate::signing::{PublicKey, TrustedKeys};
@@ -122,6 +122,18 @@ impl Trouble {
     }
 }
 
+/// What is looked for in a remote.
+pub struct Wanted<'a> {
+    /// The action.
+    pub key: ActionKey,
+    /// What the remotes know it as.
+    pub action: Address,
+    /// The program that is compiled.
+    pub program: Address,
+    /// Whether a claim that is believed is of use here.
+    pub accepts: &'a dyn Fn(&Claim) -> bool,
+}
+
 /// A compiled program from a remote: its signature, its signer and all digests have been checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fetched {
@@ -147,12 +159,23 @@ pub struct Upload {
 type Troubles = Arc<Mutex<Vec<Trouble>>>;
 
 impl Remotes {
-    /// Opens the remotes; nothing is sent yet. `None` where there are none. An address that makes no sense is an error.
+    /// Opens the remotes; nothing is sent yet. `None` where there are none. An address that makes no sense is an error; one
+    /// for which there are no credentials is trouble, and is left alone.
     pub fn open(settings: &RemoteSettings) -> Result<Option<Self>, Trouble> {
+        if settings.addresses.is_empty() {
+            return Ok(None);
+        }
         let mut tiers = Vec::new();
+        let troubles = Troubles::default();
         for (address, chosen) in &settings.addresses {
             let url = Remote::parse(address)?;
-            let headers = settings.credentials.headers(&url, *chosen)?;
+            let headers = match settings.credentials.headers(&url, *chosen) {
+                Ok(headers) => headers,
+                Err(error) => {
+                    note(&troubles, error.into());
+                    continue;
+                }
+            };
             tiers.push(Tier {
                 address: address.clone(),
                 shown: crate::remote::shown(&url),
@@ -162,16 +185,13 @@ impl Remotes {
                 damaged: Mutex::default(),
             });
         }
-        if tiers.is_empty() {
-            return Ok(None);
-        }
         let runtime = background("remote-cache")?;
         let (uploads, queue) = mpsc::unbounded_channel();
-        let remotes = Self {
+        let mut remotes = Self {
             tiers: Arc::new(tiers),
             trusted: settings.trusted.clone(),
             budget: settings.budget,
-            troubles: Troubles::default(),
+            troubles,
             uploads: Some(uploads),
             open: Arc::default(),
             runtime: None,
@@ -183,23 +203,28 @@ impl Remotes {
             budget: remotes.budget,
         };
         runtime.spawn(uploader.run(queue));
-        Ok(Some(Self { runtime: Some(runtime), ..remotes }))
+        remotes.runtime = Some(runtime);
+        Ok(Some(remotes))
     }
 
-    /// The program for the action `key`, which the remotes know as `action`, from the first that has it. Trouble on the
-    /// way is told by [`troubles`](Self::troubles).
-    pub fn get(&self, key: &ActionKey, action: Address) -> Option<Fetched> {
+    /// The compiled program for what is `wanted`, from the first remote that has one. Trouble on the way is told by
+    /// [`troubles`](Self::troubles).
+    pub fn get(&self, wanted: &Wanted<'_>) -> Option<Fetched> {
         let runtime = self.runtime.as_ref()?;
         for (index, tier) in self.tiers.iter().enumerate() {
             if !tier.readable.load(Ordering::Relaxed) {
                 continue;
             }
-            match runtime.block_on(within(self.budget, &tier.shown, self.fetch(tier, key, action))) {
+            match runtime.block_on(within(self.budget, &tier.shown, self.fetch(tier, wanted))) {
                 Ok(Some(fetched)) => {
                     if index > 0 {
                         let vmfb = (fetched.signed.claim.vmfb, Bytes::from(fetched.vmfb.clone()));
                         self.send(
-                            Upload { action, signed: fetched.signed.clone(), blobs: vec![vmfb] },
+                            Upload {
+                                action: wanted.action,
+                                signed: fetched.signed.clone(),
+                                blobs: vec![vmfb],
+                            },
                             index,
                         );
                     }
@@ -228,10 +253,14 @@ impl Remotes {
         None
     }
 
-    async fn fetch(&self, tier: &Tier, key: &ActionKey, action: Address) -> Result<Option<Fetched>, Trouble> {
-        let Some(result) = tier.remote.action_result(action).await? else { return Ok(None) };
+    async fn fetch(&self, tier: &Tier, wanted: &Wanted<'_>) -> Result<Option<Fetched>, Trouble> {
+        let Some(result) = tier.remote.action_result(wanted.action).await? else { return Ok(None) };
         let remote = || tier.shown.clone();
-        let altered = |cause: String| Trouble::Altered { remote: remote(), cause };
+        // It may quote what is there, which may be anything.
+        let altered = |cause: String| {
+            let cause = cause.replace(char::is_control, " ").chars().take(300).collect();
+            Trouble::Altered { remote: remote(), cause }
+        };
         let Some(text) = claim_text(tier, &result).await? else { return Ok(None) };
         if text.is_empty() {
             // A cluster has compiled it for somebody who has not signed it yet.
@@ -247,8 +276,17 @@ impl Remotes {
             }
             Some(_) => {}
         }
-        if signed.claim.key != *key {
+        if signed.claim.key != wanted.key {
             return Err(altered(format!("it is the claim for {}", signed.claim.key)));
+        }
+        if signed.claim.program != wanted.program {
+            return Err(altered(format!(
+                "its program for {} is not the one that its key is made of",
+                function()
+            )));
+        }
+        if !(wanted.accepts)(&signed.claim) {
+            return Ok(None);
         }
         let vmfb = signed.claim.vmfb;
         if vmfb.size > VMFB_LIMIT {
@@ -329,6 +367,15 @@ impl Remotes {
         });
         runtime.shutdown_background();
         self.open.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Remotes {
+    /// Waits for nobody: a folder on a disk that has gone never answers.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use serde::{Deserialize, Serialize};
 
+use crate::remote::shown;
+
 /// The key by which a writer's signatures are verified, with a name for people. Written as `NAME:` and 64 hexadecimal
 /// digits. Two keys with the same digits are the same key, whatever their names.
 #[derive(Clone, Serialize, Deserialize)]
@@ -192,6 +194,11 @@ impl TrustedKeys {
         self.keys.push((key, None));
     }
 
+    /// Believes a key no more, wherever it comes from and whoever said that it may be believed.
+    pub fn revoke(&mut self, key: &PublicKey) {
+        self.keys.retain(|(known, _)| known != key);
+    }
+
     /// Whether a claim with this signature is believed when it comes from the remote at `address`.
     pub fn trusts(&self, key: &PublicKey, address: &str) -> bool {
         let from = normal(address);
@@ -209,9 +216,11 @@ impl TrustedKeys {
     }
 }
 
-/// One spelling for addresses with and without a slash at the end.
+/// One spelling for an address, without what lets somebody in.
 fn normal(address: &str) -> String {
-    address.trim_end_matches('/').to_owned()
+    let shown =
+        reqwest::Url::parse(address.trim()).map_or_else(|_| address.trim().to_owned(), |url| shown(&url));
+    shown.trim_end_matches('/').to_owned()
 }
 
 #[cfg(test)]
@@ -260,7 +269,11 @@ mod tests {
         assert!(trusted.trusts(&a, "https://other.example"));
         assert!(trusted.trusts(&b, "https://cache.example"));
         assert!(!trusted.trusts(&b, "https://other.example"));
+        assert!(trusted.trusts(&b, "HTTPS://me:password@cache.example"));
         assert!(trusted.knows(&b));
         assert!(TrustedKeys::read(["x"]).is_err());
+        let mut fewer = trusted.clone();
+        fewer.revoke(&b);
+        assert!(!fewer.knows(&b) && fewer.knows(&a));
     }
 }

@@ -28,6 +28,6 @@ pub use manifest::{DEFAULT_MAIN, FmtTable, Package, SheafToml, pin_toolchain};
 pub use paths::{Home, HomeError};
 pub use place::Place;
 pub use project::{ARTIFACT_FOLDER, MANIFEST_NAME, Project};
-pub use settings::{Options, Origin, Setting, Settings, SettingsError};
+pub use settings::{Options, Origin, Refused, Setting, Settings, SettingsError};
 pub use tables::{CacheTable, Mode, ToolchainTable, size as parse_size};
 pub use user_config::UserConfig;

@@ -215,7 +215,7 @@ mod tests {
         /p/Sheaf.toml:3:2: `nmae` is not known in [package] and does nothing; known are `name`, `version`, `main`
          3 | 	nmae = "y"
            | 	^^^^
-        /p/Sheaf.toml:5:1: `remotes` is not known in [cache] and does nothing; known are `remote`, `mode`, `trusted-keys`, `credential-helper`, `max-size`, `executor`
+        /p/Sheaf.toml:5:1: `remotes` is not known in [cache] and does nothing; known are `remote`, `mode`, `trusted-keys`, `revoked-keys`, `credential-helper`, `max-size`, `executor`
          5 | remotes = []
            | ^^^^^^^
         /p/Sheaf.toml:6:2: `tools` is not known here and does nothing; known are `package`, `toolchain`, `cache`, `fmt`, `dependencies`

@@ -2,7 +2,7 @@
 //!
 //! From lowest to highest: the user's `config.toml`, the project's `Sheaf.toml`, the environment, an option of the
 //! command line. The highest place that sets something sets all of it: lists are not joined, but for the mirrors of the
-//! compiler.
+//! compiler and for revoked keys.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -27,6 +27,8 @@ pub struct Settings {
     pub mode: Setting<Mode>,
     /// The public keys whose signatures are trusted.
     pub trusted_keys: Setting<Vec<String>>,
+    /// The public keys that nothing makes trusted: those of all files together.
+    pub revoked_keys: Vec<String>,
     /// The program that knows the credentials of remote caches.
     pub credential_helper: Setting<Option<String>>,
     /// The largest size of the local store, in bytes.
@@ -37,6 +39,28 @@ pub struct Settings {
     pub cache_timeout: Setting<Option<u64>>,
     /// Whether the network is left alone.
     pub offline: Setting<bool>,
+    /// What the project's file sets and only the user may set: none of it is in force.
+    pub refused: Vec<Refused>,
+}
+
+/// A setting of a project's file that is not in force: a project is not trusted to start programs, nor to name who compiles
+/// for all projects of a user.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`cache.{name}` in {} is not used: only the user may choose that", path.display())]
+pub struct Refused {
+    /// The project's file.
+    pub path: PathBuf,
+    /// The name of the setting.
+    pub name: &'static str,
+    /// The environment variable by which the user sets it.
+    pub variable: &'static str,
+}
+
+impl Refused {
+    /// What a person can do about it.
+    pub fn remedy(&self) -> String {
+        format!("set it in the user's config.toml, or set {}", self.variable)
+    }
 }
 
 /// A value and where it was set.
@@ -109,8 +133,16 @@ impl Settings {
         let user = user.map(|user| (user.path.as_path(), &user.toolchain, &user.cache));
         let project = project.map(|project| (project.path.as_path(), &project.toolchain, &project.cache));
         let mut settings = Self::default();
-        for (path, toolchain, cache) in user.into_iter().chain(project) {
+        if let Some((path, toolchain, cache)) = user {
             settings.set_from_file(path, toolchain, cache);
+            settings
+                .credential_helper
+                .set(cache.credential_helper.clone().map(Some), Origin::File(path.into()));
+            settings.executor.set(cache.executor.clone().map(Some), Origin::File(path.into()));
+        }
+        if let Some((path, toolchain, cache)) = project {
+            settings.set_from_file(path, toolchain, cache);
+            settings.refuse(path, cache);
         }
         settings.set_from_environment(environment)?;
         settings.set_from_options(options);
@@ -129,9 +161,18 @@ impl Settings {
         self.remote.set(cache.remote.clone(), origin());
         self.mode.set(cache.mode, origin());
         self.trusted_keys.set(cache.trusted_keys.clone(), origin());
-        self.credential_helper.set(cache.credential_helper.clone().map(Some), origin());
+        self.revoked_keys.extend(cache.revoked_keys.clone().unwrap_or_default());
         self.max_size.set(cache.max_size.map(Some), origin());
-        self.executor.set(cache.executor.clone().map(Some), origin());
+    }
+
+    /// Notes what a project's file may not set.
+    fn refuse(&mut self, path: &Path, cache: &CacheTable) {
+        let all = [
+            (&cache.credential_helper, "credential-helper", "SHEAF_CACHE_CREDENTIAL_HELPER"),
+            (&cache.executor, "executor", "SHEAF_REMOTE_EXECUTOR"),
+        ];
+        let set = all.into_iter().filter(|(value, ..)| value.is_some());
+        self.refused.extend(set.map(|(_, name, variable)| Refused { path: path.into(), name, variable }));
     }
 
     /// Puts mirrors before those of lower places.
@@ -309,6 +350,34 @@ mod tests {
         assert_eq!(settings.remote.value, ["https://option.example"]);
         assert_eq!(settings.mode.origin.to_string(), "--read-only");
         assert_eq!(settings.offline.origin.to_string(), "--offline");
+    }
+
+    #[test]
+    fn a_project_starts_no_programs_and_names_no_cluster() {
+        let text = "cache.credential-helper = \"./helper\"\ncache.executor = \"grpc://there.example\"\n";
+        let none = Options::default();
+        let theirs = Settings::merge(None, Some(&project(text)), |_| None, &none).unwrap();
+        assert_eq!((&theirs.credential_helper.value, &theirs.executor.value), (&None, &None));
+        let told: Vec<_> = theirs.refused.iter().map(|r| format!("{r}; {}", r.remedy())).collect();
+        assert_eq!(
+            told,
+            [
+                "`cache.credential-helper` in /p/Sheaf.toml is not used: only the user may choose that; \
+             set it in the user's config.toml, or set SHEAF_CACHE_CREDENTIAL_HELPER",
+                "`cache.executor` in /p/Sheaf.toml is not used: only the user may choose that; \
+             set it in the user's config.toml, or set SHEAF_REMOTE_EXECUTOR",
+            ]
+        );
+        let ours = Settings::merge(Some(&user(text)), None, |_| None, &none).unwrap();
+        assert_eq!(ours.credential_helper.value.as_deref(), Some("./helper"));
+        assert_eq!((ours.executor.value.as_deref(), ours.refused.len()), (Some("grpc://there.example"), 0));
+    }
+
+    #[test]
+    fn what_anybody_revokes_is_revoked() {
+        let (user, project) = (user("cache.revoked-keys = [\"a\"]"), project("cache.revoked-keys = [\"b\"]"));
+        let settings = Settings::merge(Some(&user), Some(&project), |_| None, &Options::default()).unwrap();
+        assert_eq!(settings.revoked_keys, ["a", "b"]);
     }
 
     #[test]

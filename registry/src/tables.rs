@@ -28,6 +28,8 @@ pub struct CacheTable {
     pub mode: Option<Mode>,
     /// The public keys whose signatures are trusted.
     pub trusted_keys: Option<Vec<String>>,
+    /// The public keys that nothing makes trusted.
+    pub revoked_keys: Option<Vec<String>>,
     /// The program that knows the credentials of remote caches.
     pub credential_helper: Option<String>,
     /// The largest size of the local store, in bytes.
@@ -85,7 +87,8 @@ impl ToolchainTable {
 impl CacheTable {
     /// Reads `[cache]`, when the top level is `root`.
     pub(crate) fn read(root: &Table<'_, '_>) -> Result<Self, FileError> {
-        let known = &["remote", "mode", "trusted-keys", "credential-helper", "max-size", "executor"];
+        let known =
+            &["remote", "mode", "trusted-keys", "revoked-keys", "credential-helper", "max-size", "executor"];
         let table = root.table("cache", known)?;
         let max_size = table.string("max-size")?;
         let max_size = max_size.map(|text| size(&text.value).ok_or_else(|| text.wrong(SIZE_EXPECTED)));
@@ -95,6 +98,7 @@ impl CacheTable {
             remote: table.strings("remote")?,
             mode: mode.transpose()?,
             trusted_keys: table.strings("trusted-keys")?,
+            revoked_keys: table.strings("revoked-keys")?,
             credential_helper: table.string("credential-helper")?.map(|text| text.value),
             max_size: max_size.transpose()?,
             executor: table.string("executor")?.map(|text| text.value),

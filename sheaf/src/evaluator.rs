@@ -109,5 +109,10 @@ pub fn settings(options: &NetworkOptions, project: &Project, home: &Home) -> Res
         offline: options.offline,
         executor: options.remote_executor.clone(),
     };
-    Settings::merge(Some(&user), project.manifest.as_ref(), environment, &given).map_err(failed)
+    let settings =
+        Settings::merge(Some(&user), project.manifest.as_ref(), environment, &given).map_err(failed)?;
+    for refused in &settings.refused {
+        messages::warning(refused, Some(&refused.remedy()));
+    }
+    Ok(settings)
 }

@@ -31,8 +31,12 @@ pub fn warning_with(message: impl std::fmt::Display, fact: impl std::fmt::Displa
     plain(Diagnostic::warning(message.to_string()).note(fact.to_string()), help);
 }
 
+/// What a server or a file says may stand in it, and must not do anything to a terminal.
 fn plain(mut diagnostic: Diagnostic, help: Option<&str>) {
-    diagnostic.help = help.map(str::to_string);
+    let cleaned = |text: &str| text.replace(|c: char| c.is_control() && c != '\n' && c != '\t', " ");
+    diagnostic.message = cleaned(&diagnostic.message);
+    diagnostic.notes.iter_mut().for_each(|note| *note = cleaned(note));
+    diagnostic.help = help.map(cleaned);
     show(&Sources::default(), &diagnostic);
 }
 

@@ -26,6 +26,9 @@ const ATTEMPTS: u32 = 4;
 /// How long is waited before the second attempt; each further one waits twice as long.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// How long a cluster may take to say what it is, and what it has.
+const ANSWER: Duration = Duration::from_secs(30);
+
 /// Compiled programs are smaller than this, in bytes.
 const MAX_PROGRAM: u64 = 2 << 30;
 
@@ -136,7 +139,7 @@ impl Grpc {
         skip_cache: bool,
         local: impl Fn(&ToolFile) -> Option<PathBuf>,
     ) -> Result<Executed, ExecuteError> {
-        if !self.executes().await? {
+        if !self.soon(self.executes()).await? {
             return Err(ExecuteError::CacheOnly { address: self.shown().into() });
         }
         let mut attempt = 0;
@@ -162,6 +165,12 @@ impl Grpc {
         self.executed(response).await
     }
 
+    /// An answer for which a cluster need not work.
+    async fn soon<T>(&self, answer: impl Future<Output = Result<T, RemoteError>>) -> Result<T, RemoteError> {
+        let late = |_| RemoteError::Timeout { address: self.shown().into(), seconds: ANSWER.as_secs() };
+        tokio::time::timeout(ANSWER, answer).await.map_err(late)?
+    }
+
     /// Sends what the cluster lacks.
     async fn upload(
         &self,
@@ -170,7 +179,7 @@ impl Grpc {
     ) -> Result<(), ExecuteError> {
         let tool = action.tool.iter().map(|file| file.address);
         let all: Vec<_> = action.blobs.iter().map(|(address, _)| *address).chain(tool).collect();
-        let missing = self.missing(&all).await?;
+        let missing = self.soon(self.missing(&all)).await?;
         // The compiler first: an action without it is of no use.
         for file in action.tool.iter().filter(|file| missing.contains(&file.address)) {
             let Some(path) = local(file) else {

@@ -14,6 +14,7 @@ use std::fmt;
 use std::io::{Read as _, Write as _};
 use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use netrc::Netrc;
@@ -26,6 +27,9 @@ use super::RemoteError;
 const HELPER_TIME: Duration = Duration::from_secs(10);
 /// More than any helper answers, in bytes.
 const HELPER_LIMIT: u64 = 64 * 1024;
+
+/// The environment variables that hold secrets of this program.
+const SECRETS: [&str; 2] = ["SHEAF_CACHE_TOKEN", "SHEAF_CACHE_KEY"];
 
 /// A text that is never shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -65,7 +69,17 @@ pub(crate) type Headers = Vec<(String, Secret)>;
 impl Credentials {
     /// The headers for the remote at `address`. `chosen` says that the user named it, not a file of the project.
     pub(crate) fn headers(&self, address: &Url, chosen: bool) -> Result<Headers, RemoteError> {
+        if !matches!(address.scheme(), "http" | "https" | "grpc" | "grpcs") {
+            // Folders have none, and object stores their own.
+            return Ok(Vec::new());
+        }
         let authorization = |value: String| vec![("authorization".to_owned(), Secret(value))];
+        let in_the_clear = |what: &str| RemoteError::Address {
+            address: shown(address),
+            cause: format!(
+                "{what} would be sent where everybody can read it; use https, grpcs, or no {what}"
+            ),
+        };
         if !address.username().is_empty() || address.password().is_some() {
             let decode = |text: &str| percent_decoded(text);
             let password = decode(address.password().unwrap_or_default());
@@ -78,16 +92,16 @@ impl Credentials {
                 cause,
             })?;
             if !headers.is_empty() {
-                return Ok(headers);
+                return if is_private(address) {
+                    Ok(headers)
+                } else {
+                    Err(in_the_clear("credential helper"))
+                };
             }
         }
         if let Some(token) = self.token_for(address, chosen) {
             if !is_private(address) {
-                return Err(RemoteError::Address {
-                    address: shown(address),
-                    cause: "a token would be sent where everybody can read it; use https, grpcs, or no token"
-                        .into(),
-                });
+                return Err(in_the_clear("token"));
             }
             return Ok(authorization(format!("Bearer {}", token.reveal())));
         }
@@ -106,14 +120,12 @@ impl Credentials {
         let text = self.token.as_ref()?.reveal();
         let host = address.host_str().unwrap_or_default();
         let with_port = address.port().map(|port| format!("{host}:{port}"));
-        if let Some((name, token)) = text.split_once('=') {
-            if name == host || with_port.as_deref() == Some(name) {
-                return Some(Secret::new(token));
-            }
-            // A host has a dot or a port; the end of a token in base 64 has neither.
-            if name.contains(['.', ':']) && !token.trim_end_matches('=').is_empty() {
-                return None;
-            }
+        if let Some((name, token)) = text.split_once('=')
+            // In a bearer token these stand at the end alone: RFC 6750, section 2.1.
+            && !token.trim_end_matches('=').is_empty()
+        {
+            let is_for_this = name == host || with_port.as_deref() == Some(name);
+            return is_for_this.then(|| Secret::new(token));
         }
         chosen.then(|| Secret::new(text))
     }
@@ -151,26 +163,37 @@ pub(crate) fn shown(address: &Url) -> String {
     address.to_string()
 }
 
+/// What a credential helper says.
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default)]
+    headers: std::collections::BTreeMap<String, Vec<String>>,
+}
+
 /// Asks a credential helper. Its answer is bounded in time and size.
 fn ask(helper: &str, address: &Url) -> Result<Headers, String> {
-    #[derive(Deserialize)]
-    struct Answer {
-        #[serde(default)]
-        headers: std::collections::BTreeMap<String, Vec<String>>,
-    }
     let mut words = helper.split_whitespace();
     let mut command = Command::new(words.next().unwrap_or_default());
     command.args(words).arg("get").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    // It has no use for what is secret here.
+    for name in SECRETS {
+        command.env_remove(name);
+    }
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     if let Some(mut input) = child.stdin.take() {
         // One that does not read what it is asked ends the pipe.
         let _ = writeln!(input, "{}", serde_json::json!({ "uri": shown(address) }));
     }
     let output = child.stdout.take();
-    let reader = std::thread::spawn(move || {
-        let mut text = String::new();
-        output.map(|output| output.take(HELPER_LIMIT).read_to_string(&mut text)).transpose().map(|_| text)
+    // The answer ends with its JSON: what the helper has started may keep the pipe open.
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        let answer = output.and_then(|output| {
+            serde_json::Deserializer::from_reader(output.take(HELPER_LIMIT)).into_iter::<Answer>().next()
+        });
+        let _ = tell.send(answer);
     });
+    let late = || format!("it gave no answer within {} s", HELPER_TIME.as_secs());
     let start = Instant::now();
     let status = loop {
         match child.try_wait() {
@@ -179,7 +202,7 @@ fn ask(helper: &str, address: &Url) -> Result<Headers, String> {
             Ok(None) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("it gave no answer within {} s", HELPER_TIME.as_secs()));
+                return Err(late());
             }
             Err(error) => return Err(error.to_string()),
         }
@@ -187,9 +210,9 @@ fn ask(helper: &str, address: &Url) -> Result<Headers, String> {
     if !status.success() {
         return Err(format!("it ended with {status}"));
     }
-    let text = reader.join().map_err(|_| "its answer is lost")?.map_err(|error| error.to_string())?;
+    let answer = told.recv_timeout(HELPER_TIME.saturating_sub(start.elapsed())).map_err(|_| late())?;
     // The answer holds a secret, so the message must not repeat it.
-    let answer: Answer = serde_json::from_str(&text).map_err(|_| "its answer is no JSON with headers")?;
+    let Some(Ok(answer)) = answer else { return Err("its answer is no JSON with headers".into()) };
     let all = answer.headers.into_iter();
     Ok(all.flat_map(|(name, values)| values.into_iter().map(move |v| (name.clone(), Secret(v)))).collect())
 }
@@ -213,6 +236,27 @@ mod tests {
         assert_eq!(headers(&one, "https://b.example", true), None);
         let port = Credentials { token: Some(Secret::new("a.example:81=abc")), ..Credentials::default() };
         assert_eq!(headers(&port, "https://a.example:81/x", false).unwrap(), "authorization: Bearer abc");
+    }
+
+    #[test]
+    fn a_token_for_a_host_goes_to_no_other() {
+        let one = |token: &str| Credentials { token: Some(Secret::new(token)), ..Credentials::default() };
+        assert_eq!(headers(&one("localhost=abc"), "http://127.0.0.1:80", true), None);
+        assert_eq!(
+            headers(&one("localhost=abc"), "http://localhost:80", true).unwrap(),
+            "authorization: Bearer abc"
+        );
+        assert_eq!(
+            headers(&one("cache=abc=="), "https://cache", false).unwrap(),
+            "authorization: Bearer abc=="
+        );
+    }
+
+    #[test]
+    fn folders_and_object_stores_get_nothing() {
+        let all = Credentials { token: Some(Secret::new("abc")), helper: Some("false".into()), netrc: false };
+        assert_eq!(headers(&all, "file:///mnt/cache", true), None);
+        assert_eq!(headers(&all, "s3://bucket/prefix", true), None);
     }
 
     #[test]
@@ -258,6 +302,22 @@ mod tests {
         assert_eq!(headers(&good, "https://a.example/x", false).unwrap(), "Authorization: Bearer t");
         let silent = script("silent", "echo '{}'");
         assert_eq!(headers(&silent, "https://a.example/x", false), None);
+        // What it leaves running may keep the pipe open.
+        let agent = script(
+            "agent",
+            r#"sleep 40 & echo $! > "$0.pid"; echo '{"headers":{"Authorization":["Bearer t"]}}'"#,
+        );
+        let start = Instant::now();
+        assert_eq!(headers(&agent, "https://a.example/x", false).unwrap(), "Authorization: Bearer t");
+        assert!(start.elapsed() < Duration::from_secs(30), "it was waited for");
+        let pid = std::fs::read_to_string(folder.path().join("agent.pid")).unwrap();
+        let _ = Command::new("kill").arg(pid.trim()).status();
+        // What it gives is a secret too.
+        let generous = script("generous", r#"echo '{"headers":{"Authorization":["Bearer t"]}}'"#);
+        let error = generous.headers(&Url::parse("http://a.example").unwrap(), true).unwrap_err();
+        assert!(matches!(error, RemoteError::Address { .. }), "{error}");
+        let curious = script("curious", r#"test -z "$SHEAF_CACHE_TOKEN$SHEAF_CACHE_KEY" && echo '{}'"#);
+        assert_eq!(headers(&curious, "https://a.example/x", false), None);
         for bad in [script("bad", "exit 3"), script("no-json", "echo secret")] {
             let error = bad.headers(&Url::parse("https://a.example").unwrap(), true).unwrap_err();
             assert!(!error.to_string().contains("secret"), "{error}");

@@ -32,10 +32,14 @@ macro_rules! by_protocol {
 impl Remote {
     /// Reads an address.
     pub fn parse(address: &str) -> Result<Url, RemoteError> {
-        Url::parse(address.trim()).map_err(|error| RemoteError::Address {
-            // What is no address cannot be shown without what may be a password in it.
-            address: address.trim().rsplit('@').next().unwrap_or_default().to_owned(),
-            cause: error.to_string(),
+        let address = address.trim();
+        Url::parse(address).map_err(|error| {
+            // Of what is no address nothing is shown that may be a password.
+            let address = match address.split_once("://") {
+                Some((scheme, _)) => format!("{scheme}://…"),
+                None => address.rsplit('@').next().unwrap_or_default().to_owned(),
+            };
+            RemoteError::Address { address, cause: error.to_string() }
         })
     }
 
@@ -48,7 +52,12 @@ impl Remote {
                 let options = GrpcOptions { headers: headers.collect(), ..GrpcOptions::default() };
                 Grpc::new(address.as_str(), options).map(Self::Grpc)
             }
-            "s3" | "file" => Objects::new(address.as_str(), std::env::vars()).map(Self::Objects),
+            "s3" | "file" => {
+                // Settings of S3 are texts; other variables may be anything.
+                let variables = std::env::vars_os()
+                    .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+                Objects::new(address.as_str(), variables).map(Self::Objects)
+            }
             scheme => Err(RemoteError::Address {
                 address: shown(address),
                 cause: format!("there is no protocol {scheme}"),

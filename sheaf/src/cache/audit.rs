@@ -22,14 +22,19 @@ pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result
     let release = crate::toolchain::used(&mut world.settings, project)?;
     let home = crate::evaluator::home()?;
     let workshop = Workshop::new(home, world.settings.clone(), release, true).map_err(told)?;
-    let chosen: Vec<SignedClaim> = world
-        .store
-        .list()
-        .into_iter()
-        .map(|Listed { signed, .. }| signed)
-        .filter(|signed| is_chosen(signed, sample, seed))
+    let chosen = world.store.list().into_iter().map(|Listed { signed, .. }| signed);
+    let chosen = chosen.filter(|signed| is_chosen(signed, sample, seed));
+    let (chosen, others): (Vec<SignedClaim>, Vec<_>) = chosen
         .filter(|signed| Some(signed.claim.compiler.as_str()) == release.map(|release| release.version))
-        .collect();
+        // A listing verifies no signature.
+        .filter_map(|signed| world.store.claim(&signed.claim.key).ok())
+        // An audit runs programs, and runs none of somebody whom no run believes.
+        .partition(|signed| signed.signer.as_ref().is_none_or(|signer| world.trusted.knows(signer)));
+    if !others.is_empty() {
+        let message =
+            format!("not audited, since nobody trusted has signed them: {}", programs(others.len()));
+        messages::warning(message, Some("no run uses them; `sheaf cache gc` removes them in time"));
+    }
     if chosen.is_empty() {
         println!("chosen: none of {}", programs(world.store.size().entries));
         return Ok(());
@@ -49,12 +54,14 @@ pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result
             continue;
         };
         let Ok(program) = String::from_utf8(program) else { continue };
+        let is_whole = claim.action(&program).key() == claim.key;
         let spinner = Spinner::start(&format!("compiling {} again", claim.function));
-        let fresh = compiler.compile(&program, &claim.flags);
+        let fresh = is_whole.then(|| compiler.compile(&program, &claim.flags));
         drop(spinner);
         let verdict = match &fresh {
-            Ok(fresh) => compare(claim, &program, &cached, fresh),
-            Err(error) => Verdict::Unknown(format!("the compiler fails now: {error}")),
+            None => Verdict::Unknown("its key is not made of what its claim says".into()),
+            Some(Ok(fresh)) => compare(claim, &program, &cached, fresh),
+            Some(Err(error)) => Verdict::Unknown(format!("the compiler fails now: {error}")),
         };
         let who = signed.signer.as_ref().map_or("nobody, on this machine".into(), ToString::to_string);
         match verdict {

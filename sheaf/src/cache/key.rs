@@ -14,6 +14,9 @@ use crate::cli::NetworkOptions;
 use crate::evaluator::{Failed, failed, home};
 use crate::messages;
 
+/// The names of both lists in the user's settings.
+const LISTS: [&str; 2] = ["trusted-keys", "revoked-keys"];
+
 /// `sheaf cache key`.
 pub fn key(command: &KeyCommand) -> Result<(), Failed> {
     match command {
@@ -66,9 +69,10 @@ fn list(json: bool) -> Result<(), Failed> {
     let trusted = &world.settings.trusted_keys;
     if json {
         let origin = trusted.origin.to_string();
-        return show_json(
-            &json!({ "own": own.map(|key| key.to_string()), "trusted": trusted.value, "origin": origin }),
-        );
+        return show_json(&json!({
+            "own": own.map(|key| key.to_string()), "trusted": trusted.value, "origin": origin,
+            "revoked": world.settings.revoked_keys,
+        }));
     }
     match own {
         Some(key) => println!("this machine signs with\n  {key}"),
@@ -80,51 +84,86 @@ fn list(json: bool) -> Result<(), Failed> {
         println!("trusted, by {}:", trusted.origin);
         trusted.value.iter().for_each(|key| println!("  {key}"));
     }
+    if !world.settings.revoked_keys.is_empty() {
+        println!("revoked, whoever trusts them:");
+        world.settings.revoked_keys.iter().for_each(|key| println!("  {key}"));
+    }
     Ok(())
 }
 
 fn trust(text: &str, from: Option<&str>) -> Result<(), Failed> {
     let key: PublicKey = text.parse().map_err(failed)?;
-    let entry = from.map_or_else(|| key.to_string(), |from| format!("{key}@{from}"));
+    let entry = from.map_or_else(|| key.to_string(), |from| format!("{key}@{}", without_password(from)));
     TrustedKeys::read([&entry]).map_err(failed)?;
-    edit(|keys| {
-        if !keys.iter().any(|known| known.as_str() == Some(&entry)) {
-            keys.push(&entry);
+    edit(|trusted, revoked| {
+        if !trusted.iter().any(|known| known.as_str() == Some(&entry)) {
+            trusted.push(&entry);
         }
-        Ok(())
+        revoked.retain(|known| !is_key(known, &key));
     })?;
     println!("trusted: {entry}");
+    let world = World::here(&NetworkOptions::default())?;
+    if !world.trusted.knows(&key) {
+        let origin = &world.settings.trusted_keys.origin;
+        messages::warning(
+            format!("here {origin} says which keys are trusted, and this one is not among them"),
+            Some(&format!("add it to `trusted-keys` there: {entry}")),
+        );
+    }
     Ok(())
 }
 
+/// Revokes a key, or all that are trusted here under a name. What is revoked nothing makes trusted, but `trust`.
 fn revoke(text: &str) -> Result<(), Failed> {
-    let mut removed = Vec::new();
-    edit(|keys| {
-        keys.retain(|known| {
-            let known = known.as_str().unwrap_or_default();
-            let name = known.split(':').next().unwrap_or_default();
-            let key = known.split('@').next().unwrap_or_default();
-            let goes = text == known || text == name || text == key;
-            if goes {
-                removed.push(known.to_owned());
+    let world = World::here(&NetworkOptions::default())?;
+    let mut keys: Vec<PublicKey> = text.parse().into_iter().collect();
+    edit(|trusted, revoked| {
+        let here = world.settings.trusted_keys.value.iter().map(String::as_str);
+        let known = trusted.iter().filter_map(Value::as_str).chain(here);
+        let named = known.filter_map(key_of).filter(|key| key.name() == text);
+        keys.extend(named.collect::<Vec<_>>());
+        for (i, key) in keys.iter().enumerate() {
+            trusted.retain(|known| !is_key(known, key));
+            if !keys[..i].contains(key) && !revoked.iter().any(|known| is_key(known, key)) {
+                revoked.push(key.to_string());
             }
-            !goes
-        });
-        Ok(())
+        }
     })?;
-    if removed.is_empty() {
+    if keys.is_empty() {
         messages::error(
-            format!("{text} is none of the keys that the user's settings trust"),
+            format!("{text} is neither a key nor the name of one that is trusted"),
             Some("`sheaf cache key list` shows them"),
         );
         return Err(Failed);
     }
-    removed.iter().for_each(|key| println!("no longer trusted: {key}"));
+    keys.sort_by_key(PublicKey::to_string);
+    keys.dedup();
+    keys.iter().for_each(|key| println!("no longer trusted: {key}"));
+    eprintln!(
+        "programs that lie in the __sheaf__ of a project are trusted with it; `--recompile` makes them anew"
+    );
     Ok(())
 }
 
-/// Changes `trusted-keys` under `[cache]` in the user's settings, and leaves the rest of the file as it is.
-fn edit(change: impl FnOnce(&mut Array) -> Result<(), Failed>) -> Result<(), Failed> {
+/// The key of an entry of `trusted-keys`, which may be for one remote alone.
+fn key_of(entry: &str) -> Option<PublicKey> {
+    entry.split('@').next()?.trim().parse().ok()
+}
+
+fn is_key(entry: &Value, key: &PublicKey) -> bool {
+    entry.as_str().and_then(key_of).is_some_and(|known| known == *key)
+}
+
+/// An address without user name and password.
+fn without_password(address: &str) -> String {
+    match (address.split_once("://"), address.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
+        _ => address.to_owned(),
+    }
+}
+
+/// Changes `trusted-keys` and `revoked-keys` under `[cache]` in the user's settings, and leaves the rest of the file as it is.
+fn edit(change: impl FnOnce(&mut Array, &mut Array)) -> Result<(), Failed> {
     let path = home()?.config_file();
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
@@ -133,11 +172,22 @@ fn edit(change: impl FnOnce(&mut Array) -> Result<(), Failed>) -> Result<(), Fai
     };
     let mut document: DocumentMut =
         text.parse().map_err(|error| failed(format!("{} is not TOML: {error}", path.display())))?;
-    let wrong = || failed(format!("{}: `cache.trusted-keys` is not a list of keys", path.display()));
+    let wrong = |name: &str| failed(format!("{}: `{name}` is not a list of keys", path.display()));
     let cache = document.entry("cache").or_insert_with(|| Item::Table(Table::new()));
-    let cache = cache.as_table_like_mut().ok_or_else(wrong)?;
-    let keys = cache.entry("trusted-keys").or_insert_with(|| Item::Value(Value::Array(Array::new())));
-    change(keys.as_array_mut().ok_or_else(wrong)?)?;
+    let cache = cache.as_table_like_mut().ok_or_else(|| wrong("cache.trusted-keys"))?;
+    let mut lists = [Array::new(), Array::new()];
+    for (name, list) in LISTS.into_iter().zip(&mut lists) {
+        if let Some(there) = cache.get(name) {
+            *list = there.as_array().ok_or_else(|| wrong(name))?.clone();
+        }
+    }
+    let [trusted, revoked] = &mut lists;
+    change(trusted, revoked);
+    for (name, list) in LISTS.into_iter().zip(lists) {
+        if !list.is_empty() || cache.contains_key(name) {
+            cache.insert(name, Item::Value(Value::Array(list)));
+        }
+    }
     let bytes = document.to_string();
     let written = if path.exists() {
         sheaf_cache::replace(&path, bytes.as_bytes())

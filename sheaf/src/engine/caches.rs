@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use sheaf_cache::remote::{Address, Credentials, Secret};
 use sheaf_cache::{
     ActionKey, ArtifactFolder, BUDGET, Claim, Compilation, Digest, Entry, Exclusive, Leaf, Lookup, Lookups,
-    Miss, RemoteSettings, Remotes, SecretKey, SignedClaim, Store, Trouble, TrustedKeys, Upload,
+    Miss, RemoteSettings, Remotes, SecretKey, SignedClaim, Store, TrustedKeys, Upload, Wanted,
 };
 use sheaf_lang::host::HostError;
 use sheaf_registry::{Home, Mode, Origin, Settings};
@@ -66,7 +66,13 @@ pub fn signing_key(home: &Home) -> Result<Option<SecretKey>, HostError> {
         Some(text) => (text, KEY_VARIABLE.to_owned()),
         None => match std::fs::read_to_string(home.cache_key()) {
             Ok(text) => (text, home.cache_key().display().to_string()),
-            Err(_) => return Ok(None),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                return Err(HostError {
+                    message: format!("{} cannot be read: {error}", home.cache_key().display()),
+                    help: Some("move that file away, and make a key with `sheaf cache key new`".into()),
+                });
+            }
         },
     };
     let wrong = |error: sheaf_cache::KeySyntax| HostError {
@@ -76,15 +82,20 @@ pub fn signing_key(home: &Home) -> Result<Option<SecretKey>, HostError> {
     text.parse().map(Some).map_err(wrong)
 }
 
-/// The keys that are trusted: the user's own, and those of the settings.
+/// The keys that are trusted: the user's own, and those of the settings, without those that are revoked.
 pub fn trusted_keys(settings: &Settings, own: Option<&SecretKey>) -> Result<TrustedKeys, HostError> {
-    let list = &settings.trusted_keys;
-    let mut trusted = TrustedKeys::read(&list.value).map_err(|error| HostError {
-        message: format!("{} has a trusted key that cannot be read: {error}", list.origin),
+    let unreadable = |list: &str, error: sheaf_cache::KeySyntax| HostError {
+        message: format!("{list} has a key that cannot be read: {error}"),
         help: Some("`sheaf cache key list` shows the key of a machine".into()),
-    })?;
+    };
+    let list = &settings.trusted_keys;
+    let mut trusted = TrustedKeys::read(&list.value)
+        .map_err(|error| unreadable(&format!("`trusted-keys` of {}", list.origin), error))?;
     if let Some(own) = own {
         trusted.add(own.public());
+    }
+    for key in &settings.revoked_keys {
+        trusted.revoke(&key.parse().map_err(|error| unreadable("`revoked-keys`", error))?);
     }
     Ok(trusted)
 }
@@ -128,7 +139,8 @@ const TOKEN_VARIABLE: &str = "SHEAF_CACHE_TOKEN";
 const KEY_VARIABLE: &str = "SHEAF_CACHE_KEY";
 
 fn environment(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+    let value = std::env::var(name).ok()?.trim().to_owned();
+    (!value.is_empty()).then_some(value)
 }
 
 impl Caches {
@@ -202,22 +214,20 @@ impl Caches {
         let remotes = self.remotes.borrow();
         let remotes = remotes.as_ref()?;
         let action = action::described(&job.action)?;
-        let fetched = remotes.get(&job.action.key(), action.address);
+        let program = action::program(&job.action);
+        let fetched = remotes.get(&Wanted {
+            key: job.action.key(),
+            action: action.address,
+            program: Address::of(program.as_bytes()),
+            accepts: &|claim| !self.store.is_quarantined(claim),
+        });
         for trouble in remotes.troubles() {
             self.warn(&trouble, WITHOUT, Some(&trouble.remedy()));
         }
-        let fetched = fetched.filter(|fetched| !self.store.is_quarantined(&fetched.signed.claim))?;
-        let program = action::program(&job.action);
-        let claim = &fetched.signed.claim;
-        if claim.program != Address::of(program.as_bytes()) {
-            let cause = format!("its program for {} is not the one that its key is made of", claim.function);
-            let trouble = Trouble::Altered { remote: fetched.remote, cause };
-            self.warn(&trouble, WITHOUT, Some(&trouble.remedy()));
-            return None;
-        }
+        let fetched = fetched?;
         self.count(|lookups| {
             lookups.fetched += 1;
-            lookups.saved += claim.seconds;
+            lookups.saved += fetched.signed.claim.seconds;
         });
         if let Err(e) = self.store.put(&fetched.signed, program.as_bytes(), &fetched.vmfb) {
             self.warn(&e, NOT_KEPT, Some(e.remedy()));

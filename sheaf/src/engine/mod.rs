@@ -155,6 +155,14 @@ impl Engine {
             return Ok(None);
         }
         let _turn = self.caches.exclusive(&candidate.job);
+        // Another process may have compiled and tried it while this one waited.
+        if !self.recompile
+            && let Some((bytes, digest)) = self.caches.stored(&candidate.job.action.key())
+            && let Ok(loaded) = self.load(unit, candidate, bytes.clone(), &digest)
+        {
+            self.caches.record(&candidate.job, &bytes);
+            return Ok(Some(loaded));
+        }
         let compiled = self.workshop.compile(&candidate.job)?;
         let Compiled::Yes { bytes, seconds } = compiled else { return Ok(None) };
         let Ok(loaded) = self.load(unit, candidate, bytes.clone(), &Digest::of(&bytes)) else {

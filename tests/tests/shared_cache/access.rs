@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use sheaf_cache::Digest;
 
 use crate::faults::guarded;
-use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, Remote};
-use crate::shared::taken;
+use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, Remote, warnings};
+use crate::shared::{folder, taken};
 
 #[test]
 fn netrc_and_credential_helper() {
@@ -29,4 +29,42 @@ fn netrc_and_credential_helper() {
     let netrc = b.world.path("netrc").display().to_string();
     let b = b.env("NETRC", netrc);
     assert_eq!(taken(b.run(&[&RUN_SQUARES[..], &["--strict"]].concat())), FOURTEEN);
+}
+
+/// A project's file starts no program, and sends nobody's compilations anywhere: a checkout is not a program that was run.
+#[test]
+fn a_project_names_no_helper_and_no_cluster() {
+    let machine = Machine::bare().squares();
+    machine.world.write("helper", "#!/bin/sh\ntouch started\necho '{}'\n");
+    let helper = machine.world.path("helper");
+    fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).expect("a program");
+    machine.world.write(
+        "Sheaf.toml",
+        "[cache]\nremote = [\"http://127.0.0.1:1\"]\ncredential-helper = \"./helper\"\nexecutor = \"grpc://127.0.0.1:1\"\n",
+    );
+    for arguments in [&["cache", "why", "sum-of-squares"][..], &RUN_SQUARES] {
+        let output = machine.run(arguments);
+        for name in ["credential-helper", "executor"] {
+            assert!(output.stderr.contains(&format!("warning: `cache.{name}` in ")), "{output}");
+        }
+        assert!(!machine.world.path("started").exists(), "{output}");
+    }
+}
+
+/// A helper whose login has expired: one warning, and the run goes on. A token is none of a folder's business.
+#[test]
+fn credentials_that_are_not_there_break_nothing() {
+    let (_folder, shared) = folder();
+    let Some(a) = Machine::writing(&shared) else { return };
+    let a = a.env("SHEAF_CACHE_TOKEN", "a-token\n").push_squares();
+    let remotes = format!("http://127.0.0.1:1,{}", shared.address);
+    let b = Machine::reading(&Remote::at(remotes)).env("SHEAF_CACHE_CREDENTIAL_HELPER", "false").squares();
+    let output = b.run(&[&RUN_SQUARES[..], &["--strict"]].concat());
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
+    assert_eq!(warnings(&output).len(), 1, "{output}");
+    assert!(
+        output.stderr.contains("the credential helper false gives nothing for http://127.0.0.1:1/"),
+        "{output}"
+    );
+    drop(a);
 }

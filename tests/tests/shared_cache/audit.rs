@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::entries::{push, pushed, replace_program, vmfb};
-use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, SQUARES, writer};
+use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, SQUARES, warnings, writer};
 use crate::web::{Fault, Web};
 
 #[test]
@@ -34,4 +34,23 @@ fn an_audit_finds_what_computes_something_else_and_names_its_signer() {
     let output = machine.run(&["cache", "audit", "--sample", "100%"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert!(output.stdout.contains("audited 1 program: 1 of the same bytes"), "{output}");
+}
+
+/// After a revocation, which is when somebody audits: what that key signed is not run, not even to be compared.
+#[test]
+fn an_audit_runs_nothing_of_somebody_who_is_not_trusted() {
+    let Some(files) = pushed() else { return };
+    let web = Web::start(files.clone(), Fault::None);
+    let Some(machine) = Machine::compiling(&web.remote()) else { return };
+    let machine = machine.squares();
+    assert_eq!(machine.run(&RUN_SQUARES).compiled_nothing(), FOURTEEN);
+    let revoked = machine.run(&["cache", "key", "revoke", "trunk"]);
+    assert_eq!(revoked.code, Some(0), "{revoked}");
+    let output = machine.run(&["cache", "audit", "--sample", "100%"]);
+    assert_eq!((output.code, warnings(&output).len()), (Some(0), 1), "{output}");
+    assert!(
+        output.stderr.contains("not audited, since nobody trusted has signed them: 1 program"),
+        "{output}"
+    );
+    assert_eq!(output.stdout, "chosen: none of 1 program\n");
 }

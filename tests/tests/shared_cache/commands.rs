@@ -6,6 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::Value;
 use sheaf_tests::World;
 
+use sheaf_cache::SecretKey;
+
 use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, Remote, SQUARES, warnings, writer};
 use crate::shared::{folder, taken};
 
@@ -155,7 +157,40 @@ fn keys() {
     fs::remove_dir_all(b.world.path("__sheaf__")).expect("removed");
     assert_eq!(taken(b.run(&RUN_SQUARES)), FOURTEEN);
     assert_eq!(b.run(&["cache", "key", "revoke", "ada"]).code, Some(1));
+    // Whatever a project says.
+    b.world.write("Sheaf.toml", format!("[cache]\ntrusted-keys = [\"{public}\"]\n"));
+    for folder in [b.world.path("__sheaf__"), b.world.home().join("cache")] {
+        fs::remove_dir_all(folder).expect("removed");
+    }
+    let output = b.run(&RUN_SQUARES);
+    assert!(output.stderr.contains("who is not trusted"), "{output}");
+    assert_eq!(output.compiled(), FOURTEEN);
     drop(a);
+}
+
+/// A list of a project is in force there, and a command that changes the user's says so.
+#[test]
+fn keys_of_a_project() {
+    let machine = Machine::bare();
+    let [ada, bob] =
+        ["ada", "bob"].map(|name| SecretKey::generate(name).expect("a key").public().to_string());
+    machine.world.write("Sheaf.toml", format!("[cache]\ntrusted-keys = [\"{ada}\"]\n"));
+    let trust = machine.run(&["cache", "key", "trust", &bob]);
+    assert_eq!((trust.code, warnings(&trust).len()), (Some(0), 1), "{trust}");
+    assert!(trust.stderr.contains("Sheaf.toml says which keys are trusted"), "{trust}");
+    // By its name, from the project's list.
+    let revoke = machine.run(&["cache", "key", "revoke", "ada"]);
+    assert_eq!((revoke.code, revoke.stdout), (Some(0), format!("no longer trusted: {ada}\n")));
+    let list = json(&machine.run(&["cache", "key", "list", "--json"]).silent());
+    assert_eq!((&list["trusted"], &list["revoked"]), (&serde_json::json!([ada]), &serde_json::json!([ada])));
+    assert_eq!(machine.run(&["cache", "key", "trust", &ada]).code, Some(0));
+    let list = json(&machine.run(&["cache", "key", "list", "--json"]).silent());
+    assert_eq!(list["revoked"], serde_json::json!([]));
+    let address = "https://me:secret@cache.example/x";
+    let output = machine.run(&["cache", "key", "trust", &bob, "--from", address]);
+    assert_eq!(output.stdout, format!("trusted: {bob}@https://cache.example/x\n"));
+    let config = fs::read_to_string(machine.world.home().join("config.toml")).expect("settings");
+    assert!(!config.contains("secret"), "{config}");
 }
 
 #[test]

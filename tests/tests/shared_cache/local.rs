@@ -121,6 +121,33 @@ fn a_crowd_compiles_each_program_once() {
     assert_eq!(world.run(&["cache", "verify"]).code, Some(0));
 }
 
+/// So is a program that writes over its arguments, which is compiled after the plain one.
+#[test]
+fn a_crowd_compiles_donating_programs_once() {
+    let Some(world) = World::with_compiler() else { return };
+    let step = "(defn step [w x] (- w (* 0.1 (* w x))))\n\
+                (let [w (repeat [i 20] [w (ones [512 512])] (if (= i 19) (do (print i) (step w 0.5)) (step w 0.5)))]\n  \
+                (print (< 0 (mean w))))\n";
+    let start = |number: usize| {
+        let name = format!("p{number}/step.shf");
+        world.write(&name, step);
+        let run = world.sheaf(&[&name, "--jit", "always", "--donate", "always"]);
+        run.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("sheaf starts")
+    };
+    let children: Vec<Child> = (0..4).map(start).collect();
+    let mut compiled = 0;
+    for child in children {
+        let output = child.wait_with_output().expect("its end");
+        let (said, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success() && !told.contains("warning"), "{said}{told}");
+        compiled += told.lines().filter(|line| line.starts_with("compiling ")).count();
+    }
+    let size: serde_json::Value =
+        serde_json::from_str(&world.run(&["cache", "size", "--json"]).silent()).expect("JSON");
+    assert_eq!(size["entries"], compiled, "more was compiled than there is");
+    assert!(compiled >= 2, "nothing donates");
+}
+
 /// Two machines that compile the same at once, on one shared folder: twice is allowed, damage is not.
 #[test]
 fn machines_that_compile_at_once_do_not_harm_each_other() {
