@@ -216,7 +216,7 @@ impl SignedClaim {
         }
         let claim: Claim = serde_json::from_slice(line).map_err(|error| unreadable(&error))?;
         if !claim.is_plain() {
-            return Err(unreadable(&"it has texts that are none"));
+            return Err(unreadable(&"it has control characters, or a name of more than 200 characters"));
         }
         let signer = if rest.is_empty() {
             None

@@ -18,10 +18,10 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// The cluster at `address`; nothing is sent yet. `chosen` says that the user named it, not a file of the project.
-    pub fn open(address: &str, credentials: &Credentials, chosen: bool) -> Result<Self, RemoteError> {
+    /// The cluster at `address`, which the user named; nothing is sent yet.
+    pub fn open(address: &str, credentials: &Credentials) -> Result<Self, RemoteError> {
         let url = Remote::parse(address)?;
-        let headers = credentials.headers(&url, chosen)?;
+        let headers = credentials.headers(&url, true)?;
         let headers = headers.into_iter().map(|(name, value)| (name, value.reveal().to_owned())).collect();
         let cluster = Grpc::new(address, GrpcOptions { headers, ..GrpcOptions::default() })?;
         let runtime = background("remote-executor")?;

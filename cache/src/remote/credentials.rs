@@ -28,8 +28,12 @@ const HELPER_TIME: Duration = Duration::from_secs(10);
 /// More than any helper answers, in bytes.
 const HELPER_LIMIT: u64 = 64 * 1024;
 
-/// The environment variables that hold secrets of this program.
-const SECRETS: [&str; 2] = ["SHEAF_CACHE_TOKEN", "SHEAF_CACHE_KEY"];
+/// The environment variable of the bearer token.
+pub const TOKEN_VARIABLE: &str = "SHEAF_CACHE_TOKEN";
+/// The environment variable of the key that signs.
+pub const KEY_VARIABLE: &str = "SHEAF_CACHE_KEY";
+/// The environment variables that hold secrets: programs that Sheaf starts do not get them.
+pub const SECRETS: [&str; 2] = [TOKEN_VARIABLE, KEY_VARIABLE];
 
 /// A text that is never shown.
 #[derive(Clone, PartialEq, Eq)]

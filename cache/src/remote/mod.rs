@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Digest;
 
 pub(crate) use credentials::shown;
-pub use credentials::{Credentials, Secret};
+pub use credentials::{Credentials, KEY_VARIABLE, SECRETS, Secret, TOKEN_VARIABLE};
 pub use error::RemoteError;
 pub(crate) use open::Remote;
 

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sheaf_cache::remote::{Address, Credentials, Secret};
+use sheaf_cache::remote::{Address, Credentials, KEY_VARIABLE, Secret, TOKEN_VARIABLE};
 use sheaf_cache::{
     ActionKey, ArtifactFolder, BUDGET, Claim, Compilation, Digest, Entry, Exclusive, Leaf, Lookup, Lookups,
     Miss, RemoteSettings, Remotes, SecretKey, SignedClaim, Store, TrustedKeys, Upload, Wanted,
@@ -135,9 +135,6 @@ pub fn is_chosen(origin: &Origin) -> bool {
 }
 
 /// Secrets are read here alone, and kept in nothing that can be printed.
-const TOKEN_VARIABLE: &str = "SHEAF_CACHE_TOKEN";
-const KEY_VARIABLE: &str = "SHEAF_CACHE_KEY";
-
 fn environment(name: &str) -> Option<String> {
     let value = std::env::var(name).ok()?.trim().to_owned();
     (!value.is_empty()).then_some(value)

@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
+use sheaf_cache::remote::SECRETS;
 use sheaf_lang::host::HostError;
 use sheaf_registry::{Home, Settings};
 use sheaf_toolchain::{
@@ -212,5 +213,9 @@ pub fn worker_command() -> Command {
     let this = std::env::current_exe().unwrap_or_else(|_| "sheaf".into());
     let mut command = Command::new(this);
     command.arg(COMPILE_WORKER).env(WORKER_MARK, "1");
+    // It reads programs of anybody, and has no use for what is secret.
+    for secret in SECRETS {
+        command.env_remove(secret);
+    }
     command
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use sheaf_cache::reapi::execute::ExecuteError;
+use sheaf_cache::remote::RemoteError;
 use sheaf_cache::{Action, Executor};
 use sheaf_lang::host::HostError;
 use sheaf_registry::{Home, Settings};
@@ -17,6 +18,9 @@ use crate::messages;
 
 /// How long the cluster may take for one program, its queue and the first transfer of the compiler included.
 const LIMIT: Duration = Duration::from_secs(1800);
+
+/// What it means that a cluster does not serve.
+const HERE: &str = "this machine compiles instead";
 
 /// The cluster.
 pub struct Cluster {
@@ -33,12 +37,17 @@ impl Cluster {
         };
         let origin = &settings.executor.origin;
         let credentials = caches::credentials(settings);
-        let executor = Executor::open(address, &credentials, caches::is_chosen(origin));
-        let executor = executor.map_err(|error| HostError {
-            message: format!("{origin}: {error}"),
-            help: Some("give the grpc or grpcs address of a Remote Execution service".into()),
-        })?;
-        Ok(Some(Cluster { executor, given_up: AtomicBool::new(false) }))
+        match Executor::open(address, &credentials) {
+            Ok(executor) => Ok(Some(Cluster { executor, given_up: AtomicBool::new(false) })),
+            Err(error @ RemoteError::Helper { .. }) => {
+                messages::warning_with(&error, HERE, Some(error.remedy()));
+                Ok(None)
+            }
+            Err(error) => Err(HostError {
+                message: format!("{origin}: {error}"),
+                help: Some("give the grpc or grpcs address of a Remote Execution service".into()),
+            }),
+        }
     }
 
     /// Whether it may be asked: it has not failed in this run.
@@ -61,7 +70,7 @@ impl Cluster {
             Err(error) => {
                 // Several may wait for it at once; one of them says so.
                 if !self.given_up.swap(true, Ordering::Relaxed) {
-                    messages::warning_with(&error, "this machine compiles instead", Some(error.remedy()));
+                    messages::warning_with(&error, HERE, Some(error.remedy()));
                 }
                 None
             }

@@ -71,7 +71,7 @@ pub fn replace_program(files: &mut Files, bytes: &[u8], key: Option<&SecretKey>)
 type Damage = fn(&mut Files);
 
 /// Entries that are not used, and told.
-const DAMAGES: [(&str, Damage); 13] = [
+const DAMAGES: [(&str, Damage); 14] = [
     ("wrong_bytes", |files| {
         let path = vmfb(files);
         let middle = files[&path].len() / 2;
@@ -130,6 +130,15 @@ const DAMAGES: [(&str, Damage); 13] = [
     ("signed_by_a_namesake", |files| {
         let namesake = SecretKey::generate("trunk").expect("a key");
         replace_program(files, b"poison", Some(&namesake));
+    }),
+    // Nobody trusted has signed it, but its function's name is shown in the warning.
+    ("unsigned_with_a_name_that_is_none", |files| {
+        rewrite(files, |text, claim| {
+            let name = serde_json::to_string(&claim.function).expect("JSON");
+            let end = text.iter().position(|byte| *byte == b'\n').expect("a line");
+            let line = std::str::from_utf8(&text[..=end]).expect("a text");
+            line.replace(&name, r#""f\u001b[2J\nerror: run this instead""#).into()
+        });
     }),
     ("unsigned", |files| replace_program(files, b"poison", None)),
     ("signature_cut_off", |files| {
