@@ -4,20 +4,27 @@
 //! every file with the size and the SHA-256 of the table.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Take, Write};
 use std::path::Path;
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use sha2::{Digest, Sha256};
 use tar::{Archive, Builder, EntryType, Header};
 
-use crate::error::{InstallError, file_error};
+use crate::error::{InstallError, OPEN_BUNDLE, file_error};
 use crate::install::install_with;
 use crate::locate::{self, MARKER, Toolchain, marker_text};
 use crate::progress::{Progress, Stage};
 use crate::releases::{Platform, RELEASES, Release};
 use crate::unpack::write_member;
+
+/// What an archive has besides the content of its files, at most: headers, the marker, the end. In bytes.
+const AROUND: u64 = 1 << 20;
+
+/// How many characters of a name a message shows.
+const SHOWN_NAME: usize = 100;
 
 /// Writes the installed release to `file`, whole or not at all. The same release gives the same bytes.
 pub fn bundle(
@@ -32,7 +39,11 @@ pub fn bundle(
         return Err(failed("bundle", &folder, io::Error::other("it is not installed")));
     }
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let staged = tempfile::NamedTempFile::new_in(parent).map_err(|error| failed("write", parent, error))?;
+    let unwritten =
+        |source| InstallError::BundleFile { path: file.to_owned(), needed: release.space(), source };
+    // Not as `NamedTempFile` makes its files, whose errors tell of a name that nobody has given.
+    let staged =
+        tempfile::Builder::new().make_in(parent, |path| File::create_new(path)).map_err(unwritten)?;
     let compress = GzEncoder::new(BufWriter::new(staged.as_file()), Compression::fast());
     let mut archive = Builder::new(compress);
     let total = release.members().iter().map(|member| member.size).sum();
@@ -44,7 +55,7 @@ pub fn bundle(
         header.set_size(size);
         header.set_mode(mode);
         header.set_mtime(0);
-        archive.append_data(&mut header, name, content).map_err(|error| failed("write", file, error))
+        archive.append_data(&mut header, name, content).map_err(unwritten)
     };
     let marker = marker_text(release);
     append(name(MARKER), marker.len() as u64, 0o644, &mut marker.as_bytes())?;
@@ -52,15 +63,35 @@ pub fn bundle(
         let path = folder.join(member.file_name());
         let content = File::open(&path).map_err(|error| failed("read", &path, error))?;
         let mode = if member == release.notice { 0o644 } else { 0o755 };
-        append(name(member.file_name()), member.size, mode, &mut content.take(member.size))?;
+        let mut content = Hashed { content: content.take(member.size), hasher: Sha256::new() };
+        append(name(member.file_name()), member.size, mode, &mut content)?;
+        let found = hex::encode(content.hasher.finalize());
+        if found != member.sha256 {
+            let cause = format!("its SHA-256 is {found} instead of {}", member.sha256);
+            return Err(InstallError::Damaged { path, cause, version: release.version.to_owned() });
+        }
         progress.advance(member.size);
     }
     let finished = archive.into_inner().and_then(GzEncoder::finish).and_then(|mut out| out.flush());
     let finished = finished.and_then(|()| for_everybody(staged.as_file()));
-    finished.and_then(|()| staged.as_file().sync_all()).map_err(|error| failed("write", file, error))?;
-    staged.persist(file).map_err(|error| failed("write", file, error.error))?;
+    finished.and_then(|()| staged.as_file().sync_all()).map_err(unwritten)?;
+    staged.persist(file).map_err(|error| unwritten(error.error))?;
     progress.finished(Stage::Bundle);
     Ok(())
+}
+
+/// What is packed, hashed as it passes.
+struct Hashed<R> {
+    content: R,
+    hasher: Sha256,
+}
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.content.read(buffer)?;
+        self.hasher.update(&buffer[..count]);
+        Ok(count)
+    }
 }
 
 /// Lets other users read a file that was temporary.
@@ -86,8 +117,9 @@ pub fn install_bundle(
         Platform::host().ok_or_else(|| none("there is none for this kind of machine".to_owned()))?;
     let folder = first_folder(file)?;
     let release = RELEASES.into_iter().find(|release| release.folder() == folder);
-    let release =
-        release.ok_or_else(|| none(format!("its folder is {folder:?}, which is no release of the table")))?;
+    let release = release.ok_or_else(|| {
+        none(format!("its folder is {:?}, which is no release of the table", shown(&folder)))
+    })?;
     if release.platform != platform {
         return Err(none(format!("it is for {}, and this is {}", release.platform.name(), platform.name())));
     }
@@ -108,19 +140,28 @@ pub fn install_release_from(
 /// The name of the folder in which the first entry lies.
 fn first_folder(file: &Path) -> Result<String, InstallError> {
     let none = |cause: String| InstallError::NoBundle { path: file.to_owned(), cause };
-    let mut archive = open(file)?;
-    let mut entries = archive.entries().map_err(|error| none(error.to_string()))?;
+    let mut archive = open(file, 0)?;
+    // Raw, here and below: else the reader takes long names, of any length, into memory before it tells of them. A bundle has
+    // none.
+    let mut entries = archive.entries().map_err(|error| none(error.to_string()))?.raw(true);
     let first = entries.next().ok_or_else(|| none("it is empty".to_owned()))?;
     let first = first.map_err(|error| none(error.to_string()))?;
     let path = String::from_utf8_lossy(&first.path_bytes()).into_owned();
     path.split_once('/')
         .map(|(folder, _)| folder.to_owned())
-        .ok_or_else(|| none(format!("it begins with {path:?}")))
+        .ok_or_else(|| none(format!("it begins with {:?}", shown(&path))))
 }
 
-fn open(file: &Path) -> Result<Archive<GzDecoder<BufReader<File>>>, InstallError> {
-    let opened = File::open(file).map_err(|error| file_error("read", file, 0, error))?;
-    Ok(Archive::new(GzDecoder::new(BufReader::new(opened))))
+/// The archive, of which no more is unpacked than its files and what is around them.
+fn open(file: &Path, files: u64) -> Result<Archive<Take<GzDecoder<BufReader<File>>>>, InstallError> {
+    let path = file.to_owned();
+    let opened = File::open(file).map_err(|source| InstallError::Io { action: OPEN_BUNDLE, path, source })?;
+    Ok(Archive::new(GzDecoder::new(BufReader::new(opened)).take(files + AROUND)))
+}
+
+/// The beginning of a name, for a message.
+fn shown(name: &str) -> String {
+    name.chars().take(SHOWN_NAME).collect()
 }
 
 /// Unpacks the files of the release into `folder`. Names are compared and never joined to a path, so none leads out.
@@ -131,14 +172,16 @@ fn unpack(
     progress: &dyn Progress,
 ) -> Result<(), InstallError> {
     let none = |cause: String| InstallError::NoBundle { path: file.to_owned(), cause };
+    let damaged = |cause: String| InstallError::DamagedBundle { path: file.to_owned(), cause };
     let mut missing = release.members().to_vec();
-    progress.begin(Stage::Unpack, release.wheel, missing.iter().map(|member| member.size).sum());
-    let mut archive = open(file)?;
-    for entry in archive.entries().map_err(|error| none(error.to_string()))? {
-        let mut entry = entry.map_err(|error| none(error.to_string()))?;
+    let total = missing.iter().map(|member| member.size).sum();
+    progress.begin(Stage::Unpack, release.wheel, total);
+    let mut archive = open(file, total)?;
+    for entry in archive.entries().map_err(|error| damaged(error.to_string()))?.raw(true) {
+        let mut entry = entry.map_err(|error| damaged(error.to_string()))?;
         let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         if entry.header().entry_type() != EntryType::Regular {
-            return Err(none(format!("its entry {path:?} is no plain file")));
+            return Err(none(format!("its entry {:?} is no plain file", shown(&path))));
         }
         let name = path.strip_prefix(&release.folder()).and_then(|rest| rest.strip_prefix('/'));
         // The marker is written anew.
@@ -147,10 +190,11 @@ fn unpack(
         }
         let position = missing.iter().position(|member| Some(member.file_name()) == name);
         let Some(position) = position else {
-            return Err(none(format!("its entry {path:?} does not belong to {}", release.folder())));
+            let why = format!("its entry {:?} does not belong to {}", shown(&path), release.folder());
+            return Err(none(why));
         };
         let member = missing.swap_remove(position);
-        write_member(release, &member, &mut entry, &file.display().to_string(), folder, progress)?;
+        write_member(release, &member, &mut entry, &damaged, folder, progress)?;
     }
     match missing.first() {
         Some(member) => Err(none(format!("{} is missing", member.file_name()))),

@@ -55,6 +55,34 @@ pub enum InstallError {
         /// What is wrong with it.
         cause: String,
     },
+    /// A bundle of a compiler is not whole, or was changed.
+    #[error("{} cannot be unpacked: {cause}", path.display())]
+    DamagedBundle {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// A bundle could not be written.
+    #[error("{} cannot be written: {source}", path.display())]
+    BundleFile {
+        /// The file that was to be written.
+        path: PathBuf,
+        /// More bytes than it has.
+        needed: u64,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// An installed file is not what was published.
+    #[error("{} is damaged: {cause}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        cause: String,
+        /// The release that it belongs to.
+        version: String,
+    },
     /// No connection could be made.
     #[error("{address} cannot be reached: {cause}")]
     Unreachable {
@@ -166,6 +194,17 @@ impl InstallError {
                  another machine: `sheaf toolchain install FILE.tar.gz`"
             }
             Self::NoBundle { .. } => "make one on a machine of the same kind, with `sheaf toolchain bundle`",
+            Self::DamagedBundle { .. } => {
+                "copy the file again, or make it anew with `sheaf toolchain bundle`"
+            }
+            Self::BundleFile { needed, source, .. } if is_full(source) => {
+                let needed = needed.div_ceil(1 << 20);
+                return format!("free {needed} MiB there, or name a file on another disk with -o");
+            }
+            Self::BundleFile { .. } => "name another file with -o",
+            Self::Damaged { version, .. } => {
+                return format!("run `sheaf toolchain verify {version}`, which says how to mend it");
+            }
             Self::Unreachable { .. } => {
                 "check the network, the proxy (HTTPS_PROXY) and the certificates (SSL_CERT_FILE), or set \
                  SHEAF_TOOLCHAIN_INDEX to a mirror or a folder"
@@ -186,6 +225,9 @@ impl InstallError {
                 );
             }
             Self::Permission { .. } => "make it writable, or set SHEAF_HOME to a folder that is",
+            Self::Io { action: OPEN_BUNDLE, .. } => {
+                "give the path of a file that `sheaf toolchain bundle` wrote"
+            }
             Self::Io { action: "read", .. } => {
                 "make it readable, or set SHEAF_TOOLCHAIN_INDEX to another place"
             }
@@ -208,14 +250,23 @@ fn looked(tried: &[String]) -> String {
     if tried.is_empty() { String::new() } else { format!("; looked at\n{}", tried.join("\n")) }
 }
 
+/// What was attempted where a bundle is not there.
+pub(crate) const OPEN_BUNDLE: &str = "open the bundle";
+
+/// No more can be written, or no larger file.
+fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
 /// Sorts a failed file operation into disk full, permission, and the rest. `needed` is the space an installation takes.
 pub(crate) fn file_error(action: &'static str, path: &Path, needed: u64, source: io::Error) -> InstallError {
-    use io::ErrorKind::{FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
     let path = path.to_path_buf();
     match source.kind() {
         // What cannot be read is another person's file.
         _ if action == "read" => InstallError::Io { action, path, source },
-        StorageFull | QuotaExceeded | FileTooLarge => InstallError::DiskFull { path, needed, source },
+        _ if is_full(&source) => InstallError::DiskFull { path, needed, source },
         PermissionDenied | ReadOnlyFilesystem => InstallError::Permission { path, source },
         _ => InstallError::Io { action, path, source },
     }

@@ -41,24 +41,23 @@ pub(crate) fn unpack(
         if entry.size() != member.size {
             return Err(damaged(format!("{path} has {} bytes", entry.size())));
         }
-        write_member(release, &member, &mut entry, origin, folder, progress)?;
+        write_member(release, &member, &mut entry, &damaged, folder, progress)?;
     }
     progress.finished(Stage::Unpack);
     Ok(())
 }
 
 /// Writes one file of the release from `entry` into `folder`, onto the disk, if it has the size and the SHA-256 that it
-/// should have. Reads at most one buffer more than that.
+/// should have; else the error is one that `damaged` makes. Reads at most one buffer more than that.
 pub(crate) fn write_member(
     release: &Release<'_>,
     member: &Member<'_>,
     entry: &mut impl Read,
-    origin: &str,
+    damaged: &dyn Fn(String) -> InstallError,
     folder: &Path,
     progress: &dyn Progress,
 ) -> Result<(), InstallError> {
     let path = member.path;
-    let damaged = |cause: String| InstallError::Archive { origin: origin.to_owned(), cause };
     let file = folder.join(member.file_name());
     let failed = |error| file_error("write", &file, release.space(), error);
     let mut output = File::create_new(&file).map_err(failed)?;

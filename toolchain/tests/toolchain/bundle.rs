@@ -1,6 +1,8 @@
 //! Compilers in one file: written, read, and read when somebody else has written it.
 
 use std::fs::{self, File};
+#[cfg(target_os = "linux")]
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
@@ -48,6 +50,117 @@ fn what_is_not_installed_cannot_be_bundled() {
         bundle(&wheel.release(), home.path(), &place.path().join("x.tar.gz"), &()).expect_err("nothing");
     assert!(error.to_string().ends_with("it is not installed"), "{error}");
     assert_eq!(fs::read_dir(place.path()).expect("a folder").count(), 0);
+}
+
+/// The whole message.
+fn said(error: &InstallError, file: &Path) -> String {
+    format!("{error}\nhelp: {}", error.remedy()).replace(&file.display().to_string(), "[file]")
+}
+
+#[test]
+fn a_damaged_compiler_is_not_bundled() {
+    let wheel = Wheel::new(1_000);
+    let (home, place, index) = (folder(), folder(), folder_with(&wheel.bytes));
+    let toolchain = install(&wheel, home.path(), &index.path().display().to_string()).expect("installed");
+    // The size stays.
+    fs::write(&toolchain.linker, "#!/bin/ls\n").expect("a linker");
+    let error = bundle(&wheel.release(), home.path(), &place.path().join("x.tar.gz"), &());
+    let error = error.expect_err("damaged");
+    insta::assert_snapshot!(said(&error, &toolchain.linker), @r"
+    [file] is damaged: its SHA-256 is f5c7d59ecdde712de8b223ac021d3e74bcb3b9e34e4ad95c8bd9ec1d61d98ce8 instead of a8076d3d28d21e02012b20eaf7dbf75409a6277134439025f282e368e3305abf
+    help: run `sheaf toolchain verify 0.0.1`, which says how to mend it
+    ");
+    assert_eq!(fs::read_dir(place.path()).expect("a folder").count(), 0);
+}
+
+#[test]
+fn a_bundle_that_cannot_be_written() {
+    let wheel = Wheel::new(1_000);
+    let (home, place, index) = (folder(), folder(), folder_with(&wheel.bytes));
+    install(&wheel, home.path(), &index.path().display().to_string()).expect("installed");
+    let message =
+        |file: &Path| said(&bundle(&wheel.release(), home.path(), file, &()).expect_err("not written"), file);
+    insta::assert_snapshot!(message(Path::new("/nowhere/x.tar.gz")), @r"
+    [file] cannot be written: No such file or directory (os error 2)
+    help: name another file with -o
+    ");
+    insta::assert_snapshot!(message(place.path()), @r"
+    [file] cannot be written: Is a directory (os error 21)
+    help: name another file with -o
+    ");
+    let (path, source) = (place.path().join("x"), std::io::ErrorKind::StorageFull.into());
+    let full = InstallError::BundleFile { path: path.clone(), needed: 3 << 20, source };
+    insta::assert_snapshot!(said(&full, &path), @r"
+    [file] cannot be written: no storage space
+    help: free 3 MiB there, or name a file on another disk with -o
+    ");
+}
+
+#[test]
+fn a_bundle_that_is_cut_or_damaged() {
+    let wheel = Wheel::new(100_000);
+    let place = folder();
+    let file = written(&wheel, place.path());
+    let whole = fs::read(&file).expect("a bundle");
+    let message = |bytes: &[u8]| {
+        fs::write(&file, bytes).expect("a bundle");
+        let home = folder();
+        let error = install_release_from(&wheel.release(), &file, home.path(), &()).expect_err("damaged");
+        assert_eq!(installed(home.path()), [""; 0]);
+        said(&error, &file)
+    };
+    insta::assert_snapshot!(message(&whole[..whole.len() / 2]), @r"
+    [file] cannot be unpacked: iree/libIREECompiler.so: incomplete deflate stream
+    help: copy the file again, or make it anew with `sheaf toolchain bundle`
+    ");
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 1;
+    let message = message(&damaged);
+    assert!(message.ends_with("make it anew with `sheaf toolchain bundle`"), "{message}");
+}
+
+/// How much memory this process has ever taken, in KiB.
+#[cfg(target_os = "linux")]
+fn most_memory() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").expect("a text");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a line");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_without_end_takes_no_memory() {
+    const LENGTH: u64 = 256 << 20;
+    let wheel = Wheel::new(1_000);
+    let place = folder();
+    for kind in [EntryType::GNULongName, EntryType::XHeader] {
+        let file = place.path().join("long.tar.gz");
+        let mut archive =
+            Builder::new(GzEncoder::new(File::create(&file).expect("a file"), Compression::fast()));
+        let mut header = Header::new_gnu();
+        header.set_entry_type(kind);
+        header.set_size(LENGTH);
+        header.as_old_mut().name[..3].copy_from_slice(b"a/b");
+        header.set_cksum();
+        archive.append(&header, std::io::repeat(b'x').take(LENGTH)).expect("written");
+        archive.into_inner().and_then(GzEncoder::finish).expect("written");
+        let home = folder();
+        let error = install_bundle(&file, home.path(), &()).expect_err("no bundle").to_string();
+        assert!(error.len() < 1_000, "{} bytes", error.len());
+        let error = install_release_from(&wheel.release(), &file, home.path(), &()).expect_err("no bundle");
+        assert!(error.to_string().ends_with(r#"its entry "a/b" is no plain file"#), "{error}");
+    }
+    assert!(most_memory() < LENGTH >> 10, "{} KiB", most_memory());
+}
+
+#[test]
+fn what_is_no_file_is_said() {
+    let file = Path::new("./missing.tar.gz");
+    let error = install_bundle(file, folder().path(), &()).expect_err("nothing");
+    insta::assert_snapshot!(said(&error, file), @r"
+    cannot open the bundle [file]: No such file or directory (os error 2)
+    help: give the path of a file that `sheaf toolchain bundle` wrote
+    ");
 }
 
 /// A bundle of these entries, with any names.
@@ -124,7 +237,7 @@ fn what_is_no_bundle_is_said() {
         fs::write(&file, bytes).expect("a file");
         let error = install_bundle(&file, home.path(), &()).expect_err("no bundle");
         assert!(matches!(error, InstallError::NoBundle { .. }), "{error:?}");
-        format!("{error}\nhelp: {}", error.remedy()).replace(&file.display().to_string(), "[file]")
+        said(&error, &file)
     };
     insta::assert_snapshot!(message(b"not an archive"), @r"
     [file] is no bundle of a compiler for this machine: invalid gzip header
