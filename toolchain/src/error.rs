@@ -96,6 +96,8 @@ pub enum InstallError {
     Status {
         /// The address asked.
         address: String,
+        /// The number of the HTTP status.
+        code: u16,
         /// The HTTP status with its meaning.
         status: String,
     },
@@ -121,20 +123,21 @@ pub enum InstallError {
     },
     /// The bytes are not those that were pinned.
     #[error(
-        "{origin} is not the compiler that Sheaf expects, and is not installed: its SHA-256 is\n\
-         {computed} ({computed_size} bytes) instead of\n\
-         {expected} ({expected_size} bytes)"
+        "{origin} is not the compiler that Sheaf expects, and is not installed: {}",
+        unlike(*expected_size, expected, *computed_size, computed.as_deref())
     )]
     Checksum {
         /// The address or file the bytes came from.
         origin: String,
+        /// How to name another place in the setting that this one came from.
+        instead: String,
         /// The pinned digest, in hexadecimal.
         expected: String,
-        /// The digest of what came, in hexadecimal.
-        computed: String,
+        /// The digest of what came, in hexadecimal; none of a file that was not read, since its size is wrong.
+        computed: Option<String>,
         /// The pinned size in bytes.
         expected_size: u64,
-        /// The number of bytes that came.
+        /// The number of bytes that came, or would.
         computed_size: u64,
     },
     /// The wheel has the right digest but not the expected content.
@@ -209,13 +212,17 @@ impl InstallError {
                 "check the network, the proxy (HTTPS_PROXY) and the certificates (SSL_CERT_FILE), or set \
                  SHEAF_TOOLCHAIN_INDEX to a mirror or a folder"
             }
-            Self::Status { .. } => {
+            Self::Status { code: 429 | 500.., .. } => {
+                "the server is busy or out of order: run it again, or set SHEAF_TOOLCHAIN_INDEX to another index"
+            }
+            Self::Status { code: 401 | 403 | 407, .. } => {
                 "check the address and its credentials, or set SHEAF_TOOLCHAIN_INDEX to another index"
             }
+            Self::Status { .. } => "check the address, or set SHEAF_TOOLCHAIN_INDEX to another index",
             Self::BadIndex { .. } => "check the address in SHEAF_TOOLCHAIN_INDEX or in pip's configuration",
             Self::Truncated { .. } => "run the command again",
-            Self::Checksum { .. } => {
-                "the file was damaged or replaced there: set SHEAF_TOOLCHAIN_INDEX to another index or folder"
+            Self::Checksum { instead, .. } => {
+                return format!("the file was damaged or replaced there: {instead}");
             }
             Self::Archive { .. } => "this is an error in Sheaf's table of releases, please report it",
             Self::DiskFull { needed, .. } => {
@@ -236,12 +243,27 @@ impl InstallError {
         remedy.to_owned()
     }
 
+    /// The place has a wrong file or one that cannot be read, and another may have the right one.
+    pub(crate) fn is_of_the_file(&self) -> bool {
+        matches!(self, Self::Checksum { .. } | Self::Io { action: "read", .. })
+    }
+
     /// The network is at fault, so that the same command may succeed later or elsewhere.
     pub fn is_network(&self) -> bool {
         matches!(
             self,
             Self::Unreachable { .. } | Self::Status { .. } | Self::BadIndex { .. } | Self::Truncated { .. }
         )
+    }
+}
+
+/// How a wheel differs from the pinned one, for a message.
+fn unlike(expected_size: u64, expected: &str, computed_size: u64, computed: Option<&str>) -> String {
+    match computed {
+        Some(computed) => format!(
+            "its SHA-256 is\n{computed} ({computed_size} bytes) instead of\n{expected} ({expected_size} bytes)"
+        ),
+        None => format!("it has {computed_size} bytes instead of {expected_size}"),
     }
 }
 

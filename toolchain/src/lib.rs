@@ -12,6 +12,7 @@ mod compiler;
 mod cpu;
 mod destination;
 mod error;
+mod fetch;
 mod frame;
 mod http;
 mod index;

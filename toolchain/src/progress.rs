@@ -17,7 +17,7 @@ pub enum Stage {
     Bundle,
 }
 
-/// Receives the progress of an installation. All methods do nothing unless implemented.
+/// Receives the progress of an installation. Methods do nothing unless implemented, but for [`Progress::warning`].
 pub trait Progress {
     /// Another process is installing; this one waits until `lock` is free.
     fn waiting(&self, lock: &Path) {
@@ -40,6 +40,12 @@ pub trait Progress {
         let _ = cause;
     }
 
+    /// Something is not as it should be, and the installation goes on without it. What does not draw this has it written to
+    /// standard error.
+    fn warning(&self, message: &str) {
+        eprintln!("warning: {message}");
+    }
+
     /// The stage is done.
     fn finished(&self, stage: Stage) {
         let _ = stage;
@@ -47,4 +53,6 @@ pub trait Progress {
 }
 
 /// Says nothing.
-impl Progress for () {}
+impl Progress for () {
+    fn warning(&self, _: &str) {}
+}

@@ -84,6 +84,15 @@ pub(crate) enum Place {
     Mirror(Url),
 }
 
+/// A place with what to do if it has a wrong file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// The place.
+    pub(crate) place: Place,
+    /// How to name another in the setting that it came from.
+    pub(crate) instead: String,
+}
+
 impl Place {
     /// Understands a setting.
     fn parse(setting: &Setting) -> Result<Self, InstallError> {
@@ -111,20 +120,24 @@ impl Place {
 }
 
 /// The mirrors to search first, in their order.
-pub(crate) fn mirrors(settings: &Settings) -> Result<Vec<Place>, InstallError> {
+pub(crate) fn mirrors(settings: &Settings) -> Result<Vec<Source>, InstallError> {
     let parsed = settings.mirrors.iter().map(|setting| {
-        Ok(match Place::parse(setting)? {
+        let place = match Place::parse(setting)? {
             Place::Address(url) => Place::Mirror(url),
             folder => folder,
-        })
+        };
+        Ok(Source { place, instead: format!("set {} to another mirror or folder", setting.origin) })
     });
     parsed.collect()
 }
 
 /// The places to search when no mirror has the wheel, in their order.
-pub(crate) fn places(settings: &Settings, release: &Release<'_>) -> Result<Vec<Place>, InstallError> {
+pub(crate) fn places(settings: &Settings, release: &Release<'_>) -> Result<Vec<Source>, InstallError> {
     let places = match &settings.index {
-        Some(setting) => vec![Place::parse(setting)?],
+        Some(setting) => {
+            let instead = format!("set {} to another index or folder", setting.origin);
+            vec![Source { place: Place::parse(setting)?, instead }]
+        }
         None => pip_places(&pip::configured(), || {
             pip::builtin_index().or_else(|| BUILD_INDEX.map(str::to_owned))
         })?,
@@ -140,9 +153,13 @@ pub(crate) fn places(settings: &Settings, release: &Release<'_>) -> Result<Vec<P
 fn pip_places(
     config: &PipConfig,
     builtin: impl FnOnce() -> Option<String>,
-) -> Result<Vec<Place>, InstallError> {
+) -> Result<Vec<Source>, InstallError> {
     let parse = |value: &str, key: &str| {
-        Place::parse(&Setting { value: value.to_owned(), origin: format!("pip's configuration, {key}") })
+        let origin = format!("pip's configuration, {key}");
+        let instead = format!(
+            "set SHEAF_TOOLCHAIN_INDEX to another index or folder, since this one comes from {origin}"
+        );
+        Ok(Source { place: Place::parse(&Setting { value: value.to_owned(), origin })?, instead })
     };
     let mut places = Vec::new();
     for link in &config.find_links {
@@ -229,17 +246,18 @@ mod tests {
             no_index: false,
         };
         let builtin = || Some("http://builtin.test/simple".to_owned());
+        let pip_places = |config: &PipConfig, builtin: fn() -> Option<String>| {
+            let places = pip_places(config, builtin).expect("usable");
+            places.into_iter().map(|source| source.place).collect::<Vec<_>>()
+        };
         assert_eq!(
-            pip_places(&config, builtin).expect("usable"),
+            pip_places(&config, builtin),
             ["http://c.test/links", "http://a.test/simple", "http://b.test/simple"].map(address)
         );
         let offline = PipConfig { no_index: true, ..config };
-        assert_eq!(pip_places(&offline, builtin).expect("usable"), [address("http://c.test/links")]);
-        assert_eq!(
-            pip_places(&PipConfig::default(), builtin).expect("usable"),
-            [address("http://builtin.test/simple")]
-        );
-        assert_eq!(pip_places(&PipConfig::default(), || None).expect("usable"), []);
+        assert_eq!(pip_places(&offline, builtin), [address("http://c.test/links")]);
+        assert_eq!(pip_places(&PipConfig::default(), builtin), [address("http://builtin.test/simple")]);
+        assert_eq!(pip_places(&PipConfig::default(), || None), []);
     }
 
     #[test]
@@ -249,8 +267,11 @@ mod tests {
             ..Settings::default()
         };
         let mirrors = mirrors(&settings).expect("usable");
-        assert_eq!(mirrors[0], Place::Mirror(Url::parse("https://mirror.test/wheels").expect("an address")));
-        assert!(matches!(mirrors[1], Place::Folder(_)));
+        assert_eq!(
+            mirrors[0].place,
+            Place::Mirror(Url::parse("https://mirror.test/wheels").expect("an address"))
+        );
+        assert!(matches!(mirrors[1].place, Place::Folder(_)));
     }
 
     #[test]

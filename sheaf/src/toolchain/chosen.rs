@@ -8,13 +8,16 @@ use sheaf_toolchain::{COMPILER, Platform, Release};
 
 /// The settings for fetching a compiler.
 pub fn fetching(settings: &Settings) -> sheaf_toolchain::Settings {
-    let place = |setting: &Setting<String>| sheaf_toolchain::Setting {
+    let place = |setting: &Setting<String>, key: &str| sheaf_toolchain::Setting {
         value: setting.value.clone(),
-        origin: setting.origin.to_string(),
+        origin: match &setting.origin {
+            Origin::File(path) => format!("`toolchain.{key}` in {}", path.display()),
+            origin => origin.to_string(),
+        },
     };
     sheaf_toolchain::Settings {
-        mirrors: settings.mirrors.iter().map(place).collect(),
-        index: settings.index.as_ref().map(place),
+        mirrors: settings.mirrors.iter().map(|mirror| place(mirror, "mirrors")).collect(),
+        index: settings.index.as_ref().map(|index| place(index, "index")),
         offline: settings.offline.value,
         ..sheaf_toolchain::Settings::default()
     }

@@ -137,7 +137,7 @@ fn a_server_with_an_error() {
     });
     insta::assert_snapshot!(failure(&Wheel::new(1), &server.url()), @r"
     [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl answered 503 Service Unavailable
-    help: check the address and its credentials, or set SHEAF_TOOLCHAIN_INDEX to another index
+    help: the server is busy or out of order: run it again, or set SHEAF_TOOLCHAIN_INDEX to another index
     ");
     assert_eq!(server.paths().len(), 4, "the page once, the file as often as is allowed");
 }
@@ -152,14 +152,14 @@ fn another_file_under_the_name() {
     [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the compiler that Sheaf expects, and is not installed: its SHA-256 is
     a45aa6b5dc735a18bb04bbdad817a59c0fe954047f93d92611a2fce5c72aa8f3 (10670 bytes) instead of
     a904c51975c0f7d5926cf7eb5a9f9e1eaf7a0576a6025ab799024116fe7bc776 (10670 bytes)
-    help: the file was damaged or replaced there: set SHEAF_TOOLCHAIN_INDEX to another index or folder
+    help: the file was damaged or replaced there: set the test to another index or folder
     ");
     let folder = folder_with(&other);
     insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @r"
     [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the compiler that Sheaf expects, and is not installed: its SHA-256 is
     a45aa6b5dc735a18bb04bbdad817a59c0fe954047f93d92611a2fce5c72aa8f3 (10670 bytes) instead of
     a904c51975c0f7d5926cf7eb5a9f9e1eaf7a0576a6025ab799024116fe7bc776 (10670 bytes)
-    help: the file was damaged or replaced there: set SHEAF_TOOLCHAIN_INDEX to another index or folder
+    help: the file was damaged or replaced there: set the test to another index or folder
     ");
 }
 
@@ -171,15 +171,53 @@ fn a_shorter_and_a_longer_file_under_the_name() {
     [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the compiler that Sheaf expects, and is not installed: its SHA-256 is
     19197bcb4b991ae485e2ad4a05eb8dc990caf06cc43957c4c497b7d4b7a8aeba (9000 bytes) instead of
     a904c51975c0f7d5926cf7eb5a9f9e1eaf7a0576a6025ab799024116fe7bc776 (10670 bytes)
-    help: the file was damaged or replaced there: set SHEAF_TOOLCHAIN_INDEX to another index or folder
+    help: the file was damaged or replaced there: set the test to another index or folder
     ");
     let longer = Server::mirror(NAME, [wheel.bytes.clone(), vec![0]].concat());
     insta::assert_snapshot!(failure(&wheel, &longer.url()), @r"
     [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the compiler that Sheaf expects, and is not installed: its SHA-256 is
     ec2830567b9595f88e6ddbf3b441cd654f824a10358f61662a364dd4f7ba59c8 (10671 bytes) instead of
     a904c51975c0f7d5926cf7eb5a9f9e1eaf7a0576a6025ab799024116fe7bc776 (10670 bytes)
-    help: the file was damaged or replaced there: set SHEAF_TOOLCHAIN_INDEX to another index or folder
+    help: the file was damaged or replaced there: set the test to another index or folder
     ");
+}
+
+#[test]
+fn a_folder_with_a_file_of_another_size_or_none() {
+    let wheel = Wheel::new(10_000);
+    let folder = folder_with(&wheel.bytes[..9_000]);
+    insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @r"
+    [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl is not the compiler that Sheaf expects, and is not installed: it has 9000 bytes instead of 10670
+    help: the file was damaged or replaced there: set the test to another index or folder
+    ");
+    fs::remove_file(folder.path().join(NAME)).expect("a wheel");
+    fs::create_dir(folder.path().join(NAME)).expect("a folder");
+    insta::assert_snapshot!(failure(&wheel, &folder.path().display().to_string()), @r"
+    cannot read [place]/iree_base_compiler-0.0.1-cp312-abi3-manylinux_2_28_x86_64.whl: it is no file
+    help: make it readable, or set SHEAF_TOOLCHAIN_INDEX to another place
+    ");
+}
+
+#[test]
+fn a_page_that_comes_at_the_third_time() {
+    let wheel = Wheel::new(10_000);
+    let bytes = wheel.bytes.clone();
+    let tries = AtomicUsize::new(0);
+    let server = Server::start(move |request| {
+        if !request.path.ends_with('/') {
+            return Response::range(request, &bytes);
+        }
+        match tries.fetch_add(1, Ordering::SeqCst) {
+            0 => Response::new(429, "slowly"),
+            1 => Response::new(503, "not now"),
+            _ => Response::html(format!("<a href='/x/{NAME}'>x</a>")),
+        }
+    });
+    let home = tempfile::tempdir().expect("a folder");
+    install(&wheel, home.path(), &server.url()).expect("installed");
+    assert_installed(&wheel, home.path());
+    let page = "/iree-base-compiler/";
+    assert_eq!(server.paths(), [page, page, page, &format!("/x/{NAME}")]);
 }
 
 #[test]

@@ -1,15 +1,16 @@
 //! Mirrors: one request for an installation, whatever else could be asked.
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
 
-use sheaf_toolchain::{InstallError, Setting, Settings, install_release};
+use sheaf_toolchain::{InstallError, Progress, Setting, Settings, install_release};
 use tempfile::TempDir;
 
 use crate::failures::folder_with;
 use crate::server::{Response, Server};
 use crate::wheel::{NAME, Wheel};
-use crate::{assert_installed, child, settings};
+use crate::{assert_installed, child, partial, settings};
 
 /// Settings with these mirrors, and an index that is nobody's.
 fn with_mirrors(mirrors: &[&str]) -> Settings {
@@ -77,6 +78,53 @@ fn a_mirror_with_another_file_is_not_believed() {
     let settings = with_mirrors(&[&server.url()]);
     let error = install_release(&wheel.release(), home.path(), &settings, &()).expect_err("another file");
     assert!(matches!(error, InstallError::Checksum { .. }), "{error}");
+}
+
+/// Keeps what an installation warns of.
+#[derive(Default)]
+struct Warnings(RefCell<Vec<String>>);
+
+impl Progress for Warnings {
+    fn warning(&self, message: &str) {
+        self.0.borrow_mut().push(message.to_owned());
+    }
+}
+
+#[test]
+fn after_a_mirror_with_a_wrong_file_the_others_are_asked() {
+    let wheel = Wheel::new(10_000);
+    let login = Server::start(|_| Response::html("<form>who are you?</form>".into()));
+    let short = folder_with(&wheel.bytes[..9_000]);
+    let directory = home();
+    fs::create_dir(directory.path().join(NAME)).expect("a folder");
+    let mut spoilt = wheel.bytes.clone();
+    spoilt[5_000] ^= 1;
+    let damaged = folder_with(&spoilt);
+    let good = Server::mirror(NAME, wheel.bytes.clone());
+    let paths = [&short, &directory, &damaged].map(|folder| folder.path().display().to_string());
+    let places = [&[login.url()], &paths[..]].concat();
+    let mirrors: Vec<&str> = places.iter().map(String::as_str).collect();
+    let home = home();
+    let settings = Settings { index: settings(&good.url()).index, ..with_mirrors(&mirrors) };
+    let warnings = Warnings::default();
+    install_release(&wheel.release(), home.path(), &settings, &warnings).expect("installed");
+    assert_installed(&wheel, home.path());
+    let warnings = warnings.0.into_inner();
+    assert_eq!(warnings.len(), mirrors.len(), "{warnings:?}");
+    for (warning, mirror) in warnings.iter().zip(&mirrors) {
+        assert!(warning.contains(mirror) && warning.ends_with("; asking the next place"), "{warning}");
+    }
+
+    // Where nobody has the right one, the first is told of.
+    let home = self::home();
+    let error = install_release(&wheel.release(), home.path(), &with_mirrors(&mirrors), &());
+    let error = error.expect_err("wrong files");
+    assert!(error.to_string().starts_with(&login.url()), "{error}");
+    assert_eq!(
+        error.remedy(),
+        "the file was damaged or replaced there: set the test to another mirror or folder"
+    );
+    assert_eq!(partial(home.path()), None);
 }
 
 #[test]
@@ -149,6 +197,38 @@ fn a_netrc_file_gives_the_password_and_nobody_shows_it() {
     assert_eq!(install("secret"), (true, String::new()));
     let (done, said) = install("wrong-word");
     assert!(!done && said.contains("401") && !said.contains("wrong-word"), "{said}");
+}
+
+#[test]
+fn a_netrc_password_goes_to_its_own_host_and_not_in_the_clear() {
+    let wheel = Wheel::new(10_000);
+    let bytes = wheel.bytes.clone();
+    let server = Server::start(move |request| {
+        assert_eq!(request.header("authorization"), "", "{}", request.path);
+        if request.path.ends_with(NAME) { Response::range(request, &bytes) } else { Response::not_found() }
+    });
+    let folder = home();
+    let netrc = folder.path().join("netrc");
+    let variables = [
+        ("NETRC", netrc.display().to_string()),
+        ("http_proxy", server.url()),
+        ("no_proxy", "127.0.0.1".into()),
+    ];
+    let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let url = server.url();
+    for (text, place, warnings) in [
+        ("default login me password secret\n", url.as_str(), 0),
+        ("machine mirror.invalid login me password secret\n", "http://mirror.invalid", 0),
+        ("machine 127.0.0.1 login me password secret wrong\n", &url, 1),
+    ] {
+        fs::write(&netrc, text).expect("a file");
+        let home = home();
+        let (done, said) = in_child(&wheel, home.path(), place, &variables);
+        assert!(done, "{said}");
+        assert_installed(&wheel, home.path());
+        assert_eq!(said.matches("no password is taken from it").count(), warnings, "{said}");
+        assert!(!said.contains("secret"), "{said}");
+    }
 }
 
 #[test]

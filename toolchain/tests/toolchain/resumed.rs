@@ -5,11 +5,12 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use sheaf_toolchain::{InstallError, Settings, install_release};
 use tempfile::TempDir;
 
 use crate::server::{Response, Server};
 use crate::wheel::{NAME, Wheel};
-use crate::{assert_installed, child, install, partial};
+use crate::{assert_installed, child, install, partial, settings};
 
 fn home() -> TempDir {
     tempfile::tempdir().expect("a folder")
@@ -138,4 +139,24 @@ fn what_was_left_of_another_release_is_cleared_away() {
     let home = broken_off(&Wheel::new(100_001));
     install(&wheel, home.path(), &whole(&wheel).url()).expect("installed");
     assert_installed(&wheel, home.path());
+}
+
+#[test]
+fn what_was_left_survives_failures_that_say_nothing_of_it() {
+    let wheel = Wheel::new(100_000);
+    let home = broken_off(&wheel);
+    let nowhere = settings("/nowhere");
+    let offline = Settings { offline: true, ..settings("http://127.0.0.1:1") };
+    for (settings, fits) in [
+        (nowhere, (|error| matches!(error, InstallError::NotFound { .. })) as fn(&InstallError) -> bool),
+        (settings("ftp://wheels"), |error| matches!(error, InstallError::BadSetting { .. })),
+        (offline, |error| matches!(error, InstallError::Offline { .. })),
+    ] {
+        let error = install_release(&wheel.release(), home.path(), &settings, &()).expect_err("a failure");
+        assert!(fits(&error), "{error:?}");
+        assert_eq!(size(&partial(home.path()).expect("a part")), 60_000, "{error}");
+    }
+    let server = whole(&wheel);
+    install(&wheel, home.path(), &server.url()).expect("installed");
+    assert_eq!(ranges(&server), ["bytes=60000-"]);
 }

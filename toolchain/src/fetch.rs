@@ -1,0 +1,233 @@
+//! Gets a release's wheel from the first place that has it.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use reqwest::Url;
+
+use crate::error::{InstallError, file_error};
+use crate::http::{Client, Received, Transfer};
+use crate::progress::{Progress, Stage};
+use crate::releases::Release;
+use crate::source::{PACKAGE, Place, Settings, Source, candidates, mirrors, places, shown};
+
+/// Where bytes came from, and what they were.
+type Found = Option<(String, Received)>;
+
+/// One wheel that is fetched.
+pub(crate) struct Fetch<'a> {
+    release: &'a Release<'a>,
+    settings: &'a Settings,
+    /// Where it is written.
+    wheel: &'a Path,
+    progress: &'a dyn Progress,
+    /// Made when it is first needed.
+    client: Option<Client>,
+    /// The addresses and files that are not there.
+    tried: Vec<String>,
+    /// A place has had a wrong file, and nobody was told.
+    untold: Option<String>,
+    /// How the first place failed that was out of order.
+    first_error: Option<InstallError>,
+}
+
+impl<'a> Fetch<'a> {
+    /// A fetch to the path `wheel`, which may have a beginning of the wheel.
+    pub(crate) fn new(
+        release: &'a Release<'a>,
+        settings: &'a Settings,
+        wheel: &'a Path,
+        progress: &'a dyn Progress,
+    ) -> Self {
+        let (client, tried, untold, first_error) = (None, Vec::new(), None, None);
+        Self { release, settings, wheel, progress, client, tried, untold, first_error }
+    }
+
+    /// Gets the wheel, verified. Returns where it came from.
+    pub(crate) fn fetch(mut self) -> Result<String, InstallError> {
+        for source in mirrors(self.settings)? {
+            if let Some(origin) = self.try_source(&source)? {
+                return Ok(origin);
+            }
+        }
+        // What pip is configured with is asked for when no mirror has the wheel, since asking pip takes time.
+        let places = match places(self.settings, self.release) {
+            // The mirrors count for something, and may be all there is.
+            Err(InstallError::NoSource { .. }) if !self.settings.mirrors.is_empty() => Vec::new(),
+            places => places?,
+        };
+        for source in places {
+            if let Some(origin) = self.try_source(&source)? {
+                return Ok(origin);
+            }
+        }
+        let (wheel, tried) = (self.release.wheel.to_owned(), self.tried);
+        Err(match self.first_error {
+            Some(error) => error,
+            None if self.settings.offline => InstallError::Offline { wheel, tried },
+            None => InstallError::NotFound { wheel, tried },
+        })
+    }
+
+    /// Asks one place. One that is out of order must not keep the others from being asked; where it came from, if it has the
+    /// wheel.
+    fn try_source(&mut self, source: &Source) -> Result<Option<String>, InstallError> {
+        if self.settings.offline && !matches!(source.place, Place::Folder(_)) {
+            return Ok(None);
+        }
+        if let Some(untold) = self.untold.take() {
+            self.progress.warning(&format!("{untold}; asking the next place"));
+        }
+        let error = match self.ask(source) {
+            Ok(None) => return Ok(None),
+            Ok(Some((origin, received))) => {
+                if received.sha256 == self.release.sha256 && received.bytes == self.release.size {
+                    return Ok(Some(origin));
+                }
+                self.unlike(origin, source, received.bytes, Some(received.sha256))
+            }
+            Err(error) => error,
+        };
+        if error.is_of_the_file() {
+            // No other place can go on with it.
+            discard(self.wheel, self.release)?;
+            self.untold = Some(error.to_string());
+        } else if !error.is_network() {
+            return Err(error);
+        }
+        self.first_error.get_or_insert(error);
+        Ok(None)
+    }
+
+    fn ask(&mut self, source: &Source) -> Result<Found, InstallError> {
+        match &source.place {
+            Place::Folder(folder) => self.from_folder(folder, source),
+            Place::Address(address) => self.from_address(address),
+            Place::Mirror(address) => self.download(&below(address, self.release.wheel)),
+        }
+    }
+
+    fn from_folder(&mut self, folder: &Path, place: &Source) -> Result<Found, InstallError> {
+        let release = self.release;
+        for path in candidates(folder, release.wheel) {
+            let origin = path.display().to_string();
+            let failed = |error| file_error("read", &path, release.space(), error);
+            let source = match File::open(&path) {
+                Ok(source) => source,
+                Err(error)
+                    if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+                {
+                    self.tried.push(origin);
+                    continue;
+                }
+                Err(error) => return Err(failed(error)),
+            };
+            let metadata = source.metadata().map_err(failed)?;
+            if !metadata.is_file() {
+                return Err(failed(io::Error::other("it is no file")));
+            }
+            if metadata.len() != release.size {
+                return Err(self.unlike(origin, place, metadata.len(), None));
+            }
+            let file = File::create(self.wheel);
+            let mut file = file.map_err(|error| file_error("make", self.wheel, release.space(), error))?;
+            let mut transfer = Transfer::new(&mut file, self.wheel, release);
+            let mut buffer = vec![0; 1 << 20];
+            self.progress.begin(Stage::Download, &origin, release.size);
+            // It may grow meanwhile.
+            let mut source = source.take(release.size + 1);
+            loop {
+                let count = source.read(&mut buffer).map_err(failed)?;
+                if count == 0 {
+                    break;
+                }
+                transfer.write(&buffer[..count])?;
+                self.progress.advance(count as u64);
+            }
+            self.progress.finished(Stage::Download);
+            return Ok(Some((origin, transfer.received())));
+        }
+        Ok(None)
+    }
+
+    /// Asks for the package's page as on an index, then for the file itself as on a plain mirror.
+    fn from_address(&mut self, address: &Url) -> Result<Found, InstallError> {
+        let page_address = below(address, &format!("{PACKAGE}/"));
+        let mut page_error = None;
+        let progress = self.progress;
+        let listed = match self.client()?.page(&page_address, progress) {
+            Ok(Some(page)) => page
+                .find(self.release.wheel)
+                .map_err(|cause| InstallError::BadIndex { address: shown(&page_address), cause })?,
+            Ok(None) => None,
+            // Stores of plain files may forbid what is not there.
+            Err(error @ InstallError::Status { .. }) => {
+                page_error = Some(error);
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        if listed.is_none() {
+            self.tried.push(shown(&page_address));
+        }
+        for url in listed.into_iter().chain([below(address, self.release.wheel)]) {
+            let found = self.download(&url)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        page_error.map_or(Ok(None), Err)
+    }
+
+    /// Asks for the file alone: one request, if it is there and the network holds.
+    fn download(&mut self, url: &Url) -> Result<Found, InstallError> {
+        let (release, wheel, progress) = (self.release, self.wheel, self.progress);
+        let client = self.client()?;
+        // There may be a beginning.
+        let file = File::options().read(true).write(true).create(true).truncate(false).open(wheel);
+        let mut file = file.map_err(|error| file_error("make", wheel, release.space(), error))?;
+        let received = client.download(url, release, &mut file, wheel, progress)?;
+        if received.is_none() {
+            self.tried.push(shown(url));
+        }
+        Ok(received.map(|received| (shown(url), received)))
+    }
+
+    fn client(&mut self) -> Result<&Client, InstallError> {
+        match &mut self.client {
+            Some(client) => Ok(client),
+            none => Ok(none.insert(Client::new(self.settings.limits, self.progress)?)),
+        }
+    }
+
+    /// The error that a file is not the wheel.
+    fn unlike(&self, origin: String, source: &Source, size: u64, sha256: Option<String>) -> InstallError {
+        InstallError::Checksum {
+            origin,
+            instead: source.instead.clone(),
+            expected: self.release.sha256.to_owned(),
+            computed: sha256,
+            expected_size: self.release.size,
+            computed_size: size,
+        }
+    }
+}
+
+/// Removes what was fetched of a wheel.
+pub(crate) fn discard(wheel: &Path, release: &Release<'_>) -> Result<(), InstallError> {
+    match fs::remove_file(wheel) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(file_error("remove", wheel, release.space(), error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A file or folder in the folder that an address stands for, with or without a slash at its end.
+fn below(address: &Url, name: &str) -> Url {
+    let mut address = address.clone();
+    let folder = address.path().trim_end_matches('/').to_owned();
+    address.set_path(&format!("{folder}/{name}"));
+    address
+}
