@@ -162,6 +162,15 @@ impl<'d, 't> Table<'d, 't> {
         texts.collect::<Result<_, _>>().map(Some)
     }
 
+    /// The error that `key` is missing beside `other`; none if that is not there either.
+    pub fn missing(&self, key: &str, other: &str, remedy: &'static str) -> Result<(), FileError> {
+        let found = self.content.into_iter().flatten().find(|(name, _)| name.get_ref() == other);
+        found.map_or(Ok(()), |(name, _)| {
+            let place = self.document.place(name.span()).into();
+            Err(FileError::Missing { place, key: self.full(key), remedy })
+        })
+    }
+
     fn get(&self, key: &str) -> Option<&'d Spanned<DeValue<'t>>> {
         self.content?.get(key)
     }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError, value};
 
+use crate::lock::LOCK_NAME;
+
 /// Why a file was not changed. Each message has the place, the cause and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
@@ -19,7 +21,7 @@ pub enum EditError {
         source: io::Error,
     },
     /// The file is not TOML.
-    #[error("{} is not TOML, so it is not changed: {source}", path.display())]
+    #[error("{} is not TOML, so it is not changed; {}\n{}", path.display(), correct(path), source.to_string().trim())]
     NotToml {
         /// The file.
         path: PathBuf,
@@ -27,7 +29,10 @@ pub enum EditError {
         source: Box<TomlError>,
     },
     /// The file or its folder cannot be written.
-    #[error("{} cannot be written: {source}; it is as it was", path.display())]
+    #[error(
+        "{} cannot be written: {source}; it is as it was: make it and its folder writable, with room on the disk",
+        path.display()
+    )]
     Unwritable {
         /// The file.
         path: PathBuf,
@@ -36,17 +41,38 @@ pub enum EditError {
     },
 }
 
-/// Changes the file at `path`, which is empty where there is none.
+/// What to do about a file that is not TOML.
+fn correct(path: &Path) -> &'static str {
+    if path.file_name().is_some_and(|name| name == LOCK_NAME) {
+        "correct this line, or move the file away: the command writes it anew"
+    } else {
+        "correct this line"
+    }
+}
+
+/// What begins some files of Windows.
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+/// Changes the file at `path`, which is empty where there is none. A byte-order mark and line ends of Windows stay, if all
+/// are such.
 pub(crate) fn edit(path: &Path, change: impl FnOnce(&mut DocumentMut)) -> Result<(), EditError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(source) => return Err(EditError::Unreadable { path: path.into(), source }),
     };
+    let plain = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
     let mut document: DocumentMut =
-        text.parse().map_err(|source| EditError::NotToml { path: path.into(), source: Box::new(source) })?;
+        plain.parse().map_err(|source| EditError::NotToml { path: path.into(), source: Box::new(source) })?;
     change(&mut document);
-    let changed = document.to_string();
+    let mut changed = document.to_string();
+    let ends = plain.matches('\n').count();
+    if ends > 0 && plain.matches("\r\n").count() == ends {
+        changed = changed.replace("\r\n", "\n").replace('\n', "\r\n");
+    }
+    if plain.len() < text.len() {
+        changed.insert_str(0, BYTE_ORDER_MARK);
+    }
     if changed == text {
         return Ok(());
     }
@@ -57,13 +83,15 @@ pub(crate) fn edit(path: &Path, change: impl FnOnce(&mut DocumentMut)) -> Result
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
+    // Not as `NamedTempFile` makes its files, whose errors tell of a name that nobody has given.
+    let mut file = tempfile::Builder::new().make_in(folder, |path| fs::File::create_new(path))?;
+    // First of all: what only its owner may read stays so.
     if let Ok(old) = fs::metadata(&path) {
         file.as_file().set_permissions(old.permissions())?;
     } else {
         readable(file.as_file())?;
     }
+    file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(&path)?;
     if cfg!(unix) {
@@ -107,5 +135,53 @@ pub(crate) fn set(table: &mut dyn TableLike, key: &str, text: &str) {
         None => {
             table.insert(key, value(text));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What becomes of a file in which `a` is set to `new`.
+    fn edited(name: &str, text: &str) -> Result<String, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        let neutral = |error: EditError| error.to_string().replace(&*folder.path().to_string_lossy(), "~");
+        edit(&path, |document| set(document.as_table_mut(), "a", "new")).map_err(neutral)?;
+        Ok(fs::read_to_string(&path).unwrap())
+    }
+
+    #[test]
+    fn the_form_of_a_file_stays() {
+        for (before, after) in [
+            ("# x\r\na = \"old\" # y\r\n", "# x\r\na = \"new\" # y\r\n"),
+            ("\u{feff}a = \"old\"\n", "\u{feff}a = \"new\"\n"),
+            ("\u{feff}# x\r\n[b]\r\n", "\u{feff}a = \"new\"\r\n# x\r\n[b]\r\n"),
+            ("\u{feff}a = \"new\"\r\n", "\u{feff}a = \"new\"\r\n"),
+            ("", "a = \"new\"\n"),
+        ] {
+            assert_eq!(edited("Sheaf.toml", before).as_deref(), Ok(after), "{before:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_changed_is_said_with_what_to_do() {
+        insta::assert_snapshot!(edited("Sheaf.lock", "[toolchain\n").unwrap_err(), @"
+        ~/Sheaf.lock is not TOML, so it is not changed; correct this line, or move the file away: the command writes it anew
+        TOML parse error at line 1, column 11
+          |
+        1 | [toolchain
+          |           ^
+        unclosed table, expected `]`
+        ");
+        let error = edited("Sheaf.toml", "[toolchain\n").unwrap_err();
+        assert!(
+            error.contains("; correct this line\nTOML parse error") && error.ends_with("expected `]`"),
+            "{error}"
+        );
+        let path = Path::new("/nowhere/Sheaf.toml");
+        let error = edit(path, |document| set(document.as_table_mut(), "a", "new")).unwrap_err();
+        insta::assert_snapshot!(error, @"/nowhere/Sheaf.toml cannot be written: No such file or directory (os error 2); it is as it was: make it and its folder writable, with room on the disk");
     }
 }

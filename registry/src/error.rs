@@ -50,6 +50,16 @@ pub enum FileError {
         /// What it must be.
         expected: &'static str,
     },
+    /// A key is not there, without which the others mean nothing.
+    #[error("{place}: `{key}` is missing; {remedy}\n{}", place.marked_line())]
+    Missing {
+        /// Where the others are.
+        place: Box<Place>,
+        /// The key with its tables, such as `toolchain.iree`.
+        key: String,
+        /// What to do.
+        remedy: &'static str,
+    },
 }
 
 /// Something in a file that is of no effect.

@@ -60,7 +60,11 @@ impl ToolchainLock {
         // Sections of a newer Sheaf are none of this one's business.
         let root = document.root(&["toolchain"]);
         let table = root.table("toolchain", &["iree", "files"])?;
-        let Some(iree) = table.string("iree")? else { return Ok(None) };
+        let Some(iree) = table.string("iree")? else {
+            // Files of nobody knows which release; without them nothing is said.
+            table.missing("iree", "files", "run `sheaf toolchain pin VERSION`")?;
+            return Ok(None);
+        };
         if !is_release(&iree.value) {
             return Err(iree.wrong("a release of the compiler, such as \"3.13.0\""));
         }
@@ -163,6 +167,11 @@ mod tests {
     }
 
     #[test]
+    fn a_section_with_nothing_in_it_says_nothing() {
+        assert_eq!(ToolchainLock::parse(Path::new("/p/Sheaf.lock"), "[toolchain]\n").unwrap(), None);
+    }
+
+    #[test]
     fn what_means_nothing_is_shown() {
         let message =
             |text: &str| ToolchainLock::parse(Path::new("/p/Sheaf.lock"), text).unwrap_err().to_string();
@@ -178,6 +187,11 @@ mod tests {
          2 | iree = "latest"
            |        ^^^^^^^^
         "#);
+        insta::assert_snapshot!(message(&file("a.whl", &good, "1").replace("iree = \"3.13.0\"\n", "")), @"
+        /p/Sheaf.lock:2:12: `toolchain.iree` is missing; run `sheaf toolchain pin VERSION`
+         2 | [toolchain.files]
+           |            ^^^^^
+        ");
         insta::assert_snapshot!(message(&file("../a.whl", &good, "1")), @r#"
         /p/Sheaf.lock:4:25: `toolchain.files.linux-x86_64.name` is "../a.whl", but it must be the name of a file
          4 | linux-x86_64 = { name = "../a.whl", sha256 = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a", size = 1 }

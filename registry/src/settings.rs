@@ -122,6 +122,12 @@ pub struct SettingsError {
     pub expected: &'static str,
 }
 
+/// The limits of one compilation, with what their values must be.
+const COMPILE_LIMITS: [(&str, &str); 2] = [
+    ("SHEAF_COMPILE_SECONDS", "a whole number of seconds, where 0 is no limit"),
+    ("SHEAF_COMPILE_MIB", "a whole number of MiB, where 0 is no limit"),
+];
+
 impl Settings {
     /// Merges all places; `environment` looks up a variable, and an empty one counts as unset.
     pub fn merge(
@@ -216,6 +222,14 @@ impl Settings {
                 return Err(SettingsError { variable: name, value, expected });
             };
             self.cache_timeout.set(Some(Some(seconds)), Origin::Environment(name));
+        }
+        // Read where compilers run; here so that a value without a meaning is refused like the others.
+        for (name, expected) in COMPILE_LIMITS {
+            if let Some((value, variable)) = variable(name)
+                && value.parse::<u64>().is_err()
+            {
+                return Err(SettingsError { variable, value, expected });
+            }
         }
         if let Some((value, name)) = variable("SHEAF_REMOTE_EXECUTOR") {
             self.executor.set(Some(Some(value)), Origin::Environment(name));
@@ -426,5 +440,7 @@ mod tests {
         };
         insta::assert_snapshot!(message("SHEAF_CACHE_MODE", "rw"), @r#"the environment variable SHEAF_CACHE_MODE is `rw`, but it must be "read-write" or "read-only"; correct or unset it"#);
         insta::assert_snapshot!(message("SHEAF_OFFLINE", "yes"), @"the environment variable SHEAF_OFFLINE is `yes`, but it must be 1, true, 0 or false; correct or unset it");
+        insta::assert_snapshot!(message("SHEAF_COMPILE_SECONDS", "abc"), @"the environment variable SHEAF_COMPILE_SECONDS is `abc`, but it must be a whole number of seconds, where 0 is no limit; correct or unset it");
+        insta::assert_snapshot!(message("SHEAF_COMPILE_MIB", "2GB"), @"the environment variable SHEAF_COMPILE_MIB is `2GB`, but it must be a whole number of MiB, where 0 is no limit; correct or unset it");
     }
 }

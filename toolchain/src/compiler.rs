@@ -120,7 +120,8 @@ impl CompileError {
                 "this is an error in Sheaf or in the compiler: please report it with the program"
             }
             Self::Crashed { reproducer: None, .. } => {
-                "free some memory and run again; if that does not help, it is the compiler's own error: please report it"
+                "free some memory, or raise SHEAF_COMPILE_MIB if it is set, and run again; if that does not help, it is the \
+                 compiler's own error: please report it"
             }
             Self::Crashed { .. } => {
                 "free some memory, or raise SHEAF_COMPILE_MIB if it is set, and run again; if that does not help, it is the \
@@ -272,6 +273,15 @@ fn shown(diagnostics: &[Diagnostic]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_is_short_of_memory_hears_of_the_limit() {
+        for reproducer in [None, Some(PathBuf::from("/crashes/1"))] {
+            let crashed =
+                CompileError::Crashed { signal: Some(9), code: None, said: String::new(), reproducer };
+            assert!(crashed.remedy().contains("raise SHEAF_COMPILE_MIB if it is set"), "{crashed:?}");
+        }
+    }
 
     #[test]
     fn a_long_diagnostic_is_cut() {

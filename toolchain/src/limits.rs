@@ -19,7 +19,8 @@ pub struct CompileLimits {
     pub crashes: Option<PathBuf>,
 }
 
-/// The environment variables that set limits: seconds, and MiB. 0 is no limit.
+/// The environment variables that set limits: seconds, and MiB. 0 is no limit. What is no number counts as unset here; the
+/// command line refuses it before.
 const TIME_VARIABLE: &str = "SHEAF_COMPILE_SECONDS";
 const MEMORY_VARIABLE: &str = "SHEAF_COMPILE_MIB";
 
