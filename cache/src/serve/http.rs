@@ -49,6 +49,7 @@ impl Failure {
             Self::Storage(error) => match error {
                 StorageError::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
                 StorageError::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+                StorageError::Busy => StatusCode::SERVICE_UNAVAILABLE,
                 StorageError::Disk(_) => StatusCode::INTERNAL_SERVER_ERROR,
                 StorageError::WrongDigest { .. }
                 | StorageError::WrongSize { .. }
@@ -62,7 +63,9 @@ impl Failure {
         match self {
             Self::NotFound => Outcome::miss,
             Self::Denied(_) => Outcome::denied,
-            Self::Storage(StorageError::DiskFull | StorageError::Disk(_)) => Outcome::failed,
+            Self::Storage(StorageError::DiskFull | StorageError::Busy | StorageError::Disk(_)) => {
+                Outcome::failed
+            }
             _ => Outcome::bad,
         }
     }

@@ -122,7 +122,7 @@ impl Server {
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
         let Self { options, service, listener, tls, .. } = self;
         let door = Door {
-            permits: Semaphore::new(options.max_connections).into(),
+            permits: Semaphore::new(options.max_connections.min(Semaphore::MAX_PERMITS)).into(),
             open: service.metrics.connections.clone(),
             idle: options.idle_timeout,
             wait: options.header_timeout,
@@ -168,7 +168,7 @@ where
         .max_concurrent_streams(64)
         .max_header_list_size(32 * 1024);
     let router = Router::new().route("/status", get(http::status)).route("/metrics", get(http::metrics));
-    let router = grpc::routes(router, &service).fallback(http::entry).with_state(service);
+    let router = grpc::routes(router, &service, options).fallback(http::entry).with_state(service);
     let handle = Handle::new();
     let serving = server.handle(handle.clone()).serve(router.into_make_service());
     let mut serving = std::pin::pin!(serving);

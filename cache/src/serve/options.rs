@@ -26,9 +26,9 @@ pub struct ServeOptions {
     pub tls: Option<TlsFiles>,
     /// How many connections are served at once. Further ones wait.
     pub max_connections: usize,
-    /// How long a request's head may take.
+    /// How long a request's head may take, and how long a request waits while others have all the room.
     pub header_timeout: Duration,
-    /// How long a connection may neither send nor take anything.
+    /// How long a connection may neither send nor take anything, and how long a batch of blobs may be on its way.
     pub idle_timeout: Duration,
     /// How long requests under way may take when the server stops.
     pub stop_timeout: Duration,
@@ -44,6 +44,10 @@ pub struct TlsFiles {
 }
 
 impl ServeOptions {
+    /// How many connections are served at once where nobody says: with a file for each, below the 1024 that a process may
+    /// usually have open.
+    pub const MAX_CONNECTIONS: usize = 400;
+
     /// Ten GiB in `folder`, for everybody who reaches `listen`.
     pub fn new(listen: SocketAddr, folder: impl Into<PathBuf>) -> Self {
         Self {
@@ -54,8 +58,7 @@ impl ServeOptions {
             tokens: None,
             anonymous_read: false,
             tls: None,
-            // With a file for each, below the 1024 that a process may usually have open.
-            max_connections: 400,
+            max_connections: Self::MAX_CONNECTIONS,
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(60),
             stop_timeout: Duration::from_secs(30),

@@ -4,8 +4,8 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt as _;
 use sheaf_cache::Digest;
+use tonic::{Code, Status};
 
 use crate::common::{Serving, files, noise};
 
@@ -40,19 +40,74 @@ async fn those_who_send_nothing_are_let_go() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn more_connections_than_allowed_wait() {
-    let server = Serving::with(|options| {
-        options.max_connections = 2;
-        options.header_timeout = Duration::from_millis(500);
-        options.idle_timeout = Duration::from_secs(30);
-    });
+    let mut server = Serving::with(|options| options.max_connections = 2);
     let path = format!("cas/{}", server.put_blob(&noise(100_000, 1)).await);
-    // Each client has a connection of its own; the server serves two at a time.
-    let gets = (0..20).map(|_| async {
-        let client = crate::common::client();
-        let response = client.get(server.url(&path)).header("connection", "close").send().await.unwrap();
-        response.bytes().await.unwrap().len()
+    // The connection that the client keeps is one of them.
+    server.http = crate::common::client();
+    let held: Vec<TcpStream> = (0..2).map(|_| unfinished(&server)).collect();
+    while files(server.folder.path()).iter().filter(|name| name.starts_with("unfinished/")).count() < 2 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let mut get = Box::pin(server.bytes(&path));
+    assert!(tokio::time::timeout(Duration::from_millis(300), &mut get).await.is_err(), "a third is served");
+    drop(held);
+    assert_eq!(get.await.len(), 100_000);
+    server.stop().await;
+}
+
+/// A request of which the server has the beginning, and will not get the rest.
+fn unfinished(server: &Serving) -> TcpStream {
+    let mut socket = TcpStream::connect(&server.address).unwrap();
+    let digest = Digest::of(b"bytes");
+    let head = format!("PUT /cas/{digest} HTTP/1.1\r\nHost: cache\r\nContent-Length: 5\r\n\r\nby");
+    socket.write_all(head.as_bytes()).unwrap();
+    socket
+}
+
+/// What comes of a batch that is sent so slowly that it never ends.
+async fn slow_batch(client: &reqwest::Client, server: &Serving, method: &str, token: &str) -> Code {
+    let url = server.url(&format!("build.bazel.remote.execution.v2.ContentAddressableStorage/{method}"));
+    // A message of 65,536 bytes, as its head says.
+    let pieces = futures_util::stream::unfold(vec![0, 0, 1, 0, 0], async |piece| {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        Some((std::io::Result::Ok(piece), vec![0]))
     });
-    assert_eq!(futures_util::stream::iter(gets).buffer_unordered(3).collect::<Vec<_>>().await, [100_000; 20]);
+    let request = client.post(url).body(reqwest::Body::wrap_stream(pieces)).bearer_auth(token);
+    let response = request.header("content-type", "application/grpc").header("te", "trailers").send().await;
+    Status::from_header_map(response.unwrap().headers()).unwrap().code()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn batches_that_do_not_come_keep_others_out_for_a_while_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = folder.path().join("tokens");
+    let lines = ["write", "read"].map(|role| format!("{role} {}", Digest::of(role.as_bytes())));
+    std::fs::write(&tokens, lines.join("\n")).unwrap();
+    let server = Serving::on(folder, |options| {
+        options.tokens = Some(tokens);
+        options.header_timeout = Duration::from_millis(200);
+        options.idle_timeout = Duration::from_secs(2);
+    });
+    let client = || reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
+    crate::common::install_provider();
+
+    // Who may only read gets no turn for writing.
+    let start = Instant::now();
+    assert_eq!(slow_batch(&client(), &server, "BatchUpdateBlobs", "read").await, Code::PermissionDenied);
+    assert!(start.elapsed() < Duration::from_secs(1));
+
+    let one = async |method| slow_batch(&client(), &server, method, "write").await;
+    let eight = futures_util::future::join_all((0..8).map(|_| one("BatchUpdateBlobs")));
+    let ninth = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        (one("BatchReadBlobs").await, Instant::now())
+    };
+    let (eight, (ninth, refused)) = tokio::join!(eight, ninth);
+    assert_eq!(eight, [Code::DeadlineExceeded; 8]);
+    assert_eq!(ninth, Code::Unavailable);
+    assert!(refused.duration_since(start) < Duration::from_secs(2), "it is told before a turn is free");
+    // Then there are turns again.
+    assert_eq!(one("BatchReadBlobs").await, Code::DeadlineExceeded);
     server.stop().await;
 }
 
@@ -90,10 +145,7 @@ async fn requests_under_way_are_finished_at_the_end() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_does_not_wait_for_ever() {
     let server = Serving::with(|options| options.stop_timeout = Duration::from_millis(300));
-    let mut socket = TcpStream::connect(&server.address).unwrap();
-    let head =
-        format!("PUT /cas/{} HTTP/1.1\r\nHost: cache\r\nContent-Length: 5\r\n\r\nby", Digest::of(b"bytes"));
-    socket.write_all(head.as_bytes()).unwrap();
+    let _socket = unfinished(&server);
     while files(server.folder.path()).len() < 2 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

@@ -8,6 +8,8 @@ mod disk;
 mod grpc;
 mod http;
 mod limits;
+#[cfg(unix)]
+mod open_files;
 mod processes;
 mod storage;
 mod tls;

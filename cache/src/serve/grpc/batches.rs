@@ -1,21 +1,26 @@
-//! No more than some messages with blobs in memory at once, however many clients there are.
+//! No more than some messages with blobs in memory at once, however many clients there are, and none of them for long.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
 use hyper::body::Frame;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout, timeout_at};
 use tonic::Status;
 
-use crate::serve::Service;
+use super::outcome;
+use crate::serve::metrics::{Protocol, Request as Wanted};
 use crate::serve::storage::FRAME;
 use crate::serve::tokens::Role;
+use crate::serve::{ServeOptions, Service};
 
 /// How many batches are read or written at once. Each takes twice the size of its message.
 const AT_ONCE: usize = 8;
@@ -28,26 +33,58 @@ const SMALL: usize = 2 * FRAME;
 pub(super) struct Batches {
     service: Arc<Service>,
     turns: Arc<Semaphore>,
+    /// How long a batch waits for its turn.
+    wait: Duration,
+    /// How long its message may take.
+    length: Duration,
 }
 
 impl Batches {
-    pub fn new(service: Arc<Service>) -> Self {
-        Self { service, turns: Semaphore::new(AT_ONCE).into() }
+    pub fn new(service: Arc<Service>, options: &ServeOptions) -> Self {
+        let turns = Semaphore::new(AT_ONCE).into();
+        Self { service, turns, wait: options.header_timeout, length: options.idle_timeout }
     }
 }
 
-/// Lets a batch wait for its turn, before its message is taken in. Those who may do nothing here need not wait.
+/// Lets a batch wait for its turn, before its message is taken in. Those who may not send it need not wait.
 pub(super) async fn wait(State(batches): State<Batches>, request: Request, next: Next) -> Response {
-    if let Err(denial) = batches.service.gate.check(request.headers(), Role::Read) {
-        return Status::from(denial).into_http();
+    let Batches { service, turns, wait, length } = batches;
+    let (wanted, role, is_batch) = match request.uri().path().rsplit('/').next() {
+        Some("BatchUpdateBlobs") => (Wanted::blob_write, Role::Write, true),
+        Some("BatchReadBlobs") => (Wanted::blob_read, Role::Read, true),
+        Some("FindMissingBlobs") => (Wanted::blob_find, Role::Read, false),
+        _ => (Wanted::other, Role::Read, false),
+    };
+    let refuse = |status: Status| {
+        service.metrics.count(Protocol::grpc, wanted, outcome(&status));
+        status.into_http()
+    };
+    if let Err(denial) = service.gate.check(request.headers(), role) {
+        return refuse(denial.into());
     }
-    if !request.uri().path().contains("/Batch") {
+    if !is_batch {
         return next.run(request).await;
     }
-    let Ok(turn) = batches.turns.acquire_owned().await else {
-        return Status::unavailable("the server is stopping").into_http();
+    let Ok(Ok(turn)) = timeout(wait, turns.acquire_owned()).await else {
+        return refuse(Status::unavailable("too many batches are under way: try again later"));
     };
+    let request = request.map(|body| within(length, body));
     next.run(request).await.map(|body| Body::new(Held { body, rest: Bytes::new(), turn: Some(turn) }))
+}
+
+/// The body, which has to be there after this time: its turn is somebody else's too.
+fn within(length: Duration, body: Body) -> Body {
+    let end = Instant::now() + length;
+    let pieces = stream::try_unfold(body.into_data_stream(), move |mut pieces| async move {
+        match timeout_at(end, pieces.next()).await {
+            Ok(piece) => Ok(piece.transpose()?.map(|piece| (piece, pieces))),
+            Err(_) => {
+                let message = format!("the batch did not come within {} s", length.as_secs_f64());
+                Err(axum::Error::new(Status::deadline_exceeded(message)))
+            }
+        }
+    });
+    Body::from_stream(pieces)
 }
 
 /// A body that keeps its turn until it was sent. It is given out in small pieces: one large one would be taken as it is, and lie

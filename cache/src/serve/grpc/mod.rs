@@ -24,6 +24,7 @@ use self::batches::Batches;
 use super::Service;
 use super::access::Denial;
 use super::metrics::{Outcome, Protocol, Request as Wanted};
+use super::options::ServeOptions;
 use super::storage::StorageError;
 use super::tokens::Role;
 use crate::digest::Digest;
@@ -41,7 +42,11 @@ struct Api {
 }
 
 /// Adds the services to a server's paths.
-pub(super) fn routes(router: Router<Arc<Service>>, service: &Arc<Service>) -> Router<Arc<Service>> {
+pub(super) fn routes(
+    router: Router<Arc<Service>>,
+    service: &Arc<Service>,
+    options: &ServeOptions,
+) -> Router<Arc<Service>> {
     let api = Api { service: service.clone() };
     let path = |name: &str| format!("/{name}/{{method}}");
     let package = "build.bazel.remote.execution.v2";
@@ -50,7 +55,7 @@ pub(super) fn routes(router: Router<Arc<Service>>, service: &Arc<Service>) -> Ro
         .max_encoding_message_size(MAX_MESSAGE);
     let cas = Router::new()
         .route_service(&path(&format!("{package}.ContentAddressableStorage")), cas)
-        .layer(from_fn_with_state(Batches::new(service.clone()), batches::wait));
+        .layer(from_fn_with_state(Batches::new(service.clone(), options), batches::wait));
     router
         .merge(cas)
         .route_service(&path(&format!("{package}.Capabilities")), CapabilitiesServer::new(api.clone()))
@@ -106,6 +111,7 @@ impl From<StorageError> for Status {
     fn from(error: StorageError) -> Self {
         let code = match error {
             StorageError::DiskFull => Code::ResourceExhausted,
+            StorageError::Busy => Code::Unavailable,
             StorageError::Disk(_) => Code::Internal,
             StorageError::TooLarge { .. }
             | StorageError::WrongDigest { .. }

@@ -46,6 +46,8 @@ const UNFINISHED: &str = "unfinished";
 pub(crate) enum StorageError {
     #[error("the server's disk is full")]
     DiskFull,
+    #[error("the server has too many files open: try again later")]
+    Busy,
     #[error("more than the {limit} bytes that this server takes")]
     TooLarge { limit: u64 },
     #[error("the bytes have the SHA-256 {found}, not {expected}")]
@@ -66,9 +68,17 @@ impl From<io::Error> for StorageError {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
                 Self::DiskFull
             }
+            _ if has_too_many_files(&error) => Self::Busy,
             _ => Self::Disk(error),
         }
     }
+}
+
+/// Whether no more files may be opened, by this process or on this machine.
+fn has_too_many_files(error: &io::Error) -> bool {
+    // EMFILE and ENFILE of all Unixes; ERROR_TOO_MANY_OPEN_FILES of Windows.
+    let codes: &[i32] = if cfg!(windows) { &[4] } else { &[24, 23] };
+    error.raw_os_error().is_some_and(|code| codes.contains(&code))
 }
 
 /// What the folder holds.

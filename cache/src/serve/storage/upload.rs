@@ -1,6 +1,8 @@
 //! Taking in a blob or an entry of the action cache, piece by piece.
 
+use std::fs::File;
 use std::io::{self, Write};
+use std::path::Path;
 
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
@@ -125,7 +127,7 @@ struct Writer {
 
 impl Writer {
     fn new(storage: Storage, key: Key, expected: Option<u64>) -> Result<Self, StorageError> {
-        let file = tempfile::Builder::new().prefix("").tempfile_in(storage.unfinished())?;
+        let file = tempfile::Builder::new().prefix("").make_in(storage.unfinished(), create)?;
         Ok(Self {
             limit: storage.max_blob(),
             storage,
@@ -190,6 +192,15 @@ impl Writer {
         self.file.as_file().sync_all()?;
         self.storage.publish(self.key, stored, self.file)
     }
+}
+
+/// Makes a file that only its owner may read. The error is the system's own, as it is not where `tempfile` makes the file.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 impl Write for Writer {
