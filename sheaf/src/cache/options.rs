@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use sheaf_cache::serve::ServeOptions;
 
 use crate::cli::{NetworkOptions, PullOptions};
 
@@ -108,10 +109,10 @@ pub struct ServeArguments {
     #[arg(long)]
     pub folder: PathBuf,
     /// How much the folder may take; what was not used for the longest time goes first
-    #[arg(long, value_name = "SIZE", default_value = "10GiB", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "10GiB", value_parser = room)]
     pub size: u64,
     /// The largest blob that is taken
-    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = room)]
     pub max_blob: u64,
     /// Who may read and write: a file with a line `ROLE SHA-256-OF-TOKEN [NAME] [expires=DATE]` for each token; without it,
     /// everybody
@@ -127,7 +128,7 @@ pub struct ServeArguments {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
     /// How many connections are served at once
-    #[arg(long, value_name = "N", default_value_t = 512)]
+    #[arg(long, value_name = "N", default_value_t = ServeOptions::MAX_CONNECTIONS, value_parser = connections)]
     pub max_connections: usize,
     /// How long requests under way may take when the server stops, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
@@ -174,6 +175,19 @@ fn share(text: &str) -> Result<f64, String> {
     percent
         .map(|percent| percent / 100.0)
         .ok_or_else(|| "a sample is a percentage above 0, such as 5%".into())
+}
+
+fn connections(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "a number of connections is a whole one above 0, such as 400".into())
+}
+
+/// A size for something to lie in.
+fn room(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        0 => Err("a size of 0 has room for nothing; give one such as 10GiB".into()),
+        bytes => Ok(bytes),
+    }
 }
 
 fn size(text: &str) -> Result<u64, String> {
