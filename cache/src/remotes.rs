@@ -28,6 +28,9 @@ const VMFB_LIMIT: u64 = 4 << 30;
 /// How many claims a remote's list of a function's latest programs has.
 const RECENT: usize = 16;
 
+/// The speed of the slowest line that is worth an upload, in bytes a second.
+const SLOWEST: f64 = 64.0 * 1024.0;
+
 /// How remote caches are used.
 #[derive(Debug, Clone)]
 pub struct RemoteSettings {
@@ -39,7 +42,7 @@ pub struct RemoteSettings {
     pub credentials: Credentials,
     /// Whose claims are believed.
     pub trusted: TrustedKeys,
-    /// How long a look-up may take, and how long one upload.
+    /// How long a look-up may take; an upload has more time, for its bytes.
     pub budget: Duration,
 }
 
@@ -394,14 +397,33 @@ impl Uploader {
                 if !tier.writable.load(Ordering::Relaxed) {
                     continue;
                 }
-                if let Err(trouble) = within(self.budget, &tier.shown, send(tier, &upload)).await {
-                    tier.writable.store(false, Ordering::Relaxed);
+                let budget = self.budget + transfer_time(&upload);
+                if let Err(trouble) = within(budget, &tier.shown, send(tier, &upload)).await {
+                    if is_of_the_remote(&trouble) {
+                        tier.writable.store(false, Ordering::Relaxed);
+                    }
                     note(&self.troubles, trouble);
                 }
             }
             self.open.fetch_sub(1, Ordering::Relaxed);
         }
     }
+}
+
+/// What the blobs take on the slowest line that is worth an upload.
+fn transfer_time(upload: &Upload) -> Duration {
+    let bytes: usize = upload.blobs.iter().map(|(_, bytes)| bytes.len()).sum();
+    Duration::from_secs_f64(bytes as f64 / SLOWEST)
+}
+
+/// Whether the next upload would come to no better end: other trouble may be of one program, such as a large one.
+fn is_of_the_remote(trouble: &Trouble) -> bool {
+    matches!(
+        trouble,
+        Trouble::Remote(
+            RemoteError::Unreachable { .. } | RemoteError::Timeout { .. } | RemoteError::Refused { .. }
+        )
+    )
 }
 
 async fn send(tier: &Tier, upload: &Upload) -> Result<(), Trouble> {

@@ -10,6 +10,7 @@ mod http;
 mod objects;
 mod own;
 mod servers;
+mod uploads;
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
