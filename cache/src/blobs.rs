@@ -1,6 +1,6 @@
 //! Files that are known by the SHA-256 of what they hold, compressed with Zstandard.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -14,8 +14,6 @@ use crate::remote::Address;
 
 /// Zstandard's own default: VMFBs become a third, in a few milliseconds.
 const LEVEL: i32 = 3;
-/// Unfinished files of this age are not being written any more.
-const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 /// Blobs of this age are no longer about to get the claim that names them.
 const SETTLED: Duration = Duration::from_secs(60 * 60);
 
@@ -66,10 +64,14 @@ impl Blobs {
             cause: cause.to_string(),
         };
         // Zstandard never makes bytes so much longer.
-        let packed = content::read_limited(&path, blob.size + blob.size / 128 + 1024).map_err(unreadable)?;
+        let most = blob.size.saturating_add(blob.size / 128 + 1024);
+        let packed = content::read_limited(&path, most).map_err(unreadable)?;
         let mut bytes = Vec::with_capacity(blob.size.min(1 << 30) as usize);
         let unpacker = zstd::Decoder::with_buffer(packed.as_slice()).map_err(|error| damaged(&error))?;
-        unpacker.take(blob.size + 1).read_to_end(&mut bytes).map_err(|error| damaged(&error))?;
+        unpacker
+            .take(blob.size.saturating_add(1))
+            .read_to_end(&mut bytes)
+            .map_err(|error| damaged(&error))?;
         if bytes.len() as u64 != blob.size {
             let found = bytes.len() as u64;
             return Err(Miss::ContentSize { path, expected: blob.size, found });
@@ -85,10 +87,13 @@ impl Blobs {
     pub fn write(&self, blob: &Address, bytes: &[u8]) -> Result<bool, WriteError> {
         let path = self.path(&blob.digest);
         if path.is_file() {
+            // As good as new: its claim is about to be written. Where the disk is read-only that fails anyway.
+            let file = File::options().write(true).open(&path);
+            let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
             return Ok(false);
         }
         if let Some(shard) = path.parent() {
-            atomic::remove_unfinished(shard, ABANDONED);
+            atomic::remove_unfinished(shard, files::ABANDONED);
         }
         let packed = zstd::encode_all(bytes, LEVEL).map_err(WriteError::at(&path))?;
         atomic::create(&path, &packed)
@@ -99,6 +104,16 @@ impl Blobs {
         let _ = fs::remove_file(self.path(digest));
     }
 
+    /// Removes what killed processes left unfinished.
+    pub fn tidy(&self) {
+        files::tidy(&self.folder);
+    }
+
+    /// All files, blobs or not, with what they take on the disk.
+    pub fn files(&self) -> Vec<(PathBuf, u64)> {
+        files::all(&self.folder)
+    }
+
     /// All blobs, in no order.
     pub fn list(&self) -> Vec<Stored> {
         files::map(&self.folder, |path, metadata| {
@@ -106,5 +121,27 @@ impl Blobs {
             let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
             Some(Stored { digest: name.parse().ok()?, bytes: metadata.len(), modified })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blob_of_any_claimed_size_is_read_or_missed() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::new(folder.path().into());
+        let blob = Address::of(b"bytes");
+        blobs.write(&blob, b"bytes").unwrap();
+        assert_eq!(blobs.read(&blob), Ok(b"bytes".to_vec()));
+        for size in [0, 4, 6, u64::MAX - 1, u64::MAX] {
+            let path = blobs.path(&blob.digest);
+            let found = blob.size.min(size.saturating_add(1));
+            assert_eq!(
+                blobs.read(&Address { size, ..blob }),
+                Err(Miss::ContentSize { path, expected: size, found })
+            );
+        }
     }
 }

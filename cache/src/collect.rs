@@ -2,6 +2,7 @@
 //! goes first.
 
 use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::action::ActionKey;
@@ -20,12 +21,33 @@ pub struct Size {
 }
 
 /// What a collection removed and left.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Collected {
     /// What went.
     pub removed: Size,
     /// What stayed.
     pub kept: Size,
+    /// A file that was to go and could not be removed, and why: the first of perhaps many.
+    pub stuck: Option<(PathBuf, String)>,
+}
+
+impl Collected {
+    /// Removes files of these sizes, of which each is an entry or none is, and says which of them stay.
+    fn remove(&mut self, files: &[(PathBuf, u64)], are_entries: bool) -> Vec<bool> {
+        let paths: Vec<_> = files.iter().map(|(path, _)| path.clone()).collect();
+        let failures = files::remove(&paths);
+        let each = files.iter().zip(failures).map(|((path, bytes), failure)| {
+            let size = if failure.is_some() { &mut self.kept } else { &mut self.removed };
+            size.entries += usize::from(are_entries);
+            size.bytes += bytes;
+            let stays = failure.is_some();
+            if let (Some(failure), None) = (failure, &self.stuck) {
+                self.stuck = Some((path.clone(), failure.to_string()));
+            }
+            stays
+        });
+        each.collect()
+    }
 }
 
 /// An entry that is not what it should be.
@@ -40,7 +62,7 @@ pub struct Fault {
 impl Store {
     /// How many programs there are, and what they take on the disk.
     pub fn size(&self) -> Size {
-        let claims = files::map(&self.claims(), |_, metadata| Some(metadata.len()));
+        let claims = files::map(&self.claims(), |path, metadata| self.key_at(path).map(|_| metadata.len()));
         let blobs = self.blobs.list();
         let bytes = claims.iter().sum::<u64>() + blobs.iter().map(|blob| blob.bytes).sum::<u64>();
         Size { entries: claims.len(), bytes }
@@ -61,44 +83,63 @@ impl Store {
         };
         // The most useful last, where they are taken from.
         entries.sort_by(|a, b| worth(a).total_cmp(&worth(b)));
-        let mut kept = Size::default();
+        let mut collected = Collected::default();
+        let kept = &mut collected.kept;
         let mut named: HashSet<Digest> = HashSet::new();
+        let digests = |entry: &Listed| [entry.signed.claim.vmfb.digest, entry.signed.claim.program.digest];
+        let blob_bytes = |entry: &Listed, named: &HashSet<Digest>| {
+            let new = HashSet::from(digests(entry)).into_iter().filter(|digest| !named.contains(digest));
+            new.filter_map(|digest| blobs.get(&digest)).sum::<u64>()
+        };
         while let Some(entry) = entries.pop() {
-            let claim = &entry.signed.claim;
-            let new = [claim.vmfb.digest, claim.program.digest].into_iter().filter(|d| !named.contains(d));
-            let bytes = entry.bytes + new.filter_map(|digest| blobs.get(&digest)).sum::<u64>();
+            let bytes = entry.bytes + blob_bytes(&entry, &named);
             if kept.bytes + bytes > cap {
                 // A smaller one that is worth less would fit, but the order says what is missed least.
                 entries.push(entry);
                 break;
             }
-            named.extend([claim.vmfb.digest, claim.program.digest]);
+            named.extend(digests(&entry));
             kept.bytes += bytes;
             kept.entries += 1;
         }
-        let mut removed =
-            Size { entries: entries.len(), bytes: entries.iter().map(|entry| entry.bytes).sum() };
-        let digests = |entry: &Listed| [entry.signed.claim.vmfb.digest, entry.signed.claim.program.digest];
-        let ours: HashSet<Digest> = entries.iter().flat_map(digests).collect();
+        // Claims before what they name, which stays where a claim does.
+        let claims: Vec<_> =
+            entries.iter().map(|e| (self.claim_path(&e.signed.claim.key), e.bytes)).collect();
+        let mut ours: HashSet<Digest> = HashSet::new();
+        for (entry, stays) in entries.iter().zip(collected.remove(&claims, true)) {
+            if stays {
+                collected.kept.bytes += blob_bytes(entry, &named);
+                named.extend(digests(entry));
+            } else {
+                ours.extend(digests(entry));
+            }
+        }
         let unnamed = listed.iter().filter(|blob| {
             !named.contains(&blob.digest) && (ours.contains(&blob.digest) || blob.is_settled())
         });
-        let unnamed: Vec<_> = unnamed.inspect(|blob| removed.bytes += blob.bytes).collect();
-        // Claims before what they name.
-        let claims: Vec<_> = entries.iter().map(|entry| self.claim_path(&entry.signed.claim.key)).collect();
-        files::remove(&claims);
-        let blobs: Vec<_> = unnamed.iter().map(|blob| self.blobs.path(&blob.digest)).collect();
-        files::remove(&blobs);
-        Collected { removed, kept }
+        let unnamed: Vec<_> = unnamed.map(|blob| (self.blobs.path(&blob.digest), blob.bytes)).collect();
+        collected.remove(&unnamed, false);
+        files::tidy(&self.claims());
+        self.blobs.tidy();
+        collected
     }
 
-    /// Removes everything.
+    /// Removes everything, also what is no entry.
     pub fn clear(&self) -> Collected {
-        let mut collected = self.collect(0);
-        let blobs = self.blobs.list();
-        collected.removed.bytes += blobs.iter().map(|blob| blob.bytes).sum::<u64>();
-        files::remove(&blobs.iter().map(|blob| self.blobs.path(&blob.digest)).collect::<Vec<_>>());
+        let mut collected = Collected::default();
+        // Claims before what they name.
+        let (entries, others): (Vec<_>, Vec<_>) =
+            files::all(&self.claims()).into_iter().partition(|(path, _)| self.key_at(path).is_some());
+        collected.remove(&entries, true);
+        collected.remove(&others, false);
+        collected.remove(&self.blobs.files(), false);
         collected
+    }
+
+    /// The key of the entry whose claim has this path; files of other names are no entries.
+    pub(crate) fn key_at(&self, path: &Path) -> Option<ActionKey> {
+        let key = path.file_name()?.to_str()?.parse().ok()?;
+        (self.claim_path(&key) == path).then_some(key)
     }
 
     /// Whether it is time to look at the size of the store: `added` programs were put into it in this run, of which
@@ -116,8 +157,7 @@ impl Store {
 
     /// Reads every entry whole, and removes those that are damaged.
     pub fn verify(&self) -> Vec<Fault> {
-        let keys =
-            files::map(&self.claims(), |path, _| path.file_name()?.to_str()?.parse::<ActionKey>().ok());
+        let keys = files::map(&self.claims(), |path, _| self.key_at(path));
         let mut faults = Vec::new();
         for key in keys {
             let program = self.claim(&key).and_then(|signed| self.program(&signed.claim));
@@ -185,7 +225,8 @@ mod tests {
         let slow = put(&store, "slow", 10.0, &noise(2, 20_000));
         let large = put(&store, "large", 1.0, &noise(3, 60_000));
         assert_eq!(store.size().entries, 3);
-        let Collected { removed, kept } = store.collect(30_000);
+        let Collected { removed, kept, stuck } = store.collect(30_000);
+        assert_eq!(stuck, None);
         assert_eq!((removed.entries, kept.entries), (2, 1));
         assert!(kept.bytes > 20_000 && kept.bytes < 22_000, "{kept:?}");
         assert_eq!(store.size(), kept);
@@ -223,6 +264,76 @@ mod tests {
         assert!(matches!(store.get(&b), Lookup::Hit { .. }));
         assert_eq!(store.clear().kept, Size::default());
         assert_eq!(store.size(), Size::default());
+    }
+
+    #[test]
+    fn what_is_no_entry_is_not_counted_and_goes_in_the_end() {
+        let (_folder, store) = store();
+        let key = put(&store, "p", 1.0, b"vmfb");
+        let shard = store.claim_path(&key).parent().unwrap().to_owned();
+        let claim = std::fs::read(store.claim_path(&key)).unwrap();
+        let strays = [".unfinished-new", ".unfinished-old", "junk", &key.to_string().to_uppercase()];
+        for name in strays {
+            std::fs::write(shard.join(name), &claim).unwrap();
+        }
+        let leave_behind = || {
+            let file = std::fs::File::create(shard.join(".unfinished-old")).unwrap();
+            file.set_modified(SystemTime::now() - 2 * DAY).unwrap();
+        };
+        leave_behind();
+        assert_eq!((store.size().entries, store.list().len(), store.verify()), (1, 1, vec![]));
+
+        // What a killed process left is removed when it is old.
+        let collected = store.collect(u64::MAX);
+        assert_eq!((collected.kept, collected.removed), (store.size(), Size::default()));
+        assert!(!shard.join(".unfinished-old").exists() && shard.join(".unfinished-new").exists());
+        leave_behind();
+        put(&store, "p", 1.0, b"vmfb");
+        assert!(!shard.join(".unfinished-old").exists());
+
+        let cleared = store.clear();
+        assert_eq!((cleared.removed.entries, cleared.kept, cleared.stuck), (1, Size::default(), None));
+        assert_eq!(std::fs::read_dir(shard).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_cannot_be_removed_is_said_and_counted_as_there() {
+        let (_folder, store) = store();
+        put(&store, "p", 1.0, b"vmfb");
+        let before = store.size();
+        let other = put(&store, "q", 1.0, b"other vmfb");
+        // A folder, which is not removed as a file, stands for what cannot be removed.
+        let mut collected = Collected::default();
+        let folder = store.claims();
+        let stays = collected.remove(&[(folder.clone(), 5), (store.claim_path(&other), 7)], true);
+        assert_eq!(stays, [true, false]);
+        assert_eq!(collected.kept, Size { entries: 1, bytes: 5 });
+        assert_eq!(collected.removed, Size { entries: 1, bytes: 7 });
+        assert_eq!(collected.stuck.unwrap().0, folder);
+        // One that somebody else removed is gone, too.
+        let mut collected = Collected::default();
+        assert_eq!(collected.remove(&[(store.claim_path(&other), 7)], true), [false]);
+        store.collect(u64::MAX);
+        assert_eq!(store.size().entries, before.entries);
+    }
+
+    #[test]
+    fn a_blob_that_is_about_to_be_named_again_stays() {
+        let (_folder, store) = store();
+        let first = put(&store, "a", 1.0, b"vmfb");
+        let claim = store.claim(&first).unwrap().claim;
+        let path = store.blobs.path(&claim.vmfb.digest);
+        std::fs::File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(SystemTime::UNIX_EPOCH)
+            .unwrap();
+        store.remove(&first);
+        // Another process writes the same blob, and collects before its claim is there.
+        assert!(!store.blobs.write(&claim.vmfb, b"vmfb").unwrap());
+        store.collect(u64::MAX);
+        assert!(path.exists());
     }
 
     #[test]

@@ -1,20 +1,25 @@
 //! Many files at once.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Duration;
+
+use crate::atomic;
 
 /// How many threads visit files: more than there are cores, since they wait for the disk.
 const THREADS: usize = 8;
+
+/// Unfinished files of this age are not being written any more.
+pub(crate) const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What `visit` makes of the files in a folder of folders, in no order.
 pub(crate) fn map<T: Send>(
     folder: &Path,
     visit: impl Fn(&Path, &fs::Metadata) -> Option<T> + Sync,
 ) -> Vec<T> {
-    let shards: Vec<PathBuf> =
-        fs::read_dir(folder).into_iter().flatten().flatten().map(|shard| shard.path()).collect();
-    in_parallel(&shards, |shard| {
+    in_parallel(&shards(folder), |shard| {
         let files = fs::read_dir(shard).into_iter().flatten().flatten();
         // A file may go while the folder is read.
         let visited = files.filter_map(|file| {
@@ -28,12 +33,27 @@ pub(crate) fn map<T: Send>(
     .collect()
 }
 
-/// Removes files. One that cannot be removed stays, a waste of room.
-pub(crate) fn remove(paths: &[PathBuf]) {
-    in_parallel(paths, |path| drop(fs::remove_file(path)));
+/// All files in a folder of folders, whatever they are, with what they take on the disk in bytes.
+pub(crate) fn all(folder: &Path) -> Vec<(PathBuf, u64)> {
+    map(folder, |path, metadata| Some((path.to_owned(), metadata.len())))
 }
 
-/// What `work` makes of the items, in no order.
+/// Removes what killed processes left unfinished in a folder of folders.
+pub(crate) fn tidy(folder: &Path) {
+    in_parallel(&shards(folder), |shard| atomic::remove_unfinished(shard, ABANDONED));
+}
+
+fn shards(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|shard| shard.path()).collect()
+}
+
+/// Removes files, and says of each why it is still there.
+pub(crate) fn remove(paths: &[PathBuf]) -> Vec<Option<io::Error>> {
+    // One that somebody else removed is gone too.
+    in_parallel(paths, |path| fs::remove_file(path).err().filter(|e| e.kind() != io::ErrorKind::NotFound))
+}
+
+/// What `work` makes of the items, in their order.
 fn in_parallel<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> {
     let size = items.len().div_ceil(THREADS).max(1);
     thread::scope(|scope| {

@@ -33,8 +33,8 @@ pub struct Lookups {
 impl Lookups {
     /// The part that was found, of 1; `None` where nothing was looked for.
     pub fn hit_rate(&self) -> Option<f64> {
-        let hits = self.stored + self.fetched;
-        let all = hits + self.compiled;
+        let hits = self.stored.saturating_add(self.fetched);
+        let all = hits.saturating_add(self.compiled);
         (all > 0).then(|| hits as f64 / all as f64)
     }
 
@@ -99,6 +99,12 @@ mod tests {
         assert_eq!((all.saved, all.spent, all.hit_rate()), (60.0, 20.0, Some(0.75)));
         assert!(all.since > 1_700_000_000);
         assert_eq!(store.size().entries, 0, "a count is no program");
+    }
+
+    #[test]
+    fn counts_do_not_overflow() {
+        let most = Lookups { stored: u64::MAX, fetched: u64::MAX, compiled: u64::MAX, ..Lookups::default() };
+        assert_eq!(most.hit_rate(), Some(1.0));
     }
 
     #[test]

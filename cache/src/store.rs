@@ -149,6 +149,7 @@ impl Store {
     /// replaced without need: where file systems remember sizes, that machine would see the new one cut off.
     fn put_claim(&self, signed: &SignedClaim) -> Result<(), WriteError> {
         let path = self.claim_path(&signed.claim.key);
+        path.parent().into_iter().for_each(|shard| atomic::remove_unfinished(shard, files::ABANDONED));
         if atomic::create(&path, signed.text())? {
             return Ok(());
         }
@@ -199,9 +200,11 @@ impl Store {
     /// Everything in the store, in no order. What cannot be read is left out; [`verify`](Self::verify) tells of it.
     pub fn list(&self) -> Vec<Listed> {
         files::map(&self.claims(), |path, metadata| {
+            let key = self.key_at(path)?;
             let text = content::read_limited(path, CLAIM_LIMIT).ok()?;
             let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-            Some(Listed { signed: SignedClaim::parse(&text).ok()?, used, bytes: metadata.len() })
+            let signed = SignedClaim::parse(&text).ok().filter(|signed| signed.claim.key == key)?;
+            Some(Listed { signed, used, bytes: metadata.len() })
         })
     }
 

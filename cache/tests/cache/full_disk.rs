@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::common::{action, files, found, put, record, specialisation};
-use sheaf_cache::{ArtifactFolder, FolderError, Lookup, Store, WriteError};
+use sheaf_cache::{ArtifactFolder, FolderError, Lookup, Size, Store, WriteError};
 
 const DISK: &str = "SHEAF_TEST_DISK";
 /// Larger than the whole disk.
@@ -101,4 +101,12 @@ fn read_only_disk() {
     insta::assert_snapshot!(message(&error, disk), @"~/__sheaf__ could not be written: Read-only file system (os error 30)");
     let error = put(&store, "q", "loss", b"q").unwrap_err();
     assert_eq!(error.source.kind(), io::ErrorKind::ReadOnlyFilesystem);
+
+    // Nothing can be removed, and nothing is said to have been.
+    for collected in [store.collect(0), store.clear()] {
+        assert_eq!((collected.removed, collected.kept), (Size::default(), store.size()));
+        let (path, cause) = collected.stuck.unwrap();
+        assert!(path.starts_with(disk) && cause.contains("Read-only file system"), "{cause}");
+    }
+    assert!(matches!(store.get(&action("p").key()), Lookup::Hit { .. }));
 }
