@@ -64,6 +64,9 @@ fn threads_that_share_a_folder_lose_nothing() {
     assert_eq!(folder.entries().unwrap().len(), 20);
 }
 
+/// How many sources of a function there are: few, so that what the killed process wrote is asked for.
+const SOURCES: usize = 5;
+
 /// What the killed process records: three functions, whose sources change all the time.
 fn programs(round: usize) -> [(String, String); 3] {
     [0, 1, 2].map(|function| (format!("f{function}"), format!("body {round} of {function}")))
@@ -78,7 +81,7 @@ fn child_to_be_killed() {
     for round in 0.. {
         // A new folder in each round is a new run: what the round before recorded is out of date.
         let folder = ArtifactFolder::open(root.join("__sheaf__"));
-        for (function, program) in programs(round % 5) {
+        for (function, program) in programs(round % SOURCES) {
             record(&folder, &function, 4, &program);
             put(&store, &program, &function, &vmfb(&program)).unwrap();
             println!("recorded");
@@ -120,7 +123,8 @@ fn a_process_killed_at_any_moment_leaves_what_the_next_can_use() {
         // The next run works, and ends with nothing but what it needs.
         let folder = ArtifactFolder::open(&path);
         let store = Store::new(root.path().join("cache"));
-        for (function, program) in programs(kill) {
+        assert_eq!(store.verify(), [], "kill {kill}");
+        for (function, program) in programs(kill % SOURCES) {
             if let Lookup::Miss(miss) = store.get(&action(&program).key()) {
                 assert!(!miss.is_trouble(), "kill {kill}: {miss}");
             }

@@ -106,6 +106,6 @@ fn other_addresses_are_refused_without_their_keys() {
     insta::assert_snapshot!(refused("http://a/b"), @"`http://a/b` is not the address of a remote cache: it is neither of the form s3://BUCKET/PREFIX nor file:///FOLDER");
     insta::assert_snapshot!(refused("s3://key:secret@bucket"), @"`s3://bucket` is not the address of a remote cache: it is not of the form s3://BUCKET/PREFIX; keys are environment variables");
     for address in ["", "s3://", "s3:bucket", "file://host/folder", "x://key:secret@bucket"] {
-        assert!(!refused(address).contains("wrong-secret"));
+        assert!(!refused(address).contains("secret"));
     }
 }
