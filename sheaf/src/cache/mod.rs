@@ -72,13 +72,21 @@ impl World {
 
     /// The remote caches; it is an error to have none.
     fn remotes(&self) -> Result<Remotes, Failed> {
-        let Some(remotes) = engine::remotes(&self.settings, &self.trusted).map_err(told)? else {
+        if let Some(remotes) = engine::remotes(&self.settings, &self.trusted).map_err(told)? {
+            return Ok(remotes);
+        }
+        let Settings { remote, offline, .. } = &self.settings;
+        if remote.value.is_empty() {
             let help =
                 "give one with --cache-remote, SHEAF_CACHE_REMOTE, or `remote` under [cache] in Sheaf.toml";
             messages::error("there is no remote cache", Some(help));
-            return Err(Failed);
-        };
-        Ok(remotes)
+        } else {
+            let message =
+                format!("no remote cache can be reached: the network may not be used ({})", offline.origin);
+            let help = "allow the network, or name a folder with --cache-remote file:///FOLDER";
+            messages::error(message, Some(help));
+        }
+        Err(Failed)
     }
 }
 
