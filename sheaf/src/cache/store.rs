@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use sheaf_cache::{Listed, Lookups};
+use sheaf_cache::{Collected, Listed, Lookups};
 
 use super::{World, ago, bytes, local_store, programs, show_json};
 use crate::cli::NetworkOptions;
@@ -89,21 +89,33 @@ pub fn collect(max_size: Option<u64>, json: bool) -> Result<(), Failed> {
     let collected = world.store.collect(cap);
     let (removed, kept) = (collected.removed, collected.kept);
     if json {
-        return show_json(&json!({
+        show_json(&json!({
             "removed": { "entries": removed.entries, "bytes": removed.bytes },
             "kept": { "entries": kept.entries, "bytes": kept.bytes },
-        }));
+        }))?;
+    } else {
+        println!("removed {}, {}", programs(removed.entries), bytes(removed.bytes));
+        println!("kept {}, {}", programs(kept.entries), bytes(kept.bytes));
     }
-    println!("removed {}, {}", programs(removed.entries), bytes(removed.bytes));
-    println!("kept {}, {}", programs(kept.entries), bytes(kept.bytes));
-    Ok(())
+    whole(&collected)
 }
 
 /// `sheaf cache clear`.
 pub fn clear() -> Result<(), Failed> {
-    let removed = local_store()?.clear().removed;
-    println!("removed {}, {}", programs(removed.entries), bytes(removed.bytes));
-    Ok(())
+    let collected = local_store()?.clear();
+    println!("removed {}, {}", programs(collected.removed.entries), bytes(collected.removed.bytes));
+    whole(&collected)
+}
+
+/// It is an error if something stays that was to go.
+fn whole(collected: &Collected) -> Result<(), Failed> {
+    let Some((path, cause)) = &collected.stuck else { return Ok(()) };
+    let message = format!("could not be removed: {}: {cause}", path.display());
+    messages::error(
+        message,
+        Some("make the cache folder and all in it writable for you, and run this again"),
+    );
+    Err(Failed)
 }
 
 /// `sheaf cache verify`.
