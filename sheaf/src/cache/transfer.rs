@@ -1,20 +1,22 @@
 //! Compiled programs on their way: to remote caches, and to and from a file.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, BufReader, BufWriter, Read as _};
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use sheaf_cache::remote::Address;
-use sheaf_cache::{Listed, SignedClaim, Store, Upload};
+use sheaf_cache::{Listed, SignedClaim, Store, Upload, WriteError};
 
 use super::{World, bytes, programs};
 use crate::cli::NetworkOptions;
 use crate::engine;
-use crate::evaluator::{Failed, failed};
+use crate::evaluator::Failed;
 use crate::messages;
 
 /// How long the last uploads may take.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(3600);
+const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// More than any blob has, in bytes.
 const BLOB_LIMIT: u64 = 4 << 30;
@@ -22,15 +24,27 @@ const BLOB_LIMIT: u64 = 4 << 30;
 /// More than any claim has, in bytes.
 const CLAIM_LIMIT: u64 = 256 * 1024;
 
-/// Those of the store that this machine may vouch for: signed, or compiled here and signed now.
-fn vouched(world: &World) -> Vec<SignedClaim> {
-    let all = world.store.list().into_iter();
-    all.filter_map(|Listed { signed, .. }| match (&signed.signer, &world.key) {
-        (Some(_), _) => Some(signed),
-        (None, Some(key)) => Some(SignedClaim::new(signed.claim, Some(key))),
-        (None, None) => None,
-    })
-    .collect()
+/// How many uploads may wait, each with its program in memory.
+const WAITING: usize = 4;
+
+/// How often it is looked whether there is room for the next upload.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Those of the store that this machine may vouch for, since they are signed, or compiled here and signed now; and how many
+/// others there are.
+fn vouched(world: &World) -> (Vec<SignedClaim>, usize) {
+    let all = world.store.list();
+    let count = all.len();
+    let claims: Vec<_> = all
+        .into_iter()
+        .filter_map(|Listed { signed, .. }| match (&signed.signer, &world.key) {
+            (Some(_), _) => Some(signed),
+            (None, Some(key)) => Some(SignedClaim::new(signed.claim, Some(key))),
+            (None, None) => None,
+        })
+        .collect();
+    let unsigned = count - claims.len();
+    (claims, unsigned)
 }
 
 /// `sheaf cache push`.
@@ -44,10 +58,15 @@ pub fn push(network: &NetworkOptions) -> Result<(), Failed> {
         );
         return Err(Failed);
     }
-    let claims = vouched(&world);
-    let unsigned = world.store.size().entries - claims.len();
+    let (claims, unsigned) = vouched(&world);
     let mut sent = 0;
     for signed in claims {
+        while remotes.uploading() >= WAITING {
+            thread::sleep(PAUSE);
+        }
+        if !remotes.writes() {
+            break;
+        }
         let (Ok(program), Ok(vmfb)) = (world.store.program(&signed.claim), world.store.vmfb(&signed.claim))
         else {
             continue;
@@ -64,6 +83,10 @@ pub fn push(network: &NetworkOptions) -> Result<(), Failed> {
     for trouble in &troubles {
         messages::error(trouble, Some(&trouble.remedy()));
     }
+    if dropped > 0 {
+        let message = format!("not sent within {} s: {}", PATIENCE.as_secs(), programs(dropped));
+        messages::error(message, Some("check the network, and run this again: what was sent is there"));
+    }
     if unsigned > 0 {
         let message = format!("without a signature, and so not sent: {}", programs(unsigned));
         messages::warning(message, Some("make a key with `sheaf cache key new NAME`"));
@@ -78,11 +101,9 @@ pub fn push(network: &NetworkOptions) -> Result<(), Failed> {
 /// `sheaf cache export`.
 pub fn export(path: &Path) -> Result<(), Failed> {
     let world = World::here(&NetworkOptions::default())?;
-    let claims = vouched(&world);
+    let (claims, unsigned) = vouched(&world);
     let written = write(&world.store, &claims, path);
-    let count =
-        written.map_err(|error| failed(format!("{} could not be written: {error}", path.display())))?;
-    let unsigned = world.store.size().entries - claims.len();
+    let count = written.map_err(|source| unwritten(&WriteError { path: path.into(), source }))?;
     if unsigned > 0 {
         let message = format!("without a signature, and so left out: {}", programs(unsigned));
         messages::warning(message, Some("make a key with `sheaf cache key new NAME`"));
@@ -91,10 +112,16 @@ pub fn export(path: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
+fn unwritten(error: &WriteError) -> Failed {
+    messages::error(error, Some(error.remedy()));
+    Failed
+}
+
 /// Writes a tar file: for each program its text, its VMFB and then its claim.
 fn write(store: &Store, claims: &[SignedClaim], path: &Path) -> io::Result<usize> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let file = tempfile::NamedTempFile::new_in(folder)?;
+    // An ordinary file, which others may read as they may the folder.
+    let file = tempfile::Builder::new().make_in(folder, |path| File::create_new(path))?;
     let mut archive = tar::Builder::new(BufWriter::new(file));
     let mut count = 0;
     let mut append = |name: String, bytes: &[u8]| {
@@ -120,58 +147,127 @@ fn write(store: &Store, claims: &[SignedClaim], path: &Path) -> io::Result<usize
 /// `sheaf cache import`.
 pub fn import(path: &Path, network: &NetworkOptions) -> Result<(), Failed> {
     let world = World::here(network)?;
-    let read = |error: io::Error| failed(format!("{} cannot be read: {error}", path.display()));
-    let file = File::open(path).map_err(read)?;
-    let mut archive = tar::Archive::new(BufReader::new(file));
-    let (mut taken, mut size, mut refused) = (0, 0, 0);
-    let mut program = Vec::new();
-    let mut vmfb = Vec::new();
-    for entry in archive.entries().map_err(read)? {
-        let mut entry = entry.map_err(read)?;
-        // Nothing is unpacked to a path of the archive: names only say what follows.
-        let name =
-            entry.path().map_err(read)?.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned();
-        let limit = if name == "claim" { CLAIM_LIMIT } else { BLOB_LIMIT };
-        if entry.size() > limit {
-            return Err(failed(format!("{} is damaged: {name} has {} bytes", path.display(), entry.size())));
-        }
-        let mut content = Vec::new();
-        entry.read_to_end(&mut content).map_err(read)?;
-        match name.as_str() {
-            "program.mlir" => program = content,
-            "main.vmfb" => vmfb = content,
-            "claim" => {
-                if accept(&world, &content, &program, &vmfb)? {
-                    taken += 1;
-                    size += vmfb.len() as u64;
-                } else {
-                    refused += 1;
-                }
-            }
-            _ => {}
-        }
-    }
+    let mut import = Import { world: &world, path, found: Found::default() };
+    import.read()?;
+    let Found { taken, size, quarantined, refused, .. } = import.found;
     println!("took in {}, {}", programs(taken), bytes(size));
+    if quarantined > 0 {
+        let message = format!("put away by an audit before, and so left out: {}", programs(quarantined));
+        messages::warning(
+            message,
+            Some("they do not compute what their compiler makes of them: ask who signed"),
+        );
+    }
     if refused > 0 {
         let message = format!("altered, or signed by nobody trusted, and so left out: {}", programs(refused));
         messages::warning(message, Some("`sheaf cache key trust KEY` trusts what a key signs"));
-        return Err(Failed);
     }
-    Ok(())
+    if quarantined + refused > 0 { Err(Failed) } else { Ok(()) }
 }
 
-/// Takes in a program if somebody trusted vouches for it.
-fn accept(world: &World, claim: &[u8], program: &[u8], vmfb: &[u8]) -> Result<bool, Failed> {
-    let Ok(signed) = SignedClaim::read(claim) else { return Ok(false) };
-    let is_trusted = signed.signer.as_ref().is_some_and(|signer| world.trusted.knows(signer));
-    let fits = signed.claim.program == Address::of(program) && signed.claim.vmfb == Address::of(vmfb);
-    let text = std::str::from_utf8(program).unwrap_or_default();
-    if !is_trusted || !fits || signed.claim.action(text).key() != signed.claim.key {
-        return Ok(false);
+/// A file that is taken in.
+struct Import<'a> {
+    world: &'a World,
+    path: &'a Path,
+    found: Found,
+}
+
+/// What was in it so far.
+#[derive(Default)]
+struct Found {
+    /// Whether anything was what [`write`] writes.
+    any: bool,
+    taken: usize,
+    size: u64,
+    quarantined: usize,
+    refused: usize,
+}
+
+impl Import<'_> {
+    fn read(&mut self) -> Result<(), Failed> {
+        let file = File::open(self.path).map_err(|error| self.failed(&error))?;
+        // No entry has more bytes than the file; of a pipe nobody knows how many it has.
+        let length = file.metadata().ok().filter(Metadata::is_file).map_or(BLOB_LIMIT, |file| file.len());
+        let mut archive = tar::Archive::new(BufReader::new(file));
+        let (mut program, mut vmfb) = (Vec::new(), Vec::new());
+        for entry in archive.entries().map_err(|error| self.failed(&error))? {
+            let mut entry = entry.map_err(|error| self.failed(&error))?;
+            // Nothing is unpacked to a path of the archive: names only say what follows.
+            let name = entry.path().map_err(|error| self.failed(&error))?;
+            let name = name.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+            let limit = match name.as_str() {
+                "claim" => CLAIM_LIMIT,
+                "program.mlir" | "main.vmfb" => BLOB_LIMIT,
+                _ => continue,
+            };
+            // Others may be much longer than what is there, such as those that leave out zeros.
+            if entry.header().entry_type() != tar::EntryType::Regular {
+                return Err(self.none(&format!("{name} is no plain file in it")));
+            }
+            self.found.any = true;
+            if entry.size() > limit.min(length) {
+                return Err(self.damaged(&format!("it cannot hold the {} bytes of {name}", entry.size())));
+            }
+            let mut content = Vec::new();
+            entry.read_to_end(&mut content).map_err(|error| self.failed(&error))?;
+            match name.as_str() {
+                "program.mlir" => program = content,
+                "main.vmfb" => vmfb = content,
+                _ => self.take(&content, &program, &vmfb)?,
+            }
+        }
+        let Found { taken, quarantined, refused, .. } = self.found;
+        if taken + quarantined + refused == 0 { Err(self.none(&"there is no program in it")) } else { Ok(()) }
     }
-    world.store.put(&signed, program, vmfb).map_err(|error| {
-        messages::error(&error, Some(error.remedy()));
+
+    /// Takes in a program if somebody trusted vouches for it, and no audit found it to compute something else.
+    fn take(&mut self, claim: &[u8], program: &[u8], vmfb: &[u8]) -> Result<(), Failed> {
+        let Some(signed) = self.accepted(claim, program, vmfb) else {
+            self.found.refused += 1;
+            return Ok(());
+        };
+        if self.world.store.is_quarantined(&signed.claim) {
+            self.found.quarantined += 1;
+            return Ok(());
+        }
+        self.world.store.put(&signed, program, vmfb).map_err(|error| unwritten(&error))?;
+        self.found.taken += 1;
+        self.found.size += vmfb.len() as u64;
+        Ok(())
+    }
+
+    /// The claim, if it is one of somebody trusted for these bytes.
+    fn accepted(&self, claim: &[u8], program: &[u8], vmfb: &[u8]) -> Option<SignedClaim> {
+        let signed = SignedClaim::read(claim).ok()?;
+        let is_trusted = signed.signer.as_ref().is_some_and(|signer| self.world.trusted.knows(signer));
+        let fits = signed.claim.program == Address::of(program) && signed.claim.vmfb == Address::of(vmfb);
+        let text = std::str::from_utf8(program).ok()?;
+        (is_trusted && fits && signed.claim.action(text).key() == signed.claim.key).then_some(signed)
+    }
+
+    /// Shows why it cannot be read: the system says no, it ends early, or it is something else.
+    fn failed(&self, error: &io::Error) -> Failed {
+        if error.raw_os_error().is_some() {
+            let message = format!("{} cannot be read: {error}", self.path.display());
+            messages::error(message, Some("check the path and who may read it"));
+            Failed
+        } else if self.found.any {
+            self.damaged(error)
+        } else {
+            // What makes it none would be shown as it is, and that may be anything.
+            self.none(&"it is no archive")
+        }
+    }
+
+    fn damaged(&self, cause: &dyn std::fmt::Display) -> Failed {
+        let message = format!("{} is damaged: {cause}", self.path.display());
+        messages::error(message, Some("copy it again from where it was made"));
         Failed
-    })?;
-    Ok(true)
+    }
+
+    fn none(&self, cause: &dyn std::fmt::Display) -> Failed {
+        let message = format!("{} is no file that `sheaf cache export` wrote: {cause}", self.path.display());
+        messages::error(message, Some("make one with `sheaf cache export FILE` where the programs are"));
+        Failed
+    }
 }
