@@ -416,14 +416,9 @@ fn transfer_time(upload: &Upload) -> Duration {
     Duration::from_secs_f64(bytes as f64 / SLOWEST)
 }
 
-/// Whether the next upload would come to no better end: other trouble may be of one program, such as a large one.
+/// Whether the next upload would come to no better end: a blob that is too large says nothing of the others.
 fn is_of_the_remote(trouble: &Trouble) -> bool {
-    matches!(
-        trouble,
-        Trouble::Remote(
-            RemoteError::Unreachable { .. } | RemoteError::Timeout { .. } | RemoteError::Refused { .. }
-        )
-    )
+    !matches!(trouble, Trouble::Remote(RemoteError::TooLarge { .. }))
 }
 
 async fn send(tier: &Tier, upload: &Upload) -> Result<(), Trouble> {

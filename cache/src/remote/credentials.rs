@@ -78,10 +78,10 @@ impl Credentials {
             return Ok(Vec::new());
         }
         let authorization = |value: String| vec![("authorization".to_owned(), Secret(value))];
-        let in_the_clear = |what: &str| RemoteError::Address {
+        let in_the_clear = |what: &str, source: &str| RemoteError::Address {
             address: shown(address),
             cause: format!(
-                "{what} would be sent where everybody can read it; use https, grpcs, or no {what}"
+                "{what} would be sent where everybody can read it; use https, grpcs, or no {source}"
             ),
         };
         if !address.username().is_empty() || address.password().is_some() {
@@ -99,13 +99,13 @@ impl Credentials {
                 return if is_private(address) {
                     Ok(headers)
                 } else {
-                    Err(in_the_clear("credential helper"))
+                    Err(in_the_clear("what the credential helper gives", "helper"))
                 };
             }
         }
         if let Some(token) = self.token_for(address, chosen) {
             if !is_private(address) {
-                return Err(in_the_clear("token"));
+                return Err(in_the_clear("a token", "token"));
             }
             return Ok(authorization(format!("Bearer {}", token.reveal())));
         }

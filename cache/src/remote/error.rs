@@ -48,6 +48,14 @@ pub enum RemoteError {
         /// Why.
         cause: String,
     },
+    /// It has no room for a blob of this size.
+    #[error("{address} takes no blob as large as that: {cause}")]
+    TooLarge {
+        /// The address, without credentials.
+        address: String,
+        /// What it says of its limit.
+        cause: String,
+    },
     /// It answered with an error of its own.
     #[error("{address} answered {cause}")]
     Failed {
@@ -86,6 +94,9 @@ impl RemoteError {
             }
             Self::Refused { .. } => {
                 "check SHEAF_CACHE_TOKEN, the netrc file or the credential helper; --read-only sends nothing"
+            }
+            Self::TooLarge { .. } => {
+                "raise the server's limit, such as `--max-blob` of `sheaf cache serve` or nginx's `client_max_body_size`"
             }
             Self::Helper { .. } => "run the helper by hand to see what is wrong with it",
             Self::Failed { .. } | Self::Unreadable { .. } => "check the server and its log",

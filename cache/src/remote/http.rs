@@ -159,6 +159,9 @@ impl HttpCache {
                 let cause = said.unwrap_or_else(|| status.to_string());
                 RemoteError::Refused { address: shown(&self.address), cause }
             }
+            StatusCode::PAYLOAD_TOO_LARGE => {
+                RemoteError::TooLarge { address: shown(&self.address), cause: status.to_string() }
+            }
             _ => RemoteError::Failed { address: shown(url), cause: status.to_string() },
         }
     }

@@ -179,7 +179,7 @@ async fn a_server_that_takes_no_results_says_so() {
     let large = checks::bytes("too large", 2_000_001);
     let error = client(&fake).write(Address::of(&large), large).await.expect_err("too large");
     assert!(
-        matches!(&error, RemoteError::Refused { cause, .. } if cause.contains("above 2000000 bytes")),
+        matches!(&error, RemoteError::TooLarge { cause, .. } if cause.contains("2000000 bytes")),
         "{error}"
     );
 }

@@ -67,7 +67,8 @@ fn credentials_that_are_not_there_break_nothing() {
         "{output}"
     );
     let Some(c) = Machine::compiling(&Remote::at("")) else { return };
-    let c = c.env("SHEAF_REMOTE_EXECUTOR", "grpc://127.0.0.1:1").env("SHEAF_CACHE_CREDENTIAL_HELPER", "false");
+    let c =
+        c.env("SHEAF_REMOTE_EXECUTOR", "grpc://127.0.0.1:1").env("SHEAF_CACHE_CREDENTIAL_HELPER", "false");
     let output = c.squares().run(&RUN_SQUARES);
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
     assert!(output.stderr.contains("this machine compiles instead"), "{output}");

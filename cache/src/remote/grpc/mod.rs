@@ -175,8 +175,8 @@ impl Grpc {
     async fn write_large(&self, blob: Address, content: &Content) -> Result<(), WriteFailure> {
         let capabilities = self.capabilities().await.map_err(WriteFailure::Remote)?;
         if let Some(largest) = capabilities.largest.filter(|largest| blob.size > *largest) {
-            let cause = format!("it takes no blobs above {largest} bytes, and one has {}", blob.size);
-            return Err(WriteFailure::Remote(RemoteError::Refused { address: self.shown().into(), cause }));
+            let cause = format!("its limit is {largest} bytes, and one has {}", blob.size);
+            return Err(WriteFailure::Remote(RemoteError::TooLarge { address: self.shown().into(), cause }));
         }
         self.write_stream(blob, content).await
     }
