@@ -41,7 +41,7 @@ pub use destination::{Destination, NamedProcessor, Processor, UnknownDestination
 pub use error::InstallError;
 pub use install::{install, install_release, remove};
 pub use limits::CompileLimits;
-pub use locate::{Toolchain, locate, locate_release};
+pub use locate::{Toolchain, folder, locate, locate_release};
 pub use message::{Diagnostic, Severity};
 pub use progress::{Progress, Stage};
 pub use releases::{

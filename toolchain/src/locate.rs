@@ -49,8 +49,8 @@ pub fn locate_release(release: &Release<'_>, home: &Path) -> Option<Toolchain> {
     })
 }
 
-/// Where a release is installed.
-pub(crate) fn folder(release: &Release<'_>, home: &Path) -> PathBuf {
+/// Where a release is installed under the data folder `home`, or would be.
+pub fn folder(release: &Release<'_>, home: &Path) -> PathBuf {
     home.join(TOOLCHAINS).join(release.folder())
 }
 

@@ -36,7 +36,7 @@ pub fn verify(
     match fs::read(&marker) {
         Ok(text) if text == marker_text(release).as_bytes() => {}
         Ok(_) => differs(marker, "it is not the marker of this release".to_owned()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => differs(marker, "it is missing".to_owned()),
+        Err(error) if is_absent(&error) => differs(marker, "it is missing".to_owned()),
         Err(error) => return Err(file_error("read", &marker, 0, error)),
     }
     for member in release.members() {
@@ -49,7 +49,7 @@ pub fn verify(
                 differs(path, format!("its SHA-256 is {sha256} instead of {}", member.sha256));
             }
             Ok(_) => {}
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Err(error) if is_absent(&error) => {
                 differs(path, "it is missing".to_owned());
             }
             Err(error) => return Err(file_error("read", &path, 0, error)),
@@ -57,6 +57,11 @@ pub fn verify(
     }
     progress.finished(Stage::Verify);
     Ok(differences)
+}
+
+/// There is no such file, or no such folder.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Size and SHA-256 of a file.

@@ -3,7 +3,9 @@
 //! `Sheaf.lock` decides, then `[toolchain] iree` of `Sheaf.toml` and of the user's configuration, then the release whose
 //! runtime is linked in. What contradicts itself is an error that names the command that mends it.
 
-use sheaf_registry::{LOCK_NAME, LockedFile, Origin, Project, Setting, Settings, ToolchainLock};
+use sheaf_registry::{
+    LOCK_NAME, LockedFile, MANIFEST_NAME, Origin, Project, Setting, Settings, ToolchainLock,
+};
 use sheaf_toolchain::{COMPILER, Platform, Release};
 
 /// The settings for fetching a compiler.
@@ -28,14 +30,23 @@ pub fn fetching(settings: &Settings) -> sheaf_toolchain::Settings {
 pub struct Unusable {
     /// The reason.
     pub why: String,
-    /// What to do.
-    pub remedy: String,
+    /// What to do; none where the reason says it.
+    pub remedy: Option<String>,
 }
 
 impl Unusable {
     fn new(why: String, remedy: impl Into<String>) -> Self {
-        Self { why, remedy: remedy.into() }
+        Self { why, remedy: Some(remedy.into()) }
     }
+}
+
+/// The release that a project uses on this machine, its `Sheaf.lock` taken over into the settings; `None` on a machine
+/// without compilers.
+pub fn choose(settings: &mut Settings, project: &Project) -> Result<Option<Release<'static>>, Unusable> {
+    let lock = ToolchainLock::read(&project.root.join(LOCK_NAME));
+    let lock = lock.map_err(|error| Unusable { why: error.to_string(), remedy: None })?;
+    settle(settings, project, lock.as_ref())?;
+    release(settings)
 }
 
 /// Takes over into the settings what the project's `Sheaf.lock` says, if it has one.
@@ -52,7 +63,9 @@ pub fn settle(
         return Err(Unusable::new(why, format!("run `sheaf toolchain pin {pinned}`")));
     }
     for platform in Platform::ALL {
-        let Some(release) = Release::find(&lock.iree, platform) else { continue };
+        // To pin one again that cannot be loaded would be no help; `release` says what is.
+        let release = Release::find(&lock.iree, platform).filter(Release::is_loadable);
+        let Some(release) = release else { continue };
         if lock.files.get(platform.name()) != Some(&locked_file(&release)) {
             let why = format!(
                 "{} has another compiler {} for {} than was published",
@@ -83,11 +96,21 @@ pub fn release(settings: &Settings) -> Result<Option<Release<'static>>, Unusable
             "{origin} wants the compiler {version}, which this Sheaf does not know; it knows {}",
             Release::versions().join(", ")
         );
-        return Err(Unusable::new(why, "install a newer Sheaf, or run `sheaf toolchain update`"));
+        return Err(Unusable::new(why, format!("install a newer Sheaf, or {}", choose_another(origin))));
     };
-    loadable(&release)
-        .map_err(|why| Unusable::new(format!("{origin}: {why}"), "run `sheaf toolchain update`"))?;
+    loadable(&release).map_err(|why| Unusable::new(format!("{origin}: {why}"), choose_another(origin)))?;
     Ok(Some(release))
+}
+
+/// How to choose another release than the one of this origin.
+fn choose_another(origin: &Origin) -> String {
+    match origin {
+        // The user's own file, which no command writes.
+        Origin::File(path) if !path.ends_with(MANIFEST_NAME) && !path.ends_with(LOCK_NAME) => {
+            format!("correct `iree` in {}", path.display())
+        }
+        _ => "run `sheaf toolchain update`".to_owned(),
+    }
 }
 
 /// That the runtime which is linked in loads the programs of a release; otherwise why not.
@@ -131,7 +154,8 @@ mod tests {
                 .expect("settings");
         let project = Project { root: "/p".into(), manifest: Some(manifest) };
         let result = settle(&mut settings, &project, lock).and_then(|()| release(&settings));
-        let said = |unusable: Unusable| format!("{}\nhelp: {}", unusable.why, unusable.remedy);
+        let said =
+            |unusable: Unusable| format!("{}\nhelp: {}", unusable.why, unusable.remedy.unwrap_or_default());
         result.map(|release| release.expect("a machine with compilers").version).map_err(said)
     }
 
@@ -169,7 +193,25 @@ mod tests {
             "/p/Sheaf.lock has another compiler 3.13.0 for windows-x86_64 than was published\n\
              help: run `sheaf toolchain pin 3.13.0`"
         );
+        let mut old = lock("3.9.0");
+        old.files.get_mut("windows-x86_64").expect("a platform").sha256 = "00".repeat(32);
+        assert_eq!(
+            said("", Some(&old)),
+            "/p/Sheaf.lock: the compiler 3.9.0 makes programs with bytecode 15.0, and the runtime in this Sheaf loads \
+             17.0\nhelp: run `sheaf toolchain update`"
+        );
         altered.files.remove("windows-x86_64");
         assert!(settled("", Some(&altered)).is_err());
+    }
+
+    #[test]
+    fn what_the_user_has_chosen_the_user_corrects() {
+        for version in ["9.9.9", "3.9.0"] {
+            let origin = Origin::File("/u/config.toml".into());
+            let iree = Some(Setting { value: version.to_owned(), origin });
+            let unusable = release(&Settings { iree, ..Settings::default() }).expect_err("not to be used");
+            let remedy = unusable.remedy.expect("a remedy");
+            assert!(remedy.ends_with("correct `iree` in /u/config.toml"), "{remedy}");
+        }
     }
 }

@@ -7,7 +7,7 @@ mod show;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sheaf_registry::{Home, LOCK_NAME, MANIFEST_NAME, Project, Settings, ToolchainLock, pin_toolchain};
+use sheaf_registry::{Home, LOCK_NAME, MANIFEST_NAME, Project, Settings, pin_toolchain};
 use sheaf_toolchain::{InstallError, Platform, Release, Toolchain};
 
 use crate::cli::NetworkOptions;
@@ -16,6 +16,7 @@ use crate::messages;
 use crate::progress::InstallProgress;
 use options::Action;
 
+use chosen::choose;
 pub use chosen::{Unusable, fetching, loadable, lock, release, settle, version};
 pub use options::ToolchainOptions;
 
@@ -63,8 +64,7 @@ impl Desk {
     /// The installed release; otherwise what to do.
     fn located(&self, release: &Release<'_>) -> Result<Toolchain, Failed> {
         sheaf_toolchain::locate_release(release, self.home.data()).ok_or_else(|| {
-            let help = format!("run `sheaf toolchain install {}`", release.version);
-            messages::error(format!("the compiler {} is not installed", release.version), Some(&help));
+            show::not_installed(release);
             Failed
         })
     }
@@ -73,9 +73,7 @@ impl Desk {
 /// The release that a project uses on this machine, its `Sheaf.lock` taken over into the settings; `None` on a machine
 /// without compilers.
 pub fn used(settings: &mut Settings, project: &Project) -> Result<Option<Release<'static>>, Failed> {
-    let lock = ToolchainLock::read(&project.root.join(LOCK_NAME)).map_err(failed)?;
-    settle(settings, project, lock.as_ref()).map_err(said)?;
-    release(settings).map_err(said)
+    choose(settings, project).map_err(said)
 }
 
 fn act(action: &Action) -> Result<(), Failed> {
@@ -95,7 +93,7 @@ fn act(action: &Action) -> Result<(), Failed> {
 
 /// Shows why a release cannot be used.
 fn said(unusable: Unusable) -> Failed {
-    messages::error(unusable.why, Some(&unusable.remedy));
+    messages::error(unusable.why, unusable.remedy.as_deref());
     Failed
 }
 
@@ -118,15 +116,17 @@ fn host(version: &str) -> Result<Release<'static>, Failed> {
 }
 
 fn list(json: bool) -> Result<(), Failed> {
-    let desk = Desk::new(false, None)?;
+    let mut desk = Desk::new(false, None)?;
     let platform = Platform::host().ok_or_else(no_compiler)?;
-    let data = desk.home.data().to_owned();
-    // What is wrong with the project's choice is no reason not to show what there is.
-    let chosen = desk.release().ok().map(|(_, release)| release.version);
+    let chosen = choose(&mut desk.settings, &desk.project).unwrap_or_else(|unusable| {
+        // No reason not to show what there is.
+        messages::warning(unusable.why, unusable.remedy.as_deref());
+        None
+    });
     let releases = Release::versions().into_iter().filter_map(|version| Release::find(version, platform));
     let rows = releases.map(|release| show::Row {
-        chosen: chosen == Some(release.version),
-        installed: sheaf_toolchain::locate_release(&release, &data).is_some(),
+        chosen: chosen == Some(release),
+        installed: sheaf_toolchain::locate_release(&release, desk.home.data()).is_some(),
         release,
     });
     show::list(platform, &rows.collect::<Vec<_>>(), json);
@@ -179,12 +179,13 @@ fn which(json: bool) -> Result<(), Failed> {
 
 fn verify(version: Option<&'static str>, json: bool) -> Result<(), Failed> {
     let (desk, release) = Desk::new(false, None)?.or_named(version)?;
-    let folder = desk.located(&release)?.folder;
+    let folder = sheaf_toolchain::folder(&release, desk.home.data());
     let progress = InstallProgress::default();
-    let differences =
-        sheaf_toolchain::verify(&release, desk.home.data(), &progress).map_err(|e| error(&e))?;
-    show::verified(&release, &folder, &differences, json);
-    if differences.is_empty() { Ok(()) } else { Err(Failed) }
+    // Not what `located` says: it passes over an installation with a file of another size.
+    let verify = || sheaf_toolchain::verify(&release, desk.home.data(), &progress);
+    let differences = folder.exists().then(verify).transpose().map_err(|e| error(&e))?;
+    show::verified(&release, &folder, differences.as_deref(), json);
+    if differences.is_some_and(|differences| differences.is_empty()) { Ok(()) } else { Err(Failed) }
 }
 
 /// The package's folder, or what to do where there is none.

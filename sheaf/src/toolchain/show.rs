@@ -5,6 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sheaf_toolchain::{COMPILER, Difference, Platform, Release, Toolchain};
 
+use crate::messages;
+
 /// A release in the list.
 pub(super) struct Row {
     pub(super) release: Release<'static>,
@@ -74,21 +76,30 @@ pub(super) fn which(release: &Release<'_>, toolchain: &Toolchain, origin: Option
     }
 }
 
-/// What verification found.
-pub(super) fn verified(release: &Release<'_>, folder: &Path, differences: &[Difference], json: bool) {
+/// A release that is not there, with what to do.
+pub(super) fn not_installed(release: &Release<'_>) {
+    let version = release.version;
+    let help = format!("run `sheaf toolchain install {version}`");
+    messages::error(format!("the compiler {version} is not installed"), Some(&help));
+}
+
+/// What verification found; nothing, not even differences, of a compiler that is not installed.
+pub(super) fn verified(release: &Release<'_>, folder: &Path, differences: Option<&[Difference]>, json: bool) {
     if json {
-        let found = differences.iter().map(
+        let found = differences.unwrap_or_default().iter().map(
             |difference| json!({ "path": difference.path.display().to_string(), "cause": difference.cause }),
         );
         let report = json!({
             "version": release.version,
             "folder": folder.display().to_string(),
-            "intact": differences.is_empty(),
+            "installed": differences.is_some(),
+            "intact": differences.is_some_and(<[Difference]>::is_empty),
             "differences": found.collect::<Vec<_>>(),
         });
         println!("{report:#}");
         return;
     }
+    let Some(differences) = differences else { return not_installed(release) };
     if differences.is_empty() {
         println!("the compiler {} is as it was published: {}", release.version, folder.display());
         return;
@@ -98,5 +109,5 @@ pub(super) fn verified(release: &Release<'_>, folder: &Path, differences: &[Diff
     }
     let version = release.version;
     let help = format!("run `sheaf toolchain remove {version} && sheaf toolchain install {version}`");
-    crate::messages::error(format!("the compiler {version} is damaged"), Some(&help));
+    messages::error(format!("the compiler {version} is damaged"), Some(&help));
 }

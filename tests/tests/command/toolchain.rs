@@ -79,8 +79,22 @@ fn a_pin_is_written_into_both_files_and_nothing_else_is_touched() {
     // An edit by hand that contradicts the lock is said, and mended as is said.
     world.write("Sheaf.toml", read("Sheaf.toml").replace("3.12.0", "3.13.0"));
     insta::assert_snapshot!(world.run(&["toolchain", "which"]));
+    let list = world.run(&["toolchain", "list"]);
+    assert_eq!(list.code, Some(0), "{list}");
+    assert!(list.stderr.starts_with("warning: Sheaf.toml wants the compiler 3.13.0"), "{list}");
     assert_eq!(world.run(&["toolchain", "pin", "3.13.0"]).code, Some(0));
     assert_eq!(json(&world.run(&["toolchain", "list", "--json"]))["releases"][0]["chosen"], true);
+}
+
+#[test]
+fn what_is_not_installed_is_said_for_tools_too() {
+    let world = World::new();
+    let verified = world.run(&["toolchain", "verify", "--json"]);
+    assert_eq!((verified.code, verified.stderr.as_str()), (Some(1), ""), "{verified}");
+    let report: Value = serde_json::from_str(&verified.stdout).expect("JSON");
+    assert_eq!([&report["installed"], &report["intact"]], [false, false], "{report}");
+    let verified = world.run(&["toolchain", "verify"]);
+    assert!(verified.stderr.contains("is not installed"), "{verified}");
 }
 
 #[test]
@@ -143,6 +157,12 @@ fn a_compiler_is_installed_verified_bundled_and_removed() {
     let verified = other.run(&["toolchain", "verify"]);
     assert_eq!(verified.code, Some(1));
     insta::assert_snapshot!(verified);
+    fs::write(&library, "cut short").expect("a library");
+    let verified = other.run(&["toolchain", "verify", "--json"]);
+    assert_eq!(verified.code, Some(1), "{verified}");
+    let report: Value = serde_json::from_str(&verified.stdout).expect("JSON");
+    assert_eq!([&report["installed"], &report["intact"]], [true, false], "{report}");
+    assert_eq!(report["differences"].as_array().map(Vec::len), Some(1), "{report}");
 
     assert_eq!(world.run(&["toolchain", "remove", "3.13.0"]).silent(), "the compiler 3.13.0: removed\n");
     assert_eq!(World::files(&world.home().join("data")), ["toolchains/.lock"]);

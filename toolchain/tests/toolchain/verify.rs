@@ -49,7 +49,13 @@ fn every_file_that_differs_is_named() {
 #[test]
 fn what_is_not_installed_lacks_everything() {
     let home = tempfile::tempdir().expect("a folder");
-    assert_eq!(found(&Wheel::new(1), home.path()).matches("it is missing").count(), 5);
+    let wheel = Wheel::new(1);
+    let missing = || found(&wheel, home.path()).matches("it is missing").count();
+    assert_eq!(missing(), 5);
+    let folder = sheaf_toolchain::folder(&wheel.release(), home.path());
+    fs::create_dir_all(folder.parent().expect("a parent")).expect("a folder");
+    fs::write(folder, "a file in its place").expect("a file");
+    assert_eq!(missing(), 5);
 }
 
 #[test]
