@@ -90,8 +90,10 @@ impl<'a> Fetch<'a> {
             Err(error) => error,
         };
         if error.is_of_the_file() {
-            // No other place can go on with it.
-            discard(self.wheel, self.release)?;
+            // What came is of no use to the next place; of a file that was not read, nothing came.
+            if matches!(error, InstallError::Checksum { computed: Some(_), .. }) {
+                discard(self.wheel, self.release)?;
+            }
             self.untold = Some(error.to_string());
         } else if !error.is_network() {
             return Err(error);
@@ -102,13 +104,14 @@ impl<'a> Fetch<'a> {
 
     fn ask(&mut self, source: &Source) -> Result<Found, InstallError> {
         match &source.place {
-            Place::Folder(folder) => self.from_folder(folder, source),
-            Place::Address(address) => self.from_address(address),
+            Place::Folder(folder) => self.copy(folder, source),
+            Place::Address(address) => self.ask_index(address),
             Place::Mirror(address) => self.download(&below(address, self.release.wheel)),
         }
     }
 
-    fn from_folder(&mut self, folder: &Path, place: &Source) -> Result<Found, InstallError> {
+    /// Takes the file out of a folder.
+    fn copy(&mut self, folder: &Path, place: &Source) -> Result<Found, InstallError> {
         let release = self.release;
         for path in candidates(folder, release.wheel) {
             let origin = path.display().to_string();
@@ -152,7 +155,7 @@ impl<'a> Fetch<'a> {
     }
 
     /// Asks for the package's page as on an index, then for the file itself as on a plain mirror.
-    fn from_address(&mut self, address: &Url) -> Result<Found, InstallError> {
+    fn ask_index(&mut self, address: &Url) -> Result<Found, InstallError> {
         let page_address = below(address, &format!("{PACKAGE}/"));
         let mut page_error = None;
         let progress = self.progress;

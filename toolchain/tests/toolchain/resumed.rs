@@ -146,10 +146,14 @@ fn what_was_left_survives_failures_that_say_nothing_of_it() {
     let wheel = Wheel::new(100_000);
     let home = broken_off(&wheel);
     let nowhere = settings("/nowhere");
+    let short = crate::failures::folder_with(&wheel.bytes[..9_000]);
     let offline = Settings { offline: true, ..settings("http://127.0.0.1:1") };
     for (settings, fits) in [
         (nowhere, (|error| matches!(error, InstallError::NotFound { .. })) as fn(&InstallError) -> bool),
         (settings("ftp://wheels"), |error| matches!(error, InstallError::BadSetting { .. })),
+        (settings(&short.path().display().to_string()), |error| {
+            matches!(error, InstallError::Checksum { .. })
+        }),
         (offline, |error| matches!(error, InstallError::Offline { .. })),
     ] {
         let error = install_release(&wheel.release(), home.path(), &settings, &()).expect_err("a failure");
