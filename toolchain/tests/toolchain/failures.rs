@@ -199,25 +199,25 @@ fn a_folder_with_a_file_of_another_size_or_none() {
 }
 
 #[test]
-fn a_page_that_comes_at_the_third_time() {
+fn a_page_and_a_file_that_come_at_last() {
     let wheel = Wheel::new(10_000);
     let bytes = wheel.bytes.clone();
     let tries = AtomicUsize::new(0);
     let server = Server::start(move |request| {
-        if !request.path.ends_with('/') {
-            return Response::range(request, &bytes);
-        }
+        // As often as the tests' settings allow, for each of the two.
         match tries.fetch_add(1, Ordering::SeqCst) {
             0 => Response::new(429, "slowly"),
-            1 => Response::new(503, "not now"),
-            _ => Response::html(format!("<a href='/x/{NAME}'>x</a>")),
+            1 | 3 => Response::none(),
+            2 => Response::html(format!("<a href='/x/{NAME}'>x</a>")),
+            4 => Response::new(503, "not now"),
+            _ => Response::range(request, &bytes),
         }
     });
     let home = tempfile::tempdir().expect("a folder");
     install(&wheel, home.path(), &server.url()).expect("installed");
     assert_installed(&wheel, home.path());
-    let page = "/iree-base-compiler/";
-    assert_eq!(server.paths(), [page, page, page, &format!("/x/{NAME}")]);
+    let (page, file) = ("/iree-base-compiler/", format!("/x/{NAME}"));
+    assert_eq!(server.paths(), [page, page, page, &file, &file, &file]);
 }
 
 #[test]

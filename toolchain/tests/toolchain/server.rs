@@ -46,6 +46,11 @@ impl Response {
         Self::new(200, body)
     }
 
+    /// Closes the connection without a word.
+    pub(crate) fn none() -> Self {
+        Self::new(0, "")
+    }
+
     pub(crate) fn not_found() -> Self {
         Self::new(404, "no such file")
     }
@@ -96,6 +101,9 @@ impl Response {
     }
 
     fn send(&self, stream: &mut TcpStream) -> std::io::Result<()> {
+        if self.status == 0 {
+            return Ok(());
+        }
         let mut head = format!("HTTP/1.1 {} X\r\nConnection: close\r\n", self.status);
         for (name, value) in &self.headers {
             head.extend([name, ": ", value, "\r\n"]);
