@@ -8,6 +8,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use sheaf_toolchain::{Progress, Stage};
 
+use crate::messages;
+
 /// How often a spinner moves.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -72,6 +74,13 @@ impl Progress for InstallProgress {
         bar.set_message(what);
         bar.enable_steady_tick(TICK);
         self.replace(Some(bar));
+    }
+
+    fn warning(&self, message: &str) {
+        match &*self.0.borrow() {
+            Some(bar) => bar.suspend(|| messages::warning(message, None)),
+            None => messages::warning(message, None),
+        }
     }
 
     fn advance(&self, bytes: u64) {

@@ -17,7 +17,7 @@ pub enum Stage {
     Bundle,
 }
 
-/// Receives the progress of an installation. Methods do nothing unless implemented, but for [`Progress::warning`].
+/// Receives the progress of an installation. Methods do nothing unless implemented.
 pub trait Progress {
     /// Another process is installing; this one waits until `lock` is free.
     fn waiting(&self, lock: &Path) {
@@ -40,10 +40,9 @@ pub trait Progress {
         let _ = cause;
     }
 
-    /// Something is not as it should be, and the installation goes on without it. What does not draw this has it written to
-    /// standard error.
+    /// Something is not as it should be, and the installation goes on without it.
     fn warning(&self, message: &str) {
-        eprintln!("warning: {message}");
+        let _ = message;
     }
 
     /// The stage is done.
@@ -53,6 +52,4 @@ pub trait Progress {
 }
 
 /// Says nothing.
-impl Progress for () {
-    fn warning(&self, _: &str) {}
-}
+impl Progress for () {}

@@ -114,7 +114,7 @@ fn full_disk_for_the_compiler() {
         return;
     }
     let world = world();
-    let index = index(&world, 200 << 20);
+    let index = index(&world, Release::host().expect("a compiler for this machine").size);
     let run = world.sheaf(&RUN_SQUARES).env("SHEAF_TOOLCHAIN_INDEX", index);
     let output = run.mounted(Mount::Small(1024), world.home()).run();
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN));
