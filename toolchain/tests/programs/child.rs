@@ -97,6 +97,10 @@ impl Progress for Steps {
         println!("retrying");
     }
 
+    fn warning(&self, message: &str) {
+        println!("warning: {message}");
+    }
+
     fn finished(&self, stage: Stage) {
         println!("{stage:?} done");
     }
