@@ -98,7 +98,7 @@ impl Progress for Steps {
     }
 
     fn warning(&self, message: &str) {
-        println!("warning: {message}");
+        eprintln!("warning: {message}");
     }
 
     fn finished(&self, stage: Stage) {
