@@ -116,8 +116,9 @@ impl<'a> Fetch<'a> {
         for path in candidates(folder, release.wheel) {
             let origin = path.display().to_string();
             let failed = |error| file_error("read", &path, release.space(), error);
-            let source = match File::open(&path) {
-                Ok(source) => source,
+            // Before it is opened: to open a pipe may take for ever.
+            let metadata = match fs::metadata(&path) {
+                Ok(metadata) => metadata,
                 Err(error)
                     if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
                 {
@@ -126,10 +127,10 @@ impl<'a> Fetch<'a> {
                 }
                 Err(error) => return Err(failed(error)),
             };
-            let metadata = source.metadata().map_err(failed)?;
             if !metadata.is_file() {
                 return Err(failed(io::Error::other("it is no file")));
             }
+            let source = File::open(&path).map_err(failed)?;
             if metadata.len() != release.size {
                 return Err(self.unlike(origin, place, metadata.len(), None));
             }

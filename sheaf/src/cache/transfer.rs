@@ -190,7 +190,9 @@ impl Import<'_> {
         let length = file.metadata().ok().filter(Metadata::is_file).map_or(BLOB_LIMIT, |file| file.len());
         let mut archive = tar::Archive::new(BufReader::new(file));
         let (mut program, mut vmfb) = (Vec::new(), Vec::new());
-        for entry in archive.entries().map_err(|error| self.failed(&error))? {
+        // Raw: names of any length would be read whole, and none that is written here needs them.
+        let entries = archive.entries().map_err(|error| self.failed(&error))?.raw(true);
+        for entry in entries {
             let mut entry = entry.map_err(|error| self.failed(&error))?;
             // Nothing is unpacked to a path of the archive: names only say what follows.
             let name = entry.path().map_err(|error| self.failed(&error))?;
