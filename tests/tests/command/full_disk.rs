@@ -27,7 +27,8 @@ fn world() -> Option<World> {
 fn full_disk_for_the_cache() {
     let Some(world) = world() else { return };
     let output = run(&world, TINY, &world.home().join("cache"));
-    assert_eq!(output.mounted, [""; 0], "something was left");
+    // How often programs were there finds room.
+    assert_eq!(output.mounted, ["./lookups-v1.json"], "something was left");
     insta::assert_snapshot!(output);
     // Beside the program it was kept; there is room again now.
     assert_eq!(world.run(&RUN_SQUARES).silent(), FOURTEEN);
