@@ -86,17 +86,29 @@ impl Blobs {
     /// is read.
     pub fn write(&self, blob: &Address, bytes: &[u8]) -> Result<bool, WriteError> {
         let path = self.path(&blob.digest);
-        if path.is_file() {
-            // As good as new: its claim is about to be written. Where the disk is read-only that fails anyway.
-            let file = File::options().write(true).open(&path);
-            let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
-            return Ok(false);
+        // It is opened, since a network file system may remember a file that another machine has removed.
+        match File::options().write(true).open(&path) {
+            Ok(file) => {
+                // As good as new: its claim is about to be written.
+                let _ = file.set_modified(SystemTime::now());
+                return Ok(false);
+            }
+            // Where nothing can be written that fails anyway.
+            Err(error) if error.kind() != io::ErrorKind::NotFound && path.is_file() => return Ok(false),
+            Err(_) => {}
         }
         if let Some(shard) = path.parent() {
             atomic::remove_unfinished(shard, files::ABANDONED);
         }
         let packed = zstd::encode_all(bytes, LEVEL).map_err(WriteError::at(&path))?;
-        atomic::create(&path, &packed)
+        if atomic::create(&path, &packed)? {
+            return Ok(true);
+        }
+        if File::open(&path).is_ok() {
+            return Ok(false);
+        }
+        // Remembered, and gone.
+        atomic::write(&path, &packed).map(|()| true)
     }
 
     pub fn remove(&self, digest: &Digest) {
