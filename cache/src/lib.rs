@@ -63,5 +63,5 @@ pub use manifest::{Entry, Leaf, MANIFEST_VERSION, Specialisation, Static};
 pub use miss::{Lookup, Miss};
 pub use pretty::to_vec as to_pretty_json;
 pub use remotes::{BUDGET, Fetched, RemoteSettings, Remotes, Trouble, Upload, Wanted};
-pub use signing::{KeyError, KeySyntax, PublicKey, SecretKey, TrustedKeys};
+pub use signing::{KeyError, KeySyntax, PublicKey, SecretKey, TrustedKeys, normal_address};
 pub use store::{Exclusive, Listed, Store};

@@ -31,11 +31,15 @@ pub struct Lookups {
 }
 
 impl Lookups {
+    /// How many were looked for.
+    pub fn total(&self) -> u64 {
+        self.stored.saturating_add(self.fetched).saturating_add(self.compiled)
+    }
+
     /// The part that was found, of 1; `None` where nothing was looked for.
     pub fn hit_rate(&self) -> Option<f64> {
-        let hits = self.stored.saturating_add(self.fetched);
-        let all = hits.saturating_add(self.compiled);
-        (all > 0).then(|| hits as f64 / all as f64)
+        let (hits, total) = (self.stored.saturating_add(self.fetched), self.total());
+        (total > 0).then(|| hits as f64 / total as f64)
     }
 
     fn add(&mut self, other: &Lookups) {
@@ -104,7 +108,7 @@ mod tests {
     #[test]
     fn counts_do_not_overflow() {
         let most = Lookups { stored: u64::MAX, fetched: u64::MAX, compiled: u64::MAX, ..Lookups::default() };
-        assert_eq!(most.hit_rate(), Some(1.0));
+        assert_eq!((most.hit_rate(), most.total()), (Some(1.0), u64::MAX));
     }
 
     #[test]

@@ -184,7 +184,7 @@ impl TrustedKeys {
             let text = text.as_ref().trim();
             let (key, remote) =
                 text.split_once('@').map_or((text, None), |(key, remote)| (key, Some(remote)));
-            keys.push((key.parse()?, remote.map(normal)));
+            keys.push((key.parse()?, remote.map(normal_address)));
         }
         Ok(Self { keys })
     }
@@ -201,7 +201,7 @@ impl TrustedKeys {
 
     /// Whether a claim with this signature is believed when it comes from the remote at `address`.
     pub fn trusts(&self, key: &PublicKey, address: &str) -> bool {
-        let from = normal(address);
+        let from = normal_address(address);
         self.keys.iter().any(|(known, remote)| known == key && remote.as_ref().is_none_or(|r| *r == from))
     }
 
@@ -216,8 +216,8 @@ impl TrustedKeys {
     }
 }
 
-/// One spelling for an address, without what lets somebody in.
-fn normal(address: &str) -> String {
+/// One spelling for an address of a remote, without what lets somebody in.
+pub fn normal_address(address: &str) -> String {
     let shown =
         reqwest::Url::parse(address.trim()).map_or_else(|_| address.trim().to_owned(), |url| shown(&url));
     shown.trim_end_matches('/').to_owned()

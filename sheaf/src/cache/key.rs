@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use serde_json::json;
-use sheaf_cache::{PublicKey, SecretKey, TrustedKeys};
+use sheaf_cache::{PublicKey, SecretKey, TrustedKeys, normal_address};
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
 use super::options::KeyCommand;
@@ -93,7 +93,7 @@ fn list(json: bool) -> Result<(), Failed> {
 
 fn trust(text: &str, from: Option<&str>) -> Result<(), Failed> {
     let key: PublicKey = text.parse().map_err(failed)?;
-    let entry = from.map_or_else(|| key.to_string(), |from| format!("{key}@{}", without_password(from)));
+    let entry = from.map_or_else(|| key.to_string(), |from| format!("{key}@{}", normal_address(from)));
     TrustedKeys::read([&entry]).map_err(failed)?;
     edit(|trusted, revoked| {
         if !trusted.iter().any(|known| known.as_str() == Some(&entry)) {
@@ -152,14 +152,6 @@ fn key_of(entry: &str) -> Option<PublicKey> {
 
 fn is_key(entry: &Value, key: &PublicKey) -> bool {
     entry.as_str().and_then(key_of).is_some_and(|known| known == *key)
-}
-
-/// An address without user name and password.
-fn without_password(address: &str) -> String {
-    match (address.split_once("://"), address.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
-        _ => address.to_owned(),
-    }
 }
 
 /// Changes `trusted-keys` and `revoked-keys` under `[cache]` in the user's settings, and leaves the rest of the file as it is.

@@ -69,7 +69,7 @@ pub fn stats(json: bool) -> Result<(), Failed> {
         println!(
             "found {:.0} % of {} looked for: {stored} here, {fetched} in a remote cache, which saved {saved:.1} s",
             100.0 * rate,
-            stored + fetched + compiled
+            lookups.total()
         );
         println!("compiled {compiled} in {spent:.1} s; first counted {}", ago(since));
     }

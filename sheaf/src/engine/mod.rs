@@ -116,12 +116,7 @@ impl Engine {
         self.refusal = "there is no compiler".into();
         for candidate in candidates {
             let _turn = self.caches.exclusive(&candidate.job);
-            // Another process may have compiled it while this one waited.
-            if !self.recompile
-                && let Some((bytes, digest)) = self.caches.stored(&candidate.job.action.key())
-                && let Ok(loaded) = self.load(unit, candidate, bytes.clone(), &digest)
-            {
-                self.caches.record(&candidate.job, &bytes);
+            if let Some(loaded) = self.compiled_meanwhile(unit, candidate) {
                 return Ok(Some(loaded.instead_of(candidates, first.as_ref())));
             }
             let failure = match self.workshop.compile(&candidate.job)? {
@@ -142,6 +137,17 @@ impl Engine {
         Ok(None)
     }
 
+    /// What another process has compiled, tried and kept while this one waited for its turn.
+    fn compiled_meanwhile(&self, unit: &Unit, candidate: &Candidate) -> Option<Loaded> {
+        if self.recompile {
+            return None;
+        }
+        let (bytes, digest) = self.caches.stored(&candidate.job.action.key())?;
+        let loaded = self.load(unit, candidate, bytes.clone(), &digest).ok()?;
+        self.caches.record(&candidate.job, &bytes);
+        Some(loaded)
+    }
+
     /// A donating program fresh from the compiler, kept once it has given what the plain one gives. `None` if it does not:
     /// then all stays as it is.
     fn try_donating(
@@ -155,12 +161,7 @@ impl Engine {
             return Ok(None);
         }
         let _turn = self.caches.exclusive(&candidate.job);
-        // Another process may have compiled and tried it while this one waited.
-        if !self.recompile
-            && let Some((bytes, digest)) = self.caches.stored(&candidate.job.action.key())
-            && let Ok(loaded) = self.load(unit, candidate, bytes.clone(), &digest)
-        {
-            self.caches.record(&candidate.job, &bytes);
+        if let Some(loaded) = self.compiled_meanwhile(unit, candidate) {
             return Ok(Some(loaded));
         }
         let compiled = self.workshop.compile(&candidate.job)?;
