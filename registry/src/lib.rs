@@ -23,7 +23,7 @@ mod user_config;
 
 pub use edit::EditError;
 pub use error::{FileError, Warning};
-pub use lock::{LOCK_NAME, LockedFile, ToolchainLock};
+pub use lock::{Addresses, LOCK_NAME, LockedFile, ToolchainLock};
 pub use manifest::{DEFAULT_MAIN, FmtTable, Package, SheafToml, pin_toolchain};
 pub use paths::{Home, HomeError};
 pub use place::Place;

@@ -7,15 +7,21 @@
 //! [toolchain.files]
 //! linux-x86_64 = { name = "iree_base_compiler-3.13.0-....whl", sha256 = "d09d2e...", size = 83634623 }
 //! linux-aarch64 = { name = "...", sha256 = "...", size = 84974273 }
+//!
+//! [toolchain.addresses]
+//! index = "https://index.example/simple"
+//! linux-x86_64 = "https://index.example/files/iree_base_compiler-3.13.0-....whl"
 //! ```
 //!
-//! A file is named by its name and its SHA-256 and not by an address, so that any mirror serves. Each section belongs to
-//! one command; the others are kept as they are, with their comments.
+//! A file is named by its name and its SHA-256, so that any mirror serves. The addresses save whoever asks the same index the
+//! question where it has the file, and are believed for nothing else. Each section belongs to one command; the others are
+//! kept as they are, with their comments.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use toml_edit::{DocumentMut, InlineTable, Item, Table, value};
+use url::Url;
 
 use crate::document::{self, Document};
 use crate::edit::{self, EditError};
@@ -35,6 +41,17 @@ pub struct ToolchainLock {
     pub iree: String,
     /// The file of each platform, by the platform's name.
     pub files: BTreeMap<String, LockedFile>,
+    /// Where an index had the files; none where none was asked.
+    pub addresses: Option<Addresses>,
+}
+
+/// Where an index had the files when the section was written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Addresses {
+    /// The address of the index.
+    pub index: String,
+    /// The address of the file of each platform, by the platform's name.
+    pub files: BTreeMap<String, String>,
 }
 
 /// A file, whatever place it comes from.
@@ -59,7 +76,7 @@ impl ToolchainLock {
         let document = Document::parse(path, text)?;
         // Sections of a newer Sheaf are none of this one's business.
         let root = document.root(&["toolchain"]);
-        let table = root.table("toolchain", &["iree", "files"])?;
+        let table = root.table("toolchain", &["iree", "files", "addresses"])?;
         let Some(iree) = table.string("iree")? else {
             // Files of nobody knows which release; without them nothing is said.
             table.missing("iree", "files", "run `sheaf toolchain pin VERSION`")?;
@@ -88,7 +105,7 @@ impl ToolchainLock {
             let file = LockedFile { name: name.value, sha256: sha256.value, size: size.cast_unsigned() };
             files.insert(platform.to_owned(), file);
         }
-        Ok(Some(Self { iree: iree.value, files }))
+        Ok(Some(Self { iree: iree.value, files, addresses: addresses(&table)? }))
     }
 
     /// Writes the section into the file at `path`, which is made where there is none. All other sections stay as they are.
@@ -113,8 +130,46 @@ impl ToolchainLock {
         edit::in_table(document, "toolchain", |table| {
             edit::set(table, "iree", &self.iree);
             table.insert("files", Item::Table(files));
+            let addresses = self.addresses.as_ref().map(Addresses::table);
+            match addresses {
+                Some(addresses) => table.insert("addresses", Item::Table(addresses)),
+                None => table.remove("addresses"),
+            };
         });
     }
+}
+
+impl Addresses {
+    fn table(&self) -> Table {
+        let mut table = Table::new();
+        table.insert("index", value(&self.index));
+        for platform in PLATFORMS {
+            if let Some(file) = self.files.get(platform) {
+                table.insert(platform, value(file));
+            }
+        }
+        table
+    }
+}
+
+/// Reads where an index had the files; none without an index, which alone would say nothing.
+fn addresses(toolchain: &document::Table<'_, '_>) -> Result<Option<Addresses>, FileError> {
+    const KEYS: &[&str] = &["index", PLATFORMS[0], PLATFORMS[1], PLATFORMS[2], PLATFORMS[3]];
+    let table = toolchain.table("addresses", KEYS)?;
+    let address = |key: &str| {
+        let text = table.string(key)?;
+        let web = |text: &str| Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+        match text {
+            Some(text) if !web(&text.value) => Err(text.wrong("an http or https address")),
+            text => Ok(text.map(|text| text.value)),
+        }
+    };
+    let index = address("index")?;
+    let mut files = BTreeMap::new();
+    for platform in PLATFORMS {
+        files.extend(address(platform)?.map(|file| (platform.to_owned(), file)));
+    }
+    Ok(index.map(|index| Addresses { index, files }))
 }
 
 #[cfg(test)]
@@ -126,7 +181,8 @@ mod tests {
             let name = format!("compiler-{iree}-{platform}.whl");
             (platform.to_owned(), LockedFile { name, sha256: "0a".repeat(32), size: 83_634_623 })
         };
-        ToolchainLock { iree: iree.into(), files: ["linux-x86_64", "windows-x86_64"].map(file).into() }
+        let files = ["linux-x86_64", "windows-x86_64"].map(file).into();
+        ToolchainLock { iree: iree.into(), files, addresses: None }
     }
 
     #[test]
@@ -164,6 +220,28 @@ mod tests {
         assert!(text.starts_with(others), "{text}");
         assert_eq!(text.matches("[toolchain]").count(), 1, "{text}");
         assert_eq!(ToolchainLock::read(&path).unwrap(), Some(lock("3.13.0")));
+    }
+
+    #[test]
+    fn where_an_index_had_the_files_is_written_for_those_that_it_had() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(LOCK_NAME);
+        let file = "https://files.example/a/compiler-linux.whl".to_owned();
+        let addresses = Addresses {
+            index: "https://index.example/simple".into(),
+            files: [("linux-x86_64".into(), file)].into(),
+        };
+        let lock = ToolchainLock { addresses: Some(addresses), ..lock("3.13.0") };
+        lock.write(&path).unwrap();
+        assert_eq!(ToolchainLock::read(&path).unwrap(), Some(lock.clone()));
+        let text = std::fs::read_to_string(&path).unwrap();
+        insta::assert_snapshot!(text.split_once("[toolchain.addresses]").unwrap().1, @r#"
+        index = "https://index.example/simple"
+        linux-x86_64 = "https://files.example/a/compiler-linux.whl"
+        "#);
+        let without = ToolchainLock { addresses: None, ..lock };
+        without.write(&path).unwrap();
+        assert_eq!(ToolchainLock::read(&path).unwrap(), Some(without));
     }
 
     #[test]
@@ -206,6 +284,12 @@ mod tests {
         /p/Sheaf.lock:4:118: `toolchain.files.linux-x86_64.size` is "-1", but it must be a number of bytes
          4 | linux-x86_64 = { name = "a.whl", sha256 = "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a", size = -1 }
            |                                                                                                                      ^^
+        "#);
+        let addresses = "[toolchain.addresses]\nindex = \"ftp://index.example\"\n";
+        insta::assert_snapshot!(message(&format!("{}{addresses}", file("a.whl", &good, "1"))), @r#"
+        /p/Sheaf.lock:6:9: `toolchain.addresses.index` is "ftp://index.example", but it must be an http or https address
+         6 | index = "ftp://index.example"
+           |         ^^^^^^^^^^^^^^^^^^^^^
         "#);
         assert!(message("[toolchain\n").contains("this is not TOML"));
     }

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::lock::Addresses;
 use crate::manifest::SheafToml;
 use crate::tables::{CacheTable, Mode, SIZE_EXPECTED, ToolchainTable, size};
 use crate::user_config::UserConfig;
@@ -21,6 +22,8 @@ pub struct Settings {
     /// Mirrors of the compiler, in the order in which they are asked before the index. Here lists are joined: those of the
     /// environment come first, then the project's, then the user's.
     pub mirrors: Vec<Setting<String>>,
+    /// Where an index had the compiler when the project was locked.
+    pub addresses: Option<Addresses>,
     /// The addresses of remote caches, in the order in which they are asked.
     pub remote: Setting<Vec<String>>,
     /// Whether remote caches are written too.

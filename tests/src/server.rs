@@ -12,7 +12,7 @@ use std::time::Duration;
 /// How much is sent at a time, in bytes.
 const PIECE: usize = 1 << 20;
 
-/// A plain mirror of one file.
+/// A plain mirror of one wheel of the compiler, and below `/simple` an index that has it there.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -84,6 +84,14 @@ fn answer(
     }
     let path = request.split(' ').nth(1).unwrap_or_default();
     log.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+    if path == "/simple/iree-base-compiler/" {
+        let page = format!("<a href='{target}'>it</a>");
+        return write!(
+            stream,
+            "HTTP/1.1 200 X\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{page}",
+            page.len()
+        );
+    }
     if path != target {
         return stream.write_all(b"HTTP/1.1 404 X\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
     }

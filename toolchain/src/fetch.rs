@@ -10,7 +10,7 @@ use crate::error::{InstallError, file_error};
 use crate::http::{Client, Received, Transfer};
 use crate::progress::{Progress, Stage};
 use crate::releases::Release;
-use crate::source::{PACKAGE, Place, Settings, Source, candidates, mirrors, places, shown};
+use crate::source::{Place, Settings, Source, below, candidates, mirrors, page_of, places, shown};
 
 /// Where bytes came from, and what they were.
 type Found = Option<(String, Received)>;
@@ -57,6 +57,7 @@ impl<'a> Fetch<'a> {
             Err(InstallError::NoSource { .. }) if !self.settings.mirrors.is_empty() => Vec::new(),
             places => places?,
         };
+        let places: Vec<_> = places.into_iter().flat_map(|source| self.with_listed(source)).collect();
         for source in places {
             if let Some(origin) = self.try_source(&source)? {
                 return Ok(origin);
@@ -68,6 +69,16 @@ impl<'a> Fetch<'a> {
             None if self.settings.offline => InstallError::Offline { wheel, tried },
             None => InstallError::NotFound { wheel, tried },
         })
+    }
+
+    /// The wheel itself where it is known where an index has it, and then the index, which may have moved it.
+    fn with_listed(&self, source: Source) -> impl Iterator<Item = Source> + use<> {
+        let listed = match (&self.settings.listing, &source.place) {
+            (Some(listing), Place::Address(index)) => listing.find(index, self.release),
+            _ => None,
+        };
+        let listed = listed.map(|url| Source { place: Place::File(url), instead: source.instead.clone() });
+        listed.into_iter().chain([source])
     }
 
     /// Asks one place. One that is out of order must not keep the others from being asked; where it came from, if it has the
@@ -107,6 +118,7 @@ impl<'a> Fetch<'a> {
             Place::Folder(folder) => self.copy(folder, source),
             Place::Address(address) => self.ask_index(address),
             Place::Mirror(address) => self.download(&below(address, self.release.wheel)),
+            Place::File(address) => self.download(address),
         }
     }
 
@@ -157,7 +169,7 @@ impl<'a> Fetch<'a> {
 
     /// Asks for the package's page as on an index, then for the file itself as on a plain mirror.
     fn ask_index(&mut self, address: &Url) -> Result<Found, InstallError> {
-        let page_address = below(address, &format!("{PACKAGE}/"));
+        let page_address = page_of(address);
         let mut page_error = None;
         let progress = self.progress;
         let listed = match self.client()?.page(&page_address, progress) {
@@ -226,12 +238,4 @@ pub(crate) fn discard(wheel: &Path, release: &Release<'_>) -> Result<(), Install
         }
         _ => Ok(()),
     }
-}
-
-/// A file or folder in the folder that an address stands for, with or without a slash at its end.
-fn below(address: &Url, name: &str) -> Url {
-    let mut address = address.clone();
-    let folder = address.path().trim_end_matches('/').to_owned();
-    address.set_path(&format!("{folder}/{name}"));
-    address
 }

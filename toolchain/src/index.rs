@@ -41,7 +41,7 @@ impl Page {
         };
         Ok(address.map(|mut address| {
             address.set_fragment(None);
-            self.lend_credentials(&mut address);
+            lend_credentials(&self.url, &mut address);
             address
         }))
     }
@@ -67,20 +67,20 @@ impl Page {
         }
         None
     }
+}
 
-    /// A file on the index's own host needs the same user name and password as the page did.
-    fn lend_credentials(&self, address: &mut Url) {
-        let same_host = address.origin() == self.url.origin();
-        if same_host && address.username().is_empty() && !self.url.username().is_empty() {
-            let _ = address.set_username(self.url.username());
-            let _ = address.set_password(self.url.password());
-        }
+/// A file on the index's own host needs the same user name and password as the page of the index.
+pub(crate) fn lend_credentials(index: &Url, address: &mut Url) {
+    let same_host = address.origin() == index.origin();
+    if same_host && address.username().is_empty() && !index.username().is_empty() {
+        let _ = address.set_username(index.username());
+        let _ = address.set_password(index.password());
     }
 }
 
 /// Is the last part of the address's path this name? The characters of wheel names that may be written in another way
 /// in an address are the plus sign and the exclamation mark; `+` stands for itself in paths.
-fn names(address: &Url, file_name: &str) -> bool {
+pub(crate) fn names(address: &Url, file_name: &str) -> bool {
     let last = address.path_segments().and_then(Iterator::last).unwrap_or_default();
     last.replace("%2B", "+").replace("%2b", "+").replace("%21", "!") == file_name
 }

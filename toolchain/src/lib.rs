@@ -18,6 +18,7 @@ mod http;
 mod index;
 mod install;
 mod limits;
+mod listing;
 mod locate;
 mod message;
 mod output;
@@ -41,6 +42,7 @@ pub use destination::{Destination, NamedProcessor, Processor, UnknownDestination
 pub use error::InstallError;
 pub use install::{install, install_release, remove};
 pub use limits::CompileLimits;
+pub use listing::Listing;
 pub use locate::{Toolchain, folder, locate, locate_release};
 pub use message::{Diagnostic, Severity};
 pub use progress::{Progress, Stage};

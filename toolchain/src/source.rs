@@ -6,11 +6,12 @@ use std::time::Duration;
 use reqwest::Url;
 
 use crate::error::InstallError;
+use crate::listing::Listing;
 use crate::pip::{self, PipConfig};
 use crate::releases::Release;
 
 /// The name of the package on every index.
-pub(crate) const PACKAGE: &str = "iree-base-compiler";
+const PACKAGE: &str = "iree-base-compiler";
 
 /// The index that pip had built in on the machine where this program was built.
 const BUILD_INDEX: Option<&str> = option_env!("SHEAF_BUILTIN_INDEX");
@@ -23,6 +24,8 @@ pub struct Settings {
     pub mirrors: Vec<Setting>,
     /// The only index to look in after the mirrors; without it pip's configuration decides.
     pub index: Option<Setting>,
+    /// What an index said when it was asked before; that index is asked for the file alone.
+    pub listing: Option<Listing>,
     /// Leave the network alone: only folders are looked at.
     pub offline: bool,
     /// Patience with a network.
@@ -82,6 +85,8 @@ pub(crate) enum Place {
     Address(Url),
     /// A plain mirror, which has no page to ask for.
     Mirror(Url),
+    /// The wheel itself.
+    File(Url),
 }
 
 /// A place with what to do if it has a wrong file.
@@ -175,6 +180,19 @@ fn pip_places(
         places.push(parse(index, "extra-index-url")?);
     }
     Ok(places)
+}
+
+/// A file or folder in the folder that an address stands for, with or without a slash at its end.
+pub(crate) fn below(address: &Url, name: &str) -> Url {
+    let mut address = address.clone();
+    let folder = address.path().trim_end_matches('/').to_owned();
+    address.set_path(&format!("{folder}/{name}"));
+    address
+}
+
+/// The page of the package on an index.
+pub(crate) fn page_of(index: &Url) -> Url {
+    below(index, &format!("{PACKAGE}/"))
 }
 
 /// The files of a folder that would be the wheel: the folder itself, in it, or in it as an index lays it out.

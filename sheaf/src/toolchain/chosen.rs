@@ -4,9 +4,9 @@
 //! runtime is linked in. What contradicts itself is an error that names the command that mends it.
 
 use sheaf_registry::{
-    LOCK_NAME, LockedFile, MANIFEST_NAME, Origin, Project, Setting, Settings, ToolchainLock,
+    Addresses, LOCK_NAME, LockedFile, MANIFEST_NAME, Origin, Project, Setting, Settings, ToolchainLock,
 };
-use sheaf_toolchain::{COMPILER, Platform, Release};
+use sheaf_toolchain::{COMPILER, InstallError, Listing, Platform, Progress, Release};
 
 /// The settings for fetching a compiler.
 pub fn fetching(settings: &Settings) -> sheaf_toolchain::Settings {
@@ -20,6 +20,7 @@ pub fn fetching(settings: &Settings) -> sheaf_toolchain::Settings {
     sheaf_toolchain::Settings {
         mirrors: settings.mirrors.iter().map(|mirror| place(mirror, "mirrors")).collect(),
         index: settings.index.as_ref().map(|index| place(index, "index")),
+        listing: settings.addresses.clone().map(|Addresses { index, files }| Listing { index, files }),
         offline: settings.offline.value,
         ..sheaf_toolchain::Settings::default()
     }
@@ -77,6 +78,7 @@ pub fn settle(
         }
     }
     settings.iree = Some(Setting { value: lock.iree.clone(), origin: Origin::File(path) });
+    settings.addresses = lock.addresses.clone();
     Ok(())
 }
 
@@ -127,10 +129,25 @@ pub fn loadable(release: &Release<'_>) -> Result<(), String> {
 }
 
 /// What a lock says of a release: the file of every platform.
-pub fn lock(version: &str) -> ToolchainLock {
-    let releases = Platform::ALL.into_iter().filter_map(|platform| Release::find(version, platform));
-    let files = releases.map(|release| (release.platform.name().to_owned(), locked_file(&release)));
-    ToolchainLock { iree: version.to_owned(), files: files.collect() }
+pub fn lock(version: &str, addresses: Option<Addresses>) -> ToolchainLock {
+    let files =
+        of_all_platforms(version).map(|release| (release.platform.name().to_owned(), locked_file(&release)));
+    ToolchainLock { iree: version.to_owned(), files: files.collect(), addresses }
+}
+
+/// Where the index has a release, so that an installation need not ask it; none where no index is to be asked.
+pub fn addresses(
+    version: &str,
+    settings: &Settings,
+    progress: &dyn Progress,
+) -> Result<Option<Addresses>, InstallError> {
+    let releases: Vec<_> = of_all_platforms(version).collect();
+    let listing = Listing::ask(&releases, &fetching(settings), progress)?;
+    Ok(listing.map(|Listing { index, files }| Addresses { index, files }))
+}
+
+fn of_all_platforms(version: &str) -> impl Iterator<Item = Release<'static>> {
+    Platform::ALL.into_iter().filter_map(move |platform| Release::find(version, platform))
 }
 
 fn locked_file(release: &Release<'_>) -> LockedFile {
@@ -163,8 +180,8 @@ mod tests {
     fn the_lock_counts_then_the_pin_then_the_default() {
         assert_eq!(settled("", None).as_deref(), Ok("3.13.0"));
         assert_eq!(settled("iree = \"3.12.0\"", None).as_deref(), Ok("3.12.0"));
-        assert_eq!(settled("", Some(&lock("3.12.0"))).as_deref(), Ok("3.12.0"));
-        assert_eq!(settled("iree = \"3.12.0\"", Some(&lock("3.12.0"))).as_deref(), Ok("3.12.0"));
+        assert_eq!(settled("", Some(&lock("3.12.0", None))).as_deref(), Ok("3.12.0"));
+        assert_eq!(settled("iree = \"3.12.0\"", Some(&lock("3.12.0", None))).as_deref(), Ok("3.12.0"));
     }
 
     #[test]
@@ -172,7 +189,7 @@ mod tests {
         let said =
             |table: &str, lock: Option<&ToolchainLock>| settled(table, lock).expect_err("not to be used");
         assert_eq!(
-            said("iree = \"3.13.0\"", Some(&lock("3.12.0"))),
+            said("iree = \"3.13.0\"", Some(&lock("3.12.0", None))),
             "Sheaf.toml wants the compiler 3.13.0, but /p/Sheaf.lock has 3.12.0\n\
              help: run `sheaf toolchain pin 3.13.0`"
         );
@@ -186,14 +203,14 @@ mod tests {
             "/p/Sheaf.toml: the compiler 3.9.0 makes programs with bytecode 15.0, and the runtime in this Sheaf loads \
              17.0\nhelp: run `sheaf toolchain update`"
         );
-        let mut altered = lock("3.13.0");
+        let mut altered = lock("3.13.0", None);
         altered.files.get_mut("windows-x86_64").expect("a platform").sha256 = "00".repeat(32);
         assert_eq!(
             said("", Some(&altered)),
             "/p/Sheaf.lock has another compiler 3.13.0 for windows-x86_64 than was published\n\
              help: run `sheaf toolchain pin 3.13.0`"
         );
-        let mut old = lock("3.9.0");
+        let mut old = lock("3.9.0", None);
         old.files.get_mut("windows-x86_64").expect("a platform").sha256 = "00".repeat(32);
         assert_eq!(
             said("", Some(&old)),

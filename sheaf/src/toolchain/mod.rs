@@ -7,17 +7,19 @@ mod show;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sheaf_registry::{Home, LOCK_NAME, MANIFEST_NAME, Project, Settings, pin_toolchain};
+use sheaf_registry::{
+    Addresses, Home, LOCK_NAME, MANIFEST_NAME, Project, Settings, ToolchainLock, pin_toolchain,
+};
 use sheaf_toolchain::{InstallError, Platform, Release, Toolchain};
 
 use crate::cli::NetworkOptions;
 use crate::evaluator::{self, Failed, failed};
 use crate::messages;
 use crate::progress::InstallProgress;
-use options::Action;
+use options::{Action, PlaceOptions};
 
-use chosen::choose;
-pub use chosen::{Unusable, fetching, loadable, lock, release, settle, version};
+pub use chosen::{Unusable, fetching, loadable, release, settle, version};
+use chosen::{addresses, choose, lock};
 pub use options::ToolchainOptions;
 
 /// Does what was asked for.
@@ -36,9 +38,16 @@ struct Desk {
 }
 
 impl Desk {
-    fn new(offline: bool, toolchain_index: Option<String>) -> Result<Desk, Failed> {
+    /// With the settings alone.
+    fn new() -> Result<Desk, Failed> {
+        Self::at(&PlaceOptions::default())
+    }
+
+    /// With what the command line says of the network.
+    fn at(place: &PlaceOptions) -> Result<Desk, Failed> {
         let home = evaluator::home()?;
         let project = Project::locate_from(Path::new(".")).map_err(failed)?;
+        let PlaceOptions { offline, toolchain_index } = place.clone();
         let options = NetworkOptions { offline, toolchain_index, ..NetworkOptions::default() };
         let settings = evaluator::settings(&options, &project, &home)?;
         Ok(Desk { home, project, settings })
@@ -79,14 +88,12 @@ pub fn used(settings: &mut Settings, project: &Project) -> Result<Option<Release
 fn act(action: &Action) -> Result<(), Failed> {
     match action {
         Action::List { json } => list(*json),
-        Action::Install { what, offline, toolchain_index } => {
-            install(what.as_deref(), *offline, toolchain_index.clone())
-        }
+        Action::Install { what, place } => install(what.as_deref(), place),
         Action::Remove { versions } => remove(versions),
         Action::Which { json } => which(*json),
         Action::Verify { version, json } => verify(*version, *json),
-        Action::Pin { version } => pin(version),
-        Action::Update => update(),
+        Action::Pin { version, place } => pin(version, place),
+        Action::Update { place } => update(place),
         Action::Bundle { version, output } => bundle(*version, output.as_deref()),
     }
 }
@@ -116,7 +123,7 @@ fn host(version: &str) -> Result<Release<'static>, Failed> {
 }
 
 fn list(json: bool) -> Result<(), Failed> {
-    let mut desk = Desk::new(false, None)?;
+    let mut desk = Desk::new()?;
     let platform = Platform::host().ok_or_else(no_compiler)?;
     let chosen = choose(&mut desk.settings, &desk.project).unwrap_or_else(|unusable| {
         // No reason not to show what there is.
@@ -133,8 +140,8 @@ fn list(json: bool) -> Result<(), Failed> {
     Ok(())
 }
 
-fn install(what: Option<&str>, offline: bool, toolchain_index: Option<String>) -> Result<(), Failed> {
-    let desk = Desk::new(offline, toolchain_index)?;
+fn install(what: Option<&str>, place: &PlaceOptions) -> Result<(), Failed> {
+    let desk = Desk::at(place)?;
     let progress = InstallProgress::default();
     let file = what.filter(|what| !Release::versions().contains(what)).map(Path::new);
     if let Some(file) = file {
@@ -157,7 +164,7 @@ fn install(what: Option<&str>, offline: bool, toolchain_index: Option<String>) -
 }
 
 fn remove(versions: &[&'static str]) -> Result<(), Failed> {
-    let desk = Desk::new(false, None)?;
+    let desk = Desk::new()?;
     for version in versions {
         let release = host(version)?;
         let progress = InstallProgress::default();
@@ -170,7 +177,7 @@ fn remove(versions: &[&'static str]) -> Result<(), Failed> {
 }
 
 fn which(json: bool) -> Result<(), Failed> {
-    let (desk, release) = Desk::new(false, None)?.release()?;
+    let (desk, release) = Desk::new()?.release()?;
     let toolchain = desk.located(&release)?;
     let origin = desk.settings.iree.as_ref().map(|iree| iree.origin.to_string());
     show::which(&release, &toolchain, origin.as_deref(), json);
@@ -178,7 +185,7 @@ fn which(json: bool) -> Result<(), Failed> {
 }
 
 fn verify(version: Option<&'static str>, json: bool) -> Result<(), Failed> {
-    let (desk, release) = Desk::new(false, None)?.or_named(version)?;
+    let (desk, release) = Desk::new()?.or_named(version)?;
     let folder = sheaf_toolchain::folder(&release, desk.home.data());
     let progress = InstallProgress::default();
     // Not what `located` says: it passes over an installation with a file of another size.
@@ -198,8 +205,8 @@ fn package(project: &Project) -> Result<&Path, Failed> {
     Err(Failed)
 }
 
-fn pin(version: &'static str) -> Result<(), Failed> {
-    let desk = Desk::new(false, None)?;
+fn pin(version: &'static str, place: &PlaceOptions) -> Result<(), Failed> {
+    let desk = Desk::at(place)?;
     let root = package(&desk.project)?;
     loadable(&host(version)?).map_err(|why| {
         let usable: Vec<_> = Release::versions()
@@ -210,18 +217,38 @@ fn pin(version: &'static str) -> Result<(), Failed> {
         Failed
     })?;
     // Sheaf.toml last: with a new lock and an old pin, or the other way round, the next command says what to do.
-    lock(version).write(&root.join(LOCK_NAME)).map_err(failed)?;
+    write_lock(version, root, &desk.settings)?;
     pin_toolchain(&root.join(MANIFEST_NAME), version).map_err(failed)?;
     println!("this package uses the compiler {version}: {MANIFEST_NAME} and {LOCK_NAME} say so");
     Ok(())
 }
 
-fn update() -> Result<(), Failed> {
-    let desk = Desk::new(false, None)?;
+/// Writes the `[toolchain]` section of the package's lock.
+fn write_lock(version: &str, root: &Path, settings: &Settings) -> Result<(), Failed> {
+    let path = root.join(LOCK_NAME);
+    let asked = addresses(version, settings, &InstallProgress::default()).unwrap_or_else(|error| {
+        let message =
+            "the index cannot be asked where it has the compiler, so an installation may have to ask it";
+        messages::warning_with(message, &error, Some(&error.remedy()));
+        None
+    });
+    let known = || known_addresses(version, &path);
+    lock(version, asked.or_else(known)).write(&path).map_err(failed)
+}
+
+/// What the lock says already of this release, which stays where no index can be asked.
+fn known_addresses(version: &str, path: &Path) -> Option<Addresses> {
+    // What cannot be read is written anew.
+    let lock = ToolchainLock::read(path).ok().flatten()?;
+    lock.addresses.filter(|_| lock.iree == version)
+}
+
+fn update(place: &PlaceOptions) -> Result<(), Failed> {
+    let desk = Desk::at(place)?;
     let root = package(&desk.project)?;
     let newest = Release::versions().into_iter().find(|version| host(version).is_ok_and(|r| r.is_loadable()));
     let newest = newest.ok_or_else(no_compiler)?;
-    lock(newest).write(&root.join(LOCK_NAME)).map_err(failed)?;
+    write_lock(newest, root, &desk.settings)?;
     let pinned = desk.project.manifest.as_ref().and_then(|manifest| manifest.toolchain.iree.as_ref());
     if pinned.is_some() {
         pin_toolchain(&root.join(MANIFEST_NAME), newest).map_err(failed)?;
@@ -231,7 +258,7 @@ fn update() -> Result<(), Failed> {
 }
 
 fn bundle(version: Option<&'static str>, output: Option<&Path>) -> Result<(), Failed> {
-    let (desk, release) = Desk::new(false, None)?.or_named(version)?;
+    let (desk, release) = Desk::new()?.or_named(version)?;
     desk.located(&release)?;
     let output = output.map_or_else(|| PathBuf::from(format!("{}.tar.gz", release.folder())), Path::to_owned);
     let progress = InstallProgress::default();

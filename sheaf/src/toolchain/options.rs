@@ -29,12 +29,8 @@ pub(super) enum Action {
         /// A release, or a file that `sheaf toolchain bundle` wrote; without it, the release of the project
         #[arg(value_name = "VERSION|FILE", value_parser = version_or_file)]
         what: Option<String>,
-        /// Use no network
-        #[arg(long)]
-        offline: bool,
-        /// Where the compiler is looked for: a package index, a mirror or a folder
-        #[arg(long, value_name = "PLACE")]
-        toolchain_index: Option<String>,
+        #[command(flatten)]
+        place: PlaceOptions,
     },
     /// Remove installed compilers; what is still needed is fetched again
     #[command(after_help = "Example:\n  sheaf toolchain remove 3.12.0")]
@@ -66,10 +62,15 @@ pub(super) enum Action {
         /// The release
         #[arg(value_parser = version)]
         version: &'static str,
+        #[command(flatten)]
+        place: PlaceOptions,
     },
     /// Make the newest release that this Sheaf can run that of the project, and write Sheaf.lock
     #[command(after_help = "Example:\n  sheaf toolchain update")]
-    Update,
+    Update {
+        #[command(flatten)]
+        place: PlaceOptions,
+    },
     /// Write an installed compiler to a file, for machines without a network
     #[command(after_help = "Example:\n  sheaf toolchain bundle -o compiler.tar.gz\n  \
                       sheaf toolchain install compiler.tar.gz    # on the other machine")]
@@ -81,6 +82,17 @@ pub(super) enum Action {
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+}
+
+/// Where compilers come from.
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct PlaceOptions {
+    /// Use no network
+    #[arg(long)]
+    pub(super) offline: bool,
+    /// Where the compiler is looked for: a package index, a mirror or a folder
+    #[arg(long, value_name = "PLACE")]
+    pub(super) toolchain_index: Option<String>,
 }
 
 /// A release of the table, or a file.

@@ -61,7 +61,7 @@ fn a_pin_is_written_into_both_files_and_nothing_else_is_touched() {
     let world = World::new();
     package(&world, "# mine\n[package]\nname = \"p\" # so\n");
     world.write("Sheaf.lock", "[[package]]\nname = \"vision\"\n");
-    insta::assert_snapshot!(world.run(&["toolchain", "pin", "3.12.0"]));
+    insta::assert_snapshot!(world.run(&["toolchain", "pin", "3.12.0", "--offline"]));
     let read = |name: &str| fs::read_to_string(world.path(name)).expect("a file");
     assert_eq!(
         read("Sheaf.toml"),
@@ -82,7 +82,7 @@ fn a_pin_is_written_into_both_files_and_nothing_else_is_touched() {
     let list = world.run(&["toolchain", "list"]);
     assert_eq!(list.code, Some(0), "{list}");
     assert!(list.stderr.starts_with("warning: Sheaf.toml wants the compiler 3.13.0"), "{list}");
-    assert_eq!(world.run(&["toolchain", "pin", "3.13.0"]).code, Some(0));
+    assert_eq!(world.run(&["toolchain", "pin", "3.13.0", "--offline"]).code, Some(0));
     assert_eq!(json(&world.run(&["toolchain", "list", "--json"]))["releases"][0]["chosen"], true);
 }
 
@@ -101,11 +101,14 @@ fn what_is_not_installed_is_said_for_tools_too() {
 fn an_update_goes_to_the_newest_that_runs() {
     let world = World::new();
     package(&world, "[toolchain]\niree = \"3.12.0\" # old\n");
-    assert_eq!(world.run(&["toolchain", "update"]).silent(), "this package uses the compiler 3.13.0\n");
+    assert_eq!(
+        world.run(&["toolchain", "update", "--offline"]).silent(),
+        "this package uses the compiler 3.13.0\n"
+    );
     let manifest = fs::read_to_string(world.path("Sheaf.toml")).expect("a file");
     assert_eq!(manifest, "[toolchain]\niree = \"3.13.0\" # old\n");
     let lock = fs::read(world.path("Sheaf.lock")).expect("a file");
-    assert_eq!(world.run(&["toolchain", "update"]).code, Some(0));
+    assert_eq!(world.run(&["toolchain", "update", "--offline"]).code, Some(0));
     assert_eq!(fs::read(world.path("Sheaf.lock")).expect("a file"), lock);
     // What somebody has put into the lock is not used.
     let text = String::from_utf8(lock).expect("text");
@@ -116,13 +119,48 @@ fn an_update_goes_to_the_newest_that_runs() {
     insta::assert_snapshot!(output);
 }
 
+/// The real compiler, from an index: its page when the package is pinned, and the file alone when it is installed.
+#[test]
+fn a_locked_installation_from_an_index_takes_one_request() {
+    let Some(wheel) = sheaf_tests::wheel() else { return };
+    let server = Server::mirror(&wheel, Duration::ZERO);
+    let index = format!("{}/simple", server.url());
+    let world = World::new();
+    package(&world, "");
+    let from = |arguments: &[&str]| world.sheaf(arguments).env("SHEAF_TOOLCHAIN_INDEX", &index).run();
+    assert_eq!(from(&["toolchain", "pin", "3.13.0"]).silent().lines().count(), 1);
+    assert_eq!(server.requests(), ["/simple/iree-base-compiler/"]);
+    let lock = fs::read_to_string(world.path("Sheaf.lock")).expect("a file");
+    let file = format!("{}/{}", server.url(), wheel.file_name().expect("a name").display());
+    assert!(
+        lock.ends_with(&format!("[toolchain.addresses]\nindex = \"{index}\"\nlinux-x86_64 = \"{file}\"\n")),
+        "{lock}"
+    );
+
+    // Without anybody to ask, what is known stays.
+    assert_eq!(from(&["toolchain", "pin", "3.13.0", "--offline"]).code, Some(0));
+    let unanswered = world.run(&["toolchain", "pin", "3.13.0"]);
+    assert_eq!(unanswered.code, Some(0));
+    insta::assert_snapshot!(unanswered);
+    assert_eq!(fs::read_to_string(world.path("Sheaf.lock")).expect("a file"), lock);
+
+    // A run installs it, as `sheaf toolchain install` would.
+    world.write("src/main.shf", "(defn f [x] (* x 2.0))\n(print (f (ones [2])))\n");
+    let run = from(&["run", "--jit", "always"]);
+    assert_eq!(run.code, Some(0), "{run}");
+    assert_eq!(server.requests()[1..], [format!("/{}", wheel.file_name().expect("a name").display())]);
+    // What is known is of no use for another release.
+    assert_eq!(from(&["toolchain", "pin", "3.12.0", "--offline"]).code, Some(0));
+    assert!(!fs::read_to_string(world.path("Sheaf.lock")).expect("a file").contains("addresses"));
+}
+
 /// The real compiler: from a mirror, with one request; verified; into a file, and from it on another machine.
 #[test]
 fn a_compiler_is_installed_verified_bundled_and_removed() {
     let Some(wheel) = sheaf_tests::wheel() else { return };
     let world = World::new();
     package(&world, "");
-    assert_eq!(world.run(&["toolchain", "update"]).code, Some(0));
+    assert_eq!(world.run(&["toolchain", "update", "--offline"]).code, Some(0));
     let server = Server::mirror(&wheel, Duration::ZERO);
     let from_mirror =
         |arguments: &[&str]| world.sheaf(arguments).env("SHEAF_TOOLCHAIN_MIRROR", server.url()).run();

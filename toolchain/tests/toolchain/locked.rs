@@ -19,7 +19,7 @@ fn with_mirrors(mirrors: &[&str]) -> Settings {
     Settings { mirrors: mirrors.collect(), ..settings("/nowhere") }
 }
 
-fn home() -> TempDir {
+pub(crate) fn home() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
@@ -82,7 +82,13 @@ fn a_mirror_with_another_file_is_not_believed() {
 
 /// Keeps what an installation warns of.
 #[derive(Default)]
-struct Warnings(RefCell<Vec<String>>);
+pub(crate) struct Warnings(RefCell<Vec<String>>);
+
+impl Warnings {
+    pub(crate) fn into_inner(self) -> Vec<String> {
+        self.0.into_inner()
+    }
+}
 
 impl Progress for Warnings {
     fn warning(&self, message: &str) {
@@ -109,7 +115,7 @@ fn after_a_mirror_with_a_wrong_file_the_others_are_asked() {
     let warnings = Warnings::default();
     install_release(&wheel.release(), home.path(), &settings, &warnings).expect("installed");
     assert_installed(&wheel, home.path());
-    let warnings = warnings.0.into_inner();
+    let warnings = warnings.into_inner();
     assert_eq!(warnings.len(), mirrors.len(), "{warnings:?}");
     for (warning, mirror) in warnings.iter().zip(&mirrors) {
         assert!(warning.contains(mirror) && warning.ends_with("; asking the next place"), "{warning}");

@@ -11,6 +11,7 @@ mod executor;
 mod failures;
 mod killed;
 mod limits;
+mod listed;
 mod locked;
 mod resumed;
 mod server;
