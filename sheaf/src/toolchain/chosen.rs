@@ -78,7 +78,7 @@ pub fn settle(
         }
     }
     settings.iree = Some(Setting { value: lock.iree.clone(), origin: Origin::File(path) });
-    settings.addresses = lock.addresses.clone();
+    settings.addresses.clone_from(&lock.addresses);
     Ok(())
 }
 
