@@ -1,4 +1,4 @@
-// Written by scripts/pin-compiler; run it to change the releases.
+// Written by `cargo xtask pin-compiler`; run it to change the releases.
 
 use super::{Member, Platform, Release};
 

@@ -1,0 +1,192 @@
+//! One wheel of the compiler: fetched, taken apart, and its compiler started where that can be done.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use memchr::memmem;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use sheaf_toolchain::{Platform, bytecode_version};
+use zip::ZipArchive;
+
+use crate::Result;
+
+const PACKAGE: &str = "iree-base-compiler";
+/// Where the compiler is in its wheels.
+const FOLDER: &str = "iree/compiler/_mlir_libs";
+/// The platform whose compiler is started, which must be this machine's.
+const OWN: Platform = Platform::LinuxX86_64;
+/// What a backend is called on the command line, and the name of its plug-in in the library; sorted.
+const PLUGINS: [(&str, &str); 7] = [
+    ("cuda", "hal_target_cuda"),
+    ("llvm-cpu", "hal_target_llvm_cpu"),
+    ("metal-spirv", "hal_target_metal_spirv"),
+    ("rocm", "hal_target_rocm"),
+    ("vmvx", "hal_target_vmvx"),
+    ("vmvx-inline", "hal_target_vmvx"),
+    ("vulkan-spirv", "hal_target_vulkan_spirv"),
+];
+/// What is compiled to see which bytecode comes out.
+const PROGRAM: &str = "\
+func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.add %a, %a : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+";
+
+/// The wheel of a version for a platform. It is the one of the stable ABI (cp312-abi3), which every Python from 3.12 on
+/// fetches, or for releases without it that of Python 3.12; Sheaf takes nothing out of it that depends on Python.
+pub(super) struct Wheel<'a> {
+    pub(super) version: &'a str,
+    pub(super) platform: Platform,
+}
+
+/// What the table says of one wheel.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Found {
+    pub(super) wheel: String,
+    pub(super) size: u64,
+    pub(super) sha256: String,
+    /// Library, linker, program and notice.
+    pub(super) members: [FoundMember; 4],
+    pub(super) backends: Vec<String>,
+    /// Where the compiler was started.
+    pub(super) bytecode: Option<(u16, u16)>,
+}
+
+/// A file in it.
+#[derive(Serialize, Deserialize)]
+pub(super) struct FoundMember {
+    pub(super) path: String,
+    pub(super) size: u64,
+    pub(super) sha256: String,
+}
+
+impl Wheel<'_> {
+    /// Fetches it, and reads off what there is to know.
+    pub(super) fn inspect(&self) -> Result<Found> {
+        let folder = tempfile::tempdir()?;
+        let path = self.fetch(folder.path())?;
+        let (size, sha256) = digest(&path)?;
+        let mut archive = ZipArchive::new(File::open(&path)?)?;
+        let mut extract = |name: &str| extract(&mut archive, name, folder.path());
+        let [library, linker, program] = self.names();
+        let files = [library, linker, program].map(|name| format!("{FOLDER}/{name}"));
+        let notice = format!("{}-{}.dist-info/METADATA", PACKAGE.replace('-', "_"), self.version);
+        let [library, linker, program] = &files;
+        let members = [extract(library)?, extract(linker)?, extract(program)?, extract(&notice)?];
+        let backends = named_in(&fs::read(folder.path().join(library))?);
+        let bytecode = if self.platform == OWN {
+            let compiler = folder.path().join(program);
+            let told = told_backends(&compiler)?;
+            if !told.iter().map(String::as_str).eq(backends.iter().copied()) {
+                let version = self.version;
+                return Err(format!(
+                    "{version} tells the backends {told:?}, but its library has {backends:?}"
+                )
+                .into());
+            }
+            Some(written_bytecode(&compiler)?)
+        } else {
+            None
+        };
+        let wheel = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let backends = backends.into_iter().map(str::to_owned).collect();
+        Ok(Found { wheel, size, sha256, members, backends, bytecode })
+    }
+
+    /// Downloads it with pip; where it is.
+    fn fetch(&self, folder: &Path) -> Result<PathBuf> {
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]);
+        pip.args(["--implementation", "cp", "--python-version", "3.12", "--abi", "abi3", "--abi", "cp312"]);
+        pip.args(["--platform", self.tag()]).arg("--dest").arg(folder);
+        pip.arg(format!("{PACKAGE}=={}", self.version));
+        output(&mut pip, b"")?;
+        let wheel = fs::read_dir(folder)?.next().ok_or("pip has downloaded nothing")??;
+        Ok(wheel.path())
+    }
+
+    /// What pip calls the platform.
+    fn tag(&self) -> &'static str {
+        match self.platform {
+            Platform::LinuxX86_64 => "manylinux_2_28_x86_64",
+            Platform::LinuxAarch64 => "manylinux_2_28_aarch64",
+            Platform::MacOsUniversal => "macosx_13_0_universal2",
+            Platform::WindowsX86_64 => "win_amd64",
+        }
+    }
+
+    /// The library, the linker, and the compiler as a program.
+    fn names(&self) -> [&'static str; 3] {
+        match self.platform {
+            Platform::LinuxX86_64 | Platform::LinuxAarch64 => {
+                ["libIREECompiler.so", "iree-lld", "iree-compile"]
+            }
+            Platform::MacOsUniversal => ["libIREECompiler.dylib", "iree-lld", "iree-compile"],
+            Platform::WindowsX86_64 => ["IREECompiler.dll", "iree-lld.exe", "iree-compile.exe"],
+        }
+    }
+}
+
+/// Takes a file out of a wheel, into `folder`.
+fn extract(archive: &mut ZipArchive<File>, name: &str, folder: &Path) -> Result<FoundMember> {
+    let mut entry = archive.by_name(name).map_err(|error| format!("{name}: {error}"))?;
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().unwrap_or(folder))?;
+    let mut file = File::create(&path)?;
+    io::copy(&mut entry, &mut file)?;
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    drop(file);
+    let (size, sha256) = digest(&path)?;
+    Ok(FoundMember { path: name.to_owned(), size, sha256 })
+}
+
+/// Size and SHA-256 of a file.
+fn digest(path: &Path) -> Result<(u64, String)> {
+    let bytes = fs::read(path)?;
+    Ok((bytes.len() as u64, hex::encode(Sha256::digest(&bytes))))
+}
+
+/// The backends whose plug-ins are named in a library.
+fn named_in(library: &[u8]) -> Vec<&'static str> {
+    let found = PLUGINS.into_iter().filter(|(_, plugin)| memmem::find(library, plugin.as_bytes()).is_some());
+    found.map(|(backend, _)| backend).collect()
+}
+
+/// The backends that a compiler tells.
+fn told_backends(compiler: &Path) -> Result<BTreeSet<String>> {
+    let listing = output(Command::new(compiler).arg("--iree-hal-list-target-backends"), b"")?;
+    let listing = String::from_utf8_lossy(&listing).into_owned();
+    let is_name =
+        |text: &&str| text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+    let names = listing.lines().filter_map(|line| line.strip_prefix(' ')).map(str::trim);
+    Ok(names.filter(|name| !name.is_empty()).filter(is_name).map(str::to_owned).collect())
+}
+
+/// The version of the bytecode that a compiler writes.
+fn written_bytecode(compiler: &Path) -> Result<(u16, u16)> {
+    let mut command = Command::new(compiler);
+    command.args(["--iree-input-type=stablehlo", "--iree-hal-target-device=local"]);
+    command.args(["--iree-hal-local-target-device-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=x86-64"]);
+    let vmfb = output(command.args(["-", "-o", "-"]), PROGRAM.as_bytes())?;
+    Ok(bytecode_version(&vmfb).ok_or("the compiler has written no VMFB")?)
+}
+
+/// What a command that succeeds writes, when it reads `input`.
+fn output(command: &mut Command, input: &[u8]) -> Result<Vec<u8>> {
+    let failed = |command: &Command, error: &dyn std::fmt::Display| {
+        format!("{}: {error}", command.get_program().display())
+    };
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| failed(command, &error))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(input)?;
+    }
+    let output = child.wait_with_output()?;
+    if output.status.success() { Ok(output.stdout) } else { Err(failed(command, &output.status).into()) }
+}
