@@ -8,6 +8,7 @@ use bazel_remote_apis::build::bazel::remote::execution::v2::ActionResult;
 use prost::Message as _;
 use sheaf_cache::remote::Address;
 use sheaf_cache::{Claim, SecretKey, SignedClaim};
+use sheaf_toolchain::bytecode_version;
 
 use crate::faults::story;
 use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, Remote, SQUARES, warnings, writer};
@@ -260,6 +261,44 @@ fn what_was_signed_and_does_not_load_is_compiled() {
     assert_eq!(taken(compiling.run(&RUN_SQUARES)), FOURTEEN);
     let without = Machine::reading(&web.remote()).squares().run(&RUN_SQUARES);
     assert_eq!((without.code, without.stdout.as_str()), (Some(0), FOURTEEN), "{without}");
+}
+
+/// A good program for another release of the runtime: IREE does not see it, and whoever has a compiler makes a new one.
+#[test]
+fn what_another_runtime_loads_is_refused_with_what_to_do() {
+    let Some(files) = pushed() else { return };
+    let mut files = files.clone();
+    let program = files[&vmfb(&files)].clone();
+    replace_program(&mut files, &of_the_next_runtime(&program), Some(writer()));
+    let web = Web::start(files, Fault::None);
+    let without = Machine::reading(&web.remote()).squares();
+    let output = without.run(&RUN_SQUARES);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
+    insta::assert_snapshot!(story(&output));
+    let Some(compiling) = Machine::compiling(&web.remote()) else { return };
+    let compiling = compiling.squares();
+    let output = compiling.run(&RUN_SQUARES);
+    assert_eq!(
+        (output.code, output.stdout.as_str(), warnings(&output).len()),
+        (Some(0), FOURTEEN, 1),
+        "{output}"
+    );
+    assert_eq!(taken(compiling.run(&RUN_SQUARES)), FOURTEEN, "the new one is kept");
+}
+
+/// The same program with the next major version of the bytecode.
+fn of_the_next_runtime(program: &[u8]) -> Vec<u8> {
+    let (major, minor) = bytecode_version(program).expect("a program");
+    let field = |major: u16| ((u32::from(major) << 16) | u32::from(minor)).to_le_bytes();
+    let places = program.windows(4).enumerate().filter(|(_, bytes)| *bytes == field(major));
+    let mut changed = places.map(|(place, _)| {
+        let mut program = program.to_vec();
+        program[place..place + 4].copy_from_slice(&field(major + 1));
+        program
+    });
+    changed
+        .find(|program| bytecode_version(program) == Some((major + 1, minor)))
+        .expect("the version's place")
 }
 
 /// Of several remotes the first that has something good serves, and fills those before it.
