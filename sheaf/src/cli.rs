@@ -257,15 +257,23 @@ pub struct EngineOptions {
     pub network: NetworkOptions,
 }
 
-/// Where compilers and compiled programs come from.
+/// Where compilers come from.
 #[derive(Args, Clone, Debug, Default)]
-pub struct NetworkOptions {
+pub struct PlaceOptions {
     /// Use no network
     #[arg(long)]
     pub offline: bool,
     /// Where the compiler is looked for: a package index, a mirror or a folder
     #[arg(long, value_name = "PLACE")]
     pub toolchain_index: Option<String>,
+}
+
+/// Where compilers and compiled programs come from.
+#[derive(Args, Clone, Debug, Default)]
+pub struct NetworkOptions {
+    /// Where compilers come from
+    #[command(flatten)]
+    pub place: PlaceOptions,
     /// A cache of compiled programs that is shared: an address with http, https, grpc, grpcs, s3 or file; may be given
     /// several times
     #[arg(long, value_name = "ADDRESS")]

@@ -103,10 +103,10 @@ pub fn settings(options: &NetworkOptions, project: &Project, home: &Home) -> Res
         messages::warning(warning, None);
     }
     let given = sheaf_registry::Options {
-        index: options.toolchain_index.clone(),
+        index: options.place.toolchain_index.clone(),
         remote: options.cache_remote.clone(),
         read_only: options.read_only,
-        offline: options.offline,
+        offline: options.place.offline,
         executor: options.remote_executor.clone(),
     };
     let settings =

@@ -12,11 +12,11 @@ use sheaf_registry::{
 };
 use sheaf_toolchain::{InstallError, Platform, Release, Toolchain};
 
-use crate::cli::NetworkOptions;
+use crate::cli::{NetworkOptions, PlaceOptions};
 use crate::evaluator::{self, Failed, failed};
 use crate::messages;
 use crate::progress::InstallProgress;
-use options::{Action, PlaceOptions};
+use options::Action;
 
 pub use chosen::{Unusable, fetching, loadable, release, settle, version};
 use chosen::{addresses, choose, lock};
@@ -47,8 +47,7 @@ impl Desk {
     fn at(place: &PlaceOptions) -> Result<Desk, Failed> {
         let home = evaluator::home()?;
         let project = Project::locate_from(Path::new(".")).map_err(failed)?;
-        let PlaceOptions { offline, toolchain_index } = place.clone();
-        let options = NetworkOptions { offline, toolchain_index, ..NetworkOptions::default() };
+        let options = NetworkOptions { place: place.clone(), ..NetworkOptions::default() };
         let settings = evaluator::settings(&options, &project, &home)?;
         Ok(Desk { home, project, settings })
     }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use sheaf_toolchain::Release;
 
+use crate::cli::PlaceOptions;
+
 /// What to do with compilers.
 #[derive(Args, Clone, Debug)]
 pub struct ToolchainOptions {
@@ -82,17 +84,6 @@ pub(super) enum Action {
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-}
-
-/// Where compilers come from.
-#[derive(Args, Clone, Debug, Default)]
-pub(super) struct PlaceOptions {
-    /// Use no network
-    #[arg(long)]
-    pub(super) offline: bool,
-    /// Where the compiler is looked for: a package index, a mirror or a folder
-    #[arg(long, value_name = "PLACE")]
-    pub(super) toolchain_index: Option<String>,
 }
 
 /// A release of the table, or a file.
