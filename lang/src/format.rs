@@ -168,6 +168,12 @@ fn excerpt_before(text: &str, rest: &str) -> String {
 }
 
 impl Template {
+    /// The number of arguments that it needs.
+    pub fn arguments(&self) -> usize {
+        let needed = |piece: &Piece| if let Piece::Field(field) = piece { field.index + 1 } else { 0 };
+        self.pieces.iter().map(needed).max().unwrap_or(0)
+    }
+
     /// Fills the placeholders. Arguments that no placeholder asks for are left out, as in Python.
     pub fn render(&self, args: &[FormatArg<'_>]) -> Result<String, FormatError> {
         let mut out = String::new();

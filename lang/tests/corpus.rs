@@ -15,7 +15,7 @@ use sheaf_lang::testing::{Compile, Options, Tester};
 use support::compiling_in;
 
 /// What a tensor's elements may have to be known for: an example whose value is a tensor then runs no program.
-const FIXED: [&str; 1] = ["a shape"];
+const FIXED: [&str; 3] = ["a shape", "the items that differ", "the number of elements that differ"];
 
 /// Every file below a folder whose name ends in `.shf`, sorted.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

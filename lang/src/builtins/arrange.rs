@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::operands::{as_axes, as_axis, as_integers, as_size};
 use super::shape::expect_broadcast;
 use super::text::check_text;
-use super::{Builtin, MANY, as_index, parse};
+use super::{Builtin, MANY, Parsed, as_index, parse};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, fail};
 use crate::primitives as p;
@@ -15,17 +15,24 @@ pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
         "flip",
         "(flip x :axis a)",
-        "the elements in reverse order along an axis, a list of axes, or all of them",
+        "the elements in reverse order along an axis, a list of axes, or all of them; of a list or a string, its items",
         (1, 3),
         |i, a| {
             let parsed = parse(a, &["axis"], &[])?;
             let [x] = parsed.exactly()?;
+            if matches!(x, Value::List(_) | Value::Str(_)) {
+                only_axis(&parsed, "flip", x)?;
+                return super::list::reverse(i, x);
+            }
             let t = i.tensor(x)?;
             let axes = as_axes(parsed.option("axis"), t.ty())?;
             Ok(Value::from(if axes.is_empty() { t } else { i.op(p::Reverse { axes }, &[&t])? }))
         },
     )
-    .examples("(flip [1 2 3]) ;=> [3 2 1]\n(flip [[1 2] [3 4]] :axis 1) ;=> [[2 1] [4 3]]"),
+    .examples(
+        "(flip [1 2 3]) ;=> [3 2 1]\n(flip [[1 2] [3 4]] :axis 1) ;=> [[2 1] [4 3]]\n(flip '[1 :a]) ;=> '[:a 1]\n\
+         (flip '[1 2] :axis 1) ;=> error: has one axis",
+    ),
     Builtin::new(
         "roll",
         "(roll x shift :axis a)",
@@ -77,13 +84,15 @@ pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
         "concat",
         "(concat a b ... :axis a)",
-        "lists, strings or tensors one after the other; tensors along axis 0 or :axis, also given as one list",
+        "lists, strings or tensors one after the other; tensors along axis 0 or :axis, also given as one list\n\
+         with another axis than 0, lists are joined item by item along the axis before it",
         (1, MANY),
         concat,
     )
     .examples(
         "(concat [1 2] [3]) ;=> [1 2 3]\n(concat [[1] [2]] [[3] [4]] :axis 1) ;=> [[1 3] [2 4]]\n\
          (concat \"ab\" \"c\") ;=> \"abc\"\n(concat '[1 :a] '[2]) ;=> '[1 :a 2]\n\
+         (concat '[[1] [2]] '[[3] [:a]] :axis 1) ;=> '[[1 3] [2 :a]]\n\
          (concat [[1 2]] [3]) ;=> error: cannot join",
     ),
     Builtin::new(
@@ -328,7 +337,8 @@ fn check_items(count: usize) -> Eval<()> {
 fn concat(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let parsed = parse(args, &["axis"], &[])?;
     match parsed.positional.first() {
-        Some(Value::Str(_)) => {
+        Some(text @ Value::Str(_)) => {
+            only_axis(&parsed, "concat", text)?;
             let mut text = String::new();
             for part in &parsed.positional {
                 let Value::Str(s) = part else {
@@ -356,16 +366,78 @@ fn concat(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
                     parsed.option("axis"),
                 );
             }
-            let mut items = Vec::new();
-            for part in &parsed.positional {
-                let more = interp.sequence(part)?;
-                check_items(items.len() + more.len())?;
-                items.extend(more);
-            }
-            Ok(Value::list(items))
+            let axis = parsed.option("axis").map_or(Ok(0), |v| as_index(v, ":axis"))?;
+            concat_lists(interp, &parsed.positional, axis)
         }
         _ => concat_tensors(interp, &parsed.positional, parsed.option("axis")),
     }
+}
+
+/// Lists one after the other; along a later axis the items of all lists side by side.
+fn concat_lists(interp: &mut Interp, parts: &[&Value], axis: i64) -> Eval<Value> {
+    if axis < 0 {
+        return Err(Diagnostic::error(format!("concat joins lists along axis 0 or a later one, got {axis}"))
+            .help("lists may be uneven, so their axes are counted from the first; (tensor xs) makes a tensor of a list")
+            .into());
+    }
+    let columns = parts.iter().map(|part| interp.sequence(part)).collect::<Eval<Vec<_>>>()?;
+    if axis == 0 {
+        check_items(columns.iter().map(Vec::len).fold(0, usize::saturating_add))?;
+        return Ok(Value::list(columns.concat()));
+    }
+    let lengths: Vec<usize> = columns.iter().map(Vec::len).collect();
+    if lengths.iter().any(|n| *n != lengths[0]) {
+        return Err(Diagnostic::error(format!(
+            "concat along axis {axis} wants lists of one length, got {lengths:?}"
+        ))
+        .help("without :axis the lists are joined one after the other")
+        .into());
+    }
+    let joined = (0..lengths[0]).map(|k| {
+        let items: Vec<&Value> = columns.iter().map(|column| &column[k]).collect();
+        match items.as_slice() {
+            [Value::Tensor(t), ..] if t.ty().rank() > 0 => {
+                concat_tensors(interp, &items, Some(&Value::Int(axis - 1)))
+            }
+            items => crate::stack::deep(|| concat_lists(interp, items, axis - 1)),
+        }
+    });
+    joined.collect::<Eval<Vec<Value>>>().map(Value::list)
+}
+
+/// Fails where `:axis` names another axis than the one that a list or a string has.
+pub(super) fn only_axis(parsed: &Parsed, name: &str, xs: &Value) -> Eval<()> {
+    let axis = parsed.option("axis").filter(|v| !matches!(v, Value::Nil)).map(|v| as_index(v, ":axis"));
+    match axis.transpose()? {
+        None | Some(0 | -1) => Ok(()),
+        Some(axis) => fail(format!("{name} along axis {axis}: {} has one axis, 0", xs.describe())),
+    }
+}
+
+/// `t` with further entries along axis 0.
+pub(super) fn append(interp: &mut Interp, t: &Tensor, entries: &[Value]) -> Eval<Value> {
+    let row: Shape = t.shape()[1..].into();
+    let wanted: Shape = std::iter::once(1).chain(row.iter().copied()).collect();
+    let mut common = t.clone();
+    let mut parts = vec![t.clone()];
+    for entry in entries {
+        let entry = interp.tensor(entry)?;
+        if entry.shape() != row.as_slice() {
+            return Err(Diagnostic::error(format!(
+                "append adds an entry to {}, which {} is not",
+                t.ty(),
+                entry.ty()
+            ))
+            .help("an entry has the shape of the rows along axis 0; (concat a b) joins two tensors")
+            .into());
+        }
+        (common, _) = interp.promote(&common, &entry)?;
+        parts.push(interp.reshape(&entry, &wanted)?);
+    }
+    for part in &mut parts {
+        *part = interp.convert(part, common.ty().strong_dtype())?;
+    }
+    join(interp, &parts, 0)
 }
 
 fn concat_tensors(interp: &mut Interp, parts: &[&Value], axis: Option<&Value>) -> Eval<Value> {

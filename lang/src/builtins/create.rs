@@ -63,14 +63,39 @@ pub(super) const BUILTINS: &[Builtin] = &[
         },
     )
     .examples("(cast [1.7 -1.7] :i32) ;=> tensor i32[2] = [1 -1]\n(cast [0 2] :bool) ;=> [false true]"),
-    Builtin::new("float", "(float x)", "x as f32", (1, 1), |i, a| i.cast(&a[0], DType::F32))
-        .examples("(float 3) ;=> tensor f32[] = 3.\n(float [true false]) ;=> [1 0]"),
-    Builtin::new("int", "(int x)", "x as i32, without its fraction", (1, 1), |i, a| i.cast(&a[0], DType::I32))
-        .examples("(int 3.9) ;=> tensor i32[] = 3\n(int [-1.5 2.5]) ;=> [-1 2]"),
+    Builtin::new("float", "(float x)", "x as f32; a string is read as a number", (1, 1), |i, a| match &a[0] {
+        Value::Str(text) => {
+            let x = read_number::<f64>(text, "float")?;
+            i.cast(&Value::Float(x), DType::F32)
+        }
+        x => i.cast(x, DType::F32),
+    })
+    .examples("(float 3) ;=> tensor f32[] = 3.\n(float [true false]) ;=> [1 0]\n(float \"70.5\") ;=> 70.5\n(float \"x\") ;=> error: no number"),
+    Builtin::new("int", "(int x)", "x as i32, without its fraction; a string is read as a whole number", (1, 1), |i, a| match &a[0] {
+        Value::Str(text) => {
+            let n = read_number::<i32>(text, "int")?;
+            i.cast(&Value::Int(n.into()), DType::I32)
+        }
+        x => i.cast(x, DType::I32),
+    })
+    .examples("(int 3.9) ;=> tensor i32[] = 3\n(int [-1.5 2.5]) ;=> [-1 2]\n(int \"7\") ;=> 7\n(int \"7.5\") ;=> error: no whole number"),
 ];
 
 const ARANGE: &str = "numbers from start, 0 by default, up to but not including end, by step: i32 of integers, f32 if one \
     is a float";
+
+/// The number that a text spells, white space around it aside.
+fn read_number<T: std::str::FromStr>(text: &str, reader: &str) -> Eval<T> {
+    text.trim().parse().or_else(|_| {
+        let fraction = text.trim().parse::<f64>().is_ok();
+        let (found, help) = match (reader, fraction) {
+            ("int", true) => ("no whole number of i32", "(int (float s)) drops a fraction"),
+            ("int", false) => ("no whole number", "digits with a sign before them are, such as \"-12\""),
+            _ => ("no number", "a number is written as in a program, such as \"70.5\" or \"1e-3\""),
+        };
+        Err(Diagnostic::error(format!("{reader} reads numbers, and {text:?} is {found}")).help(help).into())
+    })
+}
 
 /// Positional arguments and a dtype, given as `:dtype :i32` or as `:i32` alone.
 fn parse_dtype(args: &[Value]) -> Eval<(Vec<&Value>, Option<DType>)> {

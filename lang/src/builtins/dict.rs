@@ -38,14 +38,8 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "what lies at the end of a path of keys and positions; the default, or nil, where it breaks off",
         (2, 3),
         |i, a| {
-            let mut value = a[0].clone();
-            for key in i.sequence(&a[1])? {
-                match entry(i, &value, &key)? {
-                    Some(found) => value = found,
-                    None => return Ok(a.get(2).cloned().unwrap_or(Value::Nil)),
-                }
-            }
-            Ok(value)
+            let path = i.sequence(&a[1])?;
+            Ok(at_path(i, &a[0], &path)?.unwrap_or_else(|| a.get(2).cloned().unwrap_or(Value::Nil)))
         },
     )
     .examples(
@@ -95,6 +89,51 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(update {:n 1} :n + 10) ;=> {:n 11}\n\
          (update {:n 1} :m + 10) ;=> error: expected a tensor or a number, got nil",
     ),
+    Builtin::new(
+        "update-in",
+        "(update-in d path f ...)",
+        "d with f of what lies at the end of a path of keys and positions, and of further arguments, in its place",
+        (3, MANY),
+        |i, a| {
+            let path = i.sequence(&a[1])?;
+            let old = at_path(i, &a[0], &path)?.unwrap_or(Value::Nil);
+            let args = std::iter::once(old).chain(a[3..].iter().cloned()).collect::<Vec<_>>();
+            let new = i.call(&a[2], args)?;
+            assoc_in(&a[0], &path, &new)
+        },
+    )
+    .examples(
+        "(update-in {:a {:n 1}} [:a :n] + 10) ;=> {:a {:n 11}}\n\
+         (update-in {:layers '[{:W 1} {:W 2}]} [:layers 1 :W] neg) ;=> {:layers '[{:W 1} {:W -2}]}\n\
+         (update-in {:a 1} [:a :b] identity) ;=> error: has no entries",
+    ),
+    Builtin::new(
+        "select-keys",
+        "(select-keys d keys)",
+        "d with only these keys, those of them that it has, in its own order",
+        (2, 2),
+        |i, a| {
+            let keys = i.sequence(&a[1])?.iter().map(key_of).collect::<Eval<Vec<Ustr>>>()?;
+            let kept = dictionary(&a[0])?.iter().filter(|(key, _)| keys.contains(*key));
+            Ok(Value::Dict(Rc::new(kept.map(|(key, value)| (*key, value.clone())).collect())))
+        },
+    )
+    .examples(
+        "(select-keys {:a 1 :b 2 :c 3} [:c :a :d]) ;=> {:a 1 :c 3}\n\
+         (select-keys {:a 1} :a) ;=> error: expected a list",
+    ),
+    Builtin::new(
+        "zipmap",
+        "(zipmap keys values)",
+        "a dictionary of the keys and the values at the same positions, up to the end of the shorter",
+        (2, 2),
+        |i, a| {
+            let (keys, values) = (i.sequence(&a[0])?, i.sequence(&a[1])?);
+            let entries = keys.iter().zip(values).map(|(key, value)| Ok((key_of(key)?, value)));
+            Ok(Value::Dict(Rc::new(entries.collect::<Eval<Dict>>()?)))
+        },
+    )
+    .examples("(zipmap [:a :b] '[1 2]) ;=> {:a 1 :b 2}\n(zipmap '[1 2] '[3 4]) ;=> error: a key is a keyword"),
     Builtin::new(
         "dissoc",
         "(dissoc d keys)",
@@ -265,6 +304,18 @@ fn assoc_in(value: &Value, path: &[Value], new: &Value) -> Eval<Value> {
     };
     let inner = assoc_in(inner.unwrap_or(&Value::Nil), rest, new)?;
     assoc(value, &[key.clone(), inner])
+}
+
+/// What lies at the end of a path; `None` where it breaks off.
+fn at_path(interp: &mut Interp, value: &Value, path: &[Value]) -> Eval<Option<Value>> {
+    let mut value = value.clone();
+    for key in path {
+        match entry(interp, &value, key)? {
+            Some(found) => value = found,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(value))
 }
 
 /// One step of a path; `None` where there is no such entry.

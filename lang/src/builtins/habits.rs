@@ -15,10 +15,7 @@ const NAMES: &[(&[&str], &str)] = &[
         "values do not change: bind a new one with let, or carry it through repeat, while or reduce",
     ),
     (&["letfn", "let*", "letrec"], "write (let [f (fn [x] ...)] ...)"),
-    (
-        &["lambda:", "#", "λ", "partial", "comp"],
-        "a function is written (fn [x] ...); a comment starts with ;",
-    ),
+    (&["lambda:", "#", "λ"], "a function is written (fn [x] ...); a comment starts with ;"),
     // Control flow.
     (
         &["for", "doseq", "dotimes", "foreach"],
@@ -49,8 +46,10 @@ const NAMES: &[(&[&str], &str)] = &[
     (&["nan", "NaN"], "not-a-number is (/ 0.0 0.0)"),
     (&["pi", "PI"], "define it: (def pi 3.14159265358979)"),
     // Clojure's functions.
-    (&["nil?", "null?", "none?"], "write (equal? x nil)"),
-    (&["some?"], "write (not (equal? x nil))"),
+    (&["null?", "none?"], "write (nil? x)"),
+    (&["some?"], "write (not (nil? x))"),
+    (&["any?"], "write (some f xs); (any x) is for the elements of a tensor"),
+    (&["not-any?"], "write (not (some f xs))"),
     (&["map-indexed", "enumerate", "mapv-indexed"], "write (map f (range (len xs)) xs)"),
     (&["inc"], "write (+ x 1)"),
     (&["dec"], "write (- x 1)"),
@@ -62,7 +61,8 @@ const NAMES: &[(&[&str], &str)] = &[
         &["into", "vec", "vector", "tuple"],
         "a list is (list a b c), a tensor [1 2 3]; (stack xs) makes a tensor of a list",
     ),
-    (&["hash-map", "zipmap", "array-map"], "write {:key value} or (dict k v)"),
+    (&["hash-map", "array-map"], "write {:key value} or (dict k v)"),
+    (&["Counter", "value_counts"], "write (frequencies xs)"),
     (&["mapcat", "flatmap"], "write (apply concat (map f xs))"),
     (&["filterv", "remove"], "write (filter f xs)"),
     (&["foldl", "fold", "foldr"], "write (reduce f init xs)"),

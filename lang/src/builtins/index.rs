@@ -1,8 +1,8 @@
 //! Parts of tensors by position, and tensors with parts replaced.
 
-use super::operands::{as_integers, as_positions};
+use super::operands::{as_axis, as_integers, as_positions};
 use super::shape::expect_broadcast;
-use super::{Builtin, as_index};
+use super::{Builtin, as_index, parse};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, clip, fail, positions};
 use crate::primitives as p;
@@ -11,15 +11,15 @@ use crate::tensor::{DType, HostTensor, Shape, TensorType};
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
         "slice",
-        "(slice x start end?)",
-        "positions start to end, without end itself: along axis 0 of a tensor, of a list or a string\n\
+        "(slice x start end? :axis a)",
+        "positions start to end, without end itself: along axis 0 or :axis of a tensor, of a list or a string\n\
          negative ones count from the end, and those beyond an end are cut off",
-        (2, 3),
+        (2, 5),
         slice,
     )
     .examples(
         "(slice [1 2 3 4] 1 3) ;=> [2 3]\n(slice [1 2 3 4] -2) ;=> [3 4]\n(slice \"hello\" 1 -1) ;=> \"ell\"\n\
-         (slice '[1 :a 3] 0 2) ;=> '[1 :a]",
+         (slice '[1 :a 3] 0 2) ;=> '[1 :a]\n(slice [[1 2 3] [4 5 6]] 1 3 :axis 1) ;=> [[2 3] [5 6]]",
     ),
     Builtin::new(
         "dynamic-slice",
@@ -38,7 +38,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "index-update",
         "(index-update x i v)",
         "x with v in place of the entries at i along axis 0: a number, a range a:b, or a tensor or list of indices\n\
-         where an index occurs more than once, the last v stays; v broadcasts to the entries it replaces\n\
+         where an index occurs more than once, the last v stays; v broadcasts to the entries it replaces, and is cast to their dtype\n\
          a known index outside of x is an error, one computed in compiled code is clamped",
         (3, 3),
         index_update,
@@ -62,9 +62,25 @@ pub(super) const BUILTINS: &[Builtin] = &[
 ];
 
 fn slice(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
-    let start = as_index(&args[1], "the start of a slice")?;
-    let end = args.get(2).map_or(Ok(i64::MAX), |v| as_index(v, "the end of a slice"))?;
-    part(interp, &args[0], start, end)
+    let parsed = parse(args, &["axis"], &[])?;
+    let (xs, start, end) = match *parsed.positional.as_slice() {
+        [xs, start] => (xs, start, None),
+        [xs, start, end] => (xs, start, Some(end)),
+        _ => return fail("slice wants a sequence, a start and maybe an end"),
+    };
+    let start = as_index(start, "the start of a slice")?;
+    let end = end.map_or(Ok(i64::MAX), |v| as_index(v, "the end of a slice"))?;
+    let axis = parsed.option("axis").filter(|v| !matches!(v, Value::Nil));
+    match (axis, xs) {
+        (Some(axis), Value::Tensor(t)) => {
+            let axis = as_axis(as_index(axis, ":axis")?, t.ty().rank(), t.ty())?;
+            interp.slice_axis(t, axis, start, end).map(Value::from)
+        }
+        _ => {
+            super::arrange::only_axis(&parsed, "slice", xs)?;
+            part(interp, xs, start, end)
+        }
+    }
 }
 
 /// The positions from `start` to `end` of a list, a string, or a tensor along axis 0, as one of the same kind.
@@ -148,8 +164,8 @@ fn index_update(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     if t.ty().rank() == 0 {
         return fail(format!("index-update wants entries to replace, got {}", args[0].describe()));
     }
-    let (t, v) = (interp.strong(&t)?, interp.tensor(&args[2])?);
-    let (t, v) = interp.promote(&t, &v)?;
+    let t = interp.strong(&t)?;
+    let v = interp.tensor_of(&args[2], t.ty().dtype)?;
     let row = &t.shape()[1..];
     let (start, count, wanted) = if let Value::Range(range) = &args[1] {
         let (start, end) = clip(range.start, range.end, t.shape()[0]);

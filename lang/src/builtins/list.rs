@@ -57,27 +57,28 @@ pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
         "append",
         "(append xs x ...)",
-        "the list of the items of xs and then x; concat joins two lists, or two tensors",
+        "the list of the items of xs and then x; of a tensor, the tensor with x as a further entry along axis 0\n\
+         concat joins two lists, or two tensors",
         (2, MANY),
-        |i, a| {
-            let mut items = i.sequence(&a[0])?;
-            items.extend_from_slice(&a[1..]);
-            Ok(Value::list(items))
+        |i, a| match &a[0] {
+            Value::Tensor(t) if t.ty().rank() > 0 => super::arrange::append(i, t, &a[1..]),
+            xs => {
+                let mut items = i.sequence(xs)?;
+                items.extend_from_slice(&a[1..]);
+                Ok(Value::list(items))
+            }
         },
     )
-    .examples("(append '[1 2] 3) ;=> '[1 2 3]\n(append '[1] '[2]) ;=> '[1 [2]]"),
+    .examples(
+        "(append '[1 2] 3) ;=> '[1 2 3]\n(append '[1] '[2]) ;=> '[1 [2]]\n(append [1 2] 3) ;=> [1 2 3]\n\
+         (append [[1 2]] [3 4]) ;=> [[1 2] [3 4]]\n(append [1 2] [3 4]) ;=> error: concat",
+    ),
     Builtin::new(
         "reverse",
         "(reverse xs)",
         "the items in reverse order: a list, a tensor (along axis 0) or a string as xs is",
         (1, 1),
-        |i, a| match &a[0] {
-            Value::Str(s) => Ok(Value::text(s.chars().rev().collect::<String>())),
-            Value::Tensor(t) if t.ty().rank() > 0 => {
-                Ok(Value::from(i.op(p::Reverse { axes: [0].as_slice().into() }, &[t])?))
-            }
-            other => Ok(Value::list(i.sequence(other)?.into_iter().rev().collect())),
-        },
+        |i, a| reverse(i, &a[0]),
     )
     .examples("(reverse '[1 2 3]) ;=> '[3 2 1]\n(reverse [[1 2] [3 4]]) ;=> [[3 4] [1 2]]\n(reverse \"abc\") ;=> \"cba\""),
     Builtin::new("take", "(take n xs)", "the first n items, or all if there are fewer", (2, 2), |i, a| {
@@ -169,22 +170,24 @@ pub(super) const BUILTINS: &[Builtin] = &[
     .examples("(apply + '[1 2 3]) ;=> 6\n(apply + 10 '[1 2]) ;=> 13"),
     Builtin::new(
         "reduce",
-        "(reduce f init xs)",
-        "(f state item) for each item in turn, starting from init; the last state",
-        (3, 3),
-        |i, a| {
-            if let Some(state) = i.rolled_reduce(&a[0], &a[1], &a[2])? {
-                return Ok(state);
+        "(reduce f init? xs)",
+        "(f state item) for each item in turn, starting from init, or from the first item; the last state",
+        (2, 3),
+        |i, a| match a {
+            [f, init, xs] => fold(i, f, init, xs),
+            _ => {
+                if length(&a[1])? == 0 {
+                    return Err(Diagnostic::error("reduce without a first state wants at least one item, got none")
+                        .help("give the state to start from: (reduce f init xs)")
+                        .into());
+                }
+                let first = item_or_nil(i, &a[1], 0)?;
+                let rest = part(i, &a[1], 1, i64::MAX)?;
+                fold(i, &a[0], &first, &rest)
             }
-            let items = i.sequence(&a[2])?;
-            i.in_loop(items.len() as u64, |i| {
-                items
-                    .into_iter()
-                    .try_fold(a[1].clone(), |acc, item| i.call(&a[0], [acc, item]))
-            })
         },
     )
-    .examples("(reduce + 0 '[1 2 3]) ;=> 6\n(reduce (fn [acc row] (+ acc row)) 0 [[1 2] [3 4]]) ;=> [4 6]"),
+    .examples("(reduce + 0 '[1 2 3]) ;=> 6\n(reduce max '[3 8 5]) ;=> 8\n(reduce (fn [acc row] (+ acc row)) 0 [[1 2] [3 4]]) ;=> [4 6]"),
     Builtin::new(
         "zip",
         "(zip xs ys ...)",
@@ -208,6 +211,27 @@ pub(super) const BUILTINS: &[Builtin] = &[
     })
     .examples("(chars \"abc\") ;=> '[\"a\" \"b\" \"c\"]\n(chars 5) ;=> error: wants a string"),
 ];
+
+/// The items in reverse order, along axis 0 for a tensor.
+pub(super) fn reverse(interp: &mut Interp, xs: &Value) -> Eval<Value> {
+    match xs {
+        Value::Str(s) => Ok(Value::text(s.chars().rev().collect::<String>())),
+        Value::Tensor(t) if t.ty().rank() > 0 => {
+            Ok(Value::from(interp.op(p::Reverse { axes: [0].as_slice().into() }, &[t])?))
+        }
+        other => Ok(Value::list(interp.sequence(other)?.into_iter().rev().collect())),
+    }
+}
+
+fn fold(interp: &mut Interp, f: &Value, init: &Value, xs: &Value) -> Eval<Value> {
+    if let Some(state) = interp.rolled_reduce(f, init, xs)? {
+        return Ok(state);
+    }
+    let items = interp.sequence(xs)?;
+    interp.in_loop(items.len() as u64, |i| {
+        items.into_iter().try_fold(init.clone(), |state, item| i.call(f, [state, item]))
+    })
+}
 
 fn holds(interp: &mut Interp, f: &Value, item: &Value) -> Eval<bool> {
     interp.call(f, [item.clone()])?.truthy()

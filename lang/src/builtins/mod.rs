@@ -26,6 +26,7 @@ mod order;
 mod power;
 mod random;
 mod reduce;
+mod sequences;
 mod shape;
 mod show;
 mod text;
@@ -140,7 +141,7 @@ impl Builtin {
 }
 
 /// The builtins written in Rust, by the section of the documentation that they belong to.
-pub const SECTIONS: [(&str, &[Builtin]); 24] = [
+pub const SECTIONS: [(&str, &[Builtin]); 25] = [
     ("arithmetic", arithmetic::BUILTINS),
     ("arithmetic", bits::BUILTINS),
     ("matrix", matrix::BUILTINS),
@@ -157,6 +158,7 @@ pub const SECTIONS: [(&str, &[Builtin]); 24] = [
     ("creation", create::BUILTINS),
     ("random", random::BUILTINS),
     ("lists", list::BUILTINS),
+    ("lists", sequences::BUILTINS),
     ("lists", order::LISTS),
     ("trees", trees::BUILTINS),
     ("dictionaries", dict::BUILTINS),

@@ -7,7 +7,7 @@ use super::{Builtin, Parsed, as_index, parse};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, fail, positions};
 use crate::primitives as p;
-use crate::tensor::DType;
+use crate::tensor::{DType, HostTensor};
 
 pub(super) const TENSORS: &[Builtin] = &[
     Builtin::new(
@@ -41,6 +41,15 @@ pub(super) const TENSORS: &[Builtin] = &[
         },
     )
     .examples("(top_k [1 5 3] 2) ;=> (list [5 3] [1 2])\n(top_k [1 2] 3) ;=> error: the 3 greatest"),
+    Builtin::new(
+        "unique",
+        "(unique x)",
+        "the elements of a tensor in ascending order, equal ones once; how many there are depends on them, so a function \
+         that calls it is interpreted",
+        (1, 1),
+        unique,
+    )
+    .examples("(unique [3 1 3 2]) ;=> [1 2 3]\n(unique [[true true]]) ;=> [true]\n(unique '[\"a\"]) ;=> error: distinct"),
 ];
 
 pub(super) const LISTS: &[Builtin] = &[Builtin::new(
@@ -96,6 +105,26 @@ fn sort(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
         Value::Str(_) => Value::text(items.iter().map(super::show).collect::<String>()),
         _ => Value::list(items),
     })
+}
+
+fn unique(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
+    if let other @ (Value::List(_) | Value::Str(_)) = &args[0] {
+        return Err(Diagnostic::error(format!("unique takes a tensor, got {}", other.describe()))
+            .help("(distinct xs) does it for lists, and keeps their order; (tensor xs) makes a tensor of a list")
+            .into());
+    }
+    let t = interp.tensor(&args[0])?;
+    let flat = interp.reshape(&t, &[t.ty().count()])?;
+    let sorted = sorted(interp, &flat, 0, false)?.swap_remove(0);
+    let host = sorted.elements("the number of elements that differ")?;
+    let same = |i: usize, k: usize| {
+        let (a, b) = (host.element_f64(i), host.element_f64(k));
+        (a == b && host.element_i64(i) == host.element_i64(k)) || (a.is_nan() && b.is_nan())
+    };
+    let first = (0..host.count()).filter(|i| *i == 0 || !same(*i, *i - 1)).map(|i| i as i32);
+    let first: Vec<i32> = first.collect();
+    let first = Tensor::host(HostTensor::new([first.len()].as_slice(), first));
+    interp.op(p::GatherRows, &[&sorted, &first]).map(Value::from)
 }
 
 fn argsort(interp: &mut Interp, args: &[Value]) -> Eval<Value> {

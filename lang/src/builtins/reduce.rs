@@ -8,15 +8,15 @@ use crate::primitives as p;
 use crate::tensor::{DType, HostTensor, Shape};
 
 pub(super) const BUILTINS: &[Builtin] = &[
-    Builtin::new("sum", "(sum x :axis a :keepdims)", "the sum; booleans count in i32", (1, MANY), |i, a| {
-        reduce(i, a, &|i, x, axes| {
+    Builtin::new("sum", "(sum x :axis a :keepdims)", "the sum, also of several numbers; booleans count in i32", (1, MANY), |i, a| {
+        of_several(i, a, Several::Sum, &|i, x, axes| {
             let x = counted(i, x)?;
             i.op(p::ReduceSum { axes: axes.clone() }, &[&x])
         })
     })
-    .examples("(sum [1 2 3]) ;=> 6.0\n(sum [[1 2] [3 4]] :axis 0) ;=> [4 6]\n(sum [true true false]) ;=> 2"),
-    Builtin::new("product", "(product x :axis a :keepdims)", "the product; booleans count in i32", (1, MANY), |i, a| {
-        reduce(i, a, &|i, x, axes| {
+    .examples("(sum [1 2 3]) ;=> 6.0\n(sum 1 2 3) ;=> 6\n(sum [[1 2] [3 4]] :axis 0) ;=> [4 6]\n(sum [true true false]) ;=> 2"),
+    Builtin::new("product", "(product x :axis a :keepdims)", "the product, also of several numbers; booleans count in i32", (1, MANY), |i, a| {
+        of_several(i, a, Several::Product, &|i, x, axes| {
             let x = counted(i, x)?;
             i.op(p::ReduceProd { axes: axes.clone() }, &[&x])
         })
@@ -50,8 +50,8 @@ pub(super) const BUILTINS: &[Builtin] = &[
         })
     })
     .examples("(norm [3 4]) ;=> 5.0\n(norm [[3 4] [6 8]] :axis 1) ;=> [5 10]"),
-    Builtin::new("max", "(max x :axis a :keepdims)", "the greatest element; NaN if one is NaN", (1, MANY), |i, a| {
-        reduce(i, a, &|i, x, axes| {
+    Builtin::new("max", "(max x :axis a :keepdims)", "the greatest element, or of several numbers; NaN if one is NaN", (1, MANY), |i, a| {
+        of_several(i, a, Several::Max, &|i, x, axes| {
             let axes = axes.clone();
             match not_empty("max", x, &axes)?.ty().dtype {
                 DType::Bool => i.op(p::ReduceOr { axes }, &[x]),
@@ -59,9 +59,9 @@ pub(super) const BUILTINS: &[Builtin] = &[
             }
         })
     })
-    .examples("(max [3 1 2]) ;=> 3.0\n(max [[1 2] [3 0]] :axis 1) ;=> [2 3]\n(max 1 2) ;=> error: maximum"),
-    Builtin::new("min", "(min x :axis a :keepdims)", "the smallest element; NaN if one is NaN", (1, MANY), |i, a| {
-        reduce(i, a, &|i, x, axes| {
+    .examples("(max [3 1 2]) ;=> 3.0\n(max [[1 2] [3 0]] :axis 1) ;=> [2 3]\n(apply max '[10 52 8]) ;=> 52\n(max [1 2] [2 1]) ;=> error: maximum"),
+    Builtin::new("min", "(min x :axis a :keepdims)", "the smallest element, or of several numbers; NaN if one is NaN", (1, MANY), |i, a| {
+        of_several(i, a, Several::Min, &|i, x, axes| {
             let axes = axes.clone();
             match not_empty("min", x, &axes)?.ty().dtype {
                 DType::Bool => i.op(p::ReduceAnd { axes }, &[x]),
@@ -138,6 +138,51 @@ fn reduce(interp: &mut Interp, args: &[Value], rule: Rule) -> Eval<Value> {
         return Ok(Value::from(reduced));
     }
     Ok(Value::from(interp.reshape(&reduced, &kept(&x, &axes))?))
+}
+
+/// A reduction that also takes several numbers, so that it can be applied to the items of a list.
+#[derive(Clone, Copy)]
+enum Several {
+    Sum,
+    Product,
+    Max,
+    Min,
+}
+
+impl Several {
+    fn of_two(self, interp: &mut Interp, a: &Tensor, b: &Tensor) -> Eval<Tensor> {
+        let (mut a, mut b) = interp.promote(a, b)?;
+        let truths = a.ty().dtype == DType::Bool;
+        if truths && matches!(self, Several::Sum | Several::Product) {
+            (a, b) = (counted(interp, &a)?, counted(interp, &b)?);
+        }
+        match self {
+            Several::Sum => interp.op(p::Binary(p::Add), &[&a, &b]),
+            Several::Product => interp.op(p::Binary(p::Mul), &[&a, &b]),
+            Several::Max if truths => interp.op(p::Binary(p::Or), &[&a, &b]),
+            Several::Min if truths => interp.op(p::Binary(p::And), &[&a, &b]),
+            Several::Max => interp.op(p::Binary(p::Max), &[&a, &b]),
+            Several::Min => interp.op(p::Binary(p::Min), &[&a, &b]),
+        }
+    }
+}
+
+/// [`reduce`], or one number of several.
+fn of_several(interp: &mut Interp, args: &[Value], several: Several, rule: Rule) -> Eval<Value> {
+    let number = |v: &Value| match v {
+        Value::Tensor(t) => t.ty().rank() == 0,
+        v => matches!(v, Value::Int(_) | Value::Float(_) | Value::Bool(_)),
+    };
+    let [first, rest @ ..] = args else { return reduce(interp, args, rule) };
+    if rest.is_empty() || !args.iter().all(number) {
+        return reduce(interp, args, rule);
+    }
+    let mut result = interp.tensor(first)?;
+    for value in rest {
+        let value = interp.tensor(value)?;
+        result = several.of_two(interp, &result, &value)?;
+    }
+    Ok(Value::from(result))
 }
 
 /// The shape of `x` with extents of 1 for `axes`.

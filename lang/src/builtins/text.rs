@@ -2,6 +2,7 @@
 
 use super::show::shown_dtype;
 use super::{Builtin, MANY, show};
+use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Value, fail};
 use crate::format::{self, FormatArg};
 use crate::tensor::DType;
@@ -53,8 +54,21 @@ pub(super) const BUILTINS: &[Builtin] = &[
     )
     .examples(
         "(format \"{} of {}\" 1 10) ;=> \"1 of 10\"\n(format \"{:.2f}|{:>5}\" 3.14159 \"ab\") ;=> \"3.14|   ab\"\n\
-         (format \"{} {}\" 1) ;=> error: shows argument 2",
+         (format \"{} {}\" 1) ;=> error: shows argument 2\n(format \"{}\" 1 2) ;=> error: an argument too many",
     ),
+    Builtin::new("name", "(name k)", "the name of a keyword or a symbol as a string; a string as it is", (1, 1), |_, a| {
+        match a[0].as_key() {
+            Some(key) => Ok(Value::text(key.as_str())),
+            None => fail(format!("name wants a keyword, a symbol or a string, got {}", a[0].describe())),
+        }
+    })
+    .examples("(name :lr) ;=> \"lr\"\n(name \"lr\") ;=> \"lr\"\n(name 1) ;=> error: name wants a keyword"),
+    Builtin::new("keyword", "(keyword s)", "the keyword of that name", (1, 1), |_, a| match a[0].as_key() {
+        Some(key) if key.is_empty() => fail("a keyword has a name of at least one character"),
+        Some(key) => Ok(Value::Keyword(key)),
+        None => fail(format!("keyword wants a string, got {}", a[0].describe())),
+    })
+    .examples("(keyword \"lr\") ;=> :lr\n(get {:w1 5} (keyword (str \"w\" 1))) ;=> 5\n(keyword 1) ;=> error: keyword wants a string"),
     Builtin::new(
         "gensym",
         "(gensym prefix?)",
@@ -97,6 +111,12 @@ pub(super) const BUILTINS: &[Builtin] = &[
         is(&a[0], |v| matches!(v, Value::Symbol(_)))
     })
     .examples("(symbol? 'a) ;=> true\n(symbol? :a) ;=> false"),
+    Builtin::new("keyword?", "(keyword? x)", "whether x is a keyword", (1, 1), |_, a| {
+        is(&a[0], |v| matches!(v, Value::Keyword(_)))
+    })
+    .examples("(keyword? :a) ;=> true\n(keyword? \"a\") ;=> false"),
+    Builtin::new("nil?", "(nil? x)", "whether x is nil", (1, 1), |_, a| is(&a[0], |v| matches!(v, Value::Nil)))
+        .examples("(nil? (get {:a 1} :b)) ;=> true\n(nil? false) ;=> false"),
     Builtin::new("dict?", "(dict? x)", "whether x is a dictionary", (1, 1), |_, a| {
         is(&a[0], |v| matches!(v, Value::Dict(_)))
     })
@@ -116,8 +136,23 @@ fn is(value: &Value, test: fn(&Value) -> bool) -> Eval<Value> {
     Ok(Value::Bool(test(value)))
 }
 
-/// A template filled with values: numbers keep their kind, all else goes in as `print` shows it.
+/// A template filled with values, all of which it must show.
 pub(super) fn format_values(template: &str, args: &[Value]) -> Eval<String> {
+    let shown = format::parse(template).map_or(args.len(), |t| t.arguments());
+    if shown < args.len() {
+        let more = if args.len() - shown == 1 { "an argument" } else { "arguments" };
+        return Err(Diagnostic::error(format!(
+            "{template:?} shows {shown} of {} arguments: {more} too many",
+            args.len()
+        ))
+        .help("each {} shows one argument; {{ and }} are braces")
+        .into());
+    }
+    fill(template, args)
+}
+
+/// A template filled with values: numbers keep their kind, all else goes in as `print` shows it.
+pub(super) fn fill(template: &str, args: &[Value]) -> Eval<String> {
     let values = args.iter().map(|v| v.known("a text")).collect::<Eval<Vec<_>>>()?;
     let texts: Vec<String> = values.iter().map(show).collect();
     let args =

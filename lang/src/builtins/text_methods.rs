@@ -1,7 +1,7 @@
 //! `str-call`: the methods of Python's strings. Positions and widths count characters.
 
 use super::names::nearest;
-use super::text::{check_text, format_values};
+use super::text::{check_text, fill as fill_template};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Stop, Value, fail};
 
@@ -31,7 +31,7 @@ const METHODS: &[Method] = &[
     }),
     method("endswith", "end start? end?", (1, 3), |s, a| affix(s, a, |s, end| s.ends_with(end))),
     method("find", "part start? end?", (1, 3), |s, a| position(s, a, |s, part| s.find(part))),
-    method("format", "args ...", (0, usize::MAX), |s, a| text(format_values(s, a)?)),
+    method("format", "args ...", (0, usize::MAX), |s, a| text(fill_template(s, a)?)),
     method("isalpha", "", (0, 0), |s, _| Ok(every(s, char::is_alphabetic))),
     method("isdigit", "", (0, 0), |s, _| Ok(every(s, is_digit))),
     method("isspace", "", (0, 0), |s, _| Ok(every(s, is_space))),

@@ -6,7 +6,7 @@ use super::Args;
 use super::interp::Interp;
 use super::signal::{Eval, Reason, Stop, fail};
 use super::tensor::{Tensor, apply_graph};
-use super::transforms::{GradOptions, Outcome, zero_of};
+use super::transforms::{GradOptions, Outcome, nothing_moves, zero_of};
 use super::tree::{Tree, map_trees, unflatten};
 use super::value::{Function, Value};
 use crate::diagnostic::Diagnostic;
@@ -25,6 +25,7 @@ impl Interp {
         let mut leaves: Vec<Result<Tensor, Value>> = Vec::new();
         let mut inner = args.clone();
         for i in &options.wrt {
+            let before = leaves.len();
             inner[*i] = map_trees(std::slice::from_ref(&args[*i]), &mut |path, leaf| {
                 let Some(tensor) = self.moving(&leaf[0], path)? else {
                     leaves.push(Err(zero_of(&leaf[0])));
@@ -34,6 +35,9 @@ impl Interp {
                 leaves.push(Ok(tensor));
                 Ok(Value::Tensor(parameter))
             })?;
+            if leaves[before..].iter().all(Result::is_err) {
+                return Err(nothing_moves("the gradient", &args[*i]));
+            }
         }
         let result = self.call(&Value::Function(Rc::clone(f)), inner)?;
         let (loss, extra) = if options.aux {

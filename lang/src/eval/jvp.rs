@@ -6,7 +6,7 @@ use super::Args;
 use super::interp::Interp;
 use super::signal::{Eval, fail};
 use super::tensor::{Tensor, Trace, apply_graph, bind, check_room};
-use super::transforms::{Outcome, zero_of};
+use super::transforms::{Outcome, nothing_moves, zero_of};
 use super::tree::{KeyPath, Tree, flatten, map_trees, unflatten};
 use super::value::{Function, Value};
 use crate::diagnostic::Diagnostic;
@@ -91,6 +91,9 @@ impl Interp {
             leaves.push(Ok(tensor));
             Ok(Value::Tensor(parameter))
         })?;
+        if leaves.iter().all(Result::is_err) {
+            return Err(nothing_moves("the jacobian", first));
+        }
         let result = self.call(&Value::Function(Rc::clone(f)), inner)?;
         let (outcome, computed) = self.numbers_of(&result)?;
         let (graph, captured) = record(trace, &computed)?;

@@ -39,7 +39,7 @@ pub(super) fn standard_module_with(name: &str) -> Option<&'static str> {
 }
 
 /// The builtins that need no Rust, by the section of the documentation that they belong to.
-pub const CORE: [(&str, &str); 7] = [
+pub const CORE: [(&str, &str); 9] = [
     ("macros", include_str!("../../std/core/macros.shf")),
     ("arithmetic", include_str!("../../std/core/arithmetic.shf")),
     ("activations", include_str!("../../std/core/activations.shf")),
@@ -47,6 +47,8 @@ pub const CORE: [(&str, &str); 7] = [
     ("losses", include_str!("../../std/core/losses.shf")),
     ("trees", include_str!("../../std/core/trees.shf")),
     ("transforms", include_str!("../../std/core/transforms.shf")),
+    ("lists", include_str!("../../std/core/lists.shf")),
+    ("shape", include_str!("../../std/core/search.shf")),
 ];
 
 /// One or more messages; loading goes on after an error to find the next.

@@ -9,7 +9,7 @@ use ustr::Ustr;
 
 use super::Args;
 use super::interp::{Interp, MAX_DEPTH};
-use super::signal::{Eval, fail};
+use super::signal::{Eval, Signal, fail};
 use super::tensor::Tensor;
 use super::tree::{KeyPath, Tree, flatten, unflatten};
 use super::value::{Function, Value};
@@ -142,6 +142,21 @@ impl Interp {
             }
         }
     }
+}
+
+/// The error that an argument to differentiate by has no floating leaf.
+pub(super) fn nothing_moves(what: &str, argument: &Value) -> Signal {
+    let help = match argument {
+        Value::Tensor(_) | Value::Bool(_) => {
+            "integers and booleans have no slope: (float x) makes floats of them"
+        }
+        _ => {
+            "integers and booleans have no slope: (float x) makes floats of a tensor, and :wrt names other arguments to \
+             differentiate by"
+        }
+    };
+    let found = argument.describe();
+    Diagnostic::error(format!("{what} is by floats, and there are none in {found}")).help(help).into()
 }
 
 /// The gradient or tangent of a leaf in which nothing moves: zeros for integers and booleans, else nil.

@@ -43,6 +43,7 @@ ENTRIES = [
           lambda x, y: jax.lax.dynamic_slice(x, (y, 1), (1, 2)), [[real(3, 3), INDEX]]),
     Entry("index-update", "(index-update x y z)", lambda x, y, z: x.at[y].set(z),
           [[real(3), INDEX, real()], [real(3, 2), INDEX, real(2)], [i32(3), INDEX, i32()]]),
+    Entry("index-update", "(index-update x y z)", lambda x, y, z: x.at[y].set(z.astype(x.dtype)), [[i32(3), INDEX, real()], [u32(4), INDEX, real(low=0)]], order=0),
     Entry("index-update", "(index-update x 1:3 y)", lambda x, y: x.at[1:3].set(y), [[real(4), real(2)], [real(3, 2), real()]]),
     Entry("index-update", "(index-update x (slice (argsort z) 0 2) y)", lambda x, y, z: x.at[places(z)].set(y),
           [[real(3), real(2), ranked(3)], [real(3, 2), real(2, 2), ranked(3)], [u32(3), u32(2), ranked(3)]]),
@@ -57,5 +58,9 @@ ENTRIES = [
     Entry("argsort", "(argsort x :reverse)", lambda x: jnp.argsort(x, descending=True), [[ranked(5)], [i32(6, low=0, high=3)]], order=0),
     Entry("top_k", "(top_k x 2)", lambda x: top(x, 2), [[ranked(4)], [ranked(2, 3)], [i32(5)], [u32(4)]], order=0),
     Entry("top_k", "(first (top_k x 2))", lambda x: top(x, 2)[0], [[ranked(4)], [ranked(2, 3)]]),
+    Entry("searchsorted", "(searchsorted (sort x) y)", lambda x, y: jnp.searchsorted(jnp.sort(x), y),
+          [[ranked(5), real(4)], [ranked(9), real(2, 3)], [i32(6), i32(8)]], order=0),
+    Entry("searchsorted", "(searchsorted (sort x) y :side :right)", lambda x, y: jnp.searchsorted(jnp.sort(x), y, side="right"),
+          [[ranked(5), real(4)], [i32(6), i32(8)]], order=0),
     Entry("embedding", "(embedding x y)", lambda x, y: x[y], [[real(3, 2), indices(4)], [real(3, 2), indices(2, 2)]]),
 ]

@@ -118,7 +118,7 @@ LOSSES = [
 
 LAYERS = [
     Entry("linear", "(linear x y z)", lambda x, w, b: x @ w + b, [[real(2, 3), real(3, 2), real(2)]]),
-    Entry("normalize", "(normalize x)", lambda x: x / jnp.sum(x), [[positive(4)]]),
+    Entry("normalize", "(normalize x)", lambda x: x / jnp.sum(x, -1, keepdims=True), [[positive(4)], [positive(2, 3)]]),
     Entry("layer-norm", "(layer-norm x {:gamma y :beta z})", layer_norm, [[ranked(2, 4), real(4), real(4)]]),
     Entry("rms-norm", "(rms-norm x {:gamma y})", rms_norm, [[positive(2, 3), real(3)]]),
     Entry("batch-norm", "(first (batch-norm x {:gamma y :beta z} {:mean [0 0] :var [1 1]} true))", batch_norm, [[ranked(4, 2), real(2), real(2)]]),

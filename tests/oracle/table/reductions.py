@@ -43,6 +43,15 @@ def positions(name, function):
         yield Entry(name, f"({name} x{options})", lambda x, k=keywords: function(x, **k), operands, order=0)
 
 
+def quantiles(name, function):
+    """A part of the elements in order, over all axes or one."""
+    part = (0.3,) if name == "quantile" else ()
+    given = "".join(f" {q}" for q in part)
+    for options, keywords in (("", {}), (" :axis 0", {"axis": 0}), (" :axis -1 :keepdims", {"axis": -1, "keepdims": True})):
+        yield Entry(name, f"({name} x{given}{options})", lambda x, k=keywords: function(x, *part, **k),
+                    [[ranked(5)], [ranked(3, 4)]], order=1)
+
+
 def running(name, function, *kinds):
     """Running sums or products along an axis, or of all elements."""
     for options, axis in (("", None), (" :axis 0", 0), (" :axis -1", -1)):
@@ -73,6 +82,9 @@ ENTRIES = [
     *positions("argmin", jnp.argmin),
     *running("cumsum", jnp.cumsum, real, i32, u32, truth),
     *running("cumprod", jnp.cumprod, real, i32, u32),
+    *quantiles("quantile", jnp.quantile),
+    *quantiles("median", jnp.median),
+    Entry("quantile", "(quantile x '[0 0.3 1] :axis 1)", lambda x: jnp.quantile(x, jnp.array([0, 0.3, 1]), axis=1), [[ranked(2, 5)]], order=1),
     ties("max", jnp.max),
     ties("min", jnp.min),
 ]
