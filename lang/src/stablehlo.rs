@@ -140,7 +140,7 @@ impl Emitter {
             Model::Hal => INLINE_CONSTANT_BYTES,
             Model::Inline => 0,
         };
-        if value.bytes().len() <= limit || splat(value).is_some() {
+        if value.byte_len() <= limit || splat(value).is_some() {
             return None;
         }
         let same = |c: &HostTensor| c.data().same(value.data()) && c.shape() == value.shape();

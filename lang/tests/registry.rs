@@ -358,3 +358,27 @@ fn equal_graphs_have_equal_text() {
 fn find(name: &str) -> Sample {
     registry().into_iter().find(|s| s.op.name() == name).expect("a sample")
 }
+
+/// One number for all elements is the tensor that is written out, for every primitive and each of its operands.
+#[test]
+fn splats_give_what_written_out_tensors_give() {
+    for sample in registry() {
+        let drawn = sample.draw(5);
+        let splat = |x: &HostTensor| match x.count() {
+            0 => x.clone(),
+            _ => HostTensor::repeated(x, x.shape()),
+        };
+        let written = |x: &HostTensor| HostTensor::from_bytes(&x.ty(), x.bytes()).expect("its own bytes");
+        for which in 0..=drawn.len() {
+            let chosen = |i: usize| which == i || which == drawn.len();
+            let splats: Vec<HostTensor> =
+                drawn.iter().enumerate().map(|(i, x)| if chosen(i) { splat(x) } else { x.clone() }).collect();
+            let whole: Vec<HostTensor> = splats.iter().map(written).collect();
+            let expected = evaluate(&sample.graph(), &whole);
+            for (result, expected) in evaluate(&sample.graph(), &splats).iter().zip(&expected) {
+                assert_eq!(result.ty(), expected.ty(), "{sample}");
+                assert_eq!(result.bytes(), expected.bytes(), "{sample}, operand {which}");
+            }
+        }
+    }
+}

@@ -5,7 +5,7 @@ use smallvec::{SmallVec, smallvec};
 use super::{Cotangents, Primitive, TypeFault, Types, expect_arity, zeros_for};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::Lowering;
-use crate::tensor::{DType, HostTensor, TensorType};
+use crate::tensor::{DType, Data, HostTensor, TensorType};
 
 /// Reinterpretation as `dtype`.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,8 @@ impl Primitive for BitcastConvert {
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
         let ty = args[0].ty().with_dtype(self.dtype);
-        smallvec![HostTensor::from_bytes(&ty, args[0].bytes()).expect("equal widths")]
+        let number = |data: &Data| HostTensor::from_bytes(&ty.with_shape([data.len()].as_slice()), data.bytes());
+        smallvec![args[0].mapped(|data| number(data).expect("equal widths").data().clone())]
     }
 
     // Bits have no slope.

@@ -46,12 +46,8 @@ impl Primitive for BroadcastInDim {
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
         let x = args[0];
-        if x.count() == 1 {
-            let n = element_count(&self.shape);
-            return smallvec![HostTensor::new(
-                self.shape.clone(),
-                map_elements!(x.data(), v => vec![v[0]; n])
-            )];
+        if x.count() == 1 || x.is_splat() {
+            return smallvec![HostTensor::repeated(x, self.shape.clone())];
         }
         let own = strides(x.shape());
         // The stride in the operand of each result axis: zero where it is repeated.

@@ -8,7 +8,7 @@
 //! | `number`, `any` | all but `bool`, all; the 16-bit floats as they are |
 //! | `Bool`, `F64` | one dtype, by its variant of [`Data`] |
 
-use crate::tensor::{Data, Element};
+use crate::tensor::{Data, Element, pairs};
 
 /// Maps one operand's elements, by class of dtypes: `map_data!(x; float(a) => a.abs(), signed(a) => a.wrapping_abs())`.
 /// The dtypes left out are those that the type rule refuses.
@@ -62,7 +62,8 @@ macro_rules! map_data {
     };
 }
 
-/// Maps two operands' elements, by class of dtypes: `zip_data!(x, y; float(a, b) => a + b)`.
+/// Maps two operands' elements, by class of dtypes: `zip_data!(x, y; float(a, b) => a + b)`. One element beside many goes
+/// with each of them.
 #[macro_export]
 macro_rules! zip_data {
     (@arms $x:expr; [$($arms:tt)*];) => {
@@ -111,9 +112,7 @@ macro_rules! zip_data {
         $crate::zip_data!(@arms $x; [
             $($arms)*
             ($crate::tensor::Data::$variant(v), $crate::tensor::Data::$variant(w)) => {
-                $crate::tensor::Data::from(
-                    v.iter().zip(w.iter()).map(|(&$a, &$b)| $result).collect::<Vec<_>>(),
-                )
+                $crate::tensor::Data::from($crate::tensor::pairs(v, w, |$a, $b| $result))
             }
         ]; $($rest)*)
     };
@@ -249,7 +248,7 @@ pub fn zip_half<H: Half, R>(x: &[H], y: &[H], mut f: impl FnMut(f32, f32) -> R) 
 where
     Data: From<Vec<R>>,
 {
-    H::rounded(Data::from(x.iter().zip(y).map(|(a, b)| f((*a).into(), (*b).into())).collect::<Vec<_>>()))
+    H::rounded(Data::from(pairs(x, y, |a: H, b: H| f(a.into(), b.into()))))
 }
 
 #[cfg(test)]

@@ -78,8 +78,7 @@ impl Primitive for Compare {
     }
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
-        let data = zip_data!(args[0].data(), args[1].data(); any(a, b) => self.holds(&a, &b));
-        smallvec![HostTensor::new(args[0].shape(), data)]
+        smallvec![args[0].zipped(args[1], |x, y| zip_data!(x, y; any(a, b) => self.holds(&a, &b)))]
     }
 
     fn vjp(&self, _: &mut Builder, args: &[Var], _: &[Var], _: &[Option<Var>]) -> Cotangents {

@@ -33,10 +33,12 @@ impl Primitive for Convert {
     }
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
-        let data = with_elements!(args[0].data(), v => with_element_type!(self.dtype, T => {
-            Data::from(v.iter().map(|x| T::from_number((*x).into())).collect::<Vec<T>>())
-        }));
-        smallvec![HostTensor::new(args[0].shape(), data)]
+        let convert = |x: &Data| {
+            with_elements!(x, v => with_element_type!(self.dtype, T => {
+                Data::from(v.iter().map(|x| T::from_number((*x).into())).collect::<Vec<T>>())
+            }))
+        };
+        smallvec![args[0].mapped(convert)]
     }
 
     fn vjp(&self, b: &mut Builder, args: &[Var], _: &[Var], cotangents: &[Option<Var>]) -> Cotangents {

@@ -54,7 +54,7 @@ impl<R: UnaryRule> Primitive for Unary<R> {
     }
 
     fn evaluate(&self, args: &[&HostTensor]) -> smallvec::SmallVec<[HostTensor; 2]> {
-        smallvec![HostTensor::new(args[0].shape(), self.0.evaluate(args[0].data()))]
+        smallvec![args[0].mapped(|x| self.0.evaluate(x))]
     }
 
     fn vjp(&self, b: &mut Builder, args: &[Var], outs: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
@@ -100,7 +100,7 @@ pub trait BinaryRule: Copy + std::fmt::Debug + Send + Sync + 'static {
     const OPERATION: &'static str;
     /// Whether elements of `dtype` are in the domain.
     fn accepts(self, dtype: DType) -> bool;
-    /// The function on the host; both operands have the same dtype and length.
+    /// The function on the host; both operands have the same dtype, and the same length unless one has one element.
     fn evaluate(self, x: &Data, y: &Data) -> Data;
     /// Whether a partial derivative is infinite or NaN somewhere, infinite operands included, when each operand is a
     /// constant or not.
@@ -141,7 +141,7 @@ impl<R: BinaryRule> Primitive for Binary<R> {
     }
 
     fn evaluate(&self, args: &[&HostTensor]) -> smallvec::SmallVec<[HostTensor; 2]> {
-        smallvec![HostTensor::new(args[0].shape(), self.0.evaluate(args[0].data(), args[1].data()))]
+        smallvec![args[0].zipped(args[1], |x, y| self.0.evaluate(x, y))]
     }
 
     fn vjp(&self, b: &mut Builder, args: &[Var], outs: &[Var], cotangents: &[Option<Var>]) -> Cotangents {

@@ -5,9 +5,8 @@ use smallvec::{SmallVec, smallvec};
 
 use super::{Cotangents, Primitive, TypeFault, Types, expect_arity, zeros_for};
 use crate::graph::{Builder, Var};
-use crate::map_elements;
 use crate::stablehlo::Lowering;
-use crate::tensor::{HostTensor, Shape, TensorType, element_count};
+use crate::tensor::{HostTensor, Shape, TensorType};
 
 /// A tensor of `shape` that has the element of `value`, a tensor of rank 0, everywhere.
 #[derive(Clone, Debug)]
@@ -36,11 +35,7 @@ impl Primitive for Full {
     }
 
     fn evaluate(&self, _: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
-        let count = element_count(&self.shape);
-        smallvec![HostTensor::new(
-            self.shape.clone(),
-            map_elements!(self.value.data(), v => vec![v[0]; count])
-        )]
+        smallvec![HostTensor::repeated(&self.value, self.shape.clone())]
     }
 
     fn vjp(&self, _: &mut Builder, args: &[Var], _: &[Var], _: &[Option<Var>]) -> Cotangents {

@@ -35,6 +35,9 @@ impl Primitive for Reverse {
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
         let shape = args[0].shape();
         let own = strides(shape);
+        if args[0].is_splat() {
+            return smallvec![args[0].clone()];
+        }
         let mut index = vec![0];
         for (axis, extent) in shape.iter().enumerate() {
             let turned = self.axes.contains(&axis);

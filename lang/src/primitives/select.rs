@@ -31,10 +31,15 @@ impl Primitive for Select {
     }
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
-        let Data::Bool(predicate) = args[0].data() else { unreachable!("the type rule wants bool") };
+        let Data::Bool(predicate) = args[0].stored() else { unreachable!("the type rule wants bool") };
+        if args[0].is_splat() {
+            return smallvec![args[if predicate[0] { 1 } else { 2 }].clone()];
+        }
         let mut p = predicate.iter();
         let mut choose = || *p.next().expect("one shape");
-        let data = zip_data!(args[1].data(), args[2].data(); any(a, b) => if choose() { a } else { b });
+        // Two numbers alone would give one element.
+        let on_true = if args[2].is_splat() { args[1].data() } else { args[1].stored() };
+        let data = zip_data!(on_true, args[2].stored(); any(a, b) => if choose() { a } else { b });
         smallvec![HostTensor::new(args[1].shape(), data)]
     }
 

@@ -80,11 +80,10 @@ impl Primitive for Slice {
 
 /// The elements of `x` from `start` on, `extents` of them.
 pub fn box_of(x: &HostTensor, start: &[usize], extents: &[usize]) -> HostTensor {
-    let own = strides(x.shape());
-    let base: usize = start.iter().zip(&own).map(|(s, stride)| s * stride).sum();
-    let index = gather_offsets(extents, &own);
-    HostTensor::new(
-        extents,
-        map_elements!(x.data(), v => index.iter().map(|i| v[base + i]).collect::<Vec<_>>()),
-    )
+    x.moved(extents, |data| {
+        let own = strides(x.shape());
+        let base: usize = start.iter().zip(&own).map(|(s, stride)| s * stride).sum();
+        let index = gather_offsets(extents, &own);
+        map_elements!(data, v => index.iter().map(|i| v[base + i]).collect::<Vec<_>>())
+    })
 }

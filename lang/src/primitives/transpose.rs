@@ -47,11 +47,10 @@ impl Primitive for Transpose {
         let own = strides(x.shape());
         let shape: Shape = self.permutation.iter().map(|axis| x.shape()[*axis]).collect();
         let steps: Shape = self.permutation.iter().map(|axis| own[*axis]).collect();
-        let index = gather_offsets(&shape, &steps);
-        smallvec![HostTensor::new(
-            shape,
-            map_elements!(x.data(), v => index.iter().map(|i| v[*i]).collect::<Vec<_>>())
-        )]
+        smallvec![x.moved(shape.clone(), |data| {
+            let index = gather_offsets(&shape, &steps);
+            map_elements!(data, v => index.iter().map(|i| v[*i]).collect::<Vec<_>>())
+        })]
     }
 
     fn vjp(&self, b: &mut Builder, _: &[Var], _: &[Var], cotangents: &[Option<Var>]) -> Cotangents {

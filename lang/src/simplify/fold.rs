@@ -16,7 +16,7 @@ const MOST_ELEMENTS: usize = 64;
 /// An operation of small constants is a constant; a constant of one number throughout is a [`Full`].
 pub(super) fn constants(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     if let Some(Constant { value, .. }) = downcast(op) {
-        let number = repeated(value).filter(|_| !value.shape().is_empty())?;
+        let number = value.uniform().filter(|_| !value.shape().is_empty())?;
         return Some(Vars::from_slice(&[s.full(&number, value.shape())]));
     }
     if operands.is_empty() || op.map_bodies(&mut Clone::clone).is_some() {
@@ -67,15 +67,6 @@ fn known(s: &Simplifier, var: Var) -> Option<HostTensor> {
         return Some(full.evaluate(&[]).swap_remove(0));
     }
     s.constant(var).cloned()
-}
-
-/// The number of which a tensor has nothing else.
-fn repeated(value: &HostTensor) -> Option<HostTensor> {
-    let (bytes, width) = (value.bytes(), value.dtype().byte_width());
-    if bytes.len() < width || bytes[width..] != bytes[..bytes.len() - width] {
-        return None;
-    }
-    HostTensor::from_bytes(&TensorType::scalar(value.dtype()), &bytes[..width])
 }
 
 fn result_types(s: &Simplifier, op: &Op, operands: &[Var]) -> SmallVec<[TensorType; 2]> {

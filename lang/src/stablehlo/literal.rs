@@ -68,12 +68,8 @@ pub fn highest(dtype: DType) -> String {
 
 /// The element of which the tensor has nothing else.
 pub(super) fn splat(value: &HostTensor) -> Option<String> {
-    // Equal to itself moved by one element: one comparison of memory, since constants may be large.
-    let same = |bytes: &[u8]| {
-        let width = value.dtype().byte_width();
-        bytes[width..] == bytes[..bytes.len() - width]
-    };
-    (value.count() > 1 && same(value.bytes())).then(|| literal(value.dtype(), value.element(0)))
+    let number = value.uniform().filter(|_| value.count() > 1)?;
+    Some(literal(value.dtype(), number.element(0)))
 }
 
 /// The elements as they stand in `dense<...>`.

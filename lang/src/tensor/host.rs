@@ -6,6 +6,7 @@ use half::{bf16, f16};
 
 use bytemuck::allocation::pod_collect_to_vec;
 
+use super::splat::Elements;
 use super::{DType, FromNumber, Number, Shape, TensorType, element_count};
 
 /// The elements of a host tensor. Cloning shares them.
@@ -180,6 +181,11 @@ impl Data {
         self.len() == 0
     }
 
+    /// The elements as bytes in memory order.
+    pub fn bytes(&self) -> &[u8] {
+        with_elements!(self, v => bytemuck::cast_slice(v.as_slice()))
+    }
+
     /// Whether both share the same memory.
     pub fn same(&self, other: &Data) -> bool {
         fn shared<T: Element>(a: &[T], b: &Data) -> bool {
@@ -212,10 +218,10 @@ impl Data {
 }
 
 /// A tensor in host memory.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone)]
 pub struct HostTensor {
-    shape: Shape,
-    data: Data,
+    pub(super) shape: Shape,
+    pub(super) elements: Elements,
 }
 
 impl HostTensor {
@@ -226,7 +232,7 @@ impl HostTensor {
     pub fn new(shape: impl Into<Shape>, data: impl Into<Data>) -> Self {
         let (shape, data) = (shape.into(), data.into());
         assert_eq!(element_count(&shape), data.len(), "elements for shape {shape:?}");
-        HostTensor { shape, data }
+        HostTensor { shape, elements: Elements::Each(data) }
     }
 
     /// A rank-0 tensor.
@@ -244,10 +250,8 @@ impl HostTensor {
 
     /// The same number everywhere, cast to `dtype`.
     pub fn number(dtype: DType, shape: impl Into<Shape>, value: Number) -> Self {
-        let shape = shape.into();
-        let n = element_count(&shape);
-        let data = with_element_type!(dtype, T => Data::from(vec![T::from_number(value); n]));
-        HostTensor { shape, data }
+        let number = with_element_type!(dtype, T => HostTensor::scalar(T::from_number(value)));
+        HostTensor::repeated(&number, shape)
     }
 
     /// A tensor from bytes in memory order, as a device or a file holds them.
@@ -272,12 +276,12 @@ impl HostTensor {
             DType::F32 => Data::from(pod_collect_to_vec::<u8, f32>(bytes)),
             DType::F64 => Data::from(pod_collect_to_vec::<u8, f64>(bytes)),
         };
-        Some(HostTensor { shape: ty.shape.clone(), data })
+        Some(HostTensor { shape: ty.shape.clone(), elements: Elements::Each(data) })
     }
 
-    /// The elements as bytes in memory order.
+    /// The elements as bytes in memory order; those of a splat are written out, and stay so.
     pub fn bytes(&self) -> &[u8] {
-        with_elements!(&self.data, v => bytemuck::cast_slice(v.as_slice()))
+        self.data().bytes()
     }
 
     /// The extents of the axes.
@@ -287,12 +291,12 @@ impl HostTensor {
 
     /// The element type.
     pub fn dtype(&self) -> DType {
-        self.data.dtype()
+        self.stored().dtype()
     }
 
-    /// The elements.
+    /// The elements; those of a splat are written out, and stay so.
     pub fn data(&self) -> &Data {
-        &self.data
+        self.elements.each()
     }
 
     /// The (strong) type.
@@ -302,7 +306,7 @@ impl HostTensor {
 
     /// Number of elements.
     pub fn count(&self) -> usize {
-        self.data.len()
+        element_count(&self.shape)
     }
 
     /// The same elements under another shape of the same size.
@@ -311,12 +315,15 @@ impl HostTensor {
     /// If the sizes differ; type rules have refused that before.
     #[must_use]
     pub fn reshaped(&self, shape: impl Into<Shape>) -> Self {
-        HostTensor::new(shape, self.data.clone())
+        let shape = shape.into();
+        assert_eq!(element_count(&shape), self.count(), "elements for shape {shape:?}");
+        HostTensor { shape, elements: self.elements.clone() }
     }
 
     /// Element `i` in row-major order.
     pub fn element(&self, i: usize) -> Number {
-        with_elements!(&self.data, v => v[i].into())
+        let i = if self.is_splat() { 0 } else { i };
+        with_elements!(self.stored(), v => v[i].into())
     }
 
     /// Element `i` in row-major order as a float; booleans are 0 or 1.
@@ -331,6 +338,6 @@ impl HostTensor {
 
     /// The elements, if they are `f32`.
     pub fn as_f32(&self) -> Option<&[f32]> {
-        if let Data::F32(v) = &self.data { Some(v) } else { None }
+        if let Data::F32(v) = self.data() { Some(v) } else { None }
     }
 }

@@ -45,7 +45,7 @@ impl DeviceTensor for DeviceBuffer {
 
 /// Copies a tensor to the device.
 pub fn upload(device: &Device, tensor: &HostTensor) -> Result<sheaf_runtime::Buffer, Error> {
-    device.upload(element_type(tensor.dtype()), tensor.shape(), tensor.bytes())
+    device.upload(element_type(tensor.dtype()), tensor.shape(), &tensor.copied_bytes())
 }
 
 fn element_type(dtype: DType) -> ElementType {
