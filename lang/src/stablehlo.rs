@@ -341,6 +341,13 @@ impl Lowering<'_> {
         }
     }
 
+    /// Makes each result another name of a value that is written already.
+    pub fn name_results(&mut self, values: &[String]) {
+        for (result, value) in self.eqn.outputs.iter().zip(values) {
+            self.names[result.index()].clone_from(value);
+        }
+    }
+
     /// Writes a barrier between what is before and what is after, if the program is to have one.
     pub fn barrier(&mut self) {
         match self.emitter.model {

@@ -3,7 +3,7 @@
 
 use super::create::{checked_count, scalar};
 use super::operands::{as_axis, as_dtype, as_shape, as_size};
-use super::threefry::{self, bits, key, split_in_two, uniform};
+use super::threefry::{self, bits, key, normal, split_in_two, uniform};
 use super::{Builtin, MANY, Parsed, as_index, parse};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, bind_all, fail};
@@ -69,13 +69,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         |i, a| {
             let parsed = parse(a, &["dtype"], &[])?;
             let (key, shape) = key_and_shape(&parsed)?;
-            // sqrt 2 * erf_inv u for u uniform in (-1, 1).
-            let [low, high] = [(-1.0_f32).next_up(), 1.0].map(|x| Tensor::host(HostTensor::scalar(x)));
-            let u = uniform(i, &key, &shape, &low, &high)?;
-            let z = i.op(p::Unary(p::ErfInv), &[&u])?;
-            let scale =
-                Tensor::host(HostTensor::filled(DType::F32, shape, f64::from(std::f32::consts::SQRT_2)));
-            Ok(Value::Tensor(i.op(p::Binary(p::Mul), &[&z, &scale])?))
+            normal(i, &key, &shape).map(Value::Tensor)
         },
     )
     .examples("(shape (random-normal (random-key 0) '[2 3])) ;=> '[2 3]\n(< (abs (mean (random-normal (random-key 0) 1000))) 0.1) ;=> true"),

@@ -278,6 +278,13 @@ impl Tensor {
         Tensor::Concrete(Concrete::from_host(host, false))
     }
 
+    /// A concrete tensor in host memory that a call made.
+    pub fn made(host: HostTensor, place: Option<Span>) -> Tensor {
+        let made = Concrete::from_host(host, false);
+        made.made_at(place);
+        Tensor::Concrete(made)
+    }
+
     /// A weak number in host memory.
     pub fn weak(host: HostTensor) -> Tensor {
         Tensor::Concrete(Concrete::from_host(host, true))

@@ -40,7 +40,7 @@ impl UnaryRule for ErfInv {
 
 /// M. Giles, "Approximating the erfinv function", GPU Computing Gems 2, 2010: the single precision polynomials, one
 /// for the middle and one for the tails. XLA and `chlo.erf_inv` use the same, so normal samples agree with theirs.
-fn erf_inv(x: f32) -> f32 {
+pub fn erf_inv(x: f32) -> f32 {
     const MIDDLE: [f32; 9] = [
         2.810_226_4e-8,
         3.432_739_4e-7,

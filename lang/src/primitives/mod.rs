@@ -117,6 +117,7 @@ primitives!(
     stop_gradient,
     sub,
     tanh,
+    threefry,
     transpose,
     while_loop,
     xor,

@@ -202,6 +202,10 @@ fn shapes() -> Vec<Sample> {
     for dtype in DType::ALL.into_iter().filter(|d| *d != Bool) {
         all.push(discrete(Iota { dtype, shape: shape(&[2, 5]), dimension: 1 }, &[]));
     }
+    for (positions, batch) in [(&[3, 1, 5][..], &[2][..]), (&[], &[3, 2])] {
+        let op = Threefry { shape: shape(positions) };
+        all.push(discrete(op, &[(U32, batch, Any), (U32, batch, Any)]));
+    }
     for value in [HostTensor::scalar(0.1_f32), HostTensor::scalar(-7_i32), HostTensor::scalar(true)] {
         all.push(discrete(Full { value: value.clone(), shape: shape(&[2, 5]) }, &[]));
         all.push(discrete(Full { value, shape: shape(&[0, 3]) }, &[]));
