@@ -47,16 +47,28 @@ const MOST_MEGABYTES: u64 = 20;
 fn tracing_takes_no_memory_for_elements() {
     let programs = [
         ("a draw", "(defn f [k] (random-normal k '[50257 768])) (f (random-key 1))"),
-        ("draws of all kinds", "(defn f [k]
+        (
+            "draws of all kinds",
+            "(defn f [k]
             (list (random-uniform k '[40000000] :low -1 :high 3) (random-randint k '[40000000] 0 9)
                   (random-bernoulli k 0.5 '[40000000]) (random-split k 20000000)))
-          (f (random-key 1))"),
-        ("ten constants", "(defn f [x]
+          (f (random-key 1))",
+        ),
+        (
+            "ten constants",
+            "(defn f [x]
             (+ 1 (* 2 (- (/ (+ 3 (* 4 (- (/ (+ 5 (* 6 x)) 7) 8))) 9) 10))))
-          (f (zeros [40000000]))"),
-        ("zeros and ones", "(defn f [x n] (* n (+ (ones-like x) (zeros [40000000]) (full [40000000] 2.5))))
-          (f (zeros [40000000]) 3)"),
-        ("its gradient", "(defn f [x] (sum (* 0.5 (where (> x 0) (* x x) 0)))) ((value-and-grad f) (zeros [40000000]))"),
+          (f (zeros [40000000]))",
+        ),
+        (
+            "zeros and ones",
+            "(defn f [x n] (* n (+ (ones-like x) (zeros [40000000]) (full [40000000] 2.5))))
+          (f (zeros [40000000]) 3)",
+        ),
+        (
+            "its gradient",
+            "(defn f [x] (sum (* 0.5 (where (> x 0) (* x x) 0)))) ((value-and-grad f) (zeros [40000000]))",
+        ),
     ];
     for (what, program) in programs {
         let options = Options { jit: Jit::Always, ..Options::default() };

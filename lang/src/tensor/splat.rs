@@ -112,7 +112,11 @@ impl HostTensor {
     /// A tensor of `shape` whose elements are some of this one's, which `f` picks: a splat gives a splat.
     #[must_use]
     pub fn moved(&self, shape: impl Into<Shape>, f: impl FnOnce(&Data) -> Data) -> Self {
-        if self.is_splat() { HostTensor::repeated(self, shape) } else { HostTensor::new(shape, f(self.data())) }
+        if self.is_splat() {
+            HostTensor::repeated(self, shape)
+        } else {
+            HostTensor::new(shape, f(self.data()))
+        }
     }
 
     /// `f` of the elements, one by one: of the number of a splat, once.
