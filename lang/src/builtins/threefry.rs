@@ -118,7 +118,7 @@ pub(super) fn uniform(
     interp.op(p::Binary(p::Max), &[&low, &x])
 }
 
-/// Normal with mean 0 and variance 1: sqrt 2 * erf_inv u for u uniform in (-1, 1).
+/// Normal with mean 0 and variance 1: √2 times the inverse error function of a number uniform in (-1, 1).
 pub(super) fn normal(interp: &mut Interp, key: &Tensor, shape: &[usize]) -> Eval<Tensor> {
     let (low, high) = ((-1.0_f32).next_up(), 1.0_f32);
     let one = |word| p::erf_inv(scaled(word, low, high - low)) * std::f32::consts::SQRT_2;
