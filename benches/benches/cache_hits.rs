@@ -36,6 +36,7 @@ fn action(number: usize) -> Action {
         compiler_digest: Digest::of(b"3.13.0"),
         model: Model::Hal,
         flags: (0..12).map(|i| format!("--some-flag-of-the-compiler-{i}=true")).collect(),
+        alternatives: vec![],
         device: "cpu".into(),
         cpu: Some(Cpu { arch: "x86_64".into(), features: (0..25).map(|i| format!("feature{i}")).collect() }),
         donation: [].into(),
@@ -58,6 +59,7 @@ fn vmfb(seed: usize, size: usize) -> Vec<u8> {
 fn signed(number: usize, bytes: &[u8], key: Option<&SecretKey>) -> (Action, SignedClaim) {
     let action = action(number);
     let compilation = Compilation {
+        alternative: 0,
         function: format!("step-{number}"),
         inputs: vec!["f32[32,128]".into(); 20],
         seconds: 1.0 + number as f64 % 7.0,

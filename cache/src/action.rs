@@ -16,7 +16,7 @@
 //! | `program`  | the `StableHLO` text without source locations ([`strip_locations`]), in UTF-8 |
 //! | `compiler` | the digest of the compiler's release, 64 hexadecimal digits in lower case |
 //! | `model`    | `hal` or `inline` |
-//! | `flags`    | a list of the compiler's flags, in the order of the command line |
+//! | `flags`    | a list of the flags of every attempt, in the order of the command line; the number of alternatives; each alternative's further flags as a list |
 //! | `device`   | `cpu`, `cuda`, `vulkan` or `metal` |
 //! | `cpu`      | a list: the architecture, then the CPU's features sorted by their bytes; empty when no CPU is aimed at |
 //! | `donation` | a list of `ARGUMENT->OUTPUT`, both decimal, sorted by the numbers |
@@ -39,7 +39,7 @@ use crate::locations::strip_locations;
 /// Add one whenever [`Action::key`] takes in something new, leaves something out or writes something differently, and
 /// whenever the same action would now have to compile to something else. Without that, a program compiled by an
 /// earlier Sheaf is taken for what this one would compile.
-pub const KEY_VERSION: u64 = 3;
+pub const KEY_VERSION: u64 = 4;
 
 /// Everything that decides what the compiler makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,8 +52,11 @@ pub struct Action {
     pub compiler_digest: Digest,
     /// How the program will be executed.
     pub model: Model,
-    /// The compiler's flags, in the order of the command line.
+    /// The compiler's flags, in the order of the command line, whichever alternative is compiled.
     pub flags: Vec<String>,
+    /// Sets of further flags in the order in which they are tried: the program is that of the first with which the
+    /// compiler succeeds. Empty where `flags` are all.
+    pub alternatives: Vec<Vec<String>>,
     /// The kind of device aimed at: `cpu`, `cuda`, `vulkan` or `metal`.
     pub device: String,
     /// The CPU aimed at, if the device is one.
@@ -150,13 +153,28 @@ impl Action {
         Digest::of(strip_locations(&self.program).as_bytes())
     }
 
+    /// The complete command lines of the compiler, in the order in which they are tried; at least one.
+    pub fn attempts(&self) -> Vec<Vec<String>> {
+        if self.alternatives.is_empty() {
+            return vec![self.flags.clone()];
+        }
+        self.alternatives.iter().map(|further| [&self.flags[..], further].concat()).collect()
+    }
+
+    fn flag_bytes(&self) -> Vec<u8> {
+        let mut bytes = list(&self.flags);
+        bytes.extend(number(self.alternatives.len() as u64));
+        self.alternatives.iter().for_each(|further| bytes.extend(list(further)));
+        bytes
+    }
+
     fn values(&self) -> [(&'static str, Vec<u8>); 8] {
         let cpu = self.cpu.iter().flat_map(|cpu| std::iter::once(&cpu.arch).chain(&cpu.features));
         [
             ("program", strip_locations(&self.program).into_owned().into_bytes()),
             ("compiler", self.compiler_digest.to_string().into_bytes()),
             ("model", self.model.to_string().into_bytes()),
-            ("flags", list(&self.flags)),
+            ("flags", self.flag_bytes()),
             ("device", self.device.clone().into_bytes()),
             ("cpu", list(cpu)),
             ("donation", list(self.donation.iter().map(Donation::to_string))),
@@ -192,6 +210,7 @@ pub(crate) fn example(program: &str) -> Action {
         compiler_digest: Digest::of(b"3.13.0"),
         model: Model::Hal,
         flags: vec![],
+        alternatives: vec![],
         device: "cuda".into(),
         cpu: None,
         donation: [].into(),
@@ -210,6 +229,7 @@ mod tests {
             compiler_digest: Digest::of(b"3.13.0"),
             model: Model::Hal,
             flags: vec!["--a=1".into(), "--b".into()],
+            alternatives: vec![vec!["--c".into()], vec![]],
             device: "cpu".into(),
             cpu: Some(Cpu { arch: "x86_64".into(), features: ["sse4.2", "avx2"].map(String::from).into() }),
             donation: [Donation { argument: 10, output: 1 }, Donation { argument: 2, output: 0 }].into(),
@@ -262,6 +282,26 @@ mod tests {
     #[test]
     fn split_of_flags_differs() {
         assert_differs("flags", |action| action.flags = vec!["--a=1--b".into()]);
+    }
+
+    #[test]
+    fn alternatives_differ() {
+        assert_differs("flags", |action| action.alternatives[0][0] = "--d".into());
+        assert_differs("flags", |action| action.alternatives.reverse());
+        assert_differs("flags", |action| {
+            action.alternatives.pop();
+        });
+        assert_differs("flags", |action| {
+            let first = action.alternatives.remove(0);
+            action.flags.extend(first);
+        });
+    }
+
+    #[test]
+    fn attempts_are_the_flags_with_each_alternative() {
+        assert_eq!(sample().attempts(), [vec!["--a=1", "--b", "--c"], vec!["--a=1", "--b"]]);
+        let plain = Action { alternatives: vec![], ..sample() };
+        assert_eq!(plain.attempts(), [["--a=1", "--b"]]);
     }
 
     #[test]
@@ -324,19 +364,19 @@ mod tests {
     /// items = lambda xs: number(len(xs)) + b"".join(map(text, xs))
     /// parts = [
     ///     (b"program", b"module @sheaf {}"), (b"compiler", sha256(b"3.13.0").hexdigest().encode()), (b"model", b"hal"),
-    ///     (b"flags", items([b"--a=1", b"--b"])), (b"device", b"cpu"),
+    ///     (b"flags", items([b"--a=1", b"--b"]) + number(2) + items([b"--c"]) + items([])), (b"device", b"cpu"),
     ///     (b"cpu", items([b"x86_64", b"avx2", b"sse4.2"])),
     ///     (b"donation", items([b"2->0", b"10->1"])), (b"debug", b"off"),
     /// ]
-    /// key = text(b"sheaf action") + number(3) + b"".join(text(n) + text(v) for n, v in parts)
+    /// key = text(b"sheaf action") + number(4) + b"".join(text(n) + text(v) for n, v in parts)
     /// print(sha256(key).hexdigest())
     /// ```
     #[test]
     fn the_encoding_is_the_documented_one() {
-        assert_eq!(KEY_VERSION, 3);
+        assert_eq!(KEY_VERSION, 4);
         assert_eq!(
             sample().key().to_string(),
-            "13098ce897c6f8a684b974ad289f7b9e02b6186a4aa3a66d5f740cca0aa8752b"
+            "55c8ef97d801690e66e4b76dbe6abf033ac18402d0a363e8c7aa88fcb8cdb7ad"
         );
     }
 }

@@ -46,8 +46,14 @@ pub struct Claim {
     pub compiler_digest: Digest,
     /// The execution model.
     pub model: Model,
-    /// The compiler's flags.
+    /// The compiler's flags, whichever alternative it is.
     pub flags: Vec<String>,
+    /// The sets of further flags, in the order in which they were tried; none in claims of key versions before 4.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<Vec<String>>,
+    /// The position of the alternative that gave the program.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub alternative: usize,
     /// The kind of device.
     pub device: String,
     /// The CPU aimed at, if the device is one.
@@ -62,6 +68,12 @@ pub struct Claim {
     pub time: u64,
 }
 
+/// Whether an alternative is the first, as it is wherever there is no other.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_first(alternative: &usize) -> bool {
+    *alternative == 0
+}
+
 /// What is known of a compilation beside its action and its result.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Compilation {
@@ -69,6 +81,8 @@ pub struct Compilation {
     pub function: String,
     /// The types of its arguments.
     pub inputs: Vec<String>,
+    /// The position of the alternative that gave the program.
+    pub alternative: usize,
     /// How long the compiler took, in seconds.
     pub seconds: f64,
     /// When it ended, in seconds since 1970.
@@ -78,7 +92,7 @@ pub struct Compilation {
 impl Claim {
     /// The claim that `action` compiled to `vmfb`.
     pub fn new(action: &Action, program: &[u8], vmfb: &[u8], compilation: Compilation) -> Self {
-        let Compilation { function, inputs, seconds, time } = compilation;
+        let Compilation { function, inputs, alternative, seconds, time } = compilation;
         Self {
             version: CLAIM_VERSION,
             key: action.key(),
@@ -90,6 +104,8 @@ impl Claim {
             compiler_digest: action.compiler_digest,
             model: action.model,
             flags: action.flags.clone(),
+            alternatives: action.alternatives.clone(),
+            alternative,
             device: action.device.clone(),
             cpu: action.cpu.clone(),
             donation: action.donation.clone(),
@@ -107,6 +123,7 @@ impl Claim {
             compiler_digest: self.compiler_digest,
             model: self.model,
             flags: self.flags.clone(),
+            alternatives: self.alternatives.clone(),
             device: self.device.clone(),
             cpu: self.cpu.clone(),
             donation: self.donation.clone(),
@@ -118,8 +135,14 @@ impl Claim {
     fn is_plain(&self) -> bool {
         let cpu = self.cpu.iter().flat_map(|cpu| cpu.features.iter().chain([&cpu.arch]));
         let texts = [&self.function, &self.compiler, &self.device].into_iter();
-        let mut texts = texts.chain(&self.inputs).chain(&self.flags).chain(cpu);
+        let flags = self.flags.iter().chain(self.alternatives.iter().flatten());
+        let mut texts = texts.chain(&self.inputs).chain(flags).chain(cpu);
         texts.all(|text| !text.contains(char::is_control)) && self.function.chars().count() <= FUNCTION_LIMIT
+    }
+
+    /// The complete command line that gave the program; `None` where the claim names an alternative that it does not list.
+    pub fn command_line(&self, program: &str) -> Option<Vec<String>> {
+        self.action(program).attempts().into_iter().nth(self.alternative)
     }
 
     /// Seconds of compilation that each byte of the program saves.
@@ -251,6 +274,7 @@ mod tests {
             compiler_digest: Digest::of(b"3.13.0"),
             model: Model::Hal,
             flags: vec!["--a".into()],
+            alternatives: vec![],
             device: "cpu".into(),
             cpu: Some(Cpu { arch: "x86_64".into(), features: ["avx2".to_owned()].into() }),
             donation: [Donation { argument: 1, output: 0 }].into(),
@@ -259,6 +283,7 @@ mod tests {
         let compilation = Compilation {
             function: "step".into(),
             inputs: vec!["f32[32,4]".into()],
+            alternative: 0,
             seconds: 1.5,
             time: 1_790_000_000,
         };

@@ -137,12 +137,14 @@ impl Claim {
             let of_cpu = flag.starts_with("--iree-llvmcpu-target");
             (before != after && of_cpu) || earlier.device != self.device || earlier.model != self.model
         };
-        if earlier.flags != self.flags {
-            let only = |a: &Self, b: &Self| -> Vec<String> {
-                a.flags.iter().filter(|flag| !b.flags.contains(flag) && !is_follower(flag)).cloned().collect()
+        let flags = |claim: &Self| [&claim.flags[..], &claim.alternatives.concat()].concat();
+        if earlier.flags != self.flags || earlier.alternatives != self.alternatives {
+            let (before, after) = (flags(earlier), flags(self));
+            let only = |a: &[String], b: &[String]| -> Vec<String> {
+                a.iter().filter(|flag| !b.contains(flag) && !is_follower(flag)).cloned().collect()
             };
-            let (lost, gained) = (only(earlier, self), only(self, earlier));
-            let reordered = earlier.flags.iter().collect::<BTreeSet<_>>() == self.flags.iter().collect();
+            let (lost, gained) = (only(&before, &after), only(&after, &before));
+            let reordered = before.iter().collect::<BTreeSet<_>>() == after.iter().collect();
             if reordered || !lost.is_empty() || !gained.is_empty() {
                 all.push(Difference::Flags { lost, gained });
             }
@@ -182,6 +184,7 @@ mod tests {
             compiler_digest: crate::digest::Digest::of(b"3.13.0"),
             model: Model::Hal,
             flags: vec!["--a".into(), "--iree-llvmcpu-target-cpu=x".into()],
+            alternatives: vec![],
             device: "cpu".into(),
             cpu: Some(Cpu { arch: "x86_64".into(), features: ["avx2".to_owned()].into() }),
             donation: [].into(),

@@ -90,6 +90,9 @@ pub struct Entry {
     /// The compiler's flags; none in manifests of before they were written down.
     #[serde(default)]
     pub flags: Vec<String>,
+    /// The sets of further flags that were tried in this order, until the compiler succeeded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<Vec<String>>,
     /// The CPU that it needs, if the device is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
@@ -124,6 +127,7 @@ impl Entry {
             program: action.program_digest(),
             toolchain: action.compiler.clone(),
             flags: action.flags.clone(),
+            alternatives: action.alternatives.clone(),
             cpu: action.cpu.clone(),
             debug: action.debug,
             donation: action.donation.iter().copied().collect(),

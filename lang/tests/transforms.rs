@@ -327,6 +327,6 @@ fn a_checkpoint_encloses_all_that_it_computes() {
     let out = run_with(&mut interp, &world, program);
     assert_eq!(out, run(program));
     let mut times = 0;
-    log.borrow().units[0].graph.visit(&mut |eqn| times += usize::from(eqn.op.name() == "exp"));
+    log.borrow().units[0].graph.visit(&mut |_, eqn| times += usize::from(eqn.op.name() == "exp"));
     assert_eq!(times, 2);
 }

@@ -206,6 +206,31 @@ impl Compiler {
         Err(error)
     }
 
+    /// Compiles a module with the first of several command lines with which the compiler succeeds: the bytes, and the
+    /// position of that command line. A compilation that runs out of time ends the attempts, since what a machine is too
+    /// slow for says nothing of the program. The error is that of the first attempt.
+    pub fn compile_first(
+        &mut self,
+        mlir: &str,
+        attempts: &[Vec<String>],
+    ) -> Result<(Vec<u8>, usize), CompileError> {
+        let mut first = None;
+        for (position, flags) in attempts.iter().enumerate() {
+            match self.compile(mlir, flags) {
+                Ok(bytes) => return Ok((bytes, position)),
+                Err(
+                    error @ (CompileError::Rejected { .. }
+                    | CompileError::Failed { .. }
+                    | CompileError::Crashed { .. }),
+                ) => first = first.or(Some(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        let nothing =
+            || CompileError::Protocol { cause: "there was nothing to try".into(), said: String::new() };
+        Err(first.unwrap_or_else(nothing))
+    }
+
     /// The worker, started if need be.
     fn running(&mut self) -> Result<&mut Worker, CompileError> {
         // A worker may have been ended from outside while it had nothing to do; that is no program's fault.

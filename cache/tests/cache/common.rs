@@ -16,6 +16,7 @@ pub fn action(program: &str) -> Action {
         compiler_digest: sheaf_cache::Digest::of(b"3.13.0"),
         model: Model::Hal,
         flags: vec!["--iree-input-type=stablehlo".into()],
+        alternatives: vec![],
         device: "cpu".into(),
         cpu: Some(Cpu { arch: "x86_64".into(), features: ["avx2".to_owned()].into() }),
         donation: [].into(),

@@ -34,6 +34,7 @@ fn upload(name: &str, size: usize) -> Upload {
         compiler_digest: Digest::of(b"3.13.0"),
         model: Model::Hal,
         flags: vec![],
+        alternatives: vec![],
         device: "cuda".into(),
         cpu: None,
         donation: [].into(),

@@ -77,10 +77,10 @@ impl Graph {
         &self.types[var.index()]
     }
 
-    /// Visits every equation, those of functions inside of operations too.
-    pub fn visit(&self, f: &mut impl FnMut(&Equation)) {
+    /// Visits every equation with the graph that it is of: this one, or that of a function inside of an operation.
+    pub fn visit(&self, f: &mut impl FnMut(&Graph, &Equation)) {
         for eqn in &self.equations {
-            f(eqn);
+            f(self, eqn);
             eqn.op.functions().into_iter().for_each(|function| function.visit(f));
         }
     }
@@ -88,7 +88,7 @@ impl Graph {
     /// The number of equations, with those of functions inside of operations: what a compiler has to read.
     pub fn size(&self) -> usize {
         let mut size = 0;
-        self.visit(&mut |_| size += 1);
+        self.visit(&mut |_, _| size += 1);
         size
     }
 

@@ -6,7 +6,7 @@ use std::thread;
 
 use sheaf_registry::Home;
 
-use crate::engine::{Cluster, Compiled, Job};
+use crate::engine::{Cluster, CompileRun, Compiled, Job};
 
 /// How many compilations a cluster gets at a time unless `--jobs` says otherwise: its workers are not this machine's.
 pub const AT_ONCE: usize = 16;
@@ -15,8 +15,8 @@ pub const AT_ONCE: usize = 16;
 pub enum Event {
     /// The cluster is asked for it.
     Begun(usize),
-    /// It is done: the VMFB, and how many seconds it took. `None` where the cluster did not compile it.
-    Done(usize, Option<(Vec<u8>, f64)>),
+    /// It is done: the VMFB, and how it was compiled. `None` where the cluster did not compile it.
+    Done(usize, Option<(Vec<u8>, CompileRun)>),
 }
 
 /// Has a cluster compile the jobs with these numbers, `at_once` at a time. `on_event` hears what happens, in the order in
@@ -40,7 +40,7 @@ pub fn compile<'j, E>(
                         break;
                     }
                     let made = match cluster.compile(job(*id), home) {
-                        Some(Compiled::Yes { bytes, seconds }) => Some((bytes, seconds)),
+                        Some(Compiled::Yes { bytes, run }) => Some((bytes, run)),
                         _ => None,
                     };
                     if tell.send(Event::Done(*id, made)).is_err() {

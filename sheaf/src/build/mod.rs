@@ -318,8 +318,8 @@ impl Builder<'_> {
                     elsewhere::Event::Begun(id) => progress.begun(plans[id].plan.name()),
                     // What does not serve is compiled here, as is what the cluster did not compile.
                     elsewhere::Event::Done(_, None) => {}
-                    elsewhere::Event::Done(id, Some((bytes, seconds))) => {
-                        let program = engine.accept(&plans[id].plan, 0, bytes, Some(seconds), keep)?;
+                    elsewhere::Event::Done(id, Some((bytes, run))) => {
+                        let program = engine.accept(&plans[id].plan, 0, bytes, Some(run), keep)?;
                         made[id] = program.ok().map(|program| (program, true));
                         progress.done(plans[id].plan.name());
                     }
@@ -336,7 +336,7 @@ impl Builder<'_> {
                     id,
                     key: action.key(),
                     program: action.program.clone(),
-                    flags: action.flags.clone(),
+                    attempts: action.attempts(),
                 }
             };
             let mut progress = Progress::new(named(&missing));
@@ -359,16 +359,14 @@ impl Builder<'_> {
                 };
                 let Specialised { plan, name, .. } = &plans[id];
                 let faulty = match result {
-                    Ok((bytes, seconds)) => {
-                        match engine.accept(plan, candidates[id], bytes, seconds, keep)? {
-                            Ok(program) => {
-                                made[id] = Some((program, true));
-                                progress.done(plan.name());
-                                return Ok(None);
-                            }
-                            Err(faulty) => faulty,
+                    Ok((bytes, run)) => match engine.accept(plan, candidates[id], bytes, run, keep)? {
+                        Ok(program) => {
+                            made[id] = Some((program, true));
+                            progress.done(plan.name());
+                            return Ok(None);
                         }
-                    }
+                        Err(faulty) => faulty,
+                    },
                     Err(error) => {
                         if is_gone(&error) {
                             messages::error(&error, Some(&error.remedy()));

@@ -7,7 +7,7 @@ use std::time::Instant;
 use sheaf_cache::{ActionKey, Exclusive, Lookup, Store};
 use sheaf_toolchain::{CompileError, Compiler, Toolchain};
 
-use crate::engine::worker_command;
+use crate::engine::{CompileRun, worker_command};
 
 /// One compilation.
 pub struct Request {
@@ -17,17 +17,17 @@ pub struct Request {
     pub key: ActionKey,
     /// The program's text.
     pub program: String,
-    /// The compiler's flags.
-    pub flags: Vec<String>,
+    /// The command lines of the compiler, in the order in which they are tried.
+    pub attempts: Vec<Vec<String>>,
 }
 
 /// What comes of a request.
 pub enum Event {
     /// A worker has begun with it.
     Begun(usize),
-    /// It is done: the VMFB, and how many seconds it took; `None` where another process compiled it and kept it. Nobody
+    /// It is done: the VMFB, and how it was compiled; `None` where another process compiled it and kept it. Nobody
     /// else compiles it before the last part is dropped.
-    Done(usize, Result<(Vec<u8>, Option<f64>), CompileError>, Option<Exclusive>),
+    Done(usize, Result<(Vec<u8>, Option<CompileRun>), CompileError>, Option<Exclusive>),
 }
 
 /// Compiles all `requests` with at most `workers` processes at a time. `on_event` hears what happens, in the order in
@@ -58,7 +58,7 @@ pub fn compile<E>(
                 loop {
                     // Nothing that could panic happens under the lock.
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                    let Ok(Request { id, key, program, flags }) = next else { break };
+                    let Ok(Request { id, key, program, attempts }) = next else { break };
                     if tell.send(Event::Begun(id)).is_err() {
                         break;
                     }
@@ -70,8 +70,11 @@ pub fn compile<E>(
                     let result = stored.map_or_else(
                         || {
                             let start = Instant::now();
-                            let result = compiler.compile(&program, &flags);
-                            result.map(|bytes| (bytes, Some(start.elapsed().as_secs_f64())))
+                            let result = compiler.compile_first(&program, &attempts);
+                            result.map(|(bytes, alternative)| {
+                                let seconds = start.elapsed().as_secs_f64();
+                                (bytes, Some(CompileRun { seconds, alternative }))
+                            })
                         },
                         Ok,
                     );

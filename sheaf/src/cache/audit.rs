@@ -54,9 +54,9 @@ pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result
             continue;
         };
         let Ok(program) = String::from_utf8(program) else { continue };
-        let is_whole = claim.action(&program).key() == claim.key;
+        let flags = claim.command_line(&program).filter(|_| claim.action(&program).key() == claim.key);
         let spinner = Spinner::start(&format!("compiling {} again", claim.function));
-        let fresh = is_whole.then(|| compiler.compile(&program, &claim.flags));
+        let fresh = flags.map(|flags| compiler.compile(&program, &flags));
         drop(spinner);
         let verdict = match &fresh {
             None => Verdict::Unknown("its key is not made of what its claim says".into()),

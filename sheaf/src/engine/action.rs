@@ -20,10 +20,11 @@ pub fn program(action: &Action) -> Cow<'_, str> {
 
 /// The compilation as an action of the Remote Execution API. `None` where the compiler's files are not known.
 ///
-/// It names the compilation in caches. One that takes two runs of the compiler ([`TwoRuns`](sheaf_toolchain::TwoRuns)) is
-/// executed as two others, since what the second run reads is known after the first.
+/// It names the compilation in caches, by the first of its alternatives: its salt is the key, which has all of them. One
+/// that takes two runs of the compiler ([`TwoRuns`](sheaf_toolchain::TwoRuns)) is executed as two others, since what the
+/// second run reads is known after the first.
 pub fn described(action: &Action) -> Option<CompileAction> {
-    described_run(action, &program(action), &action.flags)
+    described_run(action, &program(action), &action.attempts()[0])
 }
 
 /// A run of the compiler for `action`, with a text and flags that may be others than the action's.

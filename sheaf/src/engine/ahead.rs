@@ -9,7 +9,7 @@ use sheaf_lang::simplify::simplify;
 use sheaf_runtime::Target;
 use sheaf_toolchain::{Destination, Processor, Release};
 
-use super::{Candidate, Engine, Failure, donation, placement};
+use super::{Candidate, CompileRun, Engine, Failure, donation, placement};
 use crate::engine::unit::Job;
 use crate::evaluator::Failed;
 use crate::messages;
@@ -141,6 +141,9 @@ fn retarget(job: &mut Job, destination: &Destination, debug: bool) {
     }
     let cpu = destination.cpu();
     job.action.flags = destination.flags(&job.action.flags, debug);
+    if cpu.is_none() {
+        job.action.alternatives.clear();
+    }
     job.action.device = destination.device().into();
     job.action.cpu = cpu
         .map(|cpu| Cpu { arch: cpu.arch().into(), features: cpu.features().map(str::to_string).collect() });
@@ -222,7 +225,7 @@ impl Engine {
         plan: &Plan,
         candidate: usize,
         bytes: Vec<u8>,
-        seconds: Option<f64>,
+        run: Option<CompileRun>,
         keep: Keep,
     ) -> Result<Result<Made, Faulty>, Failed> {
         let way = &plan.candidates[candidate];
@@ -232,8 +235,8 @@ impl Engine {
             return Ok(Err(Faulty { error, remedy }));
         }
         // What another process compiled is kept already.
-        if let Some(seconds) = seconds {
-            self.caches.keep(&way.job, &bytes, seconds);
+        if let Some(run) = run {
+            self.caches.keep(&way.job, &bytes, run);
         }
         self.made(plan, candidate, bytes, keep).map(Ok)
     }

@@ -15,6 +15,7 @@ use sheaf_lang::host::HostError;
 use sheaf_registry::{Home, Mode, Origin, Settings};
 
 use super::action;
+use super::compile::CompileRun;
 use super::unit::Job;
 use crate::messages;
 use crate::progress::Spinner;
@@ -239,17 +240,18 @@ impl Caches {
         self.store.exclusive(&job.action.key(), || spinner = Some(Spinner::start(&text)))
     }
 
-    /// Keeps what took `seconds` to compile everywhere but beside the sources.
-    pub fn keep(&self, job: &Job, bytes: &[u8], seconds: f64) {
+    /// Keeps what was compiled everywhere but beside the sources.
+    pub fn keep(&self, job: &Job, bytes: &[u8], run: CompileRun) {
         self.count(|lookups| {
             lookups.compiled += 1;
-            lookups.spent += seconds;
+            lookups.spent += run.seconds;
         });
         let program = action::program(&job.action);
         let compilation = Compilation {
             function: job.name.clone(),
             inputs: job.specialisation.inputs.iter().map(Leaf::ty).collect(),
-            seconds,
+            alternative: run.alternative,
+            seconds: run.seconds,
             time: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
         };
         let claim = Claim::new(&job.action, program.as_bytes(), bytes, compilation);

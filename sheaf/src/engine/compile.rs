@@ -23,14 +23,23 @@ pub const COMPILE_WORKER: &str = "compile-worker";
 /// What interpretation means to the user.
 const SLOWER: &str = "results are the same, only slower";
 
+/// The cost of a compilation that succeeded, and which of the action's alternatives it was.
+#[derive(Clone, Copy, Debug)]
+pub struct CompileRun {
+    /// Seconds that the compiler took, failed attempts included.
+    pub seconds: f64,
+    /// Position among [`Action::attempts`](sheaf_cache::Action::attempts).
+    pub alternative: usize,
+}
+
 /// What became of a compilation.
 pub enum Compiled {
     /// The VMFB.
     Yes {
         /// The VMFB.
         bytes: Vec<u8>,
-        /// How long it took.
-        seconds: f64,
+        /// How it was compiled.
+        run: CompileRun,
     },
     /// The compiler failed on this program.
     Rejected {
@@ -101,10 +110,13 @@ impl Workshop {
         let State::Ready(compiler) = &mut self.state else { return Ok(Compiled::NoCompiler) };
         let spinner = Spinner::start(&format!("compiling {}", job.name));
         let start = Instant::now();
-        let result = compiler.compile(&job.action.program, &job.action.flags);
+        let result = compiler.compile_first(&job.action.program, &job.action.attempts());
         drop(spinner);
         let error = match result {
-            Ok(bytes) => return Ok(Compiled::Yes { bytes, seconds: start.elapsed().as_secs_f64() }),
+            Ok((bytes, alternative)) => {
+                let run = CompileRun { seconds: start.elapsed().as_secs_f64(), alternative };
+                return Ok(Compiled::Yes { bytes, run });
+            }
             Err(error) => error,
         };
         // A compiler that cannot be started fails for the next program too.

@@ -12,7 +12,7 @@ use sheaf_toolchain::{Platform, Release, TwoRuns, locate_release};
 
 use super::action::{FOLDER, described_run, program};
 use super::caches;
-use super::compile::Compiled;
+use super::compile::{CompileRun, Compiled};
 use super::unit::Job;
 use crate::messages;
 
@@ -61,9 +61,11 @@ impl Cluster {
             return None;
         }
         let start = Instant::now();
-        let result = self.run(&job.action, home)?;
-        match result {
-            Ok(bytes) => Some(Compiled::Yes { bytes, seconds: start.elapsed().as_secs_f64() }),
+        match self.run(&job.action, home)? {
+            Ok((bytes, alternative)) => {
+                let run = CompileRun { seconds: start.elapsed().as_secs_f64(), alternative };
+                Some(Compiled::Yes { bytes, run })
+            }
             Err(error @ ExecuteError::Compiler { .. }) => {
                 Some(Compiled::Rejected { error: error.to_string(), remedy: error.remedy().into() })
             }
@@ -77,8 +79,27 @@ impl Cluster {
         }
     }
 
+    /// Runs the compiler there with each alternative until it succeeds; the program and the position of the alternative.
+    /// `None` where the compiler's files are not known.
+    fn run(&self, action: &Action, home: &Home) -> Option<Result<(Vec<u8>, usize), ExecuteError>> {
+        let mut first = None;
+        for (alternative, flags) in action.attempts().iter().enumerate() {
+            match self.attempt(action, flags, home)? {
+                Ok(bytes) => return Some(Ok((bytes, alternative))),
+                Err(error @ ExecuteError::Compiler { .. }) => first = first.or(Some(error)),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        first.map(Err)
+    }
+
     /// Runs the compiler there, twice where it needs the remedy between. `None` where the compiler's files are not known.
-    fn run(&self, action: &Action, home: &Home) -> Option<Result<Vec<u8>, ExecuteError>> {
+    fn attempt(
+        &self,
+        action: &Action,
+        flags: &[String],
+        home: &Home,
+    ) -> Option<Result<Vec<u8>, ExecuteError>> {
         let installed = Release::find(&action.compiler, Platform::LinuxX86_64)
             .and_then(|release| locate_release(&release, home.data()));
         let once = |program: &str, flags: &[String]| {
@@ -88,10 +109,10 @@ impl Cluster {
                 installed.as_ref().map(|toolchain| toolchain.folder.join(name))
             }))
         };
-        let Some(runs) = TwoRuns::needed(&action.flags) else {
-            return once(&program(action), &action.flags);
+        let Some(runs) = TwoRuns::needed(flags) else {
+            return once(&program(action), flags);
         };
-        let with = |flag: &str| [&action.flags[..], &[flag.to_owned()]].concat();
+        let with = |flag: &str| [flags, &[flag.to_owned()]].concat();
         match once(&program(action), &with(runs.first))? {
             // What is no text the second run refuses.
             Ok(lowered) => once(&runs.between(&String::from_utf8_lossy(&lowered)), &with(runs.second)),

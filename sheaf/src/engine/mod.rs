@@ -9,6 +9,7 @@ mod caches;
 mod compile;
 mod donation;
 mod executor;
+mod flags;
 mod placement;
 mod unit;
 
@@ -16,7 +17,7 @@ pub use action::described;
 pub use ahead::{Faulty, Goal, Keep, Made, Plan};
 pub use audit::{Verdict, compare};
 pub use caches::{STORE_SIZE, remotes, signing_key, trusted_keys};
-pub use compile::{COMPILE_WORKER, Compiled, Workshop, worker_command};
+pub use compile::{COMPILE_WORKER, CompileRun, Compiled, Workshop, worker_command};
 pub use donation::Donate;
 pub use executor::Cluster;
 pub use placement::Place as ProgramPlace;
@@ -120,7 +121,7 @@ impl Engine {
                 return Ok(Some(loaded.instead_of(candidates, first.as_ref())));
             }
             let failure = match self.workshop.compile(&candidate.job)? {
-                Compiled::Yes { bytes, seconds } => match self.compiled(unit, candidate, &bytes, seconds) {
+                Compiled::Yes { bytes, run } => match self.compiled(unit, candidate, &bytes, run) {
                     Ok(loaded) => return Ok(Some(loaded.instead_of(candidates, first.as_ref()))),
                     Err(failure) => failure,
                 },
@@ -165,7 +166,7 @@ impl Engine {
             return Ok(Some(loaded));
         }
         let compiled = self.workshop.compile(&candidate.job)?;
-        let Compiled::Yes { bytes, seconds } = compiled else { return Ok(None) };
+        let Compiled::Yes { bytes, run } = compiled else { return Ok(None) };
         let Ok(loaded) = self.load(unit, candidate, bytes.clone(), &Digest::of(&bytes)) else {
             return Ok(None);
         };
@@ -173,7 +174,7 @@ impl Engine {
         if !donation::agrees(&device, unit, plain, &loaded).map_err(runtime_error)? {
             return Ok(None);
         }
-        self.keep(&candidate.job, &bytes, seconds);
+        self.keep(&candidate.job, &bytes, run);
         Ok(Some(loaded))
     }
 
@@ -183,17 +184,17 @@ impl Engine {
         unit: &Unit,
         candidate: &Candidate,
         bytes: &[u8],
-        seconds: f64,
+        run: CompileRun,
     ) -> Result<Loaded, Failure> {
         let job = &candidate.job;
         let loaded = self.load(unit, candidate, bytes.to_owned(), &Digest::of(bytes))?;
-        self.keep(job, bytes, seconds);
+        self.keep(job, bytes, run);
         Ok(loaded)
     }
 
     /// Puts a program into all caches.
-    fn keep(&self, job: &Job, bytes: &[u8], seconds: f64) {
-        self.caches.keep(job, bytes, seconds);
+    fn keep(&self, job: &Job, bytes: &[u8], run: CompileRun) {
+        self.caches.keep(job, bytes, run);
         self.caches.record(job, bytes);
     }
 

@@ -7,6 +7,8 @@ use sheaf_lang::stablehlo::Module;
 use sheaf_runtime::Target;
 use sheaf_toolchain::{COMPILER, Release};
 
+use super::flags::alternatives;
+
 /// One compilation.
 pub struct Job {
     /// The function's name with its transformation, for people.
@@ -38,6 +40,7 @@ pub fn job(
         compiler_digest: Digest(sheaf_toolchain::compiler_digest(release).unwrap_or_default()),
         model,
         flags: compile_for.flags_for(&module.text),
+        alternatives: alternatives(&unit.graph, target.model()),
         device: compile_for.device.to_string(),
         cpu: Some(Cpu { arch: host.arch().into(), features: host.features().map(str::to_string).collect() }),
         donation: donations

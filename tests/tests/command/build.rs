@@ -230,6 +230,35 @@ fn functions_of_modules_and_of_the_package() {
 }
 
 #[test]
+fn programs_get_the_flags_that_pay_for_what_they_hold() {
+    let Some(world) = World::with_compiler() else { return };
+    world.write(
+        "f.shf",
+        "(use nn)
+(defn sum-of [(x f32 [8])] (* 2 (sum x)))
+(defn product-of [(a f32 [512 512]) (b f32 [512 512])] (@ a b))
+(defn convolved [(x f32 [4 32 32 16]) (k f32 [3 3 16 16])] (conv2d x k))
+",
+    );
+    done(world.run(&["build", "f.shf"]));
+    for (name, flag) in [
+        ("sum-of", None),
+        ("product-of", Some("--iree-opt-data-tiling=true")),
+        ("convolved", Some("--iree-global-opt-use-im2col-for-convs")),
+    ] {
+        let entries = manifest(&world.path(""));
+        let entry = entries.iter().find(|entry| entry["function"] == name).expect("an entry");
+        let first = entry["alternatives"][0][0].as_str();
+        assert_eq!(first, flag, "{name}");
+    }
+    // Another device has flags of its own.
+    done(world.run(&["build", "f.shf", "product-of", "--device", "cuda:sm_89"]));
+    let entries = manifest(&world.path(""));
+    let entry = entries.iter().find(|entry| entry["device"] == "cuda").expect("an entry");
+    assert!(entry["alternatives"].is_null());
+}
+
+#[test]
 fn for_devices_that_are_not_here() {
     let Some(world) = World::with_compiler() else { return };
     world.write("f.shf", "(defn f [(x f32 [4]) (n i64 [])] (list (* x x) (+ n 1)))\n");

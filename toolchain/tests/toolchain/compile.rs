@@ -100,6 +100,25 @@ fn one_worker_compiles_for_both_models_and_survives_errors() {
 
 #[cfg(unix)]
 #[test]
+fn the_first_command_line_with_which_a_program_compiles_gives_it() {
+    let Some(toolchain) = toolchain() else { return };
+    let mut compiler = compiler(toolchain);
+    let plain = Target::CPU.flags();
+    let no_backend: Vec<String> =
+        plain.iter().map(|flag| flag.replace("backends=llvm-cpu", "backends=none-such")).collect();
+    let tiled = [&plain[..], &["--iree-opt-data-tiling=true".to_owned()]].concat();
+    let first = |compiler: &mut Compiler, attempts: &[Vec<String>]| compiler.compile_first(ADD, attempts);
+
+    let expected = compiler.compile(ADD, &plain).expect("a program");
+    let (bytes, position) = first(&mut compiler, &[no_backend.clone(), plain.clone()]).expect("a program");
+    assert_eq!((bytes == expected, position), (true, 1));
+    let (_, position) = first(&mut compiler, &[tiled, plain]).expect("a program");
+    assert_eq!(position, 0);
+    let error = first(&mut compiler, &[no_backend.clone(), no_backend]).expect_err("no such backend");
+    assert!(error.to_string().contains("none-such"), "{error}");
+}
+
+#[test]
 fn a_data_folder_with_any_name_gives_the_same_program() {
     let Some(toolchain) = toolchain() else { return };
     let place = tempfile::tempdir().expect("a folder");

@@ -97,7 +97,7 @@ impl Why {
     /// A program that would take the compiler minutes; the place is that of most of its equations.
     pub fn too_large(graph: &Graph) -> Why {
         let mut counts: HashMap<Span, usize> = HashMap::new();
-        graph.visit(&mut |eqn| {
+        graph.visit(&mut |_, eqn| {
             if let Some(span) = eqn.span {
                 *counts.entry(span).or_default() += 1;
             }

@@ -1,0 +1,116 @@
+//! Flags of the compiler that pay for some programs only, by what their graphs hold.
+
+use std::any::Any;
+
+use sheaf_lang::graph::{Equation, Graph};
+use sheaf_lang::primitives::{Convolution, DotGeneral};
+use sheaf_lang::tensor::element_count;
+use sheaf_runtime::Model;
+
+/// Operands of products are packed into tiles first. A 1024x1024 product takes 0.3 to 0.4 of the time with it, a small
+/// or narrow one up to twice the time (`docs/benchmarks.md`).
+const DATA_TILING: &str = "--iree-opt-data-tiling=true";
+
+/// Convolutions become products of patches: 0.1 to 0.3 of the time, their gradients included.
+const IM2COL: &str = "--iree-global-opt-use-im2col-for-convs";
+
+/// Multiplications from which on a product gains by tiles: 256x256 by 256x256.
+const TILED_WORK: usize = 1 << 24;
+
+/// Least extent of each side of the result of such a product.
+const TILED_SIDE: usize = 64;
+
+/// The sets of further flags to compile `graph` with, in the order in which to try them; empty where there is no choice.
+/// The last set is empty: the compiler fails on some programs with any flag.
+pub fn alternatives(graph: &Graph, model: Model) -> Vec<Vec<String>> {
+    if model == Model::Inline {
+        return Vec::new();
+    }
+    let mut found = Found::default();
+    graph.visit(&mut |function, eqn| found.look(function, eqn));
+    match found {
+        // Convolutions are slower again with both.
+        Found { convolution: true, .. } => vec![vec![IM2COL.into()], Vec::new()],
+        Found { large_product: true, product_of_higher_rank: false, .. } => {
+            vec![vec![DATA_TILING.into()], Vec::new()]
+        }
+        Found { .. } => Vec::new(),
+    }
+}
+
+/// What decides on the flags.
+#[derive(Default)]
+struct Found {
+    convolution: bool,
+    /// A product of two matrices that gains by tiles.
+    large_product: bool,
+    /// A product of operands of three axes and more. IREE 3.13 refuses programs that have one beside element-wise
+    /// operations, if it is to make tiles ("large vector sizes"), after the time of a whole compilation.
+    product_of_higher_rank: bool,
+}
+
+impl Found {
+    fn look(&mut self, graph: &Graph, eqn: &Equation) {
+        let op = eqn.op.as_ref() as &dyn Any;
+        self.convolution |= op.is::<Convolution>();
+        let Some(product) = op.downcast_ref::<DotGeneral>() else { return };
+        let [left, right] = [0, 1].map(|side| graph.ty(eqn.inputs[side]));
+        self.product_of_higher_rank |= left.rank() > 2 || right.rank() > 2;
+        if let [rows, columns] = graph.ty(eqn.outputs[0]).shape[..] {
+            let contracted = product.contract[0].iter().map(|axis| left.shape[*axis]);
+            let work = contracted.fold(element_count(&[rows, columns]), usize::saturating_mul);
+            self.large_product |= rows.min(columns) >= TILED_SIDE && work >= TILED_WORK;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sheaf_lang::graph::Builder;
+    use sheaf_lang::primitives::{Convolution, DotGeneral};
+    use sheaf_lang::tensor::{DType, Shape, TensorType};
+
+    use super::*;
+
+    /// The graph of a product of operands of these shapes, contracted over the last axis of the left one.
+    fn product(left: &[usize], right: &[usize]) -> Graph {
+        let mut b = Builder::new();
+        let x = b.input(TensorType::new(DType::F32, left));
+        let y = b.input(TensorType::new(DType::F32, right));
+        let contract = [Shape::from_slice(&[left.len() - 1]), Shape::from_slice(&[0])];
+        let z = b.apply(DotGeneral { contract, ..DotGeneral::default() }, &[x, y]);
+        b.finish(vec![z])
+    }
+
+    fn flags(graph: &Graph) -> Vec<Vec<String>> {
+        alternatives(graph, Model::Hal)
+    }
+
+    #[test]
+    fn large_products_of_matrices_are_tiled() {
+        assert_eq!(flags(&product(&[1024, 1024], &[1024, 1024])), [vec![DATA_TILING], vec![]]);
+        assert_eq!(flags(&product(&[128, 784], &[784, 256])), [vec![DATA_TILING], vec![]]);
+        assert!(alternatives(&product(&[1024, 1024], &[1024, 1024]), Model::Inline).is_empty());
+    }
+
+    #[test]
+    fn small_narrow_and_nested_products_are_not() {
+        for (left, right) in [
+            (&[128, 128][..], &[128, 128][..]),
+            (&[1, 4096], &[4096, 4096]),
+            (&[4096, 32], &[32, 32]),
+            (&[12, 64, 1024], &[1024, 1024]),
+        ] {
+            assert!(flags(&product(left, right)).is_empty(), "{left:?} by {right:?}");
+        }
+    }
+
+    #[test]
+    fn convolutions_are_products_of_patches() {
+        let mut b = Builder::new();
+        let x = b.input(TensorType::new(DType::F32, [1, 8, 8, 3].as_slice()));
+        let k = b.input(TensorType::new(DType::F32, [3, 3, 3, 4].as_slice()));
+        let y = b.apply(Convolution::plain(2), &[x, k]);
+        assert_eq!(flags(&b.finish(vec![y])), [vec![IM2COL], vec![]]);
+    }
+}
