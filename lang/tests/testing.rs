@@ -72,3 +72,18 @@ fn a_literal_that_must_be_known_is_not_lifted_and_patterns_stay() {
         (map (fn [x] (* x [1 2])) '[1 2]) ;=> (list [1 2] [2 4])";
     assert_eq!(counts(text), [7, 7, 5, 2]);
 }
+
+#[test]
+fn examples_in_documentation_strings_are_checked() {
+    let text = "
+        (defn twice \"(twice x)
+          two times x
+          (twice [1 2]) ;=> [2 4]
+          (twice \\\"é\\\") ;=> error: expected a tensor\" [x] (* 2 (base x)))
+        (defn base \"(base 1) ;=> 2\" [x] x)
+        (defmacro same \"the form (same 5) ;=> 5\" [x] x)";
+    let (report, failures) = test(text);
+    assert_eq!((report.cases, report.passed), (4, 3));
+    assert_snapshot!(failures);
+    assert_eq!(counts("(defn f \"(f 1) ;=> 2\" [x] (+ x 1))\n(f 2) ;=> 3"), [2, 2, 2, 0]);
+}

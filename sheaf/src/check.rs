@@ -1,5 +1,6 @@
 //! `sheaf check`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use sheaf_lang::syntax::{Sources, Span};
 use crate::cli::CheckOptions;
 use crate::evaluator::{Failed, on_large_stack};
 use crate::messages;
-use crate::world::{World, source_text};
+use crate::world::{World, programs, source_text};
 
 /// Checks programs without running them: exit code 1 if anything is wrong.
 pub fn check(options: &CheckOptions) -> ExitCode {
@@ -18,7 +19,15 @@ pub fn check(options: &CheckOptions) -> ExitCode {
         let mut interp =
             Interp::new(Box::<World>::default(), None, Options { jit: Jit::Never, ..Options::default() });
         let mut checked = Checked::default();
-        for file in &options.files {
+        let here = [PathBuf::from(".")];
+        let paths = if options.paths.is_empty() { &here } else { options.paths.as_slice() };
+        let files = paths.iter().map(|path| programs(path)).collect::<Result<Vec<_>, Failed>>()?.concat();
+        if files.is_empty() {
+            let help = "programs are files that end in .shf; `sheaf new NAME` makes a package with one";
+            messages::error("there are no programs to check", Some(help));
+            return Err(Failed);
+        }
+        for file in &files {
             match source_text(file) {
                 Ok(text) => checked.add(interp.check_program(&file.display().to_string(), &text)),
                 Err(error) => checked.errors.push(error),

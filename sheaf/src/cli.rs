@@ -48,7 +48,7 @@ pub enum Command {
                       sheaf build --emit stablehlo train.shf forward"
     )]
     Build(BuildOptions),
-    /// Check the examples in source files: expressions with a comment `;=> value` or `;=> error: text` after them
+    /// Check the examples in source files and documentation strings: expressions with a comment `;=> value` or `;=> error: text` after them
     #[command(after_help = "Examples:\n  sheaf test\n  sheaf test --no-jit src/model.shf")]
     Test(TestOptions),
     /// Show a program with every macro use replaced; nothing runs but macros and what they need
@@ -72,7 +72,7 @@ pub enum Command {
     #[command(after_help = "Example:\n  sheaf init --name my-model")]
     Init(InitOptions),
     /// Check programs without running them: names, numbers of arguments, shapes where parameters are typed
-    #[command(after_help = "Example:\n  sheaf check train.shf model.shf")]
+    #[command(after_help = "Examples:\n  sheaf check\n  sheaf check src train.shf")]
     Check(CheckOptions),
     /// Look after compiled programs: their store, shared caches, keys
     #[command(
@@ -94,9 +94,8 @@ pub enum Command {
 /// What to check.
 #[derive(Args, Clone, Debug)]
 pub struct CheckOptions {
-    /// The programs; modules that they use are checked with them
-    #[arg(required = true)]
-    pub files: Vec<PathBuf>,
+    /// Programs, or folders with programs, by default the current one; modules that they use are checked with them
+    pub paths: Vec<PathBuf>,
     /// Print what was found as JSON
     #[arg(long)]
     pub json: bool,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use sheaf_lang::builtins::nearest;
+use sheaf_lang::builtins::{habit, nearest};
 use sheaf_lang::docs::{self, Entry};
 use sheaf_lang::host::Host;
 use sheaf_lang::syntax::{Sources, read};
@@ -69,10 +69,11 @@ fn choose(entries: Vec<Entry>, name: &str) -> Result<Vec<Entry>, Failed> {
         return Ok(section);
     }
     let known = others.iter().flat_map(|entry| [entry.name.as_str(), entry.section.as_str()]);
-    let help = match nearest(name, known) {
+    let means = |n: &str| docs::find(n).is_some();
+    let help = habit(name, &means).unwrap_or_else(|| match nearest(name, known) {
         Some(near) => format!("did you mean {near}?"),
         None => "`sheaf doc` lists all names".into(),
-    };
+    });
     messages::error(format!("nothing is called {name}"), Some(&help));
     Err(Failed)
 }

@@ -290,6 +290,11 @@ fn tensor(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let (positional, dtype) = parse_dtype(args)?;
     let [value] = positional.as_slice() else { return fail("tensor wants one value") };
     match (from_list(interp, value, dtype)?, dtype) {
+        (Value::List(list), _) if list.items.is_empty() => {
+            Err(Diagnostic::error("an empty list has no dtype and no shape to make a tensor of")
+                .help("an empty tensor is (zeros 0), or (zeros '[0 3]) with an axis of three")
+                .into())
+        }
         (Value::List(_), _) => {
             fail("the rows are uneven or of different types; a tensor wants numbers, nested evenly")
         }

@@ -86,6 +86,14 @@ const NAMES: &[(&[&str], &str)] = &[
     // Tensors.
     (&["array", "asarray", "Tensor", "DeviceArray"], "a vector literal is a tensor: [1 2 3]"),
     (&["matmul", "mm", "bmm"], "write (@ a b)"),
+    (
+        &[
+            "inv", "inverse", "pinv", "solve", "lstsq", "det", "slogdet", "svd", "qr", "eig", "eigh",
+            "cholesky",
+        ],
+        "there is no linear algebra beyond @, dot, outer, einsum, trace and norm; a system of equations can be solved by \
+         descent: minimise (sum (square (- (@ a x) b)))",
+    ),
     (&["concatenate", "cat", "vstack", "hstack"], "write (concat a b :axis 0), or (stack (list a b))"),
     (&["unsqueeze", "expand_dims", "newaxis"], "write (expand-dims x axis)"),
     (&["view"], "write (reshape x '[2 -1])"),
@@ -174,8 +182,8 @@ fn option(name: &str) -> Option<String> {
 /// `np.zeros`, `jax.lax.scan`, `x.shape`, `xs.append`.
 fn dotted(name: &str, known: &dyn Fn(&str) -> bool) -> Option<String> {
     let (before, last) =
-        name.rsplit_once('.').filter(|(b, l)| b.starts_with(char::is_alphabetic) && !l.is_empty())?;
-    let library = LIBRARIES.contains(&before.split('.').next().unwrap_or(before));
+        name.rsplit_once(['.', '/']).filter(|(b, l)| b.starts_with(char::is_alphabetic) && !l.is_empty())?;
+    let library = LIBRARIES.contains(&before.split(['.', '/']).next().unwrap_or(before));
     if library {
         let here = plain(last, known);
         return Some(match here {
@@ -183,6 +191,9 @@ fn dotted(name: &str, known: &dyn Fn(&str) -> bool) -> Option<String> {
             None => listed(last)
                 .unwrap_or_else(|| format!("there is no {before} here; `sheaf doc` lists the builtins")),
         });
+    }
+    if name.contains('/') {
+        return None;
     }
     Some(match (last, plain(last, known)) {
         ("T", _) => format!("write (transpose {before})"),
@@ -230,6 +241,7 @@ mod tests {
             ("axis=1", "an option is written :axis 1"),
             ("keep_dims=True", "an option is written :keep-dims True"),
             ("np.zeros", "names have no library before them: write zeros"),
+            ("jnp/zeros", "names have no library before them: write zeros"),
             ("jax.grad", "names have no library before them: write grad"),
             ("jnp.dot.matmul", "write (@ a b)"),
             ("torch.cat", "write (concat a b :axis 0), or (stack (list a b))"),

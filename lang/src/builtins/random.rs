@@ -146,7 +146,9 @@ fn check_dtype(parsed: &Parsed, drawn: DType) -> Eval<()> {
     match parsed.option("dtype").map(as_dtype).transpose()? {
         Some(dtype) if dtype != drawn => {
             Err(Diagnostic::error(format!("these random numbers are {drawn}, not {dtype}"))
-                .help(format!("convert them: (cast x :{dtype})"))
+                .help(format!(
+                    "leave out :dtype and convert the result: (cast (random-normal key shape) :{dtype})"
+                ))
                 .into())
         }
         _ => Ok(()),

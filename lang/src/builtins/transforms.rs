@@ -7,7 +7,7 @@ use ustr::Ustr;
 use super::operands::{as_index, as_integers};
 use super::{Builtin, MANY, parse};
 use crate::diagnostic::Diagnostic;
-use crate::eval::{Axes, Eval, Function, GradOptions, Interp, Transform, Value, fail, map_trees};
+use crate::eval::{Axes, Eval, Function, GradOptions, Interp, Signal, Transform, Value, fail, map_trees};
 use crate::primitives as p;
 
 /// Transforms of transforms of a function.
@@ -72,7 +72,15 @@ pub(super) const BUILTINS: &[Builtin] = &[
          in-axes is an axis for all, or a list with an axis, a tree of axes, or nil (the same for all) for each argument",
         (1, 2),
         |_, a| {
-            let axes = a.get(1).map_or(Ok(Axes::Every(Some(0))), as_axes)?;
+            let axes = match a.get(1) {
+                None => Axes::Every(Some(0)),
+                Some(value) => as_axes(value).map_err(|_| no_axes(&a[0], value))?,
+            };
+            if let (Axes::Items(items), Some(count)) = (&axes, parameters(&a[0]))
+                && items.len() != count
+            {
+                return Err(no_axes(&a[0], &a[1]));
+            }
             transformed(&a[0], Transform::Vmap(axes))
         },
     )
@@ -88,7 +96,12 @@ pub(super) const BUILTINS: &[Builtin] = &[
          state, the outputs stacked]; xs is a tensor along axis 0, a list, or a dictionary of those taken side by side; \
          state and output are trees",
         (3, 3),
-        |i, a| i.scan(&Value::Function(Rc::clone(function(&a[0], "scan")?)), &a[1], &a[2]),
+        |i, a| match &a[0] {
+            f @ Value::Function(_) => i.scan(f, &a[1], &a[2]),
+            other => Err(Diagnostic::error(format!("scan takes a function first, got {}", other.describe()))
+                .help("the state it starts from comes second: (scan f init xs)")
+                .into()),
+        },
     )
     .examples(
         "(scan (fn [c x] [(+ c x) (* c x)]) 0 [1 2 3]) ;=> '[6.0 [0 2 9]]\n\
@@ -165,6 +178,25 @@ fn grad(args: &[Value], value: bool) -> Eval<Value> {
     }
     let options = GradOptions { wrt, wrt_list, aux: parsed.flag("aux"), value };
     transformed(f, Transform::Grad(options))
+}
+
+/// The number of arguments that a function of the program takes, if it is fixed.
+fn parameters(f: &Value) -> Option<usize> {
+    let Value::Function(f) = f else { return None };
+    let Function::Closure(closure) = &**f else { return None };
+    closure.code.rest.is_none().then_some(closure.code.params.len())
+}
+
+/// The error that the second argument of `vmap` is no axes of the arguments of `f`, but more likely an argument.
+fn no_axes(f: &Value, value: &Value) -> Signal {
+    let wanted = match parameters(f) {
+        Some(1) => "of the one argument of f".into(),
+        Some(n) => format!("of the {n} arguments of f"),
+        None => "of the arguments of f".into(),
+    };
+    Diagnostic::error(format!("vmap takes in-axes second, the axes {wanted}, got {}", value.describe()))
+        .help("first (vmap f), then the call: ((vmap f) xs)")
+        .into()
 }
 
 /// The axes that an in-axes value names.

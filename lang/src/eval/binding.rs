@@ -16,6 +16,38 @@ use crate::diagnostic::Diagnostic;
 use crate::syntax::{Bracket, Form, FormKind, Span};
 use crate::tensor::{DType, Shape};
 
+/// Fails at a parameter `y=3`, as Python writes a default.
+fn default_of_python(name: &str, span: Span) -> Resolved<()> {
+    let Some((name, value)) = name.split_once('=') else { return Ok(()) };
+    if !name.starts_with(char::is_alphabetic) {
+        return Ok(());
+    }
+    let value = if value.is_empty() { "value" } else { value };
+    Err(Box::new(
+        Diagnostic::error("a parameter has no default of its own")
+            .at(span, "this would be its whole name")
+            .help(format!(
+                "take it by name: & {{:keys [{name}] :or {{{name} {value}}}}}, for a call (f x :{name} ...)"
+            )),
+    ))
+}
+
+/// Fails at a function with several lists of parameters, `([x] ...) ([x y] ...)`, as Clojure has them.
+fn one_parameter_list(params: &Form, body: &[Form]) -> Resolved<()> {
+    let list = |form: &Form| {
+        let [params, _, ..] = form.items(Bracket::Round)? else { return None };
+        params.items(Bracket::Square).map(|_| params.span)
+    };
+    if list(params).is_none() || body.iter().any(|form| list(form).is_none()) {
+        return Ok(());
+    }
+    Err(Box::new(
+        Diagnostic::error("a function has one list of parameters")
+            .at(params.span, "with this another form of the function begins")
+            .help("further arguments are collected by & rest, or named with defaults by & {:keys [y] :or {y 1}}"),
+    ))
+}
+
 impl Resolver<'_> {
     /// A function: `(fn [params] body)` or the tail of a `defn`.
     pub fn function(
@@ -26,6 +58,7 @@ impl Resolver<'_> {
         body: &[Form],
         span: Span,
     ) -> Resolved<Rc<Code>> {
+        one_parameter_list(params, body)?;
         let FormKind::List(_, items) = &params.kind else {
             let how = match (name, params.symbol()) {
                 (None, Some(param)) => format!("write (fn [{}] ...)", param.trim_end_matches(':')),
@@ -87,7 +120,10 @@ impl Resolver<'_> {
         let span = form.span;
         let plain = |pattern, name| Param { pattern, name, ty: None, span };
         match &form.kind {
-            FormKind::Symbol(name) => Ok(plain(Pattern::Name(self.scopes.bind(*name)), *name)),
+            FormKind::Symbol(name) => {
+                default_of_python(name, span)?;
+                Ok(plain(Pattern::Name(self.scopes.bind(*name)), *name))
+            }
             FormKind::List(Bracket::Round, items) => {
                 let Some((name, ty)) = self.parameter_type(items, span)? else {
                     let d = Diagnostic::error(

@@ -296,7 +296,10 @@ fn found_no(d: &mut Diagnostic, span: Span, miss: &Miss) {
     };
     label(d, span, format!("found no :{} here; {there}", miss.key));
     let near = miss.keys.iter().find(|k| k.eq_ignore_ascii_case(&miss.key)).map(ToString::to_string);
-    let near = near.or_else(|| builtins::nearest(&miss.key, miss.keys.iter().map(Ustr::as_str)));
+    // Short keys, as of weights, are all alike: none of them is a misspelling of another.
+    let long = miss.key.chars().count() > 3;
+    let known = miss.keys.iter().map(Ustr::as_str);
+    let near = near.or_else(|| long.then(|| builtins::nearest(&miss.key, known)).flatten());
     d.help = Some(match near {
         Some(near) => format!("did you mean :{near}?"),
         None => "check the key, or give a default as the last argument".into(),

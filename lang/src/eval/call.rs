@@ -319,7 +319,11 @@ impl Interp {
             }
             (Value::Keyword(_), [Value::Nil, default]) => Ok(default.clone()),
             (Value::Keyword(key), [other] | [other, _]) => {
-                fail(format!("(:{key} x) looks :{key} up in a dictionary, but x is {}", other.describe()))
+                let looks =
+                    format!("(:{key} x) looks :{key} up in a dictionary, but x is {}", other.describe());
+                Err(Diagnostic::error(looks)
+                    .help(format!("{{:{key} x}} makes a dictionary, and (list :{key} x) a list"))
+                    .into())
             }
             (Value::Keyword(key), _) => fail(format!(
                 "(:{key} x) takes a dictionary and maybe a default, got {} arguments",

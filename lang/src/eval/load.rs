@@ -112,6 +112,11 @@ impl Interp {
         Ok((id, cast_vectors(read(&self.sources, id)?)))
     }
 
+    /// The error that some of `forms` are a statement of another language, such as `x = 1`.
+    pub fn foreign_statement(forms: &[Form]) -> Option<Diagnostic> {
+        foreign_statement(forms).err().map(|error| *error)
+    }
+
     /// Makes the names that `forms` define known in a module, before any of them runs.
     pub fn declare(module: &Rc<Module>, forms: &[Form]) {
         for form in forms {

@@ -436,7 +436,14 @@ impl Resolver<'_> {
                     return Err(Box::new(
                         Diagnostic::error("repeat wants [i n] first")
                             .at(counter.span, "expected a name and a count")
-                            .help(format!("write (repeat [i {counter}] {state} ...)")),
+                            .help(if state.items(Bracket::Square).is_some() {
+                                format!("write (repeat [i {counter}] {state} ...)")
+                            } else {
+                                format!(
+                                    "(repeat [i {counter}] [acc init] body) hands acc from turn to turn, beginning with \
+                                     init; (map f (range {counter})) is a list of results"
+                                )
+                            }),
                     ));
                 };
                 let Some(name) = index.symbol() else {

@@ -93,7 +93,8 @@ fn options(args: &[Form], span: Span) -> Eval<(Ustr, Import)> {
     for pair in options.chunks(2) {
         let [FormKind::Keyword(key), value] = [&pair[0].kind, pair.last().map_or(&pair[0].kind, |f| &f.kind)]
         else {
-            return wrong(span, None);
+            let names = pair.iter().find(|form| form.items(Bracket::Square).is_some());
+            return wrong(span, names.map(|names| format!("write (use {name} :only {names})")));
         };
         match (key.as_str(), value) {
             ("as", FormKind::Symbol(alias)) => import.alias = Some(*alias),

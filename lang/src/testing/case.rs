@@ -4,7 +4,7 @@ use crate::diagnostic::Diagnostic;
 use crate::syntax::{Form, SourceId, Span};
 
 /// What starts the comment of a case.
-const MARK: &str = ";=>";
+pub(super) const MARK: &str = ";=>";
 
 /// A top-level form, with what its comment expects of it.
 pub(super) struct Item {

@@ -5,6 +5,8 @@
 //! (sum "abc")   ;=> error: expected a tensor
 //! ```
 //!
+//! So are the lines of this kind in the documentation strings of functions and macros, after all else.
+//!
 //! Each is evaluated, and, where a compiler is at hand, also run as a compiled program: its tensor literals become
 //! arguments of a function, since they would fold away while tracing; without such literals its numbers do. Many
 //! examples make one program, which compiles in a fraction of the time that many programs take.
@@ -12,6 +14,7 @@
 mod case;
 mod compare;
 mod compiled;
+mod docstring;
 mod lift;
 
 use std::rc::Rc;
@@ -116,6 +119,7 @@ impl<'a> Tester<'a> {
 
     fn run_file(&mut self, file: usize, path: &str, text: &str, pending: bool) -> Loaded<()> {
         let (id, forms) = self.interp.read_forms(path, text)?;
+        let documented = docstring::examples(text, &forms);
         let items = case::items(text, id, forms)?;
         let definitions: Vec<Form> =
             items.iter().filter(|i| i.expected.is_none()).map(|i| i.form.clone()).collect();
@@ -137,8 +141,26 @@ impl<'a> Tester<'a> {
             let case = Case { file, form, module, expectations, expected: Rc::new(expected), pending };
             self.case(case);
         }
+        let documented = match documented {
+            Some(text) => self.documented(path, &text),
+            None => Ok(Vec::new()),
+        };
+        for (form, expected) in documented.unwrap_or_else(|errors| {
+            self.reports[file].failures.extend(errors);
+            Vec::new()
+        }) {
+            let (module, expectations) = (Rc::clone(&module), Rc::clone(&expectations));
+            self.case(Case { file, form, module, expectations, expected: Rc::new(expected), pending });
+        }
         self.interp.options.jit = outer;
         Ok(())
+    }
+
+    /// The examples of a text that has nothing else.
+    fn documented(&mut self, path: &str, text: &str) -> Loaded<Vec<(Form, Expected)>> {
+        let (id, forms) = self.interp.read_forms(path, text)?;
+        let items = case::items(text, id, forms)?;
+        Ok(items.into_iter().filter_map(|item| Some((item.form, item.expected?))).collect())
     }
 
     fn case(&mut self, case: Case) {

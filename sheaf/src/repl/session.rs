@@ -4,7 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Instant;
 
-use sheaf_lang::builtins::{nearest, repr, type_text};
+use sheaf_lang::builtins::{habit, nearest, repr, type_text};
 use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::docs;
 use sheaf_lang::eval::{Interp, Interrupt, Module, Value};
@@ -136,6 +136,9 @@ impl Session {
         self.interp.begin();
         let name = format!("repl[{}]", self.entries);
         let (_, forms) = self.interp.read_forms(&name, text).map_err(|errors| self.show(&errors))?;
+        if let Some(error) = Interp::foreign_statement(&forms) {
+            return Err(self.show(&[error]));
+        }
         Interp::declare(&self.module, &forms);
         let mut result = Ok(());
         for form in forms {
@@ -165,8 +168,9 @@ impl Session {
         }
         let names = self.names();
         let near =
-            nearest(name, names.iter().map(String::as_str)).map(|near| format!("did you mean {near}?"));
-        messages::error(format!("nothing is called {name}"), near.as_deref());
+            || nearest(name, names.iter().map(String::as_str)).map(|near| format!("did you mean {near}?"));
+        let help = habit(name, &|n| names.iter().any(|known| known == n)).or_else(near);
+        messages::error(format!("nothing is called {name}"), help.as_deref());
         Err(Failed)
     }
 

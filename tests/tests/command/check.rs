@@ -35,6 +35,22 @@ fn all_errors_of_all_files() {
 }
 
 #[test]
+fn a_folder_by_default_the_current_one() {
+    let world = wrong();
+    world.write("more/deep.shf", "(defn g [x] y)\n");
+    for paths in [&["check"][..], &["check", "."], &["check", "more", "train.shf"]] {
+        let output = world.run(paths);
+        assert_eq!(output.code, Some(1), "{output}");
+        for message in ["unknown name lenght", "unknown name y", "sqrt takes 1 argument, got 0"] {
+            assert_eq!(output.stderr.matches(&format!("error: {message}")).count(), 1, "{message}\n{output}");
+        }
+    }
+    let empty = World::new().run(&["check"]);
+    assert_eq!(empty.code, Some(1), "{empty}");
+    assert!(empty.stderr.contains("there are no programs to check"), "{empty}");
+}
+
+#[test]
 fn as_json() {
     let output = wrong().run(&["check", "--json", "train.shf"]);
     assert_eq!((output.code, output.stderr.as_str()), (Some(1), ""));
