@@ -7,7 +7,9 @@ use ustr::Ustr;
 use super::operands::{as_index, as_integers};
 use super::{Builtin, MANY, parse};
 use crate::diagnostic::Diagnostic;
-use crate::eval::{Axes, Eval, Function, GradOptions, Interp, Signal, Transform, Value, fail, map_trees};
+use crate::eval::{
+    Axes, Eval, Function, GradOptions, Interp, Signal, Stop, Transform, Value, fail, map_trees,
+};
 use crate::primitives as p;
 
 /// Transforms of transforms of a function.
@@ -74,7 +76,10 @@ pub(super) const BUILTINS: &[Builtin] = &[
         |_, a| {
             let axes = match a.get(1) {
                 None => Axes::Every(Some(0)),
-                Some(value) => as_axes(value).map_err(|_| no_axes(&a[0], value))?,
+                Some(value) => as_axes(value).map_err(|signal| match *signal {
+                    Stop::Error(_) => no_axes(&a[0], value),
+                    _ => signal,
+                })?,
             };
             if let (Axes::Items(items), Some(count)) = (&axes, parameters(&a[0]))
                 && items.len() != count
