@@ -116,6 +116,7 @@ fn hits_at_a_remote(folder: &Path, key: &SecretKey) {
             credentials: Credentials::default(),
             trusted: trusted.clone(),
             budget: BUDGET,
+            run_budget: None,
         };
         Remotes::open(&settings).expect("an address").expect("a remote")
     };

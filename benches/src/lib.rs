@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use sheaf::engine::{COMPILE_WORKER, Donate, Engine, Place, ProgramPlace};
+use sheaf_cache::ArtifactFolder;
 use sheaf_lang::eval::STACK_BYTES;
 use sheaf_lang::graph::{Graph, Var, inline_calls};
 use sheaf_lang::primitives::OptimizationBarrier;
@@ -58,12 +59,12 @@ pub fn run(measure: fn()) {
 pub fn engine(artifacts: &Path, recompile: bool) -> Engine {
     let environment = |name: &str| std::env::var(name).ok();
     let home = Home::locate(environment).expect("a home folder");
-    let settings =
-        Settings::merge(None, None, environment, &sheaf_registry::Options::default()).expect("settings");
+    let settings = Settings::merge(None, None, |_| false, environment, &sheaf_registry::Options::default())
+        .expect("settings");
     Engine::new(Place {
         compiler: sheaf_toolchain::Release::host(),
         home,
-        artifacts: artifacts.to_owned(),
+        artifacts: ArtifactFolder::open(artifacts),
         settings,
         recompile,
         strict: false,

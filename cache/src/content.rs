@@ -1,6 +1,6 @@
 //! Reading what a cache holds, without trust.
 
-use std::fs::{self, File};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read as _};
 use std::path::Path;
 
@@ -9,12 +9,18 @@ use crate::miss::Miss;
 
 /// The bytes of the file at `path`, which is a regular one of at most `limit` bytes.
 pub(crate) fn read_limited(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let size = regular_file_size(path)?;
+    let (file, metadata) = open(path)?;
+    read_all(file, &metadata, limit)
+}
+
+/// The bytes of an opened file of at most `limit` bytes.
+pub(crate) fn read_all(file: File, metadata: &Metadata, limit: u64) -> io::Result<Vec<u8>> {
+    let size = metadata.len();
     if size > limit {
         let message = format!("it has {size} bytes, more than the {limit} that are expected at most");
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
-    read(path, limit)
+    read(file, limit)
 }
 
 /// The bytes of the file at `path`, if they are `size` many and have this digest.
@@ -23,32 +29,65 @@ pub(crate) fn read_verified(path: &Path, size: u64, digest: &Digest) -> Result<V
         io::ErrorKind::NotFound => Miss::ContentMissing { path: path.into() },
         _ => Miss::ContentUnreadable { path: path.into(), cause: error.to_string() },
     };
-    let found = regular_file_size(path).map_err(unreadable)?;
+    let (file, metadata) = open(path).map_err(unreadable)?;
+    let found = metadata.len();
     if found != size {
         return Err(Miss::ContentSize { path: path.into(), expected: size, found });
     }
-    let bytes = read(path, size).map_err(unreadable)?;
+    let bytes = read(file, size).map_err(unreadable)?;
     match Digest::of(&bytes) {
         found if found == *digest => Ok(bytes),
         found => Err(Miss::ContentDigest { path: path.into(), expected: *digest, found }),
     }
 }
 
-/// The size in bytes of the file at `path`. Links are followed, since build tools lay out their folders with them. Pipes
-/// and devices are refused, since opening one could block for ever.
-fn regular_file_size(path: &Path) -> io::Result<u64> {
-    let metadata = fs::metadata(path)?;
-    if metadata.is_file() { Ok(metadata.len()) } else { Err(io::Error::other("it is not a regular file")) }
+/// Opens the regular file at `path`. Links are followed, since build tools lay out their folders with them. Pipes and
+/// devices are refused, and not waited for.
+pub(crate) fn open(path: &Path) -> io::Result<(File, Metadata)> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, NONBLOCK);
+    regular(options.open(path)?)
 }
 
-fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+/// Opens the regular file at `path` to be written, and makes it where there is none. A link is refused: it may lead to any
+/// file of the user.
+pub(crate) fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, NONBLOCK | NOFOLLOW);
+    let opened = options.open(path).and_then(regular);
+    opened.map(|(file, _)| file).map_err(|error| match std::fs::symlink_metadata(path) {
+        Ok(there) if !there.is_file() => {
+            io::Error::new(io::ErrorKind::AlreadyExists, "it is not a regular file")
+        }
+        _ => error,
+    })
+}
+
+/// What was opened decides, not what the name led to before.
+fn regular(file: File) -> io::Result<(File, Metadata)> {
+    let metadata = file.metadata()?;
+    if metadata.is_file() { Ok((file, metadata)) } else { Err(io::Error::other("it is not a regular file")) }
+}
+
+#[cfg(unix)]
+const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+#[cfg(unix)]
+const NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+
+fn read(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    file.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -9,6 +9,8 @@
 //! └── .lock                      held while the folder is written
 //! ```
 //!
+//! Only a folder of the user is used ([`Guard`]): neither a link nor what somebody else put there.
+//!
 //! The manifest is not trusted: a file name in it that could lead out of the folder is refused, and no byte is handed
 //! out whose SHA-256 is not the recorded one.
 //!
@@ -27,6 +29,7 @@ use crate::action::{Action, ActionKey};
 use crate::atomic::{self, Staged, WriteError};
 use crate::content;
 use crate::file_name;
+use crate::guard::Guard;
 use crate::manifest::{Entry, Manifest, Specialisation};
 use crate::miss::{self, Lookup, Miss};
 
@@ -51,6 +54,12 @@ pub enum FolderError {
         /// The version that is understood.
         known: u64,
     },
+    /// The folder is not the user's.
+    #[error("{line}")]
+    Foreign {
+        /// What is passed over, why, and what to do, in one line.
+        line: String,
+    },
     /// The manifest cannot be read, and may not be damaged at all.
     #[error("{path} cannot be read: {cause}")]
     Unreadable {
@@ -63,11 +72,13 @@ pub enum FolderError {
 
 impl FolderError {
     /// What a person can do about it.
-    pub fn remedy(&self) -> &'static str {
+    pub fn remedy(&self) -> Option<&'static str> {
         match self {
-            Self::Write(error) => error.remedy(),
-            Self::Newer { .. } => miss::UPDATE,
-            Self::Unreadable { .. } => miss::MAKE_READABLE,
+            Self::Write(error) => Some(error.remedy()),
+            Self::Newer { .. } => Some(miss::UPDATE),
+            Self::Unreadable { .. } => Some(miss::MAKE_READABLE),
+            // The line says it.
+            Self::Foreign { .. } => None,
         }
     }
 }
@@ -76,6 +87,7 @@ impl FolderError {
 #[derive(Debug)]
 pub struct ArtifactFolder {
     folder: PathBuf,
+    guard: Guard,
     state: Mutex<State>,
 }
 
@@ -90,7 +102,13 @@ struct State {
 impl ArtifactFolder {
     /// The artifact folder at `folder`, which is made at the first [`record`](Self::record).
     pub fn open(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), state: Mutex::default() }
+        Self::guarded(folder, Guard::default())
+    }
+
+    /// The same, where the guard is asked each time that the folder is used: nothing is read from it, and nothing written into
+    /// it, while the guard has something against it.
+    pub fn guarded(folder: impl Into<PathBuf>, guard: Guard) -> Self {
+        Self { folder: folder.into(), guard, state: Mutex::default() }
     }
 
     /// Where the folder is.
@@ -108,7 +126,7 @@ impl ArtifactFolder {
             return state.hit(hit);
         }
         state.manifest = None;
-        let loaded = Manifest::read(&self.manifest_path()).and_then(|manifest| {
+        let loaded = self.manifest().and_then(|manifest| {
             let manifest = state.manifest.insert(manifest);
             self.load(manifest, key)
         });
@@ -130,7 +148,10 @@ impl ArtifactFolder {
         bytes: &[u8],
     ) -> Result<Entry, FolderError> {
         let mut state = self.state();
+        self.owned()?;
         fs::create_dir_all(&self.folder).map_err(WriteError::at(&self.folder))?;
+        // Somebody may have been quicker.
+        self.owned()?;
         let _lock = self.lock()?;
         // Nobody else writes now, so these are of processes that were killed.
         atomic::remove_unfinished(&self.folder, Duration::ZERO);
@@ -166,7 +187,7 @@ impl ArtifactFolder {
 
     /// Everything that is listed in the folder, whether or not the files are whole. A folder that does not exist lists nothing.
     pub fn entries(&self) -> Result<Vec<Entry>, Miss> {
-        match Manifest::read(&self.manifest_path()) {
+        match self.manifest() {
             Ok(manifest) => Ok(manifest.entries),
             Err(Miss::Absent { .. }) => Ok(Vec::new()),
             Err(miss) => Err(miss),
@@ -183,10 +204,22 @@ impl ArtifactFolder {
         Ok((bytes, entry.clone()))
     }
 
+    /// The manifest as it is on the disk.
+    fn manifest(&self) -> Result<Manifest, Miss> {
+        self.guard.check_folder(&self.folder)?;
+        Manifest::read(&self.manifest_path(), &self.guard)
+    }
+
+    /// That the guard has nothing against the folder.
+    fn owned(&self) -> Result<(), FolderError> {
+        self.guard.check_folder(&self.folder).map_err(|miss| FolderError::Foreign { line: miss.to_string() })
+    }
+
     /// The manifest that is about to be replaced; a damaged one counts as empty.
     fn read_to_replace(&self) -> Result<Manifest, FolderError> {
-        match Manifest::read(&self.manifest_path()) {
+        match self.manifest() {
             Ok(manifest) => Ok(manifest),
+            Err(Miss::Foreign { line }) => Err(FolderError::Foreign { line }),
             Err(Miss::RecordVersion { path, found, known }) if found > known => {
                 Err(FolderError::Newer { path, found, known })
             }
@@ -197,9 +230,12 @@ impl ArtifactFolder {
 
     /// Waits until no other process writes the folder. Dropping the file lets the next one in.
     fn lock(&self) -> Result<File, WriteError> {
-        let open = File::options().create(true).truncate(false).write(true).open(self.folder.join(LOCK_FILE));
-        // The lock means nothing to people; it is the folder that cannot be written.
-        let file = open.map_err(WriteError::at(&self.folder))?;
+        let path = self.folder.join(LOCK_FILE);
+        let file = content::open_lock(&path).map_err(|error| {
+            // The lock means nothing to people, unless something is in its place; it is the folder that cannot be written.
+            let is_taken = error.kind() == io::ErrorKind::AlreadyExists;
+            WriteError::at(if is_taken { &path } else { &self.folder })(error)
+        })?;
         match file.lock() {
             // Without locks, two processes that write at once may lose an entry, which is then compiled again.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(file),

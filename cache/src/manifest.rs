@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::action::{Action, ActionKey, Cpu, Donation, Model};
 use crate::content;
 use crate::digest::Digest;
+use crate::guard::Guard;
 use crate::miss::Miss;
 use crate::pretty;
 
@@ -175,8 +176,8 @@ struct Header {
 }
 
 impl Manifest {
-    /// Reads the manifest at `path`.
-    pub fn read(path: &Path) -> Result<Self, Miss> {
+    /// Reads the manifest at `path`, if the guard has nothing against it.
+    pub fn read(path: &Path, guard: &Guard) -> Result<Self, Miss> {
         let unreadable = |error: io::Error| match error.kind() {
             // Where there is a file instead of the folder, there is no manifest either.
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
@@ -186,7 +187,9 @@ impl Manifest {
         };
         let damaged =
             |error: serde_json::Error| Miss::RecordDamaged { path: path.into(), cause: error.to_string() };
-        let json = content::read_limited(path, SIZE_LIMIT).map_err(unreadable)?;
+        let (file, metadata) = content::open(path).map_err(unreadable)?;
+        guard.check(path, &metadata)?;
+        let json = content::read_all(file, &metadata, SIZE_LIMIT).map_err(unreadable)?;
         let Header { version } = serde_json::from_slice(&json).map_err(damaged)?;
         if version != MANIFEST_VERSION {
             let (found, known) = (version, MANIFEST_VERSION);

@@ -33,6 +33,12 @@ pub enum Miss {
         /// The folder of the cache.
         folder: PathBuf,
     },
+    /// The folder, or the file that lists it, is not the user's.
+    #[error("{line}")]
+    Foreign {
+        /// What is passed over, why, and what to do, in one line.
+        line: String,
+    },
     /// The file that lists it cannot be read.
     #[error("{path} cannot be read: {cause}")]
     RecordUnreadable {
@@ -136,6 +142,7 @@ impl Miss {
             | Self::ContentSize { .. }
             | Self::ContentDigest { .. } => true,
             Self::Absent { .. }
+            | Self::Foreign { .. }
             | Self::RecordUnreadable { .. }
             | Self::UnsafeName { .. }
             | Self::ContentUnreadable { .. } => false,

@@ -1,7 +1,8 @@
 //! All remote caches of a run: asked in their order, filled in the background, and none of them ever in the way.
 //!
-//! A look-up has a time budget. A remote that does not keep to it, cannot be reached or refuses access is left alone for
-//! the rest of the run, and one warning says so. What a later remote has, the earlier ones get.
+//! A look-up has a time budget, and so have all look-ups of a run together. A remote that does not keep to it, cannot be
+//! reached or refuses access is left alone for the rest of the run, and one warning says so. What a later remote has, the
+//! earlier ones get.
 //!
 //! Nothing of a remote is believed but a claim that a trusted key has signed for the very action that was asked for, and
 //! bytes with the digest that the claim names.
@@ -9,7 +10,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bazel_remote_apis::build::bazel::remote::execution::v2::{ActionResult, OutputFile};
 use bytes::Bytes;
@@ -44,9 +45,12 @@ pub struct RemoteSettings {
     pub trusted: TrustedKeys,
     /// How long a look-up may take; an upload has more time, for its bytes.
     pub budget: Duration,
+    /// How long all look-ups in one remote may take, beyond the time that the compilation of what they found took somebody;
+    /// none for those who want what is there whatever it takes.
+    pub run_budget: Option<Duration>,
 }
 
-/// The budget where nobody sets another: long enough for 10 MB over a slow line, short beside a compilation.
+/// Both budgets where nobody sets others: long enough for 10 MB over a slow line, short beside a compilation.
 pub const BUDGET: Duration = Duration::from_secs(10);
 
 /// The remote caches of a run.
@@ -55,6 +59,7 @@ pub struct Remotes {
     tiers: Arc<Vec<Tier>>,
     trusted: TrustedKeys,
     budget: Duration,
+    run_budget: Option<Duration>,
     troubles: Troubles,
     uploads: Option<UnboundedSender<(Upload, usize)>>,
     /// Uploads that have not ended.
@@ -71,6 +76,8 @@ struct Tier {
     remote: Remote,
     readable: AtomicBool,
     writable: AtomicBool,
+    /// How long its look-ups took in this run, without the time that was saved by what they found.
+    lost: Mutex<Duration>,
     /// Blobs that are there and are not what they should be: they are written over.
     damaged: Mutex<BTreeSet<Address>>,
 }
@@ -182,9 +189,10 @@ impl Remotes {
             tiers.push(Tier {
                 address: address.clone(),
                 shown: crate::remote::shown(&url),
-                remote: Remote::open(&url, headers)?,
+                remote: Remote::open(&url, headers, *chosen)?,
                 readable: AtomicBool::new(true),
                 writable: AtomicBool::new(settings.writable),
+                lost: Mutex::default(),
                 damaged: Mutex::default(),
             });
         }
@@ -194,6 +202,7 @@ impl Remotes {
             tiers: Arc::new(tiers),
             trusted: settings.trusted.clone(),
             budget: settings.budget,
+            run_budget: settings.run_budget,
             troubles,
             uploads: Some(uploads),
             open: Arc::default(),
@@ -218,7 +227,7 @@ impl Remotes {
             if !tier.readable.load(Ordering::Relaxed) {
                 continue;
             }
-            match runtime.block_on(within(self.budget, &tier.shown, self.fetch(tier, wanted))) {
+            match self.look_up(runtime, tier, wanted) {
                 Ok(Some(fetched)) => {
                     if index > 0 {
                         let vmfb = (fetched.signed.claim.vmfb, Bytes::from(fetched.vmfb.clone()));
@@ -238,8 +247,9 @@ impl Remotes {
                     match &trouble {
                         // Of the entry alone.
                         Trouble::Remote(RemoteError::Altered { .. }) => {}
-                        // Perhaps of the entry alone, which is then written over; perhaps of some other server.
-                        Trouble::Remote(RemoteError::Unreadable { .. }) => {
+                        // Perhaps of the entry alone, which is then written over; perhaps of some other server. And what is
+                        // sent in the background may take its time.
+                        Trouble::Remote(RemoteError::Unreadable { .. } | RemoteError::Slow { .. }) => {
                             tier.readable.store(false, Ordering::Relaxed);
                         }
                         Trouble::Remote(_) => {
@@ -254,6 +264,38 @@ impl Remotes {
             }
         }
         None
+    }
+
+    /// Looks in one remote, for no longer than it still has in this run.
+    fn look_up(
+        &self,
+        runtime: &Runtime,
+        tier: &Tier,
+        wanted: &Wanted<'_>,
+    ) -> Result<Option<Fetched>, Trouble> {
+        let mut lost = tier.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = self.run_budget.map_or(Duration::MAX, |budget| budget.saturating_sub(*lost));
+        let slow = |address: &str| {
+            let seconds = self.run_budget.unwrap_or_default().as_secs();
+            Trouble::Remote(RemoteError::Slow { address: address.into(), seconds })
+        };
+        if left.is_zero() {
+            return Err(slow(&tier.shown));
+        }
+        let start = Instant::now();
+        let found = runtime.block_on(within(self.budget.min(left), &tier.shown, self.fetch(tier, wanted)));
+        *lost += start.elapsed();
+        if let Ok(Some(Fetched { signed, .. })) = &found {
+            // What somebody signs may still be no number of seconds.
+            let saved = Duration::try_from_secs_f64(signed.claim.seconds).unwrap_or_default();
+            *lost = lost.saturating_sub(saved);
+        }
+        match found {
+            Err(Trouble::Remote(RemoteError::Timeout { address, .. })) if left < self.budget => {
+                Err(slow(&address))
+            }
+            found => found,
+        }
     }
 
     async fn fetch(&self, tier: &Tier, wanted: &Wanted<'_>) -> Result<Option<Fetched>, Trouble> {
@@ -302,6 +344,11 @@ impl Remotes {
         // An entry whose blob has been collected is no entry.
         let Some(bytes) = read? else { return Ok(None) };
         Ok(Some(Fetched { signed, vmfb: bytes.into(), remote: remote() }))
+    }
+
+    /// Looks for everything from now on, whatever it takes together.
+    pub fn be_patient(&mut self) {
+        self.run_budget = None;
     }
 
     /// Whether any of them is written.

@@ -22,3 +22,4 @@ pub mod syntax;
 pub mod tensor;
 pub mod testing;
 pub mod transform;
+pub mod visible;

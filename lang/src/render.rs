@@ -9,11 +9,13 @@ use codespan_reporting::term::{self, Config, termcolor::Ansi};
 
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::syntax::{SourceId, Sources, Span};
+use crate::visible::{moved, visible};
 
 /// The message as a terminal shows it, ending in an empty line; `color` adds ANSI colours.
 ///
 /// Equal diagnostics give equal text. Places outside the sources are moved to the nearest place inside, or left out
-/// if their source is unknown: a faulty place must not hide the message.
+/// if their source is unknown: a faulty place must not hide the message. Of what sources and messages quote, nothing is
+/// obeyed by a terminal ([`visible`]).
 pub fn render(sources: &Sources, diagnostic: &Diagnostic, color: bool) -> String {
     let (files, places) = excerpts(sources, diagnostic);
     let labels = places
@@ -21,18 +23,19 @@ pub fn render(sources: &Sources, diagnostic: &Diagnostic, color: bool) -> String
         .enumerate()
         .map(|(i, (file, range, text))| {
             let style = if i == 0 { codespan::LabelStyle::Primary } else { codespan::LabelStyle::Secondary };
-            codespan::Label::new(style, file, range).with_message(text)
+            codespan::Label::new(style, file, range).with_message(visible(&text))
         })
         .collect();
     let severity = match diagnostic.severity {
         Severity::Error => codespan::Severity::Error,
         Severity::Warning => codespan::Severity::Warning,
     };
-    let help = diagnostic.help.iter().map(|help| format!("help: {help}"));
+    let notes = diagnostic.notes.iter().map(|note| visible(note).into_owned());
+    let help = diagnostic.help.iter().map(|help| format!("help: {}", visible(help)));
     let message = codespan::Diagnostic::new(severity)
-        .with_message(&diagnostic.message)
+        .with_message(visible(&diagnostic.message))
         .with_labels(labels)
-        .with_notes(diagnostic.notes.iter().cloned().chain(help).collect());
+        .with_notes(notes.chain(help).collect());
     if has_long_line(sources, diagnostic) {
         return plain(sources, diagnostic);
     }
@@ -53,7 +56,7 @@ fn has_long_line(sources: &Sources, diagnostic: &Diagnostic) -> bool {
     })
 }
 
-type Files<'a> = SimpleFiles<&'a str, &'a str>;
+type Files<'a> = SimpleFiles<Cow<'a, str>, Cow<'a, str>>;
 type Place<'a> = (usize, Range<usize>, Cow<'a, str>);
 
 /// The sources that the diagnostic speaks of, and its labels as ranges in them; after a label in the code of a macro,
@@ -66,9 +69,10 @@ fn excerpts<'a>(sources: &'a Sources, diagnostic: &'a Diagnostic) -> (Files<'a>,
         let Some((name, text)) = sources.get(span.source) else { continue };
         let source = sources.file(span.source);
         let known = ids.iter().find(|(id, _)| *id == source).map(|(_, file)| *file);
-        let file = known.unwrap_or_else(|| files.add(name, text));
+        let file = known.unwrap_or_else(|| files.add(visible(name), visible(text)));
         ids.push((source, file));
-        let place = (file, span.within(text), label);
+        let range = span.within(text);
+        let place = (file, moved(text, range.start)..moved(text, range.end), label);
         if !places.contains(&place) {
             places.push(place);
         }
@@ -117,10 +121,10 @@ fn plain(sources: &Sources, diagnostic: &Diagnostic) -> String {
     let places = spelled_out(sources, diagnostic).into_iter().filter_map(|(span, label)| {
         let (name, _) = sources.get(span.source)?;
         let (line, column) = sources.position(span);
-        Some(format!("  {name}:{line}:{column}: {label}\n"))
+        Some(format!("  {}:{line}:{column}: {}\n", visible(name), visible(&label)))
     });
-    let notes = diagnostic.notes.iter().map(|note| format!("  = {note}\n"));
-    let help = diagnostic.help.iter().map(|help| format!("  = help: {help}\n"));
+    let notes = diagnostic.notes.iter().map(|note| format!("  = {}\n", visible(note)));
+    let help = diagnostic.help.iter().map(|help| format!("  = help: {}\n", visible(help)));
     let details: String = places.chain(notes).chain(help).collect();
-    format!("{severity}: {}\n{details}\n", diagnostic.message)
+    format!("{severity}: {}\n{details}\n", visible(&diagnostic.message))
 }

@@ -1,8 +1,8 @@
 //! Reading TOML key by key, so that each complaint has its place.
 
 use std::cell::RefCell;
-use std::fs;
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _};
 use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 
@@ -10,15 +10,79 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{FileError, Warning};
+use crate::owner::{Foreign, Owners};
 use crate::place::Place;
+
+/// What was found at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found<T> {
+    /// Nothing.
+    Absent,
+    /// A file of somebody else, which was not read.
+    Foreign(Foreign),
+    /// A file, read.
+    File(T),
+}
+
+impl<T> Found<T> {
+    /// What `read` makes of the file.
+    pub(crate) fn and<U>(self, read: impl FnOnce(T) -> Result<U, FileError>) -> Result<Found<U>, FileError> {
+        Ok(match self {
+            Self::Absent => Found::Absent,
+            Self::Foreign(foreign) => Found::Foreign(foreign),
+            Self::File(text) => Found::File(read(text)?),
+        })
+    }
+}
 
 /// The text of the file at `path`; none if there is no such file.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, FileError> {
-    match fs::read(path) {
+    match open(path).and_then(|(mut file, _)| whole(&mut file)) {
         Ok(bytes) => text(path, bytes).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(FileError::Unreadable { path: path.into(), source }),
     }
+}
+
+/// The text of the file at `path`, if it belongs to one of the `owners`.
+pub(crate) fn read_owned(path: &Path, owners: &Owners) -> Result<Found<String>, FileError> {
+    // Of somebody else it need not even be possible to open it.
+    if let Some(foreign) =
+        fs::symlink_metadata(path).ok().and_then(|metadata| owners.foreign(path, &metadata))
+    {
+        return Ok(Found::Foreign(foreign));
+    }
+    let unreadable = |source| FileError::Unreadable { path: path.into(), source };
+    let (mut file, metadata) = match open(path) {
+        Ok(opened) => opened,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Absent),
+        Err(source) => return Err(unreadable(source)),
+    };
+    // What was opened decides: the name may lead elsewhere by now.
+    if let Some(foreign) = owners.foreign(path, &metadata) {
+        return Ok(Found::Foreign(foreign));
+    }
+    text(path, whole(&mut file).map_err(unreadable)?).map(Found::File)
+}
+
+/// Opens a file. A pipe is an error, and not waited for.
+fn open(path: &Path) -> io::Result<(File, fs::Metadata)> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nix::libc::O_NONBLOCK);
+    let file = options.open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_file() || metadata.is_dir() {
+        return Ok((file, metadata));
+    }
+    Err(io::Error::other("it is not a regular file"))
+}
+
+fn whole(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn text(path: &Path, bytes: Vec<u8>) -> Result<String, FileError> {
@@ -152,13 +216,19 @@ impl<'d, 't> Table<'d, 't> {
 
     /// The list of strings under `key`.
     pub fn strings(&self, key: &str) -> Result<Option<Vec<String>>, FileError> {
+        let texts = self.texts(key)?;
+        Ok(texts.map(|texts| texts.into_iter().map(|text| text.value).collect()))
+    }
+
+    /// The same, with their places.
+    pub fn texts(&self, key: &str) -> Result<Option<Vec<Text<'d, 't>>>, FileError> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let key = self.full(key);
         let Some(list) = value.get_ref().as_array() else {
             return Err(self.wrong_type(key, value, "a list of strings", "[\"text\"]".into()));
         };
         let items = list.iter().enumerate();
-        let texts = items.map(|(index, item)| Ok(self.text(format!("{key}[{index}]"), item)?.value));
+        let texts = items.map(|(index, item)| self.text(format!("{key}[{index}]"), item));
         texts.collect::<Result<_, _>>().map(Some)
     }
 

@@ -80,7 +80,7 @@ pub(crate) fn edit(path: &Path, change: impl FnOnce(&mut DocumentMut)) -> Result
 }
 
 /// Writes the whole file at `path` beside it and renames it into place. A link stays one: what it leads to is replaced.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // Not as `NamedTempFile` makes its files, whose errors tell of a name that nobody has given.

@@ -23,9 +23,10 @@ use std::path::Path;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, value};
 use url::Url;
 
-use crate::document::{self, Document};
+use crate::document::{self, Document, Found};
 use crate::edit::{self, EditError};
 use crate::error::FileError;
+use crate::owner::Owners;
 use crate::tables::is_release;
 
 /// The name of the file, which lies beside `Sheaf.toml`.
@@ -66,9 +67,9 @@ pub struct LockedFile {
 }
 
 impl ToolchainLock {
-    /// Reads the section of the file at `path`; none if there is no such file or no such section.
-    pub fn read(path: &Path) -> Result<Option<Self>, FileError> {
-        document::read(path)?.map_or(Ok(None), |text| Self::parse(path, &text))
+    /// Reads the section of the file at `path`, if that belongs to one of the `owners`; none if there is no such section.
+    pub fn read(path: &Path, owners: &Owners) -> Result<Found<Option<Self>>, FileError> {
+        document::read_owned(path, owners)?.and(|text| Self::parse(path, &text))
     }
 
     /// Reads the section in `text`, which is what `path` holds.
@@ -185,13 +186,17 @@ mod tests {
         ToolchainLock { iree: iree.into(), files, addresses: None }
     }
 
+    fn read(path: &Path) -> Found<Option<ToolchainLock>> {
+        ToolchainLock::read(path, &Owners::of_process(|_| None, &[])).unwrap()
+    }
+
     #[test]
     fn what_is_written_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(LOCK_NAME);
-        assert_eq!(ToolchainLock::read(&path).unwrap(), None);
+        assert_eq!(read(&path), Found::Absent);
         lock("3.13.0").write(&path).unwrap();
-        assert_eq!(ToolchainLock::read(&path).unwrap(), Some(lock("3.13.0")));
+        assert_eq!(read(&path), Found::File(Some(lock("3.13.0"))));
         insta::assert_snapshot!(std::fs::read_to_string(&path).unwrap(), @r#"
         # Written by Sheaf; keep it under version control.
 
@@ -219,7 +224,7 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.starts_with(others), "{text}");
         assert_eq!(text.matches("[toolchain]").count(), 1, "{text}");
-        assert_eq!(ToolchainLock::read(&path).unwrap(), Some(lock("3.13.0")));
+        assert_eq!(read(&path), Found::File(Some(lock("3.13.0"))));
     }
 
     #[test]
@@ -233,7 +238,7 @@ mod tests {
         };
         let lock = ToolchainLock { addresses: Some(addresses), ..lock("3.13.0") };
         lock.write(&path).unwrap();
-        assert_eq!(ToolchainLock::read(&path).unwrap(), Some(lock.clone()));
+        assert_eq!(read(&path), Found::File(Some(lock.clone())));
         let text = std::fs::read_to_string(&path).unwrap();
         insta::assert_snapshot!(text.split_once("[toolchain.addresses]").unwrap().1, @r#"
         index = "https://index.example/simple"
@@ -241,7 +246,7 @@ mod tests {
         "#);
         let without = ToolchainLock { addresses: None, ..lock };
         without.write(&path).unwrap();
-        assert_eq!(ToolchainLock::read(&path).unwrap(), Some(without));
+        assert_eq!(read(&path), Found::File(Some(without)));
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
 
-use crate::document::{self, Document, Table};
+use crate::document::{self, Document, Found, Table};
 use crate::edit::{self, EditError};
 use crate::error::{FileError, Warning};
+use crate::owner::Owners;
 use crate::tables::{CacheTable, ToolchainTable};
 
 /// The program that `sheaf run` runs when the package names none.
@@ -52,9 +53,9 @@ pub struct Package {
 }
 
 impl SheafToml {
-    /// Reads the file at `path`; none if there is no such file.
-    pub fn read(path: &Path) -> Result<Option<Self>, FileError> {
-        document::read(path)?.map(|text| Self::parse(path, &text)).transpose()
+    /// Reads the file at `path`, if it belongs to one of the `owners`.
+    pub fn read(path: &Path, owners: &Owners) -> Result<Found<Self>, FileError> {
+        document::read_owned(path, owners)?.and(|text| Self::parse(path, &text))
     }
 
     /// Reads `text`, which is what `path` holds.
@@ -323,17 +324,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("Sheaf.toml");
         let shown = |error: FileError| error.to_string().replace(&*folder.path().to_string_lossy(), "~");
-        assert_eq!(SheafToml::read(&path).unwrap(), None);
+        let read = || SheafToml::read(&path, &Owners::of_process(|_| None, &[]));
+        assert_eq!(read().unwrap(), Found::Absent);
         std::fs::write(&path, "[package]\nname = \"x\"\n").unwrap();
-        assert_eq!(SheafToml::read(&path).unwrap().unwrap().package.name.as_deref(), Some("x"));
+        let Found::File(manifest) = read().unwrap() else { panic!("a file") };
+        assert_eq!(manifest.package.name.as_deref(), Some("x"));
         std::fs::write(&path, b"[package]\nname = \"caf\xe9\"\n").unwrap();
-        insta::assert_snapshot!(shown(SheafToml::read(&path).unwrap_err()), @r#"
+        insta::assert_snapshot!(shown(read().unwrap_err()), @r#"
         ~/Sheaf.toml:2:12: this is not TOML: a character is not written in UTF-8; correct this line
          2 | name = "caf�"
            |            ^
         "#);
         std::fs::remove_file(&path).unwrap();
         std::fs::create_dir(&path).unwrap();
-        insta::assert_snapshot!(shown(SheafToml::read(&path).unwrap_err()), @"~/Sheaf.toml cannot be read: Is a directory (os error 21); make it a file that you may read, or move it away");
+        insta::assert_snapshot!(shown(read().unwrap_err()), @"~/Sheaf.toml cannot be read: Is a directory (os error 21); make it a file that you may read, or move it away");
     }
 }

@@ -7,14 +7,22 @@
 //!   toolchains     …/toolchains/
 //!   signing key    …/cache-key
 //!   REPL           …/repl-history
+//!   trust          …/trust/
 //! cache            $SHEAF_HOME/cache/        ~/.cache/sheaf/
 //!   REPL           …/repl/
 //! ```
+//!
+//! What lies there starts programs, so a `SHEAF_HOME` of somebody else is refused, and so is one inside a project, whose
+//! files are not the user's: but where `SHEAF_SAFE_DIRECTORIES` names a folder above.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
+
+use crate::owner::{Foreign, Owners, SAFE_VARIABLE};
+use crate::project::Project;
 
 const HOME_VARIABLE: &str = "SHEAF_HOME";
 
@@ -24,6 +32,8 @@ pub struct Home {
     config: PathBuf,
     data: PathBuf,
     cache: PathBuf,
+    /// The folder of all three, where it was named.
+    named: Option<PathBuf>,
 }
 
 /// Why there is no place for Sheaf's files.
@@ -42,6 +52,30 @@ pub enum HomeError {
         /// What the operating system said.
         source: io::Error,
     },
+    /// `SHEAF_HOME`, or something of Sheaf in it, belongs to somebody else.
+    #[error(
+        "{HOME_VARIABLE} is not used: {} {}; set it to a folder of yours, or, if you trust that one, set {SAFE_VARIABLE} \
+         to it",
+        foreign.path.display(),
+        foreign.owner()
+    )]
+    Foreign {
+        /// What belongs to whom.
+        foreign: Foreign,
+    },
+    /// `SHEAF_HOME` lies in a project, which could bring settings that start programs.
+    #[error(
+        "{HOME_VARIABLE} is not used: {} is inside the project {}, whose files would be taken for your own settings, keys \
+         and compilers; set it to a folder elsewhere, or, if all of that project is yours, set {SAFE_VARIABLE} to it",
+        home.display(),
+        project.display()
+    )]
+    InProject {
+        /// `SHEAF_HOME`.
+        home: PathBuf,
+        /// The folder of the project.
+        project: PathBuf,
+    },
 }
 
 impl Home {
@@ -49,7 +83,7 @@ impl Home {
     pub fn locate(environment: impl Fn(&str) -> Option<String>) -> Result<Self, HomeError> {
         if let Some(value) = environment(HOME_VARIABLE).filter(|value| !value.is_empty()) {
             return match std::path::absolute(&value) {
-                Ok(folder) => Ok(Self::under(&folder)),
+                Ok(folder) => Self::owned(&folder, &Owners::of_process(environment, &[])),
                 Err(source) => Err(HomeError::NoCurrentFolder { value, source }),
             };
         }
@@ -58,12 +92,44 @@ impl Home {
             config: folders.config_dir().into(),
             data: folders.data_local_dir().into(),
             cache: folders.cache_dir().into(),
+            named: None,
         })
+    }
+
+    /// All folders under `folder`, if it and what is in it belong to one of the `owners`.
+    fn owned(folder: &Path, owners: &Owners) -> Result<Self, HomeError> {
+        let home = Self::under(folder);
+        let all = [folder, &home.config_file(), &home.data, &home.cache];
+        let foreign = all.into_iter().find_map(|path| owners.foreign_at(path));
+        foreign.map_or(Ok(home), |foreign| Err(HomeError::Foreign { foreign }))
+    }
+
+    /// That a named home is not inside a project; `environment` looks up a variable.
+    pub fn outside(
+        &self,
+        project: &Project,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<(), HomeError> {
+        let Some(named) = &self.named else { return Ok(()) };
+        // What is not there yet lies where the folder above does.
+        let there = named.ancestors().find_map(|folder| fs::canonicalize(folder).ok());
+        let is_inside = there.is_some_and(|there| there.starts_with(&project.root));
+        // Not the folders of the user's configuration, which is in there.
+        let is_told = || Owners::of_process(environment, &[]).is_safe(named);
+        if is_inside && project.manifest.is_some() && !is_told() {
+            return Err(HomeError::InProject { home: named.clone(), project: project.root.clone() });
+        }
+        Ok(())
     }
 
     /// All folders under `folder`.
     pub fn under(folder: &Path) -> Self {
-        Self { config: folder.into(), data: folder.join("data"), cache: folder.join("cache") }
+        Self {
+            config: folder.into(),
+            data: folder.join("data"),
+            cache: folder.join("cache"),
+            named: Some(folder.into()),
+        }
     }
 
     /// The user's configuration.
@@ -84,6 +150,11 @@ impl Home {
     /// The key that signs what is compiled here for remote caches; readable for the user alone.
     pub fn cache_key(&self) -> PathBuf {
         self.data.join("cache-key")
+    }
+
+    /// What the user has allowed projects; see [`Trusted`](crate::Trusted).
+    pub fn trust(&self) -> PathBuf {
+        self.data.join("trust")
     }
 
     /// What was typed in the REPL.
@@ -129,6 +200,58 @@ mod tests {
                 assert!(path.is_absolute());
                 assert!(path.iter().any(|part| part == "sheaf"), "{}", path.display());
             }
+        }
+    }
+
+    #[test]
+    fn a_home_inside_a_project_is_refused_unless_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir(root.join("p")).unwrap();
+        fs::write(root.join("p/Sheaf.toml"), "").unwrap();
+        let project =
+            |path: &str| Project::locate_from(&root.join(path), Owners::of_process(|_| None, &[])).unwrap();
+        let outside = |home: &str, project: &Project, safe: &str| {
+            let safe = safe.to_owned();
+            let told = move |name: &str| (name == SAFE_VARIABLE).then(|| safe.clone());
+            Home::under(&root.join(home)).outside(project, told)
+        };
+        assert!(outside("home", &project("p"), "").is_ok());
+        assert!(outside("home", &project(""), "").is_ok(), "a folder with programs is no project");
+        for home in ["p/.home", "p/a/b", "p"] {
+            assert!(outside(home, &project("p"), "").is_err(), "{home}");
+        }
+        assert!(outside("p/.home", &project("p"), &root.join("p").display().to_string()).is_ok());
+        let error = outside("p/.home", &project("p"), "").unwrap_err().to_string();
+        insta::assert_snapshot!(error.replace(&*root.to_string_lossy(), "~"), @"SHEAF_HOME is not used: ~/p/.home is inside the project ~/p, whose files would be taken for your own settings, keys and compilers; set it to a folder elsewhere, or, if all of that project is yours, set SHEAF_SAFE_DIRECTORIES to it");
+    }
+
+    /// Only root can give files away.
+    #[cfg(unix)]
+    #[test]
+    fn a_home_of_somebody_else_is_refused() {
+        for part in ["", "config.toml", "data", "cache"] {
+            let folder = tempfile::tempdir().unwrap();
+            fs::write(folder.path().join("config.toml"), "").unwrap();
+            fs::create_dir(folder.path().join("data")).unwrap();
+            fs::create_dir(folder.path().join("cache")).unwrap();
+            let named = folder.path().display().to_string();
+            let locate = |safe: Option<String>| {
+                Home::locate(|name| match name {
+                    "SHEAF_HOME" => Some(named.clone()),
+                    SAFE_VARIABLE => safe.clone(),
+                    _ => None,
+                })
+            };
+            assert!(locate(None).is_ok());
+            let path = if part.is_empty() { folder.path().to_owned() } else { folder.path().join(part) };
+            if let Err(error) = std::os::unix::fs::chown(path, Some(3_999_999_999), None) {
+                eprintln!("SKIPPED a_home_of_somebody_else_is_refused: no chown here ({error})");
+                return;
+            }
+            let error = locate(None).unwrap_err().to_string();
+            assert!(error.contains("belongs to user 3999999999; set it to a folder of yours"), "{error}");
+            assert!(locate(Some(named.clone())).is_ok());
         }
     }
 

@@ -4,8 +4,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::document::Found;
 use crate::error::FileError;
+use crate::lock::{LOCK_NAME, ToolchainLock};
 use crate::manifest::{DEFAULT_MAIN, SheafToml};
+use crate::owner::{Foreign, Owners};
 
 /// The name of the file that makes a folder a package.
 pub const MANIFEST_NAME: &str = "Sheaf.toml";
@@ -13,22 +16,27 @@ pub const MANIFEST_NAME: &str = "Sheaf.toml";
 pub const ARTIFACT_FOLDER: &str = "__sheaf__";
 
 /// A package, or the folder of a program that belongs to none.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Project {
     /// The folder of `Sheaf.toml`, or else that of the program: an absolute path.
     pub root: PathBuf,
     /// `Sheaf.toml`, if there is one.
     pub manifest: Option<SheafToml>,
+    /// Whose files count in it.
+    pub owners: Owners,
+    /// The files named `Sheaf.toml` that do not, from the program's folder upwards.
+    pub passed_over: Vec<Foreign>,
 }
 
 impl Project {
     /// The project of the program `file`, which need not exist.
-    pub fn locate(file: &Path) -> Result<Self, FileError> {
-        Self::locate_from(file.parent().unwrap_or(Path::new("")))
+    pub fn locate(file: &Path, owners: Owners) -> Result<Self, FileError> {
+        Self::locate_from(file.parent().unwrap_or(Path::new("")), owners)
     }
 
-    /// The project that `folder` is in: the nearest folder upwards with a `Sheaf.toml`, or else `folder` itself.
-    pub fn locate_from(folder: &Path) -> Result<Self, FileError> {
+    /// The project that `folder` is in: the nearest folder upwards with a `Sheaf.toml` of one of the `owners`, or else `folder`
+    /// itself.
+    pub fn locate_from(folder: &Path, owners: Owners) -> Result<Self, FileError> {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         // Links and `..` are resolved first: the parent of `a/..` is not `a`.
         let start = match fs::canonicalize(folder) {
@@ -36,12 +44,27 @@ impl Project {
             found => found,
         };
         let start = start.map_err(|source| FileError::Unreadable { path: folder.into(), source })?;
+        let mut passed_over = Vec::new();
         for root in start.ancestors() {
-            if let Some(manifest) = SheafToml::read(&root.join(MANIFEST_NAME))? {
-                return Ok(Self { root: root.into(), manifest: Some(manifest) });
+            match SheafToml::read(&root.join(MANIFEST_NAME), &owners)? {
+                Found::File(manifest) => {
+                    return Ok(Self { root: root.into(), manifest: Some(manifest), owners, passed_over });
+                }
+                Found::Foreign(foreign) => passed_over.push(foreign),
+                Found::Absent => {}
             }
         }
-        Ok(Self { root: start, manifest: None })
+        Ok(Self { root: start, manifest: None, owners, passed_over })
+    }
+
+    /// What `Sheaf.lock` says of the compiler.
+    pub fn lock(&self) -> Result<Found<Option<ToolchainLock>>, FileError> {
+        ToolchainLock::read(&self.lock_file(), &self.owners)
+    }
+
+    /// `Sheaf.lock`, which need not exist.
+    pub fn lock_file(&self) -> PathBuf {
+        self.root.join(LOCK_NAME)
     }
 
     /// The folder for compiled programs, which need not exist.
@@ -59,6 +82,10 @@ impl Project {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn own() -> Owners {
+        Owners::of_process(|_| None, &[])
+    }
 
     struct Tree {
         folder: tempfile::TempDir,
@@ -81,7 +108,7 @@ mod tests {
         }
 
         fn locate(&self, file: &str) -> Result<Project, FileError> {
-            Project::locate(&self.folder.path().join(file))
+            Project::locate(&self.folder.path().join(file), own())
         }
     }
 
@@ -106,7 +133,7 @@ mod tests {
     fn without_a_manifest_the_program_has_its_own_folder() {
         let tree = Tree::new(&[("src/a.shf", "")]);
         let project = tree.locate("src/a.shf").unwrap();
-        assert_eq!(project, Project { root: tree.root().join("src"), manifest: None });
+        assert_eq!((&project.root, &project.manifest), (&tree.root().join("src"), &None));
         assert_eq!(project.main(), None);
     }
 
@@ -120,8 +147,39 @@ mod tests {
     fn a_program_that_is_not_there_is_no_error_here() {
         let tree = Tree::new(&[]);
         assert_eq!(tree.locate("no/such/a.shf").unwrap().root, tree.folder.path().join("no/such"));
-        assert!(Project::locate(Path::new("a.shf")).unwrap().root.is_absolute());
-        assert!(Project::locate(Path::new("")).unwrap().root.is_absolute());
+        assert!(Project::locate(Path::new("a.shf"), own()).unwrap().root.is_absolute());
+        assert!(Project::locate(Path::new(""), own()).unwrap().root.is_absolute());
+    }
+
+    /// Only root can give files away.
+    #[cfg(unix)]
+    #[test]
+    fn a_manifest_of_somebody_else_is_passed_over() {
+        let tree = Tree::new(&[("Sheaf.toml", ""), ("p/Sheaf.toml", "[package\n"), ("p/src/a.shf", "")]);
+        let planted = tree.root().join("p/Sheaf.toml");
+        if let Err(error) = std::os::unix::fs::chown(&planted, Some(3_999_999_999), None) {
+            eprintln!("SKIPPED a_manifest_of_somebody_else_is_passed_over: no chown here ({error})");
+            return;
+        }
+        let project = tree.locate("p/src/a.shf").unwrap();
+        assert_eq!(project.root, tree.root());
+        let told: Vec<_> = project.passed_over.iter().map(|foreign| foreign.path.clone()).collect();
+        assert_eq!(told, std::slice::from_ref(&planted));
+        // A link of the user's to it is no more than it.
+        std::os::unix::fs::symlink(&planted, tree.root().join("p/src/Sheaf.toml")).unwrap();
+        assert_eq!(tree.locate("p/src/a.shf").unwrap().passed_over.len(), 2);
+        let named = Owners::of_process(|_| None, &[tree.root().join("p")]);
+        assert!(Project::locate(&tree.root().join("p/src/a.shf"), named).is_err(), "it is read, and broken");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_not_waited_for() {
+        let tree = Tree::new(&[("src/a.shf", "")]);
+        let made = std::process::Command::new("mkfifo").arg(tree.root().join("Sheaf.toml")).status().unwrap();
+        assert!(made.success());
+        let error = tree.locate("src/a.shf").unwrap_err().to_string();
+        assert!(error.contains("it is not a regular file"), "{error}");
     }
 
     #[test]

@@ -7,9 +7,13 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use url::Url;
+
 use crate::lock::Addresses;
 use crate::manifest::SheafToml;
+use crate::project::MANIFEST_NAME;
 use crate::tables::{CacheTable, Mode, SIZE_EXPECTED, ToolchainTable, size};
+use crate::trust::Request;
 use crate::user_config::UserConfig;
 
 /// What is in force.
@@ -38,16 +42,45 @@ pub struct Settings {
     pub max_size: Setting<Option<u64>>,
     /// The address of a cluster that compiles what no cache has.
     pub executor: Setting<Option<String>>,
-    /// How long a look-up in a remote cache may take, in seconds.
+    /// How long a look-up in a remote cache may take, and all that a run does in vain, in seconds.
     pub cache_timeout: Setting<Option<u64>>,
     /// Whether the network is left alone.
     pub offline: Setting<bool>,
     /// What the project's file sets and only the user may set: none of it is in force.
     pub refused: Vec<Refused>,
+    /// What the project's file asks for and the user has not allowed: none of it is in force.
+    pub passed_over: Option<PassedOver>,
+    /// The remote caches that the user has named, whether or not they are in force.
+    pub named_remotes: Vec<String>,
+}
+
+/// What a project asks for without the user's consent; see [`Request`](crate::Request).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{} in {} {} passed over: look at {}, and then run `sheaf trust {}`",
+    quoted(names),
+    path.display(),
+    if names.len() == 1 { "is" } else { "are" },
+    if names.len() == 1 { "it" } else { "them" },
+    path.parent().unwrap_or(path).display()
+)]
+pub struct PassedOver {
+    /// The project's file.
+    pub path: PathBuf,
+    /// The names of the settings.
+    pub names: Vec<&'static str>,
+}
+
+fn quoted(names: &[&str]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    match &quoted[..] {
+        [all @ .., one, last] => [all, &[format!("{one} and {last}")]].concat().join(", "),
+        all => all.concat(),
+    }
 }
 
 /// A setting of a project's file that is not in force: a project is not trusted to start programs, nor to name who compiles
-/// for all projects of a user.
+/// for all projects of a user, or how many programs of theirs are kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`cache.{name}` in {} is not used: only the user may choose that", path.display())]
 pub struct Refused {
@@ -86,6 +119,13 @@ pub enum Origin {
     Environment(&'static str),
     /// With this option.
     Option(&'static str),
+}
+
+impl Origin {
+    /// Whether it is a project's file, which may say anything.
+    fn is_project(&self) -> bool {
+        matches!(self, Self::File(path) if path.ends_with(MANIFEST_NAME))
+    }
 }
 
 impl fmt::Display for Origin {
@@ -132,13 +172,17 @@ const COMPILE_LIMITS: [(&str, &str); 2] = [
 ];
 
 impl Settings {
-    /// Merges all places; `environment` looks up a variable, and an empty one counts as unset.
+    /// Merges all places. `environment` looks up a variable, and an empty one counts as unset. What the project asks for
+    /// counts if `allowed` says so of it.
     pub fn merge(
         user: Option<&UserConfig>,
         project: Option<&SheafToml>,
+        allowed: impl Fn(&Request) -> bool,
         environment: impl Fn(&str) -> Option<String>,
         options: &Options,
     ) -> Result<Self, SettingsError> {
+        let allowed = flag(&environment, TRUST_VARIABLE)?.unwrap_or(false)
+            || project.and_then(Request::of).is_none_or(|request| allowed(&request));
         let user = user.map(|user| (user.path.as_path(), &user.toolchain, &user.cache));
         let project = project.map(|project| (project.path.as_path(), &project.toolchain, &project.cache));
         let mut settings = Self::default();
@@ -148,39 +192,81 @@ impl Settings {
                 .credential_helper
                 .set(cache.credential_helper.clone().map(Some), Origin::File(path.into()));
             settings.executor.set(cache.executor.clone().map(Some), Origin::File(path.into()));
+            settings.max_size.set(cache.max_size.map(Some), Origin::File(path.into()));
+            settings.set_requests(path, toolchain, cache);
         }
+        settings.named_remotes.clone_from(&settings.remote.value);
         if let Some((path, toolchain, cache)) = project {
             settings.set_from_file(path, toolchain, cache);
             settings.refuse(path, cache);
+            if allowed {
+                settings.set_requests(path, toolchain, cache);
+            }
         }
         settings.set_from_environment(environment)?;
         settings.set_from_options(options);
+        if let Some((path, toolchain, cache)) = project.filter(|_| !allowed) {
+            settings.pass_over(path, toolchain, cache);
+        }
         Ok(settings)
     }
 
-    fn set_from_file(&mut self, path: &Path, toolchain: &ToolchainTable, cache: &CacheTable) {
+    /// Whether the user has named this remote cache: one of the same scheme, host (or bucket) and port. Credentials are for
+    /// no others, whatever a project asks for.
+    pub fn names_remote(&self, address: &str) -> bool {
+        is_among(&self.named_remotes, address)
+    }
+
+    /// The places of the compiler that a project asks for and the user has not named: they get no credentials.
+    pub fn strange_places(&self) -> Vec<&str> {
+        let all = || self.mirrors.iter().chain(&self.index);
+        let named: Vec<_> = all().filter(|place| !place.origin.is_project()).map(|p| &p.value).collect();
+        let asked = all().filter(|place| place.origin.is_project()).map(|place| place.value.as_str());
+        asked.filter(|place| !is_among(&named, place)).collect()
+    }
+
+    /// Takes over what a project may only ask for.
+    fn set_requests(&mut self, path: &Path, toolchain: &ToolchainTable, cache: &CacheTable) {
         let origin = || Origin::File(path.to_path_buf());
         if let Some(index) = &toolchain.index {
             self.index = Some(Setting { value: index.clone(), origin: origin() });
         }
+        self.add_mirrors(toolchain.mirrors.clone().unwrap_or_default(), &origin());
+        self.remote.set(cache.remote.clone(), origin());
+        self.trusted_keys.set(cache.trusted_keys.clone(), origin());
+    }
+
+    /// Notes what a project has asked for in vain, where no higher place has set it.
+    fn pass_over(&mut self, path: &Path, toolchain: &ToolchainTable, cache: &CacheTable) {
+        let is_open = |origin: &Origin| matches!(origin, Origin::Default | Origin::File(_));
+        let index = self.index.as_ref().is_none_or(|index| is_open(&index.origin));
+        let all = [
+            ("trusted-keys", cache.trusted_keys.is_some() && is_open(&self.trusted_keys.origin)),
+            ("remote", cache.remote.is_some() && is_open(&self.remote.origin)),
+            ("mirrors", toolchain.mirrors.is_some()),
+            ("index", toolchain.index.is_some() && index),
+        ];
+        let names: Vec<_> = all.into_iter().filter_map(|(name, is_asked)| is_asked.then_some(name)).collect();
+        self.passed_over = (!names.is_empty()).then(|| PassedOver { path: path.into(), names });
+    }
+
+    fn set_from_file(&mut self, path: &Path, toolchain: &ToolchainTable, cache: &CacheTable) {
+        let origin = || Origin::File(path.to_path_buf());
         if let Some(iree) = &toolchain.iree {
             self.iree = Some(Setting { value: iree.clone(), origin: origin() });
         }
-        self.add_mirrors(toolchain.mirrors.clone().unwrap_or_default(), &origin());
-        self.remote.set(cache.remote.clone(), origin());
         self.mode.set(cache.mode, origin());
-        self.trusted_keys.set(cache.trusted_keys.clone(), origin());
         self.revoked_keys.extend(cache.revoked_keys.clone().unwrap_or_default());
-        self.max_size.set(cache.max_size.map(Some), origin());
     }
 
     /// Notes what a project's file may not set.
     fn refuse(&mut self, path: &Path, cache: &CacheTable) {
         let all = [
-            (&cache.credential_helper, "credential-helper", "SHEAF_CACHE_CREDENTIAL_HELPER"),
-            (&cache.executor, "executor", "SHEAF_REMOTE_EXECUTOR"),
+            (cache.credential_helper.is_some(), "credential-helper", "SHEAF_CACHE_CREDENTIAL_HELPER"),
+            (cache.executor.is_some(), "executor", "SHEAF_REMOTE_EXECUTOR"),
+            (cache.max_size.is_some(), "max-size", "SHEAF_CACHE_MAX_SIZE"),
         ];
-        let set = all.into_iter().filter(|(value, ..)| value.is_some());
+        let set = all.into_iter().filter(|(is_set, ..)| *is_set);
         self.refused.extend(set.map(|(_, name, variable)| Refused { path: path.into(), name, variable }));
     }
 
@@ -205,6 +291,7 @@ impl Settings {
             self.add_mirrors(listed(&value), &Origin::Environment(name));
         }
         if let Some((value, name)) = variable("SHEAF_CACHE_REMOTE") {
+            self.named_remotes.extend(listed(&value));
             self.remote.set(Some(listed(&value)), Origin::Environment(name));
         }
         if let Some((value, name)) = variable("SHEAF_CACHE_TRUSTED_KEYS") {
@@ -243,14 +330,7 @@ impl Settings {
             };
             self.mode.set(Some(mode), Origin::Environment(name));
         }
-        if let Some((value, name)) = variable("SHEAF_OFFLINE") {
-            let offline = match value.as_str() {
-                "1" | "true" => true,
-                "0" | "false" => false,
-                _ => return Err(SettingsError { variable: name, value, expected: "1, true, 0 or false" }),
-            };
-            self.offline.set(Some(offline), Origin::Environment(name));
-        }
+        self.offline.set(flag(&environment, "SHEAF_OFFLINE")?, Origin::Environment("SHEAF_OFFLINE"));
         Ok(())
     }
 
@@ -258,12 +338,40 @@ impl Settings {
         if let Some(index) = &options.index {
             self.index = Some(Setting { value: index.clone(), origin: Origin::Option("--toolchain-index") });
         }
+        self.named_remotes.extend(options.remote.iter().cloned());
         let remote = (!options.remote.is_empty()).then(|| options.remote.clone());
         self.remote.set(remote, Origin::Option("--cache-remote"));
         self.mode.set(options.read_only.then_some(Mode::ReadOnly), Origin::Option("--read-only"));
         self.offline.set(options.offline.then_some(true), Origin::Option("--offline"));
         self.executor.set(options.executor.clone().map(Some), Origin::Option("--remote-executor"));
     }
+}
+
+/// The environment variable that allows all that projects ask for, for machines that run reviewed code alone.
+const TRUST_VARIABLE: &str = "SHEAF_TRUST_PROJECT";
+
+/// A variable that says yes or no; none where it is unset.
+fn flag(
+    environment: &impl Fn(&str) -> Option<String>,
+    variable: &'static str,
+) -> Result<Option<bool>, SettingsError> {
+    let value = environment(variable).unwrap_or_default();
+    match value.trim() {
+        "" => Ok(None),
+        "1" | "true" => Ok(Some(true)),
+        "0" | "false" => Ok(Some(false)),
+        value => Err(SettingsError { variable, value: value.into(), expected: "1, true, 0 or false" }),
+    }
+}
+
+/// Whether an address has scheme, host and port of one of the others.
+fn is_among(others: &[impl AsRef<str>], address: &str) -> bool {
+    let place = |address: &str| {
+        let url = Url::parse(address.trim()).ok()?;
+        Some((url.scheme().to_owned(), url.host_str()?.to_owned(), url.port_or_known_default()))
+    };
+    let Some(asked) = place(address) else { return false };
+    others.iter().any(|other| place(other.as_ref()).as_ref() == Some(&asked))
 }
 
 /// The items of a list that commas divide.
@@ -293,7 +401,13 @@ mod tests {
 
     fn user(text: &str) -> UserConfig {
         let SheafToml { toolchain, cache, .. } = SheafToml::parse(Path::new("/u/config.toml"), text).unwrap();
-        UserConfig { path: "/u/config.toml".into(), toolchain, cache, warnings: vec![] }
+        UserConfig {
+            path: "/u/config.toml".into(),
+            safe_directories: vec![],
+            toolchain,
+            cache,
+            warnings: vec![],
+        }
     }
 
     fn project(text: &str) -> SheafToml {
@@ -316,7 +430,7 @@ mod tests {
 
     #[test]
     fn without_settings_the_defaults_are_in_force() {
-        let settings = Settings::merge(None, None, |_| None, &Options::default()).unwrap();
+        let settings = Settings::merge(None, None, |_| true, |_| None, &Options::default()).unwrap();
         assert_eq!(settings, Settings::default());
         assert_eq!(settings.mode.value, Mode::ReadWrite);
         assert_eq!(settings.mode.origin.to_string(), "the built-in default");
@@ -342,26 +456,27 @@ mod tests {
         let unset = |_: &str| None;
         let none = Options::default();
 
-        let settings = Settings::merge(Some(&user), None, unset, &none).unwrap();
+        let settings = Settings::merge(Some(&user), None, |_| true, unset, &none).unwrap();
         let origin = Origin::File("/u/config.toml".into());
         assert_eq!(settings.index.unwrap().value, "https://user.example");
         assert_eq!(settings.mode, Setting { value: Mode::ReadOnly, origin });
 
-        let settings = Settings::merge(Some(&user), Some(&project), unset, &none).unwrap();
+        let settings = Settings::merge(Some(&user), Some(&project), |_| true, unset, &none).unwrap();
         let origin = Origin::File("/p/Sheaf.toml".into());
         assert_eq!(settings.index.unwrap().value, "https://project.example");
         assert_eq!(settings.remote.value, ["https://project.example"]);
         assert_eq!(settings.trusted_keys.value, ["project"]);
         assert_eq!(settings.mode, Setting { value: Mode::ReadWrite, origin });
 
-        let settings = Settings::merge(Some(&user), Some(&project), &environment, &none).unwrap();
+        let settings = Settings::merge(Some(&user), Some(&project), |_| true, &environment, &none).unwrap();
         assert_eq!(settings.index.unwrap().value, "https://environment.example");
         assert_eq!(settings.remote.value, ["https://a.example", "https://b.example"]);
         assert_eq!(settings.trusted_keys.value, ["project"]);
         assert_eq!(settings.mode.origin.to_string(), "SHEAF_CACHE_MODE");
         assert!(settings.offline.value);
 
-        let settings = Settings::merge(Some(&user), Some(&project), &environment, &options).unwrap();
+        let settings =
+            Settings::merge(Some(&user), Some(&project), |_| true, &environment, &options).unwrap();
         let origin = Origin::Option("--toolchain-index");
         assert_eq!(settings.index, Some(Setting { value: "option".into(), origin }));
         assert_eq!(settings.remote.value, ["https://option.example"]);
@@ -370,10 +485,11 @@ mod tests {
     }
 
     #[test]
-    fn a_project_starts_no_programs_and_names_no_cluster() {
-        let text = "cache.credential-helper = \"./helper\"\ncache.executor = \"grpc://there.example\"\n";
+    fn a_project_starts_no_programs_names_no_cluster_and_empties_no_store() {
+        let text = "cache.credential-helper = \"./helper\"\ncache.executor = \"grpc://there.example\"\n\
+                    cache.max-size = \"1 B\"\n";
         let none = Options::default();
-        let theirs = Settings::merge(None, Some(&project(text)), |_| None, &none).unwrap();
+        let theirs = Settings::merge(None, Some(&project(text)), |_| true, |_| None, &none).unwrap();
         assert_eq!((&theirs.credential_helper.value, &theirs.executor.value), (&None, &None));
         let told: Vec<_> = theirs.refused.iter().map(|r| format!("{r}; {}", r.remedy())).collect();
         assert_eq!(
@@ -383,17 +499,100 @@ mod tests {
              set it in the user's config.toml, or set SHEAF_CACHE_CREDENTIAL_HELPER",
                 "`cache.executor` in /p/Sheaf.toml is not used: only the user may choose that; \
              set it in the user's config.toml, or set SHEAF_REMOTE_EXECUTOR",
+                "`cache.max-size` in /p/Sheaf.toml is not used: only the user may choose that; \
+             set it in the user's config.toml, or set SHEAF_CACHE_MAX_SIZE",
             ]
         );
-        let ours = Settings::merge(Some(&user(text)), None, |_| None, &none).unwrap();
+        assert_eq!(theirs.max_size.value, None);
+        let ours = Settings::merge(Some(&user(text)), None, |_| true, |_| None, &none).unwrap();
+        assert_eq!(ours.max_size.value, Some(1));
         assert_eq!(ours.credential_helper.value.as_deref(), Some("./helper"));
         assert_eq!((ours.executor.value.as_deref(), ours.refused.len()), (Some("grpc://there.example"), 0));
     }
 
     #[test]
+    fn what_a_project_asks_for_needs_consent() {
+        let (user, project) = (user(&ALL.replace("FILE", "user")), project(&ALL.replace("FILE", "project")));
+        let none = Options::default();
+        let merge = |trust: &str, allowed: bool, environment: &[(&str, &str)]| {
+            let mut variables = environment.to_vec();
+            variables.push(("SHEAF_TRUST_PROJECT", trust));
+            let looked_up = move |name: &str| {
+                variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            };
+            Settings::merge(Some(&user), Some(&project), |_| allowed, looked_up, &none)
+        };
+        let denied = merge("", false, &[]).unwrap();
+        assert_eq!(denied.remote.value, ["https://user.example"]);
+        assert_eq!(denied.trusted_keys.value, ["user"]);
+        assert_eq!(denied.index.as_ref().unwrap().value, "https://user.example");
+        assert_eq!(denied.mirrors.len(), 2);
+        assert_eq!(denied.mode.origin.to_string(), "/p/Sheaf.toml", "that is no request");
+        insta::assert_snapshot!(denied.passed_over.unwrap(), @"`trusted-keys`, `remote`, `mirrors` and `index` in /p/Sheaf.toml are passed over: look at them, and then run `sheaf trust /p`");
+        for (trust, allowed) in [("1", false), ("true", false), ("", true), ("0", true)] {
+            let settings = merge(trust, allowed, &[]).unwrap();
+            assert_eq!(
+                (&settings.remote.value[..], settings.passed_over),
+                (&["https://project.example".to_owned()][..], None)
+            );
+        }
+        assert!(merge("0", false, &[]).unwrap().passed_over.is_some());
+        assert!(merge("yes", false, &[]).is_err());
+        // The recipe for pull requests: what counts is set by a higher place.
+        let set = [
+            ("SHEAF_CACHE_REMOTE", "https://a.example"),
+            ("SHEAF_CACHE_TRUSTED_KEYS", "a"),
+            ("SHEAF_TOOLCHAIN_INDEX", "/w"),
+        ];
+        assert_eq!(merge("", false, &set).unwrap().passed_over.unwrap().names, ["mirrors"]);
+    }
+
+    #[test]
+    fn credentials_are_for_remotes_that_the_user_named() {
+        let user = user("cache.remote = [\"https://a.example/x\", \"s3://bucket/x\"]");
+        let project = project("cache.remote = [\"https://a.example/y\", \"https://b.example\"]");
+        let environment = environment([("SHEAF_CACHE_REMOTE", "grpcs://c.example:81")]);
+        let options = Options { remote: vec!["http://127.0.0.1:82".into()], ..Options::default() };
+        let settings = Settings::merge(Some(&user), Some(&project), |_| true, environment, &options).unwrap();
+        for named in [
+            "https://a.example/y",
+            "https://me@a.example:443",
+            "s3://bucket",
+            "grpcs://c.example:81/i",
+            "http://127.0.0.1:82",
+        ] {
+            assert!(settings.names_remote(named), "{named}");
+        }
+        for other in [
+            "http://a.example/x",
+            "https://a.example:444",
+            "https://b.example",
+            "s3://other/x",
+            "grpcs://c.example",
+            "https://127.0.0.1:82",
+            "nonsense",
+            "https://a.example.b.example",
+        ] {
+            assert!(!settings.names_remote(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn mirrors_of_a_project_are_strange_unless_the_user_named_them() {
+        let user = user("toolchain.mirrors = [\"https://a.example/x\"]");
+        let project = project(
+            "toolchain.mirrors = [\"https://a.example/y\", \"https://b.example\"]\ntoolchain.index = \"https://c.example\"",
+        );
+        let settings =
+            Settings::merge(Some(&user), Some(&project), |_| true, |_| None, &Options::default()).unwrap();
+        assert_eq!(settings.strange_places(), ["https://b.example", "https://c.example"]);
+    }
+
+    #[test]
     fn what_anybody_revokes_is_revoked() {
         let (user, project) = (user("cache.revoked-keys = [\"a\"]"), project("cache.revoked-keys = [\"b\"]"));
-        let settings = Settings::merge(Some(&user), Some(&project), |_| None, &Options::default()).unwrap();
+        let settings =
+            Settings::merge(Some(&user), Some(&project), |_| true, |_| None, &Options::default()).unwrap();
         assert_eq!(settings.revoked_keys, ["a", "b"]);
     }
 
@@ -402,7 +601,7 @@ mod tests {
         let (user, project) = (user(&ALL.replace("FILE", "user")), project(&ALL.replace("FILE", "project")));
         let environment = environment([("SHEAF_TOOLCHAIN_MIRROR", "https://a.example, /srv/b")]);
         let settings =
-            Settings::merge(Some(&user), Some(&project), environment, &Options::default()).unwrap();
+            Settings::merge(Some(&user), Some(&project), |_| true, environment, &Options::default()).unwrap();
         let mirrors: Vec<_> = settings.mirrors.iter().map(|mirror| mirror.value.as_str()).collect();
         let expected = [
             "https://a.example",
@@ -421,7 +620,8 @@ mod tests {
     fn a_higher_place_that_says_nothing_overrides_nothing() {
         let user = user(&ALL.replace("FILE", "user"));
         let empty = environment([("SHEAF_CACHE_MODE", ""), ("SHEAF_OFFLINE", " ")]);
-        let settings = Settings::merge(Some(&user), Some(&project("")), empty, &Options::default()).unwrap();
+        let settings =
+            Settings::merge(Some(&user), Some(&project("")), |_| true, empty, &Options::default()).unwrap();
         assert_eq!(settings.remote.value, ["https://user.example"]);
         assert_eq!(settings.mode.value, Mode::ReadOnly);
         assert!(!settings.offline.value);
@@ -431,14 +631,16 @@ mod tests {
     fn an_empty_list_is_a_setting() {
         let user = user(&ALL.replace("FILE", "user"));
         let project = project("cache.remote = []");
-        let settings = Settings::merge(Some(&user), Some(&project), |_| None, &Options::default()).unwrap();
+        let settings =
+            Settings::merge(Some(&user), Some(&project), |_| true, |_| None, &Options::default()).unwrap();
         assert!(settings.remote.value.is_empty());
     }
 
     #[test]
     fn variables_that_mean_nothing_are_errors() {
         let message = |name, value| {
-            let merged = Settings::merge(None, None, environment([(name, value)]), &Options::default());
+            let merged =
+                Settings::merge(None, None, |_| true, environment([(name, value)]), &Options::default());
             merged.unwrap_err().to_string()
         };
         insta::assert_snapshot!(message("SHEAF_CACHE_MODE", "rw"), @r#"the environment variable SHEAF_CACHE_MODE is `rw`, but it must be "read-write" or "read-only"; correct or unset it"#);

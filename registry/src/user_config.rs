@@ -15,6 +15,8 @@ pub struct UserConfig {
     pub toolchain: ToolchainTable,
     /// `[cache]`.
     pub cache: CacheTable,
+    /// `safe-directories`: the folders in which everybody's files count; see [`Owners`](crate::Owners).
+    pub safe_directories: Vec<PathBuf>,
     /// What is in the file without effect.
     pub warnings: Vec<Warning>,
 }
@@ -24,10 +26,18 @@ impl UserConfig {
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let text = document::read(path)?.unwrap_or_default();
         let document = Document::parse(path, &text)?;
-        let root = document.root(&["toolchain", "cache"]);
+        let root = document.root(&["safe-directories", "toolchain", "cache"]);
+        let mut safe_directories = Vec::new();
+        for folder in root.texts("safe-directories")?.unwrap_or_default() {
+            if folder.value != "*" && !Path::new(&folder.value).is_absolute() {
+                return Err(folder.wrong("a folder by its whole path, or \"*\" for all"));
+            }
+            safe_directories.push(folder.value.into());
+        }
         let toolchain = ToolchainTable::read(&document, &root)?;
         let cache = CacheTable::read(&root)?;
-        Ok(Self { path: path.into(), toolchain, cache, warnings: document.into_warnings() })
+        let warnings = document.into_warnings();
+        Ok(Self { path: path.into(), safe_directories, toolchain, cache, warnings })
     }
 }
 
@@ -42,6 +52,23 @@ mod tests {
         let config = UserConfig::read(path).unwrap();
         assert_eq!((config.path.as_path(), config.cache), (path, CacheTable::default()));
         assert_eq!(config.toolchain, ToolchainTable::default());
+        assert!(config.safe_directories.is_empty());
+    }
+
+    #[test]
+    fn safe_directories_are_whole_paths() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        std::fs::write(&path, "safe-directories = [\"/srv/shared\", \"*\"]\n").unwrap();
+        let named = UserConfig::read(&path).unwrap().safe_directories;
+        assert_eq!(named, [Path::new("/srv/shared"), Path::new("*")]);
+        std::fs::write(&path, "safe-directories = [\"shared\"]\n").unwrap();
+        let error = UserConfig::read(&path).unwrap_err().to_string();
+        insta::assert_snapshot!(error.replace(&*folder.path().to_string_lossy(), "~"), @r#"
+        ~/config.toml:1:21: `safe-directories[0]` is "shared", but it must be a folder by its whole path, or "*" for all
+         1 | safe-directories = ["shared"]
+           |                     ^^^^^^^^
+        "#);
     }
 
     #[test]
@@ -53,7 +80,7 @@ mod tests {
         assert_eq!(config.cache.mode, Some(Mode::ReadOnly));
         let warning = config.warnings[0].to_string().replace(&*folder.path().to_string_lossy(), "~");
         insta::assert_snapshot!(warning, @"
-        ~/config.toml:1:2: `package` is not known here and does nothing; known are `toolchain`, `cache`
+        ~/config.toml:1:2: `package` is not known here and does nothing; known are `safe-directories`, `toolchain`, `cache`
          1 | [package]
            |  ^^^^^^^
         ");

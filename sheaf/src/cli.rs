@@ -74,6 +74,11 @@ pub enum Command {
     /// Check programs without running them: names, numbers of arguments, shapes where parameters are typed
     #[command(after_help = "Examples:\n  sheaf check\n  sheaf check src train.shf")]
     Check(CheckOptions),
+    /// Allow what a project's Sheaf.toml asks for: keys that are trusted, remote caches, mirrors of the compiler
+    #[command(
+        after_help = "Examples:\n  sheaf trust\n  sheaf trust ../vision --yes\n  sheaf trust --list\n  sheaf trust --revoke"
+    )]
+    Trust(TrustOptions),
     /// Look after compiled programs: their store, shared caches, keys
     #[command(
         subcommand,
@@ -89,6 +94,26 @@ pub enum Command {
         /// The compiler's shared library
         library: PathBuf,
     },
+}
+
+/// What to trust.
+#[derive(Args, Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub struct TrustOptions {
+    /// The folder of the project, or one in it; by default the current folder
+    pub folder: Option<PathBuf>,
+    /// Ask nothing; what is trusted is shown all the same
+    #[arg(long, conflicts_with_all = ["list", "revoke"])]
+    pub yes: bool,
+    /// Show the projects that are trusted, with what was allowed to each
+    #[arg(long, conflicts_with_all = ["folder", "revoke"])]
+    pub list: bool,
+    /// With --list: as JSON
+    #[arg(long, requires = "list")]
+    pub json: bool,
+    /// Trust nothing any more that the project asks for
+    #[arg(long)]
+    pub revoke: bool,
 }
 
 /// What to check.

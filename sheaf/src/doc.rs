@@ -7,6 +7,7 @@ use sheaf_lang::builtins::{habit, nearest};
 use sheaf_lang::docs::{self, Entry};
 use sheaf_lang::host::Host;
 use sheaf_lang::syntax::{Sources, read};
+use sheaf_lang::visible::visible;
 
 use crate::cli::DocOptions;
 use crate::evaluator::{Failed, failed, on_large_stack};
@@ -41,7 +42,7 @@ fn doc_here(options: &DocOptions) -> Result<(), Failed> {
     } else if name.is_none() && options.subject.is_empty() {
         docs::overview(&chosen) + "`sheaf doc NAME` says more about a name."
     } else {
-        chosen.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        visible(&chosen.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")).into_owned()
     };
     World::default().print(text.trim_end()).map_err(|e| failed(e.message))
 }

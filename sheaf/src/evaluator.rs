@@ -1,11 +1,12 @@
 //! Starting an evaluator in the real world, as every command that runs code does.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use sheaf_cache::{ArtifactFolder, Guard, MANIFEST_FILE};
 use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
 use sheaf_lang::host::Backend;
-use sheaf_registry::{Home, Project, Settings, UserConfig};
+use sheaf_registry::{FileError, Home, HomeError, Owners, Project, Request, Settings, Trusted, UserConfig};
 
 use crate::cli::{DonateMode, EngineOptions, JitMode, NetworkOptions};
 use crate::engine::{Donate, Engine, Place};
@@ -50,6 +51,57 @@ pub fn home() -> Result<Home, Failed> {
     Home::locate(environment).map_err(failed)
 }
 
+/// The project of the program `file`.
+pub fn project_of(file: &Path) -> Result<Project, Failed> {
+    told_of(Project::locate(file, owners()?))
+}
+
+/// The project that the current folder is in.
+pub fn project_here() -> Result<Project, Failed> {
+    project_at(Path::new("."))
+}
+
+/// The project that a folder is in.
+pub fn project_at(folder: &Path) -> Result<Project, Failed> {
+    told_of(Project::locate_from(folder, owners()?))
+}
+
+/// That the user's folders are not the project's.
+pub fn outside(home: &Home, project: &Project) -> Result<(), Failed> {
+    home.outside(project, environment).map_err(failed)
+}
+
+fn told_of(project: Result<Project, FileError>) -> Result<Project, Failed> {
+    let project = project.map_err(failed)?;
+    project.passed_over.iter().for_each(messages::passed_over);
+    Ok(project)
+}
+
+/// Whose files count, as the environment and the user's configuration say.
+fn owners() -> Result<Owners, Failed> {
+    let named = match Home::locate(environment) {
+        Ok(home) => UserConfig::read(&home.config_file()).map_err(failed)?.safe_directories,
+        // Without a home there is nothing in it; with one of somebody else there is no telling.
+        Err(HomeError::NoHome) => Vec::new(),
+        Err(error) => return Err(failed(error)),
+    };
+    Ok(Owners::of_process(environment, &named))
+}
+
+/// The folder for compiled programs at `path`, in a project or elsewhere: it is used only while it is the user's.
+pub fn artifacts(project: &Project, path: PathBuf) -> ArtifactFolder {
+    let owners = project.owners.clone();
+    ArtifactFolder::guarded(
+        path,
+        Guard::new(move |path, metadata| {
+            let is_list = path.file_name().is_some_and(|name| name == MANIFEST_FILE);
+            let foreign =
+                if is_list { owners.foreign(path, metadata) } else { owners.foreign_folder(path, metadata) };
+            foreign.map(|foreign| foreign.to_string())
+        }),
+    )
+}
+
 /// An evaluator in that world for a program of `project`; what is compiled is kept in the folder `artifacts`.
 pub fn evaluator(
     options: &EngineOptions,
@@ -66,7 +118,7 @@ pub fn evaluator(
         None
     } else {
         let home = home()?;
-        let artifacts = artifacts(&home);
+        let artifacts = self::artifacts(project, artifacts(&home));
         let mut settings = settings(&options.network, project, &home)?;
         let compiler = toolchain::used(&mut settings, project)?;
         let (recompile, strict) = (options.recompile, options.strict);
@@ -97,6 +149,7 @@ fn environment(name: &str) -> Option<String> {
 
 /// The settings in force for a project.
 pub fn settings(options: &NetworkOptions, project: &Project, home: &Home) -> Result<Settings, Failed> {
+    outside(home, project)?;
     let user = UserConfig::read(&home.config_file()).map_err(failed)?;
     let manifest_warnings = project.manifest.iter().flat_map(|m| &m.warnings);
     for warning in user.warnings.iter().chain(manifest_warnings) {
@@ -109,10 +162,13 @@ pub fn settings(options: &NetworkOptions, project: &Project, home: &Home) -> Res
         offline: options.place.offline,
         executor: options.remote_executor.clone(),
     };
-    let settings =
-        Settings::merge(Some(&user), project.manifest.as_ref(), environment, &given).map_err(failed)?;
+    let trusted = Trusted::new(home.trust());
+    let allowed = |request: &Request| trusted.allows(&project.root, request);
+    let settings = Settings::merge(Some(&user), project.manifest.as_ref(), allowed, environment, &given);
+    let settings = settings.map_err(failed)?;
     for refused in &settings.refused {
         messages::warning(refused, Some(&refused.remedy()));
     }
+    settings.passed_over.iter().for_each(messages::passed_over);
     Ok(settings)
 }

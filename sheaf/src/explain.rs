@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use serde_json::{Value, json};
 use sheaf_lang::eval::{Argument, Fate, Interpreted, Location, Report, Specialisation, What, explain};
+use sheaf_lang::visible::visible;
 
 use crate::evaluator::{Failed, failed};
 
@@ -13,7 +14,7 @@ pub fn show(reports: &[Report], as_json: bool) -> Result<(), Failed> {
         let all: Vec<Value> = reports.iter().map(report).collect();
         return writeln!(std::io::stdout(), "{}", json!({ "functions": all })).map_err(failed);
     }
-    eprint!("{}", explain(reports));
+    eprint!("{}", visible(&explain(reports)));
     Ok(())
 }
 

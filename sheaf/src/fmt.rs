@@ -6,10 +6,11 @@ use std::process::ExitCode;
 
 use sheaf_lang::fmt::{DEFAULT_WIDTH, format};
 use sheaf_lang::syntax::Sources;
+use sheaf_lang::visible::visible;
 use sheaf_registry::Project;
 
 use crate::cli::FmtOptions;
-use crate::evaluator::{Failed, failed, on_large_stack};
+use crate::evaluator::{Failed, failed, on_large_stack, project_here, project_of};
 use crate::messages;
 use crate::world::{programs, read_source};
 
@@ -47,20 +48,20 @@ fn files_in_place(files: &[PathBuf], check: bool) -> Result<(), Failed> {
 
 fn file_in_place(file: &Path, check: bool) -> Result<(), Failed> {
     let text = read_source(file)?;
-    let project = Project::locate(file).map_err(failed)?;
+    let project = project_of(file)?;
     let formatted = formatted(&file.display().to_string(), &text, width(&project))?;
     if formatted == text {
         return Ok(());
     }
     if check {
-        println!("{} is not formatted", file.display());
+        println!("{} is not formatted", visible(&file.to_string_lossy()));
         return Err(Failed);
     }
     sheaf_cache::replace(file, formatted.as_bytes()).map_err(|e| {
         messages::error(&e, Some(e.remedy()));
         Failed
     })?;
-    println!("formatted {}", file.display());
+    println!("formatted {}", visible(&file.to_string_lossy()));
     Ok(())
 }
 
@@ -68,7 +69,7 @@ fn standard_input(check: bool) -> Result<(), Failed> {
     let mut text = String::new();
     let read = std::io::stdin().read_to_string(&mut text);
     read.map_err(|e| failed(format!("cannot read standard input: {e}")))?;
-    let project = Project::locate_from(Path::new(".")).map_err(failed)?;
+    let project = project_here()?;
     let formatted = formatted("standard input", &text, width(&project))?;
     if check {
         if formatted == text {

@@ -17,6 +17,7 @@ pub mod repl;
 pub mod run;
 pub mod test;
 pub mod toolchain;
+pub mod trust;
 mod world;
 
 pub use world::World;

@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         Command::Doc(options) => sheaf::doc::doc(&options),
         Command::New(options) => sheaf::new::new(&options),
         Command::Init(options) => sheaf::new::init(&options),
+        Command::Trust(options) => sheaf::trust::trust(&options),
         Command::Cache(command) => sheaf::cache::cache(&command),
         Command::Toolchain(options) => sheaf::toolchain::toolchain(&options),
         Command::CompileWorker { library } => {

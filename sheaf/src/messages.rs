@@ -1,8 +1,11 @@
 //! Messages that belong to no place in a program, in the look of those that do. They go to standard error.
 
+use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
 
-use sheaf_lang::diagnostic::Diagnostic;
+use sheaf_lang::diagnostic::{Diagnostic, Severity};
 use sheaf_lang::render::render;
 use sheaf_lang::syntax::Sources;
 
@@ -11,32 +14,50 @@ pub fn colored() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }
 
+/// What was passed over in this process, a line for each: what fails later may fail because of it.
+static PASSED_OVER: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Says once in a line that something is passed over. The errors that follow repeat it.
+pub fn passed_over(line: impl Display) {
+    let line = line.to_string();
+    if PASSED_OVER.lock().unwrap_or_else(PoisonError::into_inner).insert(line.clone()) {
+        warning(line, None);
+    }
+}
+
+/// An error with what was passed over before.
+fn with_passed_over(mut error: Diagnostic) -> Diagnostic {
+    let lines = PASSED_OVER.lock().unwrap_or_else(PoisonError::into_inner);
+    error.notes.extend(lines.iter().cloned());
+    error
+}
+
 /// Shows a message with the excerpts of the sources it points at.
 pub fn show(sources: &Sources, diagnostic: &Diagnostic) {
-    eprint!("{}", render(sources, diagnostic, colored()));
+    if diagnostic.severity == Severity::Error {
+        eprint!("{}", render(sources, &with_passed_over(diagnostic.clone()), colored()));
+    } else {
+        eprint!("{}", render(sources, diagnostic, colored()));
+    }
 }
 
 /// Shows an error without a place.
-pub fn error(message: impl std::fmt::Display, help: Option<&str>) {
+pub fn error(message: impl Display, help: Option<&str>) {
     plain(Diagnostic::error(message.to_string()), help);
 }
 
 /// Shows a warning without a place.
-pub fn warning(message: impl std::fmt::Display, help: Option<&str>) {
+pub fn warning(message: impl Display, help: Option<&str>) {
     plain(Diagnostic::warning(message.to_string()), help);
 }
 
 /// Shows a warning without a place: what happens, a fact about it, and what to do.
-pub fn warning_with(message: impl std::fmt::Display, fact: impl std::fmt::Display, help: Option<&str>) {
+pub fn warning_with(message: impl Display, fact: impl Display, help: Option<&str>) {
     plain(Diagnostic::warning(message.to_string()).note(fact.to_string()), help);
 }
 
-/// What a server or a file says may stand in it, and must not do anything to a terminal.
 fn plain(mut diagnostic: Diagnostic, help: Option<&str>) {
-    let cleaned = |text: &str| text.replace(|c: char| c.is_control() && c != '\n' && c != '\t', " ");
-    diagnostic.message = cleaned(&diagnostic.message);
-    diagnostic.notes.iter_mut().for_each(|note| *note = cleaned(note));
-    diagnostic.help = help.map(cleaned);
+    diagnostic.help = help.map(str::to_owned);
     show(&Sources::default(), &diagnostic);
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use sheaf_lang::visible::visible;
 use sheaf_toolchain::{Progress, Stage};
 
 use crate::messages;
@@ -19,11 +20,13 @@ pub struct Spinner(ProgressBar);
 impl Spinner {
     /// Says that `what` is being done.
     pub fn start(what: &str) -> Spinner {
+        // Names in it are those of a program.
+        let what = visible(what).into_owned();
         if !std::io::stderr().is_terminal() {
             eprintln!("{what}");
             return Spinner(ProgressBar::hidden());
         }
-        let bar = ProgressBar::new_spinner().with_message(what.to_string());
+        let bar = ProgressBar::new_spinner().with_message(what);
         bar.enable_steady_tick(TICK);
         Spinner(bar)
     }
@@ -54,7 +57,7 @@ impl Progress for InstallProgress {
 
     fn begin(&self, stage: Stage, from: &str, total: u64) {
         let what = match stage {
-            Stage::Download => format!("fetching the compiler from {from}"),
+            Stage::Download => format!("fetching the compiler from {}", visible(from)),
             Stage::Unpack => "unpacking the compiler".to_string(),
             Stage::Commit => "installing the compiler".to_string(),
             Stage::Verify => "verifying the compiler".to_string(),
@@ -90,7 +93,7 @@ impl Progress for InstallProgress {
     }
 
     fn retrying(&self, cause: &str) {
-        eprintln!("the download broke off ({cause}); trying again");
+        eprintln!("the download broke off ({}); trying again", visible(cause));
     }
 
     fn finished(&self, _: Stage) {

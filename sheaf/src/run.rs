@@ -7,7 +7,7 @@ use sheaf_registry::Project;
 
 use crate::build;
 use crate::cli::RunOptions;
-use crate::evaluator::{Failed, evaluator, failed, on_large_stack};
+use crate::evaluator::{Failed, evaluator, on_large_stack, project_here, project_of};
 use crate::explain;
 use crate::messages;
 use crate::world::World;
@@ -24,7 +24,7 @@ fn run_here(options: &RunOptions) -> Result<(), Failed> {
         None => main_program().map(|(file, project)| (file, Some(project)))?,
     };
     let text = read_source(&file)?;
-    let project = project.map_or_else(|| Project::locate(&file).map_err(failed), Ok)?;
+    let project = project.map_or_else(|| project_of(&file), Ok)?;
     let world = World::with_arguments(options.arguments.clone());
     let mut interp = evaluator(&options.engine, &project, world, |_| project.artifact_folder())?;
     let result = interp.run_program(&file.display().to_string(), &text);
@@ -48,7 +48,7 @@ fn run_here(options: &RunOptions) -> Result<(), Failed> {
 
 /// The program of the package that the current folder is in, by a path as short as it can be.
 pub(crate) fn main_program() -> Result<(PathBuf, Project), Failed> {
-    let project = Project::locate_from(Path::new(".")).map_err(failed)?;
+    let project = project_here()?;
     let Some(main) = project.main() else {
         let help = "name the program, as in `sheaf run train.shf`, or make a package with `sheaf init`";
         messages::error("there is no program to run: no Sheaf.toml here or in a folder above", Some(help));

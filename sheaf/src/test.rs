@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sheaf_lang::testing::{Compile, FileReport, Options, Tester};
-use sheaf_registry::Project;
 
 use crate::cli::{JitMode, TestOptions};
-use crate::evaluator::{Failed, evaluator, failed, on_large_stack};
+use crate::evaluator::{Failed, evaluator, failed, on_large_stack, project_of};
 use crate::messages;
 use crate::world::{World, programs, read_source};
 
@@ -41,7 +40,7 @@ fn test_here(options: &TestOptions) -> Result<(), Failed> {
     }
     // Examples are small and many: their programs go to the user's cache, not beside the sources.
     let scratch = tempfile::tempdir().map_err(failed)?;
-    let project = Project::locate(&sources[0].path).map_err(failed)?;
+    let project = project_of(&sources[0].path)?;
     let mut interp = evaluator(&options.engine, &project, World::default(), |_| scratch.path().to_owned())?;
     let how = Options {
         tolerance: options.tolerance,

@@ -213,7 +213,7 @@ impl<'a> Fetch<'a> {
     fn client(&mut self) -> Result<&Client, InstallError> {
         match &mut self.client {
             Some(client) => Ok(client),
-            none => Ok(none.insert(Client::new(self.settings.limits, self.progress)?)),
+            none => Ok(none.insert(Client::new(self.settings, self.progress)?)),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::error::{InstallError, file_error};
 use crate::index::{self, Page};
 use crate::progress::{Progress, Stage};
 use crate::releases::Release;
-use crate::source::{Limits, shown};
+use crate::source::{Limits, Settings, shown};
 
 /// The largest page of an index that is read.
 const PAGE_LIMIT: u64 = 64 << 20;
@@ -28,6 +28,8 @@ pub(crate) struct Client {
     limits: Limits,
     /// User names and passwords by host; none without a file or with one that cannot be read.
     netrc: Option<Netrc>,
+    /// Who gets none of them.
+    strange: Vec<Url>,
 }
 
 /// What became of a file's bytes.
@@ -42,7 +44,10 @@ pub(crate) struct Received {
 impl Client {
     /// A client that trusts what the system trusts and takes proxies from the environment, and names and passwords from
     /// the file that `NETRC` names or `~/.netrc`.
-    pub(crate) fn new(limits: Limits, progress: &dyn Progress) -> Result<Self, InstallError> {
+    pub(crate) fn new(settings: &Settings, progress: &dyn Progress) -> Result<Self, InstallError> {
+        let limits = settings.limits;
+        let strange = settings.strange.iter().filter_map(|address| Url::parse(address).ok());
+        let strange = strange.collect();
         // Fails only if the process has chosen a provider already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::blocking::Client::builder()
@@ -55,17 +60,20 @@ impl Client {
                 address: "the network".to_owned(),
                 cause: root_cause(&error),
             })?;
-        Ok(Self { http, limits, netrc: netrc(progress) })
+        Ok(Self { http, limits, netrc: netrc(progress), strange })
     }
 
     /// A request for an address, with the user name and password that the address has, or else the user's netrc file for
-    /// its host, by this very name and where nobody on the way can read them: a project's file may name any address. The
+    /// its host, by this very name and where nobody on the way can read them, unless a project alone names the address. The
     /// client takes them off where a redirection leads to another host.
     fn get(&self, url: &Url) -> RequestBuilder {
         let request = self.http.get(url.clone());
         let entry = match (&self.netrc, url.host_str()) {
             (Some(netrc), Some(host))
-                if url.username().is_empty() && url.password().is_none() && is_private(url) =>
+                if url.username().is_empty()
+                    && url.password().is_none()
+                    && is_private(url)
+                    && !self.strange.iter().any(|strange| strange.origin() == url.origin()) =>
             {
                 // What is there for all other hosts is for none in particular.
                 netrc.hosts.get(host).filter(|_| host != "default")

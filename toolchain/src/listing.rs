@@ -38,7 +38,7 @@ impl Listing {
             Err(InstallError::NoSource { .. }) => return Ok(None),
             places => places?,
         };
-        let client = Client::new(settings.limits, progress)?;
+        let client = Client::new(settings, progress)?;
         let mut first_error = None;
         for source in places {
             let Place::Address(index) = source.place else { continue };

@@ -26,6 +26,8 @@ pub struct Settings {
     pub index: Option<Setting>,
     /// What an index said when it was asked before; that index is asked for the file alone.
     pub listing: Option<Listing>,
+    /// Addresses of places that get no credentials of the user, whatever the netrc file says of their hosts.
+    pub strange: Vec<String>,
     /// Leave the network alone: only folders are looked at.
     pub offline: bool,
     /// Patience with a network.

@@ -1,11 +1,12 @@
 //! What a remote cache is told to let the user in. None of it is ever shown, nor part of a key.
 //!
-//! For each remote the first of these that says something counts:
+//! A remote that the user has not named, in the configuration, the environment or an option, gets nothing but what stands in
+//! its address: a project's file may name any server. For the others the first of these that says something counts:
 //!
 //! 1. user name and password in its address;
 //! 2. the credential helper, a program that speaks Bazel's credential-helper protocol: `HELPER get`, an address as JSON on its
 //!    standard input, headers as JSON on its standard output;
-//! 3. `SHEAF_CACHE_TOKEN`, a bearer token: for all remotes whose addresses the user gave, or as `HOST=TOKEN` for one;
+//! 3. `SHEAF_CACHE_TOKEN`, a bearer token: for all of them, or as `HOST=TOKEN` for one;
 //! 4. the netrc file.
 //!
 //! A token is not sent over a connection that everybody can read, except to this machine.
@@ -89,6 +90,9 @@ impl Credentials {
             let password = decode(address.password().unwrap_or_default());
             return Ok(authorization(basic(&decode(address.username()), &password)));
         }
+        if !chosen {
+            return Ok(Vec::new());
+        }
         if let Some(helper) = &self.helper {
             let headers = ask(helper, address).map_err(|cause| RemoteError::Helper {
                 address: shown(address),
@@ -103,7 +107,7 @@ impl Credentials {
                 };
             }
         }
-        if let Some(token) = self.token_for(address, chosen) {
+        if let Some(token) = self.token_for(address) {
             if !is_private(address) {
                 return Err(in_the_clear("a token", "token"));
             }
@@ -120,7 +124,7 @@ impl Credentials {
         Ok(Vec::new())
     }
 
-    fn token_for(&self, address: &Url, chosen: bool) -> Option<Secret> {
+    fn token_for(&self, address: &Url) -> Option<Secret> {
         let text = self.token.as_ref()?.reveal();
         let host = address.host_str().unwrap_or_default();
         let with_port = address.port().map(|port| format!("{host}:{port}"));
@@ -131,7 +135,7 @@ impl Credentials {
             let is_for_this = name == host || with_port.as_deref() == Some(name);
             return is_for_this.then(|| Secret::new(token));
         }
-        chosen.then(|| Secret::new(text))
+        Some(Secret::new(text))
     }
 }
 
@@ -236,10 +240,11 @@ mod tests {
         assert_eq!(headers(&all, "https://a.example", true).unwrap(), "authorization: Bearer abc==");
         assert_eq!(headers(&all, "https://a.example", false), None);
         let one = Credentials { token: Some(Secret::new("a.example=abc")), ..Credentials::default() };
-        assert_eq!(headers(&one, "https://a.example", false).unwrap(), "authorization: Bearer abc");
+        assert_eq!(headers(&one, "https://a.example", true).unwrap(), "authorization: Bearer abc");
+        assert_eq!(headers(&one, "https://a.example", false), None);
         assert_eq!(headers(&one, "https://b.example", true), None);
         let port = Credentials { token: Some(Secret::new("a.example:81=abc")), ..Credentials::default() };
-        assert_eq!(headers(&port, "https://a.example:81/x", false).unwrap(), "authorization: Bearer abc");
+        assert_eq!(headers(&port, "https://a.example:81/x", true).unwrap(), "authorization: Bearer abc");
     }
 
     #[test]
@@ -251,9 +256,20 @@ mod tests {
             "authorization: Bearer abc"
         );
         assert_eq!(
-            headers(&one("cache=abc=="), "https://cache", false).unwrap(),
+            headers(&one("cache=abc=="), "https://cache", true).unwrap(),
             "authorization: Bearer abc=="
         );
+    }
+
+    #[test]
+    fn a_remote_that_a_project_names_gets_what_its_address_has() {
+        let all = Credentials {
+            token: Some(Secret::new("abc")),
+            helper: Some("a-helper-that-is-not-started".into()),
+            netrc: true,
+        };
+        assert_eq!(headers(&all, "https://a.example", false), None);
+        assert_eq!(headers(&all, "https://a:b@a.example", false).unwrap(), "authorization: Basic YTpi");
     }
 
     #[test]

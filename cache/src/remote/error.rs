@@ -30,6 +30,16 @@ pub enum RemoteError {
         /// How long it was given, in seconds.
         seconds: u64,
     },
+    /// Its answers took more time than a run has for them.
+    #[error(
+        "{address} took {seconds} s of this run for look-ups, more than it saved, and is passed over from here on"
+    )]
+    Slow {
+        /// The address, without credentials.
+        address: String,
+        /// The budget of the run, in seconds.
+        seconds: u64,
+    },
     /// It wants other credentials, or lets this user only read.
     #[error("{address} refuses access: {cause}")]
     Refused {
@@ -91,6 +101,9 @@ impl RemoteError {
             Self::Address { .. } => "give an address that begins with http, https, grpc, grpcs, s3 or file",
             Self::Unreachable { .. } | Self::Timeout { .. } => {
                 "check the network and the proxy, or run with --offline"
+            }
+            Self::Slow { .. } => {
+                "check the network and the server; SHEAF_CACHE_TIMEOUT gives look-ups more seconds"
             }
             Self::Refused { .. } => {
                 "check SHEAF_CACHE_TOKEN, the netrc file or the credential helper; --read-only sends nothing"

@@ -59,9 +59,25 @@ impl Objects {
         address: &str,
         variables: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, RemoteError> {
+        Self::open(address, variables, true)
+    }
+
+    /// The same without credentials: requests are not signed, and of `variables` only those count that say where the store is.
+    pub fn anonymous(
+        address: &str,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, RemoteError> {
+        Self::open(address, variables, false)
+    }
+
+    fn open(
+        address: &str,
+        variables: impl IntoIterator<Item = (String, String)>,
+        signed: bool,
+    ) -> Result<Self, RemoteError> {
         let url = Url::parse(address).ok();
         match url.as_ref().map(|url| (url.scheme(), url)) {
-            Some(("s3", url)) => Self::s3(url, variables),
+            Some(("s3", url)) => Self::s3(url, variables, signed),
             Some(("file", url)) => Self::folder(url),
             _ => {
                 let address = address.rsplit_once('@').map_or(address, |(_, rest)| rest).into();
@@ -71,7 +87,11 @@ impl Objects {
         }
     }
 
-    fn s3(url: &Url, variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, RemoteError> {
+    fn s3(
+        url: &Url,
+        variables: impl IntoIterator<Item = (String, String)>,
+        signed: bool,
+    ) -> Result<Self, RemoteError> {
         let bucket = url.host_str().unwrap_or_default();
         let shown = format!("s3://{bucket}{}", url.path().trim_end_matches('/'));
         let invalid = |cause: String| RemoteError::Address { address: shown.clone(), cause };
@@ -85,8 +105,10 @@ impl Objects {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder =
             AmazonS3Builder::new().with_client_options(ClientOptions::new().with_timeout(REQUEST));
+        // Else the library would look for keys itself, as of the machine's role.
+        builder = builder.with_skip_signature(!signed);
         for (name, value) in variables {
-            let Some(key) = setting(&name) else { continue };
+            let Some(key) = setting(&name).filter(|key| signed || is_place(*key)) else { continue };
             // Plain http is for servers on this machine, unless AWS_ALLOW_HTTP says more.
             if key == AmazonS3ConfigKey::Endpoint && is_loopback(&value) {
                 builder = builder.with_allow_http(true);
@@ -219,6 +241,12 @@ fn setting(name: &str) -> Option<AmazonS3ConfigKey> {
         return None;
     }
     name.to_ascii_lowercase().parse().ok()
+}
+
+/// Whether a setting says where the store is, and nothing of who asks.
+fn is_place(key: AmazonS3ConfigKey) -> bool {
+    use AmazonS3ConfigKey as Key;
+    matches!(key, Key::Region | Key::DefaultRegion | Key::Endpoint | Key::VirtualHostedStyleRequest)
 }
 
 fn is_loopback(endpoint: &str) -> bool {

@@ -43,8 +43,9 @@ impl Remote {
         })
     }
 
-    /// The remote at `address`; nothing is sent yet.
-    pub fn open(address: &Url, credentials: Headers) -> Result<Self, RemoteError> {
+    /// The remote at `address`; nothing is sent yet. `chosen` says that the user named it, not a project: then an object store
+    /// gets the credentials of the environment.
+    pub fn open(address: &Url, credentials: Headers, chosen: bool) -> Result<Self, RemoteError> {
         match address.scheme() {
             "http" | "https" => HttpCache::new(address, credentials).map(Self::Http),
             "grpc" | "grpcs" => {
@@ -56,7 +57,11 @@ impl Remote {
                 // Settings of S3 are texts; other variables may be anything.
                 let variables = std::env::vars_os()
                     .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-                Objects::new(address.as_str(), variables).map(Self::Objects)
+                if chosen {
+                    Objects::new(address.as_str(), variables).map(Self::Objects)
+                } else {
+                    Objects::anonymous(address.as_str(), variables).map(Self::Objects)
+                }
             }
             scheme => Err(RemoteError::Address {
                 address: shown(address),

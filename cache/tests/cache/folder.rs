@@ -1,11 +1,13 @@
 //! The artifact folder: recording, finding, replacing, and everything that may be wrong on the disk.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::{action, files, found, missed, record, specialisation, vmfb};
 use sheaf_cache::{
-    Action, ArtifactFolder, Digest, Donation, FolderError, MANIFEST_FILE, Miss, Model, Static,
+    Action, ArtifactFolder, Digest, Donation, FolderError, Guard, MANIFEST_FILE, Miss, Model, Static,
 };
 
 struct Project {
@@ -51,6 +53,60 @@ fn a_folder_is_made_by_the_first_record_only() {
     assert!(!project.path().exists());
     record(&folder, "forward", 4, "p");
     assert_eq!(files(&project.path()), ["forward.cpu.vmfb", "manifest.json"]);
+}
+
+/// A lock that leads elsewhere would make or cut a file there; a pipe would be waited for without end.
+#[cfg(unix)]
+#[test]
+fn a_lock_is_a_plain_file() {
+    let project = Project::new();
+    fs::create_dir(project.path()).unwrap();
+    let (lock, elsewhere) = (project.path().join(".lock"), project.root.path().join("elsewhere"));
+    let record = || project.open().record(&action("p"), specialisation("forward", 4), &vmfb("p"));
+    std::os::unix::fs::symlink(&elsewhere, &lock).unwrap();
+    let error = record().unwrap_err();
+    insta::assert_snapshot!(project.message(&error), @"~/__sheaf__/.lock could not be written: it is not a regular file");
+    assert_eq!(error.remedy(), Some("something else is in its place: move that away"));
+    assert!(!elsewhere.exists());
+    fs::remove_file(&lock).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&lock).status().unwrap().success());
+    assert_eq!(record().unwrap_err().to_string(), error.to_string());
+    fs::remove_file(&lock).unwrap();
+    record().unwrap();
+}
+
+/// The list is looked at where it is read: a pipe in its place is not waited for.
+#[cfg(unix)]
+#[test]
+fn a_list_is_a_plain_file() {
+    let project = Project::new();
+    fs::create_dir(project.path()).unwrap();
+    let list = project.path().join(MANIFEST_FILE);
+    assert!(std::process::Command::new("mkfifo").arg(&list).status().unwrap().success());
+    insta::assert_snapshot!(project.message(&missed(&project.open(), "p")), @"~/__sheaf__/manifest.json cannot be read: it is not a regular file");
+}
+
+/// Whoever the folder belongs to is asked each time: somebody may put one there after the start.
+#[test]
+fn a_folder_of_somebody_else_is_neither_read_nor_written() {
+    let project = Project::new();
+    record(&project.open(), "forward", 4, "p");
+    let is_ours = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&is_ours);
+    let guard = move |path: &Path, _: &fs::Metadata| {
+        let name = path.file_name().unwrap().display().to_string();
+        (!asked.load(Ordering::Relaxed)).then(|| format!("{name} is mallory's"))
+    };
+    let folder = ArtifactFolder::guarded(project.path(), Guard::new(guard));
+    let foreign = Miss::Foreign { line: "__sheaf__ is mallory's".into() };
+    assert_eq!((missed(&folder, "p"), foreign.is_trouble()), (foreign.clone(), true));
+    assert_eq!(folder.entries(), Err(foreign));
+    let before = project.manifest();
+    let error = folder.record(&action("q"), specialisation("other", 4), &vmfb("q")).unwrap_err();
+    assert_eq!((error.to_string().as_str(), error.remedy()), ("__sheaf__ is mallory's", None));
+    assert_eq!(project.manifest(), before);
+    is_ours.store(true, Ordering::Relaxed);
+    found(&folder, "p");
 }
 
 #[test]
@@ -396,7 +452,7 @@ fn a_folder_that_cannot_be_made_is_an_error_with_its_path() {
     fs::write(project.path(), b"a file in the way").unwrap();
     let error = project.open().record(&action("p"), specialisation("forward", 4), b"p").unwrap_err();
     insta::assert_snapshot!(project.message(&error), @"~/__sheaf__ could not be written: File exists (os error 17)");
-    insta::assert_snapshot!(error.remedy(), @"something else is in its place: move that away");
+    insta::assert_snapshot!(error.remedy().unwrap(), @"something else is in its place: move that away");
 }
 
 #[test]

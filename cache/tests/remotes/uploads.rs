@@ -22,6 +22,7 @@ fn remotes(address: &str, budget: Duration) -> Remotes {
         credentials: Credentials { token: None, helper: None, netrc: false },
         trusted: TrustedKeys::default(),
         budget,
+        run_budget: None,
     };
     Remotes::open(&settings).expect("an address").expect("a remote")
 }

@@ -19,7 +19,7 @@ use sheaf_toolchain::{CompileError, Destination, Processor, Toolchain};
 
 use crate::cli::{BuildOptions, Emit, PullOptions};
 use crate::engine::{Donate, Engine, Faulty, Goal, Keep, Made, Place, Plan, ProgramPlace, Workshop};
-use crate::evaluator::{Failed, failed, home, on_large_stack, settings, told};
+use crate::evaluator::{Failed, artifacts, home, on_large_stack, project_of, settings, told};
 use crate::messages;
 use crate::run::main_program;
 use crate::toolchain;
@@ -73,7 +73,7 @@ pub fn pull(options: &PullOptions) -> ExitCode {
 
 fn build_here(options: &BuildOptions, fetch: bool) -> Result<(), Failed> {
     let (file, project) = match &options.file {
-        Some(file) => (file.clone(), Project::locate(file).map_err(failed)?),
+        Some(file) => (file.clone(), project_of(file)?),
         None => main_program()?,
     };
     let text = read_source(&file)?;
@@ -146,7 +146,7 @@ impl Builder<'_> {
         }
         let plans = self.plans(interp, &orders, &goal);
         let workshop = Workshop::new(home.clone(), settings.clone(), compiler, true).map_err(told)?;
-        let artifacts = project.artifact_folder();
+        let artifacts = artifacts(project, project.artifact_folder());
         let place = Place {
             home,
             artifacts,
@@ -158,6 +158,9 @@ impl Builder<'_> {
             place: ProgramPlace::Auto,
         };
         let engine = Engine::new(place).map_err(told)?;
+        if self.fetch {
+            engine.be_patient();
+        }
         let mut built = self.compile(interp, &engine, &workshop, plans, Need::Wanted)?;
         if options.emit.is_none() {
             // What a run would make after some calls.

@@ -10,6 +10,8 @@ use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::eval::{FunctionName, Interp};
 use sheaf_lang::syntax::Sources;
 
+use sheaf_lang::visible::visible;
+
 use crate::engine::{Made, Plan};
 use crate::evaluator::{Failed, failed};
 
@@ -59,7 +61,7 @@ impl Progress {
         if self.bar.is_none() {
             let others = self.left.len().saturating_sub(1);
             let others = if others == 0 { String::new() } else { format!(" ({others} more)") };
-            eprintln!("compiling {name}{others}");
+            eprintln!("compiling {}{others}", visible(name));
         }
     }
 

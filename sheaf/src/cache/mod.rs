@@ -12,7 +12,6 @@ mod store;
 mod transfer;
 mod why;
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,7 +20,7 @@ use sheaf_registry::{Project, Settings};
 
 use crate::cli::NetworkOptions;
 use crate::engine;
-use crate::evaluator::{Failed, failed, home, settings, told};
+use crate::evaluator::{Failed, failed, home, project_here, settings, told};
 use crate::messages;
 
 pub use options::CacheCommand;
@@ -38,7 +37,7 @@ pub fn cache(command: &CacheCommand) -> ExitCode {
         CacheCommand::Why { function, network, json } => why::why(function, network, *json),
         CacheCommand::Export { file } => transfer::export(file),
         CacheCommand::Import { file, network } => transfer::import(file, network),
-        CacheCommand::Push { network } => transfer::push(network),
+        CacheCommand::Push { all, network } => transfer::push(*all, network),
         CacheCommand::Audit { sample, seed, network } => audit::audit(*sample, *seed, network),
         CacheCommand::Serve(arguments) => serve::run(arguments),
         CacheCommand::Key(command) => key::key(command),
@@ -62,7 +61,7 @@ impl World {
     /// That of the project in the current folder, if there is one.
     fn here(network: &NetworkOptions) -> Result<World, Failed> {
         let home = home()?;
-        let project = Project::locate_from(Path::new(".")).map_err(failed)?;
+        let project = project_here()?;
         let settings = settings(network, &project, &home)?;
         let key = engine::signing_key(&home).map_err(told)?;
         let trusted = engine::trusted_keys(&settings, key.as_ref()).map_err(told)?;

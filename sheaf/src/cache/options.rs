@@ -70,9 +70,12 @@ pub enum CacheCommand {
     /// Fetch what `sheaf build` would compile for a program, and compile nothing
     #[command(after_help = "Example:\n  sheaf cache pull train.shf --shapes shapes.json")]
     Pull(PullOptions),
-    /// Send what was compiled here to the remote caches
+    /// Send this project's compiled programs to the remote caches: those that its __sheaf__ lists
     #[command(after_help = "Example:\n  sheaf cache push --cache-remote https://cache.example")]
     Push {
+        /// Send those of all projects
+        #[arg(long)]
+        all: bool,
         /// Where to.
         #[command(flatten)]
         network: NetworkOptions,

@@ -1,5 +1,6 @@
 //! Compiled programs on their way: to remote caches, and to and from a file.
 
+use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::io::{self, BufReader, BufWriter, Read as _};
 use std::path::Path;
@@ -7,12 +8,12 @@ use std::thread;
 use std::time::Duration;
 
 use sheaf_cache::remote::Address;
-use sheaf_cache::{Listed, SignedClaim, Store, Upload, WriteError};
+use sheaf_cache::{ActionKey, Listed, SignedClaim, Store, Upload, WriteError};
 
 use super::{World, bytes, programs};
 use crate::cli::NetworkOptions;
 use crate::engine;
-use crate::evaluator::Failed;
+use crate::evaluator::{Failed, artifacts};
 use crate::messages;
 
 /// How long the last uploads may take.
@@ -30,10 +31,11 @@ const WAITING: usize = 4;
 /// How often it is looked whether there is room for the next upload.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Those of the store that this machine may vouch for, since they are signed, or compiled here and signed now; and how many
-/// others there are.
-fn vouched(world: &World) -> (Vec<SignedClaim>, usize) {
-    let all = world.store.list();
+/// Those of the `wanted` in the store that this machine may vouch for, since they are signed, or compiled here and signed now;
+/// and how many others there are.
+fn vouched(world: &World, wanted: impl Fn(&ActionKey) -> bool) -> (Vec<SignedClaim>, usize) {
+    let mut all = world.store.list();
+    all.retain(|listed| wanted(&listed.signed.claim.key));
     let count = all.len();
     let claims: Vec<_> = all
         .into_iter()
@@ -47,8 +49,18 @@ fn vouched(world: &World) -> (Vec<SignedClaim>, usize) {
     (claims, unsigned)
 }
 
-/// `sheaf cache push`.
-pub fn push(network: &NetworkOptions) -> Result<(), Failed> {
+/// The keys of the programs that the `__sheaf__` of this project lists.
+fn listed_here(world: &World) -> Result<BTreeSet<ActionKey>, Failed> {
+    let folder = artifacts(&world.project, world.project.artifact_folder());
+    let entries = folder.entries().map_err(|miss| {
+        messages::error(&miss, miss.remedy());
+        Failed
+    })?;
+    Ok(entries.into_iter().map(|entry| entry.key).collect())
+}
+
+/// `sheaf cache push`: the programs of this project, or of all, since whoever may read a remote need not know the others.
+pub fn push(all: bool, network: &NetworkOptions) -> Result<(), Failed> {
     let world = World::here(network)?;
     let mut remotes = world.remotes()?;
     if !remotes.writes() {
@@ -58,7 +70,8 @@ pub fn push(network: &NetworkOptions) -> Result<(), Failed> {
         );
         return Err(Failed);
     }
-    let (claims, unsigned) = vouched(&world);
+    let here = if all { None } else { Some(listed_here(&world)?) };
+    let (claims, unsigned) = vouched(&world, |key| here.as_ref().is_none_or(|here| here.contains(key)));
     let mut sent = 0;
     for signed in claims {
         while remotes.uploading() >= WAITING {
@@ -93,6 +106,11 @@ pub fn push(network: &NetworkOptions) -> Result<(), Failed> {
     }
     if troubles.is_empty() && dropped == 0 {
         println!("sent {}", programs(sent));
+        if sent == 0 && !all && unsigned == 0 {
+            eprintln!(
+                "the __sheaf__ here lists none that the store has; `--all` sends those of all projects"
+            );
+        }
         return Ok(());
     }
     Err(Failed)
@@ -101,7 +119,7 @@ pub fn push(network: &NetworkOptions) -> Result<(), Failed> {
 /// `sheaf cache export`.
 pub fn export(path: &Path) -> Result<(), Failed> {
     let world = World::here(&NetworkOptions::default())?;
-    let (claims, unsigned) = vouched(&world);
+    let (claims, unsigned) = vouched(&world, |_| true);
     let written = write(&world.store, &claims, path);
     let count = written.map_err(|source| unwritten(&WriteError { path: path.into(), source }))?;
     if unsigned > 0 {

@@ -252,10 +252,15 @@ impl Engine {
                 Ok(Made { bytes, candidate, kept: Some((entry, path)) })
             }
             Err(e) => {
-                messages::error(&e, Some(e.remedy()));
+                messages::error(&e, e.remedy());
                 Err(Failed)
             }
         }
+    }
+
+    /// Looks in remote caches whatever that takes: what they have is what is wanted.
+    pub fn be_patient(&self) {
+        self.caches.be_patient();
     }
 
     /// A program in `__sheaf__` that was built for any processor with features that this one has, the most capable

@@ -3,16 +3,17 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sheaf_cache::remote::{Address, Credentials, KEY_VARIABLE, Secret, TOKEN_VARIABLE};
 use sheaf_cache::{
-    ActionKey, ArtifactFolder, BUDGET, Claim, Compilation, Digest, Entry, Exclusive, Leaf, Lookup, Lookups,
-    Miss, RemoteSettings, Remotes, SecretKey, SignedClaim, Store, TrustedKeys, Upload, Wanted,
+    ActionKey, ArtifactFolder, BUDGET, Claim, Compilation, Digest, Entry, Exclusive, FolderError, Leaf,
+    Lookup, Lookups, Miss, RemoteSettings, Remotes, SecretKey, SignedClaim, Store, TrustedKeys, Upload,
+    Wanted,
 };
 use sheaf_lang::host::HostError;
-use sheaf_registry::{Home, Mode, Origin, Settings};
+use sheaf_registry::{Home, Mode, Settings};
 
 use super::action;
 use super::compile::CompileRun;
@@ -107,13 +108,15 @@ pub fn remotes(settings: &Settings, trusted: &TrustedKeys) -> Result<Option<Remo
     let is_local = |address: &String| address.starts_with("file:");
     let offline = settings.offline.value;
     let addresses = remote.value.iter().filter(|address| !offline || is_local(address));
-    let chosen = is_chosen(&remote.origin);
+    let addresses = addresses.map(|address| (address.clone(), settings.names_remote(address)));
+    let budget = settings.cache_timeout.value.map_or(BUDGET, Duration::from_secs);
     let settings = RemoteSettings {
-        addresses: addresses.map(|address| (address.clone(), chosen)).collect(),
+        addresses: addresses.collect(),
         writable: settings.mode.value == Mode::ReadWrite,
         credentials: credentials(settings),
         trusted: trusted.clone(),
-        budget: settings.cache_timeout.value.map_or(BUDGET, Duration::from_secs),
+        budget,
+        run_budget: Some(budget),
     };
     Remotes::open(&settings).map_err(|trouble| HostError {
         message: format!("{}: {trouble}", remote.origin),
@@ -130,11 +133,6 @@ pub fn credentials(settings: &Settings) -> Credentials {
     }
 }
 
-/// Whether a person made a setting: a project's file may name any server.
-pub fn is_chosen(origin: &Origin) -> bool {
-    !matches!(origin, Origin::File(path) if path.ends_with("Sheaf.toml"))
-}
-
 /// Secrets are read here alone, and kept in nothing that can be printed.
 fn environment(name: &str) -> Option<String> {
     let value = std::env::var(name).ok()?.trim().to_owned();
@@ -143,12 +141,12 @@ fn environment(name: &str) -> Option<String> {
 
 impl Caches {
     /// The caches for programs whose `__sheaf__` is `artifacts`.
-    pub fn open(home: &Home, artifacts: PathBuf, settings: &Settings) -> Result<Caches, HostError> {
+    pub fn open(home: &Home, artifacts: ArtifactFolder, settings: &Settings) -> Result<Caches, HostError> {
         let key = signing_key(home)?;
         let trusted = trusted_keys(settings, key.as_ref())?;
         let remotes = remotes(settings, &trusted)?;
         Ok(Caches {
-            artifacts: ArtifactFolder::open(artifacts),
+            artifacts,
             store: Store::new(home.cache()),
             remotes: RefCell::new(remotes),
             key,
@@ -158,6 +156,11 @@ impl Caches {
             lookups: Cell::default(),
             warned: RefCell::default(),
         })
+    }
+
+    /// Looks in remote caches whatever that takes.
+    pub fn be_patient(&self) {
+        self.remotes.borrow_mut().iter_mut().for_each(Remotes::be_patient);
     }
 
     /// The user's store.
@@ -281,13 +284,15 @@ impl Caches {
 
     /// Keeps a program beside the sources. Trouble is no reason to stop: the next run compiles it again.
     pub fn record(&self, job: &Job, bytes: &[u8]) {
-        if let Err(e) = self.try_record(job, bytes) {
-            self.warn(&e, NOT_KEPT, Some(e.remedy()));
+        match self.try_record(job, bytes) {
+            Err(FolderError::Foreign { line }) => messages::passed_over(line),
+            Err(e) => self.warn(&e, NOT_KEPT, e.remedy()),
+            Ok(_) => {}
         }
     }
 
     /// The same, where it must succeed.
-    pub fn try_record(&self, job: &Job, bytes: &[u8]) -> Result<Entry, sheaf_cache::FolderError> {
+    pub fn try_record(&self, job: &Job, bytes: &[u8]) -> Result<Entry, FolderError> {
         self.artifacts.record(&job.action, job.specialisation.clone(), bytes)
     }
 
@@ -299,7 +304,9 @@ impl Caches {
 
     /// Warns of damage in a cache; that something is simply not there is no trouble.
     fn report(&self, miss: &Miss) {
-        if miss.is_trouble() {
+        if let Miss::Foreign { line } = miss {
+            messages::passed_over(line);
+        } else if miss.is_trouble() {
             let meaning = if miss.remedy().is_some() { NOT_USED } else { REPLACED };
             self.warn(miss, meaning, miss.remedy());
         }

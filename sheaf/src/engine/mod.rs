@@ -24,10 +24,9 @@ pub use placement::Place as ProgramPlace;
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::path::PathBuf;
 use std::rc::Rc;
 
-use sheaf_cache::Digest;
+use sheaf_cache::{ArtifactFolder, Digest};
 use sheaf_lang::graph::Donation;
 use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Leaf, Placement, Program, Unit};
 use sheaf_lang::stablehlo::{self, emit_donating};
@@ -47,7 +46,7 @@ pub struct Place {
     /// The user's folders.
     pub home: Home,
     /// The `__sheaf__` of the program.
-    pub artifacts: PathBuf,
+    pub artifacts: ArtifactFolder,
     /// Settings from all places.
     pub settings: Settings,
     /// The compiler that the project uses; none where there is none for this machine.

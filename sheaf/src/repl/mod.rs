@@ -9,15 +9,13 @@ mod interrupt;
 mod session;
 
 use std::io::{IsTerminal, Read};
-use std::path::Path;
 use std::process::ExitCode;
 
 use rustyline::error::ReadlineError;
 use sheaf_lang::syntax::is_incomplete;
-use sheaf_registry::Project;
 
 use crate::cli::EngineOptions;
-use crate::evaluator::{Failed, failed, home, on_large_stack};
+use crate::evaluator::{Failed, failed, home, on_large_stack, project_here};
 use crate::messages;
 use editor::LineEditor;
 use interrupt::Interrupts;
@@ -26,7 +24,7 @@ use session::{Flow, Session};
 /// Runs the REPL.
 pub fn repl(options: &EngineOptions) -> ExitCode {
     on_large_stack(|| {
-        let project = Project::locate_from(Path::new(".")).map_err(failed)?;
+        let project = project_here()?;
         let session = Session::new(options, project)?;
         if std::io::stdin().is_terminal() { converse(session) } else { read_all(session) }
     })

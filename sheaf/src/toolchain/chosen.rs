@@ -3,8 +3,9 @@
 //! `Sheaf.lock` decides, then `[toolchain] iree` of `Sheaf.toml` and of the user's configuration, then the release whose
 //! runtime is linked in. What contradicts itself is an error that names the command that mends it.
 
+use crate::messages;
 use sheaf_registry::{
-    Addresses, LOCK_NAME, LockedFile, MANIFEST_NAME, Origin, Project, Setting, Settings, ToolchainLock,
+    Addresses, Found, LOCK_NAME, LockedFile, MANIFEST_NAME, Origin, Project, Setting, Settings, ToolchainLock,
 };
 use sheaf_toolchain::{COMPILER, InstallError, Listing, Platform, Progress, Release};
 
@@ -22,6 +23,7 @@ pub fn fetching(settings: &Settings) -> sheaf_toolchain::Settings {
         index: settings.index.as_ref().map(|index| place(index, "index")),
         listing: settings.addresses.clone().map(|Addresses { index, files }| Listing { index, files }),
         offline: settings.offline.value,
+        strange: settings.strange_places().into_iter().map(str::to_owned).collect(),
         ..sheaf_toolchain::Settings::default()
     }
 }
@@ -44,8 +46,15 @@ impl Unusable {
 /// The release that a project uses on this machine, its `Sheaf.lock` taken over into the settings; `None` on a machine
 /// without compilers.
 pub fn choose(settings: &mut Settings, project: &Project) -> Result<Option<Release<'static>>, Unusable> {
-    let lock = ToolchainLock::read(&project.root.join(LOCK_NAME));
-    let lock = lock.map_err(|error| Unusable { why: error.to_string(), remedy: None })?;
+    let lock = match project.lock() {
+        Ok(Found::File(lock)) => lock,
+        Ok(Found::Foreign(foreign)) => {
+            messages::passed_over(foreign);
+            None
+        }
+        Ok(Found::Absent) => None,
+        Err(error) => return Err(Unusable { why: error.to_string(), remedy: None }),
+    };
     settle(settings, project, lock.as_ref())?;
     release(settings)
 }
@@ -57,7 +66,7 @@ pub fn settle(
     lock: Option<&ToolchainLock>,
 ) -> Result<(), Unusable> {
     let Some(lock) = lock else { return Ok(()) };
-    let path = project.root.join(LOCK_NAME);
+    let path = project.lock_file();
     let pinned = project.manifest.as_ref().and_then(|manifest| manifest.toolchain.iree.as_deref());
     if let Some(pinned) = pinned.filter(|pinned| *pinned != lock.iree) {
         let why = format!("Sheaf.toml wants the compiler {pinned}, but {} has {}", path.display(), lock.iree);
@@ -167,9 +176,9 @@ mod tests {
         let text = format!("[toolchain]\n{table}\n");
         let manifest = SheafToml::parse(Path::new("/p/Sheaf.toml"), &text).expect("a manifest");
         let mut settings =
-            Settings::merge(None, Some(&manifest), |_| None, &sheaf_registry::Options::default())
+            Settings::merge(None, Some(&manifest), |_| true, |_| None, &sheaf_registry::Options::default())
                 .expect("settings");
-        let project = Project { root: "/p".into(), manifest: Some(manifest) };
+        let project = Project { root: "/p".into(), manifest: Some(manifest), ..Project::default() };
         let result = settle(&mut settings, &project, lock).and_then(|()| release(&settings));
         let said =
             |unusable: Unusable| format!("{}\nhelp: {}", unusable.why, unusable.remedy.unwrap_or_default());

@@ -7,9 +7,7 @@ mod show;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sheaf_registry::{
-    Addresses, Home, LOCK_NAME, MANIFEST_NAME, Project, Settings, ToolchainLock, pin_toolchain,
-};
+use sheaf_registry::{Found, Home, LOCK_NAME, MANIFEST_NAME, Project, Settings, pin_toolchain};
 use sheaf_toolchain::{InstallError, Platform, Release, Toolchain};
 
 use crate::cli::{NetworkOptions, PlaceOptions};
@@ -46,7 +44,7 @@ impl Desk {
     /// With what the command line says of the network.
     fn at(place: &PlaceOptions) -> Result<Desk, Failed> {
         let home = evaluator::home()?;
-        let project = Project::locate_from(Path::new(".")).map_err(failed)?;
+        let project = evaluator::project_here()?;
         let options = NetworkOptions { place: place.clone(), ..NetworkOptions::default() };
         let settings = evaluator::settings(&options, &project, &home)?;
         Ok(Desk { home, project, settings })
@@ -216,30 +214,30 @@ fn pin(version: &'static str, place: &PlaceOptions) -> Result<(), Failed> {
         Failed
     })?;
     // Sheaf.toml last: with a new lock and an old pin, or the other way round, the next command says what to do.
-    write_lock(version, root, &desk.settings)?;
+    write_lock(version, &desk)?;
     pin_toolchain(&root.join(MANIFEST_NAME), version).map_err(failed)?;
     println!("this package uses the compiler {version}: {MANIFEST_NAME} and {LOCK_NAME} say so");
     Ok(())
 }
 
 /// Writes the `[toolchain]` section of the package's lock.
-fn write_lock(version: &str, root: &Path, settings: &Settings) -> Result<(), Failed> {
-    let path = root.join(LOCK_NAME);
-    let asked = addresses(version, settings, &InstallProgress::default()).unwrap_or_else(|error| {
+fn write_lock(version: &str, desk: &Desk) -> Result<(), Failed> {
+    // What somebody else put there would be taken over.
+    let written = match desk.project.lock() {
+        Ok(Found::Foreign(foreign)) => return Err(failed(foreign)),
+        Ok(Found::File(lock)) => lock,
+        // What cannot be read is written anew.
+        Ok(Found::Absent) | Err(_) => None,
+    };
+    let asked = addresses(version, &desk.settings, &InstallProgress::default()).unwrap_or_else(|error| {
         let message =
             "the index cannot be asked where it has the compiler, so an installation may have to ask it";
         messages::warning_with(message, &error, Some(&error.remedy()));
         None
     });
-    let known = || known_addresses(version, &path);
-    lock(version, asked.or_else(known)).write(&path).map_err(failed)
-}
-
-/// What the lock says already of this release, which stays where no index can be asked.
-fn known_addresses(version: &str, path: &Path) -> Option<Addresses> {
-    // What cannot be read is written anew.
-    let lock = ToolchainLock::read(path).ok().flatten()?;
-    lock.addresses.filter(|_| lock.iree == version)
+    // What it says already of this release stays where no index can be asked.
+    let known = || written.filter(|lock| lock.iree == version)?.addresses;
+    lock(version, asked.or_else(known)).write(&desk.project.lock_file()).map_err(failed)
 }
 
 fn update(place: &PlaceOptions) -> Result<(), Failed> {
@@ -247,7 +245,7 @@ fn update(place: &PlaceOptions) -> Result<(), Failed> {
     let root = package(&desk.project)?;
     let newest = Release::versions().into_iter().find(|version| host(version).is_ok_and(|r| r.is_loadable()));
     let newest = newest.ok_or_else(no_compiler)?;
-    write_lock(newest, root, &desk.settings)?;
+    write_lock(newest, &desk)?;
     let pinned = desk.project.manifest.as_ref().and_then(|manifest| manifest.toolchain.iree.as_ref());
     if pinned.is_some() {
         pin_toolchain(&root.join(MANIFEST_NAME), newest).map_err(failed)?;

@@ -14,9 +14,12 @@ mod explain;
 mod failing;
 mod fmt;
 mod full_disk;
+mod hostile;
 mod install;
 mod killed;
 mod new;
+#[cfg(unix)]
+mod owners;
 mod record;
 mod repl;
 mod sharing;

@@ -42,6 +42,7 @@ fn a_project_names_no_helper_and_no_cluster() {
         "Sheaf.toml",
         "[cache]\nremote = [\"http://127.0.0.1:1\"]\ncredential-helper = \"./helper\"\nexecutor = \"grpc://127.0.0.1:1\"\n",
     );
+    assert_eq!(machine.run(&["trust", "--yes"]).code, Some(0));
     for arguments in [&["cache", "why", "sum-of-squares"][..], &RUN_SQUARES] {
         let output = machine.run(arguments);
         for name in ["credential-helper", "executor"] {

@@ -159,6 +159,7 @@ fn keys() {
     assert_eq!(b.run(&["cache", "key", "revoke", "ada"]).code, Some(1));
     // Whatever a project says.
     b.world.write("Sheaf.toml", format!("[cache]\ntrusted-keys = [\"{public}\"]\n"));
+    assert_eq!(b.run(&["trust", "--yes"]).code, Some(0));
     for folder in [b.world.path("__sheaf__"), b.world.home().join("cache")] {
         fs::remove_dir_all(folder).expect("removed");
     }
@@ -175,6 +176,7 @@ fn keys_of_a_project() {
     let [ada, bob] =
         ["ada", "bob"].map(|name| SecretKey::generate(name).expect("a key").public().to_string());
     machine.world.write("Sheaf.toml", format!("[cache]\ntrusted-keys = [\"{ada}\"]\n"));
+    assert_eq!(machine.run(&["trust", "--yes"]).code, Some(0));
     let trust = machine.run(&["cache", "key", "trust", &bob]);
     assert_eq!((trust.code, warnings(&trust).len()), (Some(0), 1), "{trust}");
     assert!(trust.stderr.contains("Sheaf.toml says which keys are trusted"), "{trust}");

@@ -93,6 +93,28 @@ fn slow() {
     assert_eq!(taken(patient.run(&RUN_SQUARES)), FOURTEEN);
 }
 
+/// A remote that answers within the time of each look-up, but slowly, costs a run no more than that time once.
+#[test]
+fn slow_for_many_functions() {
+    let slow = Fault::Slow("/", Duration::from_secs(2));
+    let web = Web::start(crate::web::Files::new(), slow);
+    let machine = Machine::reading(&web.remote()).env("SHEAF_CACHE_TIMEOUT", "5");
+    let names = ["one", "two", "three", "four", "five"];
+    let program: String = (1..)
+        .zip(names)
+        .map(|(i, f)| format!("(defn {f} [x] (sum (+ {i} x)))\n(print ({f} [1 2]))\n"))
+        .collect();
+    machine.world.write("five.shf", program);
+    let output = machine.run(&["five.shf", "--jit", "always"]);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "5.0\n7.0\n9.0\n11.0\n13.0\n"), "{output}");
+    let told: Vec<_> = warnings(&output).into_iter().filter(|w| !w.starts_with(NO_COMPILER)).collect();
+    assert_eq!(told.len(), 1, "{output}");
+    assert!(told[0].contains("took 5 s of this run for look-ups"), "{output}");
+    // Each of five functions would be looked up once or twice, at two seconds each; the third finds the budget used up.
+    let asked = web.requests();
+    assert_eq!(asked.len(), 3, "{asked:?}");
+}
+
 #[test]
 fn hanging_mid_body() {
     let Some(files) = pushed() else { return };

@@ -19,6 +19,7 @@ mod network;
 #[path = "../../../cache/tests/remotes/servers.rs"]
 mod servers;
 mod shared;
+mod trust;
 mod web;
 mod why;
 

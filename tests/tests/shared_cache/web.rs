@@ -17,6 +17,13 @@ const FOREVER: Duration = Duration::from_secs(60);
 /// Files by their paths, such as `/ac/3f9a…`.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
+/// A request: its method and path, and the headers that say who asks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Request {
+    pub line: String,
+    pub credentials: Vec<String>,
+}
+
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
@@ -45,6 +52,7 @@ pub struct Web {
 
 struct Shared {
     files: Mutex<Files>,
+    requests: Mutex<Vec<Request>>,
     fault: Fault,
     stop: AtomicBool,
 }
@@ -54,7 +62,12 @@ impl Web {
     pub fn start(files: Files, fault: Fault) -> Web {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
         let address = listener.local_addr().expect("an address");
-        let shared = Arc::new(Shared { files: Mutex::new(files), fault, stop: AtomicBool::new(false) });
+        let shared = Arc::new(Shared {
+            files: Mutex::new(files),
+            requests: Mutex::default(),
+            fault,
+            stop: AtomicBool::new(false),
+        });
         let ours = Arc::clone(&shared);
         let thread = thread::spawn(move || {
             for stream in listener.incoming() {
@@ -73,6 +86,11 @@ impl Web {
     /// Its address for clients.
     pub fn remote(&self) -> Remote {
         Remote::at(format!("http://{}", self.address))
+    }
+
+    /// What it was asked so far.
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.requests.lock().expect("requests").clone()
     }
 
     /// What it holds.
@@ -100,6 +118,7 @@ impl Shared {
         let mut words = line.split(' ').map(str::to_owned);
         let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
         let (mut length, mut sender) = (0, String::new());
+        let mut request = Request { line: format!("{method} {path}"), ..Request::default() };
         loop {
             let mut header = String::new();
             reader.read_line(&mut header)?;
@@ -110,7 +129,11 @@ impl Shared {
             if name.eq_ignore_ascii_case("authorization") {
                 value.clone_into(&mut sender);
             }
+            if ["authorization", "x-amz-security-token"].iter().any(|it| name.eq_ignore_ascii_case(it)) {
+                request.credentials.push(value.to_owned());
+            }
         }
+        self.requests.lock().expect("requests").push(request);
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
 

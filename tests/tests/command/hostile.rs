@@ -1,0 +1,77 @@
+//! What others wrote is shown, and never obeyed by a terminal.
+
+use sheaf_tests::World;
+
+/// Characters that a terminal obeys.
+fn is_obeyed(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || ('\u{202a}'..='\u{202e}').contains(&c)
+        || ('\u{2066}'..='\u{2069}').contains(&c)
+}
+
+/// Clears the screen, and turns what follows around.
+const OBEYED: &str = "\u{1b}[2J\u{202e}\u{9b}2J";
+
+#[test]
+fn sources_in_messages() {
+    let world = World::new();
+    let cases = [
+        ("excerpt", format!("(print été\"{OBEYED}\" (+ 1 nowhere))\n")),
+        ("name", format!("(print x{OBEYED}y)\n")),
+        ("error", format!("(io \"load\" \"b{OBEYED}.json\")\n")),
+        ("long", format!("(print \"{}{OBEYED}\" (+ 1 nowhere))\n", "x".repeat(3000))),
+        ("string", format!("(print \"{OBEYED})\n")),
+        ("module", format!("(use x{OBEYED})\n")),
+    ];
+    for (name, text) in cases {
+        let file = format!("{name}.shf");
+        world.write(&file, &text);
+        for command in
+            [&["run", file.as_str()][..], &["check", &file], &["doc", &file], &["fmt", "--check", &file]]
+        {
+            let output = world.run(command);
+            assert!(!output.stderr.contains(is_obeyed), "{name}: {:?}", output.stderr);
+            if command[0] == "run" {
+                assert_eq!(output.code, Some(1), "{name}: {output}");
+            }
+        }
+    }
+}
+
+/// The marks stand under what is meant, whatever stands before it.
+#[test]
+fn columns_stay_right() {
+    let world = World::new();
+    world.write("a.shf", "(print \"\u{1b}[2J\u{202e}é שלום 你好\" nowhere)\n");
+    insta::assert_snapshot!(world.run(&["a.shf", "--no-jit"]).stderr);
+}
+
+#[test]
+fn names_of_files_and_functions() {
+    let world = World::new();
+    let file = format!("a{OBEYED}.shf");
+    world.write(&file, "(print nowhere)\n");
+    for command in [&["run", file.as_str()][..], &["fmt", "--check", &file], &["fmt", &file]] {
+        let output = world.run(command);
+        assert!(!output.stderr.contains(is_obeyed) && !output.stdout.contains(is_obeyed), "{output:?}");
+    }
+    let name = "f\u{202e}g";
+    world.write("f.shf", format!("(defn {name} [x] (sum x))\n(print ({name} [1 2]))\n"));
+    let output = world.run(&["f.shf", "--jit", "always", "--explain"]);
+    assert!(!output.stderr.contains(is_obeyed), "{output:?}");
+}
+
+/// A project's file is quoted too.
+#[test]
+fn settings() {
+    let world = World::new();
+    world.write("a.shf", "(print 1)\n");
+    world.write("Sheaf.toml", "[cache]\nremote = [\"https://a\\u001b[2J.example\u{202e}\"]\n");
+    for command in [&["trust", "--yes"][..], &["trust", "--list"], &["a.shf"]] {
+        let output = world.run(command);
+        assert!(!output.stderr.contains(is_obeyed) && !output.stdout.contains(is_obeyed), "{output:?}");
+    }
+    world.write("Sheaf.toml", "[cache]\nx\u{202e} = 1\nmode = \"\\u001b[2J\"\n");
+    let output = world.run(&["a.shf"]);
+    assert!(output.code == Some(1) && !output.stderr.contains(is_obeyed), "{output:?}");
+}

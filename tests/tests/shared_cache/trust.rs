@@ -1,0 +1,193 @@
+//! What a project's file asks for, before and after the user's consent; and what it never gets.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::Value;
+use sheaf_tests::Output;
+
+use crate::entries::pushed;
+use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, Remote, SQUARES, warnings, writer};
+use crate::shared::{bucket, folder, taken};
+use crate::web::{Fault, Files, Web};
+
+/// [`RUN_SQUARES`], and nothing may be interpreted.
+const STRICT: [&str; 4] = ["squares.shf", "--jit", "always", "--strict"];
+
+/// A clone of a project that asks for this remote and the writers' key.
+fn clone(address: &str) -> Machine {
+    let machine = Machine::bare().squares();
+    machine.world.write("Sheaf.toml", manifest(address, &writer().public().to_string()));
+    machine
+}
+
+fn manifest(address: &str, key: &str) -> String {
+    format!("[cache]\nremote = [\"{address}\"]\ntrusted-keys = [\"{key}\"]\n")
+}
+
+/// The line about what a project asks for, which the run has on standard error once for each time that it is said.
+fn passed_over(output: &Output) -> usize {
+    output.stderr.matches("`trusted-keys` and `remote` in ").count()
+}
+
+/// The reproduction: a cloned project's keys and remote made its own native code run, without a word.
+#[test]
+fn a_clone_runs_no_code_of_its_own_choice_until_it_is_trusted() {
+    let Some(files) = pushed() else { return };
+    let web = Web::start(files.clone(), Fault::None);
+    let machine = clone(&web.remote().address);
+    let output = machine.run(&STRICT);
+    assert_eq!((output.code, web.requests()), (Some(1), Vec::new()), "{output}");
+    // Once as a warning, and in the error that follows from it.
+    assert_eq!(passed_over(&output), 2, "{output}");
+    let output = machine.run(&RUN_SQUARES);
+    assert_eq!((output.code, passed_over(&output), web.requests().len()), (Some(0), 1, 0), "{output}");
+    assert!(!machine.world.path("__sheaf__").exists(), "{output}");
+
+    // Where nobody can be asked, nothing is trusted.
+    let output = machine.run(&["trust"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    insta::assert_snapshot!("nobody_can_be_asked", output);
+    assert_eq!(passed_over(&machine.run(&RUN_SQUARES)), 1);
+
+    insta::assert_snapshot!("trusted", machine.run(&["trust", "--yes"]));
+    assert_eq!(machine.run(&["trust"]).code, Some(0), "nothing is asked twice");
+    assert_eq!(taken(machine.run(&STRICT)), FOURTEEN);
+    assert!(!web.requests().is_empty());
+    let list: Value =
+        serde_json::from_str(&machine.run(&["trust", "--list", "--json"]).silent()).expect("JSON");
+    assert_eq!(list[0]["trusted"][0]["settings"]["remote"][0], web.remote().address.as_str(), "{list}");
+    assert!(machine.run(&["trust", "--list"]).silent().contains("cache.remote http://"));
+
+    // Another content is another request, and what changed is shown.
+    let other = Remote::at("https://cache.example").address;
+    machine.world.write("Sheaf.toml", manifest(&other, &writer().public().to_string()));
+    assert_eq!(passed_over(&machine.run(&RUN_SQUARES)), 1);
+    let asked = machine.run(&["trust"]);
+    assert!(asked.stdout.contains("+ cache.remote https://cache.example\n"), "{asked}");
+    assert!(asked.stdout.contains(&format!("- cache.remote {}\n", web.remote().address)), "{asked}");
+    machine.world.write("Sheaf.toml", manifest(&web.remote().address, &writer().public().to_string()));
+    assert_eq!(passed_over(&machine.run(&RUN_SQUARES)), 0, "the first content again");
+
+    assert_eq!(machine.run(&["trust", "--revoke"]).code, Some(0));
+    assert_eq!(machine.run(&["trust", "--revoke"]).code, Some(1));
+    assert_eq!(passed_over(&machine.run(&RUN_SQUARES)), 1);
+}
+
+/// A job of a protected branch trusts what it checked out; one of a pull request says itself what counts.
+#[test]
+fn recipes_for_ci() {
+    let Some(files) = pushed() else { return };
+    let web = Web::start(files.clone(), Fault::None);
+    let protected = clone(&web.remote().address).env("SHEAF_TRUST_PROJECT", "1");
+    assert_eq!(taken(protected.run(&STRICT)), FOURTEEN);
+    let pull_request = Machine::reading(&web.remote()).squares();
+    pull_request.world.write("Sheaf.toml", manifest("http://127.0.0.1:1", "mallory:00"));
+    assert_eq!(taken(pull_request.run(&STRICT)), FOURTEEN);
+    let wrong = clone("http://127.0.0.1:1").env("SHEAF_TRUST_PROJECT", "please").run(&RUN_SQUARES);
+    assert_eq!(wrong.code, Some(1), "{wrong}");
+}
+
+/// Trust is no credential: a server that only a project names is asked as anybody would ask it.
+#[test]
+fn a_projects_remote_gets_no_credentials() {
+    let Some(files) = pushed() else { return };
+    let web = Web::start(files.clone(), Fault::None);
+    let machine = clone(&web.remote().address).env("SHEAF_CACHE_TOKEN", "the-token");
+    machine.world.write("netrc", "machine 127.0.0.1 login me password secret\n");
+    let helper = machine.world.path("helper");
+    machine
+        .world
+        .write("helper", "#!/bin/sh\ntouch started\necho '{\"headers\":{\"Authorization\":[\"secret\"]}}'\n");
+    fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).expect("a program");
+    let netrc = machine.world.path("netrc").display().to_string();
+    let machine = machine.env("NETRC", netrc).env("SHEAF_TRUST_PROJECT", "1");
+    let helped = machine.sheaf(&STRICT).env("SHEAF_CACHE_CREDENTIAL_HELPER", helper.display().to_string());
+    assert_eq!(taken(helped.run()), FOURTEEN);
+    assert!(!web.requests().is_empty() && !machine.world.path("started").exists());
+    assert!(web.requests().iter().all(|request| request.credentials.is_empty()), "{:?}", web.requests());
+
+    // The user names it: that very one, and no other port.
+    let again = |remote: &str| {
+        let _ = fs::remove_dir_all(machine.world.path("__sheaf__"));
+        fs::remove_dir_all(machine.world.home().join("cache")).expect("removed");
+        fs::write(machine.world.home().join("config.toml"), format!("[cache]\nremote = [\"{remote}\"]\n"))
+            .expect("a file");
+        let before = web.requests().len();
+        assert_eq!(taken(machine.run(&STRICT)), FOURTEEN);
+        web.requests().split_off(before).into_iter().any(|request| !request.credentials.is_empty())
+    };
+    assert!(!again("http://127.0.0.1:1"));
+    assert!(again(&web.remote().address));
+}
+
+/// The same for a bucket: neither a signature nor the session's token, whatever the environment has.
+#[test]
+fn a_projects_bucket_gets_no_signature() {
+    let web = Web::start(Files::new(), Fault::None);
+    let secrets = [
+        ("AWS_ACCESS_KEY_ID", "AKID"),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+        ("AWS_SESSION_TOKEN", "session"),
+        ("AWS_REGION", "us-east-1"),
+    ];
+    let machine =
+        secrets.into_iter().fold(clone("s3://theirs/x"), |machine, (name, value)| machine.env(name, value));
+    let machine = machine.env("AWS_ENDPOINT_URL", web.remote().address).env("SHEAF_TRUST_PROJECT", "1");
+    let output = machine.run(&RUN_SQUARES);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
+    let asked = web.requests();
+    assert!(!asked.is_empty() && asked.iter().all(|request| request.credentials.is_empty()), "{asked:?}");
+    let output = machine.sheaf(&RUN_SQUARES).env("SHEAF_CACHE_REMOTE", "s3://theirs/x").run();
+    assert_eq!(output.code, Some(0), "{output}");
+    let signed = web.requests().split_off(asked.len());
+    assert!(signed.iter().any(|request| request.credentials.contains(&"session".to_owned())), "{signed:?}");
+    // A real store takes an anonymous look for what it is.
+    let Some((_server, remote)) = bucket() else { return };
+    let anonymous = remote
+        .environment
+        .iter()
+        .fold(clone(&remote.address), |machine, (name, value)| machine.env(name, value));
+    let output = anonymous.env("SHEAF_TRUST_PROJECT", "1").run(&RUN_SQUARES);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
+}
+
+/// The reproduction: `cache push` in a clone sent the programs of all projects to where the clone wanted them.
+#[test]
+fn a_push_sends_what_belongs_to_the_project() {
+    let (_folder, remote) = folder();
+    let Some(machine) = Machine::writing(&Remote::at("")) else { return };
+    let machine = machine.push_squares();
+    let private = SQUARES.replace("sum-of-squares", "private").replace("(* x x)", "(exp x)");
+    machine.world.write("other/private.shf", private);
+    let _ = machine.run(&["other/private.shf", "--jit", "always"]).compiled();
+    let machine = machine.env("SHEAF_CACHE_REMOTE", remote.address.as_str());
+    assert_eq!(machine.run(&["cache", "push"]).silent(), "sent 1 program\n");
+    machine.world.write("empty/Sheaf.toml", "");
+    let mut elsewhere = machine.sheaf(&["cache", "push"]).command();
+    let output = elsewhere.current_dir(machine.world.path("empty")).output().expect("sheaf starts");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "sent 0 programs\n");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("`--all`"));
+    assert_eq!(machine.run(&["cache", "push", "--all"]).silent(), "sent 2 programs\n");
+}
+
+/// The reproduction: a project's limit emptied the store of its user.
+#[test]
+fn a_project_does_not_size_the_users_store() {
+    let Some(machine) = Machine::writing(&Remote::at("")) else { return };
+    machine.world.write("Sheaf.toml", "[cache]\nmax-size = \"1 B\"\n");
+    let machine = machine.squares();
+    let output = machine.run(&RUN_SQUARES);
+    assert_eq!(warnings(&output).len(), 1, "{output}");
+    assert!(output.stderr.contains("`cache.max-size` in "), "{output}");
+    assert_eq!(output.compiled(), FOURTEEN);
+    let collected = machine.run(&["cache", "gc"]);
+    assert!(collected.stdout.starts_with("removed 0 programs"), "{collected}");
+    let own = machine.sheaf(&["cache", "gc"]).env("SHEAF_CACHE_MAX_SIZE", "1 B").run();
+    assert!(own.stdout.starts_with("removed 1 program,"), "{own}");
+}
+
+#[test]
+fn help_has_an_example() {
+    assert!(Machine::bare().run(&["trust", "--help"]).silent().contains("  sheaf trust --list"));
+}
