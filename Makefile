@@ -33,10 +33,11 @@ test: ## Check and test everything
 	SHEAF_HOME=$(test_home) $(target)/debug/sheaf toolchain install || echo "NO COMPILER: tests that want it are skipped" >&2
 	cargo test --locked --workspace
 	scripts/oracle --stages builtins --modes interpreted --part 6 # about 1,000 comparisons with JAX; all: make oracle
+	scripts/oracle --stages scale --values --sizes 2 --part 30 # a sample at large sizes
 
 oracle: ## Compare every builtin, sampler and 500 random programs with JAX (SEED=n for others)
 	cargo build --locked --release -p sheaf
-	SHEAF=$(sheaf) scripts/oracle $(if $(SEED),--seed $(SEED))
+	SHEAF=$(sheaf) scripts/oracle $(if $(SEED),--seed $(SEED)) --table $(target)/scale.md
 
 oracle-nightly: ## The same with 20,000 random programs and a new seed
 	cargo build --locked --release -p sheaf

@@ -16,6 +16,7 @@ import cases
 import dtypes
 import operations
 import samplers
+import scale
 import share
 from programs import compare
 from programs.shrink import shrink
@@ -57,6 +58,9 @@ def options():
     parser.add_argument("--modes", nargs="+", default=list(MODES))
     parser.add_argument("--only", help="builtins with this in their name")
     parser.add_argument("--cache", help="a folder for what XLA compiled")
+    parser.add_argument("--sizes", type=int, default=3, help="in the stage of scale: no more than so many sizes of each work")
+    parser.add_argument("--values", action="store_true", help="in the stage of scale: values alone, no times")
+    parser.add_argument("--table", help="in the stage of scale: a file for the table")
     parser.add_argument("--keep", help="a folder for the files of examples")
     return parser.parse_args()
 
@@ -168,7 +172,9 @@ def sizes(_, __, report):
             report.failures.append(Failure(Example(name, "", ""), "operations", f"error: {sheaf} operations, {jax} in JAX"))
 
 
-STAGES = {"operations": sizes, "builtins": builtins, "dtypes": others, "samplers": draws, "programs": programs}
+STAGES = {
+    "operations": sizes, "builtins": builtins, "dtypes": others, "samplers": draws, "programs": programs, "scale": scale.stage,
+}
 BLOCK = 96
 
 # The processes that draw programs import this file, too.

@@ -93,13 +93,13 @@ class Sheaf:
             raise SystemExit(f"oracle: {len(report['failures'])} failures were counted in {path}, but\n{said}")
         return outcome
 
-    def run(self, command):
-        """Runs a command within the limits: how it ended, what it printed, what it said."""
+    def run(self, command, folder=None):
+        """Runs a command within the limits, in a folder: how it ended, what it printed, what it said."""
         # A shell sets the limit, since Python's own way (preexec_fn) can hang where there are threads, as here.
         limited = ["sh", "-c", f'ulimit -v {self.memory >> 10}; exec "$@"', "sh", *command]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         # A group of its own: the compiler that it starts ends with it, and leaves the pipes.
-        with subprocess.Popen(limited, start_new_session=True, **pipes) as run:
+        with subprocess.Popen(limited, start_new_session=True, cwd=folder, **pipes) as run:
             try:
                 printed, said = run.communicate(timeout=self.seconds)
                 ending = f"it ended with {run.returncode}, within {self.memory >> 20} MiB of addresses"
