@@ -14,6 +14,7 @@ mod explain;
 mod failing;
 mod fmt;
 mod full_disk;
+mod guide;
 mod hostile;
 mod install;
 mod killed;

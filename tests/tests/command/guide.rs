@@ -1,0 +1,84 @@
+//! The guide to the language: every block of code on the page runs, and gives what it shows.
+//!
+//! A block that begins with `; file: NAME` is that file. The others of a chapter are one file of examples, which
+//! `sheaf test` checks. In a `console` block, the output of each command follows it.
+
+use sheaf_tests::World;
+
+const GUIDE: &str = include_str!("../../../docs/guide.md");
+
+/// A chapter: its title, and its blocks, each with its language.
+struct Chapter<'a> {
+    title: &'a str,
+    blocks: Vec<(&'a str, String)>,
+}
+
+fn chapters(page: &str) -> Vec<Chapter<'_>> {
+    let mut chapters = Vec::new();
+    let mut inside = None;
+    for line in page.lines() {
+        match (line.strip_prefix("```"), &mut inside) {
+            (Some(language), None) => inside = Some((language, String::new())),
+            (Some(_), Some(_)) => {
+                let chapter: &mut Chapter = chapters.last_mut().expect("a block stands in a chapter");
+                chapter.blocks.extend(inside.take());
+            }
+            (None, Some((_, text))) => *text += &format!("{line}\n"),
+            (None, None) => {
+                if let Some(title) = line.strip_prefix("## ") {
+                    chapters.push(Chapter { title, blocks: Vec::new() });
+                }
+            }
+        }
+    }
+    assert!(inside.is_none(), "a block is not closed");
+    chapters
+}
+
+#[test]
+fn every_block_of_the_guide_runs_and_gives_what_it_shows() {
+    let world = World::with_compiler().unwrap_or_default();
+    let chapters = chapters(GUIDE);
+    let mut commands = 0;
+    for (number, chapter) in chapters.iter().enumerate() {
+        let mut examples = String::new();
+        for (language, text) in &chapter.blocks {
+            match *language {
+                "clojure" => match text.strip_prefix("; file: ").and_then(|t| t.split_once('\n')) {
+                    // The line of the name is none of the file that the page shows.
+                    Some((name, text)) => world.write(name, text),
+                    None => examples += text,
+                },
+                "console" => commands += console(&world, text),
+                other => panic!("{}: a block of {other:?} is not run", chapter.title),
+            }
+        }
+        if !examples.is_empty() {
+            let name = format!("chapter-{number}.shf");
+            world.write(&name, &examples);
+            let output = world.run(&["test", "--no-jit", &name]);
+            assert_eq!(output.code, Some(0), "{}\n{output}", chapter.title);
+        }
+    }
+    assert!(chapters.len() > 10 && commands >= 4, "{} chapters, {commands} commands", chapters.len());
+}
+
+/// Runs the commands of a block; how many there are.
+fn console(world: &World, text: &str) -> usize {
+    let mut commands: Vec<(&str, String)> = Vec::new();
+    for line in text.lines() {
+        match line.strip_prefix("$ sheaf ") {
+            Some(command) => commands.push((command, String::new())),
+            None => {
+                let (_, shown) = commands.last_mut().expect("a command comes first");
+                *shown += &format!("{line}\n");
+            }
+        }
+    }
+    for (command, shown) in &commands {
+        let output = world.run(&command.split_whitespace().collect::<Vec<_>>());
+        let said = if output.code == Some(0) { &output.stdout } else { &output.stderr };
+        assert_eq!(said.trim_end(), shown.trim_end(), "$ sheaf {command}\n{output}");
+    }
+    commands.len()
+}
