@@ -319,16 +319,16 @@ mod tests {
             "good",
             r#"read line; test "$1" = get && test "$line" = '{"uri":"https://a.example/x"}' && echo '{"headers":{"Authorization":["Bearer t"]}}'"#,
         );
-        assert_eq!(headers(&good, "https://a.example/x", false).unwrap(), "Authorization: Bearer t");
+        assert_eq!(headers(&good, "https://a.example/x", true).unwrap(), "Authorization: Bearer t");
         let silent = script("silent", "echo '{}'");
-        assert_eq!(headers(&silent, "https://a.example/x", false), None);
+        assert_eq!(headers(&silent, "https://a.example/x", true), None);
         // What it leaves running may keep the pipe open.
         let agent = script(
             "agent",
             r#"sleep 40 & echo $! > "$0.pid"; echo '{"headers":{"Authorization":["Bearer t"]}}'"#,
         );
         let start = Instant::now();
-        assert_eq!(headers(&agent, "https://a.example/x", false).unwrap(), "Authorization: Bearer t");
+        assert_eq!(headers(&agent, "https://a.example/x", true).unwrap(), "Authorization: Bearer t");
         assert!(start.elapsed() < Duration::from_secs(30), "it was waited for");
         let pid = std::fs::read_to_string(folder.path().join("agent.pid")).unwrap();
         let _ = Command::new("kill").arg(pid.trim()).status();
@@ -337,7 +337,7 @@ mod tests {
         let error = generous.headers(&Url::parse("http://a.example").unwrap(), true).unwrap_err();
         assert!(matches!(error, RemoteError::Address { .. }), "{error}");
         let curious = script("curious", r#"test -z "$SHEAF_CACHE_TOKEN$SHEAF_CACHE_KEY" && echo '{}'"#);
-        assert_eq!(headers(&curious, "https://a.example/x", false), None);
+        assert_eq!(headers(&curious, "https://a.example/x", true), None);
         for bad in [script("bad", "exit 3"), script("no-json", "echo secret")] {
             let error = bad.headers(&Url::parse("https://a.example").unwrap(), true).unwrap_err();
             assert!(!error.to_string().contains("secret"), "{error}");

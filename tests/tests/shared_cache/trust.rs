@@ -9,7 +9,7 @@ use sheaf_tests::Output;
 use crate::entries::pushed;
 use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, Remote, SQUARES, warnings, writer};
 use crate::shared::{bucket, folder, taken};
-use crate::web::{Fault, Files, Web};
+use crate::web::{Fault, Files, Request, Web};
 
 /// [`RUN_SQUARES`], and nothing may be interpreted.
 const STRICT: [&str; 4] = ["squares.shf", "--jit", "always", "--strict"];
@@ -185,6 +185,30 @@ fn a_project_does_not_size_the_users_store() {
     assert!(collected.stdout.starts_with("removed 0 programs"), "{collected}");
     let own = machine.sheaf(&["cache", "gc"]).env("SHEAF_CACHE_MAX_SIZE", "1 B").run();
     assert!(own.stdout.starts_with("removed 1 program,"), "{own}");
+}
+
+/// Mirrors of the compiler are asked for as remotes are, and get no password of the netrc file either.
+#[test]
+fn a_projects_mirror_gets_no_password() {
+    let web = Web::start(Files::new(), Fault::None);
+    let machine = Machine::bare();
+    let address = web.remote().address;
+    machine.world.write("Sheaf.toml", format!("[toolchain]\nmirrors = [\"{address}\"]\n"));
+    machine.world.write("netrc", "machine 127.0.0.1 login me password secret\n");
+    let netrc = machine.world.path("netrc").display().to_string();
+    let machine = machine.env("NETRC", netrc);
+    let install = |name: &str, value: &str| {
+        let before = web.requests().len();
+        // There is no compiler there.
+        assert_eq!(machine.sheaf(&["toolchain", "install"]).env(name, value).run().code, Some(1));
+        web.requests().split_off(before)
+    };
+    let are_anonymous = |requests: &[Request]| requests.iter().all(|request| request.credentials.is_empty());
+    assert_eq!(install("SHEAF_TRUST_PROJECT", "0"), []);
+    let trusted = install("SHEAF_TRUST_PROJECT", "1");
+    assert!(!trusted.is_empty() && are_anonymous(&trusted), "{trusted:?}");
+    let named = install("SHEAF_TOOLCHAIN_MIRROR", &address);
+    assert!(!named.is_empty() && !are_anonymous(&named), "{named:?}");
 }
 
 #[test]
