@@ -1,5 +1,5 @@
 # The commands of the project. Each does all of its own set-up and may be repeated: what is there is not made again.
-.PHONY: help run test oracle oracle-nightly bench nanogpt deny clean
+.PHONY: help run test oracle oracle-nightly bench peers nanogpt deny clean
 
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 sheaf := $(target)/release/sheaf
@@ -47,6 +47,11 @@ bench: ## Measure speed, against the figures in benches/
 	scripts/bootstrap
 	cargo build --locked --release -p sheaf # which one of them runs
 	cargo bench --locked -p sheaf-benches
+
+peers: ## Time products, convolutions and small networks beside JAX, and PyTorch (PYTORCH=a Python that has it)
+	scripts/bootstrap
+	cargo build --locked --release -p sheaf
+	python=$$(scripts/jax-python) && $$python benches/peers/peers.py --sheaf $(sheaf) $(if $(PYTORCH),--torch $(PYTORCH))
 
 nanogpt: ## Train a small GPT on Shakespeare for 1,000 steps, and the same in JAX; losses within 1 %
 	scripts/bootstrap
