@@ -104,10 +104,36 @@ pub struct Unit {
     pub statics: Vec<(String, String)>,
 }
 
+/// What a program that an earlier run or a build has left was compiled for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// As [`Unit::inputs`].
+    pub inputs: Vec<Leaf>,
+    /// As [`Unit::statics`].
+    pub statics: Vec<(String, String)>,
+}
+
+impl Kept {
+    /// Whether a unit of that function may be the one.
+    pub fn serves(&self, unit: &Unit) -> bool {
+        self.inputs == unit.inputs && self.statics == unit.statics
+    }
+}
+
 /// Compiled execution. `lang` hands over graphs and opaque buffers; what a buffer is, only the backend knows.
 pub trait Backend {
     /// Compiles or finds a unit. `Ok(None)`: units cannot be compiled here; interpret (the backend has said why).
     fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError>;
+
+    /// What an earlier run or a build has left of a function.
+    fn kept(&mut self, _function: &str, _transform: &str) -> Vec<Kept> {
+        Vec::new()
+    }
+
+    /// The program of a unit, if it is one of those; nothing is compiled.
+    fn find_kept(&mut self, _unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
+        Ok(None)
+    }
 
     /// Which arguments of a unit that was prepared a call may consume, if it pays, and after how many calls to think of it.
     fn donation(&self, _unit: &Unit) -> Option<Donating> {

@@ -237,6 +237,11 @@ impl Trace {
         }
     }
 
+    /// The number of equations recorded so far.
+    pub fn size(&self) -> usize {
+        self.builder.borrow().graph().equations.len()
+    }
+
     /// Ends the trace: the graph, and the outer tensors to be passed for its last parameters.
     ///
     /// The parameters are those of [`Trace::input`], then the captures.

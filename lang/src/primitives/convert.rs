@@ -69,6 +69,17 @@ impl Primitive for Convert {
             x = convert(to, &x, &from, &single);
             from = single;
         }
+        if from.shape.is_empty()
+            && takes.is_integer()
+            && gives.is_unsigned()
+            && takes.byte_width() > gives.byte_width()
+        {
+            // IREE 3.13 may cut a single integer with `arith.trunci`, which gives no unsigned ones.
+            let signed = result.with_dtype(gives.as_signed_bits());
+            let cut = convert(to, &x, &from, &signed);
+            let text = format!("stablehlo.bitcast_convert {cut} : ({}) -> {}", signed.mlir(), result.mlir());
+            return to.line(&text);
+        }
         let Some((least, most)) = self.dtype.bounds().filter(|_| from.dtype.is_float()) else {
             return to.line(&format!("stablehlo.convert {x} : ({}) -> {}", from.mlir(), result.mlir()));
         };

@@ -1,5 +1,6 @@
 //! `while_loop`: a function of a state, again and again while a condition of the state holds, as `jax.lax.while_loop`.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
@@ -29,21 +30,18 @@ pub struct WhileLoop {
 const TYPICAL_COUNT: u64 = 1000;
 
 impl WhileLoop {
-    /// The states that no step reads: their last values are results, and all others are forgotten.
+    /// The states that no step reads, though the condition may: a step makes them anew, and all but their last values are
+    /// forgotten.
     ///
-    /// IREE 3.13 forms a loop with one of them that it cannot convert to streams ("region branch point has 4 operands,
-    /// but region successor needs 2 inputs"), unless the loop holds on to the value before.
+    /// IREE 3.13 takes the parameters of the body for them away and forms a loop that it cannot convert to streams
+    /// ("region branch point has 4 operands, but region successor needs 2 inputs"), or crashes, unless the loop holds on
+    /// to the value before.
     fn unread(&self) -> Vec<usize> {
-        let mut read: Vec<bool> = vec![false; self.body.outputs.len()];
-        for graph in [&self.body, &self.condition] {
-            let used = graph.equations.iter().flat_map(|eqn| &eqn.inputs).chain(&graph.outputs);
-            for var in used {
-                if let Some(i) = graph.inputs[self.constants..].iter().position(|v| v == var) {
-                    read[i] = true;
-                }
-            }
-        }
-        (0..read.len()).filter(|i| !read[*i]).collect()
+        let body = &self.body;
+        let used = body.equations.iter().flat_map(|eqn| &eqn.inputs).chain(&body.outputs);
+        let read: HashSet<Var> = used.copied().collect();
+        let states = body.inputs[self.constants..].iter().enumerate();
+        states.filter(|(_, var)| !read.contains(var)).map(|(i, _)| i).collect()
     }
 
     /// Which of the body's parameters and results vary where the operands do.

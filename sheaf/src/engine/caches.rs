@@ -173,6 +173,11 @@ impl Caches {
         self.artifacts.path()
     }
 
+    /// What is listed of this project's programs.
+    pub fn entries(&self) -> Vec<Entry> {
+        self.artifacts.entries().unwrap_or_default()
+    }
+
     /// A program of this project. What is damaged is said, and replaced once the job is compiled.
     pub fn beside(&self, key: &ActionKey) -> Option<(Vec<u8>, Entry)> {
         match self.artifacts.find(key) {

@@ -10,6 +10,7 @@ mod compile;
 mod donation;
 mod executor;
 mod flags;
+mod kept;
 mod placement;
 mod unit;
 
@@ -23,12 +24,12 @@ pub use executor::Cluster;
 pub use placement::Place as ProgramPlace;
 
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 use sheaf_cache::{ArtifactFolder, Digest};
 use sheaf_lang::graph::Donation;
-use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Leaf, Placement, Program, Unit};
+use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Kept, Leaf, Placement, Program, Unit};
 use sheaf_lang::stablehlo::{self, emit_donating};
 use sheaf_lang::tensor::{HostTensor, TensorType};
 use sheaf_registry::{Home, Settings};
@@ -72,6 +73,8 @@ pub struct Engine {
     place: placement::Place,
     /// Why the last unit was not compiled.
     refusal: String,
+    /// What was in `__sheaf__` when somebody first asked.
+    kept: OnceCell<kept::ByFunction>,
 }
 
 impl Engine {
@@ -85,6 +88,7 @@ impl Engine {
             donate: place.donate,
             place: place.place,
             refusal: String::new(),
+            kept: OnceCell::new(),
             workshop: Workshop::new(place.home, place.settings, place.compiler, place.strict)?,
         })
     }
@@ -92,26 +96,13 @@ impl Engine {
     /// The first of the candidates that `__sheaf__` or the store holds and that loads, else the first that compiles
     /// and loads. `None` without a compiler, or where none does.
     fn obtain(&mut self, unit: &Unit, candidates: &[Candidate]) -> Result<Option<Loaded>, HostError> {
+        if !self.recompile
+            && let Some(loaded) = self.found(unit, candidates, |job| self.find(job))
+        {
+            return Ok(Some(loaded));
+        }
         // What is said of a worse candidate is why not the best.
         let mut first: Option<Failure> = None;
-        if !self.recompile {
-            for candidate in candidates {
-                match self.find(&candidate.job) {
-                    Some((bytes, digest)) => match self.load(unit, candidate, bytes, &digest) {
-                        Ok(loaded) => return Ok(Some(loaded.instead_of(candidates, first.as_ref()))),
-                        Err(failure) => {
-                            if failure.refusal == OTHER_BYTECODE {
-                                self.caches.warn(&failure.error, caches::NOT_USED, Some(&failure.remedy));
-                            }
-                            first = first.or(Some(failure));
-                        }
-                    },
-                    None => first = first.or(Some(Failure::earlier())),
-                }
-            }
-            // What was not found has not failed, and what did not load may be from elsewhere.
-            first = None;
-        }
         let mut last: Option<Failure> = None;
         self.refusal = "there is no compiler".into();
         for candidate in candidates {
@@ -135,6 +126,42 @@ impl Engine {
             self.workshop.give_up(&candidates[0].job.name, &error, &remedy)?;
         }
         Ok(None)
+    }
+
+    /// The first of the candidates that `look` finds and that loads.
+    fn found(
+        &self,
+        unit: &Unit,
+        candidates: &[Candidate],
+        look: impl Fn(&Job) -> Option<(Vec<u8>, Digest)>,
+    ) -> Option<Loaded> {
+        let mut first: Option<Failure> = None;
+        for candidate in candidates {
+            match look(&candidate.job) {
+                Some((bytes, digest)) => match self.load(unit, candidate, bytes, &digest) {
+                    Ok(loaded) => return Some(loaded.instead_of(candidates, first.as_ref())),
+                    Err(failure) => {
+                        if failure.refusal == OTHER_BYTECODE {
+                            self.caches.warn(&failure.error, caches::NOT_USED, Some(&failure.remedy));
+                        }
+                        first = first.or(Some(failure));
+                    }
+                },
+                None => first = first.or(Some(Failure::earlier())),
+            }
+        }
+        None
+    }
+
+    /// The ways in which a unit can be compiled, best first, and what the choice rests on.
+    fn candidates(&self, unit: &Unit) -> (Vec<Candidate>, String) {
+        let Ways { targets, mut why } = placement::ways(self.place, &unit.graph);
+        let candidates: Vec<Candidate> =
+            targets.iter().filter_map(|target| Candidate::new(unit, *target, &[], self.compiler)).collect();
+        if candidates.len() < targets.len() {
+            why.push_str(", but it has loops, updates or doubles, which IREE 3.13 gets wrong without one");
+        }
+        (candidates, why)
     }
 
     /// What another process has compiled, tried and kept while this one waited for its turn.
@@ -250,6 +277,12 @@ impl Engine {
             None => self.find_portable(job),
         }
     }
+
+    /// The bytes of a job with their digest, if they are in `__sheaf__`.
+    fn find_beside(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
+        let beside = self.caches.beside(&job.action.key()).map(|(bytes, entry)| (bytes, entry.digest));
+        beside.or_else(|| self.find_portable(job))
+    }
 }
 
 /// What is said of a program of another release.
@@ -343,16 +376,22 @@ impl Candidate {
 
 impl Backend for Engine {
     fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
-        let Ways { targets, mut why } = placement::ways(self.place, &unit.graph);
-        let candidates: Vec<Candidate> =
-            targets.iter().filter_map(|target| Candidate::new(unit, *target, &[], self.compiler)).collect();
-        if candidates.len() < targets.len() {
-            why.push_str(", but it has loops, updates or doubles, which IREE 3.13 gets wrong without one");
+        let (candidates, why) = self.candidates(unit);
+        Ok(self.obtain(unit, &candidates)?.map(|loaded| loaded.placed(why)))
+    }
+
+    fn kept(&mut self, function: &str, transform: &str) -> Vec<Kept> {
+        if self.recompile {
+            return Vec::new();
         }
-        Ok(self.obtain(unit, &candidates)?.map(|mut loaded| {
-            loaded.placement.why = why;
-            Rc::new(loaded) as Rc<dyn Program>
-        }))
+        let kept = self.kept.get_or_init(|| kept::listed(&self.caches));
+        kept.get(&(function.to_owned(), transform.to_owned())).cloned().unwrap_or_default()
+    }
+
+    fn find_kept(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
+        let (candidates, why) = self.candidates(unit);
+        let found = self.found(unit, &candidates, |job| self.find_beside(job));
+        Ok(found.map(|loaded| loaded.placed(why)))
     }
 
     fn donation(&self, unit: &Unit) -> Option<Donating> {
@@ -436,6 +475,12 @@ impl Loaded {
         };
         self.placement.note = failed.map(note);
         self
+    }
+
+    /// This program as one that runs where it does for that reason.
+    fn placed(mut self, why: String) -> Rc<dyn Program> {
+        self.placement.why = why;
+        Rc::new(self)
     }
 }
 

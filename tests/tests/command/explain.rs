@@ -2,7 +2,7 @@
 
 use sheaf_tests::World;
 
-use crate::{RUN_SQUARES, SQUARES, manifest};
+use crate::{FOURTEEN, RUN_SQUARES, SQUARES, manifest};
 
 /// Two sizes, two numbers of heads, any scale; what prints; what a program cannot be made of.
 const HEADS: &str = "(defn heads [x n-heads scale]
@@ -19,6 +19,26 @@ const ROWS: &str = "(defn rows [x] (reshape x (int (max x)) -1))
 (print (rows [[2 1]]))
 (print (rows [[2 1] [2 1]]))
 ";
+
+/// What an earlier run has compiled is used, however little work it is now.
+#[test]
+fn programs_that_are_there_are_used() {
+    let Some(world) = World::with_compiler() else { return };
+    world.write("squares.shf", SQUARES);
+    let explained = |arguments: &[&str]| {
+        let output = world.run(&[&["squares.shf", "--explain"], arguments].concat());
+        assert_eq!(output.stdout, FOURTEEN, "{output}");
+        output.stderr
+    };
+    assert!(explained(&[]).contains("too little work to be worth compiling: sum-of-squares"));
+    world.run(&["squares.shf", "--jit", "always"]).compiled();
+    let again = explained(&[]);
+    assert!(again.contains("compiled, 1 call") && !again.contains("compiling"), "{again}");
+    assert!(explained(&["--recompile"]).contains("too little work to be worth compiling: sum-of-squares"));
+    // The program that is there is of another text.
+    world.write("squares.shf", SQUARES.replace("(* x x)", "(square x)"));
+    assert!(explained(&[]).contains("too little work to be worth compiling: sum-of-squares"));
+}
 
 #[test]
 fn explained_for_people_and_for_tools() {

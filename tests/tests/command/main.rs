@@ -18,6 +18,7 @@ mod guide;
 mod hostile;
 mod install;
 mod killed;
+mod loops;
 mod new;
 #[cfg(unix)]
 mod owners;

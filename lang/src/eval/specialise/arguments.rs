@@ -72,6 +72,16 @@ pub(super) enum LeafValue {
 }
 
 impl Pattern {
+    /// Whether `value` may fit, as far as can be seen at once: most that do not fit differ so.
+    pub(super) fn may_fit(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Pattern::Static(expected), value) => same_static(expected, value),
+            (Pattern::List(patterns), Value::List(list)) => patterns.len() == list.items.len(),
+            (Pattern::Dict(patterns), Value::Dict(dict)) => patterns.len() == dict.len(),
+            _ => true,
+        }
+    }
+
     /// Whether `value` fits; appends the values of its parameters.
     pub(super) fn collect(&self, value: &Value, leaves: &mut Vec<LeafValue>) -> bool {
         match (self, value) {
@@ -169,6 +179,11 @@ pub(super) fn has_doubles(mut values: &mut dyn Iterator<Item = &Value>) -> bool 
         Value::Function(f) => has_doubles(&mut f.captured().iter()),
         _ => false,
     })
+}
+
+/// What a parameter is called in paths.
+pub(super) fn parameter_path(code: &Code, i: usize) -> String {
+    code.params.get(i).map_or_else(|| format!("arg{i}"), |p| p.name.to_string())
 }
 
 /// What the body of a function asked for the value of a number for, and where.

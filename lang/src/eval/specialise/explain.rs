@@ -51,7 +51,7 @@ fn function(text: &mut String, report: &Report) {
         }
         (_, Some(why)) => {
             let calls = count(report.other_calls, "call");
-            let _ = writeln!(text, ": interpreted from here on ({calls} so far), {}", reason(why));
+            let _ = writeln!(text, ": interpreted for new arguments ({calls} so far), {}", reason(why));
         }
         (_, None) => text.push_str(":\n"),
     }

@@ -20,7 +20,7 @@ pub enum Cause {
     Data,
     /// The branches of a conditional on data, or the states of a loop, differ in type.
     Types,
-    /// A number that the body asks for is another one in every call.
+    /// The arguments, or a number that the body asks for, are others in every call.
     Changing,
     /// The program would be too large for the compiler.
     Size,
@@ -208,7 +208,7 @@ impl Interp {
         }
         let shown = why.report(&self.sources);
         let mut message = match why.cause {
-            Cause::Changing => format!("{name} is interpreted from here on: {}", why.reason),
+            Cause::Changing => format!("{name} is interpreted for new arguments: {}", why.reason),
             _ => format!("{name} is interpreted, not compiled: {}", why.reason),
         };
         if let Some(expression) = shown.expression {

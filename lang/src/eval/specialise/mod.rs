@@ -3,13 +3,16 @@
 
 mod ahead;
 mod arguments;
+mod changing;
 mod explain;
 mod fallback;
+mod kept;
+mod profit;
 mod record;
 mod report;
 mod result;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -17,9 +20,13 @@ use smallvec::SmallVec;
 use ustr::Ustr;
 
 use arguments::{
-    Abstraction, Asked, FnKey, LeafValue, Pattern, fn_key, has_doubles, has_tensors, transform_of,
+    Abstraction, Asked, FnKey, LeafValue, Pattern, fn_key, has_doubles, has_tensors, parameter_path,
+    transform_of,
 };
+use changing::Variants;
 use fallback::Why;
+use kept::KeptPrograms;
+use profit::{Account, Debt, call_work, compilation_work, trace_work};
 use result::{OutTree, out_tree};
 
 pub use ahead::{Abstract, Declared, FunctionName, Refused};
@@ -40,17 +47,6 @@ use crate::host::{Buffer, Donating, Placement, Program, Unit};
 use crate::simplify::simplify;
 use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor};
-
-/// Work, in estimated scalar operations over all expected calls, from which compiling pays: a compilation takes
-/// about a second, in which the evaluator does more than this.
-const WORTH_COMPILING: u64 = 10_000_000;
-
-/// What one equation costs the evaluator beside its arithmetic, in the same unit.
-const EQUATION_COST: u64 = 1000;
-
-/// More specialisations of one function that differ only in a number that its body asked for are a sign that the
-/// number changes all the time: the function is interpreted from then on.
-const MAX_STATIC_VARIANTS: usize = 16;
 
 /// Programs of more equations, those within loops and branches included, are interpreted: the compiler takes milliseconds for each.
 const MOST_COMPILED: usize = 50_000;
@@ -102,6 +98,9 @@ impl Specialiser {
             family.statics.clear();
             family.entries.clear();
             family.interpreted = None;
+            family.changing = None;
+            family.variants = Variants::default();
+            family.account = Rc::default();
             family.failed_calls = 0;
         }
     }
@@ -125,6 +124,10 @@ impl Specialiser {
             statics: HashMap::new(),
             entries: Vec::new(),
             interpreted: None,
+            changing: None,
+            variants: Variants::default(),
+            account: Rc::default(),
+            kept: OnceCell::new(),
             other_calls: 0,
             failed_calls: 0,
         });
@@ -148,7 +151,13 @@ struct Family {
     entries: Vec<Rc<Entry>>,
     /// Why the function is interpreted whatever its arguments.
     interpreted: Option<Why>,
-    /// Calls since then that fitted no entry.
+    /// Why calls for new arguments are interpreted while those seen so far have not paid for themselves.
+    changing: Option<Why>,
+    variants: Variants,
+    account: Rc<Account>,
+    /// What an earlier run or a build has left, once somebody has asked.
+    kept: OnceCell<KeptPrograms>,
+    /// Calls that fitted no entry and got none.
     other_calls: u64,
     /// Calls that ended in an error before they had an entry.
     failed_calls: u64,
@@ -160,6 +169,9 @@ struct Entry {
     /// Arguments and captured values as reports show them.
     leaves: Vec<(String, What)>,
     outcome: RefCell<Outcome>,
+    debt: OnceCell<Debt>,
+    /// What tracing it took, in the unit of [`profit`].
+    trace_work: u64,
     /// Calls as a compiled program.
     calls: Cell<u64>,
     interpreted_calls: Cell<u64>,
@@ -168,6 +180,21 @@ struct Entry {
 }
 
 impl Entry {
+    /// The work of interpreting a call, as far as it is known.
+    fn call_work(&self) -> u64 {
+        match &*self.outcome.borrow() {
+            Outcome::Waiting { cost, .. } => *cost,
+            _ => self.trace_work / 2,
+        }
+    }
+
+    /// Counts a call towards what was spent on the specialisation.
+    fn pay(&self) {
+        if let Some(debt) = self.debt.get() {
+            debt.pay();
+        }
+    }
+
     /// The numbers whose values the body asked for, with their paths.
     fn numbers(&self) -> Vec<(&str, &str)> {
         let mut numbers = Vec::new();
@@ -181,8 +208,8 @@ impl Entry {
 }
 
 enum Outcome {
-    /// Traced; not worth compiling so far.
-    Waiting { cost: u64, spent: u64, unit: Box<Unit>, result: OutTree },
+    /// Traced; not worth compiling so far. `kept` says that its program may be there from an earlier run or a build.
+    Waiting { cost: u64, spent: u64, kept: bool, unit: Box<Unit>, result: OutTree },
     /// Compiled.
     Compiled(Rc<Compiled>),
     /// Interpreted for this reason.
@@ -256,15 +283,25 @@ impl Interp {
             let fits = |entry: &&Rc<Entry>| {
                 leaves.clear();
                 entry.arguments.len() == args.len()
+                    && entry.arguments.iter().zip(&*args).all(|(p, v)| p.may_fit(v))
                     && entry.arguments.iter().zip(&*args).all(|(p, v)| p.collect(v, &mut leaves))
                     && entry.captured.iter().zip(function.captured()).all(|(p, v)| p.collect(v, &mut leaves))
             };
-            (family.entries.iter().rev().find(fits).cloned(), family.interpreted.is_some())
+            let entry = family.entries.iter().rev().find(fits).cloned();
+            let may_trace = self.options.jit != Jit::Auto
+                || entry.is_some()
+                || family.account.may_trace()
+                || family.kept.get().is_some_and(|kept| kept.wait_for(function, args));
+            (entry, position, family.interpreted.is_some(), may_trace)
         });
         let entry = match found {
-            Some((Some(entry), _)) => Some(entry),
-            Some((None, true)) => {
+            Some((Some(entry), ..)) => Some(entry),
+            Some((None, _, true, _)) => {
                 self.specialiser.count_other(function);
+                None
+            }
+            Some((None, position, _, false)) => {
+                self.note_changing(position)?;
                 None
             }
             _ if has_tensors(args).zip(has_tensors(function.captured())).is_none_or(|(a, b)| !a && !b) => {
@@ -304,10 +341,12 @@ impl Interp {
         }
         let Some(compiled) = self.program_of(code, entry)? else {
             entry.interpreted_calls.set(entry.interpreted_calls.get() + 1);
+            entry.pay();
             self.specialiser.waits = entry.is_program();
             return Ok(None);
         };
         entry.calls.set(entry.calls.get() + 1);
+        entry.pay();
         let mut buffers = std::mem::take(&mut self.specialiser.buffers);
         let mut results = std::mem::take(&mut self.specialiser.results);
         let done = self.upload_leaves(&compiled, leaves, &mut buffers).and_then(|()| {
@@ -330,17 +369,27 @@ impl Interp {
         if let Outcome::Compiled(compiled) = &*outcome {
             return Ok(Some(Rc::clone(compiled)));
         }
-        let Outcome::Waiting { cost, spent, unit, .. } = &mut *outcome else { return Ok(None) };
+        let Outcome::Waiting { cost, spent, kept, unit, .. } = &mut *outcome else { return Ok(None) };
         *spent = spent.saturating_add(*cost);
-        let expected = cost.saturating_mul(self.weight).max(*spent);
-        if self.options.jit == Jit::Auto && expected < WORTH_COMPILING {
+        let work = compilation_work(unit.graph.size());
+        let may_compile = self.options.jit != Jit::Auto
+            || entry.debt.get().is_none_or(|debt| debt.may_compile(work, self.weight, *spent));
+        if !may_compile && !*kept {
             return Ok(None);
         }
         let Some(backend) = &mut self.backend else { return Ok(None) };
         if !self.options.unsimplified {
             unit.graph = simplify(&unit.graph);
         }
-        let prepared = backend.prepare(unit);
+        let prepared = if may_compile {
+            backend.prepare(unit)
+        } else {
+            *kept = false;
+            match backend.find_kept(unit)? {
+                None => return Ok(None),
+                found => Ok(found),
+            }
+        };
         let Ok(Some(program)) = prepared else {
             let why = Why::compiler(backend.refusal());
             *outcome = Outcome::Interpreted(why.clone());
@@ -357,6 +406,9 @@ impl Interp {
         };
         let compiled = Rc::new(Compiled { program, result, numbers, in_place: RefCell::new(in_place) });
         *outcome = Outcome::Compiled(Rc::clone(&compiled));
+        if may_compile && let Some(debt) = entry.debt.get() {
+            debt.compiled(work);
+        }
         Ok(Some(compiled))
     }
 
@@ -436,14 +488,23 @@ impl Interp {
             self.fall_back(code, why)?;
         }
         if self.specialiser.families[position].interpreted.is_none()
-            && let Some(why) = self.specialiser.families[position].changing(&entry)
+            && let Some(why) = self.specialiser.families[position].too_many(&entry)
         {
             self.fall_back(code, &why)?;
             self.specialiser.families[position].interpreted = Some(why);
             self.specialiser.count_other(function);
             return Ok(None);
         }
-        self.specialiser.families[position].entries.push(Rc::clone(&entry));
+        let family = &mut self.specialiser.families[position];
+        if let Outcome::Waiting { kept, unit, .. } = &mut *entry.outcome.borrow_mut()
+            && let Some(backend) = &mut self.backend
+        {
+            let all =
+                family.kept.get_or_init(|| KeptPrograms::new(backend.kept(&unit.function, unit.transform)));
+            *kept = all.serve(unit);
+        }
+        let _ = entry.debt.set(family.account.open(entry.trace_work, entry.call_work()));
+        family.entries.push(Rc::clone(&entry));
         Ok(Some(entry))
     }
 
@@ -508,8 +569,7 @@ impl Interp {
         let mut arguments = Vec::new();
         let mut traced_args = SmallVec::new();
         for (i, arg) in args.iter().enumerate() {
-            let name = code.params.get(i).map_or_else(|| format!("arg{i}"), |p| p.name.to_string());
-            let (value, pattern) = abstraction.value(arg, &name);
+            let (value, pattern) = abstraction.value(arg, &parameter_path(&code, i));
             traced_args.push(value);
             arguments.push(pattern);
         }
@@ -521,11 +581,14 @@ impl Interp {
         self.level -= 1;
         drop(traced_function);
 
+        let traced = trace.size();
         let entry = |outcome| Entry {
             arguments,
             captured,
+            trace_work: trace_work(traced, leaves.len()),
             leaves,
             outcome: RefCell::new(outcome),
+            debt: OnceCell::new(),
             calls: Cell::new(0),
             interpreted_calls: Cell::new(0),
             entered: Cell::new(false),
@@ -568,7 +631,7 @@ impl Interp {
         if graph.size() > MOST_COMPILED {
             return Ok(Ok((entry(Outcome::Interpreted(Why::too_large(&graph))), None)));
         }
-        let cost = graph.cost().saturating_add(EQUATION_COST * graph.equations.len() as u64);
+        let cost = call_work(&graph);
         let unit = Unit {
             function: code.name.map_or_else(|| "lambda".into(), |n| n.to_string()),
             transform: transform_of(function),
@@ -577,7 +640,7 @@ impl Interp {
             outputs: outputs.into_iter().map(|(leaf, _)| leaf).collect(),
             statics: static_values,
         };
-        Ok(Ok((entry(Outcome::Waiting { cost, spent: 0, unit: Box::new(unit), result }), None)))
+        Ok(Ok((entry(Outcome::Waiting { cost, spent: 0, kept: false, unit: Box::new(unit), result }), None)))
     }
 
     /// Notes that a function with an effect is called with tensors, for the reports.
@@ -614,42 +677,5 @@ impl Interp {
     /// calls. Functions that a compiled one calls are a part of it.
     pub fn reports(&self) -> Vec<Report> {
         self.specialiser.reports(&self.sources)
-    }
-}
-
-impl Family {
-    /// Why the function is to be interpreted from now on, if `entry` is one more for a number that changes all the time.
-    fn changing(&self, entry: &Entry) -> Option<Why> {
-        let before: HashSet<Vec<(&str, &str)>> = self.entries.iter().map(|e| e.numbers()).collect();
-        let now = entry.numbers();
-        if now.is_empty() || before.contains(&now) || before.len() < MAX_STATIC_VARIANTS {
-            return None;
-        }
-        // Nothing is compiled for it, only traced anew for each value.
-        if let Outcome::Interpreted(why) = &*entry.outcome.borrow()
-            && why.cause == Cause::Design
-        {
-            return Some(why.clone());
-        }
-        let differs = |(path, value): &&(&str, &str)| {
-            before.iter().any(|numbers| numbers.iter().any(|(p, v)| p == path && v != value))
-        };
-        let mut paths: Vec<&str> = now.iter().filter(differs).map(|(path, _)| *path).collect();
-        paths.sort_unstable();
-        let asked = paths.first().and_then(|path| self.statics.get(*path));
-        let wanted = asked.map_or(String::new(), |asked| format!(" as {}", asked.wanted));
-        let paths = paths.join(", ");
-        let is_compiled = |e: &Rc<Entry>| matches!(*e.outcome.borrow(), Outcome::Compiled(_));
-        Some(Why {
-            // Where nothing was worth compiling so far, there is nothing to be sorry for.
-            cause: if self.entries.iter().any(is_compiled) { Cause::Changing } else { Cause::Design },
-            reason: format!("it needs the value of {paths}{wanted}, which keeps changing"),
-            place: asked.and_then(|asked| asked.place),
-            labels: Vec::new(),
-            remedy: Some(format!(
-                "each value of {paths} makes a program of its own; pass it so that its value is not asked for, or the \
-                 same one each time"
-            )),
-        })
     }
 }

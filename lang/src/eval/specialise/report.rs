@@ -19,9 +19,9 @@ pub struct Report {
     pub place: Option<Location>,
     /// Whether it comes with the language.
     pub library: bool,
-    /// Why the function is interpreted whatever its arguments, if it is.
+    /// Why the function is interpreted whatever its arguments, or for all that fit no specialisation, if it is.
     pub interpreted: Option<Interpreted>,
-    /// Calls that fitted none of the specialisations, once the function is interpreted.
+    /// Calls that fitted none of the specialisations, and were interpreted for that.
     pub other_calls: u64,
     /// Calls that ended in an error while they were traced for new arguments.
     pub failed_calls: u64,
@@ -181,27 +181,27 @@ impl Interpreted {
     }
 }
 
-/// How the arguments of a specialisation differ from those of an earlier one.
-fn differences(now: &[Argument], before: &[Argument]) -> Vec<Difference> {
-    let find = |all: &[Argument], path: &str| all.iter().find(|a| a.path == path).map(|a| a.what.clone());
+/// How the leaves of a specialisation differ from those of an earlier one.
+pub(super) fn differences(now: &[(String, What)], before: &[(String, What)]) -> Vec<Difference> {
+    let find =
+        |all: &[(String, What)], path: &str| all.iter().find(|(p, _)| p == path).map(|(_, w)| w.clone());
     let mut found = Vec::new();
-    for (i, argument) in now.iter().enumerate() {
+    for (i, (path, what)) in now.iter().enumerate() {
         // Most leaves are where they were.
         let known = match before.get(i) {
-            Some(same) if same.path == argument.path => Some(same.what.clone()),
-            _ => find(before, &argument.path),
+            Some((same, what)) if same == path => Some(what.clone()),
+            _ => find(before, path),
         };
-        if known.as_ref() != Some(&argument.what) {
-            let (path, now) = (argument.path.clone(), Some(argument.what.clone()));
-            found.push(Difference { path, now, before: known });
+        if known.as_ref() != Some(what) {
+            found.push(Difference { path: path.clone(), now: Some(what.clone()), before: known });
         }
     }
     if now.len() != before.len() || !found.is_empty() {
-        let gone = before.iter().filter(|a| find(now, &a.path).is_none());
-        found.extend(gone.map(|a| Difference {
-            path: a.path.clone(),
+        let gone = before.iter().filter(|(path, _)| find(now, path).is_none());
+        found.extend(gone.map(|(path, what)| Difference {
+            path: path.clone(),
             now: None,
-            before: Some(a.what.clone()),
+            before: Some(what.clone()),
         }));
     }
     found
@@ -221,9 +221,8 @@ impl Specialiser {
 impl Family {
     fn report(&self, sources: &Sources) -> Report {
         let mut specialisations: Vec<Specialisation> = Vec::new();
-        for entry in &self.entries {
-            let arguments = self.arguments(entry, sources);
-            let earlier = specialisations.iter().map(|s| differences(&arguments, &s.arguments)).enumerate();
+        for (i, entry) in self.entries.iter().enumerate() {
+            let earlier = self.entries[..i].iter().map(|e| differences(&entry.leaves, &e.leaves)).enumerate();
             // The latest of those that differ least.
             let new = earlier.rev().min_by_key(|(_, differences)| differences.len());
             specialisations.push(Specialisation {
@@ -234,7 +233,7 @@ impl Family {
                 },
                 compiled_calls: entry.calls.get(),
                 interpreted_calls: entry.interpreted_calls.get(),
-                arguments,
+                arguments: self.arguments(entry, sources),
                 new,
             });
         }
@@ -243,7 +242,7 @@ impl Family {
             transform: self.transform,
             place: Location::of(sources, self.code.span),
             library: self.code.span.source.is_library(),
-            interpreted: self.interpreted.as_ref().map(|why| why.report(sources)),
+            interpreted: self.interpreted.as_ref().or(self.changing.as_ref()).map(|why| why.report(sources)),
             other_calls: self.other_calls,
             failed_calls: self.failed_calls,
             specialisations,

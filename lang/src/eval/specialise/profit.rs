@@ -1,0 +1,231 @@
+//! What pays: when a call is worth tracing, and a specialisation worth compiling. Work is counted, never timed, so that
+//! runs repeat exactly.
+//!
+//! It is the problem of renting skis. Interpreting a call is renting, a trace and a program are bought. A specialisation
+//! is compiled once its calls have done, or the loops around it promise, as much work as the compilation takes; and each
+//! one that has not paid for itself doubles what the next one of that function must show first, each that has halves it.
+//! So what is bought in vain costs at most a small multiple of what interpreting costs, however the arguments change.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use crate::graph::Graph;
+
+/// Work of the evaluator for an equation or a call, beside its arithmetic. The unit is a scalar operation, of which the
+/// evaluator does about one in a nanosecond.
+const STEP: u64 = 1000;
+
+/// Work of tracing an equation: to record, prune and verify it.
+const TRACED_EQUATION: u64 = 2 * STEP;
+
+/// Work of tracing a leaf of the arguments: its path, its pattern, its place among the results.
+const TRACED_LEAF: u64 = STEP;
+
+/// Work of a compilation, whatever the program.
+const COMPILATION: u64 = 300_000_000;
+
+/// Work of compiling one equation.
+const COMPILED_EQUATION: u64 = 5_000_000;
+
+/// So many specialisations of a function may owe their traces before new ones have to wait.
+const UNDOUBTED: u32 = 4;
+
+/// The work of interpreting one call of what `graph` computes.
+pub(super) fn call_work(graph: &Graph) -> u64 {
+    let equations = graph.equations.len() as u64;
+    graph.cost().saturating_add(STEP.saturating_mul(equations + 1))
+}
+
+/// The work of tracing so many equations for so many leaves.
+pub(super) fn trace_work(equations: usize, leaves: usize) -> u64 {
+    TRACED_EQUATION * equations as u64 + TRACED_LEAF * leaves as u64
+}
+
+/// The work of compiling a program of so many equations, those in loops and branches included.
+pub(super) fn compilation_work(equations: usize) -> u64 {
+    COMPILATION + COMPILED_EQUATION * equations as u64
+}
+
+/// What the specialisations of one function have cost so far without paying for it.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    /// Specialisations whose calls have done less work than tracing them took.
+    traces: Cell<u32>,
+    /// Programs whose calls have done less work than compiling them took.
+    programs: Cell<u32>,
+    /// Work of the calls since the latest trace that fitted no specialisation.
+    waited: Cell<u64>,
+    /// The work of the latest trace, and of a call of what was traced.
+    latest: Cell<(u64, u64)>,
+}
+
+impl Account {
+    /// Whether a call that fits no specialisation is to be traced. Counts the call.
+    pub fn may_trace(&self) -> bool {
+        let doubts = self.traces.get().saturating_sub(UNDOUBTED);
+        if doubts == 0 {
+            return true;
+        }
+        let (trace, call) = self.latest.get();
+        let waited = self.waited.get().saturating_add(call);
+        self.waited.set(waited);
+        waited >= doubled(trace, doubts)
+    }
+
+    /// Whether a program of `compilation` work is to be made: interpreting one call is `call` work, the loops around
+    /// this one repeat it `weight` times, and all calls so far took `spent`.
+    fn may_compile(&self, compilation: u64, call: u64, weight: u64, spent: u64) -> bool {
+        match self.programs.get() {
+            0 => spent.max(call.saturating_mul(weight)) >= compilation,
+            // The loops have been wrong before.
+            doubts => spent >= doubled(compilation, doubts),
+        }
+    }
+
+    /// Opens the account of a specialisation whose trace was `trace` work; `call` is that of interpreting a call.
+    pub fn open(self: &Rc<Self>, trace: u64, call: u64) -> Debt {
+        self.traces.set(self.traces.get() + 1);
+        self.waited.set(0);
+        self.latest.set((trace, call));
+        Debt { account: Rc::clone(self), call, trace: Cell::new(trace), program: Cell::new(0) }
+    }
+}
+
+/// `work` doubled so many times.
+fn doubled(work: u64, times: u32) -> u64 {
+    work.saturating_mul(1 << times.min(62))
+}
+
+/// What one specialisation has to pay for still.
+#[derive(Debug)]
+pub(super) struct Debt {
+    account: Rc<Account>,
+    /// The work of interpreting a call.
+    call: u64,
+    trace: Cell<u64>,
+    program: Cell<u64>,
+}
+
+impl Debt {
+    /// Counts a call: what it pays for, it pays for by the work that interpreting it takes.
+    pub fn pay(&self) {
+        pay(&self.trace, &self.account.traces, self.call);
+        pay(&self.program, &self.account.programs, self.call);
+    }
+
+    /// Whether a program of `compilation` work is to be made: the loops around the call repeat it `weight` times, and all
+    /// calls so far were `spent` work to interpret.
+    pub fn may_compile(&self, compilation: u64, weight: u64, spent: u64) -> bool {
+        self.account.may_compile(compilation, self.call, weight, spent)
+    }
+
+    /// Counts a compilation.
+    pub fn compiled(&self, compilation: u64) {
+        self.program.set(compilation);
+        self.account.programs.set(self.account.programs.get() + 1);
+    }
+}
+
+#[inline]
+fn pay(debt: &Cell<u64>, owing: &Cell<u32>, work: u64) {
+    let left = debt.get();
+    if left == 0 {
+        return;
+    }
+    debt.set(left.saturating_sub(work));
+    if left <= work {
+        owing.set(owing.get() - 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs calls, given by what they fit: how many are traced, what has been compiled, and the work of it all beside
+    /// that of interpreting all calls.
+    fn run(calls: impl Iterator<Item = usize>, call: u64, trace: u64, weight: u64) -> (usize, usize, f64) {
+        let compilation = compilation_work(50);
+        let account = Rc::new(Account::default());
+        let mut known: std::collections::HashMap<usize, (Debt, u64, bool)> = std::collections::HashMap::new();
+        let (mut traces, mut programs, mut work, mut interpreting) = (0, 0, 0, 0);
+        for fits in calls {
+            interpreting += call;
+            if !known.contains_key(&fits) {
+                if !account.may_trace() {
+                    work += call;
+                    continue;
+                }
+                traces += 1;
+                work += trace;
+                known.insert(fits, (account.open(trace, call), 0, false));
+            }
+            let (debt, spent, compiled) = known.get_mut(&fits).expect("made above");
+            *spent += call;
+            if !*compiled && debt.may_compile(compilation, weight, *spent) {
+                programs += 1;
+                work += compilation;
+                debt.compiled(compilation);
+                *compiled = true;
+            }
+            work += if *compiled { 0 } else { call };
+            debt.pay();
+        }
+        (traces, programs, work as f64 / interpreting as f64)
+    }
+
+    /// A list that grows in every call, in a loop.
+    #[test]
+    fn arguments_that_are_always_new_cost_a_small_multiple() {
+        for (call, trace) in [(1_000, 800_000), (50_000, 150_000), (100_000_000, 1_000_000)] {
+            for calls in [10, 100, 1_000, 10_000] {
+                let (traces, programs, ratio) = run(0..calls, call, trace, 1);
+                let free = (u64::from(UNDOUBTED + 1) * trace) as f64 / (calls as f64 * call as f64);
+                assert!(ratio <= 3.0 + free, "{calls} calls of {call}: {traces} traces, ratio {ratio}");
+                assert_eq!(programs, 0, "{calls} calls of {call}");
+            }
+        }
+        // The loop promises that the first is called again, once.
+        let (traces, programs, _) = run(0..800, 1_000_000, 10_000_000, 800);
+        assert_eq!(programs, 1);
+        assert!(traces <= 16, "{traces}");
+    }
+
+    /// Shapes that come again and again are all compiled, also one after the other, and at once where a loop tells.
+    #[test]
+    fn arguments_that_come_again_are_compiled() {
+        let call = 10_000_000;
+        let (traces, programs, ratio) = run((0..20_000).map(|i| i % 20), call, 200_000, 1);
+        assert_eq!((traces, programs), (20, 20));
+        assert!(ratio < 0.6, "{ratio}");
+        let (traces, programs, ratio) = run((0..20_000).map(|i| i / 1_000), call, 200_000, 1_000);
+        assert_eq!((traces, programs), (20, 20));
+        assert!(ratio < 0.1, "{ratio}");
+    }
+
+    /// Programs that did not pay make the next ones rarer.
+    #[test]
+    fn each_program_in_vain_doubles_what_the_next_must_show() {
+        let call = compilation_work(50) / 4;
+        // Each is called long enough to be compiled by itself, and then never again.
+        let (_, programs, ratio) = run((0..6_000).map(|i| i / 6), call, 1_000, 1);
+        assert!(programs <= 2, "{programs}");
+        assert!(ratio < 1.1, "{ratio}");
+    }
+
+    /// Where a function is called again as before, its debts are paid and new specialisations wait no longer.
+    #[test]
+    fn a_debt_that_is_paid_is_forgotten() {
+        let account = Rc::new(Account::default());
+        let debts: Vec<Debt> = (0..10).map(|_| account.open(1_000_000, 1_000)).collect();
+        assert!(!account.may_trace());
+        for debt in &debts {
+            (0..1_000).for_each(|_| debt.pay());
+        }
+        assert!(account.may_trace());
+        debts[0].compiled(1_000_000);
+        assert!(!account.may_compile(10, 10, 1_000, 10));
+        (0..1_000).for_each(|_| debts[0].pay());
+        assert!(account.may_compile(10, 10, 1_000, 10));
+    }
+}

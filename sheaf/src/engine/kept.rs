@@ -1,0 +1,30 @@
+//! What `__sheaf__` says its programs were compiled for.
+
+use std::collections::HashMap;
+
+use sheaf_lang::host::{Kept, Leaf};
+use sheaf_lang::tensor::{DType, TensorType};
+
+use super::caches::Caches;
+
+/// What the programs in `__sheaf__` were compiled for, by function and transformation.
+pub type ByFunction = HashMap<(String, String), Vec<Kept>>;
+
+/// What is there now.
+pub fn listed(caches: &Caches) -> ByFunction {
+    let mut listed = ByFunction::new();
+    for entry in caches.entries() {
+        let Some(inputs) = entry.inputs.iter().map(leaf).collect() else { continue };
+        let statics = entry.statics.into_iter().map(|s| (s.path, s.value)).collect();
+        listed.entry((entry.function, entry.transform)).or_default().push(Kept { inputs, statics });
+    }
+    listed
+}
+
+/// A parameter as the language describes it; `None` for a dtype that it does not know.
+fn leaf(leaf: &sheaf_cache::Leaf) -> Option<Leaf> {
+    let dtype = DType::parse(&leaf.dtype)?;
+    let shape = leaf.shape.iter().map(|n| usize::try_from(*n).ok()).collect::<Option<Vec<usize>>>()?;
+    let ty = TensorType { weak: leaf.weak, ..TensorType::new(dtype, shape) };
+    Some(Leaf { path: leaf.path.clone(), ty })
+}
