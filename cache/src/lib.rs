@@ -25,6 +25,9 @@
 //!
 //! [`serve`] is a server of the protocols that [`remote`] speaks.
 
+// Prints panic where nobody reads them, and belong to the command line.
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
 mod action;
 mod atomic;
 mod blobs;
@@ -66,4 +69,4 @@ pub use miss::{Lookup, Miss};
 pub use pretty::to_vec as to_pretty_json;
 pub use remotes::{BUDGET, Fetched, RemoteSettings, Remotes, Trouble, Upload, Wanted};
 pub use signing::{KeyError, KeySyntax, PublicKey, SecretKey, TrustedKeys, normal_address};
-pub use store::{Exclusive, Listed, Store};
+pub use store::{Exclusive, Listed, Store, Wait};

@@ -61,7 +61,7 @@ impl Store {
     /// Counts more. Where it cannot be written, or two write at once and there are no locks, a count is lost, and nothing
     /// else.
     pub fn count(&self, more: &Lookups) {
-        let _turn = self.lock("lookups", || {});
+        let _turn = self.lock("lookups", |_| {});
         let mut all = self.lookups();
         if all.since == 0 {
             all.since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();

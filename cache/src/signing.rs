@@ -6,7 +6,7 @@ use std::str::FromStr;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use serde::{Deserialize, Serialize};
 
-use crate::remote::shown;
+use crate::remote::{shown, shown_text};
 
 /// The key by which a writer's signatures are verified, with a name for people. Written as `NAME:` and 64 hexadecimal
 /// digits. Two keys with the same digits are the same key, whatever their names.
@@ -218,8 +218,7 @@ impl TrustedKeys {
 
 /// One spelling for an address of a remote, without what lets somebody in.
 pub fn normal_address(address: &str) -> String {
-    let shown =
-        reqwest::Url::parse(address.trim()).map_or_else(|_| address.trim().to_owned(), |url| shown(&url));
+    let shown = reqwest::Url::parse(address.trim()).map_or_else(|_| shown_text(address), |url| shown(&url));
     shown.trim_end_matches('/').to_owned()
 }
 

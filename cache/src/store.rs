@@ -25,7 +25,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::action::ActionKey;
 use crate::atomic::{self, WriteError};
@@ -42,10 +42,18 @@ const NOTED: Duration = Duration::from_secs(60 * 60);
 /// each time, it has no locks worth the name.
 const TURNS: usize = 100;
 
+/// How long is waited for another process that compiles the same. Longer than almost any compilation takes: one that was
+/// stopped, or hangs, must not stop others.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How often a lock is tried meanwhile.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// The content-addressed store in the user's cache folder.
 #[derive(Debug, Clone)]
 pub struct Store {
     folder: PathBuf,
+    patience: Duration,
     pub(crate) blobs: Blobs,
 }
 
@@ -68,6 +76,15 @@ pub struct Exclusive {
     path: PathBuf,
 }
 
+/// What becomes of waiting for another process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// Another process has the lock.
+    Begun,
+    /// It still has it, and is waited for no longer.
+    GivenUp,
+}
+
 impl Drop for Exclusive {
     fn drop(&mut self) {
         // Whoever waits has the file open, finds that it is gone, and makes another.
@@ -79,7 +96,13 @@ impl Store {
     /// The store in the cache folder `folder`, which is made at the first [`put`](Self::put).
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         let folder = folder.into();
-        Self { blobs: Blobs::new(folder.join("blobs-v2")), folder }
+        Self { blobs: Blobs::new(folder.join("blobs-v2")), folder, patience: PATIENCE }
+    }
+
+    /// The same store, where nobody is waited for longer than this.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Where it is.
@@ -165,29 +188,37 @@ impl Store {
         }
     }
 
-    /// Waits until nobody else compiles the action. `waiting` is called if that takes time. `None` where there are no
-    /// locks, or the folder cannot be written: then an action may be compiled twice.
-    pub fn exclusive(&self, key: &ActionKey, waiting: impl FnOnce()) -> Option<Exclusive> {
-        self.lock(&key.to_string(), waiting)
+    /// Waits until nobody else compiles the action, for two minutes. `told` learns that it takes time, and that the time is
+    /// up. `None` then, and where there are no locks, or the folder cannot be written: an action may be compiled twice, and
+    /// both write the same entry, each of them whole.
+    pub fn exclusive(&self, key: &ActionKey, told: impl FnMut(Wait)) -> Option<Exclusive> {
+        self.lock(&key.to_string(), told)
     }
 
     /// Waits for the lock of this name.
-    pub(crate) fn lock(&self, name: &str, waiting: impl FnOnce()) -> Option<Exclusive> {
+    pub(crate) fn lock(&self, name: &str, mut told: impl FnMut(Wait)) -> Option<Exclusive> {
         let folder = self.folder.join("locks-v1");
         fs::create_dir_all(&folder).ok()?;
         let path = folder.join(name);
-        let mut waiting = Some(waiting);
+        let mut began = None;
         for _ in 0..TURNS {
             let file = File::options().create(true).truncate(false).write(true).open(&path).ok()?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(fs::TryLockError::WouldBlock) => {
-                    if let Some(waiting) = waiting.take() {
-                        waiting();
+            loop {
+                match file.try_lock() {
+                    Ok(()) => break,
+                    Err(fs::TryLockError::WouldBlock) => {
+                        let began = *began.get_or_insert_with(|| {
+                            told(Wait::Begun);
+                            Instant::now()
+                        });
+                        if began.elapsed() >= self.patience {
+                            told(Wait::GivenUp);
+                            return None;
+                        }
+                        std::thread::sleep(PAUSE);
                     }
-                    file.lock().ok()?;
+                    Err(fs::TryLockError::Error(_)) => return None,
                 }
-                Err(fs::TryLockError::Error(_)) => return None,
             }
             // Whoever had it before has removed the file, and the next one made another.
             if is_at(&file, &path) {
@@ -345,6 +376,21 @@ mod tests {
             put(&self.store, "p", "forward", b"vmfb").unwrap();
             assert!(matches!(self.store.get(&self.key), Lookup::Hit { .. }));
         }
+    }
+
+    #[test]
+    fn who_holds_a_lock_too_long_is_passed_by() {
+        let Fixture { folder: _folder, store, key } = fixture();
+        let held = store.exclusive(&key, |_| panic!("it is free")).unwrap();
+        let beside = store.clone().with_patience(Duration::from_millis(100));
+        let mut told = Vec::new();
+        assert!(beside.exclusive(&key, |wait| told.push(wait)).is_none());
+        assert_eq!(told, [Wait::Begun, Wait::GivenUp]);
+        put(&beside, "p", "forward", b"vmfb").unwrap();
+        put(&store, "p", "forward", b"vmfb").unwrap();
+        drop(held);
+        assert!(beside.exclusive(&key, |_| panic!("it is free")).is_some());
+        assert!(matches!(store.get(&key), Lookup::Hit { .. }));
     }
 
     #[test]

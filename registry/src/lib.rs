@@ -9,6 +9,9 @@
 //! Both files are read alike: an unknown key is a [`Warning`], so that an older Sheaf reads the file of a newer one; a
 //! key of the wrong type is a [`FileError`] that shows the line.
 
+// Prints panic where nobody reads them, and belong to the command line.
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
 mod document;
 mod edit;
 mod error;

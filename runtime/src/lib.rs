@@ -44,6 +44,8 @@
 
 // The only purpose of this crate is to wrap a C API.
 #![allow(unsafe_code)]
+// Prints panic where nobody reads them, and belong to the command line.
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 #![warn(clippy::undocumented_unsafe_blocks, unsafe_op_in_unsafe_fn)]
 
 mod buffer;

@@ -1,6 +1,5 @@
 //! `sheaf expand`.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use sheaf_lang::eval::{Interp, Jit, Loaded, Options};
@@ -8,8 +7,9 @@ use sheaf_lang::fmt;
 use sheaf_lang::syntax::Sources;
 
 use crate::cli::ExpandOptions;
-use crate::evaluator::{Failed, failed, on_large_stack};
+use crate::evaluator::{Failed, on_large_stack};
 use crate::messages;
+use crate::output::print;
 use crate::world::{World, read_source};
 
 /// Shows a program with every macro use replaced.
@@ -23,12 +23,7 @@ pub fn expand(options: &ExpandOptions) -> ExitCode {
             errors.iter().for_each(|e| messages::show(&interp.sources, e));
             Failed
         })?;
-        match io::stdout().lock().write_all(expanded.as_bytes()) {
-            // Whoever reads it has seen enough.
-            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            Err(e) => Err(failed(format!("cannot write to standard output: {e}"))),
-            Ok(()) => Ok(()),
-        }
+        print(&expanded)
     })
 }
 

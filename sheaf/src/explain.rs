@@ -1,18 +1,17 @@
 //! `--explain`: what became of the functions of a run.
 
-use std::io::Write as _;
-
 use serde_json::{Value, json};
 use sheaf_lang::eval::{Argument, Fate, Interpreted, Location, Report, Specialisation, What, explain};
 use sheaf_lang::visible::visible;
 
-use crate::evaluator::{Failed, failed};
+use crate::evaluator::Failed;
+use crate::output::print;
 
 /// Shows reports: for people on standard error, for tools as one line on standard output.
 pub fn show(reports: &[Report], as_json: bool) -> Result<(), Failed> {
     if as_json {
         let all: Vec<Value> = reports.iter().map(report).collect();
-        return writeln!(std::io::stdout(), "{}", json!({ "functions": all })).map_err(failed);
+        return print(&format!("{}\n", json!({ "functions": all })));
     }
     eprint!("{}", visible(&explain(reports)));
     Ok(())

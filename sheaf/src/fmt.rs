@@ -1,6 +1,6 @@
 //! `sheaf fmt`.
 
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -12,6 +12,7 @@ use sheaf_registry::Project;
 use crate::cli::FmtOptions;
 use crate::evaluator::{Failed, failed, on_large_stack, project_here, project_of};
 use crate::messages;
+use crate::output::print;
 use crate::world::{programs, read_source};
 
 /// The name that stands for standard input.
@@ -78,8 +79,7 @@ fn standard_input(check: bool) -> Result<(), Failed> {
         println!("standard input is not formatted");
         return Err(Failed);
     }
-    let written = std::io::stdout().write_all(formatted.as_bytes());
-    written.map_err(|e| failed(format!("cannot write to standard output: {e}")))
+    print(&formatted)
 }
 
 fn width(project: &Project) -> usize {

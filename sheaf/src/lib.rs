@@ -1,5 +1,11 @@
 //! The `sheaf` command as a library: the command line, and the engine that joins the rooms.
 
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
+// First, since its macros are for all of them.
+#[macro_use]
+mod output;
+
 pub mod build;
 pub mod cache;
 pub mod check;

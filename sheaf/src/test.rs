@@ -1,6 +1,5 @@
 //! `sheaf test`: checks the `;=>` comments of source files.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,6 +8,7 @@ use sheaf_lang::testing::{Compile, FileReport, Options, Tester};
 use crate::cli::{JitMode, TestOptions};
 use crate::evaluator::{Failed, evaluator, failed, on_large_stack, project_of};
 use crate::messages;
+use crate::output::print;
 use crate::world::{World, programs, read_source};
 
 /// The file that lists what need not compile yet: a name and the reason, one to a line.
@@ -60,7 +60,7 @@ fn test_here(options: &TestOptions) -> Result<(), Failed> {
         messages::show(&interp.sources, failure);
     }
     let shown = if options.json { json(&reports) } else { summary(&reports, how) };
-    writeln!(std::io::stdout(), "{shown}").map_err(failed)?;
+    print(&format!("{shown}\n"))?;
     if reports.iter().all(|r| r.failures.is_empty()) { Ok(()) } else { Err(Failed) }
 }
 

@@ -5,6 +5,9 @@
 //! `StableHLO` text in a worker process, whose side is [`run_worker`]. [`Target`] gives the flags for a device and
 //! [`Cpu`] the processor that `host` code depends on.
 
+// Prints panic where nobody reads them, and belong to the command line.
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
 mod apart;
 mod bundle;
 mod capi;

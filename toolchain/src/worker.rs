@@ -19,6 +19,11 @@ const STACK_BYTES: usize = 256 << 20;
 /// nothing of it.
 pub(crate) const MEMORY_LIMIT: &str = "SHEAF_COMPILE_WORKER_BYTES";
 
+/// Tells the parent why there will be no answer. A parent that is gone needs no reason.
+fn say(reason: std::fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "{reason}");
+}
+
 /// Runs a compile worker: loads the compiler at `library`, then answers requests on standard input with programs on
 /// standard output until the input ends; then the process ends too, even in the middle of a compilation. What the
 /// compiler prints goes to standard error.
@@ -26,13 +31,13 @@ pub(crate) const MEMORY_LIMIT: &str = "SHEAF_COMPILE_WORKER_BYTES";
 /// The process must not use standard input or output for anything else, and can call this once.
 pub fn run_worker(library: &Path) -> ExitCode {
     if let Err(error) = limit_memory() {
-        eprintln!("the compile worker cannot limit its memory: {error}");
+        say(format_args!("the compile worker cannot limit its memory: {error}"));
         return ExitCode::FAILURE;
     }
     let (requests, answers) = match claim_streams() {
         Ok(streams) => streams,
         Err(error) => {
-            eprintln!("the compile worker cannot use its standard streams: {error}");
+            say(format_args!("the compile worker cannot use its standard streams: {error}"));
             return ExitCode::FAILURE;
         }
     };
@@ -45,7 +50,7 @@ pub fn run_worker(library: &Path) -> ExitCode {
         let compiler = match thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, compile) {
             Ok(compiler) => compiler,
             Err(error) => {
-                eprintln!("the compile worker cannot start a thread: {error}");
+                say(format_args!("the compile worker cannot start a thread: {error}"));
                 return ExitCode::FAILURE;
             }
         };

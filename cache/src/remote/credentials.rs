@@ -7,7 +7,7 @@
 //! 2. the credential helper, a program that speaks Bazel's credential-helper protocol: `HELPER get`, an address as JSON on its
 //!    standard input, headers as JSON on its standard output;
 //! 3. `SHEAF_CACHE_TOKEN`, a bearer token: for all of them, or as `HOST=TOKEN` for one;
-//! 4. the netrc file.
+//! 4. the netrc file, where it names the host.
 //!
 //! A token is not sent over a connection that everybody can read, except to this machine.
 
@@ -116,9 +116,9 @@ impl Credentials {
         if self.netrc && is_private(address) {
             // A netrc file that is not there, or not readable, says nothing.
             if let Ok(netrc) = Netrc::new()
-                && let Some(entry) = address.host_str().and_then(|host| netrc.hosts.get(host))
+                && let Some(header) = address.host_str().and_then(|host| netrc_header(&netrc, host))
             {
-                return Ok(authorization(basic(&entry.login, &entry.password)));
+                return Ok(authorization(header));
             }
         }
         Ok(Vec::new())
@@ -164,11 +164,40 @@ fn percent_decoded(text: &str) -> String {
 
 /// An address without user name and password.
 pub(crate) fn shown(address: &Url) -> String {
+    if !address.has_authority() && address.scheme() != "file" {
+        // What looks like a scheme may be a user's name.
+        return shown_text(address.as_str());
+    }
     let mut address = address.clone();
     let _ = address.set_username("");
     let _ = address.set_password(None);
     address.set_query(None);
     address.to_string()
+}
+
+/// What can be shown of a text that is no address: nothing that may be a password in it.
+pub(crate) fn shown_text(address: &str) -> String {
+    let address = address.trim();
+    let scheme = address.split_once("://").map(|(scheme, _)| scheme);
+    let scheme = scheme.filter(|scheme| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    let scheme = scheme.map(|scheme| format!("{scheme}://")).unwrap_or_default();
+    let rest = match address.rsplit_once('@') {
+        Some((_, rest)) => rest.split(['?', '#']).next().unwrap_or_default(),
+        // What stands behind a colon may be a port, or a password without its host.
+        None => match address[scheme.len()..].split_once([':', '?', '#']) {
+            Some((head, _)) => return format!("{scheme}{head}…"),
+            None => &address[scheme.len()..],
+        },
+    };
+    format!("{scheme}{rest}")
+}
+
+/// What a netrc file has for a host. Its `default` entry is for none: a password for hosts that nobody named would go to
+/// whatever host a project names.
+fn netrc_header(netrc: &Netrc, host: &str) -> Option<String> {
+    // The file's reader keeps that entry under this name, among the hosts.
+    let entry = netrc.hosts.get(host).filter(|_| host != "default")?;
+    Some(basic(&entry.login, &entry.password))
 }
 
 /// What a credential helper says.
@@ -302,6 +331,41 @@ mod tests {
         assert_eq!(headers(&all, address, true).unwrap(), expected);
         assert_eq!(shown(&Url::parse(address).unwrap()), "https://a.example/x");
         assert_eq!(format!("{all:?}"), "Credentials { token: Some(Secret), helper: None, netrc: false }");
+    }
+
+    #[test]
+    fn nothing_secret_is_shown_of_what_is_no_address() {
+        let shown_all = |address: &str| match Url::parse(address) {
+            Ok(url) => shown(&url),
+            Err(_) => shown_text(address),
+        };
+        for (address, expected) in [
+            ("me:SECRET@host", "host"),
+            ("me:SECRET@host:9092/x", "host:9092/x"),
+            ("SECRET@host", "host"),
+            ("me:SECRET", "me…"),
+            ("me:SECRET@host:port", "host:port"),
+            ("https://me:SECRET@host:port", "https://host:port"),
+            ("https://me:SEC@RET@host/x?y=SECRET", "https://host/x"),
+            ("https://me:SECRET", "https://me…"),
+            ("https://me:SEC#RET@host:port", "https://host:port"),
+            ("http:/me:SECRET@host", "http://host/"),
+            ("mailto:me:SECRET@host", "host"),
+            ("host?token=SECRET", "host…"),
+            ("file:///mnt/cache", "file:///mnt/cache"),
+        ] {
+            assert_eq!(shown_all(address), expected, "{address}");
+        }
+    }
+
+    #[test]
+    fn the_default_of_a_netrc_file_is_for_no_host() {
+        let netrc: Netrc =
+            "machine a.example login me password one\ndefault login me password two\n".parse().unwrap();
+        assert_eq!(netrc_header(&netrc, "a.example"), Some(basic("me", "one")));
+        for other in ["default", "b.example", "localhost", ""] {
+            assert_eq!(netrc_header(&netrc, other), None, "{other}");
+        }
     }
 
     #[cfg(unix)]

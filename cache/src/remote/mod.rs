@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 
-pub(crate) use credentials::shown;
 pub use credentials::{Credentials, KEY_VARIABLE, SECRETS, Secret, TOKEN_VARIABLE};
+pub(crate) use credentials::{shown, shown_text};
 pub use error::RemoteError;
 pub(crate) use open::Remote;
 

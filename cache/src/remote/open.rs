@@ -4,7 +4,7 @@ use bazel_remote_apis::build::bazel::remote::execution::v2::ActionResult;
 use bytes::Bytes;
 use reqwest::Url;
 
-use super::credentials::{Headers, shown};
+use super::credentials::{Headers, shown, shown_text};
 use super::grpc::{Grpc, GrpcOptions};
 use super::http::HttpCache;
 use super::objects::Objects;
@@ -33,14 +33,8 @@ impl Remote {
     /// Reads an address.
     pub fn parse(address: &str) -> Result<Url, RemoteError> {
         let address = address.trim();
-        Url::parse(address).map_err(|error| {
-            // Of what is no address nothing is shown that may be a password.
-            let address = match address.split_once("://") {
-                Some((scheme, _)) => format!("{scheme}://…"),
-                None => address.rsplit('@').next().unwrap_or_default().to_owned(),
-            };
-            RemoteError::Address { address, cause: error.to_string() }
-        })
+        Url::parse(address)
+            .map_err(|error| RemoteError::Address { address: shown_text(address), cause: error.to_string() })
     }
 
     /// The remote at `address`; nothing is sent yet. `chosen` says that the user named it, not a project: then an object store
@@ -63,9 +57,10 @@ impl Remote {
                     Objects::anonymous(address.as_str(), variables).map(Self::Objects)
                 }
             }
-            scheme => Err(RemoteError::Address {
+            // What stands before the colon may be a user's name.
+            _ => Err(RemoteError::Address {
                 address: shown(address),
-                cause: format!("there is no protocol {scheme}"),
+                cause: "it has no known protocol".into(),
             }),
         }
     }

@@ -10,12 +10,12 @@ use base64::engine::general_purpose::STANDARD;
 use super::tokens::{Role, Shown, Tokens};
 
 /// What the sender of a request may do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Access {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pass {
     /// What the role allows.
-    Allowed(Role),
-    /// Nothing, for this reason.
-    Denied(Denial),
+    pub role: Role,
+    /// Whether there was no token, where others have one.
+    pub anonymous: bool,
 }
 
 /// Why somebody may do nothing, or not this.
@@ -31,17 +31,6 @@ pub(crate) enum Denial {
     ReadOnly,
     #[error("writing needs a token")]
     ReadOnlyWithoutToken,
-}
-
-impl Access {
-    /// Whether the sender may do what `role` allows.
-    pub fn check(self, role: Role) -> Result<(), Denial> {
-        match self {
-            Self::Allowed(allowed) if allowed >= role => Ok(()),
-            Self::Allowed(_) => Err(Denial::ReadOnly),
-            Self::Denied(denial) => Err(denial),
-        }
-    }
 }
 
 /// Decides what the sender of a request may do.
@@ -62,32 +51,26 @@ impl Gate {
         *self.tokens.write().unwrap_or_else(PoisonError::into_inner) = Some(tokens);
     }
 
-    /// What the sender of a request with these headers may do.
-    fn access(&self, headers: &HeaderMap) -> Access {
+    /// Lets the sender of a request with these headers do what `role` allows, or says why not.
+    pub fn check(&self, headers: &HeaderMap, role: Role) -> Result<Pass, Denial> {
         let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(tokens) = &*tokens else { return Access::Allowed(Role::Write) };
+        let Some(tokens) = &*tokens else { return Ok(Pass { role: Role::Write, anonymous: false }) };
         let Some(header) = headers.get(AUTHORIZATION) else {
-            return if self.anonymous_read {
-                Access::Allowed(Role::Read)
-            } else {
-                Access::Denied(Denial::NoToken)
+            return match role {
+                _ if !self.anonymous_read => Err(Denial::NoToken),
+                Role::Read => Ok(Pass { role, anonymous: true }),
+                Role::Write => Err(Denial::ReadOnlyWithoutToken),
             };
         };
         // A wrong token is said to be wrong, also where none would do: its owner believes that it is good.
         match token(header.as_bytes()).map(|token| tokens.show(&token)) {
-            Some(Shown::Known { role }) => Access::Allowed(role),
-            Some(Shown::Expired { name }) => Access::Denied(Denial::ExpiredToken { name: name.to_owned() }),
-            Some(Shown::Unknown) | None => Access::Denied(Denial::UnknownToken),
+            Some(Shown::Known { role: allowed }) if allowed >= role => {
+                Ok(Pass { role: allowed, anonymous: false })
+            }
+            Some(Shown::Known { .. }) => Err(Denial::ReadOnly),
+            Some(Shown::Expired { name }) => Err(Denial::ExpiredToken { name: name.to_owned() }),
+            Some(Shown::Unknown) | None => Err(Denial::UnknownToken),
         }
-    }
-
-    /// Why somebody with this access may not do what `role` allows.
-    pub fn check(&self, headers: &HeaderMap, role: Role) -> Result<(), Denial> {
-        let denied = self.access(headers).check(role);
-        denied.map_err(|denial| match denial {
-            Denial::ReadOnly if !headers.contains_key(AUTHORIZATION) => Denial::ReadOnlyWithoutToken,
-            denial => denial,
-        })
     }
 }
 

@@ -6,29 +6,25 @@ use futures_util::TryStreamExt as _;
 use prost::Message as _;
 
 use super::storage::{Form, Key, Kind, MAX_ACTION_RESULT, Reader, Storage, StorageError, Upload, blocking};
+use super::wire::{self, Named, Output};
 use crate::digest::Digest;
 
-/// The largest description of an output folder that is looked into, in bytes; larger ones are taken to be complete.
-const MAX_TREE: u64 = 16 * 1024 * 1024;
+/// How much of descriptions of output folders is looked into for one result, in bytes and in number; what is beyond is
+/// taken to be complete.
+const MAX_TREES: u64 = 4 * 1024 * 1024;
+const MAX_TREE_COUNT: usize = 64;
 
-/// A result, and the very bytes that were written: they may hold fields that this server does not know.
-pub(crate) struct Found {
-    pub result: reapi::ActionResult,
-    pub bytes: Vec<u8>,
-}
-
-/// The result of an action, if it and all blobs that it names are there.
-pub(crate) async fn find(storage: &Storage, action: Digest) -> Result<Option<Found>, StorageError> {
+/// The bytes of a result, as they were written, if it and all blobs that it names are there. They may hold fields that this
+/// server does not know.
+pub(crate) async fn find(storage: &Storage, action: Digest) -> Result<Option<Bytes>, StorageError> {
     let Some(reader) = open(storage, Key { kind: Kind::Action, digest: action }, Form::Plain).await? else {
         return Ok(None);
     };
     if reader.size() > MAX_ACTION_RESULT {
         return Ok(None);
     }
-    let bytes = reader.all().await?;
-    // Only what could be read was written; a damaged file is as good as none.
-    let Ok(result) = reapi::ActionResult::decode(&bytes[..]) else { return Ok(None) };
-    Ok(is_complete(storage, &result).await?.then_some(Found { result, bytes }))
+    let bytes = Bytes::from(reader.all().await?);
+    Ok(is_complete(storage, &bytes).await?.then_some(bytes))
 }
 
 /// Keeps the result of an action.
@@ -43,6 +39,9 @@ pub(crate) async fn keep(storage: &Storage, action: Digest, result: Bytes) -> Re
 fn check(bytes: &[u8]) -> Result<(), StorageError> {
     if bytes.len() as u64 > MAX_ACTION_RESULT {
         return Err(StorageError::TooLarge { limit: MAX_ACTION_RESULT });
+    }
+    if !wire::is_sound(bytes) {
+        return Err(StorageError::NotAnActionResult("it has too many parts for its size".into()));
     }
     let result = reapi::ActionResult::decode(bytes)
         .map_err(|error| StorageError::NotAnActionResult(error.to_string()))?;
@@ -69,24 +68,37 @@ pub(crate) fn address(digest: &reapi::Digest) -> Option<(Digest, u64)> {
 }
 
 /// Whether all that a result names is there. What is asked for counts as used, so that it goes no sooner than the result.
-async fn is_complete(storage: &Storage, result: &reapi::ActionResult) -> Result<bool, StorageError> {
-    let has = |digest: &reapi::Digest| {
-        address(digest).is_some_and(|(digest, size)| storage.has_blob(digest, Some(size)))
-    };
-    if !digests(result).all(has) {
-        return Ok(false);
-    }
-    for folder in &result.output_directories {
-        let Some((digest, size)) = folder.tree_digest.as_ref().and_then(address) else { continue };
-        if size > MAX_TREE {
+async fn is_complete(storage: &Storage, result: &Bytes) -> Result<bool, StorageError> {
+    let (all, bytes) = (storage.clone(), result.clone());
+    let trees = blocking(move || {
+        let mut trees = Vec::new();
+        let complete = wire::outputs(&bytes, |output| {
+            let (Output::Blob(named) | Output::Tree(named)) = output;
+            let Some((digest, size)) = named else { return false };
+            if matches!(output, Output::Tree(_))
+                && trees.len() < MAX_TREE_COUNT
+                && !trees.contains(&(digest, size))
+            {
+                trees.push((digest, size));
+            }
+            all.has_blob(digest, Some(size))
+        });
+        // Only what could be read was written; a damaged file is as good as none.
+        Ok((complete == Ok(true)).then_some(trees))
+    });
+    let Some(trees) = trees.await? else { return Ok(false) };
+    let mut looked_into = 0;
+    for (digest, size) in trees {
+        if looked_into + size > MAX_TREES {
             continue;
         }
+        looked_into += size;
         let Some(reader) = open(storage, Key { kind: Kind::Blob, digest }, Form::Plain).await? else {
             return Ok(false);
         };
-        let Ok(tree) = reapi::Tree::decode(&reader.all().await?[..]) else { return Ok(false) };
-        let mut files = tree.root.iter().chain(&tree.children).flat_map(|folder| &folder.files);
-        if !files.all(|file| file.digest.as_ref().is_some_and(has)) {
+        let (all, tree) = (storage.clone(), reader.all().await?);
+        let has = move |named: Named| named.is_some_and(|(digest, size)| all.has_blob(digest, Some(size)));
+        if blocking(move || Ok(wire::tree_files(&tree, has))).await? != Ok(true) {
             return Ok(false);
         }
     }

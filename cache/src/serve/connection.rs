@@ -1,4 +1,4 @@
-//! Connections: no more than a number, and none that neither sends nor takes anything for long.
+//! Connections: none that neither sends nor takes anything for long, and none that long without a request that is let in.
 
 use std::future::Future;
 use std::io;
@@ -7,73 +7,69 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::Extension;
 use axum_server::accept::Accept;
-use prometheus_client::metrics::gauge::Gauge;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, Sleep};
+use tokio::time::{Instant, Sleep, sleep};
+use tower::Layer as _;
 
-/// Lets connections in.
+use super::lobby::{Guest, Lobby, PutOut};
+
+/// Lets connections into the lobby.
 #[derive(Clone)]
 pub(crate) struct Door {
-    /// How many may be open at once.
-    pub permits: Arc<Semaphore>,
-    /// How many are.
-    pub open: Gauge,
+    pub lobby: Lobby,
     /// How long a connection may neither send nor take anything.
     pub idle: Duration,
-    /// How long a connection waits for one of the others to end.
-    pub wait: Duration,
+    /// How long a connection may stay in the lobby.
+    pub stay: Duration,
 }
 
 impl<S: Send + 'static> Accept<TcpStream, S> for Door {
     type Stream = Watched<TcpStream>;
-    type Service = S;
-    type Future = Pin<Box<dyn Future<Output = io::Result<(Self::Stream, S)>> + Send>>;
+    type Service = <Extension<Arc<Guest>> as tower::Layer<S>>::Service;
+    type Future = Pin<Box<dyn Future<Output = io::Result<(Self::Stream, Self::Service)>> + Send>>;
 
     fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
-        let Self { permits, open, idle, wait } = self.clone();
+        let Self { lobby, idle, stay } = self.clone();
         Box::pin(async move {
-            let permit = tokio::time::timeout(wait, permits.acquire_owned()).await;
-            let permit = permit.map_err(|_| io::ErrorKind::TimedOut)?.map_err(io::Error::other)?;
+            let address = stream.peer_addr().ok().map(|address| address.ip());
+            let entered = lobby.enter(address).await;
+            let (guest, put_out) = entered.ok_or(io::ErrorKind::ConnectionRefused)?;
             // Small answers go out at once; where that cannot be set they take longer.
             let _ = stream.set_nodelay(true);
-            Ok((Watched::new(stream, idle, Open::new(permit, open)), service))
+            let deadline = Box::pin(sleep(idle));
+            let stay = Some((put_out, Box::pin(sleep(stay))));
+            let stream = Watched { stream, idle, deadline, stay, _guest: guest.clone() };
+            Ok((stream, Extension(guest).layer(service)))
         })
     }
 }
 
-/// Counts an open connection.
-struct Open {
-    _permit: OwnedSemaphorePermit,
-    open: Gauge,
-}
-
-impl Open {
-    fn new(permit: OwnedSemaphorePermit, open: Gauge) -> Self {
-        open.inc();
-        Self { _permit: permit, open }
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.open.dec();
-    }
-}
-
-/// A connection that fails when for some time nothing went in or out.
+/// A connection that fails when for some time nothing went in or out, or when it has to leave the lobby.
 pub(crate) struct Watched<S> {
     stream: S,
     idle: Duration,
     deadline: Pin<Box<Sleep>>,
-    _open: Open,
+    /// As long as it is in the lobby.
+    stay: Option<(PutOut, Pin<Box<Sleep>>)>,
+    _guest: Arc<Guest>,
 }
 
 impl<S> Watched<S> {
-    fn new(stream: S, idle: Duration, open: Open) -> Self {
-        Self { stream, idle, deadline: Box::pin(tokio::time::sleep(idle)), _open: open }
+    /// Whether it may still be here.
+    fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        let Some((put_out, end)) = &mut self.stay else { return Ok(()) };
+        match pin!(put_out).poll(context) {
+            Poll::Ready(Ok(())) => Err(io::ErrorKind::ConnectionAborted.into()),
+            Poll::Ready(Err(_)) => {
+                self.stay = None;
+                Ok(())
+            }
+            Poll::Pending if end.as_mut().poll(context).is_ready() => Err(io::ErrorKind::TimedOut.into()),
+            Poll::Pending => Ok(()),
+        }
     }
 
     /// Something moved, or the time is counted.
@@ -95,6 +91,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        self.check(context)?;
         let poll = pin!(&mut self.stream).poll_read(context, buffer);
         self.watch(context, poll)
     }
@@ -106,6 +103,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.check(context)?;
         let poll = pin!(&mut self.stream).poll_write(context, bytes);
         self.watch(context, poll)
     }
@@ -115,6 +113,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         context: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.check(context)?;
         let poll = pin!(&mut self.stream).poll_write_vectored(context, bytes);
         self.watch(context, poll)
     }

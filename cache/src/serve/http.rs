@@ -2,20 +2,24 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, WWW_AUTHENTICATE};
-use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
 use super::Service;
-use super::access::Denial;
+use super::access::{Denial, Pass};
 use super::actions;
+use super::entrance::{Asked, Refusal};
+use super::held::Held;
 use super::metrics::{Outcome, Protocol, Request as Wanted};
+use super::pace::{PIECE, paced};
+use super::room::Place;
 use super::storage::{Form, Key, Kind, MAX_ACTION_RESULT, StorageError, Upload};
-use super::tokens::Role;
 
 /// How much of a body that is not wanted is taken in nevertheless: a client that is cut off while it sends sees a
 /// broken connection instead of the reason.
@@ -23,7 +27,7 @@ const DRAINED: usize = 16 * 1024 * 1024;
 
 /// Why a request is not answered with what it asks for.
 #[derive(Debug, thiserror::Error)]
-enum Failure {
+pub(super) enum Failure {
     #[error("there is no such entry")]
     NotFound,
     #[error("entries are at /ac/SHA256 and /cas/SHA256, with 64 hexadecimal digits")]
@@ -31,7 +35,7 @@ enum Failure {
     #[error("entries can be read with GET and HEAD, and written with PUT")]
     Method,
     #[error(transparent)]
-    Denied(#[from] Denial),
+    Refused(#[from] Refusal),
     #[error(transparent)]
     Storage(#[from] StorageError),
     #[error("the body broke off: {0}")]
@@ -43,8 +47,9 @@ impl Failure {
         match self {
             Self::NotFound | Self::NoSuchPath => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Denied(Denial::ReadOnly) => StatusCode::FORBIDDEN,
-            Self::Denied(_) => StatusCode::UNAUTHORIZED,
+            Self::Refused(Refusal::Denied(Denial::ReadOnly)) => StatusCode::FORBIDDEN,
+            Self::Refused(Refusal::Denied(_)) => StatusCode::UNAUTHORIZED,
+            Self::Refused(Refusal::Full(_)) => StatusCode::SERVICE_UNAVAILABLE,
             Self::BrokenOff(_) => StatusCode::BAD_REQUEST,
             Self::Storage(error) => match error {
                 StorageError::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
@@ -62,7 +67,7 @@ impl Failure {
     fn outcome(&self) -> Outcome {
         match self {
             Self::NotFound => Outcome::miss,
-            Self::Denied(_) => Outcome::denied,
+            Self::Refused(refusal) => refusal.outcome(),
             Self::Storage(StorageError::DiskFull | StorageError::Busy | StorageError::Disk(_)) => {
                 Outcome::failed
             }
@@ -70,7 +75,7 @@ impl Failure {
         }
     }
 
-    fn response(&self) -> Response {
+    pub fn response(&self) -> Response {
         let mut response = (self.status(), format!("{self}\n")).into_response();
         let headers = response.headers_mut();
         if self.status() == StatusCode::UNAUTHORIZED
@@ -86,39 +91,33 @@ impl Failure {
 }
 
 /// Answers a request for an entry, and those that make no sense.
-pub(super) async fn entry(State(service): State<Arc<Service>>, request: Request<Body>) -> Response {
-    let (parts, body) = request.into_parts();
-    // A service that is not offered: such a client waits for a status of its own kind.
-    let kind = parts.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-    if kind.is_some_and(|kind| kind.starts_with(b"application/grpc")) {
+pub(super) async fn entry(
+    State(service): State<Arc<Service>>,
+    Extension(pass): Extension<Pass>,
+    Extension(asked): Extension<Asked>,
+    request: Request<Body>,
+) -> Response {
+    if asked.protocol == Protocol::grpc {
+        // A service that is not offered: such a client waits for a status of its own kind.
         service.metrics.count(Protocol::grpc, Wanted::other, Outcome::bad);
         return tonic::Status::unimplemented("this server is a cache and offers nothing else").into_http();
     }
-    let key = key(parts.uri.path());
-    let writes = parts.method == Method::PUT;
-    let wanted = match (key.map(|key| key.kind), writes) {
-        (Some(Kind::Action), false) => Wanted::action_read,
-        (Some(Kind::Action), true) => Wanted::action_write,
-        (Some(Kind::Blob), false) => Wanted::blob_read,
-        (Some(Kind::Blob), true) => Wanted::blob_write,
-        (None, _) => Wanted::other,
-    };
+    let (parts, body) = request.into_parts();
     // What was not taken in is drained where the answer says why.
-    let mut body = body.into_data_stream();
+    let mut body = paced(body, PIECE, service.idle).into_data_stream();
     let answer = async {
-        let role = if writes { Role::Write } else { Role::Read };
-        service.gate.check(&parts.headers, role)?;
-        let key = key.ok_or(Failure::NoSuchPath)?;
+        let key = key(parts.uri.path()).ok_or(Failure::NoSuchPath)?;
+        let place = service.transfers.take(1, pass).await.map_err(Refusal::from)?;
         match parts.method {
-            Method::GET => read(&service, key, true).await,
-            Method::HEAD => read(&service, key, false).await,
+            Method::GET => read(&service, key, Some(place)).await,
+            Method::HEAD => read(&service, key, None).await,
             Method::PUT => write(&service, key, &parts.headers, &mut body).await,
             _ => Err(Failure::Method),
         }
     };
     let answer = answer.await;
     let outcome = answer.as_ref().map_or_else(Failure::outcome, |_| Outcome::ok);
-    service.metrics.count(Protocol::http, wanted, outcome);
+    service.metrics.count(Protocol::http, asked.wanted, outcome);
     match answer {
         Ok(response) => response,
         Err(failure) => {
@@ -135,28 +134,18 @@ pub(super) async fn entry(State(service): State<Arc<Service>>, request: Request<
 }
 
 /// `/metrics`.
-pub(super) async fn metrics(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
-    match service.gate.check(&headers, Role::Read) {
-        Ok(()) => {
-            let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            ([(CONTENT_TYPE, kind)], service.metrics.text(&service.storage)).into_response()
-        }
-        Err(denial) => Failure::Denied(denial).response(),
-    }
+pub(super) async fn metrics(State(service): State<Arc<Service>>) -> Response {
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(CONTENT_TYPE, kind)], service.metrics.text(&service.storage)).into_response()
 }
 
 /// `/status`.
-pub(super) async fn status(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
-    match service.gate.check(&headers, Role::Read) {
-        Ok(()) => {
-            ([(CONTENT_TYPE, "application/json")], service.metrics.status(&service.storage)).into_response()
-        }
-        Err(denial) => Failure::Denied(denial).response(),
-    }
+pub(super) async fn status(State(service): State<Arc<Service>>) -> Response {
+    ([(CONTENT_TYPE, "application/json")], service.metrics.status(&service.storage)).into_response()
 }
 
 /// What a path names: its last two parts.
-fn key(path: &str) -> Option<Key> {
+pub(super) fn key(path: &str) -> Option<Key> {
     let (rest, hash) = path.rsplit_once('/')?;
     let kind = match rest.rsplit_once('/')?.1 {
         "ac" => Kind::Action,
@@ -166,28 +155,32 @@ fn key(path: &str) -> Option<Key> {
     Some(Key { kind, digest: hash.parse().ok()? })
 }
 
-async fn read(service: &Service, key: Key, with_body: bool) -> Result<Response, Failure> {
+/// Reads an entry; its bytes only where there is a place for them.
+async fn read(service: &Service, key: Key, place: Option<Place>) -> Result<Response, Failure> {
     let storage = &service.storage;
     if key.kind == Kind::Action {
-        let bytes = actions::find(storage, key.digest).await?.ok_or(Failure::NotFound)?.bytes;
+        let bytes = actions::find(storage, key.digest).await?.ok_or(Failure::NotFound)?;
         let length = bytes.len() as u64;
-        if !with_body {
-            return Ok(response(length, Body::empty()));
-        }
+        let Some(place) = place else { return Ok(response(length, Body::empty())) };
         service.metrics.sent.inc_by(length);
-        return Ok(response(length, bytes.into()));
+        return Ok(response(length, held(bytes.into(), place)));
     }
-    if !with_body {
+    let Some(place) = place else {
         let size = storage.blob_size(key.digest).ok_or(Failure::NotFound)?;
         return Ok(response(size, Body::empty()));
-    }
+    };
     let reader = actions::open(storage, key, Form::Plain).await?.ok_or(Failure::NotFound)?;
     let sent = service.metrics.sent.clone();
     let size = reader.size();
     let pieces = reader.stream().inspect_ok(move |piece| {
         sent.inc_by(piece.len() as u64);
     });
-    Ok(response(size, Body::from_stream(pieces)))
+    Ok(response(size, held(Body::from_stream(pieces), place)))
+}
+
+/// A body that keeps its place until it was sent.
+fn held(body: Body, place: Place) -> Body {
+    Body::new(Held::until_end(body, place))
 }
 
 fn response(length: u64, body: Body) -> Response {

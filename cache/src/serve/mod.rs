@@ -9,8 +9,10 @@
 //! | `actions.rs` | entries of the action cache, given out only while all their blobs are there |
 //! | `http.rs` | `/ac/`, `/cas/`, `/status`, `/metrics` |
 //! | `grpc/` | Capabilities, `ActionCache`, CAS, `ByteStream` |
-//! | `tokens.rs`, `access.rs` | who may read, and who may write |
-//! | `connection.rs` | how many connections, and how slow they may be |
+//! | `tokens.rs`, `access.rs`, `entrance.rs` | who may read, and who may write; asked before a body is read |
+//! | `lobby.rs`, `connection.rs` | how many connections, and how long they may be there without a request |
+//! | `room.rs`, `pace.rs`, `held.rs` | how much is in memory at once, and how slow it may come and go |
+//! | `wire.rs` | what messages name, without taking them apart |
 //!
 //! ```no_run
 //! use sheaf_cache::serve::{ServeOptions, serve};
@@ -24,30 +26,39 @@
 mod access;
 mod actions;
 mod connection;
+mod entrance;
 mod error;
 mod grpc;
+mod held;
 mod http;
+mod lobby;
 mod metrics;
 mod options;
+mod pace;
+mod room;
 mod storage;
 mod tls;
 mod tokens;
+mod wire;
 
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
+use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use axum_server::accept::Accept;
 use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use axum_server::{Handle, Server as HttpServer};
 use hyper_util::rt::TokioTimer;
-use tokio::sync::Semaphore;
 
 use access::Gate;
 use connection::Door;
+use lobby::Lobby;
 use metrics::Metrics;
+use room::Room;
 use storage::Storage;
 use tokens::Tokens;
 
@@ -64,6 +75,17 @@ pub enum Event {
         /// Where.
         url: String,
     },
+    /// Others than this machine reach it, and nothing is encrypted.
+    #[error(
+        "warning: nothing is encrypted, so whoever is on the way can read tokens and change programs; give --tls-cert and \
+         --tls-key, or let a proxy with TLS alone reach this address"
+    )]
+    InTheClear,
+    /// Everybody who reaches it may write.
+    #[error(
+        "warning: there are no tokens, so everybody who reaches this address can read, write and fill the disk"
+    )]
+    ForEveryone,
     /// The file of tokens was read anew.
     #[error("read {count} tokens anew")]
     TokensRead {
@@ -86,7 +108,19 @@ struct Service {
     storage: Storage,
     gate: Gate,
     metrics: Metrics,
+    /// Blobs on their way in or out.
+    transfers: Room,
+    /// What messages take in memory, in bytes.
+    messages: Room,
+    /// How long a request may pause.
+    idle: Duration,
 }
+
+/// How many blobs are on their way at once; one of them has a quarter of a megabyte in memory.
+const TRANSFERS: usize = 512;
+
+/// What all messages may take in memory, but for those with blobs, in bytes.
+const MESSAGES: usize = 64 * 1024 * 1024;
 
 /// A server that listens, and does not answer yet.
 pub struct Server {
@@ -109,7 +143,14 @@ impl Server {
         listener.set_nonblocking(true).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
         let gate = Gate::new(tokens, options.anonymous_read);
-        let service = Service { storage, gate, metrics: Metrics::new() };
+        let service = Service {
+            storage,
+            gate,
+            metrics: Metrics::new(),
+            transfers: Room::new(TRANSFERS, options.header_timeout),
+            messages: Room::new(MESSAGES, options.header_timeout),
+            idle: options.idle_timeout,
+        };
         Ok(Self { options: options.clone(), service: service.into(), listener, address, tls })
     }
 
@@ -121,12 +162,9 @@ impl Server {
     /// Serves until `stop` comes. Requests under way are then finished, as long as the options allow.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
         let Self { options, service, listener, tls, .. } = self;
-        let door = Door {
-            permits: Semaphore::new(options.max_connections.min(Semaphore::MAX_PERMITS)).into(),
-            open: service.metrics.connections.clone(),
-            idle: options.idle_timeout,
-            wait: options.header_timeout,
-        };
+        let open = service.metrics.connections.clone();
+        let lobby = Lobby::new(options.max_connections, options.header_timeout, open);
+        let door = Door { lobby, idle: options.idle_timeout, stay: options.header_timeout };
         let server = axum_server::from_tcp(listener).map_err(ServeError::System)?;
         match tls {
             None => answer(server.acceptor(door), &options, service, stop).await,
@@ -153,12 +191,14 @@ where
 {
     /// What one request may have waiting in memory.
     const WINDOW: u32 = 256 * 1024;
+    /// The largest head of a request.
+    const HEAD: u32 = 32 * 1024;
     let builder = server.http_builder();
     builder
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(options.header_timeout)
-        .max_buf_size(WINDOW as usize);
+        .max_buf_size(2 * HEAD as usize);
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -166,9 +206,10 @@ where
         .initial_connection_window_size(2 * WINDOW)
         .max_send_buf_size(64 * 1024)
         .max_concurrent_streams(64)
-        .max_header_list_size(32 * 1024);
+        .max_header_list_size(HEAD);
     let router = Router::new().route("/status", get(http::status)).route("/metrics", get(http::metrics));
-    let router = grpc::routes(router, &service, options).fallback(http::entry).with_state(service);
+    let router = grpc::routes(router, &service, options).fallback(http::entry);
+    let router = router.layer(from_fn_with_state(service.clone(), entrance::enter)).with_state(service);
     let handle = Handle::new();
     let serving = server.handle(handle.clone()).serve(router.into_make_service());
     let mut serving = std::pin::pin!(serving);
@@ -201,6 +242,12 @@ pub fn serve(
         server.reread_tokens(report.clone()).map_err(ServeError::System)?;
         let scheme = if options.tls.is_some() { "https" } else { "http" };
         report(Event::Listening { url: format!("{scheme}://{}", server.address()) });
+        if !options.is_local() && options.tls.is_none() {
+            report(Event::InTheClear);
+        }
+        if options.everyone {
+            report(Event::ForEveryone);
+        }
         let stopped = async {
             stop.await;
             report(Event::Stopping);
@@ -218,15 +265,21 @@ impl Server {
         let mut asked = signal(SignalKind::hangup())?;
         tokio::spawn(async move {
             while asked.recv().await.is_some() {
-                let Some(path) = &path else { continue };
-                match Tokens::read(path) {
-                    Ok(tokens) => {
-                        let count = tokens.len();
-                        service.gate.replace(tokens);
-                        report(Event::TokensRead { count });
-                    }
-                    Err(error) => report(Event::TokensKept { error }),
-                }
+                let Some(path) = path.clone() else { continue };
+                let (service, report) = (service.clone(), report.clone());
+                let reread = tokio::task::spawn_blocking(move || {
+                    let event = match Tokens::read(&path) {
+                        Ok(tokens) => {
+                            let count = tokens.len();
+                            service.gate.replace(tokens);
+                            Event::TokensRead { count }
+                        }
+                        Err(error) => Event::TokensKept { error },
+                    };
+                    report(event);
+                });
+                // Whatever became of it, the next signal counts: a token that was taken back must not stay good.
+                let _ = reread.await;
             }
         });
         Ok(())

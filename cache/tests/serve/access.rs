@@ -150,6 +150,11 @@ fn a_wrong_file_of_tokens_stops_the_start() {
     fs::write(&file, "read secret").unwrap();
     insta::assert_snapshot!(message(&options), @"~/tokens:1: after the role comes the SHA-256 of the token, 64 hexadecimal digits");
     options.tokens = None;
+    options.listen = ([0, 0, 0, 0], 0).into();
+    insta::assert_snapshot!(message(&options), @"without a file of tokens everybody who reaches this address could read and write: give --tokens FILE, listen on 127.0.0.1, or say --everyone");
+    options.everyone = true;
+    assert!(Server::bind(&options).is_ok());
+    options = ServeOptions { everyone: false, listen: ([127, 0, 0, 1], 0).into(), ..options };
     options.anonymous_read = true;
     insta::assert_snapshot!(message(&options), @"without a file of tokens everybody may read and write, so anonymous reading means nothing");
     assert!(matches!(Server::bind(&options), Err(ServeError::Options(_))));

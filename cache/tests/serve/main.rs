@@ -10,6 +10,7 @@ mod http;
 mod limits;
 #[cfg(unix)]
 mod open_files;
+mod process;
 mod processes;
 mod storage;
 mod tls;

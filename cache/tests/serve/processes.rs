@@ -1,68 +1,17 @@
 //! The server as a process: asked to end, killed while it writes, and its memory while many clients pull.
 
-use std::io::{BufRead as _, BufReader};
-use std::path::Path;
-use std::process::Child;
 use std::time::Duration;
 
 use bazel_remote_apis::build::bazel::remote::execution::v2 as reapi;
 use bazel_remote_apis::google::bytestream::ReadRequest;
 use futures_util::StreamExt as _;
 use sheaf_cache::Digest;
-use sheaf_cache::serve::serve;
 use tonic::transport::Channel;
 
-use crate::common::{Clients, child, client, digest, files, noise, options, text};
-
-const FOLDER: &str = "SHEAF_TEST_SERVE_FOLDER";
-
-/// Plays the server, when told so.
-#[test]
-fn child_that_serves() {
-    let Some(folder) = std::env::var_os(FOLDER) else { return };
-    let mut options = options(Path::new(&folder));
-    options.tokens = Some(Path::new(&folder).join("tokens")).filter(|path| path.exists());
-    serve(&options, |event| println!("{event}")).unwrap();
-    println!("ended");
-}
-
-/// A server process; dropping it kills it.
-struct Process {
-    child: Child,
-    address: String,
-}
-
-impl Process {
-    fn start(folder: &Path) -> Self {
-        let mut child = child("processes::child_that_serves", FOLDER, folder);
-        let output = child.stdout.as_mut().unwrap();
-        let mut lines = BufReader::new(output).lines();
-        let address = loop {
-            let line = lines.next().expect("the server ends").unwrap();
-            if let Some((_, address)) = line.split_once("serving at http://") {
-                break address.to_owned();
-            }
-        };
-        Self { child, address }
-    }
-
-    fn url(&self, bytes: &[u8]) -> String {
-        format!("http://{}/cas/{}", self.address, Digest::of(bytes))
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
+use crate::common::{Clients, client, digest, files, noise, text};
+use crate::process::Process;
 #[cfg(unix)]
-fn send(signal: &str, server: &Process) {
-    let mut kill = std::process::Command::new("kill");
-    assert!(kill.args(["-s", signal, &server.child.id().to_string()]).status().unwrap().success());
-}
+use crate::process::send;
 
 #[cfg(unix)]
 #[tokio::test]
@@ -92,6 +41,28 @@ async fn tokens_are_read_anew_when_asked() {
     send("HUP", &server);
     while status("three").await != 200 {
         tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_token_is_taken_back_also_where_nobody_reads_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tokens");
+    let line = |token: &str| format!("write {}\n", Digest::of(token.as_bytes()));
+    std::fs::write(&file, line("one")).unwrap();
+    let mut server = Process::start(folder.path());
+    // Its report panics from now on.
+    drop(server.child.stdout.take());
+    let url = format!("http://{}/status", server.address);
+    let client = client();
+    for token in ["two", "three"] {
+        std::fs::write(&file, line(token)).unwrap();
+        send("HUP", &server);
+        while client.get(&url).bearer_auth(token).send().await.unwrap().status() != 200 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(client.get(&url).bearer_auth("one").send().await.unwrap().status(), 401);
     }
 }
 
@@ -168,30 +139,13 @@ async fn a_server_that_is_killed_leaves_no_half_blob() {
 }
 
 #[cfg(target_os = "linux")]
-impl Process {
-    async fn put(&self, bytes: &[u8]) {
-        let put = client().put(self.url(bytes)).body(bytes.to_vec()).send().await.unwrap();
-        assert_eq!(put.status(), 201);
-    }
-
-    /// The most memory that the process has had is less than 200 MB.
-    fn check_memory(&self, what: &str) {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-        let peak: u64 = line.trim().trim_end_matches("kB").trim().parse().unwrap();
-        println!("{what}: the server had {} MB at most", peak / 1000);
-        assert!(peak < 200_000, "{what}: the server had {peak} kB");
-    }
-}
-
-#[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_is_bounded_while_many_clients_pull() {
     // What is not compressed on the disk, and what is.
     for bytes in [noise(4 << 20, 1), text(4 << 20, 1)] {
         let folder = tempfile::tempdir().unwrap();
         let server = Process::start(folder.path());
-        server.put(&bytes).await;
+        server.put(&client(), &bytes).await;
         let url = server.url(&bytes);
         // All have an answer before one reads it to the end.
         let gets = (0..200).map(|_| client().get(&url).send());
@@ -205,7 +159,7 @@ async fn memory_is_bounded_while_many_clients_pull() {
             length
         });
         assert_eq!(futures_util::future::join_all(reads).await, vec![4 << 20; 200]);
-        server.check_memory("200 clients pulled 4 MiB each over http");
+        server.check_memory(200, "200 clients pulled 4 MiB each over http");
     }
 }
 
@@ -215,8 +169,10 @@ async fn memory_is_bounded_while_many_clients_write() {
     let bytes = text(4 << 20, 1);
     let folder = tempfile::tempdir().unwrap();
     let server = Process::start(folder.path());
-    futures_util::future::join_all((0..100).map(|_| server.put(&bytes))).await;
-    server.check_memory("100 clients wrote 4 MiB each over http");
+    // Made first: who connects and then is busy for long is put out.
+    let clients: Vec<_> = (0..100).map(|_| client()).collect();
+    futures_util::future::join_all(clients.iter().map(|client| server.put(client, &bytes))).await;
+    server.check_memory(200, "100 clients wrote 4 MiB each over http");
 }
 
 #[cfg(target_os = "linux")]
@@ -225,7 +181,7 @@ async fn memory_is_bounded_while_many_clients_pull_over_grpc() {
     let bytes = text(4_100_000, 1);
     let folder = tempfile::tempdir().unwrap();
     let server = Process::start(folder.path());
-    server.put(&bytes).await;
+    server.put(&client(), &bytes).await;
     let connect = async || {
         let endpoint = Channel::from_shared(format!("http://{}", server.address)).unwrap();
         Clients::over(endpoint.connect().await.unwrap())
@@ -241,7 +197,7 @@ async fn memory_is_bounded_while_many_clients_pull_over_grpc() {
         length
     });
     assert_eq!(futures_util::future::join_all(reads).await, vec![bytes.len(); 200]);
-    server.check_memory("200 clients pulled 4 MB each by ByteStream");
+    server.check_memory(200, "200 clients pulled 4 MB each by ByteStream");
 
     // Whole in one message, where it has to be in memory as a whole.
     let reads = (0..200).map(|_| async {
@@ -251,5 +207,5 @@ async fn memory_is_bounded_while_many_clients_pull_over_grpc() {
         batch.responses[0].data.len()
     });
     assert_eq!(futures_util::future::join_all(reads).await, vec![bytes.len(); 200]);
-    server.check_memory("200 clients pulled 4 MB each by BatchReadBlobs");
+    server.check_memory(200, "200 clients pulled 4 MB each by BatchReadBlobs");
 }

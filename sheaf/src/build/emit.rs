@@ -1,6 +1,5 @@
 //! `sheaf build --emit`: what becomes of one function.
 
-use std::io::{self, Write};
 use std::path::Path;
 
 use sheaf_lang::eval::{GradOptions, Interp, Jit, Options, Refused, Transform};
@@ -12,8 +11,9 @@ use super::show::{Built, built, short};
 use super::{Order, default_output};
 use crate::cli::{BuildOptions, Emit};
 use crate::engine::{Goal, Plan};
-use crate::evaluator::{Failed, failed};
+use crate::evaluator::Failed;
 use crate::messages;
+use crate::output::print;
 use crate::world::World;
 
 /// Prints the definition of a function with every macro use in it replaced.
@@ -152,12 +152,4 @@ pub fn vmfb(all: &[Built], goal: &Goal, options: &BuildOptions) -> Result<(), Fa
         }
     }
     print(&text)
-}
-
-fn print(text: &str) -> Result<(), Failed> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        // Whoever reads it has seen enough.
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.map_err(|e| failed(format!("cannot write to standard output: {e}"))),
-    }
 }

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Instant;
 
-use sheaf_cache::{ActionKey, Exclusive, Lookup, Store};
+use sheaf_cache::{ActionKey, Exclusive, Lookup, Store, Wait};
 use sheaf_toolchain::{CompileError, Compiler, Toolchain};
 
 use crate::engine::{CompileRun, worker_command};
@@ -62,7 +62,13 @@ pub fn compile<E>(
                     if tell.send(Event::Begun(id)).is_err() {
                         break;
                     }
-                    let turn = store.and_then(|store| store.exclusive(&key, || {}));
+                    let turn = store.and_then(|store| {
+                        store.exclusive(&key, |wait| {
+                            if wait == Wait::GivenUp {
+                                eprintln!("another process takes too long; compiling beside it");
+                            }
+                        })
+                    });
                     let stored = store.and_then(|store| match store.get(&key) {
                         Lookup::Hit { bytes, .. } => Some((bytes, None)),
                         Lookup::Miss(_) => None,

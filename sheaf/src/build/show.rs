@@ -1,6 +1,6 @@
 //! What is said of a build: while it goes on, and at its end.
 
-use std::io::{IsTerminal, Write as _};
+use std::io::IsTerminal;
 use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -13,7 +13,8 @@ use sheaf_lang::syntax::Sources;
 use sheaf_lang::visible::visible;
 
 use crate::engine::{Made, Plan};
-use crate::evaluator::{Failed, failed};
+use crate::evaluator::Failed;
+use crate::output::print;
 
 /// A program that was built, or found.
 pub struct Built {
@@ -115,7 +116,7 @@ impl Report<'_> {
     /// Shows it on standard output.
     pub fn show(&self, interp: &Interp, as_json: bool) -> Result<(), Failed> {
         let text = if as_json { self.json(&interp.sources) } else { self.text(&interp.sources) };
-        write!(std::io::stdout(), "{text}").map_err(failed)
+        print(&text)
     }
 
     fn text(&self, sources: &Sources) -> String {

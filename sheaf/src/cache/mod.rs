@@ -1,9 +1,5 @@
 //! `sheaf cache`: the store of compiled programs, its remotes and the keys that are trusted.
 
-// First, since its macro is for all of them.
-#[macro_use]
-mod output;
-
 mod audit;
 mod key;
 mod options;

@@ -121,6 +121,9 @@ pub struct ServeArguments {
     /// everybody
     #[arg(long, value_name = "FILE")]
     pub tokens: Option<PathBuf>,
+    /// Let everybody who reaches the address read and write; without tokens needed where that is not this machine alone
+    #[arg(long, conflicts_with = "tokens")]
+    pub everyone: bool,
     /// Let those without a token read
     #[arg(long, requires = "tokens")]
     pub anonymous_read: bool,

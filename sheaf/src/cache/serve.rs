@@ -8,13 +8,24 @@ use crate::messages;
 
 /// Serves until the process is asked to end.
 pub fn run(arguments: &ServeArguments) -> Result<(), Failed> {
-    let ServeArguments { listen, folder, size, max_blob, tokens, anonymous_read, tls_cert, tls_key, .. } =
-        arguments;
+    let ServeArguments {
+        listen,
+        folder,
+        size,
+        max_blob,
+        tokens,
+        everyone,
+        anonymous_read,
+        tls_cert,
+        tls_key,
+        ..
+    } = arguments;
     let tls = tls_cert.clone().zip(tls_key.clone());
     let options = ServeOptions {
         capacity: *size,
         max_blob: *max_blob,
         tokens: tokens.clone(),
+        everyone: *everyone,
         anonymous_read: *anonymous_read,
         tls: tls.map(|(certificate, key)| TlsFiles { certificate, key }),
         max_connections: arguments.max_connections,

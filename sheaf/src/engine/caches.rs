@@ -10,7 +10,7 @@ use sheaf_cache::remote::{Address, Credentials, KEY_VARIABLE, Secret, TOKEN_VARI
 use sheaf_cache::{
     ActionKey, ArtifactFolder, BUDGET, Claim, Compilation, Digest, Entry, Exclusive, FolderError, Leaf,
     Lookup, Lookups, Miss, RemoteSettings, Remotes, SecretKey, SignedClaim, Store, TrustedKeys, Upload,
-    Wanted,
+    Wait, Wanted,
 };
 use sheaf_lang::host::HostError;
 use sheaf_registry::{Home, Mode, Settings};
@@ -245,7 +245,16 @@ impl Caches {
     pub fn exclusive(&self, job: &Job) -> Option<Exclusive> {
         let mut spinner = None;
         let text = format!("waiting for another process that compiles {}", job.name);
-        self.store.exclusive(&job.action.key(), || spinner = Some(Spinner::start(&text)))
+        self.store.exclusive(&job.action.key(), |wait| {
+            spinner = match wait {
+                Wait::Begun => Some(Spinner::start(&text)),
+                Wait::GivenUp => {
+                    drop(spinner.take());
+                    eprintln!("the other process takes too long; compiling {} beside it", job.name);
+                    None
+                }
+            }
+        })
     }
 
     /// Keeps what was compiled everywhere but beside the sources.

@@ -22,6 +22,7 @@ mod loops;
 mod new;
 #[cfg(unix)]
 mod owners;
+mod output;
 mod record;
 mod repl;
 mod sharing;

@@ -9,7 +9,7 @@ use reqwest::Url;
 use tonic::metadata::{Ascii, AsciiMetadataKey, BinaryMetadataValue, MetadataValue};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
-use super::super::RemoteError;
+use super::super::{RemoteError, shown as shown_url, shown_text};
 
 /// How long a connection may take to be made; what comes after it is limited by the caller.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -72,7 +72,10 @@ impl Target {
         }) else {
             let cause =
                 "it is not of the form grpc://HOST:PORT/INSTANCE or grpcs://HOST:PORT/INSTANCE".into();
-            return Err(RemoteError::Address { address: without_credentials(address), cause });
+            return Err(RemoteError::Address {
+                address: parsed.map_or_else(|| shown_text(address), |url| shown_url(&url)),
+                cause,
+            });
         };
         let path = url.path().trim_matches('/');
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
@@ -152,15 +155,6 @@ fn who() -> BinaryMetadataValue {
     BinaryMetadataValue::from_bytes(&metadata.encode_to_vec())
 }
 
-/// An address that cannot be parsed, without what may be a password in it.
-fn without_credentials(address: &str) -> String {
-    match (address.split_once("://"), address.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
-        (None, Some((_, rest))) => rest.into(),
-        (_, None) => address.into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,7 +184,7 @@ mod tests {
     #[test]
     fn other_addresses_are_refused_without_their_password() {
         let refused = |address| Target::new(address, GrpcOptions::default()).expect_err(address).to_string();
-        insta::assert_snapshot!(refused("http://a"), @"`http://a` is not the address of a remote cache: it is not of the form grpc://HOST:PORT/INSTANCE or grpcs://HOST:PORT/INSTANCE");
+        insta::assert_snapshot!(refused("http://a"), @"`http://a/` is not the address of a remote cache: it is not of the form grpc://HOST:PORT/INSTANCE or grpcs://HOST:PORT/INSTANCE");
         for address in ["", "grpc", "grpc://", "grpc:a", "grpc://a:port", "grpc://a:99999"] {
             refused(address);
         }

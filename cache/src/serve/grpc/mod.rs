@@ -2,38 +2,38 @@
 //! instance name is taken; all are one cache.
 
 mod action_cache;
-mod batches;
 mod byte_stream;
 mod capabilities;
 mod cas;
+mod messages;
+mod methods;
 mod resource;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::HeaderMap;
 use axum::middleware::from_fn_with_state;
 use bazel_remote_apis::build::bazel::remote::execution::v2 as reapi;
 use bazel_remote_apis::google::bytestream::byte_stream_server::ByteStreamServer;
 use reapi::action_cache_server::ActionCacheServer;
 use reapi::capabilities_server::CapabilitiesServer;
 use reapi::content_addressable_storage_server::ContentAddressableStorageServer;
-use tonic::{Code, Request, Status};
+use tonic::{Code, Status};
 
-use self::batches::Batches;
+use self::messages::Messages;
 use super::Service;
 use super::access::Denial;
+use super::entrance::Refusal;
 use super::metrics::{Outcome, Protocol, Request as Wanted};
 use super::options::ServeOptions;
+use super::room::Full;
 use super::storage::StorageError;
-use super::tokens::Role;
 use crate::digest::Digest;
 
 /// How many bytes the blobs of one batch may have together.
 const MAX_BATCH: u64 = 4 * 1024 * 1024 - 64 * 1024;
 
-/// The largest message that is taken: a batch, with what is around the blobs.
-const MAX_MESSAGE: usize = 5 * 1024 * 1024;
+pub(super) use methods::method;
 
 /// The services; clones are the same ones.
 #[derive(Clone)]
@@ -48,39 +48,29 @@ pub(super) fn routes(
     options: &ServeOptions,
 ) -> Router<Arc<Service>> {
     let api = Api { service: service.clone() };
-    let path = |name: &str| format!("/{name}/{{method}}");
-    let package = "build.bazel.remote.execution.v2";
-    let cas = ContentAddressableStorageServer::new(api.clone())
-        .max_decoding_message_size(MAX_MESSAGE)
-        .max_encoding_message_size(MAX_MESSAGE);
-    let cas = Router::new()
-        .route_service(&path(&format!("{package}.ContentAddressableStorage")), cas)
-        .layer(from_fn_with_state(Batches::new(service.clone(), options), batches::wait));
-    router
-        .merge(cas)
-        .route_service(&path(&format!("{package}.Capabilities")), CapabilitiesServer::new(api.clone()))
-        .route_service(
-            &path(&format!("{package}.ActionCache")),
-            ActionCacheServer::new(api.clone()).max_decoding_message_size(MAX_MESSAGE),
-        )
-        .route_service(
-            &path("google.bytestream.ByteStream"),
-            ByteStreamServer::new(api).max_decoding_message_size(MAX_MESSAGE),
-        )
+    let mut routes = Router::new();
+    for method in methods::of(methods::CAPABILITIES) {
+        let service = CapabilitiesServer::new(api.clone()).max_decoding_message_size(method.limit);
+        routes = routes.route_service(&method.path(), service);
+    }
+    for method in methods::of(methods::ACTIONS) {
+        let service = ActionCacheServer::new(api.clone()).max_decoding_message_size(method.limit);
+        routes = routes.route_service(&method.path(), service);
+    }
+    for method in methods::of(methods::BLOBS) {
+        let service =
+            ContentAddressableStorageServer::new(api.clone()).max_decoding_message_size(method.limit);
+        routes = routes.route_service(&method.path(), service);
+    }
+    for method in methods::of(methods::STREAM) {
+        let service = ByteStreamServer::new(api.clone()).max_decoding_message_size(method.limit);
+        routes = routes.route_service(&method.path(), service);
+    }
+    let messages = Messages::new(service.clone(), options);
+    router.merge(routes.layer(from_fn_with_state(messages, messages::take_in)))
 }
 
 impl Api {
-    /// Whether the sender may do what `role` allows.
-    fn check<T>(&self, request: &Request<T>, role: Role) -> Result<(), Status> {
-        let headers: HeaderMap = request.metadata().clone().into_headers();
-        Ok(self.service.gate.check(&headers, role)?)
-    }
-
-    /// The same, where what comes of the request is counted for each of its parts.
-    fn allowed<T>(&self, wanted: Wanted, request: &Request<T>, role: Role) -> Result<(), Status> {
-        self.check(request, role).or_else(|status| self.counted(wanted, Err(status)))
-    }
-
     /// Counts a request by what came of it.
     fn counted<T>(&self, wanted: Wanted, result: Result<T, Status>) -> Result<T, Status> {
         let outcome = result.as_ref().map_or_else(outcome, |_| Outcome::ok);
@@ -98,12 +88,19 @@ fn outcome(status: &Status) -> Outcome {
     }
 }
 
-impl From<Denial> for Status {
-    fn from(denial: Denial) -> Self {
-        match denial {
-            Denial::ReadOnly => Self::permission_denied(denial.to_string()),
-            _ => Self::unauthenticated(denial.to_string()),
+impl From<Refusal> for Status {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Denied(denial @ Denial::ReadOnly) => Self::permission_denied(denial.to_string()),
+            Refusal::Denied(denial) => Self::unauthenticated(denial.to_string()),
+            Refusal::Full(full) => full.into(),
         }
+    }
+}
+
+impl From<Full> for Status {
+    fn from(full: Full) -> Self {
+        Self::unavailable(full.to_string())
     }
 }
 

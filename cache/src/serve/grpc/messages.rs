@@ -1,0 +1,150 @@
+//! Messages in memory: no more of them at once than there is room for, however many clients there are, and none of them for
+//! long.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use futures_util::{StreamExt as _, stream};
+use tonic::Status;
+
+use super::methods::{Kind, Method, method};
+use super::outcome;
+use crate::serve::access::Pass;
+use crate::serve::held::Held;
+use crate::serve::metrics::Protocol;
+use crate::serve::pace::{PIECE, paced};
+use crate::serve::room::{Full, Place, Room};
+use crate::serve::{ServeOptions, Service};
+
+/// How many batches are read or written at once. Each takes twice the size of its message.
+const BATCHES: usize = 8;
+
+/// The room for messages, and how long they may take.
+#[derive(Clone)]
+pub(super) struct Messages {
+    service: Arc<Service>,
+    batches: Room,
+    /// A short one.
+    short: Duration,
+    /// A long one.
+    long: Duration,
+}
+
+impl Messages {
+    pub fn new(service: Arc<Service>, options: &ServeOptions) -> Self {
+        let batches = Room::new(BATCHES, options.header_timeout);
+        Self { service, batches, short: options.header_timeout, long: options.idle_timeout }
+    }
+
+    /// The place that a request of this kind needs from its beginning.
+    async fn begin(&self, kind: Kind, pass: Pass) -> Result<Option<Place>, Full> {
+        match kind {
+            Kind::Question | Kind::Message => Ok(None),
+            Kind::Batch => self.batches.take(1, pass).await.map(Some),
+            Kind::Download | Kind::Upload => self.service.transfers.take(1, pass).await.map(Some),
+        }
+    }
+}
+
+/// Takes in the messages of a request as there is room for them, and in time.
+pub(super) async fn take_in(
+    State(messages): State<Messages>,
+    Extension(pass): Extension<Pass>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let Some(method) = method(request.uri().path()) else { return next.run(request).await };
+    let begun = match messages.begin(method.kind, pass).await {
+        Ok(begun) => begun,
+        Err(full) => {
+            let status = Status::from(full);
+            messages.service.metrics.count(Protocol::grpc, method.wanted, outcome(&status));
+            return status.into_http();
+        }
+    };
+    let (piece, time) = match method.kind {
+        Kind::Question | Kind::Download => (u64::MAX, messages.short),
+        Kind::Message | Kind::Batch => (u64::MAX, messages.long),
+        Kind::Upload => (PIECE, messages.long),
+    };
+    let message = Shared::default();
+    let request = request.map(|body| {
+        let body = paced(body, piece, time);
+        // A batch has its place already.
+        if method.kind == Kind::Batch {
+            return body;
+        }
+        let room = messages.service.messages.clone();
+        metered(body, Meter { room, pass, method, place: message.clone(), head: Vec::new(), left: 0 })
+    });
+    let places = (begun, message);
+    let response = next.run(request).await;
+    response.map(|body| match method.kind {
+        Kind::Download => Body::new(Held::until_end(body, places)),
+        _ => Body::new(Held::until_small(body, places)),
+    })
+}
+
+/// The place of a message, which is given back when the next one comes or the answer is sent.
+type Shared = Arc<Mutex<Option<Place>>>;
+
+/// Finds the messages in a body: each follows its length.
+struct Meter {
+    room: Room,
+    pass: Pass,
+    method: &'static Method,
+    place: Shared,
+    /// Of the five bytes before a message, those that came.
+    head: Vec<u8>,
+    /// How many bytes of the message are to come.
+    left: usize,
+}
+
+impl Meter {
+    /// Waits for room for the largest message that begins in `bytes`.
+    async fn take_in(&mut self, mut bytes: &[u8]) -> Result<(), Full> {
+        let mut largest = None;
+        while !bytes.is_empty() {
+            if self.left > 0 {
+                let length = self.left.min(bytes.len());
+                self.left -= length;
+                bytes = &bytes[length..];
+                continue;
+            }
+            let (head, rest) = bytes.split_at(bytes.len().min(5 - self.head.len()));
+            self.head.extend_from_slice(head);
+            bytes = rest;
+            if let [_, a, b, c, d] = self.head[..] {
+                self.left = u32::from_be_bytes([a, b, c, d]) as usize;
+                self.head.clear();
+                largest = largest.max(Some(self.left));
+            }
+        }
+        // One that is larger than the limit is refused for that, and not read.
+        let Some(length) = largest.filter(|length| *length <= self.method.limit) else { return Ok(()) };
+        self.set(None);
+        let units = (length as u32).saturating_mul(self.method.growth());
+        let place = self.room.take(units, self.pass).await?;
+        self.set(Some(place));
+        Ok(())
+    }
+
+    fn set(&self, place: Option<Place>) {
+        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = place;
+    }
+}
+
+/// The body, which waits for room where a message begins.
+fn metered(body: Body, meter: Meter) -> Body {
+    let start = (body.into_data_stream(), meter);
+    Body::from_stream(stream::try_unfold(start, |(mut pieces, mut meter)| async move {
+        let Some(bytes) = pieces.next().await.transpose()? else { return Ok(None) };
+        meter.take_in(&bytes).await.map_err(|full| axum::Error::new(Status::from(full)))?;
+        Ok::<_, axum::Error>(Some((bytes, (pieces, meter))))
+    }))
+}

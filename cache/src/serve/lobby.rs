@@ -1,0 +1,284 @@
+//! Where connections wait until a request of theirs was let in.
+//!
+//! Whoever only connects costs a server little, and must not keep others out: the lobby is small and a stay in it short,
+//! and where it is full a new connection takes the place of an older one. It is the oldest of the address that has most
+//! of them, so that one address cannot put out the others. Before that it waits a moment: of many clients that come at
+//! once, those before it are let in meanwhile.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use prometheus_client::metrics::gauge::Gauge;
+use tokio::sync::{Notify, OnceCell, Semaphore, oneshot};
+use tokio::time::{Instant, timeout_at};
+
+use super::access::Pass;
+use super::room::{Full, Place, Room};
+
+/// How long a connection waits before it puts out another one.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The lobby, and the room behind it; clones are the same ones.
+#[derive(Clone)]
+pub(crate) struct Lobby {
+    waiting: Arc<Mutex<Waiting>>,
+    room: Room,
+    capacity: usize,
+    /// How many may wait before the door.
+    patient: Arc<Semaphore>,
+    /// Told when somebody left.
+    left: Arc<Notify>,
+    /// How many connections there are, here and in the room.
+    open: Gauge,
+}
+
+#[derive(Default)]
+struct Waiting {
+    arrivals: u64,
+    /// From the oldest to the newest.
+    guests: BTreeMap<u64, Stay>,
+}
+
+/// A connection in the lobby.
+struct Stay {
+    address: Option<IpAddr>,
+    /// A request of it was let in, and only waits for room: it is not put out any more.
+    is_known: bool,
+    put_out: oneshot::Sender<()>,
+}
+
+/// One connection. It is in the lobby until it is let in; dropped, it leaves.
+pub(crate) struct Guest {
+    lobby: Lobby,
+    number: u64,
+    place: OnceCell<Place>,
+}
+
+/// Tells a connection that it is put out; it ends with an error once the connection was let in.
+pub(crate) type PutOut = oneshot::Receiver<()>;
+
+impl Lobby {
+    /// A lobby before room for `connections`, with half as many places; as many as in the
+    /// room may wait before the door.
+    pub fn new(connections: usize, wait: Duration, open: Gauge) -> Self {
+        let capacity = connections.div_ceil(2);
+        Self {
+            waiting: Arc::default(),
+            room: Room::new(connections, wait),
+            capacity,
+            patient: Semaphore::new(connections.min(Semaphore::MAX_PERMITS)).into(),
+            left: Arc::default(),
+            open,
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in a connection from `address`, as soon as there is a place or an older one has to go; not if all that wait
+    /// here are known.
+    pub async fn enter(&self, address: Option<IpAddr>) -> Option<(Arc<Guest>, PutOut)> {
+        let address = address.map(network);
+        if let Ok(_patience) = self.patient.try_acquire() {
+            let end = Instant::now() + PATIENCE;
+            loop {
+                let left = self.left.notified();
+                if let Some(entered) = self.try_enter(address, false) {
+                    return Some(entered);
+                }
+                if timeout_at(end, left).await.is_err() {
+                    break;
+                }
+            }
+        }
+        self.try_enter(address, true)
+    }
+
+    /// Takes in a connection if there is a place; `hard` makes one.
+    fn try_enter(&self, address: Option<IpAddr>, hard: bool) -> Option<(Arc<Guest>, PutOut)> {
+        let mut waiting = self.waiting();
+        let from_here = waiting.guests.values().filter(|stay| stay.address == address).count();
+        // One address may have three quarters.
+        let is_crowd = from_here >= (self.capacity * 3).div_ceil(4);
+        if is_crowd || waiting.guests.len() >= self.capacity {
+            let crowd = if is_crowd { Some(address) } else { waiting.crowd() };
+            waiting.put_out_oldest(crowd.filter(|_| hard)?)?;
+        }
+        let (put_out, told) = oneshot::channel();
+        waiting.arrivals += 1;
+        let number = waiting.arrivals;
+        waiting.guests.insert(number, Stay { address, is_known: false, put_out });
+        self.open.inc();
+        let guest = Guest { lobby: self.clone(), number, place: OnceCell::new() };
+        Some((guest.into(), told))
+    }
+}
+
+impl Waiting {
+    /// The address that has most of the connections that can be put out.
+    fn crowd(&self) -> Option<Option<IpAddr>> {
+        let mut counts = HashMap::new();
+        for stay in self.guests.values().filter(|stay| !stay.is_known) {
+            *counts.entry(stay.address).or_insert(0) += 1;
+        }
+        counts.into_iter().max_by_key(|(_, count)| *count).map(|(address, _)| address)
+    }
+
+    fn put_out_oldest(&mut self, address: Option<IpAddr>) -> Option<()> {
+        let mut guests = self.guests.iter();
+        let (number, _) = guests.find(|(_, stay)| !stay.is_known && stay.address == address)?;
+        let number = *number;
+        // It may have ended by itself.
+        let _ = self.guests.remove(&number)?.put_out.send(());
+        Some(())
+    }
+}
+
+impl Guest {
+    /// A request of this connection may be answered: it leaves the lobby, as soon as there is room behind it.
+    pub async fn let_in(&self, pass: Pass) -> Result<(), Full> {
+        let place = self.place.get_or_try_init(|| async {
+            self.is_known(true);
+            let place = self.lobby.room.take(1, pass).await;
+            if place.is_ok() {
+                self.leave();
+            } else {
+                self.is_known(false);
+            }
+            place
+        });
+        place.await.map(|_| ())
+    }
+
+    fn is_known(&self, is_known: bool) {
+        if let Some(stay) = self.lobby.waiting().guests.get_mut(&self.number) {
+            stay.is_known = is_known;
+        }
+    }
+
+    fn leave(&self) {
+        if self.lobby.waiting().guests.remove(&self.number).is_some() {
+            self.lobby.left.notify_waiters();
+        }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.leave();
+        self.lobby.open.dec();
+    }
+}
+
+/// What counts as one address: of the newer protocol a site has the lower half to itself.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::tokens::Role;
+
+    const PASS: Pass = Pass { role: Role::Read, anonymous: false };
+
+    fn from(last: u8) -> Option<IpAddr> {
+        Some([192, 0, 2, last].into())
+    }
+
+    fn is_out(told: &mut PutOut) -> bool {
+        matches!(told.try_recv(), Ok(()))
+    }
+
+    /// A lobby of eight places.
+    fn lobby() -> Lobby {
+        Lobby::new(16, Duration::from_secs(1), Gauge::default())
+    }
+
+    async fn all(lobby: &Lobby, last: u8, count: usize) -> Vec<(Arc<Guest>, PutOut)> {
+        let mut all = Vec::new();
+        for _ in 0..count {
+            all.push(lobby.enter(from(last)).await.unwrap());
+        }
+        all
+    }
+
+    #[tokio::test]
+    async fn one_address_puts_out_its_own() {
+        let lobby = lobby();
+        let mut other = lobby.enter(from(2)).await.unwrap();
+        let mut crowd = all(&lobby, 1, 9).await;
+        assert!(!is_out(&mut other.1));
+        let out: Vec<bool> = crowd.iter_mut().map(|(_, told)| is_out(told)).collect();
+        assert_eq!(out, [true, true, true, false, false, false, false, false, false]);
+        assert_eq!(lobby.open.get(), 10);
+        drop(crowd);
+        assert_eq!((lobby.open.get(), lobby.waiting().guests.len()), (1, 1));
+    }
+
+    #[tokio::test]
+    async fn the_oldest_of_the_largest_crowd_makes_room() {
+        let lobby = lobby();
+        let mut guests = all(&lobby, 1, 3).await;
+        guests.extend(all(&lobby, 2, 4).await);
+        guests.extend(all(&lobby, 3, 2).await);
+        let out: Vec<usize> = (0..9).filter(|index| is_out(&mut guests[*index].1)).collect();
+        assert_eq!(out, [3]);
+    }
+
+    #[tokio::test]
+    async fn many_that_are_let_in_one_after_the_other_put_nobody_out() {
+        let lobby = Lobby::new(100, Duration::from_secs(1), Gauge::default());
+        let enter = |_| async {
+            let mut entered = lobby.enter(from(1)).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            assert!(!is_out(&mut entered.1));
+            entered.0.let_in(PASS).await.unwrap();
+            entered
+        };
+        futures_util::future::join_all((0..100).map(enter)).await;
+    }
+
+    #[tokio::test]
+    async fn who_is_let_in_is_not_put_out() {
+        let lobby = lobby();
+        let mut first = lobby.enter(from(1)).await.unwrap();
+        first.0.let_in(PASS).await.unwrap();
+        let _crowd = all(&lobby, 1, 9).await;
+        assert_eq!(first.1.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_room_keeps_the_place_in_the_lobby() {
+        let lobby = Lobby::new(2, Duration::from_secs(9), Gauge::default());
+        let guests = all(&lobby, 1, 1).await;
+        guests[0].0.let_in(PASS).await.unwrap();
+        let second = lobby.enter(from(1)).await.unwrap().0;
+        second.let_in(PASS).await.unwrap();
+        let (third, _told) = lobby.enter(from(1)).await.unwrap();
+        let waiter = tokio::spawn({
+            let third = third.clone();
+            async move { third.let_in(PASS).await }
+        });
+        tokio::task::yield_now().await;
+        assert!(lobby.enter(from(2)).await.is_none(), "the lobby has one place");
+        drop(second);
+        assert_eq!(waiter.await.unwrap(), Ok(()));
+        assert!(lobby.enter(from(2)).await.is_some());
+        assert_eq!(third.let_in(PASS).await, Ok(()));
+    }
+
+    #[test]
+    fn a_site_is_one_address() {
+        let [a, b, c] =
+            ["2001:db8::1", "2001:db8::ffff:1", "2001:db8:0:1::1"].map(|a| network(a.parse().unwrap()));
+        assert!(a == b && b != c);
+        assert_eq!(network("::ffff:192.0.2.1".parse().unwrap()), network("192.0.2.1".parse().unwrap()));
+    }
+}

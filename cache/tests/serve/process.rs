@@ -1,0 +1,79 @@
+//! The server as a process of its own.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::Child;
+
+use sheaf_cache::Digest;
+use sheaf_cache::serve::serve;
+
+use crate::common::{child, options};
+
+const FOLDER: &str = "SHEAF_TEST_SERVE_FOLDER";
+
+/// Plays the server, when told so.
+#[test]
+fn child_that_serves() {
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let mut options = options(Path::new(&folder));
+    options.tokens = Some(Path::new(&folder).join("tokens")).filter(|path| path.exists());
+    serve(&options, |event| println!("{event}")).unwrap();
+    println!("ended");
+}
+
+/// A server process; dropping it kills it.
+pub struct Process {
+    pub child: Child,
+    pub address: String,
+}
+
+impl Process {
+    /// A server on a folder. If that has a file `tokens`, it is for those with a token.
+    pub fn start(folder: &Path) -> Self {
+        let mut child = child("process::child_that_serves", FOLDER, folder);
+        let output = child.stdout.as_mut().unwrap();
+        let mut lines = BufReader::new(output).lines();
+        let address = loop {
+            let line = lines.next().expect("the server ends").unwrap();
+            if let Some((_, address)) = line.split_once("serving at http://") {
+                break address.to_owned();
+            }
+        };
+        Self { child, address }
+    }
+
+    /// The address of a blob.
+    pub fn url(&self, bytes: &[u8]) -> String {
+        format!("http://{}/cas/{}", self.address, Digest::of(bytes))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(unix)]
+pub fn send(signal: &str, server: &Process) {
+    let mut kill = std::process::Command::new("kill");
+    assert!(kill.args(["-s", signal, &server.child.id().to_string()]).status().unwrap().success());
+}
+
+#[cfg(target_os = "linux")]
+impl Process {
+    pub async fn put(&self, client: &reqwest::Client, bytes: &[u8]) {
+        let put = client.put(self.url(bytes)).body(bytes.to_vec()).send().await.unwrap();
+        assert_eq!(put.status(), 201);
+    }
+
+    /// The most memory that the process has had is less than so many MB.
+    pub fn check_memory(&self, limit: u64, what: &str) {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let peak: u64 = line.trim().trim_end_matches("kB").trim().parse().unwrap();
+        println!("{what}: the server had {} MB at most", peak / 1000);
+        assert!(peak < limit * 1000, "{what}: the server had {peak} kB");
+    }
+}
