@@ -13,9 +13,7 @@ const REFERENCE: &str = include_str!("../../docs/reference.md");
 
 /// What is wrong with the examples of an entry.
 fn failures(entry: &Entry) -> Vec<String> {
-    let uses = entry.module.iter().map(|module| format!("(use {module})\n"));
-    let examples = entry.examples.iter().map(|e| format!("{} ;=> {}\n", e.code, e.result));
-    let text: String = uses.chain(examples).collect();
+    let text: String = entry.examples.iter().map(|e| format!("{} ;=> {}\n", e.code, e.result)).collect();
     let mut interp = Interp::new(Box::new(World::default()), None, sheaf_lang::eval::Options::default());
     let options = Options { tolerance: 1e-5, interpreted: true, compiled: Compile::Never };
     let mut tester = Tester::new(&mut interp, options);

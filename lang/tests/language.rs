@@ -462,6 +462,8 @@ fn modules() {
         ("other.shf", "(defn twice [x] (* 20 x)) (defmacro quad [x] `(* 4 ~x))"),
         ("sub/deep.shf", "(use ./near.shf) (use model) (defn both [] (list (near) (twice 1)))"),
         ("sub/near.shf", "(defn near [] :near)"),
+        ("norms.shf", "(use rms)"),
+        ("rms.shf", "(defn rms-norm [x] :mine)"),
         ("wraps.shf", "(use model) (defn twice [x] (* 200 x))"),
         ("loud.shf", "(print \"loaded\") (def x 1)"),
         ("one.shf", "(use two)"),
@@ -490,6 +492,9 @@ fn modules() {
         ("(use model) (use other) (defn twice [x] 0) (twice 1)", "=> 0"),
         ("(use wraps) (twice 1)", "=> tensor"),
         ("(use nn) (use model) (mse-loss [1] [1])", "=> tensor f32[] = 0.0"),
+        ("(use nn) (use norms) (rms-norm 1)", "=> :mine"),
+        ("(use nn :only [rms-norm]) (use norms) (shape (rms-norm [1 1] {:gamma [1]}))", "=> '[2]"),
+        ("(use norms) (use optim) (exp 0)", "=> 1.0"),
         // Where modules are looked for.
         ("(use ./sub/deep.shf) (both)", "=> '[:near 2]"),
         ("(use ./sub/../model.shf) (use model) (twice 1)", "=> 2"),
@@ -507,6 +512,22 @@ fn modules() {
         let found = run_in(&World::with(&files), program);
         let fits = if wanted.starts_with("error:") { found.starts_with(wanted) } else { found == wanted };
         assert!(fits, "{program}\n  wanted {wanted}\n  found  {found}");
+    }
+}
+
+/// A program that mentions nothing of the standard library never reads it.
+#[test]
+fn the_library_is_read_where_it_is_used() {
+    for (program, modules) in [
+        ("(defn f [x] (relu x)) (f 1)", 0),
+        ("(defn linear [x] (relu x)) (linear 1)", 0),
+        ("(defn f [x] (layer-norm x 1))", 1),
+        ("(defn f [x] (sgd-step (linear x 1 2) 1 2))", 2),
+    ] {
+        let mut interp = Interp::new(Box::<World>::default(), None, Options::default());
+        interp.run_program("test.shf", program).expect("a program that runs");
+        let read = interp.sources.iter().filter(|(name, _)| ["<nn>", "<optim>"].contains(name)).count();
+        assert_eq!(read, modules, "{program}");
     }
 }
 

@@ -213,6 +213,16 @@ fn errors_stop_somewhere() {
 }
 
 #[test]
+fn functions_in_short() {
+    assert_eq!(shown("#(f % 1)"), "(fn [%1] (f %1 1))");
+    assert_eq!(shown("#(f %2 {:a %&})"), "(fn [%1 %2 & %&] (f %2 {:a %&}))");
+    assert_eq!(shown("#(% % [% 3]) '#(g)"), "(fn [%1] (% %1 [%1 3])) '(fn [] (g))");
+    assert_eq!(shown("#(f %0 %x a%) # (f)"), "(fn [] (f %0 %x a%)) # (f)");
+    assert_eq!(messages("#(f #(g %))"), ["`#(...)` stands inside another `#(...)`"]);
+    assert_eq!(messages("#(f %20 %21)"), ["`#(...)` has arguments %1 to %20"]);
+}
+
+#[test]
 fn large_dictionaries_find_duplicates() {
     let entries: Vec<String> = (0..10_000).map(|i| format!(":k{i} {i}")).collect();
     let dict = entries.join(" ");

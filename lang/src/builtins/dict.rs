@@ -239,6 +239,11 @@ pub const ENTRY: &Builtin =
         })
     });
 
+/// Whether a dictionary of a pattern has a key that has a default.
+pub const HAS_KEY: &Builtin = &Builtin::new("contains?", "(contains? d key)", "", (2, 2), |_, a| {
+    Ok(Value::Bool(dictionary(&a[0])?.contains_key(&key_of(&a[1])?)))
+});
+
 pub(super) fn dictionary(value: &Value) -> Eval<&Dict> {
     match value {
         Value::Dict(dict) => Ok(dict),

@@ -44,7 +44,7 @@ use crate::eval::{Eval, Interp, Scalar, Stop, Value, fail, is_private};
 pub use arrange::stack;
 pub use compare::structurally_equal;
 pub use create::vector_literal;
-pub use dict::{ENTRY, get};
+pub use dict::{ENTRY, HAS_KEY, get};
 pub use effect::with_template;
 pub use habits::habit;
 pub use names::nearest;

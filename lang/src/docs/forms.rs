@@ -82,9 +82,10 @@ pub(super) const FORMS: &[SpecialForm] = &[
     form(
         "let",
         "(let [pattern value ...] body...)",
-        "binds names for the body, each visible to the next; patterns take lists, tensors and dictionaries apart",
+        "binds names for the body, each visible to the next; patterns take lists, tensors and dictionaries apart: [a b & rest], {:keys [a b] :or {b 0} :as whole}",
         "(let [x 2 y (* x x)] (+ x y)) ;=> 6\n\
          (let [[a & more] '[1 2 3] {:keys [b]} {:b 4}] (list a more b)) ;=> '[1 [2 3] 4]\n\
+         (let [{:keys [a b] :or {b 5}} {:a 1}] (+ a b)) ;=> 6\n\
          (let [x] x) ;=> error: a value for every name",
     ),
     form(
@@ -106,9 +107,11 @@ pub(super) const FORMS: &[SpecialForm] = &[
     form(
         "fn",
         "(fn [params] body...)",
-        "a function of the parameters, which sees the names around it; parameters may be patterns, typed (x f32 [4 2]), or the rest: & xs",
+        "a function of the parameters, which sees the names around it; parameters may be patterns, typed (x f32 [4 2]), the rest: & xs, or keyword arguments: & {:keys [lr] :or {lr 0.1}}; #(* % 2) is short for (fn [x] (* x 2)), with %1 %2 and %& for several",
         "((fn [x y] (- x y)) 5 3) ;=> 2\n\
          ((fn [x & more] more) 1 2 3) ;=> '[2 3]\n\
+         ((fn [x & {:keys [lr] :or {lr 2}}] (* x lr)) 5 :lr 3) ;=> 15\n\
+         (map #(+ % 1) '[1 2]) ;=> '[2 3]\n\
          ((fn [x] x)) ;=> error: takes 1 argument",
     ),
     form("lambda", "(lambda (params) body...)", "the same as fn", "((lambda (x) (* x x)) 3) ;=> 9"),
@@ -126,6 +129,21 @@ pub(super) const FORMS: &[SpecialForm] = &[
         "the body as long as the condition, which sees acc, holds; the body gives the next acc",
         "(while (< x 100) [x 1] (* 2 x)) ;=> 128\n\
          (while (> n 0) [[n sum] [3 0]] [(- n 1) (+ sum n)]) ;=> '[0 6]",
+    ),
+    form(
+        "loop",
+        "(loop [pattern init ...] body...)",
+        "the body with names bound as by let; where it ends in (recur x ...), the body again with the names bound to the x, else its value",
+        "(loop [i 0 sum 0] (if (< i 5) (recur (inc i) (+ sum i)) sum)) ;=> 10\n\
+         (loop [x 1.0] (let [y (/ (+ x (/ 2 x)) 2)] (if (< (abs (- y x)) 1e-5) y (recur y)))) ;=> 1.4142135",
+    ),
+    form(
+        "recur",
+        "(recur x ...)",
+        "at the end of the body of a loop or function: the body again, with a new value for each of its names",
+        "(loop [n 3] (if (> n 0) (recur (dec n)) :done)) ;=> :done\n\
+         (do (defn fact [n acc] (if (<= n 1) acc (recur (- n 1) (* acc n)))) (fact 5 1)) ;=> 120\n\
+         (loop [n 3] (+ 1 (recur n))) ;=> error: recur stands where the value of a loop",
     ),
     form(
         "with-params",
@@ -151,7 +169,7 @@ pub(super) const FORMS: &[SpecialForm] = &[
     form(
         "defn",
         "(defn name \"doc\"? [params] body...)",
-        "a function of the file; (defn (name params) ...) is the same, and options such as :jit before the body are accepted",
+        "a function of the file; (defn (name params) ...) is the same, and options such as :jit before the name or the body are accepted",
         "(do (defn double [x] (* 2 x)) (double 21)) ;=> 42\n\
          (do (defn (sub a b) :jit (- a b)) (sub 3 1)) ;=> 2\n\
          (defn if [x] x) ;=> error: special form",

@@ -9,7 +9,7 @@ mod forms;
 mod text;
 
 use crate::builtins;
-use crate::eval::{CORE, STANDARD, is_private};
+use crate::eval::{CORE, STANDARD, is_private, without_options};
 use crate::syntax::{Bracket, Form, FormKind, Sources, read};
 
 pub use text::{markdown, overview, sections};
@@ -21,7 +21,7 @@ pub struct Entry {
     pub name: String,
     /// The section of the reference that it belongs to: a group of builtins, or the name of a standard module.
     pub section: String,
-    /// The module to `use` for it; builtins have none.
+    /// The module of the standard library that it is in; builtins have none.
     pub module: Option<String>,
     /// How it is written.
     pub signature: String,
@@ -92,10 +92,11 @@ fn written_in_sheaf(section: &str, module: Option<&str>, text: &str) -> Vec<Entr
 }
 
 fn definition(section: &str, module: Option<&str>, form: &Form) -> Option<Entry> {
-    let [head, name, rest @ ..] = form.items(Bracket::Round)? else { return None };
+    let [head, args @ ..] = form.items(Bracket::Round)? else { return None };
     if !(head.is_symbol("defn") || head.is_symbol("defmacro")) {
         return None;
     }
+    let [name, rest @ ..] = without_options(args) else { return None };
     let name = name.symbol().filter(|n| !is_private(n))?;
     let (doc, params) = match rest {
         [doc, params, ..] if matches!(doc.kind, FormKind::Str(_)) => (text_of(doc), params),

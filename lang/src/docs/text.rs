@@ -11,7 +11,7 @@ const WIDTH: usize = 100;
 const PREFACE: &str = "\
 # Reference
 
-Every special form, builtin and function of the standard library. `sheaf doc NAME` shows the same on the terminal, `:doc
+Every special form, builtin and function of the standard library: all are there without `use`. `sheaf doc NAME` shows the same on the terminal, `:doc
 NAME` in the REPL. The comment after an example is its value; the tests run them all.
 
 This page is written by `cargo run -p sheaf -- doc --markdown > docs/reference.md`.
@@ -22,7 +22,7 @@ impl Display for Entry {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.signature)?;
         if let Some(module) = &self.module {
-            writeln!(f, "  of the module {module}: (use {module})")?;
+            writeln!(f, "  of the standard library, module {module}")?;
         }
         if !self.help.is_empty() {
             writeln!(f)?;

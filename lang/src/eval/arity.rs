@@ -53,8 +53,10 @@ impl Code {
         }
         let mut parts = vec![self.display_name()];
         parts.extend(self.parameters(sources));
-        if self.rest.is_some() {
-            parts.push("...".into());
+        match self.keywords() {
+            Some(known) => parts.extend(known.iter().map(|key| format!(":{key} {key}"))),
+            None if self.rest.is_some() => parts.push("...".into()),
+            None => {}
         }
         format!("({})", parts.join(" "))
     }

@@ -10,7 +10,8 @@ use super::code::form_to_value;
 use super::expr::{Code, Param, Pattern, Slot, Template};
 use super::last_use::mark_last_uses;
 use super::module::Meaning;
-use super::resolve::{Resolved, Resolver, error};
+use super::recur::rewrite_function;
+use super::resolve::{MissingKey, Resolved, Resolver, error};
 use super::typed::{ParamType, TOO_LARGE, fits_memory, joined};
 use crate::diagnostic::Diagnostic;
 use crate::syntax::{Bracket, Form, FormKind, Span};
@@ -74,8 +75,17 @@ impl Resolver<'_> {
         // Macros may bring parameters from elsewhere.
         let inside = span.source == params.span.source && (span.start..span.end).contains(&params.span.start);
         let head = if inside { Span { end: params.span.end, ..span } } else { span };
+        let recur =
+            if self.redefined(Ustr::from("recur")) { None } else { rewrite_function(items, body, span) };
+        let (items, body) = match &recur {
+            Some((items, body)) => (items.as_slice(), std::slice::from_ref(body)),
+            None => (items.as_slice(), body),
+        };
         self.scopes.enter();
-        let resolved = self.parameters(items).map(|(params, rest)| (params, rest, self.body(body, span)));
+        let resolved = self.parameters(items).map(|(params, rest)| {
+            let defaults = std::mem::take(&mut self.defaults);
+            (params, rest, self.with_defaults(&defaults, span, |r| r.body(body, span)))
+        });
         let (size, captures) = self.scopes.leave();
         let (params, rest, body) = resolved?;
         mark_last_uses(&body);
@@ -205,24 +215,53 @@ impl Resolver<'_> {
                 };
                 Ok(Pattern::Vector(plain, rest, form.span))
             }
-            FormKind::Dict(entries) => match entries.as_slice() {
-                [(key, names)] if matches!(key.kind, FormKind::Keyword(k) if k == "keys") => {
-                    let names = names
-                        .items(Bracket::Square)
-                        .and_then(|n| n.iter().map(Form::symbol).collect::<Option<Vec<_>>>());
-                    let Some(names) = names else {
-                        return error("{:keys [a b]} wants names in square brackets", form.span, "");
-                    };
-                    let bound = names
-                        .into_iter()
-                        .map(|n| (self.module.plain(n), self.scopes.bind(n)))
-                        .collect::<Vec<(Ustr, Slot)>>();
-                    Ok(Pattern::Keys(bound, form.span))
-                }
-                _ => error("a dictionary pattern is written {:keys [a b]}", form.span, ""),
-            },
+            FormKind::Dict(entries) => self.keys_pattern(entries, form.span),
             _ => error("expected a name or a pattern", form.span, "cannot be bound"),
         }
+    }
+
+    /// `{:keys [a b] :or {b 0} :as whole}`
+    fn keys_pattern(&mut self, entries: &[(Form, Form)], span: Span) -> Resolved<Pattern> {
+        const USAGE: &str = "a dictionary pattern is written {:keys [a b] :or {b 0} :as whole}";
+        let (mut names, mut defaults, mut whole) = (None, [].as_slice(), None);
+        for (key, value) in entries {
+            match (&key.kind, &value.kind) {
+                (FormKind::Keyword(k), FormKind::List(Bracket::Square, items)) if *k == "keys" => {
+                    let symbols = items.iter().map(Form::symbol).collect::<Option<Vec<_>>>();
+                    let Some(symbols) = symbols else {
+                        return error(
+                            "{:keys [a b]} wants names in square brackets",
+                            value.span,
+                            "found this",
+                        );
+                    };
+                    names = Some(symbols);
+                }
+                (FormKind::Keyword(k), FormKind::Dict(values)) if *k == "or" => defaults = values,
+                (FormKind::Keyword(k), FormKind::Symbol(name)) if *k == "as" => whole = Some(*name),
+                (FormKind::Keyword(k), _) if *k == "keys" => {
+                    return error("{:keys [a b]} wants names in square brackets", value.span, "found this");
+                }
+                _ => return error(USAGE, key.span, "this is no part of one"),
+            }
+        }
+        let Some(names) = names else { return error(USAGE, span, "it has no :keys") };
+        let bound: Vec<(Ustr, Slot)> =
+            names.into_iter().map(|n| (self.module.plain(n), self.scopes.bind(n))).collect();
+        let whole = match whole {
+            Some(name) => Some(self.scopes.bind(name)),
+            None if defaults.is_empty() => None,
+            None => Some(self.scopes.bind(Ustr::from("the dictionary of a pattern"))),
+        };
+        for (key, value) in defaults {
+            let name = key.symbol().map(|n| self.module.plain(n));
+            let Some(&(key, slot)) = bound.iter().find(|(k, _)| name == Some(*k)) else {
+                return error(format!(":or gives {key} a value, which is not among the :keys"), key.span, "");
+            };
+            let value = value.clone();
+            self.defaults.extend(whole.map(|whole| MissingKey { key, slot, whole, value }));
+        }
+        Ok(Pattern::Keys(bound, whole, span))
     }
 
     pub(super) fn template(&mut self, form: &Form, depth: usize) -> Resolved<Template> {

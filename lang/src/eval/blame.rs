@@ -141,7 +141,7 @@ pub(super) fn leaving_closure(mut signal: Signal, code: &Code) -> Signal {
 /// Says so where `pattern` takes a key for `slot` out of a dictionary: it is not there.
 fn missing_key(d: &mut Diagnostic, pattern: &Pattern, slot: Slot) {
     match pattern {
-        Pattern::Keys(keys, span) => {
+        Pattern::Keys(keys, _, span) => {
             if let Some((key, _)) = keys.iter().find(|(_, s)| *s == slot) {
                 label(d, *span, format!("the dictionary has no :{key}"));
                 d.suspect = None;

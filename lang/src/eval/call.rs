@@ -5,7 +5,7 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use super::blame;
-use super::expr::{Code, Expr, ExprKind};
+use super::expr::{Code, Expr, ExprKind, Pattern};
 use super::interp::{Frame, Interp, MAX_DEPTH};
 use super::scalar::Scalar;
 use super::signal::{Eval, Signal, fail};
@@ -251,6 +251,10 @@ impl Interp {
                 interp.bind_pattern(&param.pattern, arg, base)?;
             }
             match &code.rest {
+                Some(rest @ Pattern::Keys(..)) => {
+                    let given: Args = args.collect();
+                    interp.bind_pattern(rest, code.keyword_arguments(&given, span)?, base)
+                }
                 Some(rest) => interp.bind_pattern(rest, Value::list(args.collect()), base),
                 None => Ok(()),
             }

@@ -228,6 +228,13 @@ impl Walk<'_> {
             self.errors.push(d);
             return;
         }
+        if let Some(known) = code.keywords() {
+            for arg in args[code.params.len()..].iter().step_by(2) {
+                if let ExprKind::Const(Value::Keyword(key)) = &arg.kind {
+                    self.errors.extend(code.check_keyword(*key, &known, call.span).err());
+                }
+            }
+        }
         for (param, arg) in code.params.iter().zip(args) {
             if param.ty.is_some()
                 && is_constant(arg)

@@ -10,7 +10,7 @@ use super::expr::Global;
 use super::interp::Interp;
 use super::load::{Loaded, Loading};
 use super::module::{Meaning, Module, is_private};
-use super::resolve::is_special;
+use super::resolve::{YIELDING, is_special};
 use super::signal::{Eval, fail};
 use super::typed::ParamType;
 use super::value::{Closure, Function, List, Value};
@@ -50,9 +50,15 @@ pub(super) fn declare(module: &Rc<Module>, form: &Form) -> Option<Ustr> {
     new.then_some(name)
 }
 
+/// A definition without options before its name, as in `(defn :jit f [x] x)`.
+pub(crate) fn without_options(args: &[Form]) -> &[Form] {
+    let options = args.iter().take_while(|f| matches!(f.kind, FormKind::Keyword(_))).count();
+    if options < args.len() { &args[options..] } else { args }
+}
+
 /// The name in `(def name ...)` or `(defn (name params) ...)`.
 fn defined_name(args: &[Form]) -> Option<Ustr> {
-    let head = args.first()?;
+    let head = without_options(args).first()?;
     match head.items(Bracket::Round) {
         Some(items) => items.first()?.symbol(),
         None => head.symbol(),
@@ -61,7 +67,7 @@ fn defined_name(args: &[Form]) -> Option<Ustr> {
 
 /// The beginning of a definition, up to its name.
 pub(super) fn heading(span: Span, args: &[Form]) -> Span {
-    match args.first() {
+    match without_options(args).first() {
         Some(name)
             if name.span.source == span.source && (span.start..span.end).contains(&name.span.start) =>
         {
@@ -95,7 +101,7 @@ impl Interp {
         let Some(name) = defined_name(args) else { return usage(form, span) };
         let name = loading.module.plain(name);
         let span = heading(span, args);
-        if is_special(&name) {
+        if is_special(&name) && !YIELDING.contains(&name.as_str()) {
             return Err(Diagnostic::error(format!("{name} is a special form and cannot be redefined"))
                 .at(span, "defined here")
                 .help("choose another name")
@@ -130,6 +136,7 @@ impl Interp {
     pub(super) fn function(&mut self, loading: &Loading, args: &[Form], span: Span) -> Loaded<Rc<Function>> {
         let Some(name) = defined_name(args) else { return Ok(usage("defn", span)?) };
         let name = loading.module.plain(name);
+        let args = without_options(args);
         let (doc, args) = match args {
             [_, doc, rest @ ..] if !rest.is_empty() => match &doc.kind {
                 FormKind::Str(text) => (Some(text.clone()), [&args[..1], rest].concat()),

@@ -116,7 +116,7 @@ impl Expander<'_> {
         // How many items are no code as they are.
         let kept = match head {
             "fn" | "lambda" => {
-                self.bind(items.get(1));
+                self.pattern(items.get_mut(1), depth)?;
                 2
             }
             "defn" | "defmacro" | "defgrad" => {
@@ -124,16 +124,18 @@ impl Expander<'_> {
                 let is_list = |f: &Form| matches!(f.kind, FormKind::List(..));
                 let first = items.iter().skip(1).position(is_list).map_or(1, |i| i + 1);
                 let end = first + if head == "defgrad" { 3 } else { 1 };
-                items.iter().take(end).skip(first).for_each(|f| self.bind(Some(f)));
+                for names in items.iter_mut().take(end).skip(first) {
+                    self.pattern(Some(names), depth)?;
+                }
                 end
             }
-            "let" => {
-                if let Some(FormKind::List(Bracket::Square, pairs)) = items.get_mut(1).map(|f| &mut f.kind) {
+            "let" | "loop" if head == "let" || !self.means_something(head) => {
+                if let Some(FormKind::List(_, pairs)) = items.get_mut(1).map(|f| &mut f.kind) {
                     for binding in bindings(pairs) {
                         if let Some(value) = binding.value {
                             self.replace(&mut pairs[value], depth)?;
                         }
-                        self.bind(pairs.get(binding.pattern));
+                        self.pattern(pairs.get_mut(binding.pattern), depth)?;
                     }
                 }
                 2
@@ -147,8 +149,10 @@ impl Expander<'_> {
                         }
                     }
                 }
-                for i in first_state..3 {
-                    self.bind(items.get(i).and_then(|f| f.items(Bracket::Square)?.first()));
+                for state in items.iter_mut().take(3).skip(first_state) {
+                    if let FormKind::List(Bracket::Square, parts) = &mut state.kind {
+                        self.pattern(parts.first_mut(), depth)?;
+                    }
                 }
                 if let Some(condition) = items.get_mut(1).filter(|_| head == "while") {
                     self.replace(condition, depth)?;
@@ -180,14 +184,32 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// Notes the names in a parameter list or pattern.
-    fn bind(&mut self, pattern: Option<&Form>) {
-        match pattern.map(|f| &f.kind) {
+    /// Notes the names in a parameter list or pattern, and expands its defaults.
+    fn pattern(&mut self, pattern: Option<&mut Form>, depth: Depth) -> Eval<()> {
+        match pattern.map(|f| &mut f.kind) {
             Some(FormKind::Symbol(name)) => self.locals.push(*name),
-            Some(FormKind::List(_, items)) => items.iter().for_each(|f| self.bind(Some(f))),
-            Some(FormKind::Dict(entries)) => entries.iter().for_each(|(_, v)| self.bind(Some(v))),
+            Some(FormKind::List(_, items)) => {
+                items.iter_mut().try_for_each(|f| self.pattern(Some(f), depth))?;
+            }
+            Some(FormKind::Dict(entries)) => {
+                for (key, value) in entries {
+                    match &mut value.kind {
+                        FormKind::Dict(defaults) if matches!(key.kind, FormKind::Keyword(k) if k == "or") => {
+                            defaults.iter_mut().try_for_each(|(_, default)| self.replace(default, depth))?;
+                        }
+                        _ => self.pattern(Some(value), depth)?,
+                    }
+                }
+            }
             _ => {}
         }
+        Ok(())
+    }
+
+    /// Whether a name has a meaning of the program here.
+    fn means_something(&self, name: &str) -> bool {
+        let name = Ustr::from(name);
+        self.locals.contains(&name) || self.interp.meaning(self.module, name).is_some()
     }
 
     /// The expansion of `form`, a list with this head; `None` if it is not the use of a macro.

@@ -63,6 +63,7 @@ impl Expr {
             ExprKind::While { condition, init, body, .. } => {
                 [condition, init, body].into_iter().for_each(|e| f(e));
             }
+            ExprKind::Loop { once, traced } => [once, traced].into_iter().for_each(|e| f(e)),
             ExprKind::Quasi(template) => template.for_each_part(f),
             ExprKind::Static(e) | ExprKind::Cast(e, _) => f(e),
         }
@@ -119,6 +120,8 @@ pub enum ExprKind {
     Repeat { index: Slot, count: Box<Expr>, state: Pattern, init: Box<Expr>, body: Box<Expr> },
     /// `(while condition [acc init] body)`
     While { condition: Box<Expr>, state: Pattern, init: Box<Expr>, body: Box<Expr> },
+    /// A `loop` whose rounds are evaluated once as `once`; a program all the same is made of `traced`.
+    Loop { once: Box<Expr>, traced: Box<Expr> },
     /// `(quasiquote x)`
     Quasi(Box<Template>),
     /// `(static x)`
@@ -148,8 +151,8 @@ pub enum Pattern {
     Name(Slot),
     /// `[a b & rest]`
     Vector(Vec<Pattern>, Option<Box<Pattern>>, Span),
-    /// `{:keys [a b]}`
-    Keys(Vec<(Ustr, Slot)>, Span),
+    /// `{:keys [a b] :as whole}`, and for `:as` the slot; defaults are bindings that follow.
+    Keys(Vec<(Ustr, Slot)>, Option<Slot>, Span),
 }
 
 /// A parameter of a function.

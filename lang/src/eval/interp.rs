@@ -12,6 +12,7 @@ use super::dict::Dict;
 use super::expr::{Expr, ExprKind, Global, Pattern, Place, Template};
 use super::interrupt::Allowance;
 use super::module::{Module, is_private};
+use super::purity::effect_in;
 use super::scalar::Scalar;
 use super::signal::{Eval, Reason, STATIC, Stop};
 use super::specialise::Specialiser;
@@ -106,6 +107,8 @@ pub struct Interp {
     pub(super) specialiser: Specialiser,
     pub(super) core: Option<Rc<Module>>,
     pub(super) modules: HashMap<String, Rc<Module>>,
+    /// The modules of the standard library that are loaded, or being loaded.
+    pub(super) standard: HashMap<&'static str, Rc<Module>>,
     pub(super) loading: Vec<String>,
     /// Macros being called, one within the other.
     pub(crate) expanding: usize,
@@ -137,6 +140,7 @@ impl Interp {
             specialiser: Specialiser::default(),
             core: None,
             modules: HashMap::new(),
+            standard: HashMap::new(),
             loading: Vec::new(),
             expanding: 0,
             fresh: 0,
@@ -236,6 +240,11 @@ impl Interp {
                 self.eval_param(*name, dicts, otherwise.as_deref(), *head, expr.span, frame)
             }
             ExprKind::Repeat { .. } | ExprKind::While { .. } => self.eval_loop(expr, frame),
+            ExprKind::Loop { once, traced } => {
+                // An effect happens once, also where a gradient is recorded around it.
+                let traces = self.recording > 0 || (self.level > 0 && effect_in(once).is_none());
+                self.eval(if traces { traced } else { once }, frame)
+            }
             ExprKind::Vector { .. } => self.eval_vector(expr, None, frame),
             ExprKind::Dict(entries) => {
                 let mut dict = Dict::with_capacity(entries.len());

@@ -46,7 +46,9 @@ impl Live {
         match pattern {
             Pattern::Name(slot) => self.remove(*slot),
             Pattern::Vector(items, rest, _) => items.iter().chain(rest.as_deref()).for_each(|p| self.bind(p)),
-            Pattern::Keys(keys, _) => keys.iter().for_each(|(_, slot)| self.remove(*slot)),
+            Pattern::Keys(keys, whole, _) => {
+                keys.iter().map(|(_, slot)| slot).chain(whole).for_each(|slot| self.remove(*slot));
+            }
         }
     }
 
@@ -57,7 +59,9 @@ impl Live {
             Pattern::Vector(items, rest, _) => {
                 items.iter().chain(rest.as_deref()).for_each(|p| self.read_pattern(p));
             }
-            Pattern::Keys(keys, _) => keys.iter().for_each(|(_, slot)| self.insert(*slot)),
+            Pattern::Keys(keys, whole, _) => {
+                keys.iter().map(|(_, slot)| slot).chain(whole).for_each(|slot| self.insert(*slot));
+            }
         }
     }
 
@@ -109,6 +113,7 @@ fn walk(expr: &Expr, live: &mut Live, mark: bool) {
             branches(arms.iter().map(|(_, arm)| arm).chain(default.as_deref()), live, mark);
             deep(|| walk(subject, live, mark));
         }
+        ExprKind::Loop { once, traced } => branches([&**once, &**traced].into_iter(), live, mark),
         ExprKind::Let { bindings, body } => {
             deep(|| walk(body, live, mark));
             for (pattern, value) in bindings.iter().rev() {

@@ -19,25 +19,6 @@ use crate::diagnostic::Diagnostic;
 use crate::stack::roomy;
 use crate::syntax::{Bracket, Form, FormKind, SourceId, Span, read};
 
-/// The standard library, by the name it is used under.
-pub const STANDARD: [(&str, &str); 2] = [("nn", NEURAL), ("optim", include_str!("../../std/optim.shf"))];
-
-/// One module, a file for each subject.
-const NEURAL: &str = concat!(
-    include_str!("../../std/nn/layers.shf"),
-    include_str!("../../std/nn/convolution.shf"),
-    include_str!("../../std/nn/attention.shf"),
-    include_str!("../../std/nn/losses.shf"),
-    include_str!("../../std/nn/initialisers.shf"),
-    include_str!("../../std/nn/orthogonal.shf"),
-);
-
-/// The module of the standard library that defines a function of that name.
-pub(super) fn standard_module_with(name: &str) -> Option<&'static str> {
-    let defines = |text: &str| text.lines().any(|line| line.split(' ').take(2).eq(["(defn", name]));
-    STANDARD.iter().find(|(_, text)| defines(text)).map(|(module, _)| *module)
-}
-
 /// The builtins that need no Rust, by the section of the documentation that they belong to.
 pub const CORE: [(&str, &str); 9] = [
     ("macros", include_str!("../../std/core/macros.shf")),
@@ -135,6 +116,7 @@ impl Interp {
 
     /// A form of a module with every macro use in it replaced.
     pub fn expand_form(&mut self, module: &Rc<Module>, form: Form) -> Loaded<Form> {
+        self.provide(module, std::slice::from_ref(&form))?;
         Ok(self.expand(module, form)?)
     }
 
@@ -213,6 +195,7 @@ impl Interp {
             only_expand,
             names_missing: false,
         };
+        self.provide(module, &forms)?;
         let mut errors = Vec::new();
         let mut forms = forms;
         while let Err(error) = foreign_statement(&forms) {
@@ -367,12 +350,13 @@ impl Interp {
             scopes: Scopes::new(),
             errors: Vec::new(),
             names_missing: loading.names_missing,
+            defaults: Vec::new(),
         }
     }
 }
 
 /// A vector literal and the dtype after it as one form, as they are in a body.
-fn cast_vectors(forms: Vec<Form>) -> Vec<Form> {
+pub(super) fn cast_vectors(forms: Vec<Form>) -> Vec<Form> {
     let mut out: Vec<Form> = Vec::with_capacity(forms.len());
     for form in forms {
         match out.last_mut() {

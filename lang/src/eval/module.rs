@@ -74,23 +74,30 @@ impl Module {
     }
 
     /// The modules that `name` may come from, private or not, with the name it has there: what an alias names, or
-    /// every flat import.
-    fn sources(&self, name: Ustr) -> (Ustr, Vec<Rc<Module>>) {
+    /// every flat import. With each, whether the program asked for the name by `:as` or `:only`.
+    fn sources(&self, name: Ustr) -> (Ustr, Vec<(Rc<Module>, bool)>) {
         let (prefix, name) = qualified(&name).map_or((None, name), |(prefix, rest)| (Some(prefix), rest));
         let imports = self.imports.borrow();
         let from = imports.iter().filter(|i| i.alias.as_ref().map(Ustr::as_str) == prefix && i.lists(name));
-        (name, from.map(|i| Rc::clone(&i.module)).collect())
+        (name, from.map(|i| (Rc::clone(&i.module), prefix.is_some() || i.only.is_some())).collect())
     }
 
-    /// What other modules give under `name`: their own definitions, or else what they were given themselves.
+    /// What other modules give under `name`: their own definitions, or else what they were given themselves. A name of
+    /// the standard library that is there anyway gives way to both.
     fn imported(&self, name: Ustr) -> Vec<(Rc<Module>, Rc<Global>)> {
         let (name, modules) = self.sources(name);
         if is_private(&name) {
             return Vec::new();
         }
-        let own = |m: &Rc<Module>| Some((Rc::clone(m), m.own(name)?));
+        let own = |(m, named): &(Rc<Module>, bool)| Some((Rc::clone(m), m.own(name)?, *named));
         let direct: Vec<_> = modules.iter().filter_map(own).collect();
-        if direct.is_empty() { modules.iter().flat_map(|m| m.imported(name)).collect() } else { direct }
+        let firm = direct.iter().any(|(m, _, named)| *named || !m.standard);
+        let direct: Vec<_> = direct.into_iter().map(|(m, global, _)| (m, global)).collect();
+        if firm {
+            return direct;
+        }
+        let handed: Vec<_> = modules.iter().flat_map(|(m, _)| m.imported(name)).collect();
+        if direct.is_empty() || handed.iter().any(|(m, _)| !m.standard) { handed } else { direct }
     }
 
     fn own(&self, name: Ustr) -> Option<Rc<Global>> {
@@ -100,7 +107,7 @@ impl Module {
     /// The module that keeps the definition of `name` to itself, for the message to those who try.
     pub(super) fn keeper(&self, name: Ustr) -> Option<(String, Rc<Global>)> {
         let (name, modules) = self.sources(name);
-        let own = |m: &Rc<Module>| Some((m.name.clone(), m.own(name)?));
+        let own = |(m, _): &(Rc<Module>, bool)| Some((m.name.clone(), m.own(name)?));
         if is_private(&name) { modules.iter().find_map(own) } else { None }
     }
 
@@ -134,7 +141,7 @@ impl Module {
 }
 
 impl Interp {
-    /// What a name means in `module`: its definitions and imports, then the builtins.
+    /// What a name means in `module`: its definitions and imports, then the builtins, then the standard library.
     pub(super) fn meaning(&self, module: &Module, name: Ustr) -> Option<Meaning> {
         if let Some((home, name)) = module.foreign.borrow().get(&name) {
             return self.meaning(home, *name);
@@ -145,6 +152,7 @@ impl Interp {
             .find(name)
             .or_else(|| self.core.as_ref().filter(|_| open).and_then(|core| core.find(name)))
             .or_else(|| builtins::find(&name).filter(|_| open).map(Meaning::Builtin))
+            .or_else(|| self.in_library(name))
     }
 
     /// The name under which `user` sees what `name` means in `home`: `name` itself where it means the same to both, or

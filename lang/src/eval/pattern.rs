@@ -46,7 +46,7 @@ impl Interp {
                     self.bind_items(items, rest.as_deref(), *span, &values, base)
                 }
             },
-            Pattern::Keys(keys, span) => {
+            Pattern::Keys(keys, whole, span) => {
                 let Value::Dict(dict) = &value else {
                     return Err(Diagnostic::error(format!(
                         "{{:keys ...}} wants a dictionary, not {}",
@@ -61,6 +61,9 @@ impl Interp {
                         self.misses.remember(*key, *span, dict.keys());
                     }
                     self.stack[base + *slot as usize] = found.unwrap_or(Value::Nil);
+                }
+                if let Some(slot) = whole {
+                    self.stack[base + *slot as usize] = value;
                 }
                 Ok(())
             }

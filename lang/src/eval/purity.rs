@@ -76,6 +76,7 @@ impl Search {
             ExprKind::Fn(code) => self.code(code),
             ExprKind::Repeat { count, init, body, .. } => self.all([&**count, &**init, &**body]),
             ExprKind::While { condition, init, body, .. } => self.all([&**condition, &**init, &**body]),
+            ExprKind::Loop { once, .. } => self.expr(once),
             ExprKind::Quasi(template) => self.template(template),
             ExprKind::Static(e) | ExprKind::Cast(e, _) => self.expr(e),
         }

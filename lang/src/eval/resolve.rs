@@ -6,9 +6,10 @@ use std::rc::Rc;
 use ustr::Ustr;
 
 use super::code::form_to_value;
-use super::expr::{Code, Expr, ExprKind, Pattern};
+use super::expr::{Code, Expr, ExprKind, Pattern, Place, Slot};
 use super::interp::Interp;
 use super::module::{Meaning, Module, qualified};
+use super::recur::{Rewritten, rewrite_loop};
 use super::scope::{Found, Scopes};
 use super::value::{Function, Value};
 use crate::diagnostic::Diagnostic;
@@ -19,7 +20,7 @@ use crate::tensor::DType;
 pub(super) type Resolved<T> = Result<T, Box<Diagnostic>>;
 
 /// The special forms, which cannot be redefined.
-pub const SPECIAL: [&str; 27] = [
+pub const SPECIAL: [&str; 29] = [
     "quote",
     "quasiquote",
     "unquote",
@@ -35,6 +36,8 @@ pub const SPECIAL: [&str; 27] = [
     "lambda",
     "repeat",
     "while",
+    "loop",
+    "recur",
     "with-params",
     "static",
     "def",
@@ -49,6 +52,9 @@ pub const SPECIAL: [&str; 27] = [
     "&",
 ];
 
+/// The special forms that a program may define for itself.
+pub(super) const YIELDING: [&str; 2] = ["loop", "recur"];
+
 /// Whether `name` is that of a special form.
 pub(super) fn is_special(name: &str) -> bool {
     SPECIAL.contains(&name)
@@ -57,7 +63,7 @@ pub(super) fn is_special(name: &str) -> bool {
 /// Heads whose direct arguments may be a vector followed by a dtype that is an option, not a cast: `cast`, `io`, the
 /// creation and the random functions.
 pub(crate) fn takes_dtype_option(head: Option<Ustr>) -> bool {
-    const HEADS: [&str; 17] = [
+    const HEADS: [&str; 15] = [
         "cast",
         "tensor",
         "io",
@@ -71,8 +77,6 @@ pub(crate) fn takes_dtype_option(head: Option<Ustr>) -> bool {
         "one-hot",
         "zeros-like",
         "ones-like",
-        "int",
-        "float",
         "choice",
         "fold-in",
     ];
@@ -121,6 +125,18 @@ pub(super) struct Resolver<'a> {
     pub errors: Vec<Diagnostic>,
     /// An unknown name is passed over: it may come from something that failed before.
     pub names_missing: bool,
+    /// The defaults of the patterns just bound.
+    pub defaults: Vec<MissingKey>,
+}
+
+/// The default of a key that a dictionary may lack.
+#[derive(Clone)]
+pub(super) struct MissingKey {
+    pub key: Ustr,
+    /// The slot of its name, and that of the dictionary.
+    pub slot: Slot,
+    pub whole: Slot,
+    pub value: Form,
 }
 
 impl Resolver<'_> {
@@ -296,12 +312,10 @@ impl Resolver<'_> {
                 format!("no module is called {module} here; (use {module} :as {module}) makes it so")
             });
         }
-        if let Some(module) = super::load::standard_module_with(&name) {
-            return d.help(format!("{name} is in the standard library: (use {module})"));
-        }
         let mut known = self.scopes.names();
         known.extend(self.module.names());
         known.extend(self.interp.builtin_names());
+        known.extend(super::library::library_names());
         match crate::builtins::nearest(&name, known.iter().map(Ustr::as_str)) {
             Some(near) => d.help(format!("did you mean {near}?")),
             None => d.help("define it with (def ...) or (defn ...), or (use ...) the module that does"),
@@ -460,7 +474,8 @@ impl Resolver<'_> {
                 let mark = self.scopes.open();
                 let index = self.scopes.bind(name);
                 let state = self.pattern(&state)?;
-                let body = self.body(body, span);
+                let defaults = std::mem::take(&mut self.defaults);
+                let body = self.with_defaults(&defaults, span, |r| r.body(body, span));
                 self.scopes.close(mark);
                 let [init, body] = [init, body].map(|e| Box::new(taken_apart(&state, e)));
                 ExprKind::Repeat { index, count, state, init, body }
@@ -478,11 +493,30 @@ impl Resolver<'_> {
                 )?;
                 let mark = self.scopes.open();
                 let state = self.pattern(&state)?;
-                let condition = Box::new(self.form_or_note(condition));
-                let body = self.body(body, span);
+                let defaults = std::mem::take(&mut self.defaults);
+                let condition = Box::new(self.with_defaults(&defaults, span, |r| r.form_or_note(condition)));
+                let body = self.with_defaults(&defaults, span, |r| r.body(body, span));
                 self.scopes.close(mark);
                 let [init, body] = [init, body].map(|e| Box::new(taken_apart(&state, e)));
                 ExprKind::While { condition, state, init, body }
+            }
+            "loop" if !self.redefined(head) => match rewrite_loop(args, span)? {
+                Rewritten::Plain(form) => self.form(&form)?.kind,
+                Rewritten::Twofold(once, traced) => {
+                    let once = Box::new(self.form(&once)?);
+                    let found = self.errors.len();
+                    let traced = Box::new(self.form(&traced)?);
+                    // What is wrong has been said of the first.
+                    self.errors.truncate(found);
+                    ExprKind::Loop { once, traced }
+                }
+            },
+            "recur" if !self.redefined(head) => {
+                return Err(Box::new(
+                    Diagnostic::error("recur stands where the value of a loop or function would be")
+                        .at(span, "something is still to be done with this value, or there is no loop")
+                        .help("it is the last thing that the body of the loop does: (loop [i 0] (if (< i 9) (recur (+ i 1)) i))"),
+                ));
             }
             "with-params" => self.with_params(args, span)?,
             "static" => match args {
@@ -505,6 +539,41 @@ impl Resolver<'_> {
         }))
     }
 
+    /// Whether the program defines the special form `name` for itself.
+    pub(super) fn redefined(&self, name: Ustr) -> bool {
+        self.scopes.names().contains(&name) || self.interp.meaning(&self.module, name).is_some()
+    }
+
+    /// What `resolve` gives, with the defaults of keys bound around it.
+    pub(super) fn with_defaults(
+        &mut self,
+        defaults: &[MissingKey],
+        span: Span,
+        resolve: impl FnOnce(&mut Self) -> Expr,
+    ) -> Expr {
+        let bindings = self.default_bindings(defaults);
+        let body = resolve(self);
+        if bindings.is_empty() {
+            return body;
+        }
+        Expr { kind: ExprKind::Let { bindings, body: Box::new(body) }, span }
+    }
+
+    /// `slot = slot` where the dictionary has the key, else the default.
+    fn default_bindings(&mut self, defaults: &[MissingKey]) -> Vec<(Pattern, Expr)> {
+        let binding = |MissingKey { key, slot, whole, value }: &MissingKey| {
+            let span = value.span;
+            let value = self.form_or_note(value);
+            let expr = |kind| Expr { kind, span };
+            let local = |slot| expr(ExprKind::Local(Place::Frame(slot), Cell::default()));
+            let function = |b| expr(ExprKind::Const(Value::function(Function::Builtin(b))));
+            let key = expr(ExprKind::Const(Value::Keyword(*key)));
+            let has = Expr::call(function(crate::builtins::HAS_KEY), vec![local(*whole), key], span);
+            (Pattern::Name(*slot), expr(ExprKind::If(Box::new([has, local(*slot), value]))))
+        };
+        defaults.iter().map(binding).collect()
+    }
+
     /// `[acc init]` of a loop: the initial value, resolved outside of the loop's scope, and the pattern.
     fn state(&mut self, form: &Form) -> Resolved<(Expr, Form)> {
         match form.items(Bracket::Square) {
@@ -523,7 +592,7 @@ impl Resolver<'_> {
         let Some((brackets, body)) = args.split_first() else {
             return error("let is written (let [name value ...] body...)", span, "");
         };
-        let Some(pairs) = brackets.items(Bracket::Square) else {
+        let FormKind::List(_, pairs) = &brackets.kind else {
             return Err(Box::new(
                 Diagnostic::error("let wants its bindings in square brackets")
                     .at(brackets.span, "expected [name value ...]")
@@ -556,9 +625,17 @@ impl Resolver<'_> {
             {
                 value = Self::cast(value, dtype, form.span);
             }
+            if name.items(Bracket::Round).is_some() && brackets.items(Bracket::Round).is_some() {
+                let d = Diagnostic::error("let wants names and values in turn").at(name.span, "found this");
+                return Err(Box::new(
+                    d.help("write (let [x 1 y 2] ...): each name is followed by its value"),
+                ));
+            }
             let pattern = self.pattern(name)?;
             let value = taken_apart(&pattern, value);
             resolved.push((pattern, value));
+            let defaults = std::mem::take(&mut self.defaults);
+            resolved.extend(self.default_bindings(&defaults));
         }
         let body = Box::new(self.body(body, span));
         self.scopes.close(mark);
@@ -624,11 +701,7 @@ pub(super) fn foreign_statement(forms: &[Form]) -> Resolved<()> {
             return Err(Box::new(
                 Diagnostic::error("the function stands inside the bracket of a call, not before it")
                     .at(span.to(args.span), "")
-                    .help(if *name == "#" {
-                        format!("a function is written (fn [x] ({}))", items.trim())
-                    } else {
-                        format!("write ({name}{items})")
-                    }),
+                    .help(format!("write ({name}{items})")),
             ));
         }
     }

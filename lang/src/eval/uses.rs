@@ -5,7 +5,8 @@ use std::rc::Rc;
 use ustr::Ustr;
 
 use super::interp::Interp;
-use super::load::{Loaded, STANDARD};
+use super::library::STANDARD;
+use super::load::Loaded;
 use super::module::{Import, Module, is_private};
 use super::signal::Eval;
 use crate::diagnostic::Diagnostic;
@@ -39,36 +40,33 @@ impl Interp {
             name_fits(&name, span)?;
             join(&user.root, &format!("{name}.shf"))
         };
-        let library = format!("<{name}>");
-        let known = self.modules.get(&file).or_else(|| self.modules.get(&library).filter(|_| !relative));
-        if let Some(module) = known {
+        if let Some(module) = self.modules.get(&file) {
             return Ok(Rc::clone(module));
         }
         if let Some(start) = self.loading.iter().position(|f| *f == file) {
             return Err(vec![cycle(&self.loading[start..], &file, span)]);
         }
-        let (key, text, standard) = match self.host.read_file(&file) {
-            Ok(bytes) => (file.clone(), text(bytes, &file, span)?, false),
-            Err(error) => match STANDARD.iter().find(|(n, _)| name == *n) {
-                Some((_, text)) if !relative => (library, (*text).to_string(), true),
-                _ => return Err(vec![not_found(&name, &error.message, span)]),
-            },
+        let text = match self.host.read_file(&file) {
+            Ok(bytes) => text(bytes, &file, span)?,
+            Err(error) => {
+                let standard = if relative { None } else { self.standard_module(&name) };
+                return standard.unwrap_or_else(|| Err(vec![not_found(&name, &error.message, span)]));
+            }
         };
         let module = Rc::new(Module {
             name: name.to_string(),
-            folder: folder_of(&key),
+            folder: folder_of(&file),
             root: user.root.clone(),
-            standard,
             ..Module::default()
         });
-        self.loading.push(key.clone());
-        let loaded = self.load(&module, &key, &text, run);
+        self.loading.push(file.clone());
+        let loaded = self.load(&module, &file, &text, run);
         self.loading.pop();
         if let Err(errors) = loaded {
             let in_use = |d: Diagnostic| d.at(span, format!("while loading {name} here"));
             return Err(errors.into_iter().map(in_use).collect());
         }
-        self.modules.insert(key, Rc::clone(&module));
+        self.modules.insert(file, Rc::clone(&module));
         Ok(module)
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn head<'t>(items: &[Node<'t>]) -> Option<&'t str> {
 pub(super) fn style(open: u8, items: &[Node<'_>], role: Role) -> Style {
     let Some(head) = head(items).filter(|_| open == b'(' && role == Role::Code) else { return Style::Items };
     match head {
-        "let" | "if" | "when" | "unless" | "case" => Style::Body(1),
+        "let" | "loop" | "if" | "when" | "unless" | "case" => Style::Body(1),
         "repeat" | "while" | "as->" => Style::Body(2),
         "comment" => Style::Body(0),
         "fn" | "lambda" | "def" | "defparams" => Style::Definition(1),
@@ -100,7 +100,7 @@ pub(super) fn role_of(open: u8, items: &[Node<'_>], i: usize, role: Role) -> Rol
         return Role::Data;
     }
     let bindings = match head(items).filter(|_| open == b'(') {
-        Some("let") => i == 1,
+        Some("let" | "loop") => i == 1,
         Some("repeat") => i == 1 || i == 2,
         Some("while") => i == 2,
         _ => false,

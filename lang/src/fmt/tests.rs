@@ -82,6 +82,7 @@ fn good_layouts_stay() {
         "((fn [x]\n   x)\n 5)\n",
         "{:a 1\n :b [1 2\n     3]}\n",
         "'(defn f\n  [x])\n",
+        "(map #(* % 2)\n     xs)\n",
         "(f a) ; about f\n;=> 3\n\n(g) ;=> 4\n",
         "(f a ; about a\n   ; about b\n   b\n   ; the end\n   )\n",
         "[ ; about the numbers\n 1 2]\n",

@@ -52,9 +52,10 @@ mod tests {
 
     #[test]
     fn what_is_open_goes_on() {
-        for text in
-            ["(", "(f [1", "{:a (g) ", "\"text", "\"a\\\"", "'", "#_", "'#_a", "#_ #_ a", "(f ; )", "~@"]
-        {
+        for text in [
+            "(", "(f [1", "{:a (g) ", "\"text", "\"a\\\"", "'", "#_", "#(f %", "'#_a", "#_ #_ a", "(f ; )",
+            "~@",
+        ] {
             assert!(is_incomplete(text), "{text}");
         }
     }

@@ -158,6 +158,7 @@ impl Iterator for Lexer<'_> {
                 (b'~', Some(b'@')) => (Token::Prefix(Prefix::UnquoteSplicing), start + 2),
                 (b'~', _) => (Token::Prefix(Prefix::Unquote), start + 1),
                 (b'#', Some(b'_')) => (Token::Discard, start + 2),
+                (b'#', Some(b'(')) => (Token::Prefix(Prefix::Function), start + 1),
                 _ => (Token::Atom, self.atom_end(start)),
             },
         };

@@ -9,6 +9,7 @@ mod prefix;
 mod print;
 mod reader;
 mod reader_error;
+mod shorthand;
 mod source;
 
 pub use form::{Bracket, Form, FormKind};

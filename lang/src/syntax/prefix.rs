@@ -1,12 +1,14 @@
 //! The characters that wrap the form after them.
 
-/// A short way to write a list of a name and one form.
+/// A short way to write a list of a name and one form, or a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Prefix {
     Quote,
     Quasiquote,
     Unquote,
     UnquoteSplicing,
+    /// Before a call: the function that makes it.
+    Function,
 }
 
 impl Prefix {
@@ -17,6 +19,7 @@ impl Prefix {
             Prefix::Quasiquote => "quasiquote",
             Prefix::Unquote => "unquote",
             Prefix::UnquoteSplicing => "unquote-splicing",
+            Prefix::Function => "fn",
         }
     }
 
@@ -27,6 +30,7 @@ impl Prefix {
             Prefix::Quasiquote => "`",
             Prefix::Unquote => "~",
             Prefix::UnquoteSplicing => "~@",
+            Prefix::Function => "#",
         }
     }
 

@@ -13,6 +13,7 @@ use super::lexer::{Lexeme, Lexer, Token};
 use super::names::Names;
 use super::prefix::Prefix;
 use super::reader_error as error;
+use super::shorthand;
 use super::{Bracket, Form, FormKind, SourceId, Sources, Span};
 use crate::diagnostic::Diagnostic;
 use crate::tensor::DType;
@@ -143,7 +144,14 @@ impl<'t> Reader<'t> {
                 self.atom_end = end;
                 self.close(byte, start);
             }
-            Token::Prefix(prefix) => return self.open(FrameKind::Prefix(prefix), start),
+            Token::Prefix(prefix) => {
+                if prefix == Prefix::Function
+                    && self.frames.iter().any(|f| matches!(f.kind, FrameKind::Prefix(Prefix::Function)))
+                {
+                    self.errors.push(error::nested_function(self.span(start, end)));
+                }
+                return self.open(FrameKind::Prefix(prefix), start);
+            }
             Token::Discard => return self.open(FrameKind::Discard, start),
             Token::Str { closed: false, .. } => {
                 self.note_string(start, start);
@@ -206,6 +214,16 @@ impl<'t> Reader<'t> {
                 FrameKind::Discard => {
                     self.frames.pop();
                     return;
+                }
+                FrameKind::Prefix(Prefix::Function) => {
+                    let mark = self.span(frame.start, frame.start + 1);
+                    let span = self.span(frame.start, end);
+                    start = frame.start;
+                    kind = shorthand::function(kind, mark, span).unwrap_or_else(|beyond| {
+                        self.errors.push(error::argument_number(beyond));
+                        FormKind::Nil
+                    });
+                    self.frames.pop();
                 }
                 FrameKind::Prefix(prefix) => {
                     let name = self.prefixes[prefix as usize];

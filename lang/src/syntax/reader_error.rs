@@ -108,6 +108,18 @@ pub(super) fn duplicate_key(form: &Form, first: Span) -> Diagnostic {
     error.help("remove one of them; `:k` and `\"k\"` are the same key")
 }
 
+pub(super) fn nested_function(at: Span) -> Diagnostic {
+    Diagnostic::error("`#(...)` stands inside another `#(...)`")
+        .at(at, "whose % would this one mean?")
+        .help("write one of them as `(fn [x] ...)`")
+}
+
+pub(super) fn argument_number(at: Span) -> Diagnostic {
+    Diagnostic::error(format!("`#(...)` has arguments %1 to %{}", super::shorthand::MOST))
+        .at(at, "this number is too high")
+        .help("write `(fn [x y] ...)`, which gives its arguments names")
+}
+
 pub(super) fn atom(error: AtomError, text: &str, span: Span) -> Diagnostic {
     let text = shortened(text);
     match error {

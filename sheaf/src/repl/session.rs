@@ -35,14 +35,14 @@ pub struct Session {
     interp: Interp,
     module: Rc<Module>,
     entries: usize,
-    /// Builtins, special forms and macros, for completion.
+    /// Builtins, special forms, macros and the standard library, for completion.
     builtins: Vec<String>,
 }
 
 impl Session {
     /// A session without definitions. In a package, `use` looks where its main program would.
     pub fn new(options: &EngineOptions, project: Project) -> Result<Session, Failed> {
-        let builtins = docs::entries().into_iter().filter(|e| e.module.is_none()).map(|e| e.name);
+        let builtins = docs::entries().into_iter().map(|e| e.name);
         Ok(Session {
             interp: start(options, &project)?,
             module: module(&project),

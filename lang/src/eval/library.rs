@@ -1,0 +1,124 @@
+//! The standard library, whose names are there without `use` (SPEC section 8).
+//!
+//! A module of it is loaded when a text that mentions one of its names is: a program without any never parses it.
+
+use std::rc::Rc;
+use std::sync::OnceLock;
+
+use ustr::{Ustr, UstrMap};
+
+use super::interp::Interp;
+use super::load::Loaded;
+use super::module::{Import, Meaning, Module, is_private};
+use crate::syntax::{Form, FormKind};
+
+/// The standard library, by the name of each module.
+pub const STANDARD: [(&str, &str); 2] = [("nn", NEURAL), ("optim", include_str!("../../std/optim.shf"))];
+
+/// One module, a file for each subject.
+const NEURAL: &str = concat!(
+    include_str!("../../std/nn/layers.shf"),
+    include_str!("../../std/nn/convolution.shf"),
+    include_str!("../../std/nn/attention.shf"),
+    include_str!("../../std/nn/losses.shf"),
+    include_str!("../../std/nn/initialisers.shf"),
+    include_str!("../../std/nn/orthogonal.shf"),
+);
+
+/// Modules that older programs use for what is always there now.
+const OLDER: [&str; 2] = ["macros", "misc"];
+
+/// The module of each public name.
+fn index() -> &'static UstrMap<&'static str> {
+    static INDEX: OnceLock<UstrMap<&'static str>> = OnceLock::new();
+    INDEX.get_or_init(|| {
+        let mut index = UstrMap::default();
+        for (module, text) in STANDARD {
+            // One definition starts at the margin of one line: `documented` in the tests below holds it.
+            let names = text.lines().filter_map(|line| line.strip_prefix("(defn ")?.split(' ').next());
+            index.extend(names.filter(|name| !is_private(name)).map(|name| (Ustr::from(name), module)));
+        }
+        index
+    })
+}
+
+/// The public names of the standard library.
+pub(super) fn library_names() -> impl Iterator<Item = Ustr> {
+    index().keys().copied()
+}
+
+impl Interp {
+    /// Loads what `forms` of a module mention of the standard library, unless the name means something else there.
+    pub(super) fn provide(&mut self, module: &Module, forms: &[Form]) -> Loaded<()> {
+        if self.core.as_ref().is_some_and(|core| std::ptr::eq(&raw const **core, module)) {
+            return Ok(());
+        }
+        let mut wanted = Vec::new();
+        let mut open: Vec<&Form> = forms.iter().collect();
+        while let Some(form) = open.pop() {
+            match &form.kind {
+                FormKind::Symbol(name) => {
+                    if let Some(home) = index().get(name)
+                        && !self.standard.contains_key(home)
+                        && !wanted.contains(home)
+                        && module.find(*name).is_none()
+                    {
+                        wanted.push(*home);
+                    }
+                }
+                FormKind::List(_, items) => open.extend(items),
+                FormKind::Dict(entries) => open.extend(entries.iter().flat_map(|(key, value)| [key, value])),
+                _ => {}
+            }
+        }
+        wanted
+            .into_iter()
+            .try_for_each(|name| self.standard_module(name).map_or(Ok(()), |loaded| loaded.map(drop)))
+    }
+
+    /// The module of the standard library that is called `name`, loaded at its first use; none if there is none.
+    pub(super) fn standard_module(&mut self, name: &str) -> Option<Loaded<Rc<Module>>> {
+        if let Some(module) = self.standard.get(name) {
+            return Some(Ok(Rc::clone(module)));
+        }
+        let older = OLDER.iter().find(|older| **older == name).map(|older| (*older, ""));
+        let (name, text) = STANDARD.into_iter().find(|(n, _)| *n == name).or(older)?;
+        let module = Rc::new(Module { name: name.into(), standard: true, ..Module::default() });
+        if let (Some(_), Some(core)) = (older, &self.core) {
+            let import = Import { module: Rc::clone(core), alias: None, only: None };
+            module.imports.borrow_mut().push(import);
+        }
+        // Known while it loads, so that modules may use each other.
+        self.standard.insert(name, Rc::clone(&module));
+        let loaded = self.load(&module, &format!("<{name}>"), text, true);
+        if loaded.is_err() {
+            self.standard.remove(name);
+        }
+        Some(loaded.map(|_| module))
+    }
+
+    /// What a name means in the standard library, of what is loaded.
+    pub(super) fn in_library(&self, name: Ustr) -> Option<Meaning> {
+        let module = self.standard.get(index().get(&name)?)?;
+        module.definitions.borrow().get(&name).cloned().map(Meaning::Global)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_index_has_every_documented_name_and_none_of_a_builtin() {
+        let documented: BTreeSet<String> =
+            crate::docs::entries().into_iter().filter(|e| e.module.is_some()).map(|e| e.name).collect();
+        let indexed: BTreeSet<String> = library_names().map(|n| n.to_string()).collect();
+        assert_eq!(documented, indexed);
+        let entries = crate::docs::entries();
+        for name in indexed {
+            assert_eq!(entries.iter().filter(|e| e.name == name).count(), 1, "{name} has two meanings");
+        }
+    }
+}
