@@ -11,7 +11,7 @@ use crate::tensor::{HostTensor, TensorType};
 
 /// Files, output and messages.
 pub trait Host {
-    /// Writes `text` and a line end to the program's output.
+    /// Writes `text`, with its line end if it is to have one, to the program's output.
     fn print(&mut self, text: &str) -> Result<(), HostError>;
 
     /// Shows a warning; the run goes on.

@@ -29,6 +29,16 @@ fn printing() {
             ("(print \"{{}}\" 1)", "{{}} 1"),
             ("(print \"{} {}\" 1)", "error:"),
             ("(print \"{:d}\" \"x\")", "error:"),
+            // What ends a line and what stands within it.
+            ("(print 1 2 :sep \", \") (print :a :end \"-\") (print 3 :end \"\" :sep \"/\") (print)", "1, 2\n:a-3"),
+            ("(print \"{}:{}\" 1 2 :end \"!\\n\") (let [s \";\"] (print 1 2 :sep s))", "1:2!\n1;2"),
+            // Not at the end, not a string, not written in the call: values like others.
+            ("(print :end \"\")", ":end "),
+            ("(print 1 :end 2)", "1 :end 2"),
+            ("(print 1 :end \"\" 2)", "1 :end  2"),
+            ("(let [k :end] (print 1 k \"x\"))", "1 :end x"),
+            ("(print \"{} \" :end \"x\")", "{} x"),
+            ("(do (print \"a\" :end \"\") (time))", "a\n=> tensor f64[] = 1800000000.123"),
             ("(map print '[1 2])", "1\n2\n=> '[nil nil]"),
         ],
     );

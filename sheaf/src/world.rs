@@ -33,7 +33,7 @@ impl Host for World {
             return Ok(());
         }
         let mut out = io::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()) {
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             // Whoever reads the output has seen enough; the program may still have work to do.
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => self.broken_pipe.set(true),
             Err(e) => {

@@ -19,9 +19,10 @@ pub(super) const BUILTINS: &[Builtin] = &[
     .examples("(dict :a 1 \"b\" 2) ;=> {:a 1 :b 2}\n(dict :a) ;=> error: every key wants a value"),
     Builtin::new(
         "get",
-        "(get d key ... default?)",
+        "(get d key ... default?) or (get x i ... j)",
         "an entry of a dictionary, an item of a list or string, rows of a tensor by an integer or integers; further keys lead \
-         into nested dictionaries; without an entry the default, or nil",
+         into nested dictionaries; without an entry the default, or nil\n\
+         of a tensor, further indices are those of the next axes, ... leaves out as many as there are",
         (2, MANY),
         get,
     )
@@ -30,6 +31,8 @@ pub(super) const BUILTINS: &[Builtin] = &[
          (get {:a {:b 2}} :a :b) ;=> 2\n\
          (get {:a 1} :c 0) ;=> 0\n\
          (get [10 20 30] [2 0]) ;=> [30 10]\n\
+         (get [[1 2] [3 4]] 1 0) ;=> 3.0\n\
+         (get [[1 2] [3 4]] ... 0) ;=> [1 3]\n\
          (get {:a 1} 2) ;=> error: a key is a keyword",
     ),
     Builtin::new(
@@ -346,6 +349,11 @@ fn entry(interp: &mut Interp, value: &Value, key: &Value) -> Eval<Option<Value>>
 /// `(get d :a x)`: x is a further step of a path only if it names a key and `(get d :a)` is a dictionary; otherwise
 /// it is the default. So is the last argument where a longer path breaks off.
 pub fn get(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
+    if let Value::Tensor(t) = &args[0]
+        && t.ty().rank() > 0
+    {
+        return interp.along_axes(t, &args[1..]);
+    }
     let mut found = entry(interp, &args[0], &args[1])?;
     for next in &args[2..] {
         match &found {

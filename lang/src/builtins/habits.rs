@@ -15,13 +15,12 @@ const NAMES: &[(&[&str], &str)] = &[
         "values do not change: bind a new one with let, or carry it through repeat, while or reduce",
     ),
     (&["letfn", "let*", "letrec"], "write (let [f (fn [x] ...)] ...)"),
-    (&["lambda:", "#", "λ"], "a function is written (fn [x] ...); a comment starts with ;"),
+    (&["lambda:", "λ"], "a function is written (fn [x] ...); a comment starts with ;"),
     // Control flow.
     (
         &["for", "doseq", "dotimes", "foreach"],
         "loops are (repeat [i n] [acc init] body), (map f xs) and (reduce f init xs)",
     ),
-    (&["loop", "recur"], "loops are (repeat [i n] [acc init] body) and (while condition [acc init] body)"),
     (
         &["elif", "elseif", "else-if", "switch", "match"],
         "choose with (if c a b), (cond c1 v1 c2 v2 :else v) or (case x k1 v1 default)",
@@ -51,8 +50,6 @@ const NAMES: &[(&[&str], &str)] = &[
     (&["any?"], "write (some f xs); (any x) is for the elements of a tensor"),
     (&["not-any?"], "write (not (some f xs))"),
     (&["map-indexed", "enumerate", "mapv-indexed"], "write (map f (range (len xs)) xs)"),
-    (&["inc"], "write (+ x 1)"),
-    (&["dec"], "write (- x 1)"),
     (&["zero?"], "write (= x 0)"),
     (&["even?", "odd?"], "write (= (mod x 2) 0)"),
     (&["not=", "<>", "/=", "≠"], "write (!= a b)"),

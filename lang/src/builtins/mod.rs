@@ -45,7 +45,7 @@ pub use arrange::stack;
 pub use compare::structurally_equal;
 pub use create::vector_literal;
 pub use dict::{ENTRY, HAS_KEY, get};
-pub use effect::with_template;
+pub use effect::printer_for;
 pub use habits::habit;
 pub use names::nearest;
 pub(crate) use operands::SHAPE;

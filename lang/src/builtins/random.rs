@@ -47,20 +47,37 @@ pub(super) const BUILTINS: &[Builtin] = &[
     .examples("(shape (fold-in (random-key 0) 7)) ;=> '[2]"),
     Builtin::new(
         "random-uniform",
-        "(random-uniform key shape :low l :high h :dtype :f32)",
-        "numbers drawn uniformly from low, 0 by default, up to but not including high, 1 by default",
-        (2, MANY),
+        "(random-uniform key shape? :low l :high h :dtype :f32)",
+        "numbers drawn uniformly from low, 0 by default, up to but not including high, 1 by default; without a shape one\n\
+         :minval and :maxval are other names of the bounds",
+        (1, MANY),
         |i, a| {
-            let parsed = parse(a, &["low", "high", "dtype"], &[])?;
+            let parsed = parse(a, &["low", "high", "minval", "maxval", "dtype"], &[])?;
             let (key, shape) = key_and_shape(&parsed)?;
-            let bound = |i: &mut Interp, name: &str, default: i64| {
-                scalar(i, parsed.option(name).unwrap_or(&Value::Int(default)), "a bound")
+            let bound = |i: &mut Interp, names: [&str; 2], default: i64| {
+                let given = parsed.option(names[0]).or_else(|| parsed.option(names[1]));
+                scalar(i, given.unwrap_or(&Value::Int(default)), "a bound")
             };
-            let (low, high) = (bound(i, "low", 0)?, bound(i, "high", 1)?);
+            let (low, high) = (bound(i, ["low", "minval"], 0)?, bound(i, ["high", "maxval"], 1)?);
             Ok(Value::Tensor(uniform(i, &key, &shape, &low, &high)?))
         },
     )
     .examples("(shape (random-uniform (random-key 0) '[2 3])) ;=> '[2 3]\n(all (< (random-uniform (random-key 0) 9 :low -2 :high -1) -1)) ;=> true"),
+    Builtin::new(
+        "random-range",
+        "(random-range key shape low high)",
+        "numbers drawn uniformly from low up to but not including high",
+        (4, 4),
+        |i, a| {
+            let parsed = parse(a, &[], &[])?;
+            let [key_value, shape, low, high] = parsed.exactly()?;
+            let shape = as_shape(&[shape])?;
+            checked_count(&shape)?;
+            let (low, high) = (scalar(i, low, "a bound")?, scalar(i, high, "a bound")?);
+            Ok(Value::Tensor(uniform(i, &key(key_value)?, &shape, &low, &high)?))
+        },
+    )
+    .examples("(shape (random-range (random-key 0) '[2 3] -1 1)) ;=> '[2 3]\n(all (>= (random-range (random-key 0) 9 3 5) 3)) ;=> true"),
     Builtin::new(
         "random-normal",
         "(random-normal key shape :dtype :f32)",

@@ -50,6 +50,35 @@ impl Interp {
         Ok(Value::from(t))
     }
 
+    /// `(get x i ... j)`: each index takes one axis, and `...` as many as the others leave. Several tensors of indices
+    /// are taken one after the other.
+    pub(crate) fn along_axes(&mut self, whole: &Tensor, indices: &[Value]) -> Eval<Value> {
+        let rank = whole.ty().rank();
+        let dots = |index: &&Value| matches!(index, Value::Symbol(name) if *name == "...");
+        let skips = indices.iter().filter(dots).count();
+        if skips > 1 {
+            return fail("... stands for the axes that are left, once among the indices");
+        }
+        let taken = indices.len() - skips;
+        if taken > rank {
+            return Err(Diagnostic::error(format!("{taken} indices for a tensor {}", whole.ty()))
+                .help(format!("each of its axes ({rank}) takes at most one; a tensor has no default"))
+                .into());
+        }
+        let mut t = whole.clone();
+        let mut axis = 0;
+        for index in indices {
+            if dots(&index) {
+                axis += rank - taken;
+            } else {
+                let before = t.ty().rank();
+                t = self.take(&t, axis, index)?;
+                axis += t.ty().rank() + 1 - before;
+            }
+        }
+        Ok(Value::from(t))
+    }
+
     /// Entry `index` along axis 0: a number, traced or not, or a tensor of indices.
     pub(crate) fn row(&mut self, t: &Tensor, index: &Value) -> Eval<Value> {
         if t.ty().rank() == 0 {

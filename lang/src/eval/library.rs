@@ -23,6 +23,7 @@ const NEURAL: &str = concat!(
     include_str!("../../std/nn/losses.shf"),
     include_str!("../../std/nn/initialisers.shf"),
     include_str!("../../std/nn/orthogonal.shf"),
+    include_str!("../../std/nn/older.shf"),
 );
 
 /// Modules that older programs use for what is always there now.

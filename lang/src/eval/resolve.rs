@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use ustr::Ustr;
 
-use super::code::form_to_value;
+use super::code::{form_to_value, list};
 use super::expr::{Code, Expr, ExprKind, Pattern, Place, Slot};
 use super::interp::Interp;
 use super::module::{Meaning, Module, qualified};
@@ -354,14 +354,17 @@ impl Resolver<'_> {
             }),
             None => self.form_or_note(first),
         };
+        // Among the indices of get, `...` stands for axes that stay whole.
+        let whole_axes = if first.is_symbol("get") { quoted_dots(args) } else { None };
+        let args = whole_axes.as_deref().unwrap_or(args);
         let mut args = self.arguments(args, !takes_dtype_option(first.symbol()));
         self.names_missing = names_missing;
         if let ExprKind::Const(Value::Function(f)) = &head.kind
             && let Function::Builtin(b) = &**f
-            && let [Expr { kind: ExprKind::Const(Value::Str(literal)), .. }, _, ..] = args.as_slice()
-            && let Some(with_template) = crate::builtins::with_template(b, literal)
+            && b.effect
+            && let Some(printer) = crate::builtins::printer_for(b, &args.iter().map(literal).collect::<Vec<_>>())
         {
-            head.kind = ExprKind::Const(Value::function(Function::Builtin(with_template)));
+            head.kind = ExprKind::Const(Value::function(Function::Builtin(printer)));
         }
         // The state of a reduce with a vector pattern is taken apart, so a vector body stays a list.
         if first.is_symbol("reduce")
@@ -706,6 +709,20 @@ pub(super) fn foreign_statement(forms: &[Form]) -> Resolved<()> {
         }
     }
     Ok(())
+}
+
+/// The arguments with each `...` as a constant, if there is one.
+fn quoted_dots(args: &[Form]) -> Option<Vec<Form>> {
+    let quoted = |arg: &Form| {
+        let quote = Form { kind: FormKind::Symbol(Ustr::from("quote")), span: arg.span };
+        if arg.is_symbol("...") { list(vec![quote, arg.clone()], arg.span) } else { arg.clone() }
+    };
+    args.iter().any(|arg| arg.is_symbol("...")).then(|| args.iter().map(quoted).collect())
+}
+
+/// The value of an expression that is written out.
+fn literal(expr: &Expr) -> Option<&Value> {
+    if let ExprKind::Const(value) = &expr.kind { Some(value) } else { None }
 }
 
 /// Fails where a form has no body.

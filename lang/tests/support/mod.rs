@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -20,6 +20,8 @@ use sheaf_lang::tensor::{HostTensor, TensorType};
 pub struct World {
     pub files: Rc<RefCell<HashMap<String, String>>>,
     pub printed: Rc<RefCell<Vec<String>>>,
+    /// Whether the last line that was printed goes on.
+    pub open: Rc<Cell<bool>>,
     pub warned: Rc<RefCell<Vec<String>>>,
 }
 
@@ -33,7 +35,12 @@ impl World {
 
 impl Host for World {
     fn print(&mut self, text: &str) -> Result<(), HostError> {
-        self.printed.borrow_mut().push(text.into());
+        let (mut lines, line) = (self.printed.borrow_mut(), text.strip_suffix('\n').unwrap_or(text));
+        match lines.last_mut().filter(|_| self.open.get()) {
+            Some(last) => last.push_str(line),
+            None => lines.push(line.into()),
+        }
+        self.open.set(!text.ends_with('\n'));
         Ok(())
     }
 

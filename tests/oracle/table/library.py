@@ -144,8 +144,8 @@ OPTIMISERS = [
     Entry("rmsprop-step", "(rmsprop-step x y z 0.1)", lambda p, g, v: [p - 0.1 * g / (jnp.sqrt(0.9 * v + 0.1 * g * g) + 1e-8), 0.9 * v + 0.1 * g * g], [[real(3), positive(3), positive(3)]]),
     Entry("global-norm", "(global-norm {:a x :b (list y)})", lambda x, y: jnp.sqrt(jnp.sum(x * x) + jnp.sum(y * y)), [[real(3), real(2, 2)]]),
     Entry("clip-by-global-norm", "(clip-by-global-norm x 1)", lambda x: clip(x, 1), [[real(4)], [real(2, low=-0.5, high=0.5)]]),
-    Entry("cosine-decay", "(cosine-decay x 100 0.1)", lambda x: 0.05 * (1 + jnp.cos(jnp.pi * x / 100)), [[real(low=1, high=99)], [i32(low=1, high=99)]]),
-    Entry("linear-warmup", "(linear-warmup x 10 0.1)", lambda x: 0.1 * jnp.minimum(1, x / 10), [[real(low=1, high=9)], [i32(low=1, high=20)]]),
+    Entry("cosine-decay", "(cosine-decay 0.1 x 0 100)", lambda x: 0.05 * (1 + jnp.cos(jnp.pi * x / 100)), [[real(low=1, high=99)], [i32(low=1, high=99)]]),
+    Entry("linear-warmup", "(linear-warmup 0.1 x 10)", lambda x: 0.1 * jnp.minimum(1, x / 10), [[real(low=1, high=9)], [i32(low=1, high=20)]]),
     Entry("causal-mask", "(logical-and x (causal-mask 3))", lambda x: jnp.logical_and(x, jnp.tril(jnp.ones((3, 3), bool))), [[truth(3, 3)]], order=0),
 ]
 
