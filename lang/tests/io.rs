@@ -30,7 +30,10 @@ fn printing() {
             ("(print \"{} {}\" 1)", "error:"),
             ("(print \"{:d}\" \"x\")", "error:"),
             // What ends a line and what stands within it.
-            ("(print 1 2 :sep \", \") (print :a :end \"-\") (print 3 :end \"\" :sep \"/\") (print)", "1, 2\n:a-3"),
+            (
+                "(print 1 2 :sep \", \") (print :a :end \"-\") (print 3 :end \"\" :sep \"/\") (print)",
+                "1, 2\n:a-3",
+            ),
             ("(print \"{}:{}\" 1 2 :end \"!\\n\") (let [s \";\"] (print 1 2 :sep s))", "1:2!\n1;2"),
             // Not at the end, not a string, not written in the call: values like others.
             ("(print :end \"\")", ":end "),

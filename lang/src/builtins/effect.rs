@@ -76,7 +76,8 @@ fn print<const OPTIONS: usize, const TEMPLATE: bool>(interp: &mut Interp, args: 
     let mut line = match plain {
         [Value::Str(template), values @ ..] if TEMPLATE => format_values(template, values)?,
         values => {
-            let parts = values.iter().map(|v| Ok(show(&v.known("a text")?))).collect::<Eval<Vec<String>>>()?;
+            let parts =
+                values.iter().map(|v| Ok(show(&v.known("a text")?))).collect::<Eval<Vec<String>>>()?;
             parts.join(between)
         }
     };

@@ -362,7 +362,8 @@ impl Resolver<'_> {
         if let ExprKind::Const(Value::Function(f)) = &head.kind
             && let Function::Builtin(b) = &**f
             && b.effect
-            && let Some(printer) = crate::builtins::printer_for(b, &args.iter().map(literal).collect::<Vec<_>>())
+            && let Some(printer) =
+                crate::builtins::printer_for(b, &args.iter().map(literal).collect::<Vec<_>>())
         {
             head.kind = ExprKind::Const(Value::function(Function::Builtin(printer)));
         }

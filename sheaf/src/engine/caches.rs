@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use sheaf_cache::remote::{Address, Credentials, KEY_VARIABLE, Secret, TOKEN_VARIABLE};
 use sheaf_cache::{
     ActionKey, ArtifactFolder, BUDGET, Claim, Compilation, Digest, Entry, Exclusive, FolderError, Leaf,
-    Lookup, Lookups, Miss, RemoteSettings, Remotes, SecretKey, SignedClaim, Store, TrustedKeys, Upload,
-    Wait, Wanted,
+    Lookup, Lookups, Miss, RemoteSettings, Remotes, SecretKey, SignedClaim, Store, TrustedKeys, Upload, Wait,
+    Wanted,
 };
 use sheaf_lang::host::HostError;
 use sheaf_registry::{Home, Mode, Settings};

@@ -20,9 +20,9 @@ mod install;
 mod killed;
 mod loops;
 mod new;
+mod output;
 #[cfg(unix)]
 mod owners;
-mod output;
 mod record;
 mod repl;
 mod sharing;
