@@ -58,12 +58,9 @@ fn json() {
     check_in(
         &world,
         &[
-            ("(io \"load\" \"c.json\")", "=> {:z 1 :a [1 2.5 x nil true] :n {:W [[1 2] [3 4]]}}"),
-            (
-                "(tensor (get-in (io \"load\" \"c.json\") [:n :W]))",
-                "=> tensor f32[2x2] = [[1. 2.]\n [3. 4.]]",
-            ),
-            ("(io \"load\" \"data.conf\" :json)", "=> '[1 2]"),
+            ("(io \"load\" \"c.json\")", "=> {:z 1 :a [1 2.5 x nil true] :n {:W [[1 2]\n [3 4]]}}"),
+            ("(tensor (get-in (io \"load\" \"c.json\") [:n :W]))", "=> tensor i32[2x2] = [[1 2]\n [3 4]]"),
+            ("(io \"load\" \"data.conf\" :json)", "=> tensor i32[2] = [1 2]"),
             ("(nth (io \"load\" \"big.json\") 0)", "=> 9007199254740993"),
             ("(io \"load\" \"wrong.json\")", "error: wrong.json:2:7: this is not JSON: expected value"),
             ("(io \"load\" \"no.json\")", "error: no.json does not exist"),
@@ -75,7 +72,8 @@ fn json() {
                 "(io \"read\" \"o.json\")",
                 "=> \"{\\\"w\\\":[[1.0,2.5]],\\\"i\\\":[0,1],\\\"n\\\":3,\\\"x\\\":0.1,\\\"s\\\":\\\"a\\\\\\\"b\\\",\\\"k\\\":\\\"key\\\",\\\"l\\\":[null,true]}\\n\"",
             ),
-            ("(get (io \"load\" \"o.json\") :w)", "=> '[[1.0 2.5]]"),
+            ("(get (io \"load\" \"o.json\") :w)", "=> tensor f32[1x2] = [[1.  2.5]]"),
+            ("(get (io \"load\" \"o.json\") :i)", "=> tensor i32[2] = [0 1]"),
             (
                 "(io \"save\" \"o.json\" (/ 1.0 0))",
                 "error: this value cannot be written as JSON: JSON has no inf",

@@ -1,5 +1,6 @@
 //! `sheaf check`.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -28,11 +29,19 @@ pub fn check(options: &CheckOptions) -> ExitCode {
             return Err(Failed);
         }
         for file in &files {
+            let name = file.display().to_string();
+            // A module that a program before used has been checked with it.
+            if interp.sources.iter().any(|(known, _)| known == name) {
+                continue;
+            }
             match source_text(file) {
-                Ok(text) => checked.add(interp.check_program(&file.display().to_string(), &text)),
+                Ok(text) => checked.add(interp.check_program(&name, &text)),
                 Err(error) => checked.errors.push(error),
             }
         }
+        // A module may have been checked by itself before a program used it.
+        let mut seen = HashSet::new();
+        checked.errors.retain(|d| seen.insert(diagnostic(&interp.sources, d).to_string()));
         if options.json {
             println!("{:#}", report(&interp.sources, &checked));
         } else {

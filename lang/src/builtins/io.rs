@@ -11,7 +11,7 @@ pub(super) const IO: Builtin = Builtin::new(
     "io",
     "(io verb ...)",
     "reads and writes files, by verb:\n\
-     (io \"load\" path hint?) the value in a file: .json a value (arrays as lists), .csv rows of numbers as a tensor, \
+     (io \"load\" path hint?) the value in a file: .json a value (arrays of numbers as tensors, others as lists), .csv rows of numbers as a tensor, \
      .txt a string; a hint such as :json stands for the extension, one such as :i32 is the dtype of a .csv\n\
      (io \"save\" path value hint?) writes a value so that load gives it back\n\
      (io \"read\" path) a file as a string, (io \"lines\" path) as a list of lines, (io \"write\" path text) writes one\n\

@@ -8,9 +8,10 @@ use serde::ser::{Error, Serialize, SerializeMap, SerializeSeq, Serializer};
 
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Dict, Eval, Tensor, Value};
-use crate::tensor::{Data, HostTensor};
+use crate::tensor::{DType, Data, HostTensor, Shape};
 
-/// The value that a JSON text means: arrays are lists, objects dictionaries, null is nil.
+/// The value that a JSON text means: arrays of numbers or booleans, nested evenly, are tensors, other arrays lists, objects
+/// dictionaries, null is nil.
 pub(super) fn read(text: &str) -> Result<Value, serde_json::Error> {
     serde_json::from_str(text).map(|Read(value)| value)
 }
@@ -69,7 +70,7 @@ impl<'de> Visitor<'de> for AnyValue {
         while let Some(Read(item)) = array.next_element()? {
             items.push(item);
         }
-        Ok(Value::list(items))
+        Ok(joined(&items).map_or_else(|| Value::list(items), |t| Value::Tensor(Tensor::host(t))))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
@@ -79,6 +80,60 @@ impl<'de> Visitor<'de> for AnyValue {
         }
         Ok(Value::Dict(Rc::new(dict)))
     }
+}
+
+/// Whole numbers up to here have an `f32` each.
+const EXACT: u64 = 1 << 24;
+
+/// An array as a tensor: `i32` of whole numbers, `f32` with fractions among them, `bool`. None where its items are
+/// uneven or something else, or these dtypes cannot hold a number.
+fn joined(items: &[Value]) -> Option<HostTensor> {
+    let first = items.first()?;
+    if let Value::Tensor(Tensor::Concrete(row)) = first {
+        let shape = row.ty().shape.clone();
+        let rows = items.iter().map(|item| match item {
+            Value::Tensor(Tensor::Concrete(t)) if t.ty().shape == shape => t.host().ok(),
+            _ => None,
+        });
+        return stacked(&rows.collect::<Option<Vec<&HostTensor>>>()?);
+    }
+    let count = [items.len()];
+    if let Some(truths) = items.iter().map(|v| if let Value::Bool(b) = v { Some(*b) } else { None }).collect()
+    {
+        let truths: Vec<bool> = truths;
+        return Some(HostTensor::new(count.as_slice(), truths));
+    }
+    let whole = |v: &Value| if let Value::Int(n) = v { i32::try_from(*n).ok() } else { None };
+    if let Some(numbers) = items.iter().map(whole).collect::<Option<Vec<i32>>>() {
+        return Some(HostTensor::new(count.as_slice(), numbers));
+    }
+    let float = |v: &Value| match v {
+        Value::Int(n) if n.unsigned_abs() <= EXACT => Some(*n as f32),
+        Value::Float(x) => Some(*x as f32).filter(|x| x.is_finite()),
+        _ => None,
+    };
+    let numbers = items.iter().map(float).collect::<Option<Vec<f32>>>()?;
+    Some(HostTensor::new(count.as_slice(), numbers))
+}
+
+/// Rows of one shape as a tensor; whole numbers beside fractions become `f32`.
+fn stacked(rows: &[&HostTensor]) -> Option<HostTensor> {
+    let (first, rest) = rows.split_first()?;
+    let shape: Shape = std::iter::once(rows.len()).chain(first.shape().iter().copied()).collect();
+    let truth = |t: &HostTensor| t.dtype() == DType::Bool;
+    if rest.iter().any(|row| truth(row) != truth(first)) {
+        return None;
+    }
+    let elements = || rows.iter().flat_map(|row| (0..row.count()).map(move |i| row.element_f64(i)));
+    Some(if truth(first) {
+        HostTensor::new(shape, elements().map(|x| x != 0.0).collect::<Vec<bool>>())
+    } else if rows.iter().all(|row| row.dtype() == DType::I32) {
+        HostTensor::new(shape, elements().map(|x| x as i32).collect::<Vec<i32>>())
+    } else if rows.iter().any(|row| row.dtype() == DType::I32) && elements().any(|x| x.abs() > EXACT as f64) {
+        return None;
+    } else {
+        HostTensor::new(shape, elements().map(|x| x as f32).collect::<Vec<f32>>())
+    })
 }
 
 struct Write<'v>(&'v Value);

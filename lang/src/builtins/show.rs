@@ -63,6 +63,7 @@ fn show_leaf(value: &Value) -> String {
         },
         Value::Keyword(k) => format!(":{k}"),
         Value::Symbol(s) => s.to_string(),
+        Value::Range(r) if r.end == i64::MAX => format!("{}:", r.start),
         Value::Range(r) => format!("{}:{}", r.start, r.end),
         Value::Function(f) => format!("<fn:{}>", f.name()),
         Value::Nil => "nil".into(),

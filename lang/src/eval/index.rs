@@ -1,5 +1,6 @@
 //! Indexing tensors and taking sequences apart.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -38,7 +39,8 @@ impl Interp {
         let mut t = whole.clone();
         let mut axis = 0;
         for index in indices {
-            if let Value::Range(range) = index {
+            let until = range_from_the_start(index);
+            if let Value::Range(range) = until.as_ref().unwrap_or(index) {
                 t = self.slice_axis(&t, axis, range.start, range.end)?;
                 axis += 1;
             } else {
@@ -154,6 +156,12 @@ impl Interp {
             }
         }
     }
+}
+
+/// The range that a keyword such as `:3` means as an index: it ends there.
+fn range_from_the_start(index: &Value) -> Option<Value> {
+    let Value::Keyword(name) = index else { return None };
+    name.parse().ok().map(|end: i64| Value::Range(Rc::new(0..end)))
 }
 
 /// The positions that a slice from `start` to `end` means among `extent`: negative ones count from the end, those

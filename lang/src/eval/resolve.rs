@@ -152,11 +152,13 @@ impl Resolver<'_> {
             | FormKind::Str(_)
             | FormKind::Keyword(_) => constant(form_to_value(form)),
             FormKind::Range(start, end) => {
-                let d = Diagnostic::error(format!("{start}:{end} is a range, which is only an index"));
+                let d = Diagnostic::error(format!("{form} is a range, which is only an index"));
                 let d = d.at(span, "not the argument of a call");
-                Err(Box::new(
-                    d.help(format!("write (x {start}:{end}), or (range {start} {end}) for the numbers")),
-                ))
+                Err(Box::new(d.help(if *end == i64::MAX {
+                    format!("write (x {form}), or (range {start} n) for the numbers up to n")
+                } else {
+                    format!("write (x {form}), or (range {start} {end}) for the numbers")
+                })))
             }
             FormKind::Symbol(name) => self.name(*name, span, false),
             FormKind::List(Bracket::Square, items) => {

@@ -22,7 +22,7 @@ pub(super) enum AtomError {
     IntegerTooLarge,
     /// A number beyond the largest 64-bit float.
     FloatTooLarge,
-    /// Starts as a range does, but an end is missing or is no whole number.
+    /// Starts as a range does, but its end is no whole number.
     Range,
     /// Starts with a digit, and is nothing that does.
     Number,
@@ -48,10 +48,11 @@ fn parse_number(text: &str) -> Result<FormKind, AtomError> {
         return text.parse().map(FormKind::Int).map_err(|_| AtomError::IntegerTooLarge);
     }
     if let Some((start, end)) = text.split_once(':') {
-        if !is_integer(start) || !is_integer(end) {
+        if !is_integer(start) || !(is_integer(end) || end.is_empty()) {
             return Err(AtomError::Range);
         }
-        return match (start.parse(), end.parse()) {
+        let end = if end.is_empty() { Ok(OPEN) } else { end.parse() };
+        return match (start.parse(), end) {
             (Ok(start), Ok(end)) => Ok(FormKind::Range(start, end)),
             _ => Err(AtomError::IntegerTooLarge),
         };
@@ -62,6 +63,9 @@ fn parse_number(text: &str) -> Result<FormKind, AtomError> {
         Err(_) => Err(AtomError::Number),
     }
 }
+
+/// The end of a range that goes on to the end, `2:`.
+pub(super) const OPEN: i64 = i64::MAX;
 
 fn is_integer(text: &str) -> bool {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);

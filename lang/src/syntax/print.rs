@@ -23,6 +23,7 @@ impl Display for FormKind {
             FormKind::Str(text) => write_string(f, text),
             FormKind::Keyword(name) => write!(f, ":{name}"),
             FormKind::Symbol(name) => f.write_str(name),
+            FormKind::Range(start, super::atom::OPEN) => write!(f, "{start}:"),
             FormKind::Range(start, end) => write!(f, "{start}:{end}"),
             FormKind::List(bracket, items) => match prefixed(*bracket, items) {
                 Some((prefix, item)) => write!(f, "{}{item}", prefix.text()),

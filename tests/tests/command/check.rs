@@ -93,8 +93,3 @@ fn the_examples_are_right() {
         assert_eq!(output.code, Some(0), "{output}");
     }
 }
-
-#[test]
-fn nothing_to_check() {
-    assert_eq!(World::new().run(&["check"]).code, Some(2));
-}
