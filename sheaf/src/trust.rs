@@ -1,6 +1,6 @@
 //! `sheaf trust`: the user's consent to what a project's file asks for.
 
-use std::io::{self, IsTerminal, Write as _};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -11,6 +11,7 @@ use sheaf_registry::{MANIFEST_NAME, Project, Request, Trusted};
 use crate::cli::TrustOptions;
 use crate::evaluator::{Failed, failed, home, outside, project_at};
 use crate::messages;
+use crate::output;
 
 /// Does what `sheaf trust` was told.
 pub fn trust(options: &TrustOptions) -> ExitCode {
@@ -71,7 +72,6 @@ fn asked(project: &Project) -> Result<bool, Failed> {
     }
     let unread = |error| failed(format!("cannot read from the terminal: {error}"));
     eprint!("trust this for {}? [y/N] ", visible(&project.root.to_string_lossy()));
-    io::stderr().flush().map_err(unread)?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer).map_err(unread)?;
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
@@ -117,6 +117,5 @@ fn say(line: &str) -> Result<(), Failed> {
 }
 
 fn print(text: &str) -> Result<(), Failed> {
-    writeln!(io::stdout(), "{text}")
-        .map_err(|error| failed(format!("cannot write to standard output: {error}")))
+    output::print(&format!("{text}\n"))
 }
