@@ -5,6 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use crate::diagnostic::Diagnostic;
+use crate::eval::Interrupt;
 use crate::graph::{Donation, Graph};
 use crate::syntax::Sources;
 use crate::tensor::{HostTensor, TensorType};
@@ -155,6 +156,9 @@ pub trait Backend {
     fn refusal(&self) -> String {
         "there is no compiler".into()
     }
+
+    /// Hands over what stops the evaluation from outside, and with it a compilation.
+    fn stopped_by(&mut self, _interrupt: Interrupt) {}
 
     /// Copies a tensor to the device.
     fn upload(&mut self, tensor: &HostTensor) -> Result<Buffer, HostError>;

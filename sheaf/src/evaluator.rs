@@ -40,7 +40,10 @@ pub fn on_large_stack(work: impl FnOnce() -> Result<(), Failed> + Send) -> ExitC
         Ok(Ok(Err(Failed))) => ExitCode::from(1),
         Ok(Err(panic)) => std::panic::resume_unwind(panic),
         Err(e) => {
-            messages::error(format!("cannot start a thread for the program: {e}"), Some("free some memory"));
+            messages::error(
+                format!("cannot start a thread for the program: {e}"),
+                Some("free some memory, or allow more threads (`ulimit -u`)"),
+            );
             ExitCode::from(1)
         }
     }

@@ -1,9 +1,11 @@
 //! Progress bars and spinners: on a terminal they move, elsewhere there is one line for each piece of work.
 
 use std::cell::RefCell;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::time::Duration;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use sheaf_lang::visible::visible;
@@ -14,28 +16,65 @@ use crate::messages;
 /// How often a spinner moves.
 const TICK: Duration = Duration::from_millis(100);
 
-/// A spinner that turns until it is dropped.
-pub struct Spinner(ProgressBar);
+/// From when on work is long: where nothing moves, lines say from then on how long it has taken, each after twice the time
+/// of the one before.
+const LONG: Duration = Duration::from_secs(10);
+
+/// A spinner that turns, and shows how long it has, until it is dropped.
+pub enum Spinner {
+    /// On a terminal.
+    Turning(ProgressBar),
+    /// Elsewhere: what is being done, since when, and the end of the lines about it.
+    Written(String, Instant, Sender<()>),
+}
 
 impl Spinner {
     /// Says that `what` is being done.
     pub fn start(what: &str) -> Spinner {
         // Names in it are those of a program.
         let what = visible(what).into_owned();
-        if !std::io::stderr().is_terminal() {
-            eprintln!("{what}");
-            return Spinner(ProgressBar::hidden());
+        if std::io::stderr().is_terminal() {
+            let bar = ProgressBar::new_spinner().with_message(what);
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(TICK);
+            return Spinner::Turning(bar);
         }
-        let bar = ProgressBar::new_spinner().with_message(what);
-        bar.enable_steady_tick(TICK);
-        Spinner(bar)
+        say(&what);
+        let (end, ended) = mpsc::channel();
+        let (begun, text) = (Instant::now(), what.clone());
+        let tell = move || {
+            let mut next = LONG;
+            while ended.recv_timeout(next.saturating_sub(begun.elapsed())) == Err(RecvTimeoutError::Timeout) {
+                say(&format!("{text}: {} s so far", next.as_secs()));
+                next *= 2;
+            }
+        };
+        // Without the thread there are no such lines.
+        let _ = thread::Builder::new().name("progress".to_owned()).spawn(tell);
+        Spinner::Written(what, begun, end)
     }
 }
 
 impl Drop for Spinner {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        match self {
+            Spinner::Turning(bar) => bar.finish_and_clear(),
+            Spinner::Written(what, begun, end) => {
+                let taken = begun.elapsed();
+                let _ = end.send(());
+                if taken >= LONG {
+                    say(&format!("{what}: took {:.1} s", taken.as_secs_f64()));
+                }
+            }
+        }
     }
+}
+
+/// A line on standard error; whoever reads it may be gone.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Draws the installation of the compiler.

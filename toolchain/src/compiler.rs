@@ -87,6 +87,9 @@ pub enum CompileError {
         /// The folder in which the program and its flags were kept.
         reproducer: Option<PathBuf>,
     },
+    /// The user told it to stop. Its worker was ended; the next compilation starts a new one.
+    #[error("interrupted")]
+    Interrupted,
     /// The program took longer than it may. Its worker was ended; the next compilation starts a new one.
     #[error("the compiler was stopped after {} seconds{}{}", limit.as_secs_f64(), last_words(said), kept(reproducer.as_deref()))]
     TimedOut {
@@ -119,14 +122,12 @@ impl CompileError {
             Self::Rejected { .. } | Self::Failed { .. } => {
                 "this is an error in Sheaf or in the compiler: please report it with the program"
             }
-            Self::Crashed { reproducer: None, .. } => {
-                "free some memory, or raise SHEAF_COMPILE_MIB if it is set, and run again; if that does not help, it is the \
-                 compiler's own error: please report it"
+            Self::Crashed { signal, said, reproducer, .. } => {
+                let memory = if lacks_memory(*signal, said) { MORE_MEMORY } else { "" };
+                let files = if reproducer.is_some() { " with the files in that folder" } else { "" };
+                return format!("{memory}it is the compiler's own error: please report it{files}");
             }
-            Self::Crashed { .. } => {
-                "free some memory, or raise SHEAF_COMPILE_MIB if it is set, and run again; if that does not help, it is the \
-                 compiler's own error: please report it with the files in that folder"
-            }
+            Self::Interrupted => "run it again to compile it",
             Self::TimedOut { .. } => {
                 "set SHEAF_COMPILE_SECONDS to a longer time (0 for any), or make the function smaller"
             }
@@ -136,14 +137,29 @@ impl CompileError {
     }
 }
 
+/// The remedy for want of memory.
+const MORE_MEMORY: &str =
+    "free some memory, or raise SHEAF_COMPILE_MIB if it is set, and run again; if that does not help, ";
+
+/// Whether a compiler ended for want of memory, as far as can be told: the system killed it, or it said so.
+fn lacks_memory(signal: Option<i32>, said: &str) -> bool {
+    let said = said.to_lowercase();
+    signal == Some(9)
+        || ["out of memory", "bad_alloc", "cannot allocate"].iter().any(|word| said.contains(word))
+}
+
 /// A compiler in a worker process, which is started when it is first needed and again after it has crashed. It ends
 /// with this value, and if this process is killed.
 pub struct Compiler {
     command: Box<dyn Fn() -> Command + Send + Sync>,
     toolchain: Toolchain,
     limits: CompileLimits,
+    stop: Stop,
     worker: Option<Worker>,
 }
+
+/// Whether what is being compiled is not wanted any more.
+pub(crate) type Stop = Box<dyn Fn() -> bool + Send + Sync>;
 
 impl Compiler {
     /// A compiler that uses `toolchain`, with the usual limits or those that the environment sets. `worker_command` gives
@@ -151,7 +167,7 @@ impl Compiler {
     /// added here.
     pub fn new(worker_command: impl Fn() -> Command + Send + Sync + 'static, toolchain: Toolchain) -> Self {
         let limits = CompileLimits::for_toolchain(&toolchain.folder);
-        Self { command: Box::new(worker_command), toolchain, limits, worker: None }
+        Self { command: Box::new(worker_command), toolchain, limits, stop: Box::new(|| false), worker: None }
     }
 
     /// The same with these limits. A worker that runs already is ended.
@@ -165,6 +181,12 @@ impl Compiler {
     pub fn with_time(mut self, time: Option<Duration>) -> Self {
         self.limits.time = time;
         self
+    }
+
+    /// The same, ended in the middle of a program as soon as `stop` holds.
+    #[must_use]
+    pub fn stopped_by(self, stop: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self { stop: Box::new(stop), ..self }
     }
 
     /// What a compilation may take.
@@ -187,8 +209,9 @@ impl Compiler {
     pub fn compile(&mut self, mlir: &str, flags: &[String]) -> Result<Vec<u8>, CompileError> {
         let request = Request { flags: flags.to_vec(), program: mlir.to_owned() };
         let limit = self.limits.time;
-        let worker = self.running()?;
-        let mut error = match worker.ask(request, limit) {
+        self.running()?;
+        let Some(worker) = &mut self.worker else { return Err(self.broken(&out_of_turn())) };
+        let mut error = match worker.ask(request, limit, &self.stop) {
             Ok((Answer::Compiled(program), _)) => return Ok(program),
             Ok((Answer::Rejected(diagnostics), said)) => {
                 return Err(CompileError::Rejected { diagnostics, said });
@@ -239,7 +262,10 @@ impl Compiler {
         }
         match &mut self.worker {
             Some(worker) => Ok(worker),
-            none => Ok(none.insert(Worker::start((self.command)(), &self.toolchain, &self.limits)?)),
+            none => {
+                let started = Worker::start((self.command)(), &self.toolchain, &self.limits, &self.stop)?;
+                Ok(none.insert(started))
+            }
         }
     }
 
@@ -300,11 +326,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_is_short_of_memory_hears_of_the_limit() {
-        for reproducer in [None, Some(PathBuf::from("/crashes/1"))] {
-            let crashed =
-                CompileError::Crashed { signal: Some(9), code: None, said: String::new(), reproducer };
-            assert!(crashed.remedy().contains("raise SHEAF_COMPILE_MIB if it is set"), "{crashed:?}");
+    fn whoever_is_short_of_memory_hears_of_the_limit_and_nobody_else() {
+        let cases =
+            [(9, "", true), (6, "LLVM ERROR: out of memory", true), (6, "assertion", false), (11, "", false)];
+        for (signal, said, memory) in cases {
+            for reproducer in [None, Some(PathBuf::from("/crashes/1"))] {
+                let crashed =
+                    CompileError::Crashed { signal: Some(signal), code: None, said: said.into(), reproducer };
+                let remedy = crashed.remedy();
+                assert_eq!(remedy.contains("raise SHEAF_COMPILE_MIB if it is set"), memory, "{crashed:?}");
+                assert_eq!(remedy.contains("free some memory"), memory, "{crashed:?}");
+                assert!(remedy.contains("please report it"), "{crashed:?}");
+            }
         }
     }
 

@@ -5,20 +5,24 @@ use std::io::{self, BufReader, BufWriter, ErrorKind};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
-
-use crate::compiler::{CompileError, CompilerVersion};
+use crate::compiler::{CompileError, CompilerVersion, Stop};
 use crate::limits::CompileLimits;
 use crate::locate::Toolchain;
 use crate::message::{Answer, Request};
 use crate::output::Output;
-use crate::scratch;
+use crate::scratch::{self, Scratch};
 use crate::worker::MEMORY_LIMIT;
 
 /// The name of the linker's path in the compiler's environment.
 const LINKER_VARIABLE: &str = "IREE_LLVM_EMBEDDED_LINKER_PATH";
+
+/// How often it is asked whether a program is still wanted.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The signal of Ctrl-C.
+const INTERRUPTED: i32 = 2;
 
 /// A running worker process.
 pub(crate) struct Worker {
@@ -29,7 +33,7 @@ pub(crate) struct Worker {
     output: Output,
     version: CompilerVersion,
     /// Where the compiler puts object files on their way to the linker.
-    _scratch: Option<TempDir>,
+    _scratch: Option<Scratch>,
 }
 
 impl Worker {
@@ -38,6 +42,7 @@ impl Worker {
         mut command: Command,
         toolchain: &Toolchain,
         limits: &CompileLimits,
+        stop: &Stop,
     ) -> Result<Self, CompileError> {
         let name = command.get_program().display().to_string();
         let failed = |source| CompileError::Start { command: name.clone(), source };
@@ -86,7 +91,7 @@ impl Worker {
         thread::Builder::new().name("compiler answers".to_owned()).spawn(read).map_err(failed)?;
         let version = CompilerVersion { api: (0, 0), revision: String::new() };
         let mut worker = Self { child, requests, answers: answers_read, output, version, _scratch: scratch };
-        match worker.answer(limits.time) {
+        match worker.answer(limits.time, stop) {
             Ok((Answer::Ready { api, revision }, _)) => {
                 worker.version = CompilerVersion { api: ((api >> 16) as u16, api as u16), revision };
             }
@@ -121,23 +126,33 @@ impl Worker {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// The answer to a request, and what was printed on the way. A `TimedOut` error if it takes longer than the limit.
-    pub(crate) fn ask(&mut self, request: Request, limit: Option<Duration>) -> io::Result<(Answer, String)> {
+    /// The answer to a request, and what was printed on the way. A `TimedOut` error if it takes longer than the limit, an
+    /// `Interrupted` one once `stop` holds.
+    pub(crate) fn ask(
+        &mut self,
+        request: Request,
+        limit: Option<Duration>,
+        stop: &Stop,
+    ) -> io::Result<(Answer, String)> {
         // If the writer is gone, so is the process, and then there is no answer either.
         let _ = self.requests.send(request);
-        self.answer(limit)
+        self.answer(limit, stop)
     }
 
-    fn answer(&mut self, limit: Option<Duration>) -> io::Result<(Answer, String)> {
-        let ended = || io::Error::from(ErrorKind::UnexpectedEof);
-        let answer = match limit {
-            None => self.answers.recv().map_err(|_| ended())?,
-            Some(limit) => self.answers.recv_timeout(limit).map_err(|error| match error {
-                RecvTimeoutError::Timeout => ErrorKind::TimedOut.into(),
-                RecvTimeoutError::Disconnected => ended(),
-            })?,
-        };
-        Ok((answer?, self.output.take()))
+    fn answer(&mut self, limit: Option<Duration>, stop: &Stop) -> io::Result<(Answer, String)> {
+        let start = Instant::now();
+        loop {
+            let left = limit.map_or(LOOK, |limit| limit.saturating_sub(start.elapsed()).min(LOOK));
+            match self.answers.recv_timeout(left) {
+                Ok(answer) => return Ok((answer?, self.output.take())),
+                Err(RecvTimeoutError::Disconnected) => return Err(ErrorKind::UnexpectedEof.into()),
+                Err(RecvTimeoutError::Timeout) if stop() => return Err(ErrorKind::Interrupted.into()),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if limit.is_some_and(|limit| start.elapsed() >= limit) {
+                return Err(ErrorKind::TimedOut.into());
+            }
+        }
     }
 
     /// Says why the conversation with this worker broke off.
@@ -145,6 +160,7 @@ impl Worker {
         let status = self.end();
         let said = self.output.take_rest();
         match (error.kind(), limit) {
+            (ErrorKind::Interrupted, _) => return CompileError::Interrupted,
             (ErrorKind::InvalidData, _) => return CompileError::Protocol { cause: error.to_string(), said },
             (ErrorKind::TimedOut, Some(limit)) => {
                 return CompileError::TimedOut { limit, said, reproducer: None };
@@ -152,6 +168,10 @@ impl Worker {
             _ => {}
         }
         let signal = status.as_ref().ok().and_then(|status| signal(*status));
+        // A terminal sends Ctrl-C to the worker, too.
+        if signal == Some(INTERRUPTED) {
+            return CompileError::Interrupted;
+        }
         let code = status.ok().and_then(|status| status.code());
         CompileError::Crashed { signal, code, said, reproducer: None }
     }

@@ -1,18 +1,64 @@
 //! Paths that survive the compiler's way of starting its linker: a shell's command line that it does not quote.
 
 use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// A fresh folder for the compiler's temporary files, which goes with the value; or none if there is no suitable place,
-/// and then the compiler must do with the common one.
-pub(crate) fn folder() -> Option<TempDir> {
+/// What the names of these folders begin with.
+const PREFIX: &str = "sheaf-compile-";
+
+/// The file in a folder that is locked as long as the folder's owner lives.
+const OWNER: &str = "owner.lock";
+
+/// A folder for the compiler's temporary files, which goes with the value. Where its process is killed, it stays, and
+/// goes when the next one is made.
+pub(crate) struct Scratch {
+    folder: TempDir,
+    _owner: File,
+}
+
+impl Scratch {
+    /// The folder.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn new_in(place: &Path) -> io::Result<Scratch> {
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
+        // Nobody takes it for one without an owner before it is locked: it gets its name afterwards.
+        let (unnamed, named) = (folder.path().join("new.lock"), folder.path().join(OWNER));
+        let owner = File::create_new(&unnamed)?;
+        owner.lock()?;
+        fs::rename(unnamed, named)?;
+        Ok(Scratch { folder, _owner: owner })
+    }
+}
+
+/// A fresh folder for the compiler's temporary files; or none if there is no suitable place, and then the compiler must do
+/// with the common one. What killed processes of this user have left there goes.
+pub(crate) fn folder() -> Option<Scratch> {
     let places = [std::env::temp_dir(), PathBuf::from("/tmp")];
-    places
-        .iter()
-        .filter(|place| is_plain(place))
-        .find_map(|place| tempfile::Builder::new().prefix("sheaf-compile-").tempdir_in(place).ok())
+    places.iter().filter(|place| is_plain(place)).find_map(|place| {
+        remove_abandoned(place);
+        Scratch::new_in(place).ok()
+    })
+}
+
+/// Removes folders whose owners live no more. What belongs to somebody else cannot be locked, or not removed, and stays.
+fn remove_abandoned(place: &Path) {
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if !is_folder || !entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+            continue;
+        }
+        let owner = File::options().write(true).open(entry.path().join(OWNER));
+        if owner.is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// Can this path stand in a command line as it is?
@@ -55,6 +101,30 @@ mod tests {
         for path in ["/tmp/a b", "/tmp/$(x)", "/tmp/a;b", "/tmp/it's", "tmp", ""] {
             assert!(!is_plain(Path::new(path)), "{path}");
         }
+    }
+
+    #[test]
+    fn what_a_killed_process_left_goes_with_the_next_folder() {
+        let place = tempfile::tempdir().expect("a folder");
+        let owned = Scratch::new_in(place.path()).expect("a folder");
+        fs::write(owned.path().join("object.o"), "kept").expect("a file");
+        let [abandoned, beginning, other] =
+            [format!("{PREFIX}dead"), format!("{PREFIX}new"), "other".to_owned()]
+                .map(|name| place.path().join(name));
+        for folder in [&abandoned, &beginning, &other] {
+            fs::create_dir(folder).expect("a folder");
+        }
+        // The lock of a process that is no more, and files of its.
+        fs::write(abandoned.join(OWNER), "").expect("a file");
+        fs::write(abandoned.join("object.o"), "left").expect("a file");
+        fs::write(other.join(OWNER), "").expect("a file");
+        remove_abandoned(place.path());
+        let there = [&abandoned, &beginning, &other].map(|folder| folder.exists());
+        assert_eq!(there, [false, true, true]);
+        assert!(owned.path().join("object.o").exists());
+        let path = owned.path().to_owned();
+        drop(owned);
+        assert!(!path.exists());
     }
 
     #[cfg(unix)]

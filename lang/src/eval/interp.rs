@@ -145,6 +145,9 @@ impl Interp {
             expanding: 0,
             fresh: 0,
         };
+        if let Some(backend) = &mut interp.backend {
+            backend.stopped_by(interp.allowance.interrupt());
+        }
         interp.load_core();
         interp
     }

@@ -19,7 +19,8 @@ impl Interrupt {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    fn raised(&self) -> bool {
+    /// Whether the evaluation that is running was told to stop.
+    pub fn raised(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -31,6 +32,13 @@ pub(super) struct Allowance {
     steps: u64,
 }
 
+impl Allowance {
+    /// The handle that ends it.
+    pub(super) fn interrupt(&self) -> Interrupt {
+        self.interrupt.clone()
+    }
+}
+
 impl Default for Allowance {
     fn default() -> Allowance {
         Allowance { interrupt: Interrupt::default(), steps: u64::MAX }
@@ -40,7 +48,7 @@ impl Default for Allowance {
 impl Interp {
     /// A handle to stop this evaluator with.
     pub fn interrupt_handle(&self) -> Interrupt {
-        self.allowance.interrupt.clone()
+        self.allowance.interrupt()
     }
 
     /// Lets what is run from now on take at most that many steps (calls and iterations) in all; then it fails. A bound

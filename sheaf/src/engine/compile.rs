@@ -4,6 +4,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use sheaf_cache::remote::SECRETS;
+use sheaf_lang::eval::Interrupt;
 use sheaf_lang::host::HostError;
 use sheaf_registry::{Home, Settings};
 use sheaf_toolchain::{
@@ -62,6 +63,8 @@ pub struct Workshop {
     /// Fail rather than interpret.
     strict: bool,
     state: State,
+    /// Ends a compilation from outside.
+    interrupt: Interrupt,
 }
 
 enum State {
@@ -82,7 +85,13 @@ impl Workshop {
         strict: bool,
     ) -> Result<Workshop, HostError> {
         let cluster = Cluster::open(&settings)?;
-        Ok(Workshop { home, settings, compiler, cluster, strict, state: State::Unused })
+        let interrupt = Interrupt::default();
+        Ok(Workshop { home, settings, compiler, cluster, strict, state: State::Unused, interrupt })
+    }
+
+    /// From now on `interrupt` ends what is being compiled, and the compiler's process with it.
+    pub fn stopped_by(&mut self, interrupt: Interrupt) {
+        self.interrupt = interrupt;
     }
 
     /// Compiles a job. Where there is no compiler, it has been said.
@@ -103,7 +112,11 @@ impl Workshop {
                 return Err(HostError { message, help: None });
             }
             self.state = match self.toolchain()? {
-                Some(toolchain) => State::Ready(Box::new(Compiler::new(worker_command, toolchain))),
+                Some(toolchain) => {
+                    let interrupt = self.interrupt.clone();
+                    let compiler = Compiler::new(worker_command, toolchain);
+                    State::Ready(Box::new(compiler.stopped_by(move || interrupt.raised())))
+                }
                 None => State::Without,
             };
         }
@@ -116,6 +129,9 @@ impl Workshop {
             Ok((bytes, alternative)) => {
                 let run = CompileRun { seconds: start.elapsed().as_secs_f64(), alternative };
                 return Ok(Compiled::Yes { bytes, run });
+            }
+            Err(CompileError::Interrupted) => {
+                return Err(HostError { message: CompileError::Interrupted.to_string(), help: None });
             }
             Err(error) => error,
         };

@@ -28,6 +28,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 use sheaf_cache::{ArtifactFolder, Digest};
+use sheaf_lang::eval::Interrupt;
 use sheaf_lang::graph::Donation;
 use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Kept, Leaf, Placement, Program, Unit};
 use sheaf_lang::stablehlo::{self, emit_donating};
@@ -427,6 +428,10 @@ impl Backend for Engine {
 
     fn refusal(&self) -> String {
         self.refusal.clone()
+    }
+
+    fn stopped_by(&mut self, interrupt: Interrupt) {
+        self.workshop.stopped_by(interrupt);
     }
 
     fn upload(&mut self, tensor: &HostTensor) -> Result<Buffer, HostError> {

@@ -12,7 +12,11 @@ const TIMEOUT: u64 = 60_000;
 const PROMPT: &str = "sheaf> ";
 
 fn session(world: &World) -> PtySession {
-    let mut command = world.sheaf(&["--no-jit"]).env("TERM", "xterm").command();
+    session_with(world, &["--no-jit"])
+}
+
+fn session_with(world: &World, arguments: &[&str]) -> PtySession {
+    let mut command = world.sheaf(arguments).env("TERM", "xterm").command();
     // The terminal, not what a run without one reads.
     command.stdin(std::process::Stdio::inherit());
     let mut session = spawn_command(command, Some(TIMEOUT)).expect("a terminal");
@@ -76,6 +80,23 @@ fn ctrl_c_stops_an_evaluation_and_keeps_the_session() {
     session.send_control('c').expect("Ctrl-C");
     session.exp_string(PROMPT).expect("a prompt");
     enter(&mut session, "(+ kept 1)", "43\r\n");
+    end(session);
+}
+
+#[test]
+fn ctrl_c_ends_a_compilation_and_the_next_one_has_a_compiler() {
+    let Some(world) = World::with_compiler() else { return };
+    let steps = "x (+ x y) x (* x y) ".repeat(3000);
+    world.write("long.shf", &format!("(defn long [x y] (let [{steps}] x))\n(defn short [x] (* 2 x))\n"));
+    let mut session = session_with(&world, &["--jit", "always"]);
+    enter(&mut session, ":load long.shf", "\n");
+    session.send_line("(long [1 2] [3 4])").expect("a line");
+    // The time that it has taken so far.
+    session.exp_regex("compiling long [0-9]+s").expect("a spinner");
+    session.send_control('c').expect("Ctrl-C");
+    session.exp_string("interrupted").expect("a message");
+    session.exp_string(PROMPT).expect("a prompt");
+    enter(&mut session, "(short [20 21])", "[40. 42.]");
     end(session);
 }
 

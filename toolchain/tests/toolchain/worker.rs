@@ -40,6 +40,29 @@ fn a_worker_that_crashes() {
 }
 
 #[test]
+fn a_worker_is_ended_when_its_program_is_not_wanted_any_more() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let begun = folder.path().join("begun");
+    let script = format!("echo $$ > '{}'; exec sleep 600", begun.display());
+    let command = move || {
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]);
+        command
+    };
+    let pid = || fs::read_to_string(&begun).ok();
+    let seen = begun.clone();
+    let mut compiler = Compiler::new(command, nowhere())
+        .stopped_by(move || fs::read_to_string(&seen).is_ok_and(|pid| pid.ends_with('\n')));
+    let error = compiler.compile("module {}", &[]).expect_err("no program");
+    assert!(matches!(error, CompileError::Interrupted), "{error}");
+    let process = format!("/proc/{}", pid().expect("a process").trim());
+    assert!(!Path::new(&process).exists(), "the worker goes on");
+    assert_eq!(compiler.worker_id(), None);
+    // Where the terminal told the worker first, that is no crash.
+    assert!(matches!(with_script("kill -INT $$"), CompileError::Interrupted));
+}
+
+#[test]
 fn a_worker_that_says_something_else() {
     insta::assert_snapshot!(with_script("echo 'unknown command' >&2; echo 'usage: sheaf [options]'"), @r#"
     the compile worker does not speak Sheaf's protocol: a frame cannot begin with "usag"; it last said:
