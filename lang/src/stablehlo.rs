@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::graph::{Donation, Equation, Graph, Var, inline_calls, part_wide};
+use crate::graph::{Donation, Equation, Graph, Var, in_blocks, inline_calls, part_wide};
 use crate::primitives::{Constant, Full};
 use crate::tensor::{DType, HostTensor, TensorType};
 
@@ -110,6 +110,8 @@ impl Emitter {
         arguments: impl Iterator<Item = String>,
         prefix: &str,
     ) -> Vec<String> {
+        let blocks = in_blocks(graph);
+        let graph = blocks.as_ref().unwrap_or(graph);
         let parted = part_wide(graph);
         self.wide |= parted.is_some();
         let graph = parted.as_ref().unwrap_or(graph);

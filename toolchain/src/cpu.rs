@@ -114,8 +114,6 @@ fn llvm_x86(feature: &str) -> &str {
 fn llvm_arm(feature: &str) -> &str {
     match feature {
         "fcma" => "complxnum",
-        "fhm" => "fp16fml",
-        "fp16" => "fullfp16",
         "frintts" => "fptoint",
         "pmull" => "aes",
         "rcpc2" => "rcpc-immo",
@@ -136,7 +134,8 @@ macro_rules! detected {
 
 /// What LLVM generates code with, or IREE's microkernels choose by. Left out is what only system software and explicit
 /// intrinsics use (`xsave`, `rdrand`, `clflushopt`, ...): it differs between machines that run the same code. The
-/// processors with `fma4` and `xop`, which Rust does not detect, are those with `tbm`.
+/// processors with `fma4` and `xop`, which Rust does not detect, are those with `tbm`. Arithmetic on 16-bit floats is left
+/// out as well: programs compute with them as `f32`, and LLVM would make one rounding of a product and its sum.
 #[cfg(target_arch = "x86_64")]
 fn host_features() -> BTreeSet<String> {
     use std::arch::is_x86_feature_detected;
@@ -144,7 +143,7 @@ fn host_features() -> BTreeSet<String> {
         "sse3" "ssse3" "sse4.1" "sse4.2" "sse4a" "popcnt" "cmpxchg16b" "lzcnt" "movbe" "adx" "tbm"
         "bmi1" "bmi2" "avx" "avx2" "f16c" "fma" "aes" "pclmulqdq" "sha" "gfni" "vaes" "vpclmulqdq"
         "avx512f" "avx512cd" "avx512bw" "avx512dq" "avx512vl" "avx512ifma" "avx512vbmi" "avx512vbmi2" "avx512vnni"
-        "avx512bitalg" "avx512vpopcntdq" "avx512bf16" "avx512fp16" "avx512vp2intersect"
+        "avx512bitalg" "avx512vpopcntdq" "avx512bf16" "avx512vp2intersect"
         "avxvnni" "avxifma" "avxneconvert" "avxvnniint8" "avxvnniint16" "sha512" "sm3" "sm4"
     )
 }
@@ -154,7 +153,7 @@ fn host_features() -> BTreeSet<String> {
 fn host_features() -> BTreeSet<String> {
     use std::arch::is_aarch64_feature_detected;
     detected!(is_aarch64_feature_detected:
-        "neon" "fp16" "fhm" "fcma" "jsconv" "frintts" "rdm" "dotprod" "i8mm" "bf16" "lse" "lse2" "crc" "aes" "pmull"
+        "neon" "fcma" "jsconv" "frintts" "rdm" "dotprod" "i8mm" "bf16" "lse" "lse2" "crc" "aes" "pmull"
         "sha2" "sha3" "sm4" "rcpc" "rcpc2" "flagm" "sve" "sve2" "f32mm" "f64mm" "sve2-aes" "sve2-bitperm" "sve2-sha3"
         "sve2-sm4"
     )
@@ -197,7 +196,7 @@ mod tests {
     fn llvm_has_names_of_its_own() {
         let names = |text: &str| cpu(text).llvm_features().join(" ");
         assert_eq!(names("x86_64+avx2+bmi1+cmpxchg16b+pclmulqdq+sse4.1"), "avx2 bmi cx16 pclmul sse4.1");
-        assert_eq!(names("aarch64+aes+fcma+fp16+neon+pmull"), "aes complxnum fullfp16 neon");
+        assert_eq!(names("aarch64+aes+fcma+neon+pmull"), "aes complxnum neon");
         assert_eq!(names("x86_64"), "");
     }
 

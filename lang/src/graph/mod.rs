@@ -3,6 +3,7 @@
 //! Every transformation (`grad`, `jvp`, `vmap`) reads one graph and writes another; `stablehlo` prints one.
 //! Variables are numbered in the order of their making, so equal programs make equal graphs.
 
+mod blocks;
 mod builder;
 mod donation;
 mod evaluate;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+pub use blocks::in_blocks;
 pub use builder::{Builder, RULE};
 pub use donation::{Donation, donations};
 pub use evaluate::{evaluate, evaluate_with};

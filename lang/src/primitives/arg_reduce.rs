@@ -80,7 +80,7 @@ impl Primitive for ArgReduce {
     }
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
-        let groups = Groups::new(args[0].shape(), &[self.axis]);
+        let groups = Groups::new(args[0].shape(), self.axis);
         let positions = crate::with_elements!(args[0].data(), v => groups.map(|base, inner| self.position(base, inner, v)));
         smallvec![HostTensor::new(groups.shape, Data::from(positions))]
     }

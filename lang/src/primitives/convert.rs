@@ -81,7 +81,7 @@ impl Primitive for Convert {
             return to.line(&text);
         }
         let Some((least, most)) = self.dtype.bounds().filter(|_| from.dtype.is_float()) else {
-            return to.line(&format!("stablehlo.convert {x} : ({}) -> {}", from.mlir(), result.mlir()));
+            return to.cast(&x, &from);
         };
         // What the machine makes of floats out of range is not defined, so they are replaced: by the least number of the
         // dtype, by the largest float below its end.

@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Cotangents, Primitive, Reverse, Ring, TypeFault, Types, Zeros, batch_size, batch_to_front, expect_arity, sums_of_products};
+use super::{Cotangents, Primitive, Reverse, Ring, Terms, TypeFault, Types, Zeros, batch_size, batch_to_front, expect_arity, sums_of_products};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, dims_list, zero};
 use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count, strides};
@@ -346,24 +346,28 @@ impl Plan {
     // The innermost loop runs over the features of a group, side by side in the kernel and in the result.
     fn run<T: Ring>(&self, x: &[T], kernel: &[T]) -> Vec<T> {
         let mut out = vec![T::ZERO; self.batch * self.pairs.len() * self.kernel_row];
+        let longest = self.pairs.iter().map(Vec::len).max().unwrap_or(0) * self.channels;
+        let mut terms = Terms::new(longest, self.kernel_row);
         let mut row = 0;
         for n in 0..self.batch {
             for pairs in &self.pairs {
                 let result = &mut out[row..row + self.kernel_row];
                 row += self.kernel_row;
-                for (i, k) in pairs {
-                    let input = n * self.input_size + i;
-                    for group in 0..self.groups {
-                        let result = &mut result[group * self.features..(group + 1) * self.features];
-                        for channel in 0..self.channels {
-                            let a = x[input + group * self.channels + channel];
-                            let start = k + channel * self.kernel_row + group * self.features;
-                            for (acc, b) in result.iter_mut().zip(&kernel[start..start + self.features]) {
+                terms.sum(pairs.len() * self.channels, result, |range, result| {
+                    for term in range {
+                        let ((i, k), channel) = (pairs[term / self.channels], term % self.channels);
+                        let input = n * self.input_size + i + channel;
+                        let weights = k + channel * self.kernel_row;
+                        for group in 0..self.groups {
+                            let a = x[input + group * self.channels];
+                            let features = group * self.features..(group + 1) * self.features;
+                            let weights = &kernel[weights + features.start..weights + features.end];
+                            for (acc, b) in result[features].iter_mut().zip(weights) {
                                 *acc = acc.plus(a.times(*b));
                             }
                         }
                     }
-                }
+                });
             }
         }
         out

@@ -2,10 +2,10 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Cotangents, Groups, Primitive, Ring, TypeFault, Types, accumulate, batch_all_to_front, expect_arity, reduced_shape};
+use super::{Cotangents, Primitive, Ring, TypeFault, Types, accumulate, batch_all_to_front, expect_arity, reduced_shape, running_sums};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, dims_list, zero};
-use crate::tensor::{DType, HostTensor, Shape, TensorType};
+use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count};
 
 /// Element `i` of the result is the sum of elements `0..=i` along `axis`, or of `i..` if reversed.
 #[derive(Clone, Copy, Debug)]
@@ -17,17 +17,21 @@ pub struct Cumsum {
 }
 
 impl Cumsum {
-    fn run<T: Copy>(self, shape: &[usize], elements: &[T], add: impl Fn(T, T) -> T) -> Vec<T> {
+    fn run<T: Ring>(self, shape: &[usize], elements: &[T]) -> Vec<T> {
         let mut out = elements.to_vec();
-        let groups = Groups::new(shape, &[self.axis]);
-        groups.map(|base, inner| {
-            let mut step = |from: usize, to: usize| out[base + to] = add(out[base + from], out[base + to]);
-            if self.reverse {
-                inner.windows(2).rev().for_each(|w| step(w[1], w[0]));
-            } else {
-                inner.windows(2).for_each(|w| step(w[0], w[1]));
+        let (count, inner) = (shape[self.axis], element_count(&shape[self.axis + 1..]));
+        if out.is_empty() {
+            return out;
+        }
+        let mut line = vec![T::ZERO; count];
+        for group in out.chunks_exact_mut(count * inner) {
+            for at in 0..inner {
+                let place = |i: usize| at + inner * if self.reverse { count - 1 - i } else { i };
+                (0..count).for_each(|i| line[i] = group[place(i)]);
+                running_sums(&mut line);
+                (0..count).for_each(|i| group[place(i)] = line[i]);
             }
-        });
+        }
         out
     }
 }
@@ -52,7 +56,7 @@ impl Primitive for Cumsum {
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
         let shape = args[0].shape();
-        let data = accumulate!(args[0].data(); v => self.run(shape, v, Ring::plus));
+        let data = accumulate!(args[0].data(); v => self.run(shape, v));
         smallvec![HostTensor::new(shape, data)]
     }
 

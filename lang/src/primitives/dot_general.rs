@@ -3,7 +3,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Cotangents, Primitive, Ring, TypeFault, Types, Zeros, batch_size, batch_to_front, expect_arity, gather_offsets, sums_of_products};
+use super::{Cotangents, Primitive, Ring, Terms, TypeFault, Types, Zeros, batch_size, batch_to_front, expect_arity, gather_offsets, sums_of_products};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, dims_list};
 use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count, strides};
@@ -19,7 +19,7 @@ pub struct DotGeneral {
 
 impl DotGeneral {
     /// The axes of one operand (`side` 0 or 1) that are neither contracted nor batched.
-    fn free(&self, side: usize, rank: usize) -> Shape {
+    pub fn free(&self, side: usize, rank: usize) -> Shape {
         (0..rank).filter(|a| !self.contract[side].contains(a) && !self.batch[side].contains(a)).collect()
     }
 
@@ -205,19 +205,21 @@ impl Plan {
     fn run<T: Ring>(&self, x: &[T], y: &[T]) -> Vec<T> {
         let width = self.right.len();
         let mut out = Vec::with_capacity(self.batch.len() * self.left.len() * width);
+        let mut terms = Terms::new(self.contract[0].len(), width);
         for (x0, y0) in &self.batch {
             let rows: Vec<T> =
                 self.contract[1].iter().flat_map(|j| self.right.iter().map(move |r| y[y0 + j + r])).collect();
             for left in &self.left {
                 let start = out.len();
                 out.resize(start + width, T::ZERO);
-                let result = &mut out[start..];
-                for (k, i) in self.contract[0].iter().enumerate() {
-                    let a = x[x0 + left + i];
-                    for (acc, b) in result.iter_mut().zip(&rows[k * width..(k + 1) * width]) {
-                        *acc = acc.plus(a.times(*b));
+                terms.sum(self.contract[0].len(), &mut out[start..], |range, result| {
+                    for k in range {
+                        let a = x[x0 + left + self.contract[0][k]];
+                        for (acc, b) in result.iter_mut().zip(&rows[k * width..(k + 1) * width]) {
+                            *acc = acc.plus(a.times(*b));
+                        }
                     }
-                }
+                });
             }
         }
         out

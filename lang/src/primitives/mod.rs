@@ -18,6 +18,7 @@ use crate::tensor::{HostTensor, TensorType};
 mod classes;
 mod element;
 mod elementwise;
+mod folding;
 mod products;
 mod reduction;
 mod region;
@@ -42,9 +43,10 @@ use classes::{Extremes, Ring, accumulate, with_numbers};
 pub use classes::{map_half, zip_half};
 pub use element::elements_like;
 pub use elementwise::{Binary, BinaryRule, Unary, UnaryRule};
+use folding::{Terms, fold, running_sums};
 use products::sums_of_products;
 use reduction::reduction_rules;
-pub use reduction::{Groups, axes_except, broadcast_back, reduced_shape, shift_axes};
+pub use reduction::{Groups, axes_except, broadcast_back, kept_shape, reduced_shape, shift_axes};
 
 primitives!(
     abs,

@@ -3,7 +3,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Cotangents, Direction, Extremes, Groups, Primitive, broadcast_back, maximum, reduction_rules, with_numbers};
+use super::{Cotangents, Direction, Extremes, Primitive, broadcast_back, fold, kept_shape, maximum, reduction_rules, with_numbers};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, lowest};
 use crate::tensor::{DType, HostTensor, Shape};
@@ -19,9 +19,9 @@ impl Primitive for ReduceMax {
     reduction_rules!("reduce_max", |dtype| dtype != DType::Bool);
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
-        let groups = Groups::new(args[0].shape(), &self.axes);
-        let data = with_numbers!(args[0].data(), v => groups.fold(v, Extremes::LOWEST, maximum));
-        smallvec![HostTensor::new(groups.shape, data)]
+        let shape = args[0].shape();
+        let data = with_numbers!(args[0].data(), v => fold(shape, &self.axes, v, Extremes::LOWEST, maximum));
+        smallvec![HostTensor::new(kept_shape(shape, &self.axes), data)]
     }
 
     // Elements that tie share the cotangent equally.

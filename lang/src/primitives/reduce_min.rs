@@ -3,7 +3,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Cotangents, Extremes, Groups, Primitive, Ties, minimum, reduction_rules, with_numbers};
+use super::{Cotangents, Extremes, Primitive, Ties, fold, kept_shape, minimum, reduction_rules, with_numbers};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, highest};
 use crate::tensor::{DType, HostTensor, Shape};
@@ -19,9 +19,9 @@ impl Primitive for ReduceMin {
     reduction_rules!("reduce_min", |dtype| dtype != DType::Bool);
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
-        let groups = Groups::new(args[0].shape(), &self.axes);
-        let data = with_numbers!(args[0].data(), v => groups.fold(v, Extremes::HIGHEST, minimum));
-        smallvec![HostTensor::new(groups.shape, data)]
+        let shape = args[0].shape();
+        let data = with_numbers!(args[0].data(), v => fold(shape, &self.axes, v, Extremes::HIGHEST, minimum));
+        smallvec![HostTensor::new(kept_shape(shape, &self.axes), data)]
     }
 
     // Elements that tie share the cotangent equally.

@@ -2,7 +2,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Cotangents, Groups, Primitive, reduction_rules, zeros_for};
+use super::{Cotangents, Primitive, fold, kept_shape, reduction_rules, zeros_for};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::Lowering;
 use crate::tensor::{DType, Data, HostTensor, Shape};
@@ -18,12 +18,12 @@ impl Primitive for ReduceOr {
     reduction_rules!("reduce_or", |dtype| dtype == DType::Bool);
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
-        let groups = Groups::new(args[0].shape(), &self.axes);
+        let shape = args[0].shape();
         let data = match args[0].data() {
-            Data::Bool(v) => Data::from(groups.fold(v, false, |a, b| a | b)),
+            Data::Bool(v) => Data::from(fold(shape, &self.axes, v, false, |a, b| a | b)),
             other => unreachable!("the type rule refuses {}", other.dtype()),
         };
-        smallvec![HostTensor::new(groups.shape, data)]
+        smallvec![HostTensor::new(kept_shape(shape, &self.axes), data)]
     }
 
     fn vjp(&self, _: &mut Builder, args: &[Var], _: &[Var], _: &[Option<Var>]) -> Cotangents {

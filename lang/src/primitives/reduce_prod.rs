@@ -2,7 +2,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Cotangents, Groups, Primitive, Ring, accumulate, axes_except, reduction_rules};
+use super::{Cotangents, Primitive, Ring, accumulate, axes_except, fold, kept_shape, reduction_rules};
 use crate::graph::{Builder, Graph, Var};
 use crate::stablehlo::{Lowering, one};
 use crate::tensor::{DType, HostTensor, Shape, TensorType};
@@ -18,9 +18,9 @@ impl Primitive for ReduceProd {
     reduction_rules!("reduce_prod", |dtype| dtype != DType::Bool);
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
-        let groups = Groups::new(args[0].shape(), &self.axes);
-        let data = accumulate!(args[0].data(); v => groups.fold(v, Ring::ONE, Ring::times));
-        smallvec![HostTensor::new(groups.shape, data)]
+        let shape = args[0].shape();
+        let data = accumulate!(args[0].data(); v => fold(shape, &self.axes, v, Ring::ONE, Ring::times));
+        smallvec![HostTensor::new(kept_shape(shape, &self.axes), data)]
     }
 
     // The quotient `y / x` would fail at zeros, so the product is taken as a tree of products, which has

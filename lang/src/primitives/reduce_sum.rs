@@ -2,7 +2,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Cotangents, Groups, Primitive, Ring, accumulate, broadcast_back, reduction_rules};
+use super::{Cotangents, Primitive, Ring, accumulate, broadcast_back, fold, kept_shape, reduction_rules};
 use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, zero};
 use crate::tensor::{DType, HostTensor, Shape};
@@ -18,9 +18,9 @@ impl Primitive for ReduceSum {
     reduction_rules!("reduce_sum", |dtype| dtype != DType::Bool);
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
-        let groups = Groups::new(args[0].shape(), &self.axes);
-        let data = accumulate!(args[0].data(); v => groups.map(|base, inner| pairwise_sum(base, inner, v)));
-        smallvec![HostTensor::new(groups.shape, data)]
+        let shape = args[0].shape();
+        let data = accumulate!(args[0].data(); v => fold(shape, &self.axes, v, Ring::ZERO, Ring::plus));
+        smallvec![HostTensor::new(kept_shape(shape, &self.axes), data)]
     }
 
     fn vjp(&self, b: &mut Builder, args: &[Var], _: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
@@ -35,13 +35,4 @@ impl Primitive for ReduceSum {
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         to.reduce("stablehlo.add", &zero(to.result_type(0).dtype), &self.axes);
     }
-}
-
-fn pairwise_sum<T: Ring>(base: usize, inner: &[usize], elements: &[T]) -> T {
-    if inner.len() <= 16 {
-        // Not `Iterator::sum`, whose sum of nothing is -0.
-        return inner.iter().fold(T::ZERO, |sum, i| sum.plus(elements[base + i]));
-    }
-    let (left, right) = inner.split_at(inner.len() / 2);
-    pairwise_sum(base, left, elements).plus(pairwise_sum(base, right, elements))
 }

@@ -67,11 +67,15 @@ pub fn reduced_shape(name: &str, x: &TensorType, axes: &[usize]) -> Result<Shape
     if axes.windows(2).any(|w| w[0] >= w[1]) {
         return Err(TypeFault::new(format!("{name}: the axes {axes:?} are not distinct and ascending")));
     }
-    Ok(axes_except(x.rank(), axes).map(|i| x.shape[i]).collect())
+    Ok(kept_shape(&x.shape, axes))
 }
 
-/// Which elements are reduced together: element `i` of the result comes from `bases[i] + inner[..]`, in row-major
-/// order.
+/// The shape without `axes`.
+pub fn kept_shape(shape: &[usize], axes: &[usize]) -> Shape {
+    axes_except(shape.len(), axes).map(|axis| shape[axis]).collect()
+}
+
+/// The lines of elements along an axis: element `i` of the result comes from `bases[i] + inner[..]`, in row-major order.
 pub struct Groups {
     /// The shape that remains.
     pub shape: Shape,
@@ -80,27 +84,20 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// The groups of a tensor of `shape` reduced over `axes`.
-    pub fn new(shape: &[usize], axes: &[usize]) -> Self {
+    /// The groups of a tensor of `shape` along `axis`.
+    pub fn new(shape: &[usize], axis: usize) -> Self {
         let own = strides(shape);
-        let offsets = |axes: &[usize]| {
-            let extents: Shape = axes.iter().map(|a| shape[*a]).collect();
-            let steps: Shape = axes.iter().map(|a| own[*a]).collect();
-            (gather_offsets(&extents, &steps), extents)
-        };
-        let rest: Shape = axes_except(shape.len(), axes).collect();
-        let ((bases, remaining), (inner, _)) = (offsets(&rest), offsets(axes));
-        Groups { shape: remaining, bases, inner }
+        let (remaining, steps) = (kept_shape(shape, &[axis]), kept_shape(&own, &[axis]));
+        Groups {
+            bases: gather_offsets(&remaining, &steps),
+            inner: gather_offsets(&[shape[axis]], &[own[axis]]),
+            shape: remaining,
+        }
     }
 
     /// The result of `f(base, inner)` for each group.
     pub fn map<T>(&self, mut f: impl FnMut(usize, &[usize]) -> T) -> Vec<T> {
         self.bases.iter().map(|base| f(*base, &self.inner)).collect()
-    }
-
-    /// Each group's elements folded from `init`.
-    pub fn fold<T: Copy>(&self, elements: &[T], init: T, f: impl Fn(T, T) -> T) -> Vec<T> {
-        self.map(|base, inner| inner.iter().fold(init, |acc, i| f(acc, elements[base + i])))
     }
 }
 

@@ -46,7 +46,7 @@ impl Primitive for Sort {
 
     fn evaluate(&self, args: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
         let shape = args[0].shape();
-        let groups = Groups::new(shape, &[self.axis]);
+        let groups = Groups::new(shape, self.axis);
         // source[i]: the offset of the element that comes to offset i.
         let mut source = vec![0; element_count(shape)];
         let orders = with_elements!(args[0].data(), v => groups.map(|base, inner| order(base, inner, v)));

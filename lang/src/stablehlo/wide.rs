@@ -2,9 +2,30 @@
 //!
 //! Left to itself, IREE 3.13 adds sums up in 16 bits and has no code for some functions of them.
 
+use std::fmt::Write;
+
 use super::{Emitter, Lowering, Recorded};
 use crate::graph::{Equation, Graph, Var, Vars};
 use crate::tensor::{DType, TensorType};
+
+/// The text that rounds `x`, of type `ty`, to the numbers of `dtype`, if a conversion to it might not.
+///
+/// Within a kernel, IREE 3.13 keeps `bf16` as `f32` and drops conversions there and back; it keeps this, which is
+/// arithmetic on bits. Conversions to `f16` it keeps.
+fn rounding(x: &str, ty: &TensorType, dtype: DType) -> Option<String> {
+    let narrows = dtype == DType::BF16 && ty.dtype == DType::F32;
+    narrows.then(|| format!("stablehlo.reduce_precision {x}, format = e8m7 : {}", ty.mlir()))
+}
+
+impl Lowering<'_> {
+    /// Writes the result: `x`, of type `from`, in the result's dtype. Floats that become 16-bit ones are `f32`.
+    pub fn cast(&mut self, x: &str, from: &TensorType) {
+        let result = self.result_type(0).clone();
+        let rounded = rounding(x, from, result.dtype).map(|text| self.temporary(&text));
+        let x = rounded.as_deref().unwrap_or(x);
+        self.line(&format!("stablehlo.convert {x} : ({}) -> {}", from.mlir(), result.mlir()));
+    }
+}
 
 impl Emitter {
     /// Writes the operation of an equation; with operands and results of 16-bit floats as `f32` if it computes.
@@ -80,8 +101,12 @@ impl Emitter {
 
     /// Writes `name`: `x`, of type `ty`, as `dtype`.
     fn convert(&mut self, name: &str, x: &str, ty: &TensorType, dtype: DType) {
-        use std::fmt::Write;
         let (from, to) = (ty.mlir(), ty.with_dtype(dtype).mlir());
+        let mut x = x.to_owned();
+        if let Some(rounded) = rounding(&x, ty, dtype) {
+            x = name.replace('%', "%p");
+            let _ = writeln!(self.body, "    {x} = {rounded}");
+        }
         let _ = writeln!(self.body, "    {name} = stablehlo.convert {x} : ({from}) -> {to}");
     }
 }

@@ -1,5 +1,8 @@
 //! Every primitive, compiled by the pinned compiler and run by the runtime, gives what host evaluation gives.
 
+mod halves;
+mod reductions;
+
 use std::fmt::Write as _;
 use std::process::Command;
 
