@@ -86,14 +86,14 @@ const ARANGE: &str = "numbers from start, 0 by default, up to but not including 
 
 /// The number that a text spells, white space around it aside.
 fn read_number<T: std::str::FromStr>(text: &str, reader: &str) -> Eval<T> {
-    text.trim().parse().or_else(|_| {
+    text.trim().parse().map_err(|_| {
         let fraction = text.trim().parse::<f64>().is_ok();
         let (found, help) = match (reader, fraction) {
             ("int", true) => ("no whole number of i32", "(int (float s)) drops a fraction"),
             ("int", false) => ("no whole number", "digits with a sign before them are, such as \"-12\""),
             _ => ("no number", "a number is written as in a program, such as \"70.5\" or \"1e-3\""),
         };
-        Err(Diagnostic::error(format!("{reader} reads numbers, and {text:?} is {found}")).help(help).into())
+        Diagnostic::error(format!("{reader} reads numbers, and {text:?} is {found}")).help(help).into()
     })
 }
 

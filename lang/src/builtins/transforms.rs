@@ -78,7 +78,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
                 None => Axes::Every(Some(0)),
                 Some(value) => as_axes(value).map_err(|signal| match *signal {
                     Stop::Error(_) => no_axes(&a[0], value),
-                    _ => signal,
+                    Stop::Trace(_) => signal,
                 })?,
             };
             if let (Axes::Items(items), Some(count)) = (&axes, parameters(&a[0]))
