@@ -64,7 +64,7 @@ pub use folder::{ArtifactFolder, FolderError, MANIFEST_FILE};
 pub use guard::Guard;
 pub use locations::strip_locations;
 pub use lookups::Lookups;
-pub use manifest::{Entry, Leaf, MANIFEST_VERSION, Specialisation, Static};
+pub use manifest::{Check, Entry, Leaf, MANIFEST_VERSION, Specialisation, Static};
 pub use miss::{Lookup, Miss};
 pub use pretty::to_vec as to_pretty_json;
 pub use remotes::{BUDGET, Fetched, RemoteSettings, Remotes, Trouble, Upload, Wanted};

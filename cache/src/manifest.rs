@@ -33,6 +33,18 @@ pub struct Specialisation {
     pub statics: Vec<Static>,
     /// The digests of the large constants that became trailing arguments, in their order.
     pub constants: Vec<Digest>,
+    /// What the compiled program checks.
+    pub checks: Vec<Check>,
+}
+
+/// Something that a compiled program checks. Its last result, the flag, is 0 or the position of the first check that
+/// failed, counted from 1, and then what that failed with: the index, or the traced values of the message.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Check {
+    /// What is checked, or the message with the types of what only a run knows.
+    pub message: String,
+    /// The file, the line and the column.
+    pub place: String,
 }
 
 /// A tensor within an argument or a result.
@@ -110,12 +122,16 @@ pub struct Entry {
     pub statics: Vec<Static>,
     /// The digests of the large constants that follow the arguments, in their order.
     pub constants: Vec<Digest>,
+    /// What the program checks; none in manifests of before there were checks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
 }
 
 impl Entry {
     /// The entry for what `action` compiled `specialisation` to, to be kept as `file`.
     pub(crate) fn new(action: &Action, specialisation: Specialisation, bytes: &[u8], file: String) -> Self {
-        let Specialisation { function, transform, inputs, outputs, statics, constants } = specialisation;
+        let Specialisation { function, transform, inputs, outputs, statics, constants, checks } =
+            specialisation;
         Self {
             function,
             transform,
@@ -136,6 +152,7 @@ impl Entry {
             outputs,
             statics,
             constants,
+            checks,
         }
     }
 

@@ -3,10 +3,12 @@
 use std::any::Any;
 use std::fmt;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
 use crate::eval::Interrupt;
 use crate::graph::{Donation, Graph};
+use crate::primitives::Site;
 use crate::syntax::Sources;
 use crate::tensor::{HostTensor, TensorType};
 
@@ -88,6 +90,18 @@ pub struct Leaf {
     pub ty: TensorType,
 }
 
+/// Something that a program checks.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// What is asked, and said.
+    pub site: Arc<Site>,
+    /// The name of the file without its folder, the line and the column.
+    pub place: String,
+}
+
+/// The path of the result that says which check failed: 0, or the position of the first that did, and what it failed with.
+pub const FLAG: &str = "flag";
+
 /// A specialised function, ready to be compiled: one program, one entry of the cache.
 #[derive(Clone, Debug)]
 pub struct Unit {
@@ -99,8 +113,10 @@ pub struct Unit {
     pub graph: Graph,
     /// The parameters, in flattening order.
     pub inputs: Vec<Leaf>,
-    /// The results, in flattening order.
+    /// The results, in flattening order; where the program checks something, [`FLAG`] is the last.
     pub outputs: Vec<Leaf>,
+    /// What the program checks: the flag names one by its position, counted from 1.
+    pub checks: Vec<Checked>,
     /// The values that the body asked for while it was traced: path and value.
     pub statics: Vec<(String, String)>,
 }
@@ -207,4 +223,9 @@ pub type Buffer = Rc<dyn DeviceTensor>;
 pub trait DeviceTensor: Any {
     /// Copies the elements to the host.
     fn read(&self, ty: &TensorType) -> Result<HostTensor, HostError>;
+
+    /// Whether it is computed already, so that reading it does not wait.
+    fn is_ready(&self) -> bool {
+        false
+    }
 }

@@ -48,7 +48,7 @@ fn what_cannot_be_compiled() {
         let program = fs::read_to_string(folder.join(format!("{name}.shf"))).expect("a program");
         let run = |strict| {
             let world = World::default();
-            let device = HostDevice { log: Rc::default() };
+            let device = HostDevice { log: Rc::default(), at_once: false };
             let options = Options { jit: Jit::Always, strict, ..Options::default() };
             let mut interp = Interp::new(Box::new(world.clone()), Some(Box::new(device)), options);
             run_with(&mut interp, &world, &program)

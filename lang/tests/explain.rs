@@ -20,7 +20,7 @@ fn explained(jit: Jit, program: &str) -> String {
 /// An evaluator that interprets nothing that should be compiled.
 fn strict() -> (Interp, World) {
     let world = World::default();
-    let device = HostDevice { log: Rc::default() };
+    let device = HostDevice { log: Rc::default(), at_once: false };
     let options = Options { jit: Jit::Always, strict: true, ..Options::default() };
     (Interp::new(Box::new(world.clone()), Some(Box::new(device)), options), world)
 }
@@ -267,7 +267,7 @@ impl Program for SlowProgram {
 fn a_second_choice_is_not_silent() {
     let world = World::default();
     let options = Options { jit: Jit::Always, ..Options::default() };
-    let device = Slow(HostDevice { log: Rc::default() });
+    let device = Slow(HostDevice { log: Rc::default(), at_once: false });
     let mut interp = Interp::new(Box::new(world.clone()), Some(Box::new(device)), options);
     assert_eq!(run_with(&mut interp, &world, "(defn f [x] (* 2 x)) (print (f [1]))"), "[2.]");
     let explained = explain(&interp.reports());

@@ -24,16 +24,6 @@ fn reports(jit: Jit, program: &str) -> Vec<Report> {
     interp.reports()
 }
 
-/// Indices that only the program knows are clamped, as in JAX; known ones outside of a tensor are an error.
-#[test]
-fn computed_indices_are_clamped() {
-    let program = "(defn f [x i] (list (get x i) (index-update x i 9) (scatter-add x i 1)))";
-    let (out, _) = on_device(Jit::Always, &format!("{program} (print (f [1 2 3] (cast [5 -9] :i32)))"));
-    assert_eq!(out, "[[3. 1.] [9. 2. 9.] [2. 2. 4.]]");
-    let out = run(&format!("{program} (print (f [1 2 3] (cast [5 -9] :i32)))"));
-    assert!(out.starts_with("error: index 5 is outside of axis 0 of f32[3]"), "{out}");
-}
-
 /// Programs of all kinds print the same, compiled and interpreted.
 #[test]
 fn compiled_equals_interpreted() {

@@ -184,6 +184,9 @@ pub struct BuildOptions {
     /// Compile anew, whatever __sheaf__ and the cache hold
     #[arg(long)]
     pub recompile: bool,
+    /// Leave out the checks of indices: one out of range is clamped then. `assert` stays
+    #[arg(long)]
+    pub no_bounds_check: bool,
     /// Where compilers and compiled programs come from
     #[command(flatten)]
     pub network: NetworkOptions,
@@ -269,6 +272,9 @@ pub struct EngineOptions {
     /// Compile anew, whatever __sheaf__ and the cache hold
     #[arg(long)]
     pub recompile: bool,
+    /// Leave out the checks of indices in compiled functions: one out of range is clamped then. `assert` stays
+    #[arg(long)]
+    pub no_bounds_check: bool,
     /// Where on the processor compiled programs run: auto (by their work), inline, local-sync, local-task or
     /// local-task:WORKERS
     #[arg(long, value_name = "WAY")]

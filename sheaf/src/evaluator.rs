@@ -142,7 +142,12 @@ pub fn evaluator(
         };
         Some(Box::new(Engine::new(place).map_err(told)?))
     };
-    let options = Options { jit, strict: options.strict, ..Options::default() };
+    let options = Options {
+        jit,
+        strict: options.strict,
+        no_bounds_check: options.no_bounds_check,
+        ..Options::default()
+    };
     Ok(Interp::new(Box::new(world), backend, options))
 }
 

@@ -39,6 +39,7 @@ pub fn specialisation(function: &str, length: u64) -> Specialisation {
         outputs: vec![leaf("", &[])],
         statics: vec![],
         constants: vec![],
+        checks: vec![],
     }
 }
 

@@ -62,6 +62,16 @@ pub fn printer_for(builtin: &Builtin, args: &[Option<&Value>]) -> Option<&'stati
     (options > 0 || template).then(|| &PRINTERS[options][usize::from(template)])
 }
 
+/// Values as `print` writes them: the others filled into a template with placeholders, or all one blank apart.
+pub fn printed(values: &[Value]) -> Eval<String> {
+    match values {
+        [Value::Str(template), others @ ..] if !others.is_empty() && has_placeholder(template) => {
+            format_values(template, others)
+        }
+        _ => Ok(values.iter().map(show).collect::<Vec<_>>().join(" ")),
+    }
+}
+
 fn print<const OPTIONS: usize, const TEMPLATE: bool>(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let (plain, options) = args.split_at(args.len().saturating_sub(2 * OPTIONS));
     let (mut end, mut between, mut plain) = ("\n", " ", plain);

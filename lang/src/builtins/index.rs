@@ -38,8 +38,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "index-update",
         "(index-update x i v)",
         "x with v in place of the entries at i along axis 0: a number, a range a:b, or a tensor or list of indices\n\
-         where an index occurs more than once, the last v stays; v broadcasts to the entries it replaces, and is cast to their dtype\n\
-         a known index outside of x is an error, one computed in compiled code is clamped",
+         where an index occurs more than once, the last v stays; v broadcasts to the entries it replaces, and is cast to their dtype",
         (3, 3),
         index_update,
     )
@@ -50,8 +49,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
         "scatter-add",
         "(scatter-add x i v)",
-        "x with v added to its entries at the indices i along axis 0; entries named more than once get all of theirs\n\
-         a known index outside of x is an error, one computed in compiled code is clamped",
+        "x with v added to its entries at the indices i along axis 0; entries named more than once get all of theirs",
         (3, 3),
         scatter_add,
     )

@@ -29,6 +29,7 @@ mod reduce;
 mod sequences;
 mod shape;
 mod show;
+mod stop;
 mod text;
 mod text_methods;
 mod threefry;
@@ -45,7 +46,7 @@ pub use arrange::stack;
 pub use compare::structurally_equal;
 pub use create::vector_literal;
 pub use dict::{ENTRY, HAS_KEY, get};
-pub use effect::printer_for;
+pub use effect::{printed, printer_for};
 pub use habits::habit;
 pub use names::nearest;
 pub(crate) use operands::SHAPE;
@@ -131,6 +132,7 @@ impl Builtin {
             if let Stop::Error(d) = &mut *signal
                 && d.labels.is_empty()
                 && !self.effect
+                && !d.raised
                 && !is_private(self.name)
             {
                 d.help.get_or_insert_with(|| format!("it is called {}", self.signature));
@@ -164,6 +166,7 @@ pub const SECTIONS: [(&str, &[Builtin]); 25] = [
     ("dictionaries", dict::BUILTINS),
     ("transforms", transforms::BUILTINS),
     ("strings", text::BUILTINS),
+    ("errors", stop::BUILTINS),
     ("effects", effect::BUILTINS),
     ("convolution", convolution::BUILTINS),
     ("library", library::BUILTINS),

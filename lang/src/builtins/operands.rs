@@ -5,7 +5,9 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::diagnostic::Diagnostic;
-use crate::eval::{Eval, Interp, Signal, Tensor, Value, bind, bind_all, fail, position, repeat_beside};
+use crate::eval::{
+    Eval, Interp, Signal, Tensor, Value, bind, bind_all, fail, positions_within, repeat_beside,
+};
 use crate::graph::Op;
 use crate::primitives as p;
 use crate::primitives::Primitive;
@@ -306,18 +308,15 @@ pub fn as_indices(interp: &mut Interp, value: &Value) -> Eval<Tensor> {
     interp.convert(&t, DType::I32)
 }
 
-/// Indices along an axis, none negative: those that are known and outside are an error, the others are clamped by the
-/// primitives, as in JAX.
+/// Indices along an axis, none negative: one outside is an error, at once where it is known.
 pub fn as_positions(interp: &mut Interp, value: &Value, axis: usize, of: &TensorType) -> Eval<Tensor> {
     let indices = as_indices(interp, value)?;
     let mut negative = !matches!(value, Value::Tensor(t) if t.ty().dtype.is_unsigned());
     if let Some(known) = indices.concrete() {
         let host = known.host()?;
-        negative = false;
-        for i in (0..host.count()).map(|i| host.element_i64(i)) {
-            position(i, axis, of)?;
-            negative |= i < 0;
-        }
+        negative = positions_within((0..host.count()).map(|i| host.element_i64(i)), axis, of)?;
+    } else {
+        interp.check_indices(&indices, axis, of)?;
     }
     if !negative {
         return Ok(indices);

@@ -1,6 +1,7 @@
 //! What an error learns on its way outwards: the call it happened in, where the operands it speaks of were made, and
 //! where a nil came from.
 
+use super::checks::called;
 use super::expr::{Code, Expr, ExprKind, Pattern, Place, Slot};
 use super::interp::Interp;
 use super::module::is_private;
@@ -125,9 +126,10 @@ fn speaks_of_nil(d: &Diagnostic) -> bool {
     d.message.split(|c: char| !c.is_alphanumeric()).any(|word| word == "nil")
 }
 
-/// An error leaves the body of a function: a nil among its parameters comes from the caller.
-pub(super) fn leaving_closure(mut signal: Signal, code: &Code) -> Signal {
+/// An error leaves the body of a function called at `span`: a nil among its parameters comes from the caller.
+pub(super) fn leaving_closure(mut signal: Signal, code: &Code, span: Span) -> Signal {
     let Stop::Error(d) = &mut *signal else { return signal };
+    called(d, code.name, span);
     let Some(Suspect::Local(slot)) = d.suspect.take() else { return signal };
     for (i, param) in code.params.iter().enumerate() {
         match &param.pattern {

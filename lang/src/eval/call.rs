@@ -241,7 +241,7 @@ impl Interp {
             let scalar = self.enter_plain(closure, base, span);
             return self.given(scalar);
         }
-        let scalar = self.enter(closure, base, |interp| {
+        let scalar = self.enter(closure, base, span, |interp| {
             let code = &closure.code;
             code.check_arity(args.len(), span, &interp.sources)?;
             interp.stack.resize(base + frame_size(code), Value::Nil);
@@ -264,7 +264,7 @@ impl Interp {
 
     /// Evaluates a function with plain parameters whose arguments lie on the stack from `base`.
     fn enter_plain(&mut self, closure: &Closure, base: usize, span: Span) -> Option<Scalar> {
-        self.enter(closure, base, |interp| {
+        self.enter(closure, base, span, |interp| {
             let code = &closure.code;
             code.check_arity(interp.stack.len() - base, span, &interp.sources)?;
             let top = base + frame_size(code);
@@ -275,16 +275,22 @@ impl Interp {
         })
     }
 
-    /// Evaluates the body of a function in the frame that `bind` fills.
+    /// Evaluates the body of a function, called at `span`, in the frame that `bind` fills.
     #[inline]
     fn enter(
         &mut self,
         closure: &Closure,
         base: usize,
+        span: Span,
         bind: impl FnOnce(&mut Interp) -> Eval<()>,
     ) -> Option<Scalar> {
         let code = &closure.code;
         self.depth += 1;
+        // What is traced by itself was called from nowhere.
+        let traced = self.level > 0 && span != code.span;
+        if traced {
+            self.path.push((code.name, span));
+        }
         let scalar = if self.depth > MAX_DEPTH || crate::stack::exhausted() {
             let error = too_deep(code, self.depth - 1);
             self.scalar_or_other(Err(error))
@@ -294,7 +300,7 @@ impl Interp {
                 (Ok(()), Some(body)) => {
                     let scalar = self.eval_scalar(body, Frame { base, closure: Some(closure) });
                     self.amend(scalar, |interp, signal| {
-                        interp.leaving_library(blame::leaving_closure(signal, code), code)
+                        interp.leaving_library(blame::leaving_closure(signal, code, span), code)
                     })
                 }
                 (Ok(()), None) => {
@@ -303,6 +309,9 @@ impl Interp {
                 }
             }
         };
+        if traced {
+            self.path.pop();
+        }
         self.depth -= 1;
         self.stack.truncate(base);
         scalar

@@ -57,7 +57,7 @@ impl Interp {
         });
         let ((tree, leaves), region) = match traced {
             Ok(traced) => traced,
-            Err(signal) if matches!(*signal, Stop::Trace(_)) => {
+            Err(signal) if matches!(*signal, Stop::Trace(_)) || signal.is_raised() => {
                 return self.call_interpreted(f, args.clone(), span);
             }
             Err(signal) => return Err(signal),

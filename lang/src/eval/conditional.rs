@@ -44,6 +44,9 @@ impl Case<'_> {
     }
 }
 
+/// The value of a branch, or the error that it stops with, and the branch as a graph.
+type Branch = (Eval<Value>, Region);
+
 /// A value, or why there is no conditional: types that differ, if that is it.
 type Chosen<T> = Result<T, Option<Box<Differing>>>;
 
@@ -74,10 +77,16 @@ impl Interp {
         &mut self,
         predicate: &Tensor,
         places: [Span; 2],
-        (yes, of_yes): (Value, Region),
-        (no, of_no): (Value, Region),
+        (yes, of_yes): Branch,
+        (no, of_no): Branch,
     ) -> Eval<Chosen<Value>> {
-        let (leaves, types) = match common(&yes, &no, &of_yes.graph, &of_no.graph) {
+        let common = match (&yes, &no) {
+            (Ok(yes), Ok(no)) => common(yes, no, &of_yes.graph, &of_no.graph),
+            (Ok(value), Err(_)) => only(value, &of_yes.graph),
+            (Err(_), Ok(value)) => only(value, &of_no.graph),
+            (Err(_), Err(_)) => Ok((Vec::new(), Vec::new())),
+        };
+        let (leaves, types) = match common {
             Ok(common) => common,
             Err(difference) => return Ok(Err(Some(difference.of_branches(places)))),
         };
@@ -89,7 +98,7 @@ impl Interp {
         let mut results = results.into_iter().map(Value::from);
         let mut leaves =
             leaves.into_iter().map(|leaf| leaf.unwrap_or_else(|| results.next().expect("a result for each")));
-        unflatten(&Tree::of(&yes), &mut leaves).map(Ok)
+        unflatten(&Tree::of(&yes.or(no)?), &mut leaves).map(Ok)
     }
 
     /// The condition of a conditional, if one can be recorded here.
@@ -112,13 +121,13 @@ impl Interp {
         rest: impl FnOnce(&mut Interp) -> Eval<Value>,
     ) -> Eval<Chosen<Value>> {
         let Some(predicate) = self.predicate(first) else { return Ok(Err(None)) };
-        let (value, region) = match self.branch(rest)? {
+        let rest = match self.branch(rest)? {
             Ok(rest) => rest,
             Err(refused) => return Ok(Err(refused)),
         };
-        let Region { graph, captures } = &region;
+        let Region { graph, captures } = &rest.1;
         let one = [TensorType::scalar(DType::Bool)];
-        if graph.outputs.iter().map(|v| graph.ty(*v)).eq(&one) && graph.cost() <= CHEAP {
+        if graph.outputs.iter().map(|v| graph.ty(*v)).eq(&one) && graph.cost() <= CHEAP && !graph.checked {
             let rest = apply_graph(graph, captures)?;
             let operands = [&predicate, &rest[0]];
             let result =
@@ -129,7 +138,6 @@ impl Interp {
             Ok(kept) => kept,
             Err(refused) => return Ok(Err(refused)),
         };
-        let rest = (value, region);
         if or {
             self.choose(&predicate, places, kept, rest)
         } else {
@@ -139,14 +147,20 @@ impl Interp {
 
     /// A branch, traced; refused where it cannot be: it asks for a value of its own, or is an error that the condition
     /// may exclude.
-    fn branch(&mut self, branch: impl FnOnce(&mut Interp) -> Eval<Value>) -> Eval<Chosen<(Value, Region)>> {
+    fn branch(&mut self, branch: impl FnOnce(&mut Interp) -> Eval<Value>) -> Eval<Chosen<Branch>> {
         let traced = self.closed_region(&[], |interp, _| {
-            let value = branch(interp)?;
+            let value = match branch(interp) {
+                Err(signal) if signal.is_raised() => {
+                    interp.record_raised()?;
+                    return Ok((Err(signal), Vec::new()));
+                }
+                value => value?,
+            };
             let mut tensors = Vec::new();
             for leaf in flatten(&value) {
                 tensors.extend(interp.moving_leaf(&leaf)?);
             }
-            Ok((value, tensors))
+            Ok((Ok(value), tensors))
         });
         match traced {
             Ok(branch) => Ok(Ok(branch)),
@@ -285,6 +299,20 @@ fn common(yes: &Value, no: &Value, of_yes: &Graph, of_no: &Graph) -> Common {
     }
 }
 
+/// The leaves of the value of one branch, where the other stops with an error.
+fn only(value: &Value, graph: &Graph) -> Common {
+    let mut leaves = Vec::new();
+    for leaf in flatten(value) {
+        leaves.push(match leaf {
+            Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Tensor(_) => None,
+            // It may have captured what is computed in the branch.
+            Value::Function(_) => return Err(Difference::in_structure(value, &Value::Nil)),
+            other => Some(other),
+        });
+    }
+    Ok((leaves, graph.outputs.iter().map(|v| graph.ty(*v).clone()).collect()))
+}
+
 /// The type that values of two types of one shape are given: a weak number adapts.
 fn unified(a: &TensorType, b: &TensorType) -> Option<TensorType> {
     if a == b {
@@ -302,14 +330,18 @@ fn unified(a: &TensorType, b: &TensorType) -> Option<TensorType> {
     }
 }
 
-/// `graph` with results of these types.
+/// `graph` with results of these types; zeros where it stops with an error and has none.
 fn converted(graph: Graph, types: &[TensorType]) -> Graph {
-    if graph.outputs.iter().zip(types).all(|(v, ty)| graph.ty(*v) == ty) {
+    if graph.outputs.len() == types.len() && graph.outputs.iter().zip(types).all(|(v, ty)| graph.ty(*v) == ty)
+    {
         return graph;
     }
     let mut b = Builder::new();
     let inputs: Vec<_> = graph.inputs.iter().map(|v| b.input(graph.ty(*v).clone())).collect();
-    let results = b.inline(&graph, &inputs);
+    let mut results = b.inline(&graph, &inputs);
+    for ty in &types[results.len()..] {
+        results.push(b.zeros(ty));
+    }
     let results = results.into_iter().zip(types).map(|(v, ty)| {
         if b.ty(v) == ty { v } else { b.apply(p::Convert { dtype: ty.dtype, weak: ty.weak }, &[v]) }
     });

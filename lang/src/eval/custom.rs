@@ -16,7 +16,7 @@ use super::tensor::{Tensor, Trace, bind_all};
 use super::tree::{KeyPath, flatten, map_trees, sorted_order};
 use super::value::{Closure, Function, Value};
 use crate::diagnostic::Diagnostic;
-use crate::graph::{Graph, Op, prune};
+use crate::graph::{Graph, Op, prune, unchecked};
 use crate::primitives::CustomVjp;
 use crate::syntax::{Bracket, Form, FormKind, Span};
 use crate::tensor::{DType, HostTensor, TensorType};
@@ -106,7 +106,11 @@ impl Interp {
         self.level -= 1;
         let backward = backward?;
 
-        let op: Op = Arc::new(CustomVjp { name, forward: Arc::new(forward), backward: Arc::new(backward) });
+        let op: Op = Arc::new(CustomVjp {
+            name,
+            forward: Arc::new(forward),
+            backward: Arc::new(unchecked(&backward)),
+        });
         let operands: Vec<&Tensor> = operands.iter().collect();
         let mut outs = bind_all(&op, &operands, Some(span))?.into_iter();
         map_trees(&[result], &mut |_, leaf| match here(&leaf[0]) {

@@ -116,7 +116,9 @@ impl Interp {
         }
         loading.defined.insert(name, span);
         // What the language keeps to itself is not seen here, so nothing of it is redefined.
-        let builtin = !is_private(&name)
+        let yields = ["error", "assert"].contains(&name.as_str());
+        let builtin = !yields
+            && !is_private(&name)
             && (crate::builtins::find(&name).is_some()
                 || self.core.as_ref().is_some_and(|core| core.find(name).is_some()));
         if builtin && !loading.module.standard && self.redefined.insert(name) {

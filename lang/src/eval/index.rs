@@ -90,7 +90,7 @@ impl Interp {
     }
 
     /// The entries at `index` along `axis`: those of a number without the axis, those of a tensor of indices with its
-    /// axes in place of that one. Indices that are not known are clamped.
+    /// axes in place of that one.
     pub(crate) fn take(&mut self, t: &Tensor, axis: usize, index: &Value) -> Eval<Tensor> {
         let many = match index {
             Value::Tensor(i) => i.concrete().is_none() || i.ty().rank() > 0,
@@ -178,11 +178,36 @@ pub(crate) fn position(index: i64, axis: usize, of: &TensorType) -> Eval<usize> 
     if (-extent..extent).contains(&index) {
         return Ok(if index < 0 { index + extent } else { index } as usize);
     }
+    Err(outside(index, axis, of).into())
+}
+
+/// Fails unless all of the indices mean positions along `axis`; whether one is negative. Of several wrong ones the error
+/// names the negative one nearest to the axis, or else the largest: the one that a compiled program finds.
+pub(crate) fn positions_within(
+    indices: impl Iterator<Item = i64>,
+    axis: usize,
+    of: &TensorType,
+) -> Eval<bool> {
+    let extent = of.shape[axis] as i64;
+    let mut negative = false;
+    let mut wrong: Option<i64> = None;
+    for i in indices {
+        negative |= i < 0;
+        if !(-extent..extent).contains(&i) {
+            let order = |i: i64| (i < 0, i);
+            wrong = Some(wrong.map_or(i, |w| if order(i) > order(w) { i } else { w }));
+        }
+    }
+    wrong.map_or(Ok(negative), |index| Err(outside(index, axis, of).into()))
+}
+
+/// The error about an index along `axis` that is outside.
+pub(super) fn outside(index: i64, axis: usize, of: &TensorType) -> Diagnostic {
+    let extent = of.shape[axis];
     let d = Diagnostic::error(format!("index {index} is outside of axis {axis} of {of}"));
-    Err(match extent {
+    match extent {
         0 => d.help("the axis has no entries"),
         1 => d.help("its only entry is 0, or -1 counted from the end"),
         n => d.help(format!("its {n} entries are 0 to {}, or -{n} to -1 counted from the end", n - 1)),
     }
-    .into())
 }

@@ -7,6 +7,7 @@ use ustr::Ustr;
 
 use super::blame::{self, Misses};
 use super::check::Checked;
+use super::checks::Raised;
 use super::conditional::Case;
 use super::dict::Dict;
 use super::expr::{Expr, ExprKind, Global, Pattern, Place, Template};
@@ -16,7 +17,7 @@ use super::purity::effect_in;
 use super::scalar::Scalar;
 use super::signal::{Eval, Reason, STATIC, Stop};
 use super::specialise::Specialiser;
-use super::tensor::{Closed, Trace};
+use super::tensor::{Open, Trace};
 use super::transforms::MAX_EQUATIONS;
 use super::value::{Closure, Function, List, Value};
 use crate::builtins;
@@ -45,6 +46,8 @@ pub struct Options {
     pub jit: Jit,
     /// Whether it is an error that a function which should be compiled cannot be.
     pub strict: bool,
+    /// Leave out the checks of indices that only a run knows: they are clamped then.
+    pub no_bounds_check: bool,
     /// Leave graphs as they were traced: to measure what simplifying them does.
     pub unsimplified: bool,
 }
@@ -96,8 +99,12 @@ pub struct Interp {
     pub(super) program: Option<Rc<Module>>,
     /// Level of the innermost trace, 0 outside.
     pub(super) level: u32,
-    /// The closed pieces of the program that are being traced.
-    pub(super) closed: Closed,
+    /// The pieces of the program that are being traced.
+    pub(super) open: Open,
+    /// The calls around what is being traced, the outermost first: the function's name and the place.
+    pub(super) path: Vec<(Option<Ustr>, Span)>,
+    /// What the program stopped with last in a piece that is being traced.
+    pub(super) raised: Option<Raised>,
     /// Traces that stand for a compiled function: effects stop them.
     pub(super) recording: u32,
     /// How often the code being interpreted is expected to run: the product of the counts of the loops around it.
@@ -133,7 +140,9 @@ impl Interp {
             preparing: false,
             program: None,
             level: 0,
-            closed: Closed::default(),
+            open: Open::default(),
+            path: Vec::new(),
+            raised: None,
             recording: 0,
             weight: 1,
             span: None,
@@ -160,7 +169,7 @@ impl Interp {
 
     /// An empty trace.
     pub(super) fn trace(&self, level: u32) -> Rc<Trace> {
-        Trace::new(level, MAX_EQUATIONS, &self.closed)
+        Trace::new(level, MAX_EQUATIONS, &self.open)
     }
 
     /// Evaluates an expression of the top level, which needs `frame_size` slots.

@@ -144,10 +144,10 @@ impl Interp {
     ) -> Eval<(T, Region)> {
         let trace = self.trace(self.level + 1);
         let parameters = types.iter().map(|ty| trace.input(ty.clone(), None, self.span)).collect();
-        self.closed.borrow_mut().push(Rc::clone(&trace));
+        self.open.borrow_mut().closed.push(Rc::clone(&trace));
         self.region_of(trace, |interp| {
             let result = f(interp, parameters);
-            interp.closed.borrow_mut().pop();
+            interp.open.borrow_mut().closed.pop();
             result
         })
     }
@@ -159,7 +159,9 @@ impl Interp {
     ) -> Eval<(T, Region)> {
         self.level += 1;
         self.recording += 1;
+        self.open.borrow_mut().all.push(Rc::clone(&trace));
         let result = f(self);
+        self.open.borrow_mut().all.pop();
         self.recording -= 1;
         self.level -= 1;
         let (value, results) = result.map_err(|signal| trace.outer_request(signal))?;

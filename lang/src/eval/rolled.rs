@@ -121,7 +121,7 @@ impl Interp {
                 Ok(((Step::Fits(_), output), region)) => return Ok(Ok(Rolled { state, region, output })),
                 Ok(((Step::Adapted(adapted), _), _)) => state = adapted,
                 Ok(((Step::Differs(difference), _), _)) => return Ok(Err(Refusal::Changes(difference))),
-                Err(signal) if self.asks_inside(&signal) => {
+                Err(signal) if self.asks_inside(&signal) || signal.is_raised() => {
                     return Ok(Err(Refusal::Asks(Interp::differing_in(&signal))));
                 }
                 Err(signal) => return Err(signal),
@@ -304,7 +304,9 @@ impl Interp {
         match traced {
             Ok((true, condition)) => self.run_while(rolled, condition).map(Ok),
             Ok((false, _)) => Ok(Err(Refusal::Asks(None))),
-            Err(signal) if self.asks_inside(&signal) => Ok(Err(Refusal::Asks(Interp::differing_in(&signal)))),
+            Err(signal) if self.asks_inside(&signal) || signal.is_raised() => {
+                Ok(Err(Refusal::Asks(Interp::differing_in(&signal))))
+            }
             Err(signal) => Err(signal),
         }
     }

@@ -109,6 +109,11 @@ impl Stop {
         self
     }
 
+    /// Whether the program itself stopped, with `error` or `assert`.
+    pub(super) fn is_raised(&self) -> bool {
+        matches!(self, Stop::Error(d) if d.raised)
+    }
+
     /// Adds a fact to an error.
     #[must_use]
     pub fn note(mut self: Box<Self>, note: impl Into<String>) -> Signal {

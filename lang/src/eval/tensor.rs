@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::checks::{Flags, reported};
 use super::signal::{Eval, Reason, Signal, Stop};
 use crate::diagnostic::Diagnostic;
-use crate::graph::{Builder, Graph, Op, Var};
+use crate::graph::{Builder, Graph, Op, Var, Vars, violation};
 use crate::host::{Backend, Buffer};
 use crate::primitives::{BroadcastInDim, Primitive};
 use crate::syntax::Span;
@@ -36,22 +37,31 @@ pub struct Concrete {
     host: OnceCell<HostTensor>,
     device: OnceCell<Buffer>,
     origin: OnceCell<Span>,
+    /// What the calls that computed it may have found wrong.
+    flags: RefCell<Option<Flags>>,
 }
 
 impl Concrete {
     /// A tensor in host memory; `weak` for numbers.
     pub fn from_host(host: HostTensor, weak: bool) -> Rc<Concrete> {
         let ty = TensorType { weak, ..host.ty() };
-        Rc::new(Concrete { ty, host: OnceCell::from(host), device: OnceCell::new(), origin: OnceCell::new() })
+        Rc::new(Concrete {
+            ty,
+            host: OnceCell::from(host),
+            device: OnceCell::new(),
+            origin: OnceCell::new(),
+            flags: RefCell::default(),
+        })
     }
 
-    /// A tensor on the device.
-    pub fn from_device(ty: TensorType, buffer: Buffer) -> Rc<Concrete> {
+    /// A tensor on the device, which is right if no flag is set.
+    pub fn from_device(ty: TensorType, buffer: Buffer, flags: Option<Flags>) -> Rc<Concrete> {
         Rc::new(Concrete {
             ty,
             host: OnceCell::new(),
             device: OnceCell::from(buffer),
             origin: OnceCell::new(),
+            flags: RefCell::new(flags),
         })
     }
 
@@ -72,6 +82,10 @@ impl Concrete {
         if let Some(host) = self.host.get() {
             return Ok(host);
         }
+        if let Some(flags) = &*self.flags.borrow() {
+            flags.iter().try_for_each(|flag| flag.look())?;
+        }
+        self.flags.take();
         let read = self.device.get().expect("a tensor is somewhere").read(&self.ty)?;
         Ok(self.host.get_or_init(|| read))
     }
@@ -79,6 +93,11 @@ impl Concrete {
     /// The elements, if they are in host memory already.
     pub fn host_if_there(&self) -> Option<&HostTensor> {
         self.host.get()
+    }
+
+    /// The flags to be looked at before its elements are.
+    pub(super) fn flags(&self) -> Option<Flags> {
+        self.flags.borrow().clone()
     }
 
     /// The device buffer, uploaded if need be.
@@ -124,13 +143,21 @@ pub struct Trace {
     /// Known numbers repeated to a shape, by their bytes: most are needed many times, and one constant serves.
     fills: RefCell<HashMap<Fill, Rc<Concrete>>>,
     limit: usize,
-    closed: Closed,
+    open: Open,
 }
 
-/// The traces of the branches and checkpoints that are being traced, one within the other, shared by all traces of an
-/// evaluator. What is computed of outer tensors is recorded in the innermost of them: it happens only where that branch
-/// is taken, and a checkpoint computes it again rather than keeping it.
-pub(super) type Closed = Rc<RefCell<Vec<Rc<Trace>>>>;
+/// The pieces of the program that are being traced, shared by all traces of an evaluator.
+pub(super) type Open = Rc<RefCell<Pieces>>;
+
+/// The traces of pieces, one within the other.
+#[derive(Default)]
+pub(super) struct Pieces {
+    /// Those of branches and checkpoints. What is computed of outer tensors is recorded in the innermost of them: it
+    /// happens only where that branch is taken, and a checkpoint computes it again rather than keeping it.
+    pub closed: Vec<Rc<Trace>>,
+    /// Those of bodies of loops too, which may run no step: so what is checked, is checked in the innermost piece.
+    pub all: Vec<Rc<Trace>>,
+}
 
 /// The dtype and the bytes of a number, and the shape that it fills.
 type Fill = (DType, Vec<u8>, Shape);
@@ -138,7 +165,7 @@ type Fill = (DType, Vec<u8>, Shape);
 impl Trace {
     /// An empty trace; `level` is one more than that of the trace around it. It stops with an error beyond
     /// `limit` equations, the sign of an endless recursion.
-    pub fn new(level: u32, limit: usize, closed: &Closed) -> Rc<Trace> {
+    pub fn new(level: u32, limit: usize, open: &Open) -> Rc<Trace> {
         Rc::new(Trace {
             level,
             builder: RefCell::new(Builder::new()),
@@ -146,7 +173,7 @@ impl Trace {
             constants: RefCell::default(),
             fills: RefCell::default(),
             limit,
-            closed: Rc::clone(closed),
+            open: Rc::clone(open),
         })
     }
 
@@ -242,6 +269,24 @@ impl Trace {
         self.builder.borrow().graph().equations.len()
     }
 
+    /// Whether something was checked so far.
+    pub fn checks(&self) -> bool {
+        self.builder.borrow().graph().checked
+    }
+
+    /// Records an operation; its results.
+    fn record(&self, op: &Op, args: &[&Tensor], span: Option<Span>) -> Eval<Vars> {
+        let operands = args.iter().map(|t| self.lift(t)).collect::<Eval<Vars>>()?;
+        let mut builder = self.builder.borrow_mut();
+        builder.span = span;
+        let outputs = builder.bind(Arc::clone(op), &operands)?;
+        outputs.iter().try_for_each(|var| check_room(&builder.ty(*var).shape))?;
+        if builder.graph().equations.len() > self.limit {
+            return Err(endless(self.limit));
+        }
+        Ok(outputs)
+    }
+
     /// Ends the trace: the graph, and the outer tensors to be passed for its last parameters.
     ///
     /// The parameters are those of [`Trace::input`], then the captures.
@@ -267,13 +312,14 @@ fn needed_parameters(graph: &Graph, var: Var) -> Vec<Var> {
 }
 
 /// The trace that records what is computed of `tensors`: the innermost that one of them belongs to, or the closed
-/// one within that.
-fn recorder<'a>(tensors: impl Iterator<Item = &'a Tensor>) -> Option<Rc<Trace>> {
+/// one within that. What `checks` is recorded in any piece within that.
+fn recorder<'a>(checks: bool, tensors: impl Iterator<Item = &'a Tensor>) -> Option<Rc<Trace>> {
     let innermost = tensors
         .filter_map(|t| if let Tensor::Traced(t) = t { Some(&t.trace) } else { None })
         .max_by_key(|trace| trace.level)?;
-    let closed = innermost.closed.borrow();
-    let within = closed.last().filter(|trace| trace.level > innermost.level);
+    let open = innermost.open.borrow();
+    let pieces = if checks { &open.all } else { &open.closed };
+    let within = pieces.last().filter(|trace| trace.level > innermost.level);
     Some(Rc::clone(within.unwrap_or(innermost)))
 }
 
@@ -338,6 +384,16 @@ impl Tensor {
         matches!(self, Tensor::Traced(_))
     }
 
+    /// Whether it is a truth value that only a run knows.
+    pub(crate) fn is_unknown_truth(&self) -> bool {
+        self.concrete().is_none() && *self.ty() == TensorType::scalar(DType::Bool)
+    }
+
+    /// Whether it is a variable of a trace within that of `level`.
+    pub(super) fn is_traced_within(&self, level: u32) -> bool {
+        matches!(self, Tensor::Traced(t) if t.trace.level > level)
+    }
+
     /// Whether it is a variable of the trace of that level.
     pub fn is_traced_at(&self, level: u32) -> bool {
         matches!(self, Tensor::Traced(t) if t.trace.level == level)
@@ -390,13 +446,11 @@ fn bind_beside(
     span: Option<Span>,
 ) -> Eval<SmallVec<[Tensor; 2]>> {
     let known = args.iter().chain(beside).all(|t| t.concrete().is_some());
-    let Some(trace) = recorder(args.iter().chain(beside).copied()) else {
+    let Some(trace) = recorder(op.checks(), args.iter().chain(beside).copied()) else {
         let types: SmallVec<[&TensorType; 4]> = args.iter().map(|t| t.ty()).collect();
         let results = op.infer(&types)?;
         results.iter().try_for_each(|ty| check_room(&ty.shape))?;
-        let values = host_values(args)?;
-        return Ok(op
-            .evaluate(&values)
+        return Ok(computed(op, args)?
             .into_iter()
             .zip(results)
             .map(|(value, ty)| {
@@ -406,16 +460,10 @@ fn bind_beside(
             })
             .collect());
     };
-    let operands = args.iter().map(|t| trace.lift(t)).collect::<Eval<SmallVec<[Var; 4]>>>()?;
-    let mut builder = trace.builder.borrow_mut();
-    builder.span = span;
-    let outputs = builder.bind(Arc::clone(op), &operands)?;
-    outputs.iter().try_for_each(|var| check_room(&builder.ty(*var).shape))?;
-    if builder.graph().equations.len() > trace.limit {
-        return Err(endless(trace.limit));
-    }
+    let outputs = trace.record(op, args, span)?;
+    let builder = trace.builder.borrow();
     let values = if known {
-        op.evaluate(&host_values(args)?).into_iter().map(Some).collect()
+        computed(op, args)?.into_iter().map(Some).collect()
     } else {
         SmallVec::<[Option<HostTensor>; 2]>::from_elem(None, outputs.len())
     };
@@ -438,6 +486,21 @@ fn endless(limit: usize) -> Signal {
         .into()
 }
 
+/// What `op` gives for known operands; the error where a check fails.
+fn computed(op: &Op, args: &[&Tensor]) -> Eval<SmallVec<[HostTensor; 2]>> {
+    let values = host_values(args)?;
+    match violation(op, &values) {
+        Some((site, words)) => Err(reported(&site, &words)?.into()),
+        None => Ok(op.evaluate(&values)),
+    }
+}
+
+/// Records a check in the innermost piece that is being traced, whatever its operands.
+pub(super) fn record_in_piece(open: &Open, op: &Op, args: &[&Tensor], span: Option<Span>) -> Eval<()> {
+    let piece = open.borrow().all.last().cloned();
+    piece.map_or(Ok(()), |trace| trace.record(op, args, span).map(drop))
+}
+
 fn host_values<'a>(args: &[&'a Tensor]) -> Eval<SmallVec<[&'a HostTensor; 4]>> {
     args.iter().map(|t| t.concrete().expect("checked by the caller").host()).collect()
 }
@@ -445,7 +508,7 @@ fn host_values<'a>(args: &[&'a Tensor]) -> Eval<SmallVec<[&'a HostTensor; 4]>> {
 /// `t` repeated by `op` for an operation whose other operands are `beside`. Where one of those is traced, the program
 /// repeats a known tensor itself, and all uses of a known number share one constant.
 pub fn repeat_beside(op: BroadcastInDim, t: &Tensor, beside: &[&Tensor], span: Option<Span>) -> Eval<Tensor> {
-    if let (Some(trace), Tensor::Concrete(c)) = (recorder(beside.iter().copied()), t)
+    if let (Some(trace), Tensor::Concrete(c)) = (recorder(false, beside.iter().copied()), t)
         && c.ty.count() == 1
     {
         let number = c.host()?;

@@ -145,12 +145,17 @@ impl Value {
         }
     }
 
-    /// The value with every traced tensor in it replaced by its elements; stops the trace where it has none.
+    /// The value with every traced tensor in it replaced by its elements, all of them fetched; stops the trace where it
+    /// has none.
     pub(crate) fn known(&self, wanted: &str) -> Eval<Value> {
         Ok(match self {
             Value::Tensor(t) if t.is_traced() => {
                 let host = t.elements(wanted)?.clone();
                 Value::from(if t.ty().weak { Tensor::weak(host) } else { Tensor::host(host) })
+            }
+            Value::Tensor(t) => {
+                t.elements(wanted)?;
+                self.clone()
             }
             Value::List(list) => {
                 Value::list(deep(|| list.items.iter().map(|v| v.known(wanted)).collect::<Eval<_>>())?)

@@ -71,6 +71,7 @@ impl Builder {
         let results = op.infer(&types)?;
         drop(types);
         let outputs: Vars = results.into_iter().map(|ty| self.fresh(ty)).collect();
+        self.graph.checked |= op.checks();
         self.graph.equations.push(Equation {
             op,
             inputs: Vars::from_slice(inputs),

@@ -5,6 +5,7 @@
 
 mod blocks;
 mod builder;
+mod checks;
 mod donation;
 mod evaluate;
 mod inline;
@@ -19,6 +20,7 @@ use smallvec::SmallVec;
 
 pub use blocks::in_blocks;
 pub use builder::{Builder, RULE};
+pub use checks::{Checks, decoded, failed, masked, thread, unchecked, violation};
 pub use donation::{Donation, donations};
 pub use evaluate::{evaluate, evaluate_with};
 pub use inline::inline_calls;
@@ -71,6 +73,8 @@ pub struct Graph {
     pub equations: Vec<Equation>,
     /// Results; a variable may appear more than once, and may be an input.
     pub outputs: Vec<Var>,
+    /// Whether an equation may be a check, or has one inside.
+    pub checked: bool,
 }
 
 impl Graph {

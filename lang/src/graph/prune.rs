@@ -1,20 +1,24 @@
 //! Removes equations that no result needs.
 
-use super::Graph;
+use super::{Equation, Graph};
 
-/// `graph` without dead equations. Parameters stay, used or not; variables keep their numbers.
+/// `graph` without dead equations. Parameters stay, used or not, and so do checks; variables keep their numbers.
 pub fn prune(mut graph: Graph) -> Graph {
     let mut live = vec![false; graph.types.len()];
     for var in &graph.outputs {
         live[var.index()] = true;
     }
+    let checked = graph.checked;
+    let needed = |eqn: &Equation, live: &[bool]| {
+        eqn.outputs.iter().any(|v| live[v.index()]) || checked && eqn.op.checks()
+    };
     for eqn in graph.equations.iter().rev() {
-        if eqn.outputs.iter().any(|v| live[v.index()]) {
+        if needed(eqn, &live) {
             for var in &eqn.inputs {
                 live[var.index()] = true;
             }
         }
     }
-    graph.equations.retain(|eqn| eqn.outputs.iter().any(|v| live[v.index()]));
+    graph.equations.retain(|eqn| needed(eqn, &live));
     graph
 }

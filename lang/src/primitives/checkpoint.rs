@@ -8,7 +8,7 @@ use super::region::{
     are_floats, expect_operands, picked, picked_moving, positions, present, real, spread, strong,
 };
 use super::{And, Binary, Cotangents, Direction, Primitive, TypeFault, Types, batch_size, batch_to_front};
-use crate::graph::{Builder, Graph, Var, evaluate, inline_calls};
+use crate::graph::{Builder, Graph, Var, evaluate, inline_calls, unchecked};
 use crate::stablehlo::Lowering;
 use crate::tensor::{HostTensor, TensorType};
 use crate::transform;
@@ -93,7 +93,7 @@ impl Primitive for Checkpoint {
             None => args.to_vec(),
         };
         operands.extend(cotangents);
-        let pulled = b.inline(&transform::vjp(body, &positions(varies)), &operands);
+        let pulled = b.inline(&transform::vjp(&unchecked(body), &positions(varies)), &operands);
         spread(pulled[body.outputs.len()..].iter().map(|v| strong(b, *v)), varies)
     }
 
@@ -103,7 +103,7 @@ impl Primitive for Checkpoint {
         let moving = transform::varying(body, &varies);
         let mut operands = args.to_vec();
         operands.extend(real(b, &picked_moving(tangents, &varies), &picked(args, &varies)));
-        let derivative = transform::jvp(body, &positions(&varies));
+        let derivative = transform::jvp(&unchecked(body), &positions(&varies));
         let pushed = b.inline(&derivative, &operands).split_off(body.outputs.len());
         spread(picked(&pushed, &moving).into_iter().map(|v| strong(b, v)), &moving)
     }

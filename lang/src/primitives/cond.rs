@@ -8,8 +8,8 @@ use super::region::{
     are_floats, expect_operands, moving_parameters, parameters, picked, picked_moving, positions, present, real,
     spread, strong, type_list,
 };
-use super::{Cotangents, Primitive, TypeFault, Types, batch_size, batch_to_front};
-use crate::graph::{Builder, Graph, Op, Var, evaluate, prune};
+use super::{Cotangents, Not, Primitive, TypeFault, Types, Unary, batch_size, batch_to_front};
+use crate::graph::{Builder, Graph, Op, Var, evaluate, masked, prune, unchecked};
 use crate::stablehlo::Lowering;
 use crate::tensor::{DType, HostTensor, TensorType};
 use crate::transform;
@@ -99,7 +99,7 @@ impl Primitive for Cond {
     ) -> Cotangents {
         let wrt = positions(&varies[1..]);
         let back = self.map(|branch| {
-            let derivative = transform::vjp(branch, &wrt);
+            let derivative = transform::vjp(&unchecked(branch), &wrt);
             let mut inner = Builder::new();
             let inputs = parameters(&mut inner, &derivative, &derivative.inputs);
             let mut results = inner.inline(&derivative, &inputs).split_off(branch.outputs.len());
@@ -118,7 +118,7 @@ impl Primitive for Cond {
         let varies = present(tangents);
         let moving = self.moving(&varies);
         let push = self.map(|branch| {
-            let derivative = transform::jvp(branch, &positions(&varies));
+            let derivative = transform::jvp(&unchecked(branch), &positions(&varies));
             let mut inner = Builder::new();
             let mut inputs = parameters(&mut inner, branch, &branch.inputs);
             inputs.extend(moving_parameters(&mut inner, branch, &picked(&branch.inputs, &varies)));
@@ -139,13 +139,20 @@ impl Primitive for Cond {
             if axes[i].is_some() { batch_to_front(b, args[i], axes[i], size) } else { args[i] }
         };
         let operands: Vec<Var> = (0..args.len()).map(|i| front(b, i)).collect();
-        let in_axes: Vec<Option<usize>> = axes[1..].iter().map(|axis| axis.map(|_| 0)).collect();
-        let batched = self.map(|branch| transform::vmap(branch, &in_axes, size));
+        let mut in_axes: Vec<Option<usize>> = axes[1..].iter().map(|axis| axis.map(|_| 0)).collect();
         if axes[0].is_none() {
+            let batched = self.map(|branch| transform::vmap(branch, &in_axes, size));
             return b.apply_all(batched, &operands).into_iter().map(|v| (v, 0)).collect();
         }
-        let yes = b.inline(&batched.on_true, &operands[1..]);
-        let no = b.inline(&batched.on_false, &operands[1..]);
+        // What a branch checks counts only for the entries that take it.
+        in_axes.push(Some(0));
+        let branch = |b: &mut Builder, branch: &Graph, counts: Var| {
+            let batched = transform::vmap(&masked(branch), &in_axes, size);
+            b.inline(&batched, &[&operands[1..], &[counts]].concat())
+        };
+        let yes = branch(b, &self.on_true, operands[0]);
+        let other = b.apply(Unary(Not), &[operands[0]]);
+        let no = branch(b, &self.on_false, other);
         let choose = |b: &mut Builder, yes: Var, no: Var| {
             let shape = b.shape(yes);
             let predicate = b.broadcast_in_dim(operands[0], &shape, &[0]);

@@ -15,6 +15,7 @@ use crate::graph::{Builder, Graph, Op, Var, Vars};
 use crate::stablehlo::Lowering;
 use crate::tensor::{HostTensor, TensorType};
 
+mod check;
 mod classes;
 mod element;
 mod elementwise;
@@ -39,6 +40,7 @@ macro_rules! primitives {
         pub const NAMES: &[&str] = &[$(stringify!($module)),*];
     };
 }
+pub use check::{Check, Part, Question, Site};
 use classes::{Extremes, Ring, accumulate, with_numbers};
 pub use classes::{map_half, zip_half};
 pub use element::elements_like;
@@ -262,6 +264,11 @@ pub trait Primitive: Any + Debug + Send + Sync {
     /// The functions inside that a program has along with it.
     fn functions(&self) -> SmallVec<[&Graph; 2]> {
         SmallVec::new()
+    }
+
+    /// Whether it checks something of the program, by itself or inside: it stays then, used or not.
+    fn checks(&self) -> bool {
+        self.functions().into_iter().any(|function| function.checked)
     }
 
     /// An estimate of the scalar operations, for the choice between interpreting and compiling.

@@ -11,7 +11,7 @@ use super::region::{
 use super::{
     Concatenate, Cotangents, Primitive, Reshape, Slice, TypeFault, Types, batch_size, batch_to_front,
 };
-use crate::graph::{Builder, Graph, Op, Var, evaluate, prune};
+use crate::graph::{Builder, Graph, Op, Var, evaluate, prune, unchecked};
 use crate::stablehlo::{Lowering, zero};
 use crate::tensor::{DType, HostTensor, Shape, TensorType};
 use crate::transform;
@@ -205,7 +205,7 @@ impl Primitive for Scan {
         let before = parameters(&mut inner, body, state);
         let x = parameters(&mut inner, body, rows);
         let ct_given = moving_parameters(&mut inner, body, given);
-        let derivative = transform::vjp(body, &positions(&moving));
+        let derivative = transform::vjp(&unchecked(body), &positions(&moving));
         // The body's VJP takes a cotangent for every float; a state that does not vary has none to pass on.
         let flowing = spread(ct_state.iter().copied(), in_state);
         let ct_last = real(&mut inner, &flowing, &before);
@@ -249,7 +249,7 @@ impl Primitive for Scan {
             values.extend(parameters(&mut inner, body, vars));
             pushed.extend(moving_parameters(&mut inner, body, &picked(vars, varies)));
         }
-        let derivative = transform::jvp(body, &positions(&varies));
+        let derivative = transform::jvp(&unchecked(body), &positions(&varies));
         let results = inner.inline(&derivative, &[values, pushed].concat());
         let (next, tangent) = results.split_at(body.outputs.len());
         let mut tangent = picked(tangent, &moving);

@@ -10,7 +10,7 @@ use super::region::{
     strong, type_list,
 };
 use super::{Cotangents, Primitive, ReduceOr, TypeFault, Types, batch_size, batch_to_front, zeros_for};
-use crate::graph::{Builder, Graph, Op, Var, Vars, evaluate, prune};
+use crate::graph::{Builder, Graph, Op, Var, Vars, evaluate, masked, prune, unchecked};
 use crate::stablehlo::Lowering;
 use crate::tensor::{DType, HostTensor, Shape, TensorType};
 use crate::transform;
@@ -126,12 +126,12 @@ impl Primitive for WhileLoop {
         };
         let mut inner = Builder::new();
         let (c, _, s, _) = inputs(&mut inner);
-        let holds = inner.inline(condition, &[c, s].concat());
+        let holds = inner.inline(&unchecked(condition), &[c, s].concat());
         let new_condition = inner.finish(holds);
 
         let mut inner = Builder::new();
         let (c, dc, s, ds) = inputs(&mut inner);
-        let derivative = transform::jvp(body, &positions(&varies));
+        let derivative = transform::jvp(&unchecked(body), &positions(&varies));
         let results = inner.inline(&derivative, &[c, s, dc, ds].concat());
         let (next, tangent) = results.split_at(body.outputs.len());
         let mut outputs = next.to_vec();
@@ -164,7 +164,9 @@ impl Primitive for WhileLoop {
             in_axes.push(if shared { None } else { Some(0) });
         }
         let condition = transform::vmap(&self.condition, &in_axes, size);
-        let body = transform::vmap(&self.body, &in_axes, size);
+        // What a step checks counts only for the entries that go on.
+        let counted: Vec<Option<usize>> = in_axes.iter().copied().chain([Some(0)]).collect();
+        let body = transform::vmap(&masked(&self.body), &counted, size);
 
         let mut any = Builder::new();
         let inputs = parameters(&mut any, &condition, &condition.inputs);
@@ -173,9 +175,9 @@ impl Primitive for WhileLoop {
         let any = any.finish(vec![holds]);
 
         let mut step = Builder::new();
-        let inputs = parameters(&mut step, &body, &body.inputs);
-        let each = step.inline(&condition, &inputs)[0];
-        let next = step.inline(&body, &inputs);
+        let inputs = parameters(&mut step, &condition, &condition.inputs);
+        let each = step.inline(&unchecked(&condition), &inputs)[0];
+        let next = step.inline(&body, &[inputs.as_slice(), &[each]].concat());
         let mut outputs = Vec::new();
         for (old, new) in inputs[self.constants..].iter().zip(next) {
             let shape = step.shape(new);

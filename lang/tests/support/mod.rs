@@ -146,6 +146,8 @@ pub struct Log {
 /// A device that runs graphs by the primitives' host rules.
 pub struct HostDevice {
     pub log: Rc<RefCell<Log>>,
+    /// Whether its programs are done when a call of them returns.
+    pub at_once: bool,
 }
 
 struct HostProgram(Graph);
@@ -153,11 +155,12 @@ struct HostProgram(Graph);
 struct HostBuffer {
     value: HostTensor,
     log: Rc<RefCell<Log>>,
+    ready: bool,
 }
 
 impl HostDevice {
     fn buffer(&self, value: HostTensor) -> Buffer {
-        Rc::new(HostBuffer { value, log: Rc::clone(&self.log) })
+        Rc::new(HostBuffer { value, log: Rc::clone(&self.log), ready: self.at_once })
     }
 }
 
@@ -172,7 +175,7 @@ impl Backend for HostDevice {
         assert_eq!(unit.outputs.len(), unit.graph.outputs.len(), "a leaf for every result");
         self.log.borrow_mut().units.push(unit.clone());
         let program = HostProgram(unit.graph.clone());
-        Ok(Some(Rc::new(Logged { program, log: Rc::clone(&self.log) })))
+        Ok(Some(Rc::new(Logged { program, log: Rc::clone(&self.log), at_once: self.at_once })))
     }
 
     fn upload(&mut self, tensor: &HostTensor) -> Result<Buffer, HostError> {
@@ -184,6 +187,7 @@ impl Backend for HostDevice {
 struct Logged {
     program: HostProgram,
     log: Rc<RefCell<Log>>,
+    at_once: bool,
 }
 
 impl Program for Logged {
@@ -201,11 +205,9 @@ impl Program for Logged {
             assert_eq!((input.dtype(), input.shape()), (ty.dtype, ty.shape.as_slice()), "an argument's type");
         }
         let values = evaluate(graph, &inputs);
-        results.extend(
-            values
-                .into_iter()
-                .map(|value| -> Buffer { Rc::new(HostBuffer { value, log: Rc::clone(&self.log) }) }),
-        );
+        results.extend(values.into_iter().map(|value| -> Buffer {
+            Rc::new(HostBuffer { value, log: Rc::clone(&self.log), ready: self.at_once })
+        }));
         Ok(())
     }
 }
@@ -216,6 +218,10 @@ impl DeviceTensor for HostBuffer {
         assert_eq!((self.value.dtype(), self.value.shape()), (ty.dtype, ty.shape.as_slice()));
         Ok(self.value.clone())
     }
+
+    fn is_ready(&self) -> bool {
+        self.ready
+    }
 }
 
 /// An evaluator with a device, its world and what the device was asked.
@@ -223,11 +229,20 @@ pub fn compiling(jit: Jit) -> (Interp, World, Rc<RefCell<Log>>) {
     compiling_in(jit, &[])
 }
 
+/// [`compiling`] on a device whose programs are done when a call of them returns.
+pub fn compiling_at_once(jit: Jit) -> (Interp, World, Rc<RefCell<Log>>) {
+    compiling_on(jit, &[], true)
+}
+
 /// [`compiling`] with files.
 pub fn compiling_in(jit: Jit, files: &[(String, String)]) -> (Interp, World, Rc<RefCell<Log>>) {
+    compiling_on(jit, files, false)
+}
+
+fn compiling_on(jit: Jit, files: &[(String, String)], at_once: bool) -> (Interp, World, Rc<RefCell<Log>>) {
     let world = World { files: Rc::new(RefCell::new(files.iter().cloned().collect())), ..World::default() };
     let log = Rc::new(RefCell::new(Log::default()));
-    let device = HostDevice { log: Rc::clone(&log) };
+    let device = HostDevice { log: Rc::clone(&log), at_once };
     let interp =
         Interp::new(Box::new(world.clone()), Some(Box::new(device)), Options { jit, ..Options::default() });
     (interp, world, log)

@@ -66,6 +66,7 @@ pub fn pull(options: &PullOptions) -> ExitCode {
         jobs: None,
         json,
         recompile: false,
+        no_bounds_check: false,
         network,
     };
     on_large_stack(|| build_here(&options, true))
@@ -80,8 +81,8 @@ fn build_here(options: &BuildOptions, fetch: bool) -> Result<(), Failed> {
     if options.emit == Some(Emit::Forms) {
         return emit::forms(&file, &text, &options.functions[0]);
     }
-    let mut interp =
-        Interp::new(Box::<World>::default(), None, Options { jit: Jit::Never, ..Options::default() });
+    let how = Options { jit: Jit::Never, no_bounds_check: options.no_bounds_check, ..Options::default() };
+    let mut interp = Interp::new(Box::<World>::default(), None, how);
     let mut builder = Builder { options, fetch, failures: Vec::new(), interpreted: Vec::new() };
     let prepared = interp.prepare_program(&file.display().to_string(), &text);
     let result = match prepared {

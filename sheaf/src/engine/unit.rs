@@ -1,6 +1,6 @@
 //! What the cache and the compiler need to know of a specialised function.
 
-use sheaf_cache::{Action, Cpu, Digest, Donation, Leaf, Model, Specialisation, Static};
+use sheaf_cache::{Action, Check, Cpu, Digest, Donation, Leaf, Model, Specialisation, Static};
 use sheaf_lang::graph;
 use sheaf_lang::host::{self, Unit};
 use sheaf_lang::stablehlo::Module;
@@ -61,6 +61,7 @@ pub fn job(
             .map(|(path, value)| Static { path: path.clone(), value: value.clone() })
             .collect(),
         constants: module.constants.iter().map(constant).collect(),
+        checks: unit.checks.iter().map(check).collect(),
     };
     let name = if unit.transform.is_empty() {
         unit.function.clone()
@@ -68,6 +69,10 @@ pub fn job(
         format!("{} ({})", unit.function, unit.transform)
     };
     Job { name, action, specialisation }
+}
+
+fn check(check: &host::Checked) -> Check {
+    Check { message: check.site.to_string(), place: check.place.clone() }
 }
 
 fn leaf(leaf: &host::Leaf) -> Leaf {

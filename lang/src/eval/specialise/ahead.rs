@@ -386,7 +386,7 @@ impl Interp {
     ) -> Result<Value, Diagnostic> {
         Ok(match argument {
             Abstract::Any(ty) => {
-                let tensor = Concrete::from_device(ty.clone(), Rc::new(Awaited));
+                let tensor = Concrete::from_device(ty.clone(), Rc::new(Awaited), None);
                 tensor.made_at(declared);
                 Value::Tensor(Tensor::Concrete(tensor))
             }

@@ -71,6 +71,13 @@ pub(super) enum LeafValue {
     Double(f64),
 }
 
+impl LeafValue {
+    /// The tensor, if it is no plain number.
+    pub(super) fn tensor(&self) -> Option<&Rc<Concrete>> {
+        if let LeafValue::Tensor(tensor) = self { Some(tensor) } else { None }
+    }
+}
+
 impl Pattern {
     /// Whether `value` may fit, as far as can be seen at once: most that do not fit differ so.
     pub(super) fn may_fit(&self, value: &Value) -> bool {

@@ -15,6 +15,7 @@ mod result;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 use ustr::Ustr;
@@ -37,16 +38,18 @@ pub use report::{Argument, Difference, Fate, Interpreted, Location, Report, Spec
 
 use crate::builtins::SHAPE;
 use crate::eval::call::Args;
+use crate::eval::checks::{Flag, Flags, handed_on};
 use crate::eval::expr::Code;
 use crate::eval::interp::{Interp, Jit};
 use crate::eval::signal::{Eval, Reason, Stop, TraceStop};
 use crate::eval::tensor::MOST_AXES;
 use crate::eval::value::{Function, Value};
-use crate::graph::prune;
-use crate::host::{Buffer, Donating, Placement, Program, Unit};
+use crate::graph::{Checks, prune, thread};
+use crate::host::{Buffer, Checked, Donating, FLAG, Leaf, Placement, Program, Unit};
+use crate::primitives::Site;
 use crate::simplify::simplify;
 use crate::syntax::Span;
-use crate::tensor::{DType, HostTensor};
+use crate::tensor::{DType, HostTensor, TensorType};
 
 /// Programs of more equations, those within loops and branches included, are interpreted: the compiler takes milliseconds for each.
 const MOST_COMPILED: usize = 50_000;
@@ -219,6 +222,9 @@ enum Outcome {
 struct Compiled {
     program: Rc<dyn Program>,
     result: OutTree,
+    /// What it checks: where there is something, the flag is its last result.
+    sites: Rc<[Arc<Site>]>,
+    flag: TensorType,
     /// The last number passed at each position, with its buffer: most stay the same from call to call.
     numbers: RefCell<Vec<Option<(u64, Buffer)>>>,
     in_place: RefCell<InPlace>,
@@ -349,6 +355,7 @@ impl Interp {
         entry.pay();
         let mut buffers = std::mem::take(&mut self.specialiser.buffers);
         let mut results = std::mem::take(&mut self.specialiser.results);
+        let mut flags = handed_on(leaves.iter().filter_map(LeafValue::tensor))?;
         let done = self.upload_leaves(&compiled, leaves, &mut buffers).and_then(|()| {
             leaves.clear();
             args.clear();
@@ -356,7 +363,19 @@ impl Interp {
             Ok(program.as_ref().unwrap_or(&compiled.program).call(&mut buffers, &mut results)?)
         });
         buffers.clear();
-        let value = done.map(|()| Some(compiled.result.build(&results, self.span)));
+        let done = done.and_then(|()| {
+            if !compiled.sites.is_empty()
+                && let Some(buffer) = results.pop()
+            {
+                let flag = Flag::new(buffer, &compiled.flag, &compiled.sites, code.name, self.span);
+                flag.look_if_ready()?;
+                flags.push(flag);
+            }
+            Ok(())
+        });
+        flags.retain(|flag| !flag.has_passed());
+        let flags = (!flags.is_empty()).then(|| Flags::from_iter(flags));
+        let value = done.map(|()| Some(compiled.result.build(&results, flags.as_ref(), self.span)));
         results.clear();
         self.specialiser.buffers = buffers;
         self.specialiser.results = results;
@@ -400,11 +419,14 @@ impl Interp {
         let numbers = RefCell::new(vec![None; unit.inputs.len()]);
         let before = std::mem::replace(&mut *outcome, Outcome::Interpreted(Why::design("", None)));
         let Outcome::Waiting { result, unit, .. } = before else { unreachable!("seen above") };
+        let sites = unit.checks.iter().map(|check| Arc::clone(&check.site)).collect();
+        let flag = unit.outputs.last().map_or(TensorType::scalar(DType::I32), |leaf| leaf.ty.clone());
         let in_place = match backend.donation(&unit) {
             Some(donating) => InPlace::Later { unit, donating },
             None => InPlace::Never,
         };
-        let compiled = Rc::new(Compiled { program, result, numbers, in_place: RefCell::new(in_place) });
+        let compiled =
+            Rc::new(Compiled { program, result, sites, flag, numbers, in_place: RefCell::new(in_place) });
         *outcome = Outcome::Compiled(Rc::clone(&compiled));
         if may_compile && let Some(debt) = entry.debt.get() {
             debt.compiled(work);
@@ -598,6 +620,12 @@ impl Interp {
             Err(signal) => {
                 let stop = match *signal {
                     Stop::Trace(stop) => stop,
+                    // Whatever is wrong first is found by interpreting.
+                    Stop::Error(d) if d.raised || trace.checks() => {
+                        let place = d.labels.first().map(|label| label.span);
+                        let why = Why::design("it stops with an error", place);
+                        return Ok(Ok((entry(Outcome::Interpreted(why)), None)));
+                    }
                     error @ Stop::Error(_) => return Err(Box::new(error)),
                 };
                 if let Reason::Value { level: l, var, wanted } = &stop.reason
@@ -626,21 +654,35 @@ impl Interp {
         };
         let vars = outputs.iter().map(|(_, t)| trace.lift(t)).collect::<Eval<Vec<_>>>()?;
         let (graph, _) = trace.finish(vars);
-        let graph = prune(graph);
+        let Checks { graph, sites } = thread(prune(graph));
         debug_assert_eq!(crate::graph::verify(&graph), Ok(()));
         if graph.size() > MOST_COMPILED {
             return Ok(Ok((entry(Outcome::Interpreted(Why::too_large(&graph))), None)));
         }
+        let flag = graph.outputs.last().filter(|_| !sites.is_empty());
+        let flag = flag.map(|var| Leaf { path: FLAG.into(), ty: graph.ty(*var).clone() });
         let cost = call_work(&graph);
         let unit = Unit {
             function: code.name.map_or_else(|| "lambda".into(), |n| n.to_string()),
             transform: transform_of(function),
             graph,
             inputs: inputs.into_iter().map(|(leaf, _)| leaf).collect(),
-            outputs: outputs.into_iter().map(|(leaf, _)| leaf).collect(),
+            outputs: outputs.into_iter().map(|(leaf, _)| leaf).chain(flag).collect(),
+            checks: sites.into_iter().map(|site| self.checked(site)).collect(),
             statics: static_values,
         };
         Ok(Ok((entry(Outcome::Waiting { cost, spent: 0, kept: false, unit: Box::new(unit), result }), None)))
+    }
+
+    /// A check with its place, for manifests.
+    fn checked(&self, site: Arc<Site>) -> Checked {
+        let span = site.error.labels.first().map(|label| label.span);
+        let place =
+            span.and_then(|span| Location::of(&self.sources, span)).map_or_else(String::new, |place| {
+                let file = place.file.rsplit(['/', '\\']).next().unwrap_or("").to_owned();
+                Location { file, ..place }.to_string()
+            });
+        Checked { site, place }
     }
 
     /// Notes that a function with an effect is called with tensors, for the reports.

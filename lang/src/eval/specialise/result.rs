@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use ustr::Ustr;
 
+use crate::eval::checks::Flags;
 use crate::eval::tensor::{Concrete, Tensor};
 use crate::eval::tree::sorted_order;
 use crate::eval::value::{List, Value};
@@ -54,21 +55,22 @@ pub(super) fn out_tree(
 }
 
 impl OutTree {
-    /// The result, from the buffers of the traced leaves; made by the call at `made_at`.
-    pub(super) fn build(&self, buffers: &[Buffer], made_at: Option<Span>) -> Value {
+    /// The result, from the buffers of the traced leaves, right if no flag is set; made by the call at `made_at`.
+    pub(super) fn build(&self, buffers: &[Buffer], flags: Option<&Flags>, made_at: Option<Span>) -> Value {
         match self {
             OutTree::Leaf(i, ty) => {
-                let result = Concrete::from_device(ty.clone(), Rc::clone(&buffers[*i]));
+                let result = Concrete::from_device(ty.clone(), Rc::clone(&buffers[*i]), flags.cloned());
                 result.made_at(made_at);
                 Value::Tensor(Tensor::Concrete(result))
             }
             OutTree::Const(value) => value.clone(),
             OutTree::List(bracket, items) => {
-                let items = items.iter().map(|t| t.build(buffers, made_at)).collect();
+                let items = items.iter().map(|t| t.build(buffers, flags, made_at)).collect();
                 Value::List(Rc::new(List { bracket: *bracket, items, origin: None }))
             }
             OutTree::Dict(entries) => {
-                Value::Dict(Rc::new(entries.iter().map(|(k, t)| (*k, t.build(buffers, made_at))).collect()))
+                let entries = entries.iter().map(|(k, t)| (*k, t.build(buffers, flags, made_at)));
+                Value::Dict(Rc::new(entries.collect()))
             }
         }
     }

@@ -1,0 +1,277 @@
+//! What a program checks: indices, and what it says itself with `assert` and `error`. Where the answer is known it is
+//! given at once; in a trace a check is recorded, and the flag of a compiled call tells later.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use ustr::Ustr;
+
+use super::index::outside;
+use super::interp::Interp;
+use super::signal::{Eval, Signal};
+use super::tensor::{Concrete, Tensor, bind_all, record_in_piece};
+use super::value::Value;
+use crate::builtins;
+use crate::diagnostic::{Diagnostic, Label};
+use crate::graph::{Op, decoded, failed};
+use crate::host::Buffer;
+use crate::primitives::{Check, Part, Question, Site};
+use crate::syntax::Span;
+use crate::tensor::{DType, HostTensor, TensorType};
+
+/// Tensors of more elements are shown by their type in the messages of `error` and `assert`.
+const MOST_SHOWN: usize = 16;
+
+/// So many calls around an error are shown.
+const MOST_CALLS: usize = 8;
+
+/// So many flags are handed on from call to call; then the older half is looked at.
+const MOST_FLAGS: usize = 16;
+
+/// A stop of the program, in a piece that may not run.
+pub(super) struct Raised {
+    error: Diagnostic,
+    message: Vec<Part>,
+    operands: Vec<Tensor>,
+}
+
+impl Interp {
+    /// Checks indices that only a run knows: each is to be within the axis, negative ones counted from its end.
+    pub(crate) fn check_indices(&mut self, indices: &Tensor, axis: usize, of: &TensorType) -> Eval<()> {
+        if self.options.no_bounds_check || indices.ty().count() == 0 {
+            return Ok(());
+        }
+        let mut error = Diagnostic::error("an index out of range");
+        error.labels.extend(self.span.map(|span| Label { span, text: String::new() }));
+        let question = Question::Index { axis, of: of.clone() };
+        let op = check(question, error);
+        bind_all(&op, &[indices], self.span).map(drop)
+    }
+
+    /// `(error message x ...)`: the stop.
+    pub(crate) fn raise(&mut self, message: &[Value]) -> Eval<Signal> {
+        let (message, operands) = parts(message)?;
+        let mut error = Diagnostic::error(text(&message)?);
+        error.raised = true;
+        if !self.open.borrow().all.is_empty() {
+            let error = self.with_path(error.clone());
+            self.raised = Some(Raised { error, message, operands });
+        }
+        Ok(error.into())
+    }
+
+    /// `(assert condition message x ...)` of a condition that only a run knows.
+    pub(crate) fn assert_later(&mut self, condition: &Tensor, message: &[Value]) -> Eval<()> {
+        let (message, operands) = parts(message)?;
+        let error = self.with_path(Diagnostic::error(text(&message)?));
+        let op = check(Question::Condition { message }, error);
+        let operands: Vec<&Tensor> = std::iter::once(condition).chain(&operands).collect();
+        bind_all(&op, &operands, self.span).map(drop)
+    }
+
+    /// Records that the innermost piece stops as the program did last.
+    pub(super) fn record_raised(&mut self) -> Eval<()> {
+        let Some(Raised { error, message, operands }) = self.raised.take() else { return Ok(()) };
+        // What a transformation inside of the piece computes has no value in the piece.
+        let mut kept = Vec::new();
+        let mut all = operands.into_iter();
+        let known = |part: Part| {
+            let Part::Traced(ty) = part else { return part };
+            match all.next().filter(|t| !t.is_traced_within(self.level)) {
+                Some(operand) => {
+                    kept.push(operand);
+                    Part::Traced(ty)
+                }
+                None => Part::Text(format!("<{ty}>")),
+            }
+        };
+        let message = message.into_iter().map(known).collect();
+        let never = Tensor::host(HostTensor::filled(DType::Bool, [].as_slice(), 0.0));
+        let operands: Vec<&Tensor> = std::iter::once(&never).chain(&kept).collect();
+        let op = check(Question::Condition { message }, error);
+        record_in_piece(&self.open, &op, &operands, self.span)
+    }
+
+    /// An error with the place of the innermost call, and of those around it in what is being traced.
+    fn with_path(&self, mut error: Diagnostic) -> Diagnostic {
+        error.raised = true;
+        error.labels.extend(self.span.map(|span| Label { span, text: String::new() }));
+        self.path.iter().rev().for_each(|(name, span)| called(&mut error, *name, *span));
+        error.raised = false;
+        error
+    }
+}
+
+fn check(question: Question, error: Diagnostic) -> Op {
+    Arc::new(Check { site: Arc::new(Site { question, error }), masked: false, batch: 0 })
+}
+
+/// Adds the place of a call to an error that the program itself stopped with.
+pub(super) fn called(error: &mut Diagnostic, name: Option<Ustr>, span: Span) {
+    let known = error.labels.iter().any(|label| label.span == span);
+    if !error.raised || known || span.source.is_library() || error.labels.len() > MOST_CALLS {
+        return;
+    }
+    let text = name.map_or_else(|| "called here".into(), |name| format!("{name} was called here"));
+    error.labels.push(Label { span, text });
+}
+
+/// The arguments of a message, and the tensors among them that only a run knows.
+fn parts(message: &[Value]) -> Eval<(Vec<Part>, Vec<Tensor>)> {
+    let mut operands = Vec::new();
+    let mut parts = Vec::new();
+    for value in message {
+        parts.push(match value {
+            Value::Int(n) => Part::Int(*n),
+            Value::Float(x) => Part::Float(*x),
+            Value::Tensor(t) if t.ty().count() > MOST_SHOWN => Part::Text(format!("<{}>", t.ty())),
+            Value::Tensor(t) => match t.concrete() {
+                Some(known) => Part::Tensor(known.host()?.clone(), t.ty().weak),
+                None => {
+                    operands.push(t.clone());
+                    Part::Traced(t.ty().clone())
+                }
+            },
+            other => Part::Text(builtins::show(other)),
+        });
+    }
+    Ok((parts, operands))
+}
+
+/// A message as `print` writes it. What only a run knows is shown by its type, and a template is tried with zeros.
+fn text(message: &[Part]) -> Eval<String> {
+    let unknown = |part: &Part| matches!(part, Part::Traced(_));
+    if message.iter().any(unknown) {
+        text(&decoded(message, &[]))?;
+        let shown = message.iter().map(|part| match part {
+            Part::Traced(ty) => format!("<{ty}>"),
+            known => value(known).map_or_else(String::new, |value| builtins::show(&value)),
+        });
+        return Ok(shown.collect::<Vec<_>>().join(" "));
+    }
+    builtins::printed(&message.iter().filter_map(value).collect::<Vec<_>>())
+}
+
+/// A known argument of a message.
+fn value(part: &Part) -> Option<Value> {
+    Some(match part {
+        Part::Text(text) => Value::text(text.clone()),
+        Part::Int(n) => Value::Int(*n),
+        Part::Float(x) => Value::Float(*x),
+        Part::Tensor(host, true) => Value::Tensor(Tensor::weak(host.clone())),
+        Part::Tensor(host, false) => Value::Tensor(Tensor::host(host.clone())),
+        Part::Traced(_) => return None,
+    })
+}
+
+/// The error of a check that failed with these words.
+pub(super) fn reported(site: &Site, words: &[i32]) -> Eval<Diagnostic> {
+    let error = match &site.question {
+        Question::Index { axis, of } => {
+            let index = words.first().copied().unwrap_or(0);
+            outside(index.into(), *axis, of)
+        }
+        Question::Condition { message } => Diagnostic::error(text(&decoded(message, words))?),
+    };
+    let raised = matches!(site.question, Question::Condition { .. });
+    Ok(Diagnostic { labels: site.error.labels.clone(), raised, ..error })
+}
+
+/// What a compiled call tells of its checks, once somebody wants to know.
+pub struct Flag {
+    buffer: Buffer,
+    ty: TensorType,
+    sites: Rc<[Arc<Site>]>,
+    /// What was called, and where.
+    function: Option<Ustr>,
+    called_at: Option<Span>,
+    /// Nothing failed.
+    passed: Cell<bool>,
+}
+
+/// The flags of all calls that a tensor depends on, as far as they are not known to be clear.
+pub type Flags = Rc<[Rc<Flag>]>;
+
+impl Flag {
+    /// The flag in `buffer` of the call of `function` at `called_at`, which checks these sites.
+    pub(super) fn new(
+        buffer: Buffer,
+        ty: &TensorType,
+        sites: &Rc<[Arc<Site>]>,
+        function: Option<Ustr>,
+        called_at: Option<Span>,
+    ) -> Rc<Flag> {
+        let (ty, sites) = (ty.clone(), Rc::clone(sites));
+        Rc::new(Flag { buffer, ty, sites, function, called_at, passed: Cell::new(false) })
+    }
+
+    /// Whether it was looked at, and nothing had failed.
+    pub(super) fn has_passed(&self) -> bool {
+        self.passed.get()
+    }
+
+    /// Looks at once where nothing has to be waited for: the error is one of the call then, as when it is interpreted.
+    pub(super) fn look_if_ready(&self) -> Eval<()> {
+        if self.buffer.is_ready()
+            && let Some(error) = self.error()?
+        {
+            return Err(error.into());
+        }
+        Ok(())
+    }
+
+    /// The error, if the flag is set.
+    pub(super) fn look(&self) -> Eval<()> {
+        match self.error()? {
+            // What reads the result has not called the function.
+            Some(error) => Err(Diagnostic { raised: false, ..error }.into()),
+            None => Ok(()),
+        }
+    }
+
+    fn error(&self) -> Eval<Option<Diagnostic>> {
+        if self.passed.get() {
+            return Ok(None);
+        }
+        let Some((site, words)) = failed(&self.sites, &self.buffer.read(&self.ty)?) else {
+            self.passed.set(true);
+            return Ok(None);
+        };
+        let mut error = reported(&site, &words)?;
+        if let Some(span) = self.called_at {
+            called(&mut error, self.function, span);
+        }
+        Ok(Some(error))
+    }
+}
+
+/// The flags that the arguments of a call hand on to its results. Where they become many, the older ones are looked at:
+/// they are of calls that have long ended.
+pub(super) fn handed_on<'a>(
+    arguments: impl Iterator<Item = &'a Rc<Concrete>>,
+) -> Eval<SmallVec<[Rc<Flag>; 4]>> {
+    let mut all: SmallVec<[Rc<Flag>; 4]> = SmallVec::new();
+    let mut last: Option<Flags> = None;
+    for argument in arguments {
+        let Some(flags) = argument.flags() else { continue };
+        // The results of one call share theirs.
+        if last.as_ref().is_some_and(|last| Rc::ptr_eq(last, &flags)) {
+            continue;
+        }
+        for flag in flags.iter() {
+            if !flag.passed.get() && !all.iter().any(|known| Rc::ptr_eq(known, flag)) {
+                all.push(Rc::clone(flag));
+            }
+        }
+        last = Some(flags);
+    }
+    if all.len() >= MOST_FLAGS {
+        let older = all.len() - MOST_FLAGS / 2;
+        for flag in all.drain(..older) {
+            flag.look()?;
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,149 @@
+//! `check`: a condition that a program reports when it does not hold. It has operands and no results, and is part of
+//! traced graphs alone: `graph::checks` makes a result of all checks of a program before that is simplified and emitted,
+//! so there is no `StableHLO` of it, and it is none of the primitives that the registry lists.
+
+use std::fmt;
+use std::sync::Arc;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::{
+    Cotangents, Primitive, ReduceOr, TypeFault, Types, batch_all_to_front, batch_to_front, zeros_for,
+};
+use crate::diagnostic::Diagnostic;
+use crate::graph::{Builder, Var};
+use crate::stablehlo::Lowering;
+use crate::tensor::{DType, HostTensor, TensorType};
+
+/// One check of a program: what is asked, and what is said where it does not hold.
+#[derive(Debug)]
+pub struct Site {
+    /// What is asked.
+    pub question: Question,
+    /// The message with its places, where nothing in it depends on the data.
+    pub error: Diagnostic,
+}
+
+/// What is asked, or the message with the types of what only a run knows.
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.question {
+            Question::Index { axis, of } => write!(f, "index of axis {axis} of {of}"),
+            Question::Condition { .. } => f.write_str(&self.error.message),
+        }
+    }
+}
+
+/// What a check asks.
+#[derive(Debug)]
+pub enum Question {
+    /// Whether indices lie within an axis, negative ones counted from its end.
+    Index {
+        /// The axis that they index.
+        axis: usize,
+        /// The type of the tensor.
+        of: TensorType,
+    },
+    /// Whether a condition of the program holds.
+    Condition {
+        /// The message's arguments; the first may be a template for the others.
+        message: Vec<Part>,
+    },
+}
+
+impl Question {
+    /// The number of axis entries, for a check of indices.
+    pub fn extent(&self) -> Option<usize> {
+        match self {
+            Question::Index { axis, of } => Some(of.shape[*axis]),
+            Question::Condition { .. } => None,
+        }
+    }
+}
+
+/// An argument of a message.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// A text, or what is shown as one.
+    Text(String),
+    /// A whole number.
+    Int(i64),
+    /// A number with a point.
+    Float(f64),
+    /// A known tensor; whether it is weak.
+    Tensor(HostTensor, bool),
+    /// A tensor of this type that only a run knows: the next of the operands.
+    Traced(TensorType),
+}
+
+/// A check of a graph.
+///
+/// The operands are the indices or the condition, then the truth value under which the check counts (if it is
+/// `masked`), then the traced arguments of the message. All have the same `batch` axes in front.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// What is asked, and said.
+    pub site: Arc<Site>,
+    /// Whether it counts only where the second operand holds.
+    pub masked: bool,
+    /// The number of axes that batching added in front.
+    pub batch: usize,
+}
+
+impl Primitive for Check {
+    fn name(&self) -> &'static str {
+        "check"
+    }
+
+    fn parameters(&self) -> String {
+        self.site.to_string()
+    }
+
+    fn infer(&self, args: &[&TensorType]) -> Result<Types, TypeFault> {
+        let wanted = if self.site.question.extent().is_some() { DType::I32 } else { DType::Bool };
+        let fits = args.len() > usize::from(self.masked)
+            && args[0].dtype == wanted
+            && (!self.masked || args[1].dtype == DType::Bool && args[1].rank() == self.batch)
+            && args.iter().all(|ty| ty.shape.get(..self.batch) == args[0].shape.get(..self.batch));
+        if fits { Ok(Types::new()) } else { Err(TypeFault::new(format!("check of {args:?}"))) }
+    }
+
+    /// Nothing: what computes asks [`crate::graph::violation`] first.
+    fn evaluate(&self, _: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
+        SmallVec::new()
+    }
+
+    fn vjp(&self, _: &mut Builder, args: &[Var], _: &[Var], _: &[Option<Var>]) -> Cotangents {
+        zeros_for(args)
+    }
+
+    fn jvp(&self, _: &mut Builder, _: &[Var], _: &[Var], _: &[Option<Var>]) -> Cotangents {
+        Cotangents::new()
+    }
+
+    /// One check over the whole batch.
+    fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]> {
+        // Indices that all share are looked at once, if they count for any.
+        if let ([indices, counts], [None, Some(_)]) = (args, axes) {
+            let each = batch_to_front(b, *counts, axes[1], 0);
+            let any = b.apply(ReduceOr { axes: smallvec![0] }, &[each]);
+            b.apply_all(self.clone(), &[*indices, any]);
+            return SmallVec::new();
+        }
+        let args = batch_all_to_front(b, args, axes);
+        b.apply_all(Check { batch: self.batch + 1, ..self.clone() }, &args);
+        SmallVec::new()
+    }
+
+    fn stablehlo(&self, _: &mut Lowering<'_>) {
+        unreachable!("checks are results of the program by then");
+    }
+
+    fn checks(&self) -> bool {
+        true
+    }
+
+    fn cost(&self, args: &[&TensorType], _: &[&TensorType]) -> u64 {
+        args[0].count() as u64
+    }
+}
