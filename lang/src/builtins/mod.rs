@@ -143,7 +143,7 @@ impl Builtin {
 }
 
 /// The builtins written in Rust, by the section of the documentation that they belong to.
-pub const SECTIONS: [(&str, &[Builtin]); 25] = [
+pub const SECTIONS: [(&str, &[Builtin]); 26] = [
     ("arithmetic", arithmetic::BUILTINS),
     ("arithmetic", bits::BUILTINS),
     ("matrix", matrix::BUILTINS),

@@ -31,7 +31,7 @@ pub fn thread(graph: Graph) -> Checks {
         return Checks { graph, sites: Vec::new() };
     }
     let mut sites: Vec<Arc<Site>> = Vec::new();
-    graph.visit(&mut |eqn| {
+    graph.visit(&mut |_, eqn| {
         if let Some(check) = downcast::<Check>(&eqn.op)
             && !sites.iter().any(|site| Arc::ptr_eq(site, &check.site))
         {
