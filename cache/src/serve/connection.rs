@@ -34,8 +34,8 @@ impl<S: Send + 'static> Accept<TcpStream, S> for Door {
     fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
         let Self { lobby, idle, stay } = self.clone();
         Box::pin(async move {
-            let address = stream.peer_addr().ok().map(|address| address.ip());
-            let entered = lobby.enter(address).await;
+            // One that has ended already has none.
+            let entered = lobby.enter(stream.peer_addr()?.ip()).await;
             let (guest, put_out) = entered.ok_or(io::ErrorKind::ConnectionRefused)?;
             // Small answers go out at once; where that cannot be set they take longer.
             let _ = stream.set_nodelay(true);

@@ -43,7 +43,7 @@ struct Waiting {
 
 /// A connection in the lobby.
 struct Stay {
-    address: Option<IpAddr>,
+    address: IpAddr,
     /// A request of it was let in, and only waits for room: it is not put out any more.
     is_known: bool,
     put_out: oneshot::Sender<()>,
@@ -80,8 +80,8 @@ impl Lobby {
 
     /// Takes in a connection from `address`, as soon as there is a place or an older one has to go; not if all that wait
     /// here are known.
-    pub async fn enter(&self, address: Option<IpAddr>) -> Option<(Arc<Guest>, PutOut)> {
-        let address = address.map(network);
+    pub async fn enter(&self, address: IpAddr) -> Option<(Arc<Guest>, PutOut)> {
+        let address = network(address);
         if let Ok(_patience) = self.patient.try_acquire() {
             let end = Instant::now() + PATIENCE;
             loop {
@@ -98,7 +98,7 @@ impl Lobby {
     }
 
     /// Takes in a connection if there is a place; `hard` makes one.
-    fn try_enter(&self, address: Option<IpAddr>, hard: bool) -> Option<(Arc<Guest>, PutOut)> {
+    fn try_enter(&self, address: IpAddr, hard: bool) -> Option<(Arc<Guest>, PutOut)> {
         let mut waiting = self.waiting();
         let from_here = waiting.guests.values().filter(|stay| stay.address == address).count();
         // One address may have three quarters.
@@ -119,7 +119,7 @@ impl Lobby {
 
 impl Waiting {
     /// The address that has most of the connections that can be put out.
-    fn crowd(&self) -> Option<Option<IpAddr>> {
+    fn crowd(&self) -> Option<IpAddr> {
         let mut counts = HashMap::new();
         for stay in self.guests.values().filter(|stay| !stay.is_known) {
             *counts.entry(stay.address).or_insert(0) += 1;
@@ -127,7 +127,7 @@ impl Waiting {
         counts.into_iter().max_by_key(|(_, count)| *count).map(|(address, _)| address)
     }
 
-    fn put_out_oldest(&mut self, address: Option<IpAddr>) -> Option<()> {
+    fn put_out_oldest(&mut self, address: IpAddr) -> Option<()> {
         let mut guests = self.guests.iter();
         let (number, _) = guests.find(|(_, stay)| !stay.is_known && stay.address == address)?;
         let number = *number;
@@ -188,8 +188,8 @@ mod tests {
 
     const PASS: Pass = Pass { role: Role::Read, anonymous: false };
 
-    fn from(last: u8) -> Option<IpAddr> {
-        Some([192, 0, 2, last].into())
+    fn from(last: u8) -> IpAddr {
+        [192, 0, 2, last].into()
     }
 
     fn is_out(told: &mut PutOut) -> bool {

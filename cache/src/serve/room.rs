@@ -47,9 +47,10 @@ impl Room {
         let most = if pass.anonymous { self.units.div_ceil(2) } else { self.units };
         let units = units.clamp(1, most);
         let taken = async {
-            let anonymous = match pass.anonymous {
-                true => Some(self.anonymous.clone().acquire_many_owned(units).await.map_err(|_| Full)?),
-                false => None,
+            let anonymous = if pass.anonymous {
+                Some(self.anonymous.clone().acquire_many_owned(units).await.map_err(|_| Full)?)
+            } else {
+                None
             };
             let all = self.all.clone().acquire_many_owned(units).await.map_err(|_| Full)?;
             Ok(Place { _all: all, _anonymous: anonymous })
