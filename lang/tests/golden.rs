@@ -8,7 +8,7 @@ mod support;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use sheaf_lang::eval::{Interp, Options};
+use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
 use sheaf_lang::stablehlo::{Model, emit};
 use sheaf_lang::tensor::HostTensor;
@@ -37,11 +37,12 @@ impl Backend for Taker {
     }
 }
 
-/// The program for a function in its first call that pays.
+/// The program for a function in its first call.
 fn program_of(function: &'static str, world: World, text: &str) -> String {
     let unit = Rc::new(RefCell::new(None));
     let backend = Taker { function, unit: Rc::clone(&unit) };
-    let mut interp = Interp::new(Box::new(world), Some(Box::new(backend)), Options::default());
+    let options = Options { jit: Jit::Always, ..Options::default() };
+    let mut interp = Interp::new(Box::new(world), Some(Box::new(backend)), options);
     let result = interp.run_program("test.shf", text);
     let errors = result.err().unwrap_or_default();
     assert!(errors.iter().any(|d| d.message.contains(TAKEN)), "{function} was not compiled: {errors:?}");
