@@ -1,5 +1,5 @@
 //! The GPT training step of `examples/nanogpt`, compiled with and without simplification, the barrier of
-//! `value-and-grad`, and donation: the time of a call and the most memory that its buffers take. The runs of all take
+//! `value-and-grad`, donation, and the checks of indices: the time of a call and the most memory that its buffers take. The runs of all take
 //! turns, so that what else the machine does meets all of them.
 
 use std::cell::RefCell;
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use sheaf::World;
 use sheaf_benches::without_barriers;
-use sheaf_lang::eval::{Interp, Options};
+use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::graph::{Donation, Graph, donations};
 use sheaf_lang::host::{Backend, HostError, Program, Unit};
 use sheaf_lang::stablehlo::{Model, emit_donating};
@@ -42,13 +42,16 @@ fn measure() {
     let home = sheaf_registry::Home::locate(environment).expect("a home folder");
     let toolchain = sheaf_toolchain::locate(home.data()).expect("an installed compiler: run a program once");
     let mut compiler = Compiler::new(worker, toolchain);
-    let (simplified, traced) = (graph(false), graph(true));
+    let simplified = graph(Options::default());
+    let traced = graph(Options { unsimplified: true, ..Options::default() });
+    let unchecked = graph(Options { no_bounds_check: true, ..Options::default() });
     let donated = donations(&simplified, LEAST_TENSOR);
     let mut variants = [
         ("all", &simplified, &donated[..]),
         ("without donation", &simplified, &[]),
         ("without donation and barrier", &without_barriers(&simplified), &[]),
         ("without donation and simplification", &traced, &[]),
+        ("without donation and checks", &unchecked, &[]),
     ]
     .map(|(name, graph, donations)| Variant::new(name, graph, donations, &donated, &mut compiler));
     for round in 0..=ROUNDS {
@@ -82,11 +85,11 @@ fn worker() -> Command {
 }
 
 /// The graph of the step.
-fn graph(unsimplified: bool) -> Graph {
+fn graph(options: Options) -> Graph {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).with_file_name("examples").join("nanogpt");
     let program = folder.join("bench.shf").display().to_string();
     let taken = Rc::new(RefCell::new(None));
-    let options = Options { unsimplified, ..Options::default() };
+    let options = Options { jit: Jit::Always, ..options };
     let backend = Taker(Rc::clone(&taken));
     let mut interp = Interp::new(Box::<World>::default(), Some(Box::new(backend)), options);
     let module = Interp::program(&program);
