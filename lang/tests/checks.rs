@@ -119,9 +119,7 @@ fn an_index_out_of_range_is_one_error() {
             for index in ["5", "-6"] {
                 fails(&program(around, way, index), &format!("index {index} is outside of axis"));
             }
-            for index in ["-5"] {
-                assert!(same(&program(around, way, index)).is_ok(), "{around} {way} {index}");
-            }
+            assert!(same(&program(around, way, "-5")).is_ok(), "{around} {way}");
         }
     }
 }

@@ -48,12 +48,12 @@ pub fn printer_for(builtin: &Builtin, args: &[Option<&Value>]) -> Option<&'stati
     if !matches!(builtin.name, "print" | "println") {
         return None;
     }
-    let option = |arg: &Option<&Value>| matches!(arg, Some(Value::Keyword(k)) if *k == "end" || *k == "sep");
+    let option = |arg: Option<&Value>| matches!(arg, Some(Value::Keyword(k)) if *k == "end" || *k == "sep");
     let mut plain = args;
     let mut options = 0;
     while let [_, .., keyword, _] = plain
         && options < 2
-        && option(keyword)
+        && option(*keyword)
     {
         plain = &plain[..plain.len() - 2];
         options += 1;
