@@ -283,7 +283,9 @@ impl Interp {
         let module = match name.module.as_deref() {
             None => self.program.clone(),
             Some(CORE) => self.core.clone(),
-            Some(key) if key.starts_with('<') => self.modules.get(key).cloned(),
+            Some(key) if key.starts_with('<') => {
+                self.standard.get(key.trim_matches(['<', '>'])).cloned()
+            }
             Some(key) => {
                 let folder = self.program.as_ref().map_or("", |program| program.folder.as_str());
                 self.modules.get(&join(folder, key)).cloned()
@@ -303,8 +305,12 @@ impl Interp {
         } else if is(&self.core) {
             Some(CORE.into())
         } else {
-            let (key, _) = self.modules.iter().find(|(_, m)| Rc::ptr_eq(m, module))?;
-            Some(self.path_from_program(key))
+            let standard = self.standard.iter().find(|(_, m)| Rc::ptr_eq(m, module));
+            let own = || self.modules.iter().find(|(_, m)| Rc::ptr_eq(m, module));
+            Some(match standard {
+                Some((name, _)) => format!("<{name}>"),
+                None => self.path_from_program(own()?.0),
+            })
         };
         Some(FunctionName { module, name: name.into(), transforms: Vec::new() })
     }

@@ -96,7 +96,7 @@ impl Interp {
             }
         };
         self.core.iter().chain(self.program.iter()).for_each(&mut add);
-        self.modules.values().for_each(add);
+        self.modules.values().chain(self.standard.values()).for_each(add);
         names
     }
 }
