@@ -1,5 +1,6 @@
 //! Memory of tracing: it grows with the equations of a program, never with the elements of its tensors.
 #![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "the kernel tells a process its memory by files")]
 
 mod support;
 

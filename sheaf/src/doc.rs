@@ -5,14 +5,14 @@ use std::process::ExitCode;
 
 use sheaf_lang::builtins::{habit, nearest};
 use sheaf_lang::docs::{self, Entry};
-use sheaf_lang::host::Host;
 use sheaf_lang::syntax::{Sources, read};
 use sheaf_lang::visible::visible;
 
 use crate::cli::DocOptions;
 use crate::evaluator::{Failed, failed, on_large_stack};
 use crate::messages;
-use crate::world::{World, read_source};
+use crate::output::print_line;
+use crate::world::read_source;
 
 /// Shows what names mean.
 pub fn doc(options: &DocOptions) -> ExitCode {
@@ -44,7 +44,7 @@ fn doc_here(options: &DocOptions) -> Result<(), Failed> {
     } else {
         visible(&chosen.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")).into_owned()
     };
-    World::default().print(text.trim_end()).map_err(|e| failed(e.message))
+    print_line(text.trim_end())
 }
 
 /// The entries of the functions and macros in a file.

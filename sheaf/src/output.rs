@@ -46,6 +46,11 @@ pub fn print(text: &str) -> Result<(), Failed> {
     }
 }
 
+/// Prints a line.
+pub fn print_line(text: &str) -> Result<(), Failed> {
+    print(&format!("{text}\n"))
+}
+
 /// Prints a line; where it cannot be written, the command ends.
 pub fn line(text: fmt::Arguments<'_>) {
     if print(&format!("{text}\n")).is_err() {

@@ -11,7 +11,7 @@ use sheaf_registry::{MANIFEST_NAME, Project, Request, Trusted};
 use crate::cli::TrustOptions;
 use crate::evaluator::{Failed, failed, home, outside, project_at};
 use crate::messages;
-use crate::output;
+use crate::output::print_line;
 
 /// Does what `sheaf trust` was told.
 pub fn trust(options: &TrustOptions) -> ExitCode {
@@ -92,7 +92,7 @@ fn revoke(trusted: &Trusted, project: &Project) -> Result<(), Failed> {
 fn list(trusted: &Trusted, as_json: bool) -> Result<(), Failed> {
     let all = trusted.list();
     if as_json {
-        return print(&serde_json::to_string_pretty(&json!(all)).map_err(failed)?);
+        return print_line(&serde_json::to_string_pretty(&json!(all)).map_err(failed)?);
     }
     if all.is_empty() {
         return say("no project is trusted to choose keys, remotes or mirrors");
@@ -113,9 +113,5 @@ fn list(trusted: &Trusted, as_json: bool) -> Result<(), Failed> {
 
 /// Prints a line, which may quote what a project's file says.
 fn say(line: &str) -> Result<(), Failed> {
-    print(&visible(line))
-}
-
-fn print(text: &str) -> Result<(), Failed> {
-    output::print(&format!("{text}\n"))
+    print_line(&visible(line))
 }

@@ -8,13 +8,13 @@ use sheaf_lang::builtins::{habit, nearest, repr, type_text};
 use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::docs;
 use sheaf_lang::eval::{Interp, Interrupt, Module, Value};
-use sheaf_lang::host::Host;
 use sheaf_registry::Project;
 
 use super::command::{self, Command};
 use crate::cli::EngineOptions;
 use crate::evaluator::{Failed, evaluator};
 use crate::messages;
+use crate::output::print_line;
 use crate::world::{World, read_source};
 
 /// How a session goes on after an entry.
@@ -74,7 +74,7 @@ impl Session {
             Some((command, rest)) => self.obey(command, rest),
             None => self.evaluate(entry, |value| match value {
                 Value::Nil => Ok(()),
-                value => Session::print(&shown(value)),
+                value => print_line(&shown(value)),
             }),
         };
         if done.is_ok() { Flow::Continue } else { Flow::Failed }
@@ -88,24 +88,24 @@ impl Session {
                      Tab completes names, Ctrl-C stops an evaluation or clears the line, Ctrl-D ends.",
                     command::list()
                 );
-                Self::print(&text)
+                print_line(&text)
             }
             Command::Help if command::is_command(rest) => {
                 let rows = command::list();
                 let row = rows.lines().find(|row| row.trim_start().starts_with(rest));
-                Self::print(row.unwrap_or_default().trim())
+                print_line(row.unwrap_or_default().trim())
             }
             Command::Help | Command::Doc => self.explain(rest),
             Command::Type => {
                 Self::wants(rest, ":type (zeros '[2 3])")?;
-                self.evaluate(rest, |value| Session::print(&type_text(value)))
+                self.evaluate(rest, |value| print_line(&type_text(value)))
             }
             Command::Time => {
                 Self::wants(rest, ":time (sum (arange 1000))")?;
                 let start = Instant::now();
                 self.evaluate(rest, |value| {
                     let elapsed = start.elapsed();
-                    Session::print(&format!("{}\n{elapsed:.3?}", shown(value)))
+                    print_line(&format!("{}\n{elapsed:.3?}", shown(value)))
                 })
             }
             Command::Load => {
@@ -161,10 +161,10 @@ impl Session {
         let sources = self.interp.sources.iter().filter(|_| defined).collect::<Vec<_>>().into_iter().rev();
         let own = sources.flat_map(|(_, text)| docs::definitions(text)).find(|entry| entry.name == name);
         if let Some(entry) = docs::find(name).filter(|_| own.is_none()).or(own) {
-            return Self::print(entry.to_string().trim_end());
+            return print_line(entry.to_string().trim_end());
         }
         if defined {
-            return Self::print(&format!("{name} has no documentation; :type {name} says what it is"));
+            return print_line(&format!("{name} has no documentation; :type {name} says what it is"));
         }
         let names = self.names();
         let near =
@@ -181,13 +181,6 @@ impl Session {
         }
         messages::error("something has to follow this command", Some(&format!("write {example}")));
         Err(Failed)
-    }
-
-    fn print(text: &str) -> Result<(), Failed> {
-        World::default().print(text).map_err(|e| {
-            messages::error(&e.message, e.help.as_deref());
-            Failed
-        })
     }
 
     fn show(&self, errors: &[Diagnostic]) -> Failed {

@@ -22,7 +22,7 @@ fn a_name_has_its_signature_help_and_examples() {
     assert!(text.starts_with("(if "), "{text}");
     assert!(text.contains(";=>"), "{text}");
     let text = doc(&["adam-step"]).silent();
-    assert!(text.contains("(use optim)"), "{text}");
+    assert!(text.contains("of the standard library, module optim"), "{text}");
 }
 
 #[test]
