@@ -283,9 +283,7 @@ impl Interp {
         let module = match name.module.as_deref() {
             None => self.program.clone(),
             Some(CORE) => self.core.clone(),
-            Some(key) if key.starts_with('<') => {
-                self.standard.get(key.trim_matches(['<', '>'])).cloned()
-            }
+            Some(key) if key.starts_with('<') => self.standard.get(key.trim_matches(['<', '>'])).cloned(),
             Some(key) => {
                 let folder = self.program.as_ref().map_or("", |program| program.folder.as_str());
                 self.modules.get(&join(folder, key)).cloned()
