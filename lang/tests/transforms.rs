@@ -133,7 +133,10 @@ fn batches_that_cannot_be() {
         ),
         ("((vmap (fn [x] x) 1) [1 2])", "error: vmap maps over axis 1, but argument 0 is a tensor f32[2]"),
         ("((vmap (fn [x] x) -2) [1 2])", "error: vmap maps over axis -2, but argument 0 is a tensor f32[2]"),
-        ("((vmap (fn [x] x) [0 0]) [1 2])", "error: in-axes speaks of 2 arguments, the call has 1"),
+        (
+            "((vmap (fn [x y] x) '[0 0 0]) [1 2] [3 4])",
+            "error: in-axes speaks of 3 arguments, the call has 2",
+        ),
         ("((vmap (fn [x] x) '[nil]) [1 2])", "error: vmap has no tensor to map over"),
         ("((vmap (fn [x] x) [{:a 0}]) {:b [1]})", "error: the in-axes {:a 0} do not fit argument 0"),
         (
@@ -145,7 +148,10 @@ fn batches_that_cannot_be() {
             "error: inside vmap a text cannot depend on an entry of the batch",
         ),
         ("((vmap (fn [x] (fn [] x))) [1 2])", "error: a function came out of a transformation"),
-        ("(vmap (fn [x] x) 0.5)", "error: an axis must be a whole number, not the number 0.5"),
+        (
+            "(vmap (fn [x] x) 0.5)",
+            "error: vmap takes in-axes second, the axes of the one argument of f, got the number 0.5",
+        ),
     ]);
 }
 
@@ -179,7 +185,7 @@ fn scans() {
             "(scan (fn [c x] [c x]) 0 {:a [1] :b [1 2]})",
             "error: scan takes items side by side: :a has 1, :b has 2",
         ),
-        ("(scan 1 0 [1])", "error: scan takes a function, got the number 1"),
+        ("(scan 1 0 [1])", "error: scan takes a function first, got the number 1"),
         ("(scan (fn [c x] (list c (if (> x 1) {:a x} x))) 0 [1 2])", "error: the trees differ at the root"),
     ]);
 }

@@ -87,7 +87,7 @@ fn ctrl_c_stops_an_evaluation_and_keeps_the_session() {
 fn ctrl_c_ends_a_compilation_and_the_next_one_has_a_compiler() {
     let Some(world) = World::with_compiler() else { return };
     let steps = "x (+ x y) x (* x y) ".repeat(3000);
-    world.write("long.shf", &format!("(defn long [x y] (let [{steps}] x))\n(defn short [x] (* 2 x))\n"));
+    world.write("long.shf", format!("(defn long [x y] (let [{steps}] x))\n(defn short [x] (* 2 x))\n"));
     let mut session = session_with(&world, &["--jit", "always"]);
     enter(&mut session, ":load long.shf", "\n");
     session.send_line("(long [1 2] [3 4])").expect("a line");

@@ -140,6 +140,9 @@ fn pay(debt: &Cell<u64>, owing: &Cell<u32>, work: u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+    use std::collections::hash_map::Entry;
+
     use super::*;
 
     /// Runs calls, given by what they fit: how many are traced, what has been compiled, and the work of it all beside
@@ -147,20 +150,22 @@ mod tests {
     fn run(calls: impl Iterator<Item = usize>, call: u64, trace: u64, weight: u64) -> (usize, usize, f64) {
         let compilation = compilation_work(50);
         let account = Rc::new(Account::default());
-        let mut known: std::collections::HashMap<usize, (Debt, u64, bool)> = std::collections::HashMap::new();
+        let mut known: HashMap<usize, (Debt, u64, bool)> = HashMap::new();
         let (mut traces, mut programs, mut work, mut interpreting) = (0, 0, 0, 0);
         for fits in calls {
             interpreting += call;
-            if !known.contains_key(&fits) {
-                if !account.may_trace() {
-                    work += call;
-                    continue;
+            let (debt, spent, compiled) = match known.entry(fits) {
+                Entry::Occupied(entry) => entry.into_mut(),
+                Entry::Vacant(entry) => {
+                    if !account.may_trace() {
+                        work += call;
+                        continue;
+                    }
+                    traces += 1;
+                    work += trace;
+                    entry.insert((account.open(trace, call), 0, false))
                 }
-                traces += 1;
-                work += trace;
-                known.insert(fits, (account.open(trace, call), 0, false));
-            }
-            let (debt, spent, compiled) = known.get_mut(&fits).expect("made above");
+            };
             *spent += call;
             if !*compiled && debt.may_compile(compilation, weight, *spent) {
                 programs += 1;
