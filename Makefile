@@ -15,7 +15,7 @@ run: ## Build sheaf, train the examples, show what was compiled for them
 	scripts/bootstrap
 	cargo build --locked --release -p sheaf
 	scripts/fetch-digits
-	cd examples/xor && $(sheaf) train.shf
+	cd examples/xor && $(sheaf) train.shf --jit always
 	cd examples/digits && $(sheaf) train.shf
 	scripts/show-artifacts examples/xor examples/digits
 

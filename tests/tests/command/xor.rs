@@ -23,10 +23,16 @@ pub fn check(output: &str) {
     assert!(a < 0.1 && b > 0.9 && c > 0.9 && d < 0.1, "{output}");
 }
 
-/// A world with the example, trained there.
+/// The training of the example, and one that is worth a compilation.
+const TRAINING: [&str; 2] = [" 500 0.7)", " 50000 0.7)"];
+
+/// A world with the example, trained there for so many epochs that compiling pays.
 fn trained(options: &[&str]) -> Option<(World, Output)> {
     let world = World::with_compiler()?;
     world.example("xor/train.shf");
+    let source = fs::read_to_string(world.path("xor/train.shf")).expect("a source");
+    assert!(source.contains(TRAINING[0]));
+    world.write("xor/train.shf", source.replace(TRAINING[0], TRAINING[1]));
     let output = world.run(&[&["xor/train.shf"], options].concat());
     Some((world, output))
 }
@@ -40,11 +46,20 @@ fn interpreted() {
 }
 
 #[test]
+fn a_short_training_is_interpreted() {
+    let Some(world) = World::with_compiler() else { return };
+    world.example("xor/train.shf");
+    let output = world.run(&["xor/train.shf", "--explain"]);
+    check(&output.stdout);
+    assert!(output.stderr.contains("worth compiling: init-params, train-step"), "{output}");
+}
+
+#[test]
 fn compiled_where_it_pays() {
     let Some((world, output)) = trained(&["--explain"]) else { return };
     check(&output.stdout);
-    insta::assert_snapshot!(output);
-    assert!(output.stderr.contains("compiled, 500 calls"));
+    insta::assert_snapshot!(output.stderr);
+    assert!(output.stderr.contains("compiled, 50000 calls"));
     let entries = manifest(&world.path("xor"));
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0]["function"], "train-step");
@@ -86,8 +101,7 @@ fn another_learning_rate_compiles_nothing() {
     let Some((world, output)) = trained(&[]) else { return };
     let first = output.compiled();
     let source = fs::read_to_string(world.path("xor/train.shf")).expect("a source");
-    assert!(source.contains(" 500 0.7)"));
-    world.write("xor/train.shf", source.replace(" 500 0.7)", " 400 0.5)"));
+    world.write("xor/train.shf", source.replace(TRAINING[1], " 400 0.5)"));
     let second = world.run(&["xor/train.shf"]).silent();
     assert_ne!(first, second);
     assert!(second.contains("epoch 400") && !second.contains("epoch 450"));
