@@ -9,6 +9,9 @@ use crate::servers::{self, Server, words};
 /// The last of the losses in JAX.
 const LAST: &str = "epoch 500  loss 0.002041\n";
 
+/// The training, compiled though it is short.
+const RUN: [&str; 3] = ["xor/train.shf", "--jit", "always"];
+
 /// `sheaf cache serve`, by both of its protocols.
 pub fn own() -> Server {
     Server::start(|folder, port| {
@@ -42,22 +45,22 @@ pub fn taken(output: Output) -> String {
 fn trains_there_and_here(remote: &Remote) {
     let Some(a) = Machine::writing(remote) else { return };
     let a = a.example("xor/train.shf");
-    let first = a.run(&["xor/train.shf"]);
+    let first = a.run(&RUN);
     assert_eq!(warnings(&first), [""; 0], "{first}");
     let first = first.compiled();
     assert!(first.contains(LAST), "{first}");
 
     let b = Machine::reading(remote).example("xor/train.shf");
     assert!(!b.world.path("xor/__sheaf__").exists() && !b.world.home().join("data").exists());
-    assert_eq!(taken(b.run(&["xor/train.shf", "--strict"])), first);
+    assert_eq!(taken(b.run(&[&RUN[..], &["--strict"]].concat())), first);
     assert!(b.world.path("xor/__sheaf__/train-step.cpu.vmfb").is_file());
     assert!(!b.world.home().join("data").exists(), "something was installed");
     // Now it has everything itself.
-    assert_eq!(b.run(&["xor/train.shf", "--strict", "--offline"]).silent(), first);
+    assert_eq!(b.run(&[&RUN[..], &["--strict", "--offline"]].concat()).silent(), first);
 
     // Whom nobody is trusted by gets nothing.
     let c = Machine::reading(remote).env("SHEAF_CACHE_TRUSTED_KEYS", "").example("xor/train.shf");
-    let output = c.run(&["xor/train.shf", "--strict"]);
+    let output = c.run(&[&RUN[..], &["--strict"]].concat());
     assert_eq!(output.code, Some(1), "{output}");
     assert!(output.stderr.contains("who is not trusted"), "{output}");
 }
