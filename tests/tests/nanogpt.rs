@@ -49,7 +49,7 @@ fn jax() -> Option<PathBuf> {
 fn one_step_is_that_of_jax() {
     let Some((world, python)) = world().zip(jax()) else { return };
     world.write("step.shf", fs::read(root().join("tests/nanogpt/step.shf")).expect("a program"));
-    let _ = world.run(&["step.shf"]).compiled();
+    let _ = world.run(&["step.shf", "--jit", "always"]).compiled();
     assert_eq!(compilations(&world, "train-step"), 1);
     let compared = Command::new(python)
         .arg(root().join("tests/nanogpt/compare.py"))

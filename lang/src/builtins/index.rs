@@ -1,12 +1,12 @@
 //! Parts of tensors by position, and tensors with parts replaced.
 
-use super::operands::{as_axis, as_integers, as_positions};
+use super::operands::{as_axis, as_indices, as_integers, as_positions, from_the_end};
 use super::shape::expect_broadcast;
 use super::{Builtin, as_index, parse};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, clip, fail, positions};
 use crate::primitives as p;
-use crate::tensor::{DType, HostTensor, Shape, TensorType};
+use crate::tensor::{DType, HostTensor, Shape};
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
@@ -150,7 +150,9 @@ fn begin(interp: &mut Interp, start: &Value, extent: usize) -> Eval<Tensor> {
     if let Value::Tensor(t) = start
         && t.concrete().is_none()
     {
-        return as_positions(interp, start, 0, &TensorType::new(DType::I32, [extent].as_slice()));
+        // Out of range it is clamped, as in JAX: nothing is to be checked.
+        let start = as_indices(interp, start)?;
+        return from_the_end(interp, &start, extent);
     }
     let start = as_index(start, "a start")?;
     let start = if start < 0 { start.saturating_add(extent as i64) } else { start };

@@ -321,10 +321,15 @@ pub fn as_positions(interp: &mut Interp, value: &Value, axis: usize, of: &Tensor
     if !negative {
         return Ok(indices);
     }
+    from_the_end(interp, &indices, of.shape[axis])
+}
+
+/// Positions among `extent` entries, of which negative ones count from the end; those out of range stay so.
+pub(super) fn from_the_end(interp: &mut Interp, indices: &Tensor, extent: usize) -> Eval<Tensor> {
     let full = |x: i64| Tensor::host(HostTensor::filled(DType::I32, indices.shape(), x as f64));
-    let below = interp.op(p::Compare { direction: p::Direction::Lt }, &[&indices, &full(0)])?;
-    let from_end = interp.op(p::Binary(p::Add), &[&indices, &full(of.shape[axis] as i64)])?;
-    interp.op(p::Select, &[&below, &from_end, &indices])
+    let below = interp.op(p::Compare { direction: p::Direction::Lt }, &[indices, &full(0)])?;
+    let from_end = interp.op(p::Binary(p::Add), &[indices, &full(extent as i64)])?;
+    interp.op(p::Select, &[&below, &from_end, indices])
 }
 
 /// A list of known whole numbers: a quoted list, a number, or a vector.
