@@ -205,7 +205,7 @@ HOST = [
     Work("calls with the same arguments", "(repeat [i N] [v x] (step v))", affine, [STATE], LONG,
          "(defn step [v] (+ (* 0.99 v) (* 0.01 (sin v))))"),
     Work("lines of a text", "(len (io \"load\" \"lines.txt\"))", lambda size: 8 * size - 1, [], (1_000, 100_000),
-         "(io \"save\" \"lines.txt\" (str-call \"\\n\" \"join\" (map (fn [i] (format \"{:07}\" i)) (range N))))", jit=False),
+         "(io \"save\" \"lines.txt\" (str-call \"join\" \"\\n\" (map (fn [i] (format \"{:07}\" i)) (range N))))", jit=False),
     Work("numbers of a csv", "(sum (io \"load\" \"numbers.csv\"))", lambda size: np.float32(3.0 * size), [], (1_000, 100_000),
          "(io \"save\" \"numbers.csv\" (tile [[1.0 2.0]] (list N 1)))", jit=False),
     Work("a json of numbers", "(sum (tensor (io \"load\" \"numbers.json\")))", lambda size: np.float32(size), [], (1_000, 100_000),
