@@ -195,13 +195,16 @@ TREES = [
          lambda size, x: sum(jnp.sum(v - 0.1 * v) for v in leaves(size, x).values()), [STATE], SHORT, TREE),
 ]
 
+# `--jit always` compiles a program for each size that such a value takes, as it is told to.
+GROWING = ("interpreted",)
+
 # The host's own work: no program is expected of it, and JAX's side is Python.
 HOST = [
-    Work("append in a loop", "(len (reduce (fn [xs i] (append xs i)) '[] (range N)))", lambda size: size, [], LONG, jit=False),
-    Work("assoc in a loop", "(len (keys (reduce (fn [d i] (assoc d (str \"k\" i) i)) {} (range N))))", lambda size: size, [], LONG, jit=False),
+    Work("append in a loop", "(len (reduce (fn [xs i] (append xs i)) '[] (range N)))", lambda size: size, [], LONG, modes=GROWING, jit=False),
+    Work("assoc in a loop", "(len (keys (reduce (fn [d i] (assoc d (str \"k\" i) i)) {} (range N))))", lambda size: size, [], LONG, modes=GROWING, jit=False),
     Work("sum of numbers", "(repeat [i N] [s 0] (+ s i))", lambda size: sum(range(size)), [], (10, 1_000, 100_000), jit=False),
     Work("calls with a growing tensor", "(sum (reduce (fn [v i] (concat v [1.0])) x (range N)))",
-         lambda size, x: jnp.sum(x) + size, [STATE], SHORT, jit=False),
+         lambda size, x: jnp.sum(x) + size, [STATE], SHORT, modes=GROWING, jit=False),
     Work("calls with the same arguments", "(repeat [i N] [v x] (step v))", affine, [STATE], LONG,
          "(defn step [v] (+ (* 0.99 v) (* 0.01 (sin v))))"),
     Work("lines of a text", "(len (io \"load\" \"lines.txt\"))", lambda size: 8 * size - 1, [], (1_000, 100_000),
