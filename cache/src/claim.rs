@@ -68,7 +68,7 @@ pub struct Claim {
     pub time: u64,
 }
 
-/// Whether an alternative is the first, as it is wherever there is no other.
+/// True if an alternative is the first, as it is wherever there is no other.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
 fn is_first(alternative: &usize) -> bool {
     *alternative == 0

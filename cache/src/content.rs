@@ -67,7 +67,7 @@ pub(crate) fn open_lock(path: &Path) -> io::Result<File> {
     })
 }
 
-/// What was opened decides, not what the name led to before.
+/// The opened file decides, not the file that its name led to before.
 fn regular(file: File) -> io::Result<(File, Metadata)> {
     let metadata = file.metadata()?;
     if metadata.is_file() { Ok((file, metadata)) } else { Err(io::Error::other("it is not a regular file")) }

@@ -57,7 +57,7 @@ pub enum FolderError {
     /// The folder is not the user's.
     #[error("{line}")]
     Foreign {
-        /// What is passed over, why, and what to do, in one line.
+        /// One line: the file or setting that is passed over, the reason and the remedy.
         line: String,
     },
     /// The manifest cannot be read, and may not be damaged at all.

@@ -33,7 +33,7 @@ pub struct Specialisation {
     pub statics: Vec<Static>,
     /// The digests of the large constants that became trailing arguments, in their order.
     pub constants: Vec<Digest>,
-    /// What the compiled program checks.
+    /// Checks of the compiled program.
     pub checks: Vec<Check>,
 }
 
@@ -41,7 +41,7 @@ pub struct Specialisation {
 /// failed, counted from 1, and then what that failed with: the index, or the traced values of the message.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Check {
-    /// What is checked, or the message with the types of what only a run knows.
+    /// The condition, or the message with the types of values that only a run knows.
     pub message: String,
     /// The file, the line and the column.
     pub place: String,

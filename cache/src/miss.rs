@@ -36,7 +36,7 @@ pub enum Miss {
     /// The folder, or the file that lists it, is not the user's.
     #[error("{line}")]
     Foreign {
-        /// What is passed over, why, and what to do, in one line.
+        /// One line: the file or setting that is passed over, the reason and the remedy.
         line: String,
     },
     /// The file that lists it cannot be read.

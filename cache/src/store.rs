@@ -46,7 +46,7 @@ const TURNS: usize = 100;
 /// stopped, or hangs, must not stop others.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How often a lock is tried meanwhile.
+/// Interval at which a lock is tried meanwhile.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The content-addressed store in the user's cache folder.
@@ -76,7 +76,7 @@ pub struct Exclusive {
     path: PathBuf,
 }
 
-/// What becomes of waiting for another process.
+/// Progress of waiting for another process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// Another process has the lock.

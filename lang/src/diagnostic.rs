@@ -15,7 +15,7 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// Error or warning.
     pub severity: Severity,
-    /// Whether the program itself stopped, with `error` or `assert`.
+    /// True if the program itself stopped, with `error` or `assert`.
     pub(crate) raised: bool,
     /// Where the evaluator looks next for the origin of the nil that the message speaks of.
     pub(crate) suspect: Option<Suspect>,

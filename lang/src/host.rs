@@ -93,7 +93,7 @@ pub struct Leaf {
 /// Something that a program checks.
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// What is asked, and said.
+    /// The question and the message.
     pub site: Arc<Site>,
     /// The name of the file without its folder, the line and the column.
     pub place: String,
@@ -121,7 +121,7 @@ pub struct Unit {
     pub statics: Vec<(String, String)>,
 }
 
-/// What a program that an earlier run or a build has left was compiled for.
+/// The specialisation of a program that an earlier run or a build has left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// As [`Unit::inputs`].
@@ -131,7 +131,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Whether a unit of that function may be the one.
+    /// True if a unit of that function may be the one.
     pub fn serves(&self, unit: &Unit) -> bool {
         self.inputs == unit.inputs && self.statics == unit.statics
     }
@@ -142,7 +142,7 @@ pub trait Backend {
     /// Compiles or finds a unit. `Ok(None)`: units cannot be compiled here; interpret (the backend has said why).
     fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError>;
 
-    /// What an earlier run or a build has left of a function.
+    /// Programs of a function that an earlier run or a build has left.
     fn kept(&mut self, _function: &str, _transform: &str) -> Vec<Kept> {
         Vec::new()
     }
@@ -224,7 +224,7 @@ pub trait DeviceTensor: Any {
     /// Copies the elements to the host.
     fn read(&self, ty: &TensorType) -> Result<HostTensor, HostError>;
 
-    /// Whether it is computed already, so that reading it does not wait.
+    /// True if it is computed already, so that reading it does not wait.
     fn is_ready(&self) -> bool {
         false
     }

@@ -14,7 +14,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown(text).map(|(_, c)| c).collect())
 }
 
-/// Where in [`visible`] text the byte `offset` of the text is.
+/// Position in [`visible`] text of the byte `offset` of the text.
 pub(crate) fn moved(text: &str, offset: usize) -> usize {
     shown(text).take_while(|(at, _)| *at < offset).map(|(_, c)| c.len_utf8()).sum()
 }
@@ -33,7 +33,7 @@ fn shown(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
 
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
-/// Whether a terminal may do something other than show it.
+/// True if a terminal may do something other than show it.
 fn is_obeyed(c: char) -> bool {
     match c {
         '\n' | '\t' => false,

@@ -1,4 +1,4 @@
-//! What a program checks while it runs: the same error interpreted and compiled, wherever it happens.
+//! Checks of a running program: the same error interpreted and compiled, wherever it happens.
 
 mod support;
 
@@ -42,7 +42,7 @@ fn interpreted(text: &str) -> Outcome {
     outcome(&mut interp, text)
 }
 
-/// What the program gives where each function is compiled, and how many were.
+/// The result of the program where each function is compiled, and the number of compiled functions.
 fn compiled(text: &str) -> (Outcome, usize) {
     let (mut interp, _, log) = compiling(Jit::Always);
     let found = outcome(&mut interp, text);
@@ -89,7 +89,7 @@ const WAYS: [&str; 12] = [
     "(let [f (fn [j] (nth x j))] (f i))",
 ];
 
-/// What is around it: `EXPR` is one of the ways.
+/// Surroundings of it: `EXPR` is one of the ways.
 const AROUND: [&str; 14] = [
     "(defn f [x i] EXPR) (f [1 2 3 4 5] I)",
     "(defn f [x i] (second (scan (fn [s a] [(+ s EXPR) (+ a s)]) 0.0 (arange 20)))) (f [1 2 3 4 5] I)",

@@ -162,7 +162,7 @@ fn sums_of_halves_are_rounded_once() {
     }
 }
 
-/// What has no blocks of equal length, and what has no elements.
+/// Lengths without blocks of equal length, and empty tensors.
 #[test]
 fn lengths_of_all_kinds() {
     for count in [0, 1, 127, 128, 129, 131, 1009, 65_537, 99_991] {

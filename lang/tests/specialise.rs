@@ -405,7 +405,7 @@ fn branches_compute_within() {
     assert_eq!(names, ["reduce_sum", "constant", "compare", "cond"]);
 }
 
-/// How many specialisations were compiled, and the most of one function.
+/// Number of compiled specialisations, and the most of one function.
 fn counts(reports: &[Report]) -> (usize, usize) {
     let compiled =
         |r: &Report| r.specialisations.iter().filter(|s| matches!(s.fate, Fate::Compiled(_))).count();

@@ -13,7 +13,7 @@ use crate::error::{FileError, Warning};
 use crate::owner::{Foreign, Owners};
 use crate::place::Place;
 
-/// What was found at a path.
+/// The file or folder found at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found<T> {
     /// Nothing.
@@ -25,7 +25,7 @@ pub enum Found<T> {
 }
 
 impl<T> Found<T> {
-    /// What `read` makes of the file.
+    /// The contents of the file as `read` parses them.
     pub(crate) fn and<U>(self, read: impl FnOnce(T) -> Result<U, FileError>) -> Result<Found<U>, FileError> {
         Ok(match self {
             Self::Absent => Found::Absent,

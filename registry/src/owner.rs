@@ -45,7 +45,7 @@ enum Why {
     Link,
 }
 
-/// What a process knows of its users.
+/// Facts about the users of a process.
 #[derive(Debug, Clone, Copy)]
 struct Process<'a> {
     effective: u32,
@@ -83,7 +83,7 @@ impl Owners {
         }
     }
 
-    /// Whether `path` lies in a folder that the user has named. A link counts where it lies, not where it leads.
+    /// True if `path` lies in a folder that the user has named. A link counts where it lies, not where it leads.
     pub fn is_safe(&self, path: &Path) -> bool {
         if self.everywhere || self.safe.is_empty() {
             return self.everywhere;
@@ -159,7 +159,7 @@ fn trusted(process: Process<'_>) -> Vec<u32> {
     users
 }
 
-/// Whether a user namespace with this `uid_map` has a root, of its own or that of the machine: then what belongs to the
+/// True if a user namespace with this `uid_map` has a root, of its own or that of the machine: then what belongs to the
 /// overflow user belongs to others. A map that cannot be read is taken to have one.
 fn maps_root(map: &str) -> bool {
     map.lines().any(|line| {

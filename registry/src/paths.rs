@@ -60,7 +60,7 @@ pub enum HomeError {
         foreign.owner()
     )]
     Foreign {
-        /// What belongs to whom.
+        /// Owners of files and folders.
         foreign: Foreign,
     },
     /// `SHEAF_HOME` lies in a project, which could bring settings that start programs.

@@ -57,7 +57,7 @@ impl Project {
         Ok(Self { root: start, manifest: None, owners, passed_over })
     }
 
-    /// What `Sheaf.lock` says of the compiler.
+    /// The compiler of `Sheaf.lock`.
     pub fn lock(&self) -> Result<Found<Option<ToolchainLock>>, FileError> {
         ToolchainLock::read(&self.lock_file(), &self.owners)
     }

@@ -122,7 +122,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Whether it is a project's file, which may say anything.
+    /// True if it is a project's file, which may say anything.
     fn is_project(&self) -> bool {
         matches!(self, Self::File(path) if path.ends_with(MANIFEST_NAME))
     }
@@ -211,7 +211,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Whether the user has named this remote cache: one of the same scheme, host (or bucket) and port. Credentials are for
+    /// True if the user has named this remote cache: one of the same scheme, host (or bucket) and port. Credentials are for
     /// no others, whatever a project asks for.
     pub fn names_remote(&self, address: &str) -> bool {
         is_among(&self.named_remotes, address)
@@ -364,7 +364,7 @@ fn flag(
     }
 }
 
-/// Whether an address has scheme, host and port of one of the others.
+/// True if an address has scheme, host and port of one of the others.
 fn is_among(others: &[impl AsRef<str>], address: &str) -> bool {
     let place = |address: &str| {
         let url = Url::parse(address.trim()).ok()?;

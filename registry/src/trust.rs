@@ -1,4 +1,4 @@
-//! What projects ask for, and what the user has allowed them.
+//! Requests of projects, and the consent of the user.
 //!
 //! A project's file may name whose compiled programs are run, and where compilers and programs come from. That is a request:
 //! it takes effect once the user has said yes to it, in `sheaf trust`, for this project and this very content. Each project
@@ -45,7 +45,7 @@ pub struct Difference {
     pub name: &'static str,
     /// An item of it.
     pub value: String,
-    /// Whether it is there now, or was there before; none where it is in both.
+    /// True if it is there now, or was there before; none where it is in both.
     pub is_new: Option<bool>,
 }
 
@@ -107,7 +107,7 @@ impl Request {
     }
 }
 
-/// What the user has allowed one project.
+/// The consent of the user for one project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowed {
     /// The project's folder, for people: the file's name decides.
@@ -121,7 +121,7 @@ pub struct Allowed {
 pub struct Consent {
     /// Its digest.
     pub digest: String,
-    /// What it asked for, to show what changes.
+    /// Its earlier requests, to show the changes.
     pub settings: Request,
 }
 
@@ -137,7 +137,7 @@ pub struct Trusted {
 pub struct TrustError {
     /// The file.
     pub path: PathBuf,
-    /// What the operating system said.
+    /// The error of the operating system.
     pub source: io::Error,
 }
 
@@ -147,7 +147,7 @@ impl Trusted {
         Self { folder }
     }
 
-    /// Whether the user has allowed this to the project in the folder `root`.
+    /// True if the user has allowed this to the project in the folder `root`.
     pub fn allows(&self, root: &Path, request: &Request) -> bool {
         let digest = request.digest();
         self.of(root).is_some_and(|allowed| allowed.trusted.iter().any(|consent| consent.digest == digest))

@@ -2,7 +2,7 @@
 //!
 //! Whoever reads the output may have seen enough, as `head` has: that is no error, the command goes on and ends as it would
 //! have. Where standard output cannot be written for another reason, such as a full disk, the command fails and says so.
-//! What cannot be written to standard error is lost.
+//! Text that cannot be written to standard error is lost.
 
 use std::fmt;
 use std::io::{self, Write as _};

@@ -141,7 +141,7 @@ impl CompileError {
 const MORE_MEMORY: &str =
     "free some memory, or raise SHEAF_COMPILE_MIB if it is set, and run again; if that does not help, ";
 
-/// Whether a compiler ended for want of memory, as far as can be told: the system killed it, or it said so.
+/// True if a compiler ended for want of memory, as far as can be told: the system killed it, or it said so.
 fn lacks_memory(signal: Option<i32>, said: &str) -> bool {
     let said = said.to_lowercase();
     signal == Some(9)
@@ -158,7 +158,7 @@ pub struct Compiler {
     worker: Option<Worker>,
 }
 
-/// Whether what is being compiled is not wanted any more.
+/// True if what is being compiled is not wanted any more.
 pub(crate) type Stop = Box<dyn Fn() -> bool + Send + Sync>;
 
 impl Compiler {

@@ -18,7 +18,7 @@ use crate::worker::MEMORY_LIMIT;
 /// The name of the linker's path in the compiler's environment.
 const LINKER_VARIABLE: &str = "IREE_LLVM_EMBEDDED_LINKER_PATH";
 
-/// How often it is asked whether a program is still wanted.
+/// Interval of the question whether a program is still wanted.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The signal of Ctrl-C.

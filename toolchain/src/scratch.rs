@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// What the names of these folders begin with.
+/// Prefix of the names of these folders.
 const PREFIX: &str = "sheaf-compile-";
 
 /// The file in a folder that is locked as long as the folder's owner lives.

@@ -175,7 +175,7 @@ pub(crate) fn shown(address: &Url) -> String {
     address.to_string()
 }
 
-/// What can be shown of a text that is no address: nothing that may be a password in it.
+/// The printable part of a text that is no address: nothing in it that may be a password.
 pub(crate) fn shown_text(address: &str) -> String {
     let address = address.trim();
     let scheme = address.split_once("://").map(|(scheme, _)| scheme);

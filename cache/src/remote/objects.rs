@@ -243,7 +243,7 @@ fn setting(name: &str) -> Option<AmazonS3ConfigKey> {
     name.to_ascii_lowercase().parse().ok()
 }
 
-/// Whether a setting says where the store is, and nothing of who asks.
+/// True if a setting says where the store is, and nothing of who asks.
 fn is_place(key: AmazonS3ConfigKey) -> bool {
     use AmazonS3ConfigKey as Key;
     matches!(key, Key::Region | Key::DefaultRegion | Key::Endpoint | Key::VirtualHostedStyleRequest)

@@ -14,7 +14,7 @@ use super::tokens::{Role, Shown, Tokens};
 pub(crate) struct Pass {
     /// What the role allows.
     pub role: Role,
-    /// Whether there was no token, where others have one.
+    /// True if there was no token, where others have one.
     pub anonymous: bool,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Door {
     pub lobby: Lobby,
     /// How long a connection may neither send nor take anything.
     pub idle: Duration,
-    /// How long a connection may stay in the lobby.
+    /// Longest stay of a connection in the lobby.
     pub stay: Duration,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Watched<S> {
 }
 
 impl<S> Watched<S> {
-    /// Whether it may still be here.
+    /// True if it may still be here.
     fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         let Some((put_out, end)) = &mut self.stay else { return Ok(()) };
         match pin!(put_out).poll(context) {

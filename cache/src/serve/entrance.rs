@@ -72,7 +72,7 @@ pub(super) async fn enter(
     response
 }
 
-/// What a request asks for, as far as its head says.
+/// The method of a request, from its head alone.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked {
     pub protocol: Protocol,

@@ -18,7 +18,7 @@ pub(super) struct Held<P> {
     body: Body,
     rest: Bytes,
     place: Option<P>,
-    /// Whether the place is kept also where the first piece is small, since more follow.
+    /// True if the place is kept also where the first piece is small, since more follow.
     until_end: bool,
 }
 

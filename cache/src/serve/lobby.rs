@@ -1,4 +1,4 @@
-//! Where connections wait until a request of theirs was let in.
+//! The waiting place of connections without a request that was let in.
 //!
 //! Whoever only connects costs a server little, and must not keep others out: the lobby is small and a stay in it short,
 //! and where it is full a new connection takes the place of an older one. It is the oldest of the address that has most
@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 use super::access::Pass;
 use super::room::{Full, Place, Room};
 
-/// How long a connection waits before it puts out another one.
+/// Time that a connection waits before it puts out another one.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The lobby, and the room behind it; clones are the same ones.
@@ -26,11 +26,11 @@ pub(crate) struct Lobby {
     waiting: Arc<Mutex<Waiting>>,
     room: Room,
     capacity: usize,
-    /// How many may wait before the door.
+    /// Number of connections that may wait before the door.
     patient: Arc<Semaphore>,
     /// Told when somebody left.
     left: Arc<Notify>,
-    /// How many connections there are, here and in the room.
+    /// Number of connections, here and in the room.
     open: Gauge,
 }
 

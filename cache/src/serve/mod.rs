@@ -110,16 +110,16 @@ struct Service {
     metrics: Metrics,
     /// Blobs on their way in or out.
     transfers: Room,
-    /// What messages take in memory, in bytes.
+    /// Memory of messages, in bytes.
     messages: Room,
-    /// How long a request may pause.
+    /// Longest pause within a request.
     idle: Duration,
 }
 
 /// How many blobs are on their way at once; one of them has a quarter of a megabyte in memory.
 const TRANSFERS: usize = 512;
 
-/// What all messages may take in memory, but for those with blobs, in bytes.
+/// Most memory of all messages but those with blobs, in bytes.
 const MESSAGES: usize = 64 * 1024 * 1024;
 
 /// A server that listens, and does not answer yet.

@@ -20,7 +20,7 @@ pub struct ServeOptions {
     pub max_blob: u64,
     /// The file of tokens. Without one everybody may read and write.
     pub tokens: Option<PathBuf>,
-    /// Whether everybody who reaches the address may read and write; asked for where that is not this machine alone.
+    /// True if everybody who reaches the address may read and write; asked for where that is not this machine alone.
     pub everyone: bool,
     /// Whether those without a token may read.
     pub anonymous_read: bool,
@@ -71,7 +71,7 @@ impl ServeOptions {
         }
     }
 
-    /// Whether only this machine reaches the address.
+    /// True if only this machine reaches the address.
     pub(super) fn is_local(&self) -> bool {
         self.listen.ip().to_canonical().is_loopback()
     }

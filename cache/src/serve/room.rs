@@ -12,7 +12,7 @@ use super::access::Pass;
 #[derive(Clone)]
 pub(crate) struct Room {
     all: Arc<Semaphore>,
-    /// What those without a token may have of it, where others have tokens.
+    /// The share of connections without a token, where others have tokens.
     anonymous: Arc<Semaphore>,
     units: u32,
     wait: Duration,

@@ -8,7 +8,7 @@ use crate::digest::Digest;
 /// A digest and the size beside it; `None` if they make no sense.
 pub(super) type Named = Option<(Digest, u64)>;
 
-/// What an `ActionResult` names.
+/// The blobs that an `ActionResult` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Output {
     /// A file, or what the action printed.
@@ -24,7 +24,7 @@ pub(super) struct Malformed;
 /// The fewest bytes that a part with a digest has: 64 digits, and what is around them.
 const SMALLEST_PART: usize = 68;
 
-/// Whether `accept` takes all that an `ActionResult` names. It is asked in order, until it refuses.
+/// True if `accept` takes all that an `ActionResult` names. It is asked in order, until it refuses.
 pub(super) fn outputs(result: &[u8], mut accept: impl FnMut(Output) -> bool) -> Result<bool, Malformed> {
     for field in Fields(result) {
         let fine = match field? {
@@ -49,7 +49,7 @@ pub(super) fn outputs(result: &[u8], mut accept: impl FnMut(Output) -> bool) -> 
     Ok(true)
 }
 
-/// Whether `accept` takes the files of all folders of a `Tree`. It is asked in order, until it refuses.
+/// True if `accept` takes the files of all folders of a `Tree`. It is asked in order, until it refuses.
 pub(super) fn tree_files(tree: &[u8], mut accept: impl FnMut(Named) -> bool) -> Result<bool, Malformed> {
     for field in Fields(tree) {
         // root and children are folders; the first field of a folder are its files.
@@ -71,14 +71,14 @@ pub(super) fn tree_files(tree: &[u8], mut accept: impl FnMut(Named) -> bool) -> 
     Ok(true)
 }
 
-/// Whether a message has no more parts than its bytes would have room for if each named something. What has more is
+/// True if a message has no more parts than its bytes would have room for if each named something. What has more is
 /// nonsense, made to take much memory.
 pub(super) fn is_sound(message: &[u8]) -> bool {
     // A few texts may be short: the path of a link, the field of a newer version.
     Fields(message).flatten().count() <= 64 + message.len() / (SMALLEST_PART / 4)
 }
 
-/// Whether `accept` takes all texts and parts of a message, with the numbers of their fields.
+/// True if `accept` takes all texts and parts of a message, with the numbers of their fields.
 fn all(message: &[u8], mut accept: impl FnMut(u32, &[u8]) -> bool) -> Result<bool, Malformed> {
     for field in Fields(message) {
         if let (number, Value::Bytes(bytes)) = field?
@@ -90,7 +90,7 @@ fn all(message: &[u8], mut accept: impl FnMut(u32, &[u8]) -> bool) -> Result<boo
     Ok(true)
 }
 
-/// What a `Digest` says.
+/// Hash and size of a `Digest`.
 fn named(message: &[u8]) -> Named {
     let (mut digest, mut size) = (None, Some(0));
     for field in Fields(message) {

@@ -123,7 +123,7 @@ async fn messages_are_taken_in_as_there_is_room() {
     server.check_memory(300, "512 messages of 2 and 5 MB of a reader");
 }
 
-/// How a stranger keeps a connection.
+/// The way in which a stranger keeps a connection.
 #[derive(Clone, Copy)]
 enum Manner {
     /// Sends nothing.

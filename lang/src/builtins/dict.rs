@@ -242,7 +242,7 @@ pub const ENTRY: &Builtin =
         })
     });
 
-/// Whether a dictionary of a pattern has a key that has a default.
+/// True if a dictionary of a pattern has a key that has a default.
 pub const HAS_KEY: &Builtin = &Builtin::new("contains?", "(contains? d key)", "", (2, 2), |_, a| {
     Ok(Value::Bool(dictionary(&a[0])?.contains_key(&key_of(&a[1])?)))
 });
@@ -314,7 +314,7 @@ fn assoc_in(value: &Value, path: &[Value], new: &Value) -> Eval<Value> {
     assoc(value, &[key.clone(), inner])
 }
 
-/// What lies at the end of a path; `None` where it breaks off.
+/// The value at the end of a path; `None` where it breaks off.
 fn at_path(interp: &mut Interp, value: &Value, path: &[Value]) -> Eval<Option<Value>> {
     let mut value = value.clone();
     for key in path {

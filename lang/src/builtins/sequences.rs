@@ -172,7 +172,7 @@ fn until(
     })
 }
 
-/// How many items there are before the first for which `f` does not hold.
+/// Number of items before the first for which `f` does not hold.
 fn prefix(interp: &mut Interp, f: &Value, xs: &Value) -> Eval<i64> {
     let failed = until(interp, f, xs, |value, at| Ok((!value.truthy()?).then_some(Value::Int(at as i64))))?;
     Ok(if let Value::Int(at) = failed { at } else { i64::MAX })

@@ -1,4 +1,4 @@
-//! What a program says itself when it cannot go on.
+//! `error` and `assert`: messages of the program itself when it cannot go on.
 
 use super::{Builtin, MANY};
 use crate::eval::{Eval, Interp, Value};

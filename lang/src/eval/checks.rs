@@ -184,7 +184,7 @@ pub struct Flag {
     buffer: Buffer,
     ty: TensorType,
     sites: Rc<[Arc<Site>]>,
-    /// What was called, and where.
+    /// The called function and the place of the call.
     function: Option<Ustr>,
     called_at: Option<Span>,
     /// Nothing failed.
@@ -207,7 +207,7 @@ impl Flag {
         Rc::new(Flag { buffer, ty, sites, function, called_at, passed: Cell::new(false) })
     }
 
-    /// Whether it was looked at, and nothing had failed.
+    /// True if it was looked at, and nothing had failed.
     pub(super) fn has_passed(&self) -> bool {
         self.passed.get()
     }

@@ -206,7 +206,7 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// Whether a name has a meaning of the program here.
+    /// True if a name has a meaning of the program here.
     fn means_something(&self, name: &str) -> bool {
         let name = Ustr::from(name);
         self.locals.contains(&name) || self.interp.meaning(self.module, name).is_some()

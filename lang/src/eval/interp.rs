@@ -103,7 +103,7 @@ pub struct Interp {
     pub(super) open: Open,
     /// The calls around what is being traced, the outermost first: the function's name and the place.
     pub(super) path: Vec<(Option<Ustr>, Span)>,
-    /// What the program stopped with last in a piece that is being traced.
+    /// The last stop of the program in a piece that is being traced.
     pub(super) raised: Option<Raised>,
     /// Traces that stand for a compiled function: effects stop them.
     pub(super) recording: u32,

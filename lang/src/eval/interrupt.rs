@@ -19,7 +19,7 @@ impl Interrupt {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the evaluation that is running was told to stop.
+    /// True if the evaluation that is running was told to stop.
     pub fn raised(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -98,7 +98,7 @@ impl Interp {
         Some(loaded.map(|_| module))
     }
 
-    /// What a name means in the standard library, of what is loaded.
+    /// The meaning of a name among the loaded modules of the standard library.
     pub(super) fn in_library(&self, name: Ustr) -> Option<Meaning> {
         let module = self.standard.get(index().get(&name)?)?;
         module.definitions.borrow().get(&name).cloned().map(Meaning::Global)

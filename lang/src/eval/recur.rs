@@ -109,7 +109,7 @@ pub(super) fn rewrite_function(params: &[Form], body: &[Form], span: Span) -> Op
     Some((renamed, list(form, span)))
 }
 
-/// Whether a `recur` may be at an end of a form.
+/// True if a `recur` may be at an end of a form.
 fn ends_in_recur(form: &Form) -> bool {
     let Some([head, args @ ..]) = form.items(Bracket::Round) else { return false };
     match head.symbol().as_ref().map(Ustr::as_str) {
@@ -201,7 +201,7 @@ impl Tail {
         Tail::Scope(vec![symbol("let", span), binding], Box::new(chosen), span)
     }
 
-    /// Whether a `recur` is at one of its ends.
+    /// True if a `recur` is at one of its ends.
     fn recurs(&self) -> bool {
         match self {
             Tail::Value(_) => false,
@@ -211,7 +211,7 @@ impl Tail {
         }
     }
 
-    /// Whether a value is at one of its ends.
+    /// True if a value is at one of its ends.
     fn ends(&self) -> bool {
         match self {
             Tail::Value(_) => true,
@@ -221,7 +221,7 @@ impl Tail {
         }
     }
 
-    /// Whether the three parts evaluate nothing twice.
+    /// True if the three parts evaluate nothing twice.
     fn once(&self) -> bool {
         match self {
             _ if !(self.recurs() && self.ends()) => true,
@@ -263,7 +263,7 @@ impl Tail {
         }
     }
 
-    /// Whether another round follows.
+    /// True if another round follows.
     fn goes_on(&self) -> Form {
         let constant = |holds, span| Form { kind: FormKind::Bool(holds), span };
         match self {

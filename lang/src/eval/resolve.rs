@@ -545,7 +545,7 @@ impl Resolver<'_> {
         }))
     }
 
-    /// Whether the program defines the special form `name` for itself.
+    /// True if the program defines the special form `name` for itself.
     pub(super) fn redefined(&self, name: Ustr) -> bool {
         self.scopes.names().contains(&name) || self.interp.meaning(&self.module, name).is_some()
     }

@@ -109,7 +109,7 @@ impl Stop {
         self
     }
 
-    /// Whether the program itself stopped, with `error` or `assert`.
+    /// True if the program itself stopped, with `error` or `assert`.
     pub(super) fn is_raised(&self) -> bool {
         matches!(self, Stop::Error(d) if d.raised)
     }

@@ -37,7 +37,7 @@ pub struct Concrete {
     host: OnceCell<HostTensor>,
     device: OnceCell<Buffer>,
     origin: OnceCell<Span>,
-    /// What the calls that computed it may have found wrong.
+    /// Pending failures of the calls that computed it.
     flags: RefCell<Option<Flags>>,
 }
 
@@ -269,7 +269,7 @@ impl Trace {
         self.builder.borrow().graph().equations.len()
     }
 
-    /// Whether something was checked so far.
+    /// True if something was checked so far.
     pub fn checks(&self) -> bool {
         self.builder.borrow().graph().checked
     }
@@ -384,12 +384,12 @@ impl Tensor {
         matches!(self, Tensor::Traced(_))
     }
 
-    /// Whether it is a truth value that only a run knows.
+    /// True if it is a truth value that only a run knows.
     pub(crate) fn is_unknown_truth(&self) -> bool {
         self.concrete().is_none() && *self.ty() == TensorType::scalar(DType::Bool)
     }
 
-    /// Whether it is a variable of a trace within that of `level`.
+    /// True if it is a variable of a trace within that of `level`.
     pub(super) fn is_traced_within(&self, level: u32) -> bool {
         matches!(self, Tensor::Traced(t) if t.trace.level > level)
     }
@@ -486,7 +486,7 @@ fn endless(limit: usize) -> Signal {
         .into()
 }
 
-/// What `op` gives for known operands; the error where a check fails.
+/// The results of `op` for known operands; the error where a check fails.
 fn computed(op: &Op, args: &[&Tensor]) -> Eval<SmallVec<[HostTensor; 2]>> {
     let values = host_values(args)?;
     match violation(op, &values) {

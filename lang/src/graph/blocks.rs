@@ -13,7 +13,7 @@ use crate::tensor::{DType, Shape, element_count};
 /// The longest chain. One of numbers that are all alike, the worst in practice, is wrong by 1e-6 of its sum.
 const CHAIN: usize = 128;
 
-/// How many elements a block takes together, where the length allows it.
+/// Number of elements in a block, where the length allows it.
 const BLOCK: usize = 16;
 
 /// The most that a block takes.
@@ -22,7 +22,7 @@ const LARGEST: usize = 64;
 /// Lanes that fill a processor's vectors.
 const VECTOR: usize = 16;
 
-/// How many blocks of the innermost axis lie side by side at least and at most.
+/// Least and greatest number of blocks of the innermost axis side by side.
 const LANES: std::ops::RangeInclusive<usize> = 8..=128;
 
 /// The longest contraction of matrices that is left as it is: with numbers of 0 to 1, its error is still below 2e-6.
@@ -61,7 +61,7 @@ fn downcast<P: Primitive>(eqn: &Equation) -> Option<&P> {
     (eqn.op.as_ref() as &dyn std::any::Any).downcast_ref()
 }
 
-/// What is done with the elements, and along which axes.
+/// The operation on the elements, and its axes.
 fn reduction(eqn: &Equation) -> Option<(Fold, &Shape)> {
     let sum = downcast::<ReduceSum>(eqn).map(|op| (Fold::Sum, &op.axes));
     sum.or_else(|| downcast::<ReduceProd>(eqn).map(|op| (Fold::Product, &op.axes)))
@@ -85,7 +85,7 @@ fn is_long(graph: &Graph, eqn: &Equation) -> bool {
     })
 }
 
-/// Whether a contraction leaves no axis of either operand but those of the batch.
+/// True if a contraction leaves no axis of either operand but those of the batch.
 fn is_inner(graph: &Graph, eqn: &Equation, op: &DotGeneral) -> bool {
     let batch: Shape = op.batch[0].iter().map(|a| graph.ty(eqn.inputs[0]).shape[*a]).collect();
     graph.ty(eqn.outputs[0]).count() == element_count(&batch)
@@ -142,7 +142,7 @@ impl Fold {
         }
     }
 
-    /// What blocks gave, reduced further over `axes`.
+    /// The results of blocks, reduced further over `axes`.
     fn joined(self, b: &mut Builder, x: Var, axes: &[usize]) -> Var {
         let shape = b.shape(x);
         let (mut to, mut reduced) = (Shape::new(), Shape::new());

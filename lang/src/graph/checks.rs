@@ -21,7 +21,7 @@ use crate::with_element_type;
 pub struct Checks {
     /// The program; where there are sites, its last result is the flag, an `i32` vector.
     pub graph: Graph,
-    /// What it checks, in its order.
+    /// Its checks, in order.
     pub sites: Vec<Arc<Site>>,
 }
 
@@ -374,14 +374,14 @@ fn finish(b: Builder, outputs: Vec<Var>) -> Graph {
     graph
 }
 
-/// Whether `holds` does, and nothing has failed.
+/// True if `holds` does, and nothing has failed.
 fn unless_failed(b: &mut Builder, holds: Var, flag: Flag) -> Var {
     let none = b.scalar(DType::I32, 0.0);
     let passed = b.compare(Direction::Eq, flag.code, none);
     b.apply(Binary(And), &[holds, passed])
 }
 
-/// Whether one of the indices lies outside of an axis of that extent, where it counts, and one that does.
+/// True if one of the indices lies outside of an axis of that extent, where it counts, and one that does.
 ///
 /// With the extent and the least `i32` added, which wraps, indices within the axis come before all others, so that one
 /// maximum finds a wrong one.
@@ -411,7 +411,7 @@ fn missing(b: &mut Builder, indices: Var, counts: Option<Var>, extent: usize) ->
     (fails, Some(b.reshape(index, &[1])))
 }
 
-/// Whether a condition does not hold, where it counts, and the values of the first entry of the batch that it does not
+/// True if a condition does not hold, where it counts, and the values of the first entry of the batch that it does not
 /// hold for.
 fn fails(b: &mut Builder, holds: Var, counts: Option<Var>, values: &[Var]) -> (Var, Option<Var>) {
     let mut fails = b.apply(Unary(Not), &[holds]);
@@ -437,7 +437,7 @@ fn fails(b: &mut Builder, holds: Var, counts: Option<Var>, values: &[Var]) -> (V
     (failed, Some(b.reshape(row, &[width])))
 }
 
-/// Whether any holds.
+/// True if any holds.
 fn any(b: &mut Builder, truths: Var) -> Var {
     let axes: Shape = (0..b.ty(truths).rank()).collect();
     if axes.is_empty() { truths } else { b.apply(ReduceOr { axes }, &[truths]) }

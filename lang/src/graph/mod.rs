@@ -73,7 +73,7 @@ pub struct Graph {
     pub equations: Vec<Equation>,
     /// Results; a variable may appear more than once, and may be an input.
     pub outputs: Vec<Var>,
-    /// Whether an equation may be a check, or has one inside.
+    /// True if an equation may be a check, or has one inside.
     pub checked: bool,
 }
 

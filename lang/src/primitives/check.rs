@@ -18,13 +18,13 @@ use crate::tensor::{DType, HostTensor, TensorType};
 /// One check of a program: what is asked, and what is said where it does not hold.
 #[derive(Debug)]
 pub struct Site {
-    /// What is asked.
+    /// The question.
     pub question: Question,
     /// The message with its places, where nothing in it depends on the data.
     pub error: Diagnostic,
 }
 
-/// What is asked, or the message with the types of what only a run knows.
+/// The question, or the message with the types of values that only a run knows.
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.question {
@@ -34,17 +34,17 @@ impl fmt::Display for Site {
     }
 }
 
-/// What a check asks.
+/// The question of a check.
 #[derive(Debug)]
 pub enum Question {
-    /// Whether indices lie within an axis, negative ones counted from its end.
+    /// True if indices lie within an axis, negative ones counted from its end.
     Index {
         /// The axis that they index.
         axis: usize,
         /// The type of the tensor.
         of: TensorType,
     },
-    /// Whether a condition of the program holds.
+    /// True if a condition of the program holds.
     Condition {
         /// The message's arguments; the first may be a template for the others.
         message: Vec<Part>,
@@ -82,9 +82,9 @@ pub enum Part {
 /// `masked`), then the traced arguments of the message. All have the same `batch` axes in front.
 #[derive(Clone, Debug)]
 pub struct Check {
-    /// What is asked, and said.
+    /// The question and the message.
     pub site: Arc<Site>,
-    /// Whether it counts only where the second operand holds.
+    /// True if it counts only where the second operand holds.
     pub masked: bool,
     /// The number of axes that batching added in front.
     pub batch: usize,

@@ -6,13 +6,13 @@ use std::ops::Range;
 use super::Ring;
 use crate::tensor::{Shape, element_count};
 
-/// How many elements one number takes in turn.
+/// Number of elements that one accumulator takes in turn.
 const CHAIN: usize = 16;
 
-/// How many numbers are taken side by side; a processor's vectors hold no more.
+/// Number of accumulators side by side; a processor's vectors hold no more.
 const LANES: usize = 16;
 
-/// How many terms of a sum of products are added up in turn.
+/// Number of terms of a sum of products added up in turn.
 const TERMS: usize = 64;
 
 /// The elements of a tensor of `shape` reduced over `axes`, which ascend, by an associative and commutative `f` with the
@@ -105,7 +105,7 @@ fn rows<T: Copy>(elements: &[T], neutral: T, f: impl Fn(T, T) -> T + Copy, out: 
     out.iter_mut().zip(own).for_each(|(sum, x)| *sum = f(*sum, *x));
 }
 
-/// How often `count` is halved before no part is longer than `chain`.
+/// Number of halvings of `count` until no part is longer than `chain`.
 fn depth(count: usize, chain: usize) -> usize {
     let mut depth = 0;
     let mut longest = count;

@@ -266,7 +266,7 @@ pub trait Primitive: Any + Debug + Send + Sync {
         SmallVec::new()
     }
 
-    /// Whether it checks something of the program, by itself or inside: it stays then, used or not.
+    /// True if it checks something of the program, by itself or inside: it stays then, used or not.
     fn checks(&self) -> bool {
         self.functions().into_iter().any(|function| function.checked)
     }

@@ -55,7 +55,7 @@ impl Elements {
         }
     }
 
-    /// Whether one number is stored for all.
+    /// True if one number is stored for all.
     pub(super) fn is_splat(&self) -> bool {
         matches!(self, Elements::Same(_))
     }
@@ -81,7 +81,7 @@ impl HostTensor {
         self.elements.stored()
     }
 
-    /// Whether it is stored as one number.
+    /// True if it is stored as one number.
     pub fn is_splat(&self) -> bool {
         self.elements.is_splat()
     }

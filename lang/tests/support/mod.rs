@@ -20,7 +20,7 @@ use sheaf_lang::tensor::{HostTensor, TensorType};
 pub struct World {
     pub files: Rc<RefCell<HashMap<String, String>>>,
     pub printed: Rc<RefCell<Vec<String>>>,
-    /// Whether the last line that was printed goes on.
+    /// True if the last line that was printed goes on.
     pub open: Rc<Cell<bool>>,
     pub warned: Rc<RefCell<Vec<String>>>,
 }
@@ -146,7 +146,7 @@ pub struct Log {
 /// A device that runs graphs by the primitives' host rules.
 pub struct HostDevice {
     pub log: Rc<RefCell<Log>>,
-    /// Whether its programs are done when a call of them returns.
+    /// True if its programs are done when a call of them returns.
     pub at_once: bool,
 }
 

@@ -39,7 +39,7 @@ pub enum Compiled {
     Yes {
         /// The VMFB.
         bytes: Vec<u8>,
-        /// How it was compiled.
+        /// Cost and alternative of the compilation.
         run: CompileRun,
     },
     /// The compiler failed on this program.

@@ -38,7 +38,7 @@ pub fn alternatives(graph: &Graph, model: Model) -> Vec<Vec<String>> {
     }
 }
 
-/// What decides on the flags.
+/// Properties of a graph that decide on the flags.
 #[derive(Default)]
 struct Found {
     convolution: bool,

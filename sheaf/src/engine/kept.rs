@@ -1,4 +1,4 @@
-//! What `__sheaf__` says its programs were compiled for.
+//! Specialisations of the programs in `__sheaf__`, from its manifest.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use sheaf_lang::tensor::{DType, TensorType};
 
 use super::caches::Caches;
 
-/// What the programs in `__sheaf__` were compiled for, by function and transformation.
+/// Specialisations of the programs in `__sheaf__`, by function and transformation.
 pub type ByFunction = HashMap<(String, String), Vec<Kept>>;
 
 /// What is there now.

@@ -74,7 +74,7 @@ pub struct Engine {
     place: placement::Place,
     /// Why the last unit was not compiled.
     refusal: String,
-    /// What was in `__sheaf__` when somebody first asked.
+    /// Contents of `__sheaf__` at the first question.
     kept: OnceCell<kept::ByFunction>,
 }
 

@@ -1,4 +1,4 @@
-//! What compiled programs check, with the real compiler.
+//! Checks of compiled programs, with the real compiler.
 
 use sheaf_tests::World;
 

@@ -88,7 +88,7 @@ impl Web {
         Remote::at(format!("http://{}", self.address))
     }
 
-    /// What it was asked so far.
+    /// Requests so far.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.requests.lock().expect("requests").clone()
     }

@@ -24,7 +24,7 @@ const PAGE: usize = 100;
 /// How many folders a tree may have; what is beyond is left out.
 const MAX_FOLDERS: usize = 100_000;
 
-/// How many blobs are read at once.
+/// Number of blobs read at once.
 const MAX_DIGESTS: usize = 10_000;
 
 #[tonic::async_trait]

@@ -101,7 +101,7 @@ struct Meter {
     place: Shared,
     /// Of the five bytes before a message, those that came.
     head: Vec<u8>,
-    /// How many bytes of the message are to come.
+    /// Number of bytes of the message still to come.
     left: usize,
 }
 

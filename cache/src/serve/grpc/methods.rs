@@ -1,4 +1,4 @@
-//! What each method wants, and how large its messages may be.
+//! Access and message size of each method.
 
 use super::MAX_BATCH;
 use crate::serve::metrics::Request as Wanted;
@@ -15,7 +15,7 @@ pub(in crate::serve) struct Method {
     pub limit: usize,
 }
 
-/// What passes between client and server.
+/// Traffic between client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::serve) enum Kind {
     /// A short message, answered by a message.
@@ -37,7 +37,7 @@ impl Method {
         if self.kind == Kind::Upload { 3 } else { 25 }
     }
 
-    /// Where the method is.
+    /// Position of the method.
     pub fn path(&self) -> String {
         format!("/{}/{}", self.service, self.name)
     }

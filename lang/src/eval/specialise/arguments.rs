@@ -79,7 +79,7 @@ impl LeafValue {
 }
 
 impl Pattern {
-    /// Whether `value` may fit, as far as can be seen at once: most that do not fit differ so.
+    /// True if `value` may fit, as far as can be seen at once: most that do not fit differ so.
     pub(super) fn may_fit(&self, value: &Value) -> bool {
         match (self, value) {
             (Pattern::Static(expected), value) => same_static(expected, value),
@@ -188,7 +188,7 @@ pub(super) fn has_doubles(mut values: &mut dyn Iterator<Item = &Value>) -> bool 
     })
 }
 
-/// What a parameter is called in paths.
+/// The name of a parameter in paths.
 pub(super) fn parameter_path(code: &Code, i: usize) -> String {
     code.params.get(i).map_or_else(|| format!("arg{i}"), |p| p.name.to_string())
 }

@@ -9,7 +9,7 @@ use crate::eval::value::{Function, Value};
 use crate::host::{Kept, Unit};
 use crate::tensor::{DType, TensorType};
 
-/// What is left of one function.
+/// The remaining programs of one function.
 pub(super) struct KeptPrograms(Vec<(Kept, Cell<bool>)>);
 
 /// The leaves of a call by their paths: the types of tensors and numbers, and what is no tensor as text.
@@ -20,12 +20,12 @@ impl KeptPrograms {
         KeptPrograms(kept.into_iter().map(|kept| (kept, Cell::new(false))).collect())
     }
 
-    /// Whether one of them may be the program of a unit.
+    /// True if one of them may be the program of a unit.
     pub fn serve(&self, unit: &Unit) -> bool {
         self.0.iter().any(|(kept, _)| kept.serves(unit))
     }
 
-    /// Whether a call that fits no specialisation may be one that a program was left for. Each program is waited for
+    /// True if a call that fits no specialisation may be one that a program was left for. Each program is waited for
     /// once: where the source has changed since, there is none.
     pub fn wait_for(&self, function: &Function, args: &[Value]) -> bool {
         if self.0.iter().all(|(_, met)| met.get()) {

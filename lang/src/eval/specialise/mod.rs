@@ -158,7 +158,7 @@ struct Family {
     changing: Option<Why>,
     variants: Variants,
     account: Rc<Account>,
-    /// What an earlier run or a build has left, once somebody has asked.
+    /// Programs of an earlier run or a build, once somebody has asked.
     kept: OnceCell<KeptPrograms>,
     /// Calls that fitted no entry and got none.
     other_calls: u64,
@@ -173,7 +173,7 @@ struct Entry {
     leaves: Vec<(String, What)>,
     outcome: RefCell<Outcome>,
     debt: OnceCell<Debt>,
-    /// What tracing it took, in the unit of [`profit`].
+    /// Work of tracing it, in the unit of [`profit`].
     trace_work: u64,
     /// Calls as a compiled program.
     calls: Cell<u64>,

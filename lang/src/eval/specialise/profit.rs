@@ -60,7 +60,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Whether a call that fits no specialisation is to be traced. Counts the call.
+    /// True if a call that fits no specialisation is to be traced. Counts the call.
     pub fn may_trace(&self) -> bool {
         let doubts = self.traces.get().saturating_sub(UNDOUBTED);
         if doubts == 0 {
@@ -72,7 +72,7 @@ impl Account {
         waited >= doubled(trace, doubts)
     }
 
-    /// Whether a program of `compilation` work is to be made: interpreting one call is `call` work, the loops around
+    /// True if a program of `compilation` work is to be made: interpreting one call is `call` work, the loops around
     /// this one repeat it `weight` times, and all calls so far took `spent`.
     fn may_compile(&self, compilation: u64, call: u64, weight: u64, spent: u64) -> bool {
         match self.programs.get() {
@@ -96,7 +96,7 @@ fn doubled(work: u64, times: u32) -> u64 {
     work.saturating_mul(1 << times.min(62))
 }
 
-/// What one specialisation has to pay for still.
+/// The unpaid work of one specialisation.
 #[derive(Debug)]
 pub(super) struct Debt {
     account: Rc<Account>,
@@ -113,7 +113,7 @@ impl Debt {
         pay(&self.program, &self.account.programs, self.call);
     }
 
-    /// Whether a program of `compilation` work is to be made: the loops around the call repeat it `weight` times, and all
+    /// True if a program of `compilation` work is to be made: the loops around the call repeat it `weight` times, and all
     /// calls so far were `spent` work to interpret.
     pub fn may_compile(&self, compilation: u64, weight: u64, spent: u64) -> bool {
         self.account.may_compile(compilation, self.call, weight, spent)

@@ -181,7 +181,7 @@ impl Interpreted {
     }
 }
 
-/// How the leaves of a specialisation differ from those of an earlier one.
+/// Differences of the leaves of a specialisation from those of an earlier one.
 pub(super) fn differences(now: &[(String, What)], before: &[(String, What)]) -> Vec<Difference> {
     let find =
         |all: &[(String, What)], path: &str| all.iter().find(|(p, _)| p == path).map(|(_, w)| w.clone());
