@@ -134,7 +134,15 @@ fn batches_that_cannot_be() {
         ("((vmap (fn [x] x) 1) [1 2])", "error: vmap maps over axis 1, but argument 0 is a tensor f32[2]"),
         ("((vmap (fn [x] x) -2) [1 2])", "error: vmap maps over axis -2, but argument 0 is a tensor f32[2]"),
         (
+            "((vmap (fn [x] x) [0 0]) [1 2])",
+            "error: vmap takes in-axes second, the axes of the one argument of f, got a tensor f32[2]",
+        ),
+        (
             "((vmap (fn [x y] x) '[0 0 0]) [1 2] [3 4])",
+            "error: vmap takes in-axes second, the axes of the 2 arguments of f, got a list of 3 items",
+        ),
+        (
+            "((vmap (fn [& xs] (first xs)) '[0 0 0]) [1 2] [3 4])",
             "error: in-axes speaks of 3 arguments, the call has 2",
         ),
         ("((vmap (fn [x] x) '[nil]) [1 2])", "error: vmap has no tensor to map over"),
