@@ -39,7 +39,9 @@ fn version() -> &'static str {
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
     /// Run a program
-    #[command(after_help = "Examples:\n  sheaf run train.shf --device cpu\n  sheaf run train.shf --explain")]
+    #[command(
+        after_help = "Examples:\n  sheaf run train.shf --device cpu\n  sheaf run train.shf --explain\n  sheaf run -c '(print (sum [1 2 3]))'"
+    )]
     Run(RunOptions),
     /// Compile ahead of time: functions whose parameters have types, and what a recorded run called
     #[command(
@@ -131,6 +133,9 @@ pub struct CheckOptions {
 pub struct RunOptions {
     /// The program; `sheaf run` without one runs the main program of the package
     pub file: Option<PathBuf>,
+    /// A program as a text, instead of a file
+    #[arg(short, value_name = "CODE", conflicts_with_all = ["file", "record"])]
+    pub code: Option<String>,
     /// How to evaluate.
     #[command(flatten)]
     pub engine: EngineOptions,
@@ -391,7 +396,7 @@ impl Cli {
     pub fn command(self) -> Command {
         let run = self.run;
         self.command.unwrap_or_else(|| {
-            if run.file.is_some() || run.explain || !run.arguments.is_empty() {
+            if run.file.is_some() || run.code.is_some() || run.explain || !run.arguments.is_empty() {
                 Command::Run(run)
             } else {
                 Command::Repl(run.engine)

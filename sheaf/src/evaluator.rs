@@ -54,6 +54,16 @@ pub fn home() -> Result<Home, Failed> {
     Home::locate(environment).map_err(failed)
 }
 
+/// Where a text without a file stands: beside the main program of the package, or else in the current folder.
+pub fn path_here(project: &Project, name: &str) -> PathBuf {
+    let Some(main) = project.main().filter(|main| main.parent().is_some_and(Path::is_dir)) else {
+        return name.into();
+    };
+    let here = std::env::current_dir().and_then(std::fs::canonicalize).unwrap_or_default();
+    let path = main.with_file_name(name);
+    path.strip_prefix(here).map(Path::to_owned).unwrap_or(path)
+}
+
 /// The project of the program `file`.
 pub fn project_of(file: &Path) -> Result<Project, Failed> {
     told_of(Project::locate(file, owners()?))

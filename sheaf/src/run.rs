@@ -7,7 +7,7 @@ use sheaf_registry::Project;
 
 use crate::build;
 use crate::cli::RunOptions;
-use crate::evaluator::{Failed, evaluator, on_large_stack, project_here, project_of};
+use crate::evaluator::{Failed, evaluator, on_large_stack, path_here, project_here, project_of};
 use crate::explain;
 use crate::messages;
 use crate::world::World;
@@ -19,14 +19,21 @@ pub fn run(options: &RunOptions) -> ExitCode {
 }
 
 fn run_here(options: &RunOptions) -> Result<(), Failed> {
-    let (file, project) = match &options.file {
-        Some(file) => (file.clone(), None),
-        None => main_program().map(|(file, project)| (file, Some(project)))?,
+    let (file, project) = match (&options.file, &options.code) {
+        (Some(file), _) => (file.clone(), project_of(file)?),
+        (None, None) => main_program()?,
+        (None, Some(_)) => {
+            let project = project_here()?;
+            (path_here(&project, "-c"), project)
+        }
     };
-    let text = read_source(&file)?;
-    let project = project.map_or_else(|| project_of(&file), Ok)?;
+    let text = options.code.clone().map_or_else(|| read_source(&file), Ok)?;
     let world = World::with_arguments(options.arguments.clone());
-    let mut interp = evaluator(&options.engine, &project, world, |_| project.artifact_folder())?;
+    let mut interp = evaluator(&options.engine, &project, world, |home| match options.code {
+        // A text is typed and gone: what is compiled for it is kept with the caches.
+        Some(_) => home.repl_artifacts(),
+        None => project.artifact_folder(),
+    })?;
     let result = interp.run_program(&file.display().to_string(), &text);
     let reports = interp.reports();
     // What stopped before any call has nothing to tell but its error; a tool gets its line all the same.

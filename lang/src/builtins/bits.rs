@@ -1,6 +1,7 @@
 //! Operations on the bits of integers.
 
 use super::division::constant;
+use super::operands::whole;
 use super::{Builtin, MANY};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value};
@@ -13,11 +14,11 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "ash",
         "(ash x n)",
         "the integer x shifted by n bits: left, times 2^n, when n is positive; right, floor(x / 2^-n), when it is \
-         negative. Bits beyond the width are lost",
+         negative. Bits beyond the width are lost. Whole f32 numbers count as i32",
         (2, 2),
         |i, a| shift(i, &a[0], &a[1]),
     )
-    .examples("(ash 1 10) ;=> 1024\n(ash -5 -1) ;=> -3\n(ash [1 2] 1) ;=> error: integers"),
+    .examples("(ash 1 10) ;=> 1024\n(ash -5 -1) ;=> -3\n(ash [1 2] 3) ;=> tensor i32[2] = [8 16]"),
     Builtin::new("bit-and", "(bit-and a b ...)", "the bits set in all; of booleans, both", (2, MANY), |i, a| {
         bitwise(i, a, |a, b| a & b, p::Binary(p::And))
     })
@@ -47,6 +48,15 @@ fn integers(interp: &mut Interp, value: &Value, bool: bool) -> Eval<Tensor> {
     Ok(t)
 }
 
+/// An operand of a shift: integers, or whole `f32` numbers as integers.
+fn shifted(interp: &mut Interp, value: &Value) -> Eval<Tensor> {
+    let t = interp.tensor(value)?;
+    if t.ty().dtype == DType::F32 {
+        return whole(interp, &t, "what is shifted, and by how much,");
+    }
+    integers(interp, value, false)
+}
+
 fn bitwise(
     interp: &mut Interp,
     args: &[Value],
@@ -66,7 +76,7 @@ fn bitwise(
 fn shift(interp: &mut Interp, x: &Value, n: &Value) -> Eval<Value> {
     // Beyond the greatest width all shifts are alike, so a known amount stays within what every dtype can hold.
     let amount = if let Value::Int(n) = n { &Value::Int((*n).clamp(-64, 64)) } else { n };
-    let (x, n) = (integers(interp, x, false)?, integers(interp, amount, false)?);
+    let (x, n) = (shifted(interp, x)?, shifted(interp, amount)?);
     let unsigned = x.ty().dtype.is_unsigned();
     if let Value::Int(n) = amount {
         let size = Value::Int(n.abs());

@@ -111,7 +111,7 @@ const NAMES: &[(&[&str], &str)] = &[
         &["item", "tolist", "numpy", "block_until_ready", "device_put", "cuda", "cpu"],
         "leave it out: values move to and from the device by themselves",
     ),
-    (&["Linear", "Dense"], "write (use nn), then (linear x W b)"),
+    (&["Linear", "Dense"], "write (linear x W b)"),
     (&["fori_loop"], "write (repeat [i n] [acc init] body)"),
     (&["while_loop"], "write (while condition [acc init] body)"),
     (&["power"], "write (** x y)"),

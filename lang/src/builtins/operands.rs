@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::division::constant;
 use crate::diagnostic::Diagnostic;
 use crate::eval::{
     Eval, Interp, Signal, Tensor, Value, bind, bind_all, fail, positions_within, repeat_beside,
@@ -296,15 +297,33 @@ pub fn as_indices(interp: &mut Interp, value: &Value) -> Eval<Tensor> {
             .help("(cast i :i32) makes integers of them")
             .into());
     }
-    if t.ty().dtype.is_float()
-        && let Some(known) = t.concrete()
-    {
-        let host = known.host()?;
-        let fraction = (0..host.count()).map(|i| host.element_f64(i)).find(|x| x.fract() != 0.0);
-        if let Some(x) = fraction {
-            return fail(format!("an index must be a whole number, not {}", format_float(x as f32)));
+    whole(interp, &t, "an index")
+}
+
+/// Integers or whole `f32` numbers as `i32`; those beyond its bounds stop at them. A fraction is an error, in a program
+/// by its flag.
+pub(super) fn whole(interp: &mut Interp, t: &Tensor, wanted: &str) -> Eval<Tensor> {
+    if t.ty().dtype == DType::F32 {
+        if let Some(known) = t.concrete() {
+            let host = known.host()?;
+            let fraction = (0..host.count()).map(|i| host.element_f64(i)).find(|x| x.fract() != 0.0);
+            if let Some(x) = fraction {
+                return fail(format!("{wanted} must be a whole number, not {}", format_float(x as f32)));
+            }
+        } else {
+            interp.check_whole(t, wanted)?;
         }
     }
+    let t = if matches!(t.ty().dtype, DType::I64 | DType::U32) {
+        let bound = |x: i32| constant(t, f64::from(x));
+        let t = interp.op(p::Binary(p::Min), &[t, &bound(i32::MAX)])?;
+        match t.ty().dtype {
+            DType::I64 => interp.op(p::Binary(p::Max), &[&t, &bound(i32::MIN)])?,
+            _ => t,
+        }
+    } else {
+        t.clone()
+    };
     interp.convert(&t, DType::I32)
 }
 

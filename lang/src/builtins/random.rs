@@ -3,7 +3,7 @@
 
 use super::create::{checked_count, scalar};
 use super::operands::{as_axis, as_dtype, as_shape, as_size};
-use super::threefry::{self, bits, key, normal, split_in_two, uniform};
+use super::threefry::{self, bits, key, normal_of, split_in_two, uniform, uniform_of};
 use super::{Builtin, MANY, Parsed, as_index, parse};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, bind_all, fail};
@@ -54,12 +54,13 @@ pub(super) const BUILTINS: &[Builtin] = &[
         |i, a| {
             let parsed = parse(a, &["low", "high", "minval", "maxval", "dtype"], &[])?;
             let (key, shape) = key_and_shape(&parsed)?;
+            let dtype = float_dtype(&parsed)?;
             let bound = |i: &mut Interp, names: [&str; 2], default: i64| {
                 let given = parsed.option(names[0]).or_else(|| parsed.option(names[1]));
                 scalar(i, given.unwrap_or(&Value::Int(default)), "a bound")
             };
             let (low, high) = (bound(i, ["low", "minval"], 0)?, bound(i, ["high", "maxval"], 1)?);
-            Ok(Value::Tensor(uniform(i, &key, &shape, &low, &high)?))
+            Ok(Value::Tensor(uniform_of(i, dtype, &key, &shape, [&low, &high])?))
         },
     )
     .examples("(shape (random-uniform (random-key 0) '[2 3])) ;=> '[2 3]\n(all (< (random-uniform (random-key 0) 9 :low -2 :high -1) -1)) ;=> true"),
@@ -86,7 +87,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         |i, a| {
             let parsed = parse(a, &["dtype"], &[])?;
             let (key, shape) = key_and_shape(&parsed)?;
-            normal(i, &key, &shape).map(Value::Tensor)
+            normal_of(i, float_dtype(&parsed)?, &key, &shape).map(Value::Tensor)
         },
     )
     .examples("(shape (random-normal (random-key 0) '[2 3])) ;=> '[2 3]\n(< (abs (mean (random-normal (random-key 0) 1000))) 0.1) ;=> true"),
@@ -152,10 +153,20 @@ fn key_and_shape(parsed: &Parsed) -> Eval<(Tensor, Shape)> {
     let [key_value, shape @ ..] = parsed.positional.as_slice() else {
         return fail("expected a key and a shape");
     };
-    check_dtype(parsed, DType::F32)?;
     let shape = as_shape(shape)?;
     checked_count(&shape)?;
     Ok((key(key_value)?, shape))
+}
+
+/// The dtype of floats to draw.
+fn float_dtype(parsed: &Parsed) -> Eval<DType> {
+    match parsed.option("dtype").map(as_dtype).transpose()? {
+        None => Ok(DType::F32),
+        Some(dtype) if dtype.is_half() || dtype == DType::F32 => Ok(dtype),
+        Some(dtype) => Err(Diagnostic::error(format!("these random numbers are f32, f16 or bf16, not {dtype}"))
+            .help(format!("leave out :dtype and convert the result: (cast (random-normal key shape) :{dtype})"))
+            .into()),
+    }
 }
 
 /// Fails where another dtype is asked for than the one that is drawn.

@@ -83,6 +83,26 @@ pub fn definitions(text: &str) -> Vec<Entry> {
     written_in_sheaf("definitions", None, text)
 }
 
+/// The text of the form that defines `name`: the latest in `sources`, or else that of the standard library.
+pub fn definition_text(sources: &Sources, name: &str) -> Option<String> {
+    let mut texts: Vec<&str> = CORE.into_iter().chain(STANDARD).map(|(_, text)| text).collect();
+    texts.extend(sources.iter().map(|(_, text)| text));
+    texts.into_iter().rev().find_map(|text| {
+        let mut sources = Sources::default();
+        let id = sources.add("", text);
+        let forms = read(&sources, id).unwrap_or_default();
+        let form = forms.iter().rev().find(|form| defines(form, name))?;
+        Some(text[form.span.within(text)].to_string())
+    })
+}
+
+/// True if a form is a definition of `name`, in whichever way.
+fn defines(form: &Form, name: &str) -> bool {
+    let Some([head, args @ ..]) = form.items(Bracket::Round) else { return false };
+    head.symbol().is_some_and(|head| head.starts_with("def"))
+        && without_options(args).first().is_some_and(|defined| defined.is_symbol(name))
+}
+
 /// The public functions and macros that a text defines.
 fn written_in_sheaf(section: &str, module: Option<&str>, text: &str) -> Vec<Entry> {
     let mut sources = Sources::default();

@@ -17,6 +17,7 @@ use crate::builtins;
 use crate::diagnostic::{Diagnostic, Label};
 use crate::graph::{Op, decoded, failed};
 use crate::host::Buffer;
+use crate::primitives as p;
 use crate::primitives::{Check, Part, Question, Site};
 use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor, TensorType};
@@ -48,6 +49,22 @@ impl Interp {
         let question = Question::Index { axis, of: of.clone() };
         let op = check(question, error);
         bind_all(&op, &[indices], self.span).map(drop)
+    }
+
+    /// Checks numbers that only a run knows: each is to be whole. NaN and the infinities are not.
+    pub(crate) fn check_whole(&mut self, numbers: &Tensor, wanted: &str) -> Eval<()> {
+        if self.options.no_bounds_check {
+            return Ok(());
+        }
+        let whole = self.op(p::Unary(p::Floor), &[numbers])?;
+        let rest = self.op(p::Binary(p::Sub), &[numbers, &whole])?;
+        let zero = self.broadcast_to(&Tensor::host(HostTensor::scalar(0.0_f32)), numbers.shape())?;
+        let fits = self.op(p::Compare { direction: p::Direction::Eq }, &[&rest, &zero])?;
+        let fails = self.op(p::Unary(p::Not), &[&fits])?;
+        let any = self.op(p::ReduceOr { axes: (0..numbers.ty().rank()).collect() }, &[&fails])?;
+        let all = self.op(p::Unary(p::Not), &[&any])?;
+        let text = Value::text(format!("{wanted} must be a whole number, not a fraction"));
+        self.assert_later(&all, &[text])
     }
 
     /// `(error message x ...)`: the stop.

@@ -9,6 +9,7 @@ use ustr::Ustr;
 
 use super::expr::Global;
 use super::interp::Interp;
+use super::value::Value;
 use crate::builtins::{self, Builtin};
 use crate::syntax::Span;
 
@@ -35,6 +36,17 @@ pub(super) struct Import {
     pub module: Rc<Module>,
     pub alias: Option<Ustr>,
     pub only: Option<Vec<Ustr>>,
+}
+
+/// A name that can be used in a module, and its value.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// The name there: with its alias, if the module it is from has one.
+    pub name: Ustr,
+    /// The value.
+    pub value: Value,
+    /// True for a macro.
+    pub is_macro: bool,
 }
 
 /// What a name means.
@@ -123,15 +135,33 @@ impl Module {
 
     /// Every name that can be used here beside the builtins, for suggestions.
     pub fn names(&self) -> Vec<Ustr> {
-        let mut names: Vec<Ustr> = self.definitions.borrow().keys().copied().collect();
+        self.defined().into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// The definitions that can be used here and have a value, for those who look around.
+    pub fn definitions(&self) -> Vec<Definition> {
+        let defined = self.defined().into_iter();
+        let look = |(name, global): (Ustr, Rc<Global>)| {
+            let value = global.value.borrow().clone()?;
+            Some(Definition { name, value, is_macro: global.is_macro.get() })
+        };
+        defined.filter_map(look).collect()
+    }
+
+    /// The definitions that can be used here, each under its name here: own ones first, in their order, then those of
+    /// modules.
+    fn defined(&self) -> Vec<(Ustr, Rc<Global>)> {
+        let own = self.definitions.borrow();
+        let mut defined: Vec<_> = own.iter().map(|(name, global)| (*name, Rc::clone(global))).collect();
         for import in self.imports.borrow().iter() {
-            let given = import.module.names().into_iter().filter(|n| !is_private(n) && import.lists(*n));
+            let given =
+                import.module.defined().into_iter().filter(|(n, _)| !is_private(n) && import.lists(*n));
             match import.alias {
-                Some(alias) => names.extend(given.map(|n| Ustr::from(&format!("{alias}/{n}")))),
-                None => names.extend(given),
+                Some(alias) => defined.extend(given.map(|(n, g)| (Ustr::from(&format!("{alias}/{n}")), g))),
+                None => defined.extend(given),
             }
         }
-        names
+        defined
     }
 
     /// The name without the mark of the module that a macro brought it from.

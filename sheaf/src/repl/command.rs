@@ -11,6 +11,12 @@ pub enum Command {
     Doc,
     /// How long an evaluation takes.
     Time,
+    /// The functions and macros that are defined.
+    List,
+    /// The code of a definition.
+    Show,
+    /// The values that are defined, with their types.
+    Env,
     /// Runs a file in the session.
     Load,
     /// Begins anew.
@@ -20,7 +26,7 @@ pub enum Command {
 }
 
 /// Every command with its word, what follows the word, and what it does.
-pub const COMMANDS: [(Command, &str, &str, &str); 7] = [
+pub const COMMANDS: [(Command, &str, &str, &str); 10] = [
     (Command::Help, ":help", "[name]", "list the commands, or explain a name"),
     (
         Command::Type,
@@ -30,20 +36,35 @@ pub const COMMANDS: [(Command, &str, &str, &str); 7] = [
     ),
     (Command::Doc, ":doc", "name", "what a function does, with examples"),
     (Command::Time, ":time", "expression", "evaluate, and say how long it took"),
+    (Command::List, ":list", "", "the functions and macros defined here"),
+    (Command::Show, ":show", "name", "the code of a definition"),
+    (Command::Env, ":env", "", "the values defined here, with their types"),
     (Command::Load, ":load", "file", "run a file here; what it defines stays"),
     (Command::Reset, ":reset", "", "forget all definitions"),
     (Command::Quit, ":quit", "", "end the session, as Ctrl-D does"),
 ];
 
-/// The command on a line and what follows it.
-pub fn parse(line: &str) -> Option<(Command, &str)> {
-    let line = line.trim();
-    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    let (command, ..) = COMMANDS.iter().find(|(_, name, ..)| *name == word)?;
-    Some((*command, rest.trim()))
+/// What a line asks for, if it begins with a keyword.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request<'l> {
+    /// A command, and what follows it.
+    Known(Command, &'l str),
+    /// A word that is none.
+    Unknown(&'l str),
 }
 
-/// Whether a line is a command. Another keyword is a value.
+/// The command on a line. A line that begins with a keyword is one, or a mistake.
+pub fn parse(line: &str) -> Option<Request<'_>> {
+    let line = line.trim();
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    if !word.starts_with(':') {
+        return None;
+    }
+    let known = COMMANDS.iter().find(|(_, name, ..)| *name == word);
+    Some(known.map_or(Request::Unknown(word), |(command, ..)| Request::Known(*command, rest.trim())))
+}
+
+/// True if a line is a command, known or not.
 pub fn is_command(line: &str) -> bool {
     parse(line).is_some()
 }
@@ -61,10 +82,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_a_known_word_at_the_start() {
-        assert_eq!(parse(":time (f 1)\n"), Some((Command::Time, "(f 1)")));
-        assert_eq!(parse("  :quit"), Some((Command::Quit, "")));
-        for other in [":axis", ":helpful", "(:type x)", "", ":"] {
+    fn a_command_is_a_keyword_at_the_start() {
+        assert_eq!(parse(":time (f 1)\n"), Some(Request::Known(Command::Time, "(f 1)")));
+        assert_eq!(parse("  :quit"), Some(Request::Known(Command::Quit, "")));
+        assert_eq!(parse(":helpful x"), Some(Request::Unknown(":helpful")));
+        for other in ["(:type x)", "", "x :type"] {
             assert_eq!(parse(other), None, "{other}");
         }
     }

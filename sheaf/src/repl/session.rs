@@ -1,5 +1,6 @@
 //! A session: what has been defined, and what an entry does to it.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Instant;
@@ -7,12 +8,12 @@ use std::time::Instant;
 use sheaf_lang::builtins::{habit, nearest, repr, type_text};
 use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::docs;
-use sheaf_lang::eval::{Interp, Interrupt, Module, Value};
+use sheaf_lang::eval::{Definition, Interp, Interrupt, Module, Value};
 use sheaf_registry::Project;
 
-use super::command::{self, Command};
+use super::command::{self, COMMANDS, Command, Request};
 use crate::cli::EngineOptions;
-use crate::evaluator::{Failed, evaluator};
+use crate::evaluator::{Failed, evaluator, path_here};
 use crate::messages;
 use crate::output::print_line;
 use crate::world::{World, read_source};
@@ -70,8 +71,9 @@ impl Session {
     /// Does what an entry says: a command, or forms whose values are printed.
     pub fn enter(&mut self, entry: &str) -> Flow {
         let done = match command::parse(entry) {
-            Some((Command::Quit, _)) => return Flow::Quit,
-            Some((command, rest)) => self.obey(command, rest),
+            Some(Request::Known(Command::Quit, _)) => return Flow::Quit,
+            Some(Request::Known(command, rest)) => self.obey(command, rest),
+            Some(Request::Unknown(word)) => Err(unknown(word)),
             None => self.evaluate(entry, |value| match value {
                 Value::Nil => Ok(()),
                 value => print_line(&shown(value)),
@@ -108,6 +110,9 @@ impl Session {
                     print_line(&format!("{}\n{elapsed:.3?}", shown(value)))
                 })
             }
+            Command::List => self.list(),
+            Command::Show => self.show_code(rest),
+            Command::Env => self.values(),
             Command::Load => {
                 Self::wants(rest, ":load train.shf")?;
                 let text = read_source(Path::new(rest))?;
@@ -166,12 +171,53 @@ impl Session {
         if defined {
             return print_line(&format!("{name} has no documentation; :type {name} says what it is"));
         }
+        Err(self.nothing_called(name))
+    }
+
+    /// Says that a name means nothing, and what it may have been meant to be.
+    fn nothing_called(&self, name: &str) -> Failed {
         let names = self.names();
         let near =
             || nearest(name, names.iter().map(String::as_str)).map(|near| format!("did you mean {near}?"));
         let help = habit(name, &|n| names.iter().any(|known| known == n)).or_else(near);
         messages::error(format!("nothing is called {name}"), help.as_deref());
-        Err(Failed)
+        Failed
+    }
+
+    /// Shows the functions and macros that are defined, as they are called.
+    fn list(&self) -> Result<(), Failed> {
+        let signatures: HashMap<String, String> = (self.interp.sources.iter())
+            .flat_map(|(_, text)| docs::definitions(text))
+            .map(|entry| (entry.name, entry.signature))
+            .collect();
+        let callable = |d: &Definition| d.is_macro || matches!(d.value, Value::Function(_));
+        let row = |d: Definition| {
+            let signature = signatures.get(d.name.as_str()).cloned().unwrap_or_else(|| d.name.to_string());
+            if d.is_macro { format!("{signature}  macro") } else { signature }
+        };
+        let rows: Vec<String> = self.module.definitions().into_iter().filter(callable).map(row).collect();
+        print_rows(&rows, "no function is defined yet")
+    }
+
+    /// Shows the values that are defined and are no functions.
+    fn values(&self) -> Result<(), Failed> {
+        let is_value = |d: &Definition| !matches!(d.value, Value::Function(_));
+        let row = |d: Definition| format!("{}  {}", d.name, type_text(&d.value));
+        let rows: Vec<String> = self.module.definitions().into_iter().filter(is_value).map(row).collect();
+        print_rows(&rows, "no value is defined yet")
+    }
+
+    /// Shows the code of a definition.
+    fn show_code(&self, name: &str) -> Result<(), Failed> {
+        Self::wants(name, ":show forward")?;
+        let plain = name.rsplit_once('/').map_or(name, |(_, plain)| plain);
+        if let Some(code) = docs::definition_text(&self.interp.sources, plain) {
+            return print_line(&code);
+        }
+        if docs::find(name).is_some() {
+            return print_line(&format!("{name} is built in; :doc {name} says what it does"));
+        }
+        Err(self.nothing_called(name))
     }
 
     /// Checks that something follows a command.
@@ -189,6 +235,21 @@ impl Session {
     }
 }
 
+/// Says that a word is no command.
+fn unknown(word: &str) -> Failed {
+    let help = match nearest(word, COMMANDS.iter().map(|(_, name, ..)| *name)) {
+        Some(near) => format!("did you mean {near}? :help lists the commands"),
+        None => format!(":help lists the commands; as a value, a keyword is written (do {word})"),
+    };
+    messages::error(format!("there is no command {word}"), Some(&help));
+    Failed
+}
+
+/// Shows rows, or that there are none.
+fn print_rows(rows: &[String], none: &str) -> Result<(), Failed> {
+    if rows.is_empty() { print_line(none) } else { print_line(&rows.join("\n")) }
+}
+
 /// A value as the session shows it: a tensor of several lines begins on a line of its own, so that its rows align.
 fn shown(value: &Value) -> String {
     let text = repr(value);
@@ -203,16 +264,7 @@ fn start(options: &EngineOptions, project: &Project) -> Result<Interp, Failed> {
     evaluator(options, project, World::default(), sheaf_registry::Home::repl_artifacts)
 }
 
-/// A module that stands where the main program of the package does, or else in the current folder.
+/// The module of a session.
 fn module(project: &Project) -> Rc<Module> {
-    let main = project.main().filter(|main| main.parent().is_some_and(Path::is_dir));
-    let here = std::env::current_dir().and_then(std::fs::canonicalize).unwrap_or_default();
-    let path = main.map_or_else(
-        || "repl".into(),
-        |main| {
-            let file = main.with_file_name("repl");
-            file.strip_prefix(here).unwrap_or(&file).to_owned()
-        },
-    );
-    Interp::program(&path.display().to_string())
+    Interp::program(&path_here(project, "repl").display().to_string())
 }

@@ -8,7 +8,7 @@ fn entered(text: &str) -> Output {
 
 #[test]
 fn values_are_shown_with_their_types() {
-    let text = "(+ 1 2) (/ 7 2)\n[1 2 3]\n(zeros [4 2])\n'[:x :y]\n\"text\"\n{:a 1}\n:key\n(fn [x] x)\nnil\n(print \"bare\")\ntrue";
+    let text = "(+ 1 2) (/ 7 2)\n[1 2 3]\n(zeros [4 2])\n'[:x :y]\n\"text\"\n{:a 1}\n(do :key)\n(fn [x] x)\nnil\n(print \"bare\")\ntrue";
     insta::assert_snapshot!(entered(text).silent());
 }
 
@@ -64,7 +64,7 @@ fn commands_stand_on_lines_of_their_own() {
     let text = ":type (zeros [4 2])\n:type '[1 :a]\n:type {:a 1 :b 2}\n:type 1\n:type 1.5\n:type \"abc\"\n:type sum\n\
                 (defn f \"(f x)\n twice x\n (f 2) ;=> 4\" [x]\n  (* 2 x))\n:doc f\n:reset\n:doc f\n(f 1)\n:quit\n(print \"never\")";
     insta::assert_snapshot!(entered(text));
-    insta::assert_snapshot!(entered(":help\n:help :time\n:type\n:axis\n").to_string());
+    insta::assert_snapshot!(entered(":help\n:help :time\n:type\n:axis\n:shwo f\n").to_string());
     assert!(entered(":help softmax").silent().starts_with("(softmax "));
 }
 
@@ -94,4 +94,14 @@ fn what_is_compiled_is_kept_apart_from_programs_and_is_compiled_anew_where_a_def
         "tensor f32[] = 12.0\ntensor f32[] = 18.0\ntensor f32[2] = [2. 4.]\ntensor f32[2] = [ 5. 10.]\n";
     assert_eq!(output.compiled(), values);
     assert!(!world.path("__sheaf__").exists());
+}
+
+#[test]
+fn definitions_are_listed_and_shown() {
+    let world = World::new();
+    world.write("own.shf", "; Doubles.\n(defn double \"(double x)\n twice x\" [x] (* 2 x))\n(defn -hidden [x] x)\n");
+    let text = "(use ./own.shf)\n(def rate 0.1)\n(def p {:W (zeros [4 2])})\n(defn f [x]\n  ; halves\n  (/ x 2))\n\
+                (defmacro m [x] x)\n:list\n:env\n:show f\n:show double\n:show rate\n:show softmax\n:show mse-loss\n:show fo\n:show\n\
+                (defn f [x] x)\n:show f\n:reset\n:list\n:env\n";
+    insta::assert_snapshot!(world.sheaf(&["repl", "--no-jit"]).input(text).run());
 }

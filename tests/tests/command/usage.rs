@@ -84,3 +84,18 @@ fn a_file_alone_is_run() {
     }
     assert_eq!(world.run(&["missing.shf"]).code, Some(1));
 }
+
+/// A text in place of a file: it sees the current folder, or the package that this is, and leaves nothing behind.
+#[test]
+fn a_program_typed_as_a_text() {
+    let world = World::new();
+    world.write("own.shf", "(defn own [x] (+ x 1))");
+    let run = |code: &str| world.run(&["run", "-c", code]);
+    assert_eq!(run("(use ./own.shf) (print (own 1))").silent(), "2\n");
+    assert_eq!(world.run(&["-c", "(print (io \"args\"))", "--", "a", "b"]).silent(), "[a b]\n");
+    insta::assert_snapshot!(run("(print 1)\n(+ [1 2] [1 2 3])"));
+    insta::assert_snapshot!(shown(&["run", "-c", "(print 1)", "train.shf"]));
+    assert!(!world.path("__sheaf__").exists());
+    assert_eq!(world.run(&["init", "--name", "here"]).code, Some(0));
+    assert_eq!(run("(use model) (print (predict {:slope 2.0 :offset 1.0} 3.0))").silent(), "7.0\n");
+}
