@@ -125,6 +125,27 @@ fn an_index_out_of_range_is_one_error() {
 }
 
 /// Only the path taken counts.
+/// Floats that count as indices are whole, and integers of more bits than indices have stay what they are.
+#[test]
+fn an_index_is_a_whole_number_that_keeps_its_value() {
+    fails("(defn f [x i] (get x i)) (f [1 2 3] 1.5)", "an index must be a whole number, not 1.5");
+    fails("(defn f [x i] (get x i)) (f [1 2 3] [0 0.5 1.5 2])", "an index must be a whole number, not 1.5");
+    fails("(defn f [x i] (sum (index-update x i 9))) (f [1 2 3] [0.25])", "an index must be a whole number");
+    gives("(defn f [x i] (get x i)) (f [1 2 3] [0 2])", "[1. 3.]");
+    fails("(defn f [x i] (get x i)) (f [1 2 3] [4294967296] :i64)", "index 2147483647 is outside");
+    fails("(defn f [x i] (get x i)) (f [1 2 3] [4294967295] :u32)", "index 2147483647 is outside");
+    gives("(defn f [x i] (get x i)) (f [1 2 3] [-1 2] :i64)", "[3. 3.]");
+    fails(
+        "(defn f [x n] (ash x n)) (f [1 2.5] [1 1])",
+        "what is shifted, and by how much, must be a whole number",
+    );
+    gives("(defn f [x n] (ash x n)) (f [1 2] [1 -1])", "[2 1]");
+    fails(
+        "(defn f [l t] (sparse-cross-entropy l t)) (f [[0 0] [0 0]] [0 2])",
+        "a target is none of the 2 classes, which are 0 to 1",
+    );
+}
+
 #[test]
 fn what_does_not_happen_is_no_error() {
     gives("(defn f [x i] (if (< i 3) (nth x i) -1.0)) (f [1 2 3] 7)", "-1.0");

@@ -26,6 +26,8 @@ EXACT = [
     ("fold-in", "((vmap (fn [n] (fold-in k n))) (arange 50000))", lambda k: data(jax.vmap(lambda n: jax.random.fold_in(k, n))(jnp.arange(50_000)))),
     ("random-uniform", "(random-uniform k '[100000])", lambda k: jax.random.uniform(k, (DRAWS,))),
     ("random-uniform", "(random-uniform k '[100 1000] :low -2 :high 3)", lambda k: jax.random.uniform(k, (100, 1000), minval=-2, maxval=3)),
+    ("random-uniform", "(cast (random-uniform k '[100000] :low -2 :high 3 :dtype :bf16) :f32)", lambda k: jax.random.uniform(k, (DRAWS,), jnp.bfloat16, -2, 3).astype("float32")),
+    ("random-uniform", "(cast (random-uniform k '[100000] :dtype :f16) :f32)", lambda k: jax.random.uniform(k, (DRAWS,), jnp.float16).astype("float32")),
     ("random-randint", "(random-randint k '[100000] -7 1000)", lambda k: jax.random.randint(k, (DRAWS,), -7, 1000)),
     ("random-randint", "(random-randint k '[100000] -2147483648 2147483647)", lambda k: jax.random.randint(k, (DRAWS,), -(2**31), 2**31 - 1)),
     ("random-bernoulli", "(random-bernoulli k 0.3 '[100000])", lambda k: jax.random.bernoulli(k, 0.3, (DRAWS,))),

@@ -63,26 +63,46 @@ pub(super) const BUILTINS: &[Builtin] = &[
         },
     )
     .examples("(cast [1.7 -1.7] :i32) ;=> tensor i32[2] = [1 -1]\n(cast [0 2] :bool) ;=> [false true]"),
-    Builtin::new("float", "(float x)", "x as f32; a string is read as a number", (1, 1), |i, a| match &a[0] {
-        Value::Str(text) => {
-            let x = read_number::<f64>(text, "float")?;
-            i.cast(&Value::Float(x), DType::F32)
-        }
-        x => i.cast(x, DType::F32),
-    })
+    Builtin::new(
+        "float",
+        "(float x)",
+        "x as f32; a string is read as a number. A dtype after x is that of x",
+        (1, 2),
+        |i, a| match annotated(i, a)? {
+            Value::Str(text) => {
+                let x = read_number::<f64>(&text, "float")?;
+                i.cast(&Value::Float(x), DType::F32)
+            }
+            x => i.cast(&x, DType::F32),
+        },
+    )
     .examples("(float 3) ;=> tensor f32[] = 3.\n(float [true false]) ;=> [1 0]\n(float \"70.5\") ;=> 70.5\n(float \"x\") ;=> error: no number"),
-    Builtin::new("int", "(int x)", "x as i32, without its fraction; a string is read as a whole number", (1, 1), |i, a| match &a[0] {
-        Value::Str(text) => {
-            let n = read_number::<i32>(text, "int")?;
-            i.cast(&Value::Int(n.into()), DType::I32)
-        }
-        x => i.cast(x, DType::I32),
-    })
+    Builtin::new(
+        "int",
+        "(int x)",
+        "x as i32, without its fraction; a string is read as a whole number. A dtype after x is that of x",
+        (1, 2),
+        |i, a| match annotated(i, a)? {
+            Value::Str(text) => {
+                let n = read_number::<i32>(&text, "int")?;
+                i.cast(&Value::Int(n.into()), DType::I32)
+            }
+            x => i.cast(&x, DType::I32),
+        },
+    )
     .examples("(int 3.9) ;=> tensor i32[] = 3\n(int [-1.5 2.5]) ;=> [-1 2]\n(int \"7\") ;=> 7\n(int \"7.5\") ;=> error: no whole number"),
 ];
 
 const ARANGE: &str = "numbers from start, 0 by default, up to but not including end, by step: i32 of integers, f32 if one \
     is a float";
+
+/// `x`, in the dtype that may stand after it, as after a vector.
+fn annotated(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
+    match args {
+        [x, dtype] => interp.cast(x, as_dtype(dtype)?),
+        args => Ok(args[0].clone()),
+    }
+}
 
 /// The number that a text spells, white space around it aside.
 fn read_number<T: std::str::FromStr>(text: &str, reader: &str) -> Eval<T> {

@@ -268,6 +268,7 @@ pub fn as_index(value: &Value, wanted: &str) -> Eval<i64> {
     match value {
         Value::Int(n) => Ok(*n),
         Value::Float(x) if x.fract() == 0.0 && x.abs() < i64::MAX as f64 => Ok(*x as i64),
+        Value::Float(x) => fail(format!("{wanted} must be a whole number, not {}", format_float(*x as f32))),
         Value::Tensor(t) if t.ty().rank() == 0 => {
             let host = t.elements(wanted)?;
             if host.element_f64(0).fract() == 0.0 { Ok(host.element_i64(0)) } else { wrong() }
@@ -306,8 +307,8 @@ pub(super) fn whole(interp: &mut Interp, t: &Tensor, wanted: &str) -> Eval<Tenso
     if t.ty().dtype == DType::F32 {
         if let Some(known) = t.concrete() {
             let host = known.host()?;
-            let fraction = (0..host.count()).map(|i| host.element_f64(i)).find(|x| x.fract() != 0.0);
-            if let Some(x) = fraction {
+            let fractions = (0..host.count()).map(|i| host.element_f64(i)).filter(|x| x.fract() != 0.0);
+            if let Some(x) = fractions.reduce(|a, b| if a > b || a.is_nan() { a } else { b }) {
                 return fail(format!("{wanted} must be a whole number, not {}", format_float(x as f32)));
             }
         } else {

@@ -163,9 +163,13 @@ fn float_dtype(parsed: &Parsed) -> Eval<DType> {
     match parsed.option("dtype").map(as_dtype).transpose()? {
         None => Ok(DType::F32),
         Some(dtype) if dtype.is_half() || dtype == DType::F32 => Ok(dtype),
-        Some(dtype) => Err(Diagnostic::error(format!("these random numbers are f32, f16 or bf16, not {dtype}"))
-            .help(format!("leave out :dtype and convert the result: (cast (random-normal key shape) :{dtype})"))
-            .into()),
+        Some(dtype) => {
+            Err(Diagnostic::error(format!("these random numbers are f32, f16 or bf16, not {dtype}"))
+                .help(format!(
+                    "leave out :dtype and convert the result: (cast (random-normal key shape) :{dtype})"
+                ))
+                .into())
+        }
     }
 }
 

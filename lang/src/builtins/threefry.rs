@@ -9,7 +9,7 @@ use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, bind_all, fail};
 use crate::graph::Op;
 use crate::primitives as p;
-use crate::tensor::{DType, Data, HostTensor, Shape, element_count};
+use crate::tensor::{DType, Data, HostTensor, element_count};
 
 /// A value as a key.
 pub(super) fn key(value: &Value) -> Eval<Tensor> {
@@ -111,11 +111,7 @@ pub(super) fn uniform(
     let x = interp.op(p::BitcastConvert { dtype: DType::F32 }, &[&float_bits])?;
     let one = Tensor::host(HostTensor::filled(DType::F32, shape, 1.0));
     let x = interp.op(p::Binary(p::Sub), &[&x, &one])?;
-    let width = interp.op(p::Binary(p::Sub), &[high, low])?;
-    let (width, low) = (interp.broadcast_to(&width, shape)?, interp.broadcast_to(low, shape)?);
-    let product = interp.op(p::Binary(p::Mul), &[&x, &width])?;
-    let x = interp.op(p::Binary(p::Add), &[&product, &low])?;
-    interp.op(p::Binary(p::Max), &[&low, &x])
+    into_interval(interp, &x, low, high)
 }
 
 /// Normal with mean 0 and variance 1: √2 times the inverse error function of a number uniform in (-1, 1).
@@ -137,8 +133,8 @@ fn half_bits(dtype: DType) -> [u32; 2] {
     if dtype == DType::BF16 { [8, 7] } else { [16, 10] }
 }
 
-/// Uniform in `[low, high)`, as floats of `dtype`. Those of 16 bits have the random bits that `jax.random` takes for
-/// them, and are rounded once.
+/// Uniform in `[low, high)`, as floats of `dtype`: those of 16 bits are of the random bits that `jax.random` takes for
+/// them, and rounded after each operation.
 pub(super) fn uniform_of(
     interp: &mut Interp,
     dtype: DType,
@@ -149,58 +145,38 @@ pub(super) fn uniform_of(
     if !dtype.is_half() {
         return uniform(interp, key, shape, low, high);
     }
-    let [low, high] = [interp.convert(low, dtype)?, interp.convert(high, dtype)?];
-    let drawn = wide_uniform(interp, dtype, key, shape, [&low, &high])?;
-    interp.convert(&drawn, dtype)
-}
-
-/// Numbers in `[low, high)` that are drawn for a 16-bit `dtype`, in `f32`.
-fn wide_uniform(
-    interp: &mut Interp,
-    dtype: DType,
-    key: &Tensor,
-    shape: &[usize],
-    [low, high]: [&Tensor; 2],
-) -> Eval<Tensor> {
-    let filled = |dtype, x: f64| Tensor::host(HostTensor::filled(dtype, shape, x));
+    let words = |x: u32| Tensor::host(HostTensor::filled(DType::U32, shape, f64::from(x)));
     let [width, mantissa] = half_bits(dtype);
     let word = bits(interp, key, shape)?;
-    let mask = filled(DType::U32, f64::from((1_u32 << width) - 1));
-    let word = interp.op(p::Binary(p::And), &[&word, &mask])?;
-    let spare = filled(DType::U32, f64::from(width - mantissa));
-    let word = interp.op(p::Binary(p::ShiftRightLogical), &[&word, &spare])?;
-    let x = interp.convert(&word, DType::F32)?;
-    let x = interp.op(p::Binary(p::Mul), &[&x, &filled(DType::F32, 0.5_f64.powi(mantissa as i32))])?;
-    let [low, high] = [interp.convert(low, DType::F32)?, interp.convert(high, DType::F32)?];
-    let width = interp.op(p::Binary(p::Sub), &[&high, &low])?;
-    let (width, low) = (interp.broadcast_to(&width, shape)?, interp.broadcast_to(&low, shape)?);
-    let x = interp.op(p::Binary(p::Mul), &[&x, &width])?;
-    let x = interp.op(p::Binary(p::Add), &[&x, &low])?;
+    let word = interp.op(p::Binary(p::And), &[&word, &words((1 << width) - 1)])?;
+    let word = interp.op(p::Binary(p::ShiftRightLogical), &[&word, &words(width - mantissa)])?;
+    let x = interp.convert(&word, dtype)?;
+    let unit = Tensor::host(HostTensor::filled(dtype, shape, 0.5_f64.powi(mantissa as i32)));
+    let x = interp.op(p::Binary(p::Mul), &[&x, &unit])?;
+    let [low, high] = [interp.convert(low, dtype)?, interp.convert(high, dtype)?];
+    into_interval(interp, &x, &low, &high)
+}
+
+/// A float of `[0, 1)` scaled to `[low, high)`.
+fn into_interval(interp: &mut Interp, x: &Tensor, low: &Tensor, high: &Tensor) -> Eval<Tensor> {
+    let width = interp.op(p::Binary(p::Sub), &[high, low])?;
+    let (width, low) = (interp.broadcast_to(&width, x.shape())?, interp.broadcast_to(low, x.shape())?);
+    let product = interp.op(p::Binary(p::Mul), &[x, &width])?;
+    let x = interp.op(p::Binary(p::Add), &[&product, &low])?;
     interp.op(p::Binary(p::Max), &[&low, &x])
 }
 
 /// Normal with mean 0 and variance 1, as floats of `dtype`, likewise.
-pub(super) fn normal_of(
-    interp: &mut Interp,
-    dtype: DType,
-    key: &Tensor,
-    shape: &[usize],
-) -> Eval<Tensor> {
+pub(super) fn normal_of(interp: &mut Interp, dtype: DType, key: &Tensor, shape: &[usize]) -> Eval<Tensor> {
     if !dtype.is_half() {
         return normal(interp, key, shape);
     }
-    let narrow = |x: f64| HostTensor::filled(dtype, Shape::new(), x);
-    // The number after -1: 1 less the unit in the last place below it.
-    let below_one = 1.0 - 0.5_f64.powi(half_bits(dtype)[1] as i32 + 1);
-    let [low, high] = [narrow(-below_one), narrow(1.0)].map(Tensor::host);
-    let u = wide_uniform(interp, dtype, key, shape, [&low, &high])?;
-    let u = interp.convert(&u, dtype)?;
-    let u = interp.convert(&u, DType::F32)?;
+    let filled = |shape: &[usize], x: f64| Tensor::host(HostTensor::filled(dtype, shape, x));
+    // The number after -1.
+    let low = 0.5_f64.powi(half_bits(dtype)[1] as i32 + 1) - 1.0;
+    let u = uniform_of(interp, dtype, key, shape, [&filled(&[], low), &filled(&[], 1.0)])?;
     let z = interp.op(p::Unary(p::ErfInv), &[&u])?;
-    let root = narrow(std::f64::consts::SQRT_2).element_f64(0);
-    let root = Tensor::host(HostTensor::filled(DType::F32, shape, root));
-    let z = interp.op(p::Binary(p::Mul), &[&z, &root])?;
-    interp.convert(&z, dtype)
+    interp.op(p::Binary(p::Mul), &[&z, &filled(shape, std::f64::consts::SQRT_2)])
 }
 
 /// The key of a seed or of data to fold in: its low 32 bits, as JAX has it with its default of 32-bit integers.

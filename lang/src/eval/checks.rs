@@ -20,7 +20,7 @@ use crate::host::Buffer;
 use crate::primitives as p;
 use crate::primitives::{Check, Part, Question, Site};
 use crate::syntax::Span;
-use crate::tensor::{DType, HostTensor, TensorType};
+use crate::tensor::{DType, HostTensor, Shape, TensorType};
 
 /// Tensors of more elements are shown by their type in the messages of `error` and `assert`.
 const MOST_SHOWN: usize = 16;
@@ -51,20 +51,23 @@ impl Interp {
         bind_all(&op, &[indices], self.span).map(drop)
     }
 
-    /// Checks numbers that only a run knows: each is to be whole. NaN and the infinities are not.
+    /// Checks numbers that only a run knows: each is to be whole. NaN and the infinities are not. The error names the
+    /// greatest that is none.
     pub(crate) fn check_whole(&mut self, numbers: &Tensor, wanted: &str) -> Eval<()> {
-        if self.options.no_bounds_check {
+        if self.options.no_bounds_check || numbers.ty().count() == 0 {
             return Ok(());
         }
-        let whole = self.op(p::Unary(p::Floor), &[numbers])?;
-        let rest = self.op(p::Binary(p::Sub), &[numbers, &whole])?;
-        let zero = self.broadcast_to(&Tensor::host(HostTensor::scalar(0.0_f32)), numbers.shape())?;
-        let fits = self.op(p::Compare { direction: p::Direction::Eq }, &[&rest, &zero])?;
-        let fails = self.op(p::Unary(p::Not), &[&fits])?;
-        let any = self.op(p::ReduceOr { axes: (0..numbers.ty().rank()).collect() }, &[&fails])?;
-        let all = self.op(p::Unary(p::Not), &[&any])?;
-        let text = Value::text(format!("{wanted} must be a whole number, not a fraction"));
-        self.assert_later(&all, &[text])
+        let filled = |x: f32| Tensor::host(HostTensor::filled(DType::F32, numbers.shape(), x.into()));
+        let axes: Shape = (0..numbers.ty().rank()).collect();
+        let floor = self.op(p::Unary(p::Floor), &[numbers])?;
+        let fraction = self.op(p::Binary(p::Sub), &[numbers, &floor])?;
+        let is_fraction = self.op(p::Compare { direction: p::Direction::Ne }, &[&fraction, &filled(0.0)])?;
+        let fractions = self.op(p::Select, &[&is_fraction, numbers, &filled(f32::NEG_INFINITY)])?;
+        let greatest = self.op(p::ReduceMax { axes: axes.clone() }, &[&fractions])?;
+        let any = self.op(p::ReduceOr { axes }, &[&is_fraction])?;
+        let none = self.op(p::Unary(p::Not), &[&any])?;
+        let message = Value::text(format!("{wanted} must be a whole number, not {{}}"));
+        self.assert_later(&none, &[message, Value::Tensor(greatest)])
     }
 
     /// `(error message x ...)`: the stop.

@@ -99,7 +99,10 @@ fn what_is_compiled_is_kept_apart_from_programs_and_is_compiled_anew_where_a_def
 #[test]
 fn definitions_are_listed_and_shown() {
     let world = World::new();
-    world.write("own.shf", "; Doubles.\n(defn double \"(double x)\n twice x\" [x] (* 2 x))\n(defn -hidden [x] x)\n");
+    world.write(
+        "own.shf",
+        "; Doubles.\n(defn double \"(double x)\n twice x\" [x] (* 2 x))\n(defn -hidden [x] x)\n",
+    );
     let text = "(use ./own.shf)\n(def rate 0.1)\n(def p {:W (zeros [4 2])})\n(defn f [x]\n  ; halves\n  (/ x 2))\n\
                 (defmacro m [x] x)\n:list\n:env\n:show f\n:show double\n:show rate\n:show softmax\n:show mse-loss\n:show fo\n:show\n\
                 (defn f [x] x)\n:show f\n:reset\n:list\n:env\n";
