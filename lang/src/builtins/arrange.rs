@@ -380,6 +380,13 @@ fn concat_lists(interp: &mut Interp, parts: &[&Value], axis: i64) -> Eval<Value>
             .help("lists may be uneven, so their axes are counted from the first; (tensor xs) makes a tensor of a list")
             .into());
     }
+    if axis == 0
+        && let [Value::List(first), others @ ..] = parts
+    {
+        let others = others.iter().map(|part| interp.sequence(part)).collect::<Eval<Vec<_>>>()?;
+        check_items(others.iter().map(Vec::len).fold(first.items.len(), usize::saturating_add))?;
+        return Ok(Value::from(first.items.and(&others.concat())));
+    }
     let columns = parts.iter().map(|part| interp.sequence(part)).collect::<Eval<Vec<_>>>()?;
     if axis == 0 {
         check_items(columns.iter().map(Vec::len).fold(0, usize::saturating_add))?;

@@ -236,7 +236,7 @@ pub fn structurally_equal(a: &Value, b: &Value) -> Eval<bool> {
             }
             (Value::Dict(a), Value::Dict(b)) => {
                 let known = pairs.len();
-                pairs.extend(a.iter().filter_map(|(key, x)| Some((x, b.get(key)?))));
+                pairs.extend(a.iter().filter_map(|(key, x)| Some((x, b.get(&key)?))));
                 a.len() == b.len() && pairs.len() - known == a.len()
             }
             (Value::Tensor(t), other) | (other, Value::Tensor(t)) => {

@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use ustr::Ustr;
+use ustr::UstrSet;
 
 use super::{Builtin, MANY};
 use crate::diagnostic::Diagnostic;
-use crate::eval::{Dict, Eval, Interp, Value, fail};
+use crate::eval::{Dict, Eval, Interp, Key, Value, fail};
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
@@ -16,7 +16,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (0, MANY),
         |_, a| assoc(&Value::Nil, a),
     )
-    .examples("(dict :a 1 \"b\" 2) ;=> {:a 1 :b 2}\n(dict :a) ;=> error: every key wants a value"),
+    .examples("(dict :a 1 \"b\" 2) ;=> {:a 1 \"b\" 2}\n(dict :a) ;=> error: every key wants a value"),
     Builtin::new(
         "get",
         "(get d key ... default?) or (get x i ... j)",
@@ -116,9 +116,10 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "d with only these keys, those of them that it has, in its own order",
         (2, 2),
         |i, a| {
-            let keys = i.sequence(&a[1])?.iter().map(key_of).collect::<Eval<Vec<Ustr>>>()?;
-            let kept = dictionary(&a[0])?.iter().filter(|(key, _)| keys.contains(*key));
-            Ok(Value::Dict(Rc::new(kept.map(|(key, value)| (*key, value.clone())).collect())))
+            let keys = i.sequence(&a[1])?.iter().map(key_of).collect::<Eval<Vec<Key>>>()?;
+            let keys: UstrSet = keys.into_iter().map(|key| key.name).collect();
+            let kept = dictionary(&a[0])?.iter().filter(|(key, _)| keys.contains(&key.name));
+            Ok(Value::Dict(Rc::new(kept.map(|(key, value)| (key, value.clone())).collect())))
         },
     )
     .examples(
@@ -147,7 +148,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
             for given in &a[1..] {
                 let keys = if given.as_key().is_some() { vec![given.clone()] } else { i.sequence(given)? };
                 for key in keys {
-                    dict.shift_remove(&key_of(&key)?);
+                    dict.remove(&*key_of(&key)?);
                 }
             }
             Ok(Value::Dict(Rc::new(dict)))
@@ -160,18 +161,19 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "the entries of all; later ones win, in the place of the earlier",
         (0, MANY),
         |_, a| {
-            let mut out = Dict::default();
-            for d in a.iter().filter(|d| !matches!(d, Value::Nil)) {
-                out.extend(dictionary(d)?.iter().map(|(k, v)| (*k, v.clone())));
+            let mut given = a.iter().filter(|d| !matches!(d, Value::Nil));
+            let mut out = given.next().map_or_else(|| Ok(Dict::default()), |d| dictionary(d).cloned())?;
+            for d in given {
+                out.extend(dictionary(d)?.iter().map(|(k, v)| (k, v.clone())));
             }
             Ok(Value::Dict(Rc::new(out)))
         },
     )
     .examples("(merge {:a 1 :b 2} {:b 3 :c 4}) ;=> {:a 1 :b 3 :c 4}\n(merge {:a 1} 2) ;=> error: expected a dictionary"),
-    Builtin::new("keys", "(keys d)", "the list of keys, in insertion order", (1, 1), |_, a| {
-        Ok(Value::list(dictionary(&a[0])?.keys().map(|k| Value::Keyword(*k)).collect()))
+    Builtin::new("keys", "(keys d)", KEYS, (1, 1), |_, a| {
+        Ok(Value::list(dictionary(&a[0])?.keys().map(Key::value).collect()))
     })
-    .examples("(keys {:b 1 \"a\" 2}) ;=> '[:b :a]"),
+    .examples("(keys {:b 1 \"a\" 2}) ;=> '[:b \"a\"]"),
     Builtin::new("vals", "(vals d)", "the list of values, in insertion order", (1, 1), |_, a| {
         Ok(Value::list(dictionary(&a[0])?.values().cloned().collect()))
     })
@@ -197,7 +199,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
                     }
                 },
                 Value::Nil => false,
-                d => dictionary(d)?.contains_key(&key_of(&a[1])?),
+                d => dictionary(d)?.contains_key(&*key_of(&a[1])?),
             }))
         },
     )
@@ -209,10 +211,10 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (2, 2),
         |i, a| {
             let defaults = dictionary(&a[1])?.clone();
-            let flag = |k: &Ustr| matches!(defaults[k], Value::Bool(_));
+            let flag = |k: &Key| matches!(defaults[&**k], Value::Bool(_));
             let (flags, valued): (Vec<&str>, Vec<&str>) = (
-                defaults.keys().filter(|k| flag(k)).map(Ustr::as_str).collect(),
-                defaults.keys().filter(|k| !flag(k)).map(Ustr::as_str).collect(),
+                defaults.keys().filter(flag).map(|k| k.name.as_str()).collect(),
+                defaults.keys().filter(|k| !flag(k)).map(|k| k.name.as_str()).collect(),
             );
             let names = [valued.as_slice(), &flags].concat();
             let given = i.sequence(&a[0])?;
@@ -228,10 +230,12 @@ pub(super) const BUILTINS: &[Builtin] = &[
                 Value::Bool(_) => Value::Bool(parsed.flag(name)),
                 default => parsed.option(name).unwrap_or(default).clone(),
             };
-            Ok(Value::Dict(Rc::new(defaults.iter().map(|(k, d)| (*k, value(k, d))).collect())))
+            Ok(Value::Dict(Rc::new(defaults.iter().map(|(k, d)| (k, value(&k, d))).collect())))
         },
     ),
 ];
+
+const KEYS: &str = "the list of keys, in insertion order: keywords, or strings where a key was first given as a string";
 
 /// A step of a `with-params` path.
 pub const ENTRY: &Builtin =
@@ -244,7 +248,7 @@ pub const ENTRY: &Builtin =
 
 /// True if a dictionary of a pattern has a key that has a default.
 pub const HAS_KEY: &Builtin = &Builtin::new("contains?", "(contains? d key)", "", (2, 2), |_, a| {
-    Ok(Value::Bool(dictionary(&a[0])?.contains_key(&key_of(&a[1])?)))
+    Ok(Value::Bool(dictionary(&a[0])?.contains_key(&*key_of(&a[1])?)))
 });
 
 pub(super) fn dictionary(value: &Value) -> Eval<&Dict> {
@@ -255,7 +259,7 @@ pub(super) fn dictionary(value: &Value) -> Eval<&Dict> {
     }
 }
 
-fn key_of(value: &Value) -> Eval<Ustr> {
+fn key_of(value: &Value) -> Eval<Key> {
     match value.as_key() {
         Some(key) => Ok(key),
         None => fail(format!("a key is a keyword, a string or a symbol, not {}", value.describe())),
@@ -288,7 +292,7 @@ fn assoc(value: &Value, pairs: &[Value]) -> Eval<Value> {
                     .help("(append xs x) adds an item at the end")
                     .into());
                 };
-                out.items[at] = new.clone();
+                out.items.set(at, new.clone());
             }
             Ok(Value::List(Rc::new(out)))
         }
@@ -306,7 +310,7 @@ fn assoc(value: &Value, pairs: &[Value]) -> Eval<Value> {
 fn assoc_in(value: &Value, path: &[Value], new: &Value) -> Eval<Value> {
     let Some((key, rest)) = path.split_first() else { return Ok(new.clone()) };
     let inner = match value {
-        Value::Dict(dict) => dict.get(&key_of(key)?),
+        Value::Dict(dict) => dict.get(&*key_of(key)?),
         Value::List(list) => position(key, list.items.len())?.map(|at| &list.items[at]),
         _ => None,
     };
@@ -335,7 +339,7 @@ fn entry(interp: &mut Interp, value: &Value, key: &Value) -> Eval<Option<Value>>
             if found.is_none()
                 && let Some(span) = interp.span
             {
-                interp.misses.remember(name, span, dict.keys());
+                interp.misses.remember(name.name, span, dict.keys());
             }
             Ok(found)
         }

@@ -86,7 +86,7 @@ pub(super) fn part(interp: &mut Interp, xs: &Value, start: i64, end: i64) -> Eva
     match xs {
         Value::List(list) => {
             let (start, end) = clip(start, end, list.items.len());
-            Ok(Value::list(list.items[start..end].to_vec()))
+            Ok(Value::from(list.items.part(start..end)))
         }
         Value::Str(s) => {
             let (start, end) = clip(start, end, s.chars().count());

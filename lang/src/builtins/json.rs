@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Error, Serialize, SerializeMap, SerializeSeq, Serializer};
 
 use crate::diagnostic::Diagnostic;
-use crate::eval::{Dict, Eval, Tensor, Value};
+use crate::eval::{Dict, Eval, Key, Tensor, Value};
 use crate::tensor::{DType, Data, HostTensor, Shape};
 
 /// The value that a JSON text means: arrays of numbers or booleans, nested evenly, are tensors, other arrays lists, objects
@@ -76,7 +76,7 @@ impl<'de> Visitor<'de> for AnyValue {
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
         let mut dict = Dict::default();
         while let Some((key, Read(value))) = object.next_entry::<String, Read>()? {
-            dict.insert(key.as_str().into(), value);
+            dict.insert(Key::quoted(&key), value);
         }
         Ok(Value::Dict(Rc::new(dict)))
     }

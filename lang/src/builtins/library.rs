@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::Builtin;
 use super::dict::dictionary;
 use super::text::format_values;
-use crate::eval::{Eval, Interp, Value, fail};
+use crate::eval::{Key, Eval, Interp, Value, fail};
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
@@ -26,7 +26,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
 
 fn optional(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let defaults = dictionary(&args[1])?;
-    let names: Vec<&str> = defaults.keys().map(ustr::Ustr::as_str).collect();
+    let names: Vec<&str> = defaults.keys().map(|k| k.name.as_str()).collect();
     let given = interp.sequence(&args[0])?;
     let parsed = super::parse(&given, &names, &[])?;
     if parsed.positional.len() > names.len() {
@@ -37,9 +37,9 @@ fn optional(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
             parsed.positional.len()
         ));
     }
-    let value = |(i, (name, default)): (usize, (&ustr::Ustr, &Value))| {
-        let value = parsed.positional.get(i).copied().or_else(|| parsed.option(name)).unwrap_or(default);
-        (*name, value.clone())
+    let value = |(i, (name, default)): (usize, (Key, &Value))| {
+        let value = parsed.positional.get(i).copied().or_else(|| parsed.option(&name)).unwrap_or(default);
+        (name, value.clone())
     };
     Ok(Value::Dict(Rc::new(defaults.iter().enumerate().map(value).collect())))
 }

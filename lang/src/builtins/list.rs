@@ -3,7 +3,7 @@
 use super::index::part;
 use super::{Builtin, MANY, as_index};
 use crate::diagnostic::Diagnostic;
-use crate::eval::{Eval, Interp, Value, fail};
+use crate::eval::{Eval, Interp, Items, Value, fail};
 use crate::primitives as p;
 
 pub(super) const LENGTHS: &[Builtin] = &[
@@ -49,9 +49,11 @@ pub(super) const BUILTINS: &[Builtin] = &[
     )
     .examples("(rest '[1 2 3]) ;=> '[2 3]\n(rest [1 2 3]) ;=> [2 3]\n(rest '[]) ;=> '[]"),
     Builtin::new("cons", "(cons x xs)", "the list of x and then the items of xs", (2, 2), |i, a| {
-        let mut items = i.sequence(&a[1])?;
-        items.insert(0, a[0].clone());
-        Ok(Value::list(items))
+        let items = match &a[1] {
+            Value::List(list) => list.items.after(a[0].clone()),
+            xs => Items::from(i.sequence(xs)?).after(a[0].clone()),
+        };
+        Ok(Value::from(items))
     })
     .examples("(cons 1 '[2 3]) ;=> '[1 2 3]"),
     Builtin::new(
@@ -62,11 +64,8 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (2, MANY),
         |i, a| match &a[0] {
             Value::Tensor(t) if t.ty().rank() > 0 => super::arrange::append(i, t, &a[1..]),
-            xs => {
-                let mut items = i.sequence(xs)?;
-                items.extend_from_slice(&a[1..]);
-                Ok(Value::list(items))
-            }
+            Value::List(list) => Ok(Value::from(list.items.and(&a[1..]))),
+            xs => Ok(Value::from(Items::from(i.sequence(xs)?).and(&a[1..]))),
         },
     )
     .examples(

@@ -9,7 +9,7 @@ use ustr::Ustr;
 use super::index::part;
 use super::{Builtin, MANY, as_index, show};
 use crate::diagnostic::Diagnostic;
-use crate::eval::{Dict, Eval, Interp, Value, fail};
+use crate::eval::{Dict, Eval, Interp, Key, Value, fail};
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
@@ -79,7 +79,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
             i.in_loop(items.len() as u64, |i| -> Eval<()> {
                 for item in items {
                     let key = key_for(&i.call(&a[0], [item.clone()])?)?;
-                    let place = *places.entry(key).or_insert_with(|| {
+                    let place = *places.entry(key.name).or_insert_with(|| {
                         keys.push(key);
                         groups.push(Vec::new());
                         groups.len() - 1
@@ -112,7 +112,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
             Ok(Value::Dict(Rc::new(counts)))
         },
     )
-    .examples("(frequencies \"abca\") ;=> {:a 2 :b 1 :c 1}\n(frequencies '[1 2 1]) ;=> {\"1\" 2 \"2\" 1}"),
+    .examples("(frequencies \"abca\") ;=> {\"a\" 2 \"b\" 1 \"c\" 1}\n(frequencies '[1 2 1]) ;=> {\"1\" 2 \"2\" 1}"),
     Builtin::new(
         "distinct",
         "(distinct xs)",
@@ -201,13 +201,13 @@ fn partition(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
 }
 
 /// The key of a dictionary that stands for a value.
-fn key_for(value: &Value) -> Eval<Ustr> {
+fn key_for(value: &Value) -> Eval<Key> {
     if let Some(key) = value.as_key() {
         return Ok(key);
     }
     match value {
-        Value::Int(_) | Value::Float(_) | Value::Bool(_) => Ok(Ustr::from(&show(value))),
-        Value::Tensor(t) if t.ty().rank() == 0 => Ok(Ustr::from(&show(&value.known("a key")?))),
+        Value::Int(_) | Value::Float(_) | Value::Bool(_) => Ok(Key::quoted(&show(value))),
+        Value::Tensor(t) if t.ty().rank() == 0 => Ok(Key::quoted(&show(&value.known("a key")?))),
         other => Err(Diagnostic::error(format!("{} cannot serve as a key", other.describe()))
             .help("keywords, strings, symbols, numbers and booleans can; (str x) makes a text of anything")
             .into()),

@@ -1,14 +1,12 @@
 //! Values as text.
 
-use ustr::Ustr;
-
-use crate::eval::Value;
+use crate::eval::{Key, Value};
 use crate::tensor::{DType, TensorType, format_float, format_number, format_tensor};
 
 /// What is still to be written, so that nested values need no recursion.
 enum Piece<'a> {
     Value(&'a Value),
-    Key(Ustr),
+    Key(Key),
     Text(&'static str),
 }
 
@@ -19,11 +17,7 @@ pub fn show(value: &Value) -> String {
     while let Some(piece) = pieces.pop() {
         match piece {
             Piece::Text(text) => out.push_str(text),
-            Piece::Key(key) => {
-                out.push(':');
-                out.push_str(&key);
-                out.push(' ');
-            }
+            Piece::Key(key) => out.push_str(&format!("{} ", key.form())),
             Piece::Value(Value::List(list)) => {
                 out.push('[');
                 pieces.push(Piece::Text("]"));
@@ -35,10 +29,10 @@ pub fn show(value: &Value) -> String {
             Piece::Value(Value::Dict(dict)) => {
                 out.push('{');
                 pieces.push(Piece::Text("}"));
-                for (i, (key, entry)) in dict.iter().enumerate().rev() {
+                for (i, (key, entry)) in dict.iter().rev().enumerate() {
                     pieces.push(Piece::Value(entry));
-                    pieces.push(Piece::Key(*key));
-                    pieces.push(Piece::Text(if i > 0 { " " } else { "" }));
+                    pieces.push(Piece::Key(key));
+                    pieces.push(Piece::Text(if i + 1 < dict.len() { " " } else { "" }));
                 }
             }
             Piece::Value(Value::Str(text)) => out.push_str(text),
@@ -97,7 +91,7 @@ pub fn type_text(value: &Value) -> String {
         Value::Tensor(t) => format!("tensor {}", t.ty()),
         Value::List(list) => format!("list of {}", list.items.len()),
         Value::Dict(dict) => {
-            let keys: String = dict.keys().map(|key| format!(" :{key}")).collect();
+            let keys: String = dict.keys().map(|key| format!(" {}", key.form())).collect();
             format!("dictionary of {}{}{keys}", dict.len(), if dict.is_empty() { "" } else { ":" })
         }
         Value::Keyword(_) => "keyword".into(),

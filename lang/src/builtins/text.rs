@@ -65,7 +65,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     .examples("(name :lr) ;=> \"lr\"\n(name \"lr\") ;=> \"lr\"\n(name 1) ;=> error: name wants a keyword"),
     Builtin::new("keyword", "(keyword s)", "the keyword of that name", (1, 1), |_, a| match a[0].as_key() {
         Some(key) if key.is_empty() => fail("a keyword has a name of at least one character"),
-        Some(key) => Ok(Value::Keyword(key)),
+        Some(key) => Ok(Value::Keyword(key.name)),
         None => fail(format!("keyword wants a string, got {}", a[0].describe())),
     })
     .examples("(keyword \"lr\") ;=> :lr\n(get {:w1 5} (keyword (str \"w\" 1))) ;=> 5\n(keyword 1) ;=> error: keyword wants a string"),

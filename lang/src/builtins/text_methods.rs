@@ -211,11 +211,11 @@ fn position(s: &str, a: &[Value], find: fn(&str, &str) -> Option<usize>) -> Eval
 /// Whether the text begins or ends with a string, or one of a list.
 fn affix(s: &str, a: &[Value], test: fn(&str, &str) -> bool) -> Eval<Value> {
     let (inside, _) = window(s, &a[1..])?;
-    let wanted = match &a[0] {
-        Value::List(list) => list.items.as_slice(),
-        one => std::slice::from_ref(one),
+    let wanted = |v| string(v, "what is compared with");
+    let parts = match &a[0] {
+        Value::List(list) => list.items.iter().map(wanted).collect::<Eval<Vec<&str>>>()?,
+        one => vec![wanted(one)?],
     };
-    let parts = wanted.iter().map(|v| string(v, "what is compared with")).collect::<Eval<Vec<&str>>>()?;
     Ok(Value::Bool(inside.is_some_and(|inside| parts.iter().any(|part| test(inside, part)))))
 }
 

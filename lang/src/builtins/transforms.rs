@@ -215,7 +215,7 @@ fn as_axes(value: &Value) -> Eval<Axes> {
         }
         Value::Dict(dict) => {
             let mut entries: Vec<(Ustr, Axes)> =
-                dict.iter().map(|(key, v)| Ok((*key, as_axes(v)?))).collect::<Eval<_>>()?;
+                dict.iter().map(|(key, v)| Ok((key.name, as_axes(v)?))).collect::<Eval<_>>()?;
             entries.sort_unstable_by(|a, b| a.0.as_str().cmp(b.0.as_str()));
             Axes::Entries(entries)
         }

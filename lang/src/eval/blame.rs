@@ -2,6 +2,7 @@
 //! where a nil came from.
 
 use super::checks::called;
+use super::dict::Key;
 use super::expr::{Code, Expr, ExprKind, Pattern, Place, Slot};
 use super::interp::Interp;
 use super::module::is_private;
@@ -11,6 +12,7 @@ use super::value::{Function, Value};
 use crate::builtins;
 use crate::diagnostic::{Diagnostic, Label, Suspect};
 use crate::syntax::Span;
+use either::Either;
 use ustr::Ustr;
 
 /// How many operands one message shows the making of.
@@ -38,16 +40,16 @@ pub(crate) struct Misses {
 
 impl Misses {
     /// Remembers that the call at `span` found no `key` among `keys`.
-    pub(crate) fn remember<'a>(&mut self, key: Ustr, span: Span, keys: impl Iterator<Item = &'a Ustr>) {
+    pub(crate) fn remember(&mut self, key: Ustr, span: Span, keys: impl Iterator<Item = Key>) {
         /// More keys than a message lists, so that it can tell that there are more.
         const KEYS: usize = 7;
         if let Some(known) = self.recent.iter_mut().find(|m| m.span == span) {
             known.key = key;
             known.keys.clear();
-            known.keys.extend(keys.take(KEYS));
+            known.keys.extend(keys.take(KEYS).map(|key| key.name));
             return;
         }
-        let miss = Miss { key, span, keys: keys.take(KEYS).copied().collect() };
+        let miss = Miss { key, span, keys: keys.take(KEYS).map(|key| key.name).collect() };
         if self.recent.len() < REMEMBERED {
             self.recent.push(miss);
         } else {
@@ -101,8 +103,8 @@ pub(super) fn in_value(interp: &Interp, signal: Signal, expr: &Expr, value: &Val
 pub(super) fn operands(d: &mut Diagnostic, values: &[Value]) {
     let mut shown = 0;
     let tensors = values.iter().flat_map(|value| match value {
-        Value::List(list) => list.items.as_slice(),
-        other => std::slice::from_ref(other),
+        Value::List(list) => Either::Left(list.items.iter()),
+        other => Either::Right(std::iter::once(other)),
     });
     for value in tensors {
         let Value::Tensor(tensor) = value else { continue };

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use ustr::Ustr;
 
-use super::dict::Dict;
+use super::dict::{Dict, Key};
 use super::interp::Interp;
 use super::module::Module;
 use super::value::{List, Value};
@@ -28,7 +28,7 @@ pub(super) fn form_to_value(form: &Form) -> Value {
             origin: Some(form.span),
         })),
         FormKind::Dict(entries) => {
-            let key = |k: &Form| form_to_value(k).as_key().unwrap_or_default();
+            let key = |k: &Form| form_to_value(k).as_key().unwrap_or(Key::from(Ustr::default()));
             Value::Dict(Rc::new(entries.iter().map(|(k, v)| (key(k), form_to_value(v))).collect::<Dict>()))
         }
     }
@@ -130,8 +130,8 @@ impl<'a> Use<'a> {
                 return Ok(Form { kind: FormKind::List(list.bracket, items), span });
             }
             Value::Dict(dict) => {
-                let entry = |(k, v): (&Ustr, &Value)| {
-                    let key = Form { kind: FormKind::Keyword(*k), span };
+                let entry = |(k, v): (Key, &Value)| {
+                    let key = Form { kind: k.form(), span };
                     Ok((key, self.form(v, span, nesting + 1, quoted)?))
                 };
                 FormKind::Dict(dict.iter().map(entry).collect::<Result<_, String>>()?)

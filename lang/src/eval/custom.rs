@@ -13,7 +13,7 @@ use super::interp::Interp;
 use super::load::{Loaded, Loading};
 use super::signal::{Eval, Reason, Signal, Stop, fail};
 use super::tensor::{Tensor, Trace, bind_all};
-use super::tree::{KeyPath, flatten, map_trees, sorted_order};
+use super::tree::{KeyPath, flatten, map_trees};
 use super::value::{Closure, Function, Value};
 use crate::diagnostic::Diagnostic;
 use crate::graph::{Graph, Op, prune, unchecked};
@@ -275,10 +275,9 @@ fn pair(arg: &Value, cotangent: &Value, path: &str, found: &mut Vec<Option<Value
             found.push(Some(c.clone()));
         }
         (Value::Dict(dict), c) => {
-            for i in sorted_order(dict.keys().copied()) {
-                let (key, value) = dict.get_index(i).expect("a position of a key");
+            for (_, key, value) in dict.sorted() {
                 let inner = match c {
-                    Value::Dict(c) => c.get(key).unwrap_or(&Value::Nil),
+                    Value::Dict(c) => c.get(&key).unwrap_or(&Value::Nil),
                     Value::Nil => &Value::Nil,
                     other => {
                         return Err(format!("{path} is a dictionary, its cotangent {}", other.describe()));

@@ -1,42 +1,265 @@
 //! Dictionaries.
 
-use std::hash::BuildHasherDefault;
-use std::ops::{Deref, DerefMut};
+mod key;
 
+use std::hash::BuildHasherDefault;
+use std::ops::Index;
+
+use either::Either;
+use imbl::shared_ptr::RcK;
+use imbl::{GenericHashMap, GenericVector};
 use indexmap::IndexMap;
 use ustr::{IdentityHasher, Ustr};
 
+pub use key::Key;
+
+use super::contents::Tally;
+use super::items::MOST_COPIED;
+use super::release::{Item, holds_values, release, releasing};
 use super::value::Value;
 
-type Entries = IndexMap<Ustr, Value, BuildHasherDefault<IdentityHasher>>;
+type Hasher = BuildHasherDefault<IdentityHasher>;
 
 /// A dictionary in insertion order. Keywords, strings and symbols of one name are one key.
+#[derive(Clone, Debug)]
+pub struct Dict(Kept);
+
+#[derive(Clone, Debug)]
+enum Kept {
+    /// At most [`MOST_COPIED`] entries.
+    Few(Few),
+    /// More than that.
+    Many(Box<Many>),
+}
+
+/// A table, copied as a whole.
 #[derive(Clone, Debug, Default)]
-pub struct Dict(Entries);
+struct Few {
+    entries: IndexMap<Ustr, Value, Hasher>,
+    /// The positions of the keys that were written as strings: one bit for each.
+    quoted: u64,
+}
+
+/// Trees, of which a changed copy shares what did not change.
+#[derive(Clone, Debug, Default)]
+struct Many {
+    /// Where each key is in `entries`.
+    places: GenericHashMap<Ustr, usize, Hasher, RcK>,
+    /// In insertion order, with a gap where one was taken out. At most half of them are gaps.
+    entries: GenericVector<Option<(Key, Item)>, RcK>,
+    tally: Tally,
+}
+
+const _: () = assert!(MOST_COPIED <= u64::BITS as usize);
 
 impl Dict {
     /// An empty dictionary with room for that many entries.
     pub fn with_capacity(entries: usize) -> Dict {
-        Dict(Entries::with_capacity_and_hasher(entries, BuildHasherDefault::default()))
+        let few = IndexMap::with_capacity_and_hasher(entries.min(MOST_COPIED), Hasher::default());
+        Dict(Kept::Few(Few { entries: few, quoted: 0 }))
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Kept::Few(few) => few.entries.len(),
+            Kept::Many(many) => many.places.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &Ustr) -> Option<&Value> {
+        match &self.0 {
+            Kept::Few(few) => few.entries.get(key),
+            Kept::Many(many) => many.places.get(key).map(|place| many.at(*place)),
+        }
+    }
+
+    /// Whether there is such a key.
+    pub fn contains_key(&self, key: &Ustr) -> bool {
+        match &self.0 {
+            Kept::Few(few) => few.entries.contains_key(key),
+            Kept::Many(many) => many.places.contains_key(key),
+        }
+    }
+
+    /// The entry at a position, in insertion order.
+    pub fn get_index(&self, i: usize) -> Option<(Key, &Value)> {
+        match &self.0 {
+            Kept::Few(few) => few.entries.get_index(i).map(|(name, value)| (few.key(i, *name), value)),
+            Kept::Many(many) if many.entries.len() == many.places.len() => {
+                many.entries.get(i)?.as_ref().map(|(key, value)| (*key, value.value()))
+            }
+            Kept::Many(_) => self.iter().nth(i),
+        }
+    }
+
+    /// The entries in insertion order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Key, &Value)> + Clone {
+        match &self.0 {
+            Kept::Few(few) => {
+                let entries = few.entries.iter().enumerate();
+                Either::Left(entries.map(|(i, (name, value))| (few.key(i, *name), value)))
+            }
+            Kept::Many(many) => {
+                let entries = many.entries.iter().flatten();
+                Either::Right(entries.map(|(key, value)| (*key, value.value())))
+            }
+        }
+    }
+
+    /// The entries in the order of their names, as in pytrees, with their positions in insertion order.
+    pub fn sorted(&self) -> Vec<(usize, Key, &Value)> {
+        let mut entries: Vec<_> = self.iter().enumerate().map(|(i, (key, value))| (i, key, value)).collect();
+        entries.sort_unstable_by(|a, b| a.1.as_str().cmp(b.1.as_str()));
+        entries
+    }
+
+    /// The keys in insertion order.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = Key> + Clone {
+        self.iter().map(|(key, _)| key)
+    }
+
+    /// The values in insertion order.
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &Value> + Clone {
+        match &self.0 {
+            Kept::Few(few) => Either::Left(few.entries.values()),
+            Kept::Many(many) => Either::Right(many.entries.iter().flatten().map(|(_, value)| value.value())),
+        }
+    }
+
+    /// Gives a key a value: one that is there keeps its place and the way it was written, a new one goes to the end.
+    /// The value it had before.
+    pub fn insert(&mut self, key: impl Into<Key>, value: Value) -> Option<Value> {
+        let key = key.into();
+        match &mut self.0 {
+            Kept::Few(few) if few.entries.len() < MOST_COPIED || few.entries.contains_key(&key.name) => {
+                few.insert(key, value)
+            }
+            Kept::Few(_) => {
+                let mut many = Many::default();
+                self.iter().for_each(|(key, value)| drop(many.insert(key, value.clone())));
+                many.insert(key, value);
+                self.0 = Kept::Many(Box::new(many));
+                None
+            }
+            Kept::Many(many) => many.insert(key, value),
+        }
+    }
+
+    /// What is counted of many values.
+    pub(super) fn tally(&self) -> Option<&Tally> {
+        if let Kept::Many(many) = &self.0 { Some(&many.tally) } else { None }
+    }
+
+    /// Takes a key out.
+    pub fn remove(&mut self, key: &Ustr) {
+        match &mut self.0 {
+            Kept::Few(few) => few.remove(key),
+            Kept::Many(many) => {
+                many.remove(key);
+                if many.places.len() <= MOST_COPIED || many.entries.len() > 2 * many.places.len() {
+                    *self = self.iter().map(|(key, value)| (key, value.clone())).collect();
+                }
+            }
+        }
     }
 }
 
-impl Deref for Dict {
-    type Target = Entries;
+impl Few {
+    /// The key of that name at a position.
+    fn key(&self, i: usize, name: Ustr) -> Key {
+        Key { name, quoted: self.quoted >> i & 1 == 1 }
+    }
 
-    fn deref(&self) -> &Entries {
-        &self.0
+    fn insert(&mut self, key: Key, value: Value) -> Option<Value> {
+        let (i, before) = self.entries.insert_full(key.name, value);
+        if key.quoted && before.is_none() {
+            self.quoted |= 1 << i;
+        }
+        before
+    }
+
+    fn remove(&mut self, key: &Ustr) {
+        if let Some((i, ..)) = self.entries.shift_remove_full(key) {
+            let before = (1 << i) - 1;
+            self.quoted = (self.quoted & before) | (self.quoted >> 1 & !before);
+        }
     }
 }
 
-impl DerefMut for Dict {
-    fn deref_mut(&mut self) -> &mut Entries {
-        &mut self.0
+impl Many {
+    /// The value at a place where there is one.
+    fn at(&self, place: usize) -> &Value {
+        let (_, value) = self.entries[place].as_ref().expect("a key is in its place");
+        value.value()
+    }
+
+    fn insert(&mut self, key: Key, value: Value) -> Option<Value> {
+        if let Some(place) = self.places.get(&key.name) {
+            let (_, item) = self.entries[*place].as_mut().expect("a key is in its place");
+            self.tally.add(&value);
+            let before = item.replace(value);
+            self.tally.remove(&before);
+            return Some(before);
+        }
+        self.tally.add(&value);
+        self.places.insert(key.name, self.entries.len());
+        self.entries.push_back(Some((key, Item::new(value))));
+        None
+    }
+
+    fn remove(&mut self, key: &Ustr) {
+        if let Some(place) = self.places.remove(key) {
+            if let Some((_, item)) = self.entries[place].take() {
+                self.tally.remove(item.value());
+            }
+        }
     }
 }
 
-impl FromIterator<(Ustr, Value)> for Dict {
-    fn from_iter<I: IntoIterator<Item = (Ustr, Value)>>(entries: I) -> Dict {
-        Dict(entries.into_iter().collect())
+impl Default for Dict {
+    fn default() -> Dict {
+        Dict(Kept::Few(Few::default()))
+    }
+}
+
+impl Index<&Ustr> for Dict {
+    type Output = Value;
+
+    fn index(&self, key: &Ustr) -> &Value {
+        self.get(key).expect("the key is there")
+    }
+}
+
+impl<K: Into<Key>> FromIterator<(K, Value)> for Dict {
+    fn from_iter<I: IntoIterator<Item = (K, Value)>>(entries: I) -> Dict {
+        let entries = entries.into_iter();
+        let mut dict = Dict::with_capacity(entries.size_hint().0);
+        dict.extend(entries);
+        dict
+    }
+}
+
+impl<K: Into<Key>> Extend<(K, Value)> for Dict {
+    fn extend<I: IntoIterator<Item = (K, Value)>>(&mut self, entries: I) {
+        entries.into_iter().for_each(|(key, value)| drop(self.insert(key, value)));
+    }
+}
+
+impl Drop for Dict {
+    fn drop(&mut self) {
+        match &mut self.0 {
+            Kept::Few(few) if few.entries.values().any(holds_values) => {
+                release(few.entries.drain(..).map(|(_, value)| value));
+            }
+            Kept::Few(_) => {}
+            Kept::Many(many) => releasing(|| many.entries.clear()),
+        }
     }
 }

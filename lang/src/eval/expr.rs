@@ -6,6 +6,7 @@ use std::rc::{Rc, Weak};
 use arcstr::ArcStr;
 use ustr::Ustr;
 
+use super::dict::Key;
 use super::module::Module;
 use super::typed::ParamType;
 use super::value::{Function, Value};
@@ -111,7 +112,7 @@ pub enum ExprKind {
     /// A vector literal, a tensor or a list; a list in any case where it is taken apart at once.
     Vector { items: Vec<Expr>, list: bool },
     /// A dictionary literal.
-    Dict(Vec<(Ustr, Expr)>),
+    Dict(Vec<(Key, Expr)>),
     /// A call; `on_numbers` if it is one of two arguments to a builtin that has a short way for two numbers.
     Call { head: Box<Expr>, args: Vec<Expr>, on_numbers: Option<OnNumbers> },
     /// `(fn ...)`

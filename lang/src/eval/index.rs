@@ -140,7 +140,7 @@ impl Interp {
     /// The items of a list, the entries of a tensor along axis 0, or the characters of a string.
     pub(crate) fn sequence(&mut self, value: &Value) -> Eval<Vec<Value>> {
         match value {
-            Value::List(list) => Ok(list.items.clone()),
+            Value::List(list) => Ok(list.items.to_vec()),
             Value::Tensor(t) if t.ty().rank() > 0 => self.rows(t),
             Value::Str(text) => Ok(text.chars().map(|c| Value::text(c.to_string())).collect()),
             Value::Nil => Err(crate::builtins::nil("a list, a tensor or a string")),

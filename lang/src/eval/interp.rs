@@ -9,7 +9,7 @@ use super::blame::{self, Misses};
 use super::check::Checked;
 use super::checks::Raised;
 use super::conditional::Case;
-use super::dict::Dict;
+use super::dict::{Dict, Key};
 use super::expr::{Expr, ExprKind, Global, Pattern, Place, Template};
 use super::interrupt::Allowance;
 use super::module::{Module, is_private};
@@ -423,13 +423,13 @@ impl Interp {
             return self.eval(e, frame);
         }
         let dicts: Vec<&Value> = dicts.iter().map(|p| self.place(*p, frame)).collect();
-        let keys =
-            dicts.iter().flat_map(|d| if let Value::Dict(d) = d { d.keys().collect() } else { vec![] });
+        let keys: Vec<Key> =
+            dicts.iter().flat_map(|d| if let Value::Dict(d) = d { d.keys().collect() } else { vec![] }).collect();
         let found = dicts.iter().map(|d| d.describe()).collect::<Vec<_>>().join(", then ");
         let d = Diagnostic::error(format!("unknown name {name}"))
             .at(span, "neither a definition nor a key of the parameters")
             .note(format!("the parameters here are {found}"));
-        Err(match builtins::nearest(&name, keys.map(Ustr::as_str)) {
+        Err(match builtins::nearest(&name, keys.iter().map(|k| k.name.as_str())) {
             Some(near) => d.help(format!("did you mean {near}?")).into(),
             None => d.into(),
         })
@@ -475,7 +475,7 @@ impl Interp {
                         item => out.push(self.eval_template(item, frame)?),
                     }
                 }
-                Ok(Value::List(Rc::new(List { bracket: *bracket, items: out, origin: Some(*span) })))
+                Ok(Value::List(Rc::new(List { bracket: *bracket, items: out.into(), origin: Some(*span) })))
             }
             Template::Dict(entries, span) => {
                 let mut dict = Dict::default();

@@ -3,6 +3,7 @@
 use super::blame;
 use super::expr::{Expr, Pattern};
 use super::interp::Interp;
+use super::items::Items;
 use super::signal::Eval;
 use super::value::Value;
 use crate::diagnostic::Diagnostic;
@@ -43,7 +44,7 @@ impl Interp {
                             )
                             .into());
                     };
-                    self.bind_items(items, rest.as_deref(), *span, &values, base)
+                    self.bind_items(items, rest.as_deref(), *span, &Items::from(values), base)
                 }
             },
             Pattern::Keys(keys, whole, span) => {
@@ -75,7 +76,7 @@ impl Interp {
         items: &[Pattern],
         rest: Option<&Pattern>,
         span: Span,
-        values: &[Value],
+        values: &Items,
         base: usize,
     ) -> Eval<()> {
         if values.len() < items.len() || (rest.is_none() && values.len() > items.len()) {
@@ -90,7 +91,7 @@ impl Interp {
             self.bind_pattern(item, value.clone(), base)?;
         }
         match rest {
-            Some(rest) => self.bind_pattern(rest, Value::list(values[items.len()..].to_vec()), base),
+            Some(rest) => self.bind_pattern(rest, Value::from(values.part(items.len()..values.len())), base),
             None => Ok(()),
         }
     }

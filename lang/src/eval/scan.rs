@@ -73,7 +73,7 @@ impl Interp {
         let mut items = vec![Dict::default(); item_count(xs)?];
         for (key, value) in dict.iter() {
             for (item, value) in items.iter_mut().zip(self.items_of(value)?) {
-                item.insert(*key, value);
+                item.insert(key, value);
             }
         }
         Ok(items.into_iter().map(|item| Value::Dict(Rc::new(item))).collect())

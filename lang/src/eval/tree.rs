@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use ustr::Ustr;
 
-use super::dict::Dict;
+use super::dict::{Dict, Key};
 use super::signal::{Eval, Signal, fail};
 use super::value::{List, Value};
 use crate::diagnostic::Diagnostic;
@@ -20,7 +20,7 @@ pub enum Tree {
     /// A list.
     List(Bracket, Vec<Tree>),
     /// A dictionary, in insertion order.
-    Dict(Vec<(Ustr, Tree)>),
+    Dict(Vec<(Key, Tree)>),
 }
 
 impl Tree {
@@ -28,7 +28,7 @@ impl Tree {
     pub fn of(value: &Value) -> Tree {
         match value {
             Value::List(list) => Tree::List(list.bracket, deep(|| list.items.iter().map(Tree::of).collect())),
-            Value::Dict(dict) => Tree::Dict(deep(|| dict.iter().map(|(k, v)| (*k, Tree::of(v))).collect())),
+            Value::Dict(dict) => Tree::Dict(deep(|| dict.iter().map(|(k, v)| (k, Tree::of(v))).collect())),
             _ => Tree::Leaf,
         }
     }
@@ -45,8 +45,8 @@ impl Drop for Tree {
 }
 
 /// The positions of dictionary entries in the order of their keys.
-pub fn sorted_order(keys: impl Iterator<Item = Ustr>) -> Vec<usize> {
-    let mut order: Vec<(Ustr, usize)> = keys.zip(0..).collect();
+fn sorted_order(keys: impl Iterator<Item = Key>) -> Vec<usize> {
+    let mut order: Vec<(Key, usize)> = keys.zip(0..).collect();
     order.sort_unstable_by(|a, b| a.0.as_str().cmp(b.0.as_str()));
     order.into_iter().map(|(_, i)| i).collect()
 }
@@ -62,9 +62,7 @@ fn push_leaves(value: &Value, leaves: &mut Vec<Value>) {
     match value {
         Value::List(list) => deep(|| list.items.iter().for_each(|v| push_leaves(v, leaves))),
         Value::Dict(dict) => {
-            for i in sorted_order(dict.keys().copied()) {
-                deep(|| push_leaves(&dict[i], leaves));
-            }
+            dict.sorted().into_iter().for_each(|(_, _, v)| deep(|| push_leaves(v, leaves)));
         }
         leaf => leaves.push(leaf.clone()),
     }
@@ -79,12 +77,13 @@ pub fn unflatten(tree: &Tree, leaves: &mut impl Iterator<Item = Value>) -> Eval<
         },
         Tree::List(bracket, items) => {
             let items = deep(|| items.iter().map(|t| unflatten(t, leaves)).collect::<Eval<Vec<Value>>>())?;
-            Ok(Value::List(Rc::new(List { bracket: *bracket, items, origin: None })))
+            Ok(Value::List(Rc::new(List { bracket: *bracket, items: items.into(), origin: None })))
         }
         Tree::Dict(entries) => {
             let mut dict: Dict = entries.iter().map(|(k, _)| (*k, Value::Nil)).collect();
             for i in sorted_order(entries.iter().map(|(k, _)| *k)) {
-                dict[i] = deep(|| unflatten(&entries[i].1, leaves))?;
+                let (key, tree) = &entries[i];
+                dict.insert(*key, deep(|| unflatten(tree, leaves))?);
             }
             Ok(Value::Dict(Rc::new(dict)))
         }
@@ -152,13 +151,12 @@ fn map_below(
             for i in 0..first.items.len() {
                 items.push(deep(|| map_child(trees, Step::Item(i), path, f))?);
             }
-            Ok(Value::List(Rc::new(List { bracket: first.bracket, items, origin: None })))
+            Ok(Value::List(Rc::new(List { bracket: first.bracket, items: items.into(), origin: None })))
         }
         Value::Dict(first) => {
             let mut out: Dict = (**first).clone();
-            for i in sorted_order(first.keys().copied()) {
-                let key = *first.get_index(i).expect("a position of a key").0;
-                out[i] = deep(|| map_child(trees, Step::Key(key), path, f))?;
+            for (_, key, _) in first.sorted() {
+                out.insert(key, deep(|| map_child(trees, Step::Key(key.name), path, f))?);
             }
             Ok(Value::Dict(Rc::new(out)))
         }
@@ -188,7 +186,7 @@ fn map_child(
 fn alike(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::List(a), Value::List(b)) => a.items.len() == b.items.len(),
-        (Value::Dict(a), Value::Dict(b)) => a.len() == b.len() && a.keys().all(|k| b.contains_key(k)),
+        (Value::Dict(a), Value::Dict(b)) => a.len() == b.len() && a.keys().all(|k| b.contains_key(&k)),
         (Value::List(_) | Value::Dict(_), _) | (_, Value::List(_) | Value::Dict(_)) => false,
         _ => true,
     }
@@ -219,11 +217,8 @@ fn parted<'a>(a: &'a Value, b: &'a Value, path: &mut KeyPath) -> Option<(&'a Val
             pairs.into_iter().find_map(|(i, (a, b))| below(Step::Item(i), a, b))
         }
         (Value::Dict(a), Value::Dict(b)) => {
-            let mut order = sorted_order(a.keys().copied()).into_iter();
-            order.find_map(|i| {
-                let (key, value) = a.get_index(i).expect("a position of a key");
-                below(Step::Key(*key), value, &b[key])
-            })
+            let mut entries = a.sorted().into_iter();
+            entries.find_map(|(_, key, value)| below(Step::Key(key.name), value, &b[&key]))
         }
         _ => None,
     }
@@ -241,7 +236,7 @@ fn differ(path: &KeyPath, first: &Value, position: usize, other: &Value) -> Sign
     let (Value::Dict(a), Value::Dict(b)) = (first, other) else { return d.into() };
     let missing = |from: &Dict, of: &Dict| {
         let keys: Vec<String> =
-            of.keys().filter(|k| !from.contains_key(*k)).map(|k| format!(":{k}")).collect();
+            of.keys().filter(|k| !from.contains_key(k)).map(|k| k.form().to_string()).collect();
         keys.join(" ")
     };
     let (lacks, adds) = (missing(b, a), missing(a, b));

@@ -27,10 +27,10 @@ impl ParamType {
     pub fn of(value: &Value, path: &str) -> Result<ParamType, String> {
         match value {
             Value::Dict(entries) => {
-                let entry = |(k, v): (&Ustr, &Value)| Ok((*k, ParamType::of(v, &format!("{path}.{k}"))?));
+                let entry = |(k, v): (super::dict::Key, &Value)| Ok((k.name, ParamType::of(v, &format!("{path}.{k}"))?));
                 Ok(ParamType::Dict(entries.iter().map(entry).collect::<Result<_, String>>()?))
             }
-            Value::List(list) => match list.items.as_slice() {
+            Value::List(list) => match list.items.to_vec().as_slice() {
                 [Value::Keyword(dtype), extents @ ..] => {
                     let dtype = DType::named(dtype).map_err(|e| format!("{path}: {e}"))?;
                     Ok(ParamType::Tensor(shape(extents, path)?, Some(dtype)))
@@ -70,7 +70,7 @@ impl ParamType {
                 if let Some((missing, _)) = types.iter().find(|(k, _)| !dict.contains_key(k)) {
                     return Err(format!("{path} has no :{missing}: it is {}", value.describe()));
                 }
-                if let Some(more) = dict.keys().find(|k| !types.iter().any(|(t, _)| t == *k)) {
+                if let Some(more) = dict.keys().find(|k| !types.iter().any(|(t, _)| *t == k.name)) {
                     return Err(format!("{path} has a :{more}, which is not declared"));
                 }
                 types.iter().try_for_each(|(k, ty)| ty.check(&dict[k], &format!("{path}.{k}")))

@@ -6,7 +6,8 @@ use std::rc::Rc;
 use arcstr::ArcStr;
 use ustr::Ustr;
 
-pub use super::dict::Dict;
+pub use super::dict::{Dict, Key};
+use super::items::Items;
 use super::signal::Eval;
 use super::transforms::Transform;
 use super::{Code, Tensor};
@@ -51,7 +52,7 @@ pub struct List {
     /// The brackets it was quoted in; matters to macros.
     pub bracket: Bracket,
     /// Its items.
-    pub items: Vec<Value>,
+    pub items: Items,
     /// Where it was read, if it is quoted code.
     pub origin: Option<Span>,
 }
@@ -79,12 +80,12 @@ pub struct Closure {
 impl Value {
     /// A list as functions make it: a call, where a macro gives it as code.
     pub fn list(items: Vec<Value>) -> Value {
-        Value::List(Rc::new(List { bracket: Bracket::Round, items, origin: None }))
+        Value::List(Rc::new(List { bracket: Bracket::Round, items: items.into(), origin: None }))
     }
 
     /// A list as a vector literal makes it.
     pub fn vector(items: Vec<Value>) -> Value {
-        Value::List(Rc::new(List { bracket: Bracket::Square, items, origin: None }))
+        Value::List(Rc::new(List { bracket: Bracket::Square, items: items.into(), origin: None }))
     }
 
     /// A text.
@@ -107,7 +108,7 @@ impl Value {
             Value::Tensor(t) => format!("a tensor {}", t.ty()),
             Value::List(l) => format!("a list of {} items", l.items.len()),
             Value::Dict(d) => {
-                let keys: Vec<String> = d.keys().take(6).map(|k| format!(":{k}")).collect();
+                let keys: Vec<String> = d.keys().take(6).map(|k| k.form().to_string()).collect();
                 let more = if d.len() > 6 { " ..." } else { "" };
                 format!("a dictionary with keys {}{more}", keys.join(" "))
             }
@@ -161,18 +162,18 @@ impl Value {
                 Value::list(deep(|| list.items.iter().map(|v| v.known(wanted)).collect::<Eval<_>>())?)
             }
             Value::Dict(dict) => {
-                let entries = dict.iter().map(|(k, v)| Ok((*k, v.known(wanted)?)));
-                Value::Dict(Rc::new(deep(|| entries.collect::<Eval<_>>())?))
+                let entries = dict.iter().map(|(k, v)| Ok((k, v.known(wanted)?)));
+                Value::Dict(Rc::new(deep(|| entries.collect::<Eval<Dict>>())?))
             }
             other => other.clone(),
         })
     }
 
     /// The dictionary key this value names.
-    pub fn as_key(&self) -> Option<Ustr> {
+    pub fn as_key(&self) -> Option<Key> {
         match self {
-            Value::Keyword(k) | Value::Symbol(k) => Some(*k),
-            Value::Str(s) => Some(Ustr::from(s.as_str())),
+            Value::Keyword(k) | Value::Symbol(k) => Some(Key::from(*k)),
+            Value::Str(s) => Some(Key::quoted(s)),
             _ => None,
         }
     }
@@ -230,6 +231,13 @@ macro_rules! value_from {
     )*};
 }
 value_from!(bool => Bool, i64 => Int, f64 => Float, Rc<List> => List, Rc<Dict> => Dict, &str => Str);
+
+impl From<Items> for Value {
+    /// A list as functions make it.
+    fn from(items: Items) -> Value {
+        Value::List(Rc::new(List { bracket: Bracket::Round, items, origin: None }))
+    }
+}
 
 impl From<Tensor> for Value {
     /// Weak scalars in host memory become plain numbers; all else stays a tensor.

@@ -8,7 +8,6 @@ use super::interp::Interp;
 use super::signal::{Eval, Reason, Signal, Stop, fail};
 use super::tensor::{Tensor, Trace, apply_graph};
 use super::transforms::{Axes, Outcome};
-use super::tree::sorted_order;
 use super::value::{Function, List, Value};
 use crate::diagnostic::Diagnostic;
 use crate::graph::prune;
@@ -90,7 +89,7 @@ fn entry(
             let item =
                 |(i, v): (usize, &Value)| entry(trace, v, child(i), &format!("{place}, item {i}"), mapped);
             let items = list.items.iter().enumerate().map(item).collect::<Eval<Vec<Value>>>()?;
-            Ok(Value::List(Rc::new(List { bracket: list.bracket, items, origin: None })))
+            Ok(Value::List(Rc::new(List { bracket: list.bracket, items: items.into(), origin: None })))
         }
         (Value::Dict(dict), Axes::Every(_) | Axes::Entries(_)) => {
             if let Axes::Entries(entries) = axes
@@ -99,15 +98,14 @@ fn entry(
                 return mismatch(place, value, axes);
             }
             let mut out: Dict = (**dict).clone();
-            for i in sorted_order(dict.keys().copied()) {
-                let (key, v) = dict.get_index(i).expect("a position of a key");
+            for (_, key, v) in dict.sorted() {
                 let child = match axes {
                     Axes::Entries(entries) => {
-                        &entries.iter().find(|(k, _)| k == key).expect("checked above").1
+                        &entries.iter().find(|(k, _)| *k == key.name).expect("checked above").1
                     }
                     every => every,
                 };
-                out[i] = entry(trace, v, child, &format!("{place}, :{key}"), mapped)?;
+                out.insert(key, entry(trace, v, child, &format!("{place}, :{key}"), mapped)?);
             }
             Ok(Value::Dict(Rc::new(out)))
         }

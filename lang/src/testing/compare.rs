@@ -30,14 +30,14 @@ fn compare(expected: &Value, found: &Value, tolerance: f64, path: &str) -> Eval<
             Ok(None)
         }
         (Value::Dict(a), Value::Dict(b)) => {
-            if let Some(key) = a.keys().find(|k| !b.contains_key(*k)) {
+            if let Some(key) = a.keys().find(|k| !b.contains_key(k)) {
                 return Ok(Some(format!("{}the key :{key} is missing", prefix(path))));
             }
-            if let Some(key) = b.keys().find(|k| !a.contains_key(*k)) {
+            if let Some(key) = b.keys().find(|k| !a.contains_key(k)) {
                 return Ok(Some(format!("{}there is a key :{key} more", prefix(path))));
             }
             for (key, x) in a.iter() {
-                if let Some(text) = compare(x, &b[key], tolerance, &format!("{path}:{key}"))? {
+                if let Some(text) = compare(x, &b[&key], tolerance, &format!("{path}:{key}"))? {
                     return Ok(Some(text));
                 }
             }

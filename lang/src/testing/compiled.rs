@@ -227,7 +227,7 @@ impl Tester<'_> {
         let value = self.interp.call(&function, args).map_err(|s| vec![as_diagnostic(*s)])?;
         let Value::List(values) = value else { unreachable!("map gives a list") };
         if values.items.iter().any(on_device) {
-            return Ok(values.items.clone());
+            return Ok(values.items.to_vec());
         }
         let reason = self.latest_reason().map_or_else(|| "no program was called".into(), |why| why.reason);
         Err(vec![Diagnostic::error(reason)])

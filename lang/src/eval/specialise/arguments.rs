@@ -6,11 +6,10 @@ use std::rc::Rc;
 use ustr::Ustr;
 
 use super::report::What;
-use crate::eval::Dict;
+use crate::eval::{Dict, Key};
 use crate::eval::expr::Code;
 use crate::eval::tensor::{Concrete, Tensor, Trace};
 use crate::eval::transforms::Transform;
-use crate::eval::tree::sorted_order;
 use crate::eval::value::{Closure, Function, List, Value};
 use crate::host::Leaf;
 use crate::stack::deep;
@@ -55,7 +54,7 @@ pub(super) enum Pattern {
     Static(Value),
     List(Vec<Pattern>),
     /// Entries by position, in the order of the sorted keys.
-    Dict(Vec<(usize, Ustr, Pattern)>),
+    Dict(Vec<(usize, Key, Pattern)>),
     /// A function with this code and these captured values.
     Function(FnKey, Vec<Pattern>),
 }
@@ -115,7 +114,7 @@ impl Pattern {
             (Pattern::Dict(patterns), Value::Dict(dict)) => {
                 patterns.len() == dict.len()
                     && patterns.iter().all(|(i, key, p)| match dict.get_index(*i) {
-                        Some((k, v)) => k == key && p.collect(v, leaves),
+                        Some((k, v)) => k == *key && p.collect(v, leaves),
                         None => false,
                     })
             }
@@ -151,30 +150,6 @@ fn same_static(a: &Value, b: &Value) -> bool {
         },
         _ => false,
     }
-}
-
-/// Data nested deeper than this is not taken for the parameters of a compiled function.
-const MAX_NESTING: usize = 200;
-
-/// Whether there is a tensor among the values, and none that is traced.
-pub(super) fn has_tensors(values: &[Value]) -> Option<bool> {
-    has_tensors_within(MAX_NESTING, &mut values.iter())
-}
-
-fn has_tensors_within(levels: usize, values: &mut dyn Iterator<Item = &Value>) -> Option<bool> {
-    let levels = levels.checked_sub(1)?;
-    let mut found = false;
-    for value in values {
-        found |= match value {
-            Value::Tensor(Tensor::Traced(_)) => return None,
-            Value::Tensor(Tensor::Concrete(_)) => true,
-            Value::List(list) => has_tensors_within(levels, &mut list.items.iter())?,
-            Value::Dict(dict) => has_tensors_within(levels, &mut dict.values())?,
-            Value::Function(f) => has_tensors_within(levels, &mut f.captured().iter())?,
-            _ => false,
-        };
-    }
-    Some(found)
 }
 
 /// Whether there is a tensor of `f64` among the values: plain floats that meet it keep all their digits.
@@ -232,9 +207,9 @@ impl Abstraction<'_> {
                 if list.items.is_empty() {
                     self.leaves.push((path.to_string(), constant("an empty list")));
                 }
-                let (items, patterns) =
+                let (items, patterns): (Vec<Value>, _) =
                     list.items.iter().enumerate().map(|(i, v)| self.value(v, &format!("{path}.{i}"))).unzip();
-                let list = List { bracket: list.bracket, items, origin: list.origin };
+                let list = List { bracket: list.bracket, items: items.into(), origin: list.origin };
                 return (Value::List(Rc::new(list)), Pattern::List(patterns));
             }
             Value::Dict(dict) => {
@@ -243,11 +218,10 @@ impl Abstraction<'_> {
                 }
                 let mut out: Dict = (**dict).clone();
                 let mut patterns = Vec::with_capacity(dict.len());
-                for i in sorted_order(dict.keys().copied()) {
-                    let (key, v) = dict.get_index(i).expect("in range");
+                for (i, key, v) in dict.sorted() {
                     let (v, pattern) = self.value(v, &format!("{path}.{key}"));
-                    out[i] = v;
-                    patterns.push((i, *key, pattern));
+                    out.insert(key, v);
+                    patterns.push((i, key, pattern));
                 }
                 return (Value::Dict(Rc::new(out)), Pattern::Dict(patterns));
             }

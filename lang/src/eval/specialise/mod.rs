@@ -21,8 +21,7 @@ use smallvec::SmallVec;
 use ustr::Ustr;
 
 use arguments::{
-    Abstraction, Asked, FnKey, LeafValue, Pattern, fn_key, has_doubles, has_tensors, parameter_path,
-    transform_of,
+    Abstraction, Asked, FnKey, LeafValue, Pattern, fn_key, has_doubles, parameter_path, transform_of,
 };
 use changing::Variants;
 use fallback::Why;
@@ -38,6 +37,7 @@ pub use report::{Argument, Difference, Fate, Interpreted, Location, Report, Spec
 
 use crate::builtins::SHAPE;
 use crate::eval::call::Args;
+use crate::eval::contents::has_tensors;
 use crate::eval::checks::{Flag, Flags, handed_on};
 use crate::eval::expr::Code;
 use crate::eval::interp::{Interp, Jit};

@@ -152,7 +152,7 @@ fn argument(pattern: &Pattern, names: &Names) -> Result<Abstract, String> {
         Pattern::Dict(sorted) => {
             let mut entries: Vec<_> = sorted.iter().collect();
             entries.sort_by_key(|(position, ..)| *position);
-            let entries = entries.into_iter().map(|(_, key, p)| Ok((*key, argument(p, names)?)));
+            let entries = entries.into_iter().map(|(_, key, p)| Ok((key.name, argument(p, names)?)));
             Abstract::Dict(entries.collect::<Result<_, String>>()?)
         }
         Pattern::Function(FnKey { code, transforms }, captured) => match names.get(code) {

@@ -2,11 +2,9 @@
 
 use std::rc::Rc;
 
-use ustr::Ustr;
-
+use crate::eval::Key;
 use crate::eval::checks::Flags;
 use crate::eval::tensor::{Concrete, Tensor};
-use crate::eval::tree::sorted_order;
 use crate::eval::value::{List, Value};
 use crate::host::{Buffer, Leaf};
 use crate::syntax::{Bracket, Span};
@@ -17,7 +15,7 @@ pub(super) enum OutTree {
     Leaf(usize, TensorType),
     Const(Value),
     List(Bracket, Vec<OutTree>),
-    Dict(Vec<(Ustr, OutTree)>),
+    Dict(Vec<(Key, OutTree)>),
 }
 
 /// The shape of a traced result; appends its traced leaves. The error says why such a result cannot be compiled.
@@ -42,10 +40,10 @@ pub(super) fn out_tree(
             OutTree::List(list.bracket, items.collect::<Result<_, _>>()?)
         }
         Value::Dict(dict) => {
-            let mut entries: Vec<(Ustr, OutTree)> =
-                dict.keys().map(|k| (*k, OutTree::Const(Value::Nil))).collect();
-            for i in sorted_order(dict.keys().copied()) {
-                entries[i].1 = out_tree(&dict[i], level, outputs, &join(&entries[i].0))?;
+            let mut entries: Vec<(Key, OutTree)> =
+                dict.keys().map(|k| (k, OutTree::Const(Value::Nil))).collect();
+            for (i, key, value) in dict.sorted() {
+                entries[i].1 = out_tree(value, level, outputs, &join(&key))?;
             }
             OutTree::Dict(entries)
         }
