@@ -58,7 +58,10 @@ fn json() {
     check_in(
         &world,
         &[
-            ("(io \"load\" \"c.json\")", "=> {\"z\" 1 \"a\" [1 2.5 x nil true] \"n\" {\"W\" [[1 2]\n [3 4]]}}"),
+            (
+                "(io \"load\" \"c.json\")",
+                "=> {\"z\" 1 \"a\" [1 2.5 x nil true] \"n\" {\"W\" [[1 2]\n [3 4]]}}",
+            ),
             ("(keys (io \"load\" \"c.json\"))", "=> '[z a n]"),
             ("(map string? (keys (io \"load\" \"c.json\")))", "=> '[true true true]"),
             ("(let [d (io \"load\" \"c.json\")] (list (:z d) (get d \"z\") (get d 'z)))", "=> '[1 1 1]"),

@@ -198,10 +198,21 @@ TREES = [
 # `--jit always` compiles a program for each size that such a value takes, as it is told to.
 GROWING = ("interpreted",)
 
+# Lengths of lists and dictionaries that grow.
+GROWN = (1_000, 10_000, 100_000)
+
 # The host's own work: no program is expected of it, and JAX's side is Python.
 HOST = [
-    Work("append in a loop", "(len (reduce (fn [xs i] (append xs i)) '[] (range N)))", lambda size: size, [], LONG, modes=GROWING, jit=False),
-    Work("assoc in a loop", "(len (keys (reduce (fn [d i] (assoc d (str \"k\" i) i)) {} (range N))))", lambda size: size, [], LONG, modes=GROWING, jit=False),
+    Work("append in a loop", "(len (reduce (fn [xs i] (append xs i)) '[] (range N)))",
+         lambda size: len(list(range(size))), [], GROWN, modes=GROWING, jit=False),
+    Work("rest in a loop", "(len (while (> (len xs) 1) [xs (map identity (range N))] (rest xs)))",
+         lambda size: len(list(range(size))) // size, [], GROWN, modes=GROWING, jit=False),
+    Work("assoc in a loop", "(len (keys (reduce (fn [d i] (assoc d (str \"k\" i) i)) {} (range N))))",
+         lambda size: len({f"k{i}": i for i in range(size)}), [], GROWN, modes=GROWING, jit=False),
+    Work("dissoc in a loop", "(len (repeat [i N] [d (zipmap (map str (range N)) (range N))] (dissoc d (str i))))",
+         lambda size: 0 * len({f"k{i}": i for i in range(size)}), [], GROWN, modes=GROWING, jit=False),
+    Work("a history of losses", "(len (repeat [i N] [history '[]] (append history (sum x))))",
+         lambda size, x: len(list(range(size))), [Argument("float32", (3,))], GROWN, modes=GROWING, jit=False),
     Work("sum of numbers", "(repeat [i N] [s 0] (+ s i))", lambda size: sum(range(size)), [], (10, 1_000, 100_000), jit=False),
     Work("calls with a growing tensor", "(sum (reduce (fn [v i] (concat v [1.0])) x (range N)))",
          lambda size, x: jnp.sum(x) + size, [STATE], SHORT, modes=GROWING, jit=False),

@@ -235,7 +235,8 @@ pub(super) const BUILTINS: &[Builtin] = &[
     ),
 ];
 
-const KEYS: &str = "the list of keys, in insertion order: keywords, or strings where a key was first given as a string";
+const KEYS: &str =
+    "the list of keys, in insertion order: keywords, or strings where a key was first given as a string";
 
 /// A step of a `with-params` path.
 pub const ENTRY: &Builtin =

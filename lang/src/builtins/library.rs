@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::Builtin;
 use super::dict::dictionary;
 use super::text::format_values;
-use crate::eval::{Key, Eval, Interp, Value, fail};
+use crate::eval::{Eval, Interp, Key, Value, fail};
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(

@@ -160,9 +160,9 @@ impl Dict {
     /// Takes a key out.
     pub fn remove(&mut self, key: &Ustr) {
         match &mut self.0 {
-            Kept::Few(few) => few.remove(key),
+            Kept::Few(few) => few.remove(*key),
             Kept::Many(many) => {
-                many.remove(key);
+                many.remove(*key);
                 if many.places.len() <= MOST_COPIED || many.entries.len() > 2 * many.places.len() {
                     *self = self.iter().map(|(key, value)| (key, value.clone())).collect();
                 }
@@ -185,8 +185,8 @@ impl Few {
         before
     }
 
-    fn remove(&mut self, key: &Ustr) {
-        if let Some((i, ..)) = self.entries.shift_remove_full(key) {
+    fn remove(&mut self, key: Ustr) {
+        if let Some((i, ..)) = self.entries.shift_remove_full(&key) {
             let before = (1 << i) - 1;
             self.quoted = (self.quoted & before) | (self.quoted >> 1 & !before);
         }
@@ -214,11 +214,11 @@ impl Many {
         None
     }
 
-    fn remove(&mut self, key: &Ustr) {
-        if let Some(place) = self.places.remove(key) {
-            if let Some((_, item)) = self.entries[place].take() {
-                self.tally.remove(item.value());
-            }
+    fn remove(&mut self, key: Ustr) {
+        if let Some(place) = self.places.remove(&key)
+            && let Some((_, item)) = self.entries[place].take()
+        {
+            self.tally.remove(item.value());
         }
     }
 }

@@ -423,8 +423,10 @@ impl Interp {
             return self.eval(e, frame);
         }
         let dicts: Vec<&Value> = dicts.iter().map(|p| self.place(*p, frame)).collect();
-        let keys: Vec<Key> =
-            dicts.iter().flat_map(|d| if let Value::Dict(d) = d { d.keys().collect() } else { vec![] }).collect();
+        let keys: Vec<Key> = dicts
+            .iter()
+            .flat_map(|d| if let Value::Dict(d) = d { d.keys().collect() } else { vec![] })
+            .collect();
         let found = dicts.iter().map(|d| d.describe()).collect::<Vec<_>>().join(", then ");
         let d = Diagnostic::error(format!("unknown name {name}"))
             .at(span, "neither a definition nor a key of the parameters")

@@ -27,7 +27,9 @@ impl ParamType {
     pub fn of(value: &Value, path: &str) -> Result<ParamType, String> {
         match value {
             Value::Dict(entries) => {
-                let entry = |(k, v): (super::dict::Key, &Value)| Ok((k.name, ParamType::of(v, &format!("{path}.{k}"))?));
+                let entry = |(k, v): (super::dict::Key, &Value)| {
+                    Ok((k.name, ParamType::of(v, &format!("{path}.{k}"))?))
+                };
                 Ok(ParamType::Dict(entries.iter().map(entry).collect::<Result<_, String>>()?))
             }
             Value::List(list) => match list.items.to_vec().as_slice() {

@@ -6,11 +6,11 @@ use std::rc::Rc;
 use ustr::Ustr;
 
 use super::report::What;
-use crate::eval::{Dict, Key};
 use crate::eval::expr::Code;
 use crate::eval::tensor::{Concrete, Tensor, Trace};
 use crate::eval::transforms::Transform;
 use crate::eval::value::{Closure, Function, List, Value};
+use crate::eval::{Dict, Key};
 use crate::host::Leaf;
 use crate::stack::deep;
 use crate::syntax::Span;

@@ -37,8 +37,8 @@ pub use report::{Argument, Difference, Fate, Interpreted, Location, Report, Spec
 
 use crate::builtins::SHAPE;
 use crate::eval::call::Args;
-use crate::eval::contents::has_tensors;
 use crate::eval::checks::{Flag, Flags, handed_on};
+use crate::eval::contents::has_tensors;
 use crate::eval::expr::Code;
 use crate::eval::interp::{Interp, Jit};
 use crate::eval::signal::{Eval, Reason, Stop, TraceStop};
