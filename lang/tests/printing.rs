@@ -16,7 +16,7 @@ fn print_and_str() {
         ("(print \"a\\nb\")", "a\nb"),
         ("(print '[1 :a \"x\" [2 nil]])", "[1 :a x [2 nil]]"),
         ("(print '(1 2) '[])", "[1 2] []"),
-        ("(print {:x 1 \"y\" [1 2] :z {}})", "{:x 1 :y [1. 2.] :z {}}"),
+        ("(print {:x 1 \"y\" [1 2] :z {}})", "{:x 1 \"y\" [1. 2.] :z {}}"),
         ("(print [1 2.5 -3])", "[ 1.   2.5 -3. ]"),
         ("(print [[1 2] [3 4]])", "[[1. 2.]\n [3. 4.]]"),
         ("(print [false false true])", "[false false true]"),
