@@ -10,9 +10,9 @@ use crate::stack::deep;
 use crate::syntax::Span;
 
 /// Longer loops are not unrolled into the program that is being traced. Measured (`benches/benches/unrolling.rs`,
-/// `docs/benchmarks.md`): up to here the compiler takes at most twice as long for an unrolled loop as for one
-/// operation, also for its gradient, and where the step is small a call takes a fraction of the time, since a loop on a
-/// device takes its time for each iteration; beyond, gradients take the compiler up to eight times as long.
+/// `docs/benchmarks.md`): up to here the compiler takes at most twice as long for an unrolled loop of a small step as for
+/// one operation, also for its gradient, and a call takes a fraction of the time, since a loop on a device takes its time
+/// for each iteration; beyond, gradients take the compiler up to eight times as long.
 const MAX_UNROLLED: u64 = 16;
 
 /// A state of more names is put together as a list each time.
@@ -34,6 +34,17 @@ impl Interp {
     /// Whether a loop of so many iterations is recorded as one, in the trace of a function for compilation.
     pub(crate) fn is_long(&self, count: u64) -> bool {
         count > MAX_UNROLLED && self.recording > 0 && self.traces_regions()
+    }
+
+    /// Whether a loop of so many iterations may be recorded as one, in the trace of a function for compilation: short
+    /// ones are where their steps are large ([`Interp::weighed`]).
+    pub(super) fn may_roll(&self, count: u64) -> bool {
+        count > 1 && self.recording > 0 && self.traces_regions()
+    }
+
+    /// Whether a loop of so many iterations is unrolled rather than recorded as one, if both can be.
+    pub(super) fn is_short(count: u64) -> bool {
+        count <= MAX_UNROLLED
     }
 
     /// Stops the trace of a function for compilation, if there is one, before a loop of the call being evaluated that
@@ -59,15 +70,16 @@ impl Interp {
                 let n = self.eval(count, frame)?;
                 let unknown = matches!(&n, Value::Tensor(t) if t.ty().rank() == 0 && t.concrete().is_none());
                 let parts = RepeatParts { index: frame.base + *index as usize, state, body };
-                let mut differing = None;
+                let (mut differing, mut first) = (None, None);
                 if (unknown && self.traces_regions())
-                    || matches!(n, Value::Int(n) if self.is_long(n.max(0) as u64))
+                    || matches!(n, Value::Int(n) if self.may_roll(n.max(0) as u64))
                 {
-                    let first = self.eval(init, frame)?;
-                    match self.rolled_repeat(&parts, &n, &first, frame)? {
+                    let state = self.eval(init, frame)?;
+                    match self.rolled_repeat(&parts, &n, &state, frame)? {
                         Ok(last) => return Ok(last),
                         Err(refusal) => differing = refusal.at(Some([init.span, body.span])),
                     }
+                    first = Some(state);
                 }
                 let n = match crate::builtins::as_index(&n, "the count of repeat") {
                     Ok(n) => n,
@@ -81,7 +93,10 @@ impl Interp {
                     return self.settled_repeat(&parts, first, frame);
                 }
                 let index = frame.base + *index as usize;
-                self.eval_state(init, state, init.span, frame)?;
+                match first {
+                    Some(value) => self.bind_state(value, state, init.span, frame)?,
+                    None => self.eval_state(init, state, init.span, frame)?,
+                };
                 self.in_loop(n as u64, |interp| {
                     for i in 0..n - 1 {
                         interp.step().map_err(|s| s.at(expr.span))?;

@@ -12,11 +12,20 @@ use super::tree::{Tree, flatten, unflatten};
 use super::value::Value;
 use crate::graph::{Builder, Graph, Op, Var};
 use crate::primitives as p;
+use crate::simplify::simplify;
 use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor, Shape, TensorType};
 
 /// So often is a body traced before its types are taken for never settling.
 const MAX_ROUNDS: usize = 4;
+
+/// A short loop is unrolled if its steps have no more equations in all, those in loops and branches within it included.
+/// Measured (`benches/benches/first_run.rs`, `docs/benchmarks.md`).
+const MOST_UNROLLED_EQUATIONS: usize = 256;
+
+/// A short loop is unrolled if it would copy more bytes of stacked outputs in all: in a program, each iteration copies
+/// the whole stack. That takes about a millisecond in every call.
+const MOST_COPIED: usize = 1 << 24;
 
 /// Why an output that is no tensor is wrong.
 pub(super) const STACKED: &str = "the outputs of the steps are stacked: all are of one structure and shape";
@@ -27,6 +36,8 @@ pub(super) enum Refusal {
     Asks(Option<Box<Differing>>),
     /// The state changes so.
     Changes(Difference),
+    /// Unrolling it costs less.
+    Small,
 }
 
 impl Refusal {
@@ -35,6 +46,7 @@ impl Refusal {
         match self {
             Refusal::Asks(differing) => differing,
             Refusal::Changes(difference) => Some(difference.of_state(places)),
+            Refusal::Small => None,
         }
     }
 }
@@ -52,6 +64,16 @@ impl Rolled {
     /// The first state, in the dtypes that the step keeps.
     pub fn first(&self) -> Eval<Value> {
         self.state.with(&self.state.tensors())
+    }
+
+    /// Whether so many steps are recorded one after the other rather than as a loop: they have few equations in all, or
+    /// a loop would spend its time on copies of the outputs.
+    fn is_better_unrolled(&self, count: usize) -> bool {
+        let graph = &self.region.graph;
+        let row = |var: &Var| graph.ty(*var).count() * graph.ty(*var).dtype.byte_width();
+        let rows: usize = graph.outputs[self.state.tensors().len()..].iter().map(row).sum();
+        let copied = rows.saturating_mul(count).saturating_mul(count);
+        copied > MOST_COPIED || simplify(graph).size().saturating_mul(count) <= MOST_UNROLLED_EQUATIONS
     }
 
     /// The outputs of no steps.
@@ -152,7 +174,20 @@ impl Interp {
         Ok((state.with(last)?, output.build(&mut rows)?))
     }
 
-    /// `scan` as one operation, unless that cannot be.
+    /// What [`Interp::roll`] gave for a loop of `count` steps, refused where that is better unrolled. Unrolled, a short
+    /// loop says itself what is wrong with its steps.
+    fn weighed(rolled: Eval<Result<Rolled, Refusal>>, count: usize) -> Eval<Result<Rolled, Refusal>> {
+        if !Interp::is_short(count as u64) {
+            return rolled;
+        }
+        match rolled {
+            Ok(Ok(rolled)) if rolled.is_better_unrolled(count) => Ok(Err(Refusal::Small)),
+            Err(_) => Ok(Err(Refusal::Asks(None))),
+            rolled => rolled,
+        }
+    }
+
+    /// `scan` as one operation, unless that cannot be, or unrolling costs less.
     pub(super) fn rolled_scan(
         &mut self,
         init: &Value,
@@ -163,8 +198,8 @@ impl Interp {
         let rolled = self.roll(init, &rows.types, |interp, state, items| {
             let item = rows.item(items)?;
             step(interp, state, item)
-        })?;
-        match rolled {
+        });
+        match Interp::weighed(rolled, rows.length)? {
             Ok(rolled) => self.run_scan(rolled, &rows.tensors, rows.length).map(Ok),
             Err(refusal) => Ok(Err(refusal)),
         }
@@ -174,7 +209,7 @@ impl Interp {
     pub(crate) fn rolled_reduce(&mut self, f: &Value, init: &Value, xs: &Value) -> Eval<Option<Value>> {
         let Value::Tensor(t) = xs else { return Ok(None) };
         let length = t.shape().first().copied().unwrap_or(0);
-        let Some(rows) = Rows::of(xs, length).filter(|_| self.is_long(length as u64)) else {
+        let Some(rows) = Rows::of(xs, length).filter(|_| self.may_roll(length as u64)) else {
             return Ok(None);
         };
         let rolled = self.rolled_scan(init, &rows, |interp, state, row| {
@@ -183,7 +218,7 @@ impl Interp {
         Ok(rolled.ok().map(|(state, _)| state))
     }
 
-    /// `repeat` as one operation, unless that cannot be. The loop counts to `count`, a number.
+    /// `repeat` as one operation, unless that cannot be, or unrolling costs less. The loop counts to `count`, a number.
     pub(super) fn rolled_repeat(
         &mut self,
         parts: &RepeatParts,
@@ -191,7 +226,12 @@ impl Interp {
         init: &Value,
         frame: Frame,
     ) -> Eval<Result<Value, Refusal>> {
-        let rolled = match self.roll_repeat(parts, init, frame)? {
+        let rolled = self.roll_repeat(parts, init, frame);
+        let rolled = match count {
+            Value::Int(n) => Interp::weighed(rolled, (*n).max(0) as usize)?,
+            _ => rolled?,
+        };
+        let rolled = match rolled {
             Ok(rolled) => rolled,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -233,7 +273,7 @@ impl Interp {
         })?;
         Ok(rolled.map_err(|refusal| match refusal {
             Refusal::Changes(difference) => Refusal::Changes(difference.in_second()),
-            asks @ Refusal::Asks(_) => asks,
+            other => other,
         }))
     }
 

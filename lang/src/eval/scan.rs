@@ -14,7 +14,7 @@ impl Interp {
     /// `[state outputs]`: `f` of the state and each item of `xs` gives `[state output]`; the outputs are stacked.
     pub(crate) fn scan(&mut self, f: &Value, init: &Value, xs: &Value) -> Eval<Value> {
         let count = item_count(xs)?;
-        if self.is_long(count as u64) {
+        if self.may_roll(count as u64) {
             let mut differing = None;
             if let Some(rows) = Rows::of(xs, count) {
                 match self.rolled_scan(init, &rows, |i, state, x| i.scan_step(f, state.clone(), x))? {

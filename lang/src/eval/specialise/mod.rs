@@ -212,7 +212,7 @@ impl Entry {
 
 enum Outcome {
     /// Traced; not worth compiling so far. `kept` says that its program may be there from an earlier run or a build.
-    Waiting { cost: u64, spent: u64, kept: bool, unit: Box<Unit>, result: OutTree },
+    Waiting { cost: u64, compilation: u64, spent: u64, kept: bool, unit: Box<Unit>, result: OutTree },
     /// Compiled.
     Compiled(Rc<Compiled>),
     /// Interpreted for this reason.
@@ -388,9 +388,11 @@ impl Interp {
         if let Outcome::Compiled(compiled) = &*outcome {
             return Ok(Some(Rc::clone(compiled)));
         }
-        let Outcome::Waiting { cost, spent, kept, unit, .. } = &mut *outcome else { return Ok(None) };
+        let Outcome::Waiting { cost, compilation, spent, kept, unit, .. } = &mut *outcome else {
+            return Ok(None);
+        };
         *spent = spent.saturating_add(*cost);
-        let work = compilation_work(unit.graph.size());
+        let work = *compilation;
         let may_compile = self.options.jit != Jit::Auto
             || entry.debt.get().is_none_or(|debt| debt.may_compile(work, self.weight, *spent));
         if !may_compile && !*kept {
@@ -661,7 +663,7 @@ impl Interp {
         }
         let flag = graph.outputs.last().filter(|_| !sites.is_empty());
         let flag = flag.map(|var| Leaf { path: FLAG.into(), ty: graph.ty(*var).clone() });
-        let cost = call_work(&graph);
+        let (cost, compilation) = (call_work(&graph), compilation_work(&graph));
         let unit = Unit {
             function: code.name.map_or_else(|| "lambda".into(), |n| n.to_string()),
             transform: transform_of(function),
@@ -671,7 +673,9 @@ impl Interp {
             checks: sites.into_iter().map(|site| self.checked(site)).collect(),
             statics: static_values,
         };
-        Ok(Ok((entry(Outcome::Waiting { cost, spent: 0, kept: false, unit: Box::new(unit), result }), None)))
+        let unit = Box::new(unit);
+        let waiting = Outcome::Waiting { cost, compilation, spent: 0, kept: false, unit, result };
+        Ok(Ok((entry(waiting), None)))
     }
 
     /// A check with its place, for manifests.
