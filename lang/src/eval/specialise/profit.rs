@@ -26,10 +26,10 @@ const STEP: u64 = 2000;
 const PRODUCT_OPERATIONS: u64 = 4;
 
 /// Work of tracing an equation: to record, prune and verify it.
-const TRACED_EQUATION: u64 = STEP;
+const TRACED_EQUATION: u64 = 2 * STEP;
 
 /// Work of tracing a leaf of the arguments: its path, its pattern, its place among the results.
-const TRACED_LEAF: u64 = STEP / 2;
+const TRACED_LEAF: u64 = STEP;
 
 /// Work of a compilation, whatever the program. This and the two below are fitted to the compiler's processor time for 28
 /// programs of 2 to 2,555 operations, a nanosecond for each unit; they give 0.6 to 1.4 times that
