@@ -162,11 +162,17 @@ impl Buffer {
             let (element, shape) = (self.inner.element, self.shape().to_vec());
             return Err(Error::ByteLength { element, shape, expected, actual: bytes.len() });
         }
-        // SAFETY: the view and its memory are live; as many bytes are copied as `bytes` has.
+        self.read_part(0, bytes)
+    }
+
+    /// Copies as many bytes as `bytes` has, from the byte `start` on. It is an error of the device if the elements end
+    /// before.
+    pub fn read_part(&self, start: usize, bytes: &mut [u8]) -> Result<(), Error> {
+        // SAFETY: the view and its memory are live; as many bytes are copied as `bytes` has, and IREE checks the range.
         let status = unsafe {
             check(iree::iree_hal_buffer_map_read(
                 iree::iree_hal_buffer_view_buffer(self.inner.view.as_ptr()),
-                0,
+                start as _,
                 bytes.as_mut_ptr().cast(),
                 bytes.len(),
             ))

@@ -9,7 +9,7 @@ use sheaf_lang::simplify::simplify;
 use sheaf_runtime::Target;
 use sheaf_toolchain::{Destination, Processor, Release};
 
-use super::{Candidate, CompileRun, Engine, Failure, donation, placement};
+use super::{Candidate, CompileRun, Engine, Failure, donation, placement, trial};
 use crate::engine::unit::Job;
 use crate::evaluator::Failed;
 use crate::messages;
@@ -191,7 +191,7 @@ impl Engine {
         let Some(Plain { candidate, bytes }) = &plan.plain else { return Ok(()) };
         let plain = self.load(&plan.unit, candidate, bytes.clone(), &Digest::of(bytes))?;
         let device = self.runtime.device(way.target).map_err(Failure::runtime)?;
-        match donation::agrees(&device, &plan.unit, &plain, &loaded) {
+        match trial::agrees(&device, &plan.unit, &plain, &loaded) {
             Ok(true) => Ok(()),
             Ok(false) => Err(Failure::load("it does not give what it should".into())),
             Err(error) => Err(Failure::runtime(error)),

@@ -7,7 +7,7 @@ use sheaf_runtime::{Error, Runtime, Target, Vmfb};
 use sheaf_toolchain::Cpu;
 
 use super::buffer::upload;
-use super::donation::{same, sample};
+use super::trial::{same, sample};
 
 /// Inputs on which both programs must agree.
 const TRIALS: u64 = 2;

@@ -12,6 +12,7 @@ mod executor;
 mod flags;
 mod kept;
 mod placement;
+mod trial;
 mod unit;
 
 pub use action::described;
@@ -41,6 +42,7 @@ use sheaf_toolchain::{COMPILER, Release, bytecode_version, is_loadable};
 use buffer::{DeviceBuffer, upload};
 use caches::Caches;
 use placement::Ways;
+use trial::{Fresh, OnTrial};
 pub use unit::Job;
 
 /// Where the engine keeps things, and how the user wants it to work.
@@ -66,7 +68,7 @@ pub struct Place {
 /// Compiled execution on this machine.
 pub struct Engine {
     runtime: Runtime,
-    caches: Caches,
+    caches: Rc<Caches>,
     workshop: Workshop,
     compiler: Option<Release<'static>>,
     recompile: bool,
@@ -83,7 +85,7 @@ impl Engine {
     pub fn new(place: Place) -> Result<Engine, HostError> {
         Ok(Engine {
             runtime: Runtime::new().map_err(runtime_error)?,
-            caches: Caches::open(&place.home, place.artifacts, &place.settings)?,
+            caches: Rc::new(Caches::open(&place.home, place.artifacts, &place.settings)?),
             compiler: place.compiler,
             recompile: place.recompile,
             donate: place.donate,
@@ -181,28 +183,32 @@ impl Engine {
     fn try_donating(
         &mut self,
         unit: &Unit,
-        candidate: &Candidate,
-        plain: &Loaded,
-    ) -> Result<Option<Loaded>, HostError> {
+        candidate: Candidate,
+        plain: &Rc<Loaded>,
+    ) -> Result<Option<Rc<dyn Program>>, HostError> {
         // The plain program serves too, also on a machine without a compiler.
         if !self.workshop.is_there() {
             return Ok(None);
         }
         let _turn = self.caches.exclusive(&candidate.job);
-        if let Some(loaded) = self.compiled_meanwhile(unit, candidate) {
-            return Ok(Some(loaded));
+        if let Some(loaded) = self.compiled_meanwhile(unit, &candidate) {
+            return Ok(Some(loaded.beside(plain)));
         }
         let compiled = self.workshop.compile(&candidate.job)?;
         let Compiled::Yes { bytes, run } = compiled else { return Ok(None) };
-        let Ok(loaded) = self.load(unit, candidate, bytes.clone(), &Digest::of(&bytes)) else {
+        let Ok(loaded) = self.load(unit, &candidate, bytes.clone(), &Digest::of(&bytes)) else {
             return Ok(None);
         };
+        if trial::takes_much(unit) {
+            let fresh = Fresh { job: candidate.job, bytes, run };
+            return Ok(Some(Rc::new(OnTrial::new(plain, loaded, fresh, &self.caches))));
+        }
         let device = self.runtime.device(candidate.target).map_err(runtime_error)?;
-        if !donation::agrees(&device, unit, plain, &loaded).map_err(runtime_error)? {
+        if !trial::agrees(&device, unit, plain, &loaded).map_err(runtime_error)? {
             return Ok(None);
         }
         self.keep(&candidate.job, &bytes, run);
-        Ok(Some(loaded))
+        Ok(Some(loaded.beside(plain)))
     }
 
     /// A program fresh from the compiler, kept once it has been loaded: what is in the caches runs.
@@ -413,17 +419,14 @@ impl Backend for Engine {
         };
         // What it keeps would not be unshared.
         plain.release();
-        let made = match self.find(&candidate.job).filter(|_| !self.recompile) {
+        match self.find(&candidate.job).filter(|_| !self.recompile) {
             // It has been tried out before it was kept.
-            Some((bytes, digest)) => self.load(unit, &candidate, bytes, &digest).ok(),
-            None => self.try_donating(unit, &candidate, &plain)?,
-        };
-        Ok(made.map(|mut loaded| {
-            loaded.placement.why.clone_from(&plain.placement.why);
-            loaded.placement.note.clone_from(&plain.placement.note);
-            loaded.plain = Some(plain);
-            Rc::new(loaded) as Rc<dyn Program>
-        }))
+            Some((bytes, digest)) => {
+                let loaded = self.load(unit, &candidate, bytes, &digest).ok();
+                Ok(loaded.map(|loaded| loaded.beside(&plain) as Rc<dyn Program>))
+            }
+            None => self.try_donating(unit, candidate, &plain),
+        }
     }
 
     fn refusal(&self) -> String {
@@ -482,6 +485,19 @@ impl Loaded {
         self
     }
 
+    /// This program as the one for calls that own their arguments.
+    fn beside(mut self, plain: &Rc<Loaded>) -> Rc<Loaded> {
+        self.placement.why.clone_from(&plain.placement.why);
+        self.placement.note.clone_from(&plain.placement.note);
+        self.plain = Some(Rc::clone(plain));
+        Rc::new(self)
+    }
+
+    /// Whether a call consumes argument `i`, where nobody else holds it.
+    fn consumes(&self, i: usize) -> bool {
+        self.donations.iter().any(|d| d.argument == i)
+    }
+
     /// This program as one that runs where it does for that reason.
     fn placed(mut self, why: String) -> Rc<dyn Program> {
         self.placement.why = why;
@@ -510,7 +526,7 @@ impl Program for Loaded {
         let mut frame = self.frame.borrow_mut();
         let mut last = self.arguments.borrow_mut();
         for (i, argument) in arguments.drain(..).enumerate() {
-            if self.donations.iter().any(|d| d.argument == i) {
+            if self.consumes(i) {
                 let buffer = DeviceBuffer::take(argument).expect("nobody else holds it");
                 frame.donate(i, buffer).map_err(runtime_error)?;
             } else if !last[i].as_ref().is_some_and(|known| Rc::ptr_eq(known, &argument)) {

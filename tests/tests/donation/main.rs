@@ -1,5 +1,6 @@
 //! Programs whose results take the place of arguments: they give what the plain programs give, and save memory.
 
+mod much;
 mod random;
 
 use std::time::Duration;
