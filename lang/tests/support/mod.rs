@@ -141,6 +141,8 @@ pub struct Log {
     pub uploads: usize,
     /// Tensors fetched from the device.
     pub reads: usize,
+    /// Elements on the device.
+    pub elements: usize,
 }
 
 /// A device that runs graphs by the primitives' host rules.
@@ -158,9 +160,16 @@ struct HostBuffer {
     ready: bool,
 }
 
-impl HostDevice {
-    fn buffer(&self, value: HostTensor) -> Buffer {
-        Rc::new(HostBuffer { value, log: Rc::clone(&self.log), ready: self.at_once })
+impl HostBuffer {
+    fn share(value: HostTensor, log: &Rc<RefCell<Log>>, ready: bool) -> Buffer {
+        log.borrow_mut().elements += value.count();
+        Rc::new(HostBuffer { value, log: Rc::clone(log), ready })
+    }
+}
+
+impl Drop for HostBuffer {
+    fn drop(&mut self) {
+        self.log.borrow_mut().elements -= self.value.count();
     }
 }
 
@@ -180,7 +189,7 @@ impl Backend for HostDevice {
 
     fn upload(&mut self, tensor: &HostTensor) -> Result<Buffer, HostError> {
         self.log.borrow_mut().uploads += 1;
-        Ok(self.buffer(tensor.clone()))
+        Ok(HostBuffer::share(tensor.clone(), &self.log, self.at_once))
     }
 }
 
@@ -205,9 +214,7 @@ impl Program for Logged {
             assert_eq!((input.dtype(), input.shape()), (ty.dtype, ty.shape.as_slice()), "an argument's type");
         }
         let values = evaluate(graph, &inputs);
-        results.extend(values.into_iter().map(|value| -> Buffer {
-            Rc::new(HostBuffer { value, log: Rc::clone(&self.log), ready: self.at_once })
-        }));
+        results.extend(values.into_iter().map(|value| HostBuffer::share(value, &self.log, self.at_once)));
         Ok(())
     }
 }

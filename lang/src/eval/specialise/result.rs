@@ -10,6 +10,9 @@ use crate::host::{Buffer, Leaf};
 use crate::syntax::{Bracket, Span};
 use crate::tensor::TensorType;
 
+/// Known tensors of more elements are new ones in each result.
+const MOST_SHARED: usize = 1 << 10;
+
 /// How the result is put together from the program's results.
 pub(super) enum OutTree {
     Leaf(usize, TensorType),
@@ -60,6 +63,10 @@ impl OutTree {
                 let result = Concrete::from_device(ty.clone(), Rc::clone(&buffers[*i]), flags.cloned());
                 result.made_at(made_at);
                 Value::Tensor(Tensor::Concrete(result))
+            }
+            // What one call's result has on the device would stay there as long as the program does.
+            OutTree::Const(Value::Tensor(Tensor::Concrete(known))) if known.ty().count() > MOST_SHARED => {
+                Value::Tensor(Tensor::Concrete(known.anew()))
             }
             OutTree::Const(value) => value.clone(),
             OutTree::List(bracket, items) => {
