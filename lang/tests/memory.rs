@@ -11,7 +11,7 @@ use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
 use sheaf_lang::stablehlo::{Model, emit};
 use sheaf_lang::tensor::HostTensor;
-use support::World;
+use support::{World, compiling, run_with};
 
 /// A device that emits a program, with all its constants, and runs none.
 struct Emitting;
@@ -70,6 +70,29 @@ fn tracing_takes_no_memory_for_elements() {
             "its gradient",
             "(defn f [x] (sum (* 0.5 (where (> x 0) (* x x) 0)))) ((value-and-grad f) (zeros [40000000]))",
         ),
+        (
+            "positions",
+            "(defn f [x] (+ x (arange 40000000) (arange 40000000 0 -1) (arange -5.0 9999995 0.25) (arange 0 4e6 0.1)
+                           (linspace 0 1 40000000)))
+          (f (zeros [40000000]))",
+        ),
+        ("a diagonal", "(defn f [x] (+ x (eye 7000) (one-hot (int (get x 0)) 7000))) (f (zeros [7000 7000]))"),
+        (
+            "draws with a known key",
+            "(defn f [x]
+            (let [[a b c d e] (random-split (random-key 1) 5)]
+              (+ x (random-normal a '[40000000]) (random-uniform b '[40000000] :low -1)
+                 (random-randint c '[40000000] 0 9) (random-permutation d 40000000)
+                 (where (random-bernoulli e 0.5 '[40000000]) 1.0 0.0) (choice e 7 '[40000000]))))
+          (f (zeros [40000000]))",
+        ),
+        (
+            "a draw within a loop and a checkpoint",
+            "(defn f [x]
+            ((checkpoint (fn [x]
+              (repeat [i 100] [x x] (* x (random-uniform (random-key 1) '[40000000]))))) x))
+          (f (zeros [40000000]))",
+        ),
     ];
     for (what, program) in programs {
         let options = Options { jit: Jit::Always, ..Options::default() };
@@ -82,4 +105,20 @@ fn tracing_takes_no_memory_for_elements() {
         let taken = peak(false) - before;
         assert!(taken < MOST_MEGABYTES, "{what}: tracing and emission took {taken} MB");
     }
+}
+
+#[test]
+fn known_results_leave_the_device_with_who_holds_them() {
+    let (mut interp, world, log) = compiling(Jit::Always);
+    let printed = run_with(
+        &mut interp,
+        &world,
+        "(defn start [x] (list (* 2 x) (zeros '[20000])))
+         (defn step [[x y]] (list (+ x 1) (+ y 1)))
+         (print (map sum (step (start (ones '[20000])))))",
+    );
+    assert!(printed.contains("60000"), "{printed}");
+    assert_eq!(log.borrow().units.len(), 2, "both functions are compiled");
+    let left = log.borrow().elements;
+    assert!(left < 100, "{left} elements are still on the device");
 }

@@ -1,9 +1,9 @@
 //! Making tensors.
 
 use super::operands::{as_dtype, as_shape, as_size};
-use super::{Builtin, MANY, as_index};
+use super::{Builtin, MANY, as_index, counted};
 use crate::diagnostic::Diagnostic;
-use crate::eval::{Eval, Interp, Tensor, Value, fail};
+use crate::eval::{Eval, Interp, Tensor, Value, fail, positions};
 use crate::primitives as p;
 use crate::tensor::{DType, HostTensor, Shape, element_count};
 
@@ -18,17 +18,15 @@ pub(super) const BUILTINS: &[Builtin] = &[
     .examples("(ones 2 3) ;=> [[1 1 1] [1 1 1]]\n(ones '[2] :dtype :bool) ;=> [true true]"),
     Builtin::new("full", "(full shape x :dtype d)", "a tensor with x everywhere, of its dtype unless one is given", (2, 4), full)
         .examples("(full '[2 2] 7) ;=> tensor i32[2x2] = [[7 7] [7 7]]\n(full 3 0.5) ;=> [0.5 0.5 0.5]"),
-    Builtin::new("eye", "(eye n m? :dtype d)", "the n by n identity matrix, or n by m with ones on its diagonal", (1, 4), |_, a| {
-        eye(a)
-    })
+    Builtin::new("eye", "(eye n m? :dtype d)", "the n by n identity matrix, or n by m with ones on its diagonal", (1, 4), eye)
     .examples("(eye 2) ;=> [[1 0] [0 1]]\n(eye 2 3) ;=> [[1 0 0] [0 1 0]]"),
     Builtin::new("zeros-like", "(zeros-like x :dtype d)", "zeros of the shape of x, and of its dtype unless one is given", (1, 3), |i, a| { like(i, a, 0.0) })
         .examples("(zeros-like [[1 2] [3 4]]) ;=> [[0 0] [0 0]]"),
     Builtin::new("ones-like", "(ones-like x :dtype d)", "ones of the shape of x, and of its dtype unless one is given", (1, 3), |i, a| { like(i, a, 1.0) })
         .examples("(ones-like [1 2 3]) ;=> [1 1 1]"),
-    Builtin::new("arange", "(arange start? end step? :dtype d)", ARANGE, (1, 5), |_, a| arange(a))
+    Builtin::new("arange", "(arange start? end step? :dtype d)", ARANGE, (1, 5), arange)
         .examples("(arange 4) ;=> tensor i32[4] = [0 1 2 3]\n(arange 5 0 -2) ;=> [5 3 1]\n(arange 0 1 0.25) ;=> [0 0.25 0.5 0.75]"),
-    Builtin::new("range", "(range start? end step? :dtype d)", ARANGE, (1, 5), |_, a| arange(a))
+    Builtin::new("range", "(range start? end step? :dtype d)", ARANGE, (1, 5), arange)
         .examples("(range 2 5) ;=> tensor i32[3] = [2 3 4]"),
     Builtin::new(
         "linspace",
@@ -174,7 +172,7 @@ fn like(interp: &mut Interp, args: &[Value], x: f64) -> Eval<Value> {
     Ok(Value::from(if weak { Tensor::weak(host) } else { Tensor::host(host) }))
 }
 
-fn arange(args: &[Value]) -> Eval<Value> {
+fn arange(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let (positional, dtype) = parse_dtype(args)?;
     let float = |v: &Value| match v {
         Value::Float(_) => true,
@@ -195,9 +193,13 @@ fn arange(args: &[Value]) -> Eval<Value> {
             return fail("arange wants a step that is not 0, and finite bounds");
         }
         checked_count(&[n as usize])?;
+        let dtype = dtype.unwrap_or(DType::F32);
+        if let Some(counted) = counted::floats(interp, n as usize, start, step, dtype)? {
+            return Ok(Value::Tensor(counted));
+        }
         let elements: Vec<f64> = (0..n as usize).map(|i| start + i as f64 * step).collect();
         let host = HostTensor::new([elements.len()].as_slice(), elements);
-        return convert_host(host, Some(dtype.unwrap_or(DType::F32)));
+        return convert_host(host, Some(dtype));
     }
     let numbers =
         positional.iter().map(|v| as_index(v, "the bounds of arange")).collect::<Eval<Vec<i64>>>()?;
@@ -215,8 +217,12 @@ fn arange(args: &[Value]) -> Eval<Value> {
             .help("give another dtype: (arange start end :dtype :i64)")
             .into());
     }
+    let dtype = dtype.unwrap_or(DType::I32);
+    if let Some(counted) = counted::integers(interp, n, start, step, dtype)? {
+        return Ok(Value::Tensor(counted));
+    }
     let elements: Vec<i64> = (0..n as i64).map(|i| start.wrapping_add(i.wrapping_mul(step))).collect();
-    convert_host(HostTensor::new([n].as_slice(), elements), Some(dtype.unwrap_or(DType::I32)))
+    convert_host(HostTensor::new([n].as_slice(), elements), Some(dtype))
 }
 
 /// Start, end and step of one to three numbers.
@@ -231,7 +237,7 @@ fn bounds<T: Copy>(numbers: &[T], start: T, step: T) -> Eval<(T, T, T)> {
     }
 }
 
-fn eye(args: &[Value]) -> Eval<Value> {
+fn eye(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let (positional, dtype) = parse_dtype(args)?;
     let sizes = positional.iter().map(|v| as_size(v, "a size of eye")).collect::<Eval<Vec<usize>>>()?;
     let (n, m) = match *sizes {
@@ -240,8 +246,10 @@ fn eye(args: &[Value]) -> Eval<Value> {
         _ => return fail(format!("eye takes one or two sizes, got {}", sizes.len())),
     };
     checked_count(&[n, m])?;
-    let diagonal: Vec<bool> = (0..n * m).map(|i| i / m == i % m).collect();
-    convert_host(HostTensor::new([n, m].as_slice(), diagonal), Some(dtype.unwrap_or(DType::F32)))
+    let positions = |dimension| p::Iota { dtype: DType::I32, shape: [n, m].as_slice().into(), dimension };
+    let (rows, columns) = (interp.iota(positions(0))?, interp.iota(positions(1))?);
+    let diagonal = interp.op(p::Compare { direction: p::Direction::Eq }, &[&rows, &columns])?;
+    Ok(Value::Tensor(interp.convert(&diagonal, dtype.unwrap_or(DType::F32))?))
 }
 
 /// `start (1 - t) + end t` for t of 0 to 1, as in JAX: both ends are exact.
@@ -254,17 +262,18 @@ fn linspace(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     checked_count(&[n])?;
     let last = n.saturating_sub(1).max(1) as f64;
     let precise = if dtype == Some(DType::F64) { DType::F64 } else { DType::F32 };
-    let points = |f: &dyn Fn(f64) -> f64| {
-        let elements: Vec<f64> = (0..n).map(|i| f(i as f64 / last)).collect();
-        let elements = Tensor::host(HostTensor::new([n].as_slice(), elements));
-        crate::eval::bind(p::Convert { dtype: precise, weak: false }, &[&elements], None)
-    };
+    let number = |x: f64| Tensor::host(HostTensor::filled(DType::F64, [n].as_slice(), x));
+    let positions = interp.iota(p::Iota { dtype: DType::F64, shape: [n].as_slice().into(), dimension: 0 })?;
+    let to = interp.op(p::Binary(p::Div), &[&positions, &number(last)])?;
+    let from = interp.op(p::Binary(p::Sub), &[&number(1.0), &to])?;
     let mut part = |bound: &Value, weights: &Tensor| {
         let bound = scalar_of(interp, bound, precise, "a bound of linspace")?;
         let bound = interp.broadcast_to(&bound, &[n])?;
-        interp.op(p::Binary(p::Mul), &[&bound, weights])
+        let weights = interp.convert(weights, precise)?;
+        let part = interp.op(p::Binary(p::Mul), &[&bound, &weights])?;
+        if weights.is_traced() { counted::rounded(interp, &part) } else { Ok(part) }
     };
-    let (from, to) = (part(start, &points(&|t| 1.0 - t)?)?, part(end, &points(&|t| t)?)?);
+    let (from, to) = (part(start, &from)?, part(end, &to)?);
     let sum = interp.op(p::Binary(p::Add), &[&from, &to])?;
     Ok(Value::Tensor(interp.convert(&sum, dtype.unwrap_or(DType::F32))?))
 }
@@ -296,12 +305,10 @@ fn one_hot(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let mut shape: Shape = classes.shape().into();
     shape.push(n);
     let dims: Shape = (0..classes.ty().rank()).collect();
-    let spread = interp.op(p::BroadcastInDim { shape: shape.clone(), dims }, &[&classes])?;
+    let classes = interp.given_to_program(&classes, element_count(&shape), DType::I32)?;
     let dimension = shape.len() - 1;
-    let elements: Vec<i32> = (0..n as i32).collect();
-    let positions = Tensor::host(HostTensor::new([n].as_slice(), elements));
-    let positions =
-        interp.op(p::BroadcastInDim { shape, dims: [dimension].as_slice().into() }, &[&positions])?;
+    let spread = interp.op(p::BroadcastInDim { shape, dims }, &[&classes])?;
+    let positions = positions(&spread, dimension, interp.span)?;
     let hot = interp.op(p::Compare { direction: p::Direction::Eq }, &[&spread, &positions])?;
     Ok(Value::Tensor(interp.convert(&hot, dtype.unwrap_or(DType::F32))?))
 }

@@ -6,6 +6,7 @@ mod arrange;
 mod bits;
 mod compare;
 mod convolution;
+mod counted;
 mod create;
 mod csv;
 mod diagonal;

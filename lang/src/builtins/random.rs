@@ -242,8 +242,8 @@ fn take_rows(interp: &mut Interp, rows: Option<Tensor>, indices: Tensor) -> Eval
     }
 }
 
-fn positions(n: usize) -> Tensor {
-    Tensor::host(HostTensor::new([n].as_slice(), (0..n as i32).collect::<Vec<_>>()))
+fn positions(interp: &Interp, n: usize) -> Eval<Tensor> {
+    interp.iota(p::Iota { dtype: DType::I32, shape: [n].as_slice().into(), dimension: 0 })
 }
 
 /// `tensors`, sorted by the first.
@@ -256,7 +256,7 @@ fn sort(interp: &mut Interp, tensors: &[&Tensor]) -> Eval<Tensor> {
 fn permutation(interp: &mut Interp, key: &Tensor, n: usize) -> Eval<Tensor> {
     checked_count(&[n])?;
     let rounds = (3.0 * (n.max(1) as f64).ln() / f64::from(u32::MAX).ln()).ceil() as usize;
-    let (mut key, mut order) = (key.clone(), positions(n));
+    let (mut key, mut order) = (key.clone(), positions(interp, n)?);
     for _ in 0..rounds {
         let [next, sub] = split_in_two(interp, &key)?;
         key = next;
@@ -315,7 +315,8 @@ fn choice(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
             let noise = gumbel(interp, &key, &[n])?;
             let noisy = interp.op(p::Binary(p::Add), &[&noise, &logits])?;
             let descending = interp.op(p::Unary(p::Neg), &[&noisy])?;
-            let order = sort(interp, &[&descending, &positions(n)])?;
+            let order = positions(interp, n)?;
+            let order = sort(interp, &[&descending, &order])?;
             first(interp, &order, draws, &shape)?
         }
     };

@@ -30,7 +30,8 @@ fn block(interp: &Interp, key: &Tensor, shape: &[usize]) -> Eval<[Tensor; 2]> {
         return fail("more than 2^32 random numbers in one call");
     }
     let first = Tensor::host(HostTensor::filled(DType::U32, [2].as_slice(), 0.0));
-    encrypt(interp, key, &first, shape)
+    let key = interp.given_to_program(key, element_count(shape), DType::U32)?;
+    encrypt(interp, &key, &first, shape)
 }
 
 /// The two words of the block for a counter and those after it.
@@ -49,8 +50,8 @@ pub(super) fn bits(interp: &mut Interp, key: &Tensor, shape: &[usize]) -> Eval<T
     interp.op(p::Binary(p::Xor), &[&hi, &lo])
 }
 
-/// A number made by `f` of the 32 random bits of every position, where the key is known: in one pass, without the
-/// tensors between that a program does not have either.
+/// A number made by `f` of the 32 random bits of every position, where the key is known and no program is to draw them: in
+/// one pass, without the tensors between that a program does not have either.
 fn drawn<T: Send + Clone + Default>(
     interp: &Interp,
     key: &Tensor,
@@ -62,6 +63,9 @@ where
 {
     let Tensor::Concrete(key) = key else { return Ok(None) };
     let n = element_count(shape);
+    if interp.is_made_by_program(n, DType::U32) {
+        return Ok(None);
+    }
     if n as u64 > u64::from(u32::MAX) {
         return fail("more than 2^32 random numbers in one call");
     }

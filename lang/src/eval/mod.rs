@@ -22,6 +22,7 @@ mod interrupt;
 mod items;
 mod jvp;
 mod keyword;
+mod large;
 mod last_use;
 mod library;
 mod load;

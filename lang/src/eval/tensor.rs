@@ -65,6 +65,14 @@ impl Concrete {
         })
     }
 
+    /// The same tensor in host memory alone, if it is there; else itself.
+    pub(super) fn anew(self: &Rc<Self>) -> Rc<Concrete> {
+        let Some(host) = self.host.get() else { return Rc::clone(self) };
+        let copy = Concrete::from_host(host.clone(), self.ty.weak);
+        copy.made_at(self.origin.get().copied());
+        copy
+    }
+
     /// Notes the call or literal that made it, unless that is known.
     pub(super) fn made_at(&self, place: Option<Span>) {
         if let Some(place) = place {
@@ -157,6 +165,8 @@ pub(super) struct Pieces {
     pub closed: Vec<Rc<Trace>>,
     /// Those of bodies of loops too, which may run no step: so what is checked, is checked in the innermost piece.
     pub all: Vec<Rc<Trace>>,
+    /// That of the whole program, if one is traced.
+    pub root: Option<Rc<Trace>>,
 }
 
 /// The dtype and the bytes of a number, and the shape that it fills.
@@ -222,6 +232,13 @@ impl Trace {
                 Ok(var)
             }
         }
+    }
+
+    /// A known tensor as a variable of `trace`, whose elements nobody may ask for.
+    pub fn variable(trace: &Rc<Trace>, known: &Tensor) -> Eval<Tensor> {
+        let var = trace.lift(known)?;
+        let (ty, origin) = (known.ty().clone(), known.origin());
+        Ok(Tensor::Traced(Rc::new(Traced { trace: Rc::clone(trace), var, ty, concrete: None, origin })))
     }
 
     /// A parameter that `var` is computed from, if all such parameters are scalars: to know the value of `var` it is
@@ -460,19 +477,39 @@ fn bind_beside(
             })
             .collect());
     };
+    let mut results = record_in(&trace, op, args, span)?;
+    if known {
+        for (result, value) in results.iter_mut().zip(computed(op, args)?) {
+            if let Tensor::Traced(traced) = result
+                && let Some(traced) = Rc::get_mut(traced)
+            {
+                traced.concrete = Some(Concrete::from_host(value, traced.ty.weak));
+            }
+        }
+    }
+    Ok(results)
+}
+
+/// Records `op(args)` in `trace`; results without values.
+pub(super) fn record_in(
+    trace: &Rc<Trace>,
+    op: &Op,
+    args: &[&Tensor],
+    span: Option<Span>,
+) -> Eval<SmallVec<[Tensor; 2]>> {
     let outputs = trace.record(op, args, span)?;
     let builder = trace.builder.borrow();
-    let values = if known {
-        computed(op, args)?.into_iter().map(Some).collect()
-    } else {
-        SmallVec::<[Option<HostTensor>; 2]>::from_elem(None, outputs.len())
-    };
-    let wrap = |(var, value): (&Var, Option<HostTensor>)| {
+    let wrap = |var: &Var| {
         let ty = builder.ty(*var).clone();
-        let concrete = value.map(|v| Concrete::from_host(v, ty.weak));
-        Tensor::Traced(Rc::new(Traced { trace: Rc::clone(&trace), var: *var, ty, concrete, origin: span }))
+        Tensor::Traced(Rc::new(Traced {
+            trace: Rc::clone(trace),
+            var: *var,
+            ty,
+            concrete: None,
+            origin: span,
+        }))
     };
-    Ok(outputs.iter().zip(values).map(wrap).collect())
+    Ok(outputs.iter().map(wrap).collect())
 }
 
 #[cold]

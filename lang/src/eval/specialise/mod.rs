@@ -600,7 +600,9 @@ impl Interp {
         let (traced_function, _, captured) = abstraction.function(function, "");
         let Abstraction { inputs, static_values, leaves, .. } = abstraction;
         self.recording += 1;
+        let outer = self.open.borrow_mut().root.replace(Rc::clone(&trace));
         let result = self.call_interpreted(&traced_function, traced_args, code.span);
+        self.open.borrow_mut().root = outer;
         self.recording -= 1;
         self.level -= 1;
         drop(traced_function);
