@@ -1,5 +1,5 @@
 # The commands of the project. Each does all of its own set-up and may be repeated: what is there is not made again.
-.PHONY: help run test oracle oracle-nightly bench peers nanogpt deny clean
+.PHONY: help run test oracle oracle-nightly bench peers nanogpt gpt2 deny clean
 
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 sheaf := $(target)/release/sheaf
@@ -9,7 +9,7 @@ test_home := $(target)/test-home
 test oracle oracle-nightly: export SHEAF_TEST_HOME := $(test_home)/data
 
 help: ## List these commands
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
 run: ## Build sheaf, train the examples, show what was compiled for them
 	scripts/bootstrap
@@ -60,6 +60,11 @@ nanogpt: ## Train a small GPT on Shakespeare for 1,000 steps, and the same in JA
 	python=$$(scripts/jax-python) && cd examples/nanogpt && \
 		$(sheaf) train.shf | tee training.log && \
 		$$python ../../tests/nanogpt/train.py shakespeare.txt training.log
+
+gpt2: ## Train a GPT of GPT-2's size for ten steps beside JAX: time, memory, losses (LAYERS=n for a smaller one)
+	scripts/bootstrap
+	cargo build --locked --release -p sheaf
+	python=$$(scripts/jax-python) && $$python tests/nanogpt/gpt2.py --sheaf $(sheaf) $(if $(LAYERS),--layers $(LAYERS))
 
 deny: ## Check the dependencies: licences, sources, bans, advisories
 	scripts/check-dependencies
