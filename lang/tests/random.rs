@@ -219,7 +219,10 @@ fn misuse() {
         ("(random-split (random-key 1) -1)", "error: the number of keys must not be negative"),
         ("(random-normal (random-key 1) '[-2])", "error: an extent must not be negative"),
         ("(random-uniform (random-key 1) 3 :low [1 2])", "error: a bound is a number, not a tensor f32[2]"),
-        ("(random-uniform (random-key 1) 3 :dtype :i32)", "error: these random numbers are f32, f16 or bf16, not i32"),
+        (
+            "(random-uniform (random-key 1) 3 :dtype :i32)",
+            "error: these random numbers are f32, f16 or bf16, not i32",
+        ),
         ("(random-uniform (random-key 1) :low)", "error: :low wants a value after it"),
         ("(random-normal (random-key 1) 100000 100000 100000)", "error: "),
     ]);
