@@ -171,12 +171,21 @@ def memory(pid):
     return {"VmHWM": 0, "VmRSS": 0} | {w[0][:-1]: int(w[1]) * 1024 / 1e6 for w in lines if w[0] in ("VmHWM:", "VmRSS:")}
 
 
+def command_line(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return None
+
+
 def descendants(pid):
+    """The processes that a process has started; not its copy, which a new one is for a moment."""
     try:
         lists = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
     except OSError:
         return []
     children = [int(child) for text in lists for child in text.split()]
+    children = [child for child in children if command_line(child) != command_line(pid)]
     return children + [below for child in children for below in descendants(child)]
 
 
