@@ -59,11 +59,21 @@ pub fn emit(graph: &Graph, model: Model) -> Module {
     emit_donating(graph, model, &[])
 }
 
+/// `graph` as `StableHLO` in which each reduction is one, however long: what blocks are measured against.
+pub fn emit_in_chains(graph: &Graph, model: Model) -> Module {
+    emit_reducing(graph, model, &[], false)
+}
+
 /// `graph` as `StableHLO`, with results that take the place of arguments.
 pub fn emit_donating(graph: &Graph, model: Model, donations: &[Donation]) -> Module {
+    emit_reducing(graph, model, donations, true)
+}
+
+fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks: bool) -> Module {
     let graph = &inline_calls(graph);
     let mut emitter = Emitter {
         model,
+        in_blocks,
         parameters: graph.inputs.len(),
         body: String::new(),
         constants: Vec::new(),
@@ -94,6 +104,8 @@ pub fn emit_donating(graph: &Graph, model: Model, donations: &[Donation]) -> Mod
 /// The text of `main` so far.
 struct Emitter {
     model: Model,
+    /// Whether long reductions are written in blocks.
+    in_blocks: bool,
     /// Parameters of `main` before the constants.
     parameters: usize,
     body: String,
@@ -110,7 +122,7 @@ impl Emitter {
         arguments: impl Iterator<Item = String>,
         prefix: &str,
     ) -> Vec<String> {
-        let blocks = in_blocks(graph);
+        let blocks = if self.in_blocks { in_blocks(graph, self.model == Model::Hal) } else { None };
         let graph = blocks.as_ref().unwrap_or(graph);
         let parted = part_wide(graph);
         self.wide |= parted.is_some();

@@ -3,11 +3,16 @@
 //! IREE 3.13 adds up whatever it is given in one chain, in which the mean of a million numbers 0.1 is 0.10096. So a long
 //! sum is written as a sum of blocks, then as one of what these gave, until a short chain remains. The blocks of the
 //! innermost axis are taken across it, many side by side: it is what a compiler makes vectors of.
+//!
+//! Many rows, each of which is added up, stay one chain each and one kernel, in which the sum is an `f64`.
 
 use smallvec::SmallVec;
 
 use super::{Builder, Equation, Graph, RULE, Var, Vars};
-use crate::primitives::{DotGeneral, Primitive, ReduceProd, ReduceSum};
+use crate::primitives::{
+    Binary, Convert, Convolution, DotGeneral, Mul, OptimizationBarrier, Primitive, ReduceProd, ReduceSum,
+    Reshape,
+};
 use crate::tensor::{DType, Shape, element_count};
 
 /// The longest chain. One of numbers that are all alike, the worst in practice, is wrong by 1e-6 of its sum.
@@ -28,13 +33,35 @@ const LANES: std::ops::RangeInclusive<usize> = 8..=128;
 /// The longest contraction of matrices that is left as it is: with numbers of 0 to 1, its error is still below 2e-6.
 const CONTRACTION: usize = 1024;
 
+/// The most products in a window of a convolution that is left as it is.
+const WINDOW: usize = 8192;
+
 /// So few rows or columns make a product thin: blocks of it cost little, however short.
 const THIN: usize = 8;
 
-/// `graph` with each long reduction in blocks; `None` where there is none.
-pub fn in_blocks(graph: &Graph) -> Option<Graph> {
+/// The most pieces of a contraction whose length is not made of blocks: the compiler takes its time for each.
+const PIECES: usize = 16;
+
+/// The longest of them, but for convolutions.
+const LONGEST_PIECE: usize = 4 * CONTRACTION;
+
+/// So many rows fill vectors and processors: each may be one chain.
+const ROWS: usize = 64;
+
+/// The longest chain of fewer rows in `f64`, where a length is not made of blocks.
+const FEW_ROWS: usize = 1 << 17;
+
+/// Lengths of the rows that products are laid out in before they are added up.
+const PRODUCTS: std::ops::RangeInclusive<usize> = CHAIN..=2048;
+
+/// `graph` with each long reduction in blocks; `None` where there is none. `doubles` allows sums of `f32` in `f64`.
+pub fn in_blocks(graph: &Graph, doubles: bool) -> Option<Graph> {
     if !graph.equations.iter().any(|eqn| is_long(graph, eqn)) {
         return None;
+    }
+    let mut makers: Vec<Option<usize>> = vec![None; graph.types.len()];
+    for (n, eqn) in graph.equations.iter().enumerate() {
+        eqn.outputs.iter().for_each(|var| makers[var.index()] = Some(n));
     }
     let mut b = Builder::new();
     let mut map: Vec<Option<Var>> = vec![None; graph.types.len()];
@@ -45,7 +72,8 @@ pub fn in_blocks(graph: &Graph) -> Option<Graph> {
         let operands: Vars = eqn.inputs.iter().map(|v| map[v.index()].expect(RULE)).collect();
         b.span = eqn.span;
         let results = if is_long(graph, eqn) {
-            smallvec::smallvec![blocked(&mut b, eqn, &operands)]
+            let products = adds_products(graph, &makers, eqn);
+            smallvec::smallvec![blocked(&mut b, eqn, &operands, doubles, products)]
         } else {
             b.bind(eqn.op.clone(), &operands).expect(RULE)
         };
@@ -79,10 +107,23 @@ fn is_long(graph: &Graph, eqn: &Equation) -> bool {
     if let Some((_, axes)) = reduction(eqn) {
         return length(&ty.shape, axes) > CHAIN;
     }
+    if downcast::<Convolution>(eqn).is_some() {
+        return is_long_convolution(graph, eqn);
+    }
     downcast::<DotGeneral>(eqn).is_some_and(|op| {
         let contracted = length(&ty.shape, &op.contract[0]);
         contracted > if is_inner(graph, eqn, op) { CHAIN } else { CONTRACTION }
     })
+}
+
+/// True for the gradient of a kernel: its window is as large as the tensor, and its channels are the batch.
+fn is_long_convolution(graph: &Graph, eqn: &Equation) -> bool {
+    let window = &graph.ty(eqn.inputs[1]).shape;
+    let [.., channels, _] = window[..] else { return false };
+    downcast::<Convolution>(eqn).is_some_and(|op| op.groups == 1)
+        && channels > 1
+        && element_count(&window[..window.len() - 2]) > CHAIN
+        && element_count(&window[..window.len() - 1]) > WINDOW
 }
 
 /// True if a contraction leaves no axis of either operand but those of the batch.
@@ -91,15 +132,77 @@ fn is_inner(graph: &Graph, eqn: &Equation, op: &DotGeneral) -> bool {
     graph.ty(eqn.outputs[0]).count() == element_count(&batch)
 }
 
+/// True for a long reduction that adds up rows in `f64`: IREE makes vectors of those only where it may change the order.
+pub fn adds_rows(graph: &Graph, eqn: &Equation) -> bool {
+    if !is_long(graph, eqn) {
+        return false;
+    }
+    matches!(reduction(eqn), Some((Fold::Sum, axes)) if is_row(&graph.ty(eqn.inputs[0]).shape, axes))
+}
+
+/// True if a sum is one of products: in blocks, IREE takes it for a product of many matrices, and is slow.
+fn adds_products(graph: &Graph, makers: &[Option<usize>], eqn: &Equation) -> bool {
+    let mut var = eqn.inputs[0];
+    while let Some(maker) = makers[var.index()].map(|n| &graph.equations[n]) {
+        if downcast::<Reshape>(maker).is_none() && downcast::<Convert>(maker).is_none() {
+            return downcast::<Binary<Mul>>(maker).is_some();
+        }
+        var = maker.inputs[0];
+    }
+    false
+}
+
+/// True if `axes` are the last ones, and a row of them is best added up in one chain.
+fn is_row(shape: &[usize], axes: &[usize]) -> bool {
+    let first = shape.len() - axes.len();
+    let count = length(shape, axes);
+    axes.iter().all(|axis| *axis >= first)
+        && (element_count(&shape[..first]) >= ROWS || count <= FEW_ROWS && blocks_of(count, true).is_none())
+}
+
+/// The length of the rows that the products of the last axes are laid out in.
+fn product_row(shape: &[usize], axes: &[usize]) -> Option<usize> {
+    let count = length(shape, axes);
+    let last = axes.iter().all(|axis| *axis >= shape.len() - axes.len());
+    let dividing = PRODUCTS.filter(|row| last && count.is_multiple_of(*row));
+    dividing.min_by_key(|row| row.abs_diff(PRODUCTS.end() / 2))
+}
+
+/// The sum over the last axes in `f64`, in one chain or, for products, in rows of chains.
+fn doubled(b: &mut Builder, x: Var, axes: &[usize], row: Option<usize>) -> Var {
+    let dtype = b.ty(x).dtype;
+    let shape = b.shape(x);
+    let kept = shape.len() - axes.len();
+    let (x, axes): (Var, Shape) = match row {
+        Some(row) => {
+            let rows = [length(&shape, axes) / row, row];
+            (b.reshape(x, &[&shape[..kept], &rows].concat()), [kept + 1].as_slice().into())
+        }
+        None => (x, axes.into()),
+    };
+    let x = b.convert(x, DType::F64);
+    let mut sum = b.apply(ReduceSum { axes }, &[x]);
+    if row.is_some() {
+        sum = Fold::Sum.blocks(b, sum, &[kept]);
+    }
+    b.convert(sum, dtype)
+}
+
 /// The result of a long reduction. Those of 16-bit floats are added up in `f32` throughout, and rounded once.
-fn blocked(b: &mut Builder, eqn: &Equation, operands: &[Var]) -> Var {
+fn blocked(b: &mut Builder, eqn: &Equation, operands: &[Var], doubles: bool, products: bool) -> Var {
     let dtype = b.ty(operands[0]).dtype;
     let wide = if dtype.is_half() { DType::F32 } else { dtype };
     let operands: Vars = operands.iter().map(|x| b.convert(*x, wide)).collect();
-    let result = match (reduction(eqn), downcast::<DotGeneral>(eqn)) {
-        (Some((fold, axes)), _) => fold.blocks(b, operands[0], axes),
-        (None, Some(op)) => contract(b, op, operands[0], operands[1]),
-        (None, None) => unreachable!("no other equation is long"),
+    let result = if let Some((fold, axes)) = reduction(eqn) {
+        fold.reduce(b, operands[0], axes, doubles, products)
+    } else if let Some(op) = downcast::<DotGeneral>(eqn) {
+        contract(b, op, operands[0], operands[1], doubles)
+    } else {
+        let op = downcast::<Convolution>(eqn).expect("no other equation is long");
+        let window = b.shape(operands[1]);
+        let axes = [window.len() - 1, window.len() - 2];
+        let least = LONGEST_PIECE / element_count(&window[..axes[1]]);
+        in_pieces(b, op, [operands[0], operands[1]], axes, least.max(1))
     };
     b.convert(result, dtype)
 }
@@ -125,6 +228,19 @@ impl Fold {
         match self {
             Fold::Sum => b.apply(ReduceSum { axes }, &[x]),
             Fold::Product => b.apply(ReduceProd { axes }, &[x]),
+        }
+    }
+
+    /// `x` reduced over `axes`, in blocks or in `f64`.
+    fn reduce(self, b: &mut Builder, x: Var, axes: &[usize], doubles: bool, products: bool) -> Var {
+        let shape = b.shape(x);
+        match self {
+            Fold::Sum if doubles && is_row(&shape, axes) => doubled(b, x, axes, None),
+            Fold::Sum if doubles && products => match product_row(&shape, axes) {
+                Some(row) => doubled(b, x, axes, Some(row)),
+                None => self.blocks(b, x, axes),
+            },
+            _ => self.blocks(b, x, axes),
         }
     }
 
@@ -236,7 +352,7 @@ fn blocks_of(extent: usize, innermost: bool) -> Option<(usize, usize)> {
 }
 
 /// A long contraction: as a sum of products where no axis is left, as a batch of short contractions elsewhere.
-fn contract(b: &mut Builder, op: &DotGeneral, x: Var, y: Var) -> Var {
+fn contract(b: &mut Builder, op: &DotGeneral, x: Var, y: Var, doubles: bool) -> Var {
     let ranks = [b.ty(x).rank(), b.ty(y).rank()];
     let free = [0, 1].map(|side| op.free(side, ranks[side]));
     let (left, right) = (b.shape(x), b.shape(y));
@@ -251,7 +367,7 @@ fn contract(b: &mut Builder, op: &DotGeneral, x: Var, y: Var) -> Var {
         });
         let products = b.mul(x, y);
         let axes: Shape = (result.len()..shape.len()).collect();
-        let sum = Fold::Sum.blocks(b, products, &axes);
+        let sum = Fold::Sum.reduce(b, products, &axes, doubles, true);
         let shape: Vec<usize> = result.iter().copied().chain(free.iter().flatten().map(|_| 1)).collect();
         return b.reshape(sum, &shape);
     }
@@ -260,23 +376,29 @@ fn contract(b: &mut Builder, op: &DotGeneral, x: Var, y: Var) -> Var {
     let others = length(&left, &op.contract[0]) / extent;
     // What the blocks give takes no more memory than a few times the operands, and is little where a side has few rows.
     let [rows, columns] = [length(&left, &free[0]), length(&right, &free[1])];
-    let shortest = if rows.min(columns) <= THIN { CHAIN } else { CONTRACTION / 2 };
+    let thin = rows.min(columns) <= THIN;
+    let shortest = if thin { CHAIN } else { CONTRACTION / 2 };
     let wanted = (shortest.max(rows * columns / (rows + columns) / 4) / others).max(BLOCK);
-    let dividing = (wanted / 2..=2 * wanted).filter(|block| extent.is_multiple_of(*block));
-    let block = dividing.min_by_key(|block| block.abs_diff(wanted)).unwrap_or(wanted);
-    let batches = extent / block;
-    if batches < 2 {
+    if extent < 2 * wanted {
         return b.apply(op.clone(), &[x, y]);
     }
     let axes = [op.contract[0][longest], op.contract[1][longest]];
-    let part = |b: &mut Builder, start: usize, end: usize| {
-        [(x, axes[0]), (y, axes[1])].map(|(x, axis)| b.slice_axis(x, axis, start, end))
+    let dividing = (wanted / 2..=2 * wanted).filter(|block| extent.is_multiple_of(*block));
+    let Some(block) = dividing.min_by_key(|block| block.abs_diff(wanted)) else {
+        if !thin && extent <= PIECES * LONGEST_PIECE {
+            return in_pieces(b, op, [x, y], axes, 2 * wanted);
+        }
+        let [main, rest] = [0..extent / wanted * wanted, extent / wanted * wanted..extent].map(|part| {
+            [(x, axes[0]), (y, axes[1])].map(|(x, axis)| b.slice_axis(x, axis, part.start, part.end))
+        });
+        let main = contract(b, op, main[0], main[1], doubles);
+        let rest = b.apply(op.clone(), &rest);
+        return b.add(main, rest);
     };
-    let [main_x, main_y] = part(b, 0, batches * block);
-    let [main_x, main_y] = [(main_x, axes[0]), (main_y, axes[1])].map(|(x, axis)| {
+    let [main_x, main_y] = [(x, axes[0]), (y, axes[1])].map(|(x, axis)| {
         let mut shape = b.shape(x);
         shape[axis] = block;
-        shape.insert(axis, batches);
+        shape.insert(axis, extent / block);
         b.reshape(x, &shape)
     });
     let split = |side: usize, list: &Shape| -> Shape {
@@ -289,11 +411,31 @@ fn contract(b: &mut Builder, op: &DotGeneral, x: Var, y: Var) -> Var {
         batch: [batch(0), batch(1)],
     };
     let partial = b.apply(blocks, &[main_x, main_y]);
-    let sum = Fold::Sum.blocks(b, partial, &[0]);
-    if batches * block == extent {
-        return sum;
+    Fold::Sum.blocks(b, partial, &[0])
+}
+
+/// A sum of products as the sum of those of pieces of an axis, of at least `least` each.
+fn in_pieces(
+    b: &mut Builder,
+    op: &(impl Primitive + Clone),
+    operands: [Var; 2],
+    axes: [usize; 2],
+    least: usize,
+) -> Var {
+    let extent = b.shape(operands[0])[axes[0]];
+    let piece = least.max(extent.div_ceil(PIECES));
+    let mut sums: Vec<Var> = (0..extent)
+        .step_by(piece)
+        .map(|start| {
+            let end = extent.min(start + piece);
+            let piece = [0, 1].map(|side| b.slice_axis(operands[side], axes[side], start, end));
+            // Pieces are copied first: IREE refuses a kernel that makes tiles of them.
+            let piece = b.apply_all(OptimizationBarrier, &piece);
+            b.apply(op.clone(), &piece)
+        })
+        .collect();
+    while sums.len() > 1 {
+        sums = sums.chunks(2).map(|two| if let [x, y] = two { b.add(*x, *y) } else { two[0] }).collect();
     }
-    let [x, y] = part(b, batches * block, extent);
-    let rest = b.apply(op.clone(), &[x, y]);
-    b.add(sum, rest)
+    sums[0]
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-pub use blocks::in_blocks;
+pub use blocks::{adds_rows, in_blocks};
 pub use builder::{Builder, RULE};
 pub use checks::{Checks, decoded, failed, masked, thread, unchecked, violation};
 pub use donation::{Donation, donations};

@@ -22,6 +22,7 @@ pub use caches::{STORE_SIZE, remotes, signing_key, trusted_keys};
 pub use compile::{COMPILE_WORKER, CompileRun, Compiled, Workshop, worker_command};
 pub use donation::Donate;
 pub use executor::Cluster;
+pub use flags::alternatives;
 pub use placement::Place as ProgramPlace;
 
 use std::any::Any;

@@ -1,6 +1,7 @@
 //! Every primitive, compiled by the pinned compiler and run by the runtime, gives what host evaluation gives.
 
 mod halves;
+mod random_reductions;
 mod reductions;
 
 use std::fmt::Write as _;

@@ -1,0 +1,197 @@
+//! Long reductions in blocks against the same in one chain each, as IREE adds up what it is given: the processor time of
+//! a call on the calling thread. The calls of both take turns, so that what else the machine does meets both.
+//!
+//! Both are compiled with the flags that the engine chooses; beside that, chains are compiled with the target's flags
+//! alone. `cargo bench -p sheaf-benches --bench reductions -- softmax` measures what has that in its name.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::process::Command;
+use std::rc::Rc;
+use std::time::Instant;
+
+use sheaf::World;
+use sheaf::engine::alternatives;
+use sheaf_lang::eval::{Interp, Jit, Options};
+use sheaf_lang::graph::Graph;
+use sheaf_lang::host::{Backend, HostError, Program, Unit};
+use sheaf_lang::primitives::registry::Random;
+use sheaf_lang::stablehlo::{self, Module};
+use sheaf_lang::tensor::{DType, HostTensor, element_count};
+use sheaf_runtime::{CallFrame, ElementType, Runtime, Target, Vmfb, sha256};
+use sheaf_toolchain::Compiler;
+
+/// Turns, of which the median counts.
+const ROUNDS: usize = 25;
+
+/// Seconds of processor time that a turn takes at least.
+const TURN: f64 = 0.02;
+
+/// What is measured: a name, a function `f`, and a call of it.
+const CASES: &[[&str; 3]] = &[
+    ["sum of a million", "(defn f [x] (sum x))", "(f (zeros [1000000]))"],
+    ["sum of 2048x2048", "(defn f [x] (sum x))", "(f (zeros [2048 2048]))"],
+    ["sum of 2048x2048 by axis 0", "(defn f [x] (sum x :axis 0))", "(f (zeros [2048 2048]))"],
+    ["sum of 2048x2048 by axis 1", "(defn f [x] (sum x :axis 1))", "(f (zeros [2048 2048]))"],
+    ["logsumexp of 64x50257", "(defn f [x] (logsumexp x :axis -1))", "(f (zeros [64 50257]))"],
+    [
+        "cross entropy of 64x50257, gradient",
+        "(defn f [x y] ((value-and-grad (fn [x] (sparse-cross-entropy x y))) x))",
+        "(f (zeros [64 50257]) (int (zeros [64])))",
+    ],
+    [
+        "layer norm of 1024x768",
+        "(use nn) (defn f [x p] (layer-norm x p))",
+        "(f (zeros [1024 768]) {:gamma (ones [768]) :beta (zeros [768])})",
+    ],
+    [
+        "layer norm of 1024x768, gradient",
+        "(use nn) (defn f [x p w] ((grad (fn [[x p]] (sum (* w (layer-norm x p))))) [x p]))",
+        "(f (zeros [1024 768]) {:gamma (ones [768]) :beta (zeros [768])} (zeros [1024 768]))",
+    ],
+    ["softmax of 64x12x64x64", "(defn f [x] (softmax x))", "(f (zeros [64 12 64 64]))"],
+    ["softmax of 64x1024", "(defn f [x] (softmax x))", "(f (zeros [64 1024]))"],
+    ["dot of a million", "(defn f [x y] (dot x y))", "(f (zeros [1000000]) (zeros [1000000]))"],
+    ["Gram matrix of 100000x8", "(defn f [x] (@ (transpose x) x))", "(f (zeros [100000 8]))"],
+    ["64x50257 by 50257x64", "(defn f [x y] (@ x y))", "(f (zeros [64 50257]) (zeros [50257 64]))"],
+    ["sum of 4096x3072 by axis 0", "(defn f [x] (sum x :axis 0))", "(f (zeros [4096 3072]))"],
+    ["mean of a million", "(defn f [x] (mean x))", "(f (zeros [1000000]))"],
+    ["variance of a million", "(defn f [x] (var x))", "(f (zeros [1000000]))"],
+];
+
+fn main() {
+    sheaf_benches::run(measure);
+}
+
+fn measure() {
+    let environment = |name: &str| std::env::var(name).ok();
+    let home = sheaf_registry::Home::locate(environment).expect("a home folder");
+    let toolchain = sheaf_toolchain::locate(home.data()).expect("an installed compiler: run a program once");
+    let mut compiler = Compiler::new(worker, toolchain);
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    println!("processor time of a call in ms; medians of {ROUNDS} turns, ratios within each turn");
+    for [name, definition, call] in CASES.iter().filter(|case| case[0].contains(&wanted)) {
+        let graph = graph(definition, call);
+        let plain = sheaf_toolchain::Target::CPU.flags();
+        let chosen = alternatives(&graph, sheaf_runtime::Model::Hal).into_iter().next().unwrap_or_default();
+        let chosen = [plain.clone(), chosen].concat();
+        let blocks = stablehlo::emit(&graph, stablehlo::Model::Hal);
+        let chains = stablehlo::emit_in_chains(&graph, stablehlo::Model::Hal);
+        let mut variants = [(&blocks, &chosen), (&chains, &chosen), (&chains, &plain)]
+            .map(|(module, flags)| Variant::new(&graph, module, flags, &mut compiler));
+        for _ in 0..ROUNDS {
+            variants.iter_mut().for_each(Variant::turn);
+        }
+        let [blocks, chains, plain] = &variants;
+        println!(
+            "  {name:36} {:8.3}, {:4.2} of chains, {:4.2} of chains without further flags",
+            median(blocks.times.clone()) * 1e3,
+            ratio(blocks, chains),
+            ratio(blocks, plain),
+        );
+    }
+}
+
+fn worker() -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.arg(sheaf::engine::COMPILE_WORKER);
+    command
+}
+
+/// The graph of a call of `f`.
+fn graph(definition: &str, call: &str) -> Graph {
+    let taken = Rc::new(RefCell::new(None));
+    let options = Options { jit: Jit::Always, ..Options::default() };
+    let backend = Taker(Rc::clone(&taken));
+    let mut interp = Interp::new(Box::<World>::default(), Some(Box::new(backend)), options);
+    let module = Interp::program("bench");
+    let ended = interp.run_text(&module, "bench", &format!("{definition} {call}"));
+    taken.take().unwrap_or_else(|| panic!("no graph: {ended:?}"))
+}
+
+/// Takes the graph, and ends the run.
+struct Taker(Rc<RefCell<Option<Graph>>>);
+
+impl Backend for Taker {
+    fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
+        if unit.function != "f" {
+            return Ok(None);
+        }
+        *self.0.borrow_mut() = Some(unit.graph.clone());
+        Err(HostError { message: "taken".into(), help: None })
+    }
+
+    fn upload(&mut self, _: &HostTensor) -> Result<sheaf_lang::host::Buffer, HostError> {
+        unreachable!("nothing runs")
+    }
+}
+
+/// A program, and what its calls took.
+struct Variant {
+    frame: CallFrame,
+    calls: u32,
+    times: Vec<f64>,
+}
+
+impl Variant {
+    fn new(graph: &Graph, module: &Module, flags: &[String], compiler: &mut Compiler) -> Variant {
+        let vmfb = compiler.compile(&module.text, flags).expect("a program");
+        let digest = sha256(&vmfb);
+        let verified = Vmfb::verify(vmfb, &digest).expect("its digest");
+        let device = Runtime::new().and_then(|runtime| runtime.device(Target::LocalSync)).expect("a device");
+        let mut frame = device.load(&verified).and_then(|p| p.call_frame()).expect("a program");
+        let operands = graph.inputs.iter().map(|var| numbers(graph.ty(*var).dtype, &graph.ty(*var).shape));
+        for (i, tensor) in operands.chain(module.constants.iter().cloned()).enumerate() {
+            let element = match tensor.dtype() {
+                DType::F32 => ElementType::F32,
+                DType::I32 => ElementType::I32,
+                other => panic!("{other}"),
+            };
+            let buffer = device.upload(element, tensor.shape(), tensor.bytes()).expect("a buffer");
+            frame.set(i, &buffer).expect("an argument");
+        }
+        let mut variant = Variant { frame, calls: 1, times: Vec::new() };
+        variant.turn();
+        while variant.times.pop().expect("a turn") * f64::from(variant.calls) < TURN {
+            variant.calls *= 2;
+            variant.turn();
+        }
+        variant
+    }
+
+    fn turn(&mut self) {
+        let start = processor_time();
+        for _ in 0..self.calls {
+            self.frame.invoke().expect("a call");
+        }
+        self.times.push((processor_time() - start) / f64::from(self.calls));
+    }
+}
+
+/// Numbers of 0 to 1, or classes.
+fn numbers(dtype: DType, shape: &[usize]) -> HostTensor {
+    let mut random = Random(7);
+    let count = element_count(shape);
+    if dtype == DType::I32 {
+        return HostTensor::new(shape, (0..count as i32).collect::<Vec<i32>>());
+    }
+    HostTensor::new(shape, (0..count).map(|_| random.uniform(0.0, 1.0) as f32).collect::<Vec<f32>>())
+}
+
+/// Seconds that this thread has run; of the clock where the system does not count them.
+fn processor_time() -> f64 {
+    thread_local!(static START: Instant = Instant::now());
+    let counted = std::fs::read_to_string(Path::new("/proc/thread-self/schedstat")).ok();
+    let nanoseconds = counted.and_then(|line| line.split(' ').next()?.parse::<f64>().ok());
+    nanoseconds.map_or_else(|| START.with(|start| start.elapsed().as_secs_f64()), |n| n * 1e-9)
+}
+
+/// The median of the ratios of the turns.
+fn ratio(a: &Variant, b: &Variant) -> f64 {
+    median(a.times.iter().zip(&b.times).map(|(a, b)| a / b).collect())
+}
+
+fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_unstable_by(f64::total_cmp);
+    numbers[numbers.len() / 2]
+}
