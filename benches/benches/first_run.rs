@@ -43,7 +43,7 @@ fn measure() {
     }
 }
 
-/// What a run took.
+/// Measurements of a run.
 struct Run {
     whole: Duration,
     compilation: Duration,

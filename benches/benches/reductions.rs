@@ -27,7 +27,7 @@ const ROUNDS: usize = 25;
 /// Seconds of processor time that a turn takes at least.
 const TURN: f64 = 0.02;
 
-/// What is measured: a name, a function `f`, and a call of it.
+/// A measured program: a name, a function `f`, and a call of it.
 const CASES: &[[&str; 3]] = &[
     ["sum of a million", "(defn f [x] (sum x))", "(f (zeros [1000000]))"],
     ["sum of 2048x2048", "(defn f [x] (sum x))", "(f (zeros [2048 2048]))"],

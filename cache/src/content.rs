@@ -1,11 +1,15 @@
 //! Reading what a cache holds, without trust.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read as _};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::digest::Digest;
 use crate::miss::Miss;
+
+/// Time between two tries at a lock.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The bytes of the file at `path`, which is a regular one of at most `limit` bytes.
 pub(crate) fn read_limited(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
@@ -67,6 +71,22 @@ pub(crate) fn open_lock(path: &Path) -> io::Result<File> {
     })
 }
 
+/// Waits for the lock of a file until nobody else has it, but no longer than `patience`: who has it may be stopped.
+pub(crate) fn lock_within(file: &File, patience: Duration) -> io::Result<()> {
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if began.elapsed() >= patience => {
+                let text = format!("another process has kept the lock for {patience:?}; is one stopped?");
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
 /// The opened file decides, not the file that its name led to before.
 fn regular(file: File) -> io::Result<(File, Metadata)> {
     let metadata = file.metadata()?;
@@ -86,6 +106,20 @@ fn read(file: File, limit: u64) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    /// A process that holds the lock and is stopped stops nobody else for good.
+    #[test]
+    fn a_lock_is_waited_for_no_longer_than_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".lock");
+        let (held, file) = (super::open_lock(&path).unwrap(), super::open_lock(&path).unwrap());
+        held.lock().unwrap();
+        let error = super::lock_within(&file, std::time::Duration::from_millis(30)).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+        assert!(error.to_string().contains("another process has kept the lock for 30ms"), "{error}");
+        drop(held);
+        super::lock_within(&file, std::time::Duration::ZERO).unwrap();
+    }
+
     use std::fs;
 
     use super::*;

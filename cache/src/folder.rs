@@ -37,6 +37,9 @@ use crate::miss::{self, Lookup, Miss};
 pub const MANIFEST_FILE: &str = "manifest.json";
 const LOCK_FILE: &str = ".lock";
 
+/// The longest wait for others that write the folder.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// What could not be recorded in an artifact folder. The folder is as it was. The message says where and why;
 /// [`remedy`](Self::remedy) what to do.
 #[derive(Debug, thiserror::Error)]
@@ -228,7 +231,7 @@ impl ArtifactFolder {
         }
     }
 
-    /// Waits until no other process writes the folder. Dropping the file lets the next one in.
+    /// Waits until no other process writes the folder, which takes milliseconds unless one is stopped. Dropping the file lets the next one in.
     fn lock(&self) -> Result<File, WriteError> {
         let path = self.folder.join(LOCK_FILE);
         let file = content::open_lock(&path).map_err(|error| {
@@ -236,7 +239,7 @@ impl ArtifactFolder {
             let is_taken = error.kind() == io::ErrorKind::AlreadyExists;
             WriteError::at(if is_taken { &path } else { &self.folder })(error)
         })?;
-        match file.lock() {
+        match content::lock_within(&file, PATIENCE) {
             // Without locks, two processes that write at once may lose an entry, which is then compiled again.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(file),
             locked => locked.map(|()| file).map_err(WriteError::at(&self.folder)),

@@ -104,7 +104,7 @@ fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks:
 /// The text of `main` so far.
 struct Emitter {
     model: Model,
-    /// Whether long reductions are written in blocks.
+    /// True if long reductions are written in blocks.
     in_blocks: bool,
     /// Parameters of `main` before the constants.
     parameters: usize,

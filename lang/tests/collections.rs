@@ -151,7 +151,7 @@ proptest! {
     }
 }
 
-/// What a program takes from the heap, with a device or without.
+/// Bytes and blocks that a program takes from the heap, with a device or without.
 fn taken(program: &str, jit: Jit) -> AllocationInfo {
     let (mut interp, world) = if jit == Jit::Never {
         let world = World::default();

@@ -78,7 +78,7 @@ fn some_loops_of_large_steps_are_unrolled() {
     }
 }
 
-/// Whether two texts are the same but for the rounding of numbers.
+/// True if two texts are the same but for the rounding of numbers.
 fn agree(a: &str, b: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
         text.split(|c: char| c.is_whitespace() || "[](){}".contains(c)).map(str::to_owned).collect()
@@ -123,7 +123,7 @@ fn loops_of_large_steps_compute_what_interpreting_computes() {
     }
 }
 
-/// What is wrong with a step is said as in a loop of small steps.
+/// A mistake in a step is told as in a loop of small steps.
 #[test]
 fn errors_in_large_steps_are_those_of_the_program() {
     let program =

@@ -54,7 +54,7 @@ pub fn home() -> Result<Home, Failed> {
     Home::locate(environment).map_err(failed)
 }
 
-/// Where a text without a file stands: beside the main program of the package, or else in the current folder.
+/// The path of a text without a file: beside the main program of the package, or else in the current folder.
 pub fn path_here(project: &Project, name: &str) -> PathBuf {
     let Some(main) = project.main().filter(|main| main.parent().is_some_and(Path::is_dir)) else {
         return name.into();

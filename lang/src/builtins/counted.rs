@@ -4,7 +4,7 @@ use crate::eval::{Eval, Interp, Tensor};
 use crate::primitives as p;
 use crate::tensor::{DType, HostTensor, Shape};
 
-/// What a float of 32 bits counts without rounding.
+/// The greatest count that a float of 32 bits keeps without rounding.
 const EXACT: f64 = (1 << f32::MANTISSA_DIGITS) as f64;
 
 /// `start + i step` for `i` of 0 to `n - 1`; `None` where they are computed at once, as is what `i32` does not hold.
@@ -63,7 +63,7 @@ fn positions(interp: &Interp, n: usize, dtype: DType) -> Eval<Tensor> {
     interp.iota(p::Iota { dtype, shape: Shape::from_slice(&[n]), dimension: 0 })
 }
 
-/// Whether `start + i step` is computed without rounding in `f32`: all are multiples of one power of two, and small ones.
+/// True if `start + i step` is computed without rounding in `f32`: all are small multiples of one power of two.
 fn is_exact(n: usize, start: f64, step: f64) -> bool {
     let unit = unit(start).min(unit(step));
     let way = step * n as f64;

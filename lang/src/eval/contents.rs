@@ -1,4 +1,4 @@
-//! Whether there are tensors in values: what every call of a function asks of its arguments.
+//! Tensors in values: every call of a function asks whether its arguments hold any.
 
 use std::cell::Cell;
 
@@ -8,13 +8,13 @@ use super::value::Value;
 /// Data nested deeper than this is not taken for the parameters of a compiled function.
 const MAX_NESTING: usize = 200;
 
-/// Whether there is a tensor among the values, and none that is traced; none where there is, or where they are nested
+/// True if there is a tensor among the values, and none that is traced; none where there is, or where they are nested
 /// too deep.
 pub(super) fn has_tensors(values: &[Value]) -> Option<bool> {
     Contents::of(values.iter(), MAX_NESTING).map(|contents| contents.tensor)
 }
 
-/// What there is in a value, or in several.
+/// Contents of a value, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Contents {
     tensor: bool,
@@ -54,7 +54,7 @@ impl Contents {
     }
 }
 
-/// What there is in the many values of one list or dictionary: counted when it is first asked for, and from then on
+/// Contents of the many values of one list or dictionary: counted when it is first asked for, and from then on
 /// kept up, so that a list that grows is not walked through in every call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally(Cell<Option<Counts>>);
@@ -98,7 +98,7 @@ impl Tally {
         }
     }
 
-    /// What there is in the values, which are those that came in and did not go.
+    /// Contents of the values, which are those that came in and did not go.
     fn contents<'v>(&self, values: impl Iterator<Item = &'v Value>, levels: usize) -> Option<Contents> {
         let counts = self.0.get().unwrap_or_else(|| {
             let mut counts = Counts::default();

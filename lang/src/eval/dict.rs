@@ -43,7 +43,7 @@ struct Few {
 /// Trees, of which a changed copy shares what did not change.
 #[derive(Clone, Debug, Default)]
 struct Many {
-    /// Where each key is in `entries`.
+    /// The place of each key in `entries`.
     places: GenericHashMap<Ustr, usize, Hasher, RcK>,
     /// In insertion order, with a gap where one was taken out. At most half of them are gaps.
     entries: GenericVector<Option<(Key, Item)>, RcK>,
@@ -59,7 +59,7 @@ impl Dict {
         Dict(Kept::Few(Few { entries: few, quoted: 0 }))
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         match &self.0 {
             Kept::Few(few) => few.entries.len(),
@@ -67,7 +67,7 @@ impl Dict {
         }
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -80,7 +80,7 @@ impl Dict {
         }
     }
 
-    /// Whether there is such a key.
+    /// True if there is such a key.
     pub fn contains_key(&self, key: &Ustr) -> bool {
         match &self.0 {
             Kept::Few(few) => few.entries.contains_key(key),
@@ -152,7 +152,7 @@ impl Dict {
         }
     }
 
-    /// What is counted of many values.
+    /// Counts of many values; few are not counted.
     pub(super) fn tally(&self) -> Option<&Tally> {
         if let Kept::Many(many) = &self.0 { Some(&many.tally) } else { None }
     }

@@ -12,7 +12,7 @@ use super::contents::Tally;
 use super::release::{Item, holds_values, release, releasing};
 use super::value::Value;
 
-/// What is copied as a whole when a part of it changes has at most so many entries.
+/// Most entries of a list or dictionary that is copied as a whole when a part of it changes.
 pub(super) const MOST_COPIED: usize = 64;
 
 /// Items of which a changed copy shares what did not change.
@@ -40,7 +40,7 @@ pub type Iter<'a> =
     Either<slice::Iter<'a, Value>, Map<imbl::vector::Iter<'a, Item, RcK>, fn(&'a Item) -> &'a Value>>;
 
 impl Items {
-    /// How many there are.
+    /// Number of items.
     pub fn len(&self) -> usize {
         match &self.0 {
             Kept::Few(few) => few.len(),
@@ -48,7 +48,7 @@ impl Items {
         }
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -153,7 +153,7 @@ impl Items {
         Items(Kept::Many(Box::new(Many { tree, tally: Tally::default() })))
     }
 
-    /// What is counted of many.
+    /// Counts of many items; few are not counted.
     pub(super) fn tally(&self) -> Option<&Tally> {
         if let Kept::Many(many) = &self.0 { Some(&many.tally) } else { None }
     }

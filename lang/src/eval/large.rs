@@ -24,7 +24,7 @@ impl Interp {
         open.closed.last().or(open.root.as_ref()).cloned()
     }
 
-    /// Whether a tensor of so many elements that is made of known numbers is computed by the program being traced.
+    /// True if a tensor of so many elements that is made of known numbers is computed by the program being traced.
     pub(crate) fn is_made_by_program(&self, count: usize, dtype: DType) -> bool {
         self.maker(count, dtype).is_some()
     }

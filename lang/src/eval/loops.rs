@@ -31,18 +31,18 @@ impl Interp {
         result
     }
 
-    /// Whether a loop of so many iterations is recorded as one, in the trace of a function for compilation.
+    /// True if a loop of so many iterations is recorded as one, in the trace of a function for compilation.
     pub(crate) fn is_long(&self, count: u64) -> bool {
         count > MAX_UNROLLED && self.recording > 0 && self.traces_regions()
     }
 
-    /// Whether a loop of so many iterations may be recorded as one, in the trace of a function for compilation: short
+    /// True if a loop of so many iterations may be recorded as one, in the trace of a function for compilation: short
     /// ones are where their steps are large ([`Interp::weighed`]).
     pub(super) fn may_roll(&self, count: u64) -> bool {
         count > 1 && self.recording > 0 && self.traces_regions()
     }
 
-    /// Whether a loop of so many iterations is unrolled rather than recorded as one, if both can be.
+    /// True if a loop of so many iterations is unrolled rather than recorded as one, if both can be.
     pub(super) fn is_short(count: u64) -> bool {
         count <= MAX_UNROLLED
     }

@@ -66,7 +66,7 @@ impl Rolled {
         self.state.with(&self.state.tensors())
     }
 
-    /// Whether so many steps are recorded one after the other rather than as a loop: they have few equations in all, or
+    /// True if so many steps are recorded one after the other rather than as a loop: they have few equations in all, or
     /// a loop would spend its time on copies of the outputs.
     fn is_better_unrolled(&self, count: usize) -> bool {
         let graph = &self.region.graph;
@@ -174,7 +174,7 @@ impl Interp {
         Ok((state.with(last)?, output.build(&mut rows)?))
     }
 
-    /// What [`Interp::roll`] gave for a loop of `count` steps, refused where that is better unrolled. Unrolled, a short
+    /// Result of [`Interp::roll`] for a loop of `count` steps, refused where that is better unrolled. Unrolled, a short
     /// loop says itself what is wrong with its steps.
     fn weighed(rolled: Eval<Result<Rolled, Refusal>>, count: usize) -> Eval<Result<Rolled, Refusal>> {
         if !Interp::is_short(count as u64) {

@@ -45,6 +45,7 @@ pub fn alternatives(graph: &Graph, model: Model) -> Vec<Vec<String>> {
 
 /// Properties of a graph that decide on the flags.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 struct Found {
     convolution: bool,
     /// Long sums along the last axis.

@@ -494,7 +494,7 @@ impl Loaded {
         Rc::new(self)
     }
 
-    /// Whether a call consumes argument `i`, where nobody else holds it.
+    /// True if a call consumes argument `i`, where nobody else holds it.
     fn consumes(&self, i: usize) -> bool {
         self.donations.iter().any(|d| d.argument == i)
     }

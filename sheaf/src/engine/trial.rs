@@ -35,7 +35,7 @@ pub fn takes_much(unit: &Unit) -> bool {
     unit.inputs.iter().map(|leaf| leaf.ty.count() * leaf.ty.dtype.byte_width()).sum::<usize>() > MUCH
 }
 
-/// Whether a donating program gives what the plain one gives for numbers that are always the same, and leaves alone what
+/// True if a donating program gives what the plain one gives for numbers that are always the same, and leaves alone what
 /// it does not consume.
 ///
 /// At one time there are the arguments and results of one call on the device, the results of another, and one tensor in
@@ -105,7 +105,7 @@ pub fn sample(leaf: &Leaf, seed: u64) -> HostTensor {
     to.evaluate(&[&HostTensor::new(ty.shape.clone(), numbers)]).swap_remove(0)
 }
 
-/// Whether two tensors have the same elements, to the rounding of sums.
+/// True if two tensors have the same elements, to the rounding of sums.
 pub fn same(a: &HostTensor, b: &HostTensor) -> bool {
     if a.bytes() == b.bytes() {
         return true;
@@ -134,7 +134,7 @@ fn are_near(a: &sheaf_runtime::Buffer, b: &sheaf_runtime::Buffer, ty: &TensorTyp
     Ok(tensor(a)?.zip(tensor(b)?).is_some_and(|(a, b)| same(&a, &b)))
 }
 
-/// Whether two buffers have the same bytes.
+/// True if two buffers have the same bytes.
 fn are_equal(a: &sheaf_runtime::Buffer, b: &sheaf_runtime::Buffer) -> Result<bool, Error> {
     if a.byte_len() != b.byte_len() {
         return Ok(false);
@@ -157,7 +157,7 @@ fn digest(buffer: &sheaf_runtime::Buffer) -> Result<u64, Error> {
     Ok(hasher.finish())
 }
 
-/// Whether `f` is true of the pieces of a buffer, each with the byte at which it starts, one after the other.
+/// True if `f` is true of the pieces of a buffer, each with the byte at which it starts, one after the other.
 fn all_pieces(
     buffer: &sheaf_runtime::Buffer,
     mut f: impl FnMut(usize, &[u8]) -> Result<bool, Error>,
@@ -183,7 +183,7 @@ pub struct OnTrial {
     plain: Rc<Loaded>,
     donating: Rc<Loaded>,
     stage: RefCell<Stage>,
-    /// Where it is kept once it was right.
+    /// The place that keeps it once it was right.
     caches: Weak<Caches>,
 }
 
@@ -193,7 +193,7 @@ enum Stage {
     Wrong,
 }
 
-/// What the compiler made.
+/// The compiler's result.
 pub struct Fresh {
     pub job: Job,
     pub bytes: Vec<u8>,

@@ -44,7 +44,7 @@ pub const COMMANDS: [(Command, &str, &str, &str); 10] = [
     (Command::Quit, ":quit", "", "end the session, as Ctrl-D does"),
 ];
 
-/// What a line asks for, if it begins with a keyword.
+/// The request of a line that begins with a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'l> {
     /// A command, and what follows it.

@@ -14,10 +14,10 @@ use sheaf_lang::transform::value_and_grad;
 use sheaf_runtime::{Device, Runtime, Target};
 use sheaf_toolchain::Compiler;
 
-/// How many are tried by default.
+/// Number of cases by default.
 const CASES: usize = 48;
 
-/// How many become one program.
+/// Number of cases in one program.
 const BATCH: usize = 24;
 
 /// Iterations of loops around a reduction.
@@ -234,7 +234,7 @@ impl Case {
         results.try_into().expect("two")
     }
 
-    /// How far a result may be from the right one, of its size, which is that of the sum of magnitudes.
+    /// Distance that a result may have from the right one, of its size, which is that of the sum of magnitudes.
     fn tolerance(&self) -> f64 {
         let linear = matches!(
             self.kind,
@@ -257,7 +257,7 @@ fn contraction(left: usize, right: usize) -> DotGeneral {
     DotGeneral { contract: [[left].as_slice().into(), [right].as_slice().into()], ..DotGeneral::default() }
 }
 
-/// What is wrong with these cases, compiled as one program.
+/// Mistakes of these cases, compiled as one program.
 fn faults(cases: &[Case], compiler: &mut Compiler, device: &Device) -> Vec<String> {
     let mut b = Builder::new();
     let inputs: Vec<Var> =
@@ -322,7 +322,7 @@ fn inline_reductions_agree_with_doubles() {
     check(&cases, Target::Inline);
 }
 
-/// What programs are made of: classes of a language model, layer norm, gradients of products and convolutions.
+/// Parts of programs: classes of a language model, layer norm, gradients of products and convolutions.
 #[test]
 fn large_reductions_agree_with_doubles() {
     let case = |kind, shape: &[usize], axes: &[usize]| Case {

@@ -14,7 +14,7 @@ use crate::syntax::FormKind;
 pub struct Key {
     /// The name.
     pub name: Ustr,
-    /// Whether it was a string.
+    /// True if it was a string.
     pub quoted: bool,
 }
 

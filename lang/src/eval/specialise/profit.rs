@@ -92,7 +92,7 @@ pub(super) fn compilation_work(graph: &Graph) -> u64 {
     COMPILATION + COMPILED_EQUATION * equations + COMPILED_KERNEL * kernels.len() as u64
 }
 
-/// Whether the compiler makes a kernel of an operation of that name, and joins others with it.
+/// True if the compiler makes a kernel of an operation of that name, and joins others with it.
 fn makes_kernel(name: &str) -> bool {
     const OTHERS: [&str; 9] = [
         "convolution",
@@ -223,7 +223,7 @@ mod tests {
         b.finish(outputs)
     }
 
-    /// What is compiled once is counted once.
+    /// Kernels compiled once are counted once.
     #[test]
     fn kernels_that_are_alike_cost_one_compilation() {
         let one = compilation_work(&products(&[8]));
