@@ -82,7 +82,7 @@ impl Case {
             _ => Place::Alone,
         };
         let limit = if place == Place::Alone { 200_000 } else { 40_000 };
-        let mut shape: Vec<usize> = (0..1 + pick(3))
+        let mut shape: Vec<usize> = (0..=pick(3))
             .map(|_| match pick(5) {
                 0 => 1 + pick(8),
                 1 => 1 + pick(300),
@@ -283,7 +283,8 @@ fn faults(cases: &[Case], compiler: &mut Compiler, device: &Device) -> Vec<Strin
             let size = if case.place == Place::Gradient { largest } else { right.abs() };
             // A sum that is too large for the dtype is infinite.
             let infinite = case.dtype == DType::F16 && right > 65_000.0;
-            if !infinite && !((got - right).abs() <= case.tolerance() * size) {
+            let near = (got - right).abs() <= case.tolerance() * size;
+            if !infinite && !near {
                 faults.push(format!("{case}: entry {i} is {got:?} instead of {right:?}, seed {}", case.seed));
                 break;
             }
