@@ -48,6 +48,9 @@ impl Module {
 pub enum Model {
     /// A device and its queues: everything can be said.
     Hal,
+    /// A device other than the processor, which adds up side by side, and is slow at doubles or has none: `f32` is added
+    /// up in `f32`.
+    Gpu,
     /// Plain calls without a device. In IREE 3.13, such programs cannot be compiled with barriers once they are larger,
     /// and constants in them stay empty wherever they are not part of a computation: barriers are left out, and
     /// constants are arguments, except for tensors of one value throughout.
@@ -151,7 +154,7 @@ impl Emitter {
     /// The argument that stands for a constant, if it is too large for the text.
     fn large_constant(&mut self, value: &HostTensor) -> Option<String> {
         let limit = match self.model {
-            Model::Hal => INLINE_CONSTANT_BYTES,
+            Model::Hal | Model::Gpu => INLINE_CONSTANT_BYTES,
             Model::Inline => 0,
         };
         if value.byte_len() <= limit || splat(value).is_some() {
@@ -365,7 +368,7 @@ impl Lowering<'_> {
     /// Writes a barrier between what is before and what is after, if the program is to have one.
     pub fn barrier(&mut self) {
         match self.emitter.model {
-            Model::Hal => {
+            Model::Hal | Model::Gpu => {
                 let types = self.result_types();
                 self.line(&format!("stablehlo.optimization_barrier {} : {types}", self.operands()));
             }
@@ -387,7 +390,9 @@ impl Lowering<'_> {
     /// Names for the results of a loop or a conditional, which [`Lowering::hold`] is to be called with.
     pub fn results_to_hold(&mut self) -> Vec<String> {
         match self.emitter.model {
-            Model::Hal => self.eqn.outputs.clone().iter().map(|_| self.name_temporary()).collect(),
+            Model::Hal | Model::Gpu => {
+                self.eqn.outputs.clone().iter().map(|_| self.name_temporary()).collect()
+            }
             Model::Inline => self.results(),
         }
     }
@@ -397,7 +402,7 @@ impl Lowering<'_> {
     /// IREE 3.13 else puts what is computed before a loop into one submission with what is computed from its results,
     /// and then finds that they depend on each other ("circular dependency: input operation uses partition output").
     pub fn hold(&mut self, held: &[String]) {
-        if self.emitter.model == Model::Hal {
+        if self.emitter.model != Model::Inline {
             let types = self.result_types();
             self.line(&format!("stablehlo.optimization_barrier {} : {types}", held.join(", ")));
         }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use sheaf_lang::graph::{Builder, Graph, evaluate, in_blocks};
 use sheaf_lang::primitives::registry::Random;
 use sheaf_lang::primitives::{Convolution, Cumsum, DotGeneral, ReduceProd, ReduceSum};
+use sheaf_lang::stablehlo::{Model, emit};
 use sheaf_lang::tensor::{DType, HostTensor, TensorType, element_count};
 
 /// Of the sum of magnitudes.
@@ -172,4 +173,18 @@ fn lengths_of_all_kinds() {
         holds(&[&[count, 2]], 2, |b, x| b.sum(x[0], &[0, 1]));
     }
     assert!(in_blocks(&graph_of(&[&[0, 1000]], DType::F32, |b, x| b.sum(x[0], &[1])), true).is_none());
+}
+
+/// Rows are added up in doubles where those are fast and are there.
+#[test]
+fn doubles_are_for_processors() {
+    let mut b = Builder::new();
+    let x = b.input(TensorType::new(DType::F32, [64, 1000].as_slice()));
+    let sum = b.sum(x, &[1]);
+    let graph = b.finish(vec![sum]);
+    assert!(emit(&graph, Model::Hal).text.contains("f64"));
+    for model in [Model::Gpu, Model::Inline] {
+        let text = emit(&graph, model).text;
+        assert!(!text.contains("f64") && text.matches("stablehlo.reduce").count() > 1, "{text}");
+    }
 }

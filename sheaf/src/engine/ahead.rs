@@ -6,6 +6,7 @@ use sheaf_cache::{Action, ActionKey, Cpu, Digest, Entry, Leaf, Store};
 use sheaf_lang::graph::Donation;
 use sheaf_lang::host::Unit;
 use sheaf_lang::simplify::simplify;
+use sheaf_lang::stablehlo;
 use sheaf_runtime::Target;
 use sheaf_toolchain::{Destination, Processor, Release};
 
@@ -79,10 +80,16 @@ impl Plan {
         let hal_only = goal.hal || !is_cpu;
         let targets = placement::ways(placement::Place::Auto, &unit.graph).targets.into_iter();
         let targets = targets.filter(|target| !hal_only || target.model() == sheaf_runtime::Model::Hal);
-        let mut candidates: Vec<Candidate> =
-            targets.filter_map(|t| Candidate::new(&unit, t, &[], goal.compiler)).collect();
+        let candidate = |target: Target| {
+            if is_cpu {
+                Candidate::new(&unit, target, &[], goal.compiler)
+            } else {
+                Candidate::written_for(stablehlo::Model::Gpu, &unit, target, &[], goal.compiler)
+            }
+        };
+        let mut candidates: Vec<Candidate> = targets.filter_map(&candidate).collect();
         if candidates.is_empty() {
-            candidates.extend(Candidate::new(&unit, Target::LocalSync, &[], goal.compiler));
+            candidates.extend(candidate(Target::LocalSync));
         }
         for candidate in &mut candidates {
             retarget(&mut candidate.job, &goal.destination, goal.debug);

@@ -373,6 +373,17 @@ impl Candidate {
             Model::Inline => stablehlo::Model::Inline,
             Model::Hal => stablehlo::Model::Hal,
         };
+        Candidate::written_for(model, unit, target, donations, compiler)
+    }
+
+    /// The same, with a text for `model`.
+    fn written_for(
+        model: stablehlo::Model,
+        unit: &Unit,
+        target: Target,
+        donations: &[Donation],
+        compiler: Option<Release<'static>>,
+    ) -> Option<Candidate> {
         let module = emit_donating(&unit.graph, model, donations);
         if target.model() == Model::Inline && module.needs_device() {
             return None;
