@@ -245,7 +245,7 @@ impl Case {
             DType::F16 => 1.001 / f64::from(1 << 11),
             DType::BF16 => 1.001 / f64::from(1 << 8),
             DType::I32 => 0.0,
-            // What is computed beside the sum has roundings of its own.
+            // Operations beside the sum have roundings of their own.
             _ if self.place == Place::Gradient => 1e-5,
             _ if linear => 2e-6,
             _ => 1e-5,

@@ -58,7 +58,7 @@ fn a_worker_is_ended_when_its_program_is_not_wanted_any_more() {
     let process = format!("/proc/{}", pid().expect("a process").trim());
     assert!(!Path::new(&process).exists(), "the worker goes on");
     assert_eq!(compiler.worker_id(), None);
-    // Where the terminal told the worker first, that is no crash. A test in the background may have inherited that the signal
+    // A worker that the terminal told first has not crashed. A test in the background may have inherited that the signal
     // is ignored, which a shell cannot undo.
     let told = with_script("exec env --default-signal=INT sh -c 'kill -INT $$'");
     assert!(matches!(told, CompileError::Interrupted), "{told}");

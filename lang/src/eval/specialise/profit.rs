@@ -67,7 +67,7 @@ fn equation_work(graph: &Graph, eqn: &Equation) -> u64 {
         return work(&scan.body).saturating_mul(scan.length as u64);
     }
     match eqn.op.functions().into_iter().map(work).max() {
-        // How often such a loop runs is a guess, which its steps do not multiply.
+        // The count of such a loop is a guess, which its steps do not multiply.
         Some(inside) if !op.is::<WhileLoop>() => inside,
         _ => cost(),
     }

@@ -64,7 +64,7 @@ impl OutTree {
                 result.made_at(made_at);
                 Value::Tensor(Tensor::Concrete(result))
             }
-            // What one call's result has on the device would stay there as long as the program does.
+            // A copy on the device, made for one call, would stay there as long as the program does.
             OutTree::Const(Value::Tensor(Tensor::Concrete(known))) if known.ty().count() > MOST_SHARED => {
                 Value::Tensor(Tensor::Concrete(known.anew()))
             }
