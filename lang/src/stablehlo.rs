@@ -10,11 +10,16 @@ use crate::primitives::{Constant, Full};
 use crate::tensor::{DType, HostTensor, TensorType};
 
 pub mod double;
+mod kernel;
 mod literal;
+mod loops;
 mod wide;
 
+use kernel::Kernel;
+pub use kernel::{Cell, Rows};
 use literal::{dense, splat};
 pub use literal::{float, highest, literal, lowest, one, zero};
+use loops::has_loops;
 
 /// Constants of more bytes become trailing arguments of `main`: the text and the action key hold only their type.
 pub const INLINE_CONSTANT_BYTES: usize = 1024;
@@ -26,35 +31,26 @@ pub struct Module {
     pub text: String,
     /// Constants to be passed after the graph's parameters, in this order.
     pub constants: Vec<HostTensor>,
-    /// Whether barriers part what would be too wide for a kernel.
-    wide: bool,
+    /// True if small loops, or all of a small program, are one kernel: what the compiler may fail on, and what
+    /// [`KERNEL_FLAGS`] are for.
+    pub has_kernels: bool,
 }
 
-impl Module {
-    /// Whether the inline model does not serve: where a kernel would be too wide without barriers, and where the program
-    /// has operations that IREE updates in place. In the inline model, IREE 3.13 computes wrong results where several of
-    /// those are in one program: one overwrites the buffer that another still reads. So it does, twice what they should be,
-    /// in the gradient of a product of doubles; all that the oracle has of other dtypes is right.
-    pub fn needs_device(&self) -> bool {
-        const DOUBLE: &str = "f64>";
-        const IN_PLACE: [&str; 3] =
-            ["stablehlo.while", "stablehlo.scatter", "stablehlo.dynamic_update_slice"];
-        self.wide || self.text.contains(DOUBLE) || IN_PLACE.iter().any(|op| self.text.contains(op))
-    }
-}
+/// Flags for programs with kernels that are written out: these are not distributed to workgroups, and hold what they compute
+/// on the stack.
+pub const KERNEL_FLAGS: [&str; 2] =
+    ["--iree-llvmcpu-disable-distribution", "--iree-llvmcpu-stack-allocation-limit=131072"];
 
-/// What a program is written for: IREE's execution models can compile different things.
+/// What a program is written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
-    /// A device and its queues: everything can be said.
+    /// A processor, with a kernel for each part that IREE makes of the program.
     Hal,
+    /// One core of a processor, with one kernel for each small loop, or for all of a small program.
+    Kernels,
     /// A device other than the processor, which adds up side by side, and is slow at doubles or has none: `f32` is added
     /// up in `f32`.
     Gpu,
-    /// Plain calls without a device. In IREE 3.13, such programs cannot be compiled with barriers once they are larger,
-    /// and constants in them stay empty wherever they are not part of a computation: barriers are left out, and
-    /// constants are arguments, except for tensors of one value throughout.
-    Inline,
 }
 
 /// `graph` as `StableHLO`.
@@ -80,10 +76,17 @@ fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks:
         parameters: graph.inputs.len(),
         body: String::new(),
         constants: Vec::new(),
-        wide: false,
+        has_kernels: false,
+        regions: 0,
+        loops: has_loops(graph),
+        kernel: None,
     };
     let arguments = (0..graph.inputs.len()).map(|i| format!("%arg{i}"));
-    let returned = emitter.equations(graph, arguments, "");
+    let returned = if model == Model::Kernels && kernel::program_fits(graph) {
+        emitter.program_as_kernel(graph)
+    } else {
+        emitter.equations(graph, arguments, "")
+    };
     let types = graph.inputs.iter().map(|v| graph.ty(*v).mlir());
     let types = types.chain(emitter.constants.iter().map(|c| c.ty().mlir()));
     let parameter = |(i, ty)| match donations.iter().find(|d| d.argument == i) {
@@ -92,7 +95,8 @@ fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks:
     };
     let parameters: Vec<String> = types.enumerate().map(parameter).collect();
     let results: Vec<String> = graph.outputs.iter().map(|v| graph.ty(*v).mlir()).collect();
-    let mut text = String::from("module @sheaf {\n");
+    let attributes = if emitter.in_blocks_of_main() { loops::ONE_MEMORY } else { "" };
+    let mut text = format!("module @sheaf {attributes}{{\n");
     let _ = writeln!(text, "  func.func @main({}) -> ({}) {{", parameters.join(", "), results.join(", "));
     text.push_str(&emitter.body);
     if returned.is_empty() {
@@ -101,7 +105,7 @@ fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks:
         let _ = writeln!(text, "    return {} : {}", returned.join(", "), results.join(", "));
     }
     text.push_str("  }\n}\n");
-    Module { text, constants: emitter.constants, wide: emitter.wide }
+    Module { text, constants: emitter.constants, has_kernels: emitter.has_kernels }
 }
 
 /// The text of `main` so far.
@@ -113,7 +117,13 @@ struct Emitter {
     parameters: usize,
     body: String,
     constants: Vec<HostTensor>,
-    wide: bool,
+    has_kernels: bool,
+    /// Regions of operations around what is written next.
+    regions: usize,
+    /// True if the program has loops.
+    loops: bool,
+    /// The kernel that is being written.
+    kernel: Option<Kernel>,
 }
 
 impl Emitter {
@@ -125,10 +135,9 @@ impl Emitter {
         arguments: impl Iterator<Item = String>,
         prefix: &str,
     ) -> Vec<String> {
-        let blocks = if self.in_blocks { in_blocks(graph, self.model == Model::Hal) } else { None };
+        let blocks = if self.in_blocks { in_blocks(graph, self.model != Model::Gpu) } else { None };
         let graph = blocks.as_ref().unwrap_or(graph);
         let parted = part_wide(graph);
-        self.wide |= parted.is_some();
         let graph = parted.as_ref().unwrap_or(graph);
         let mut names: Vec<String> = vec![String::new(); graph.types.len()];
         let recorded = Recorded::new(graph);
@@ -153,11 +162,7 @@ impl Emitter {
 
     /// The argument that stands for a constant, if it is too large for the text.
     fn large_constant(&mut self, value: &HostTensor) -> Option<String> {
-        let limit = match self.model {
-            Model::Hal | Model::Gpu => INLINE_CONSTANT_BYTES,
-            Model::Inline => 0,
-        };
-        if value.byte_len() <= limit || splat(value).is_some() {
+        if value.byte_len() <= INLINE_CONSTANT_BYTES || splat(value).is_some() {
             return None;
         }
         let same = |c: &HostTensor| c.data().same(value.data()) && c.shape() == value.shape();
@@ -165,7 +170,11 @@ impl Emitter {
             self.constants.push(value.clone());
             self.constants.len() - 1
         });
-        Some(format!("%arg{}", self.parameters + position))
+        let argument = format!("%arg{}", self.parameters + position);
+        Some(match &mut self.kernel {
+            Some(kernel) => kernel.capture(argument, &value.ty()),
+            None => argument,
+        })
     }
 }
 
@@ -251,10 +260,14 @@ impl Lowering<'_> {
         self.eqn.inputs.len()
     }
 
+    /// The types of all results.
+    pub fn result_type_names(&self) -> Vec<String> {
+        self.eqn.outputs.iter().map(|v| self.graph.ty(*v).mlir()).collect()
+    }
+
     /// The types of all results, separated by commas.
     pub fn result_types(&self) -> String {
-        let types: Vec<String> = self.eqn.outputs.iter().map(|v| self.graph.ty(*v).mlir()).collect();
-        types.join(", ")
+        self.result_type_names().join(", ")
     }
 
     /// All operands, separated by commas.
@@ -365,23 +378,17 @@ impl Lowering<'_> {
         }
     }
 
-    /// Writes a barrier between what is before and what is after, if the program is to have one.
+    /// Writes a barrier between what is before and what is after; in a kernel there are none.
     pub fn barrier(&mut self) {
-        match self.emitter.model {
-            Model::Hal | Model::Gpu => {
-                let types = self.result_types();
-                self.line(&format!("stablehlo.optimization_barrier {} : {types}", self.operands()));
-            }
-            Model::Inline => self.alias(),
+        if self.in_kernel() {
+            return self.alias();
         }
+        let types = self.result_types();
+        self.line(&format!("stablehlo.optimization_barrier {} : {types}", self.operands()));
     }
 
-    /// Writes a temporary: `x` of type `ty`, which is not there before `other` of the same type, if the program is to have
-    /// barriers.
+    /// Writes a temporary: `x` of type `ty`, which is not there before `other` of the same type.
     pub fn held(&mut self, x: &str, other: &str, ty: &TensorType) -> String {
-        if self.emitter.model == Model::Inline {
-            return x.to_owned();
-        }
         let (name, unused, ty) = (self.name_temporary(), self.name_temporary(), ty.mlir());
         self.raw(&format!("{name}, {unused} = stablehlo.optimization_barrier {x}, {other} : {ty}, {ty}"));
         name
@@ -389,20 +396,18 @@ impl Lowering<'_> {
 
     /// Names for the results of a loop or a conditional, which [`Lowering::hold`] is to be called with.
     pub fn results_to_hold(&mut self) -> Vec<String> {
-        match self.emitter.model {
-            Model::Hal | Model::Gpu => {
-                self.eqn.outputs.clone().iter().map(|_| self.name_temporary()).collect()
-            }
-            Model::Inline => self.results(),
+        if self.in_kernel() {
+            return self.results();
         }
+        self.eqn.outputs.clone().iter().map(|_| self.name_temporary()).collect()
     }
 
-    /// Writes the results of a loop or a conditional behind a barrier, if the program is to have barriers.
+    /// Writes the results of a loop or a conditional behind a barrier, outside of kernels.
     ///
     /// IREE 3.13 else puts what is computed before a loop into one submission with what is computed from its results,
     /// and then finds that they depend on each other ("circular dependency: input operation uses partition output").
     pub fn hold(&mut self, held: &[String]) {
-        if self.emitter.model != Model::Inline {
+        if !self.in_kernel() {
             let types = self.result_types();
             self.line(&format!("stablehlo.optimization_barrier {} : {types}", held.join(", ")));
         }
@@ -436,6 +441,24 @@ impl Lowering<'_> {
     pub fn nested(&mut self, graph: &Graph, arguments: Vec<String>) -> Vec<String> {
         let prefix = format!("{}_", self.name_temporary().replace('%', "w"));
         self.emitter.equations(&inline_calls(graph), arguments.into_iter(), &prefix)
+    }
+
+    /// Writes the equations of `graph` as [`Lowering::nested`] does, inside a region of an operation.
+    pub fn nested_region(&mut self, graph: &Graph, arguments: Vec<String>) -> Vec<String> {
+        self.enter_region();
+        let results = self.nested(graph, arguments);
+        self.leave_region();
+        results
+    }
+
+    /// What is written next is inside a region of an operation.
+    pub fn enter_region(&mut self) {
+        self.emitter.regions += 1;
+    }
+
+    /// What is written next is outside that region.
+    pub fn leave_region(&mut self) {
+        self.emitter.regions -= 1;
     }
 
     /// Writes the end of a region, which gives these values.

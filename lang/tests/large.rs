@@ -53,7 +53,7 @@ fn a_graph_of_a_hundred_thousand_equations() {
         let found = evaluate(&batched, &[xs]);
         assert!((found[1].element_f64(2) - derivative).abs() < 1e-4);
 
-        for model in [Model::Inline, Model::Hal] {
+        for model in [Model::Kernels, Model::Hal] {
             let text = emit(&batched, model).text;
             assert!(text.lines().count() > batched.equations.len() && text.ends_with("}\n"));
         }

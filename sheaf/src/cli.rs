@@ -280,7 +280,7 @@ pub struct EngineOptions {
     /// Leave out the checks of indices in compiled functions: one out of range is clamped then. `assert` stays
     #[arg(long)]
     pub no_bounds_check: bool,
-    /// Where on the processor compiled programs run: auto (by their work), inline, local-sync, local-task or
+    /// Where on the processor compiled programs run: auto (by their work), local-sync, local-task or
     /// local-task:WORKERS
     #[arg(long, value_name = "WAY")]
     pub place: Option<ProgramPlace>,

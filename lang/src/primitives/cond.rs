@@ -10,7 +10,7 @@ use super::region::{
 };
 use super::{Cotangents, Not, Primitive, TypeFault, Types, Unary, batch_size, batch_to_front};
 use crate::graph::{Builder, Graph, Op, Var, evaluate, masked, prune, unchecked};
-use crate::stablehlo::Lowering;
+use crate::stablehlo::{Cell, Lowering};
 use crate::tensor::{DType, HostTensor, TensorType};
 use crate::transform;
 
@@ -32,6 +32,26 @@ impl Cond {
     fn moving(&self, varies: &[bool]) -> Vec<bool> {
         let [yes, no] = [&self.on_true, &self.on_false].map(|branch| transform::varying(branch, varies));
         yes.iter().zip(no).map(|(yes, no)| *yes || no).collect()
+    }
+}
+
+impl Cond {
+    /// Writes the conditional inside of a kernel: the branch that is taken writes the results into memory.
+    fn within_kernel(&self, to: &mut Lowering<'_>) {
+        let operands: Vec<String> = (1..to.operand_count()).map(|i| to.operand(i)).collect();
+        let types: Vec<TensorType> = self.on_true.outputs.iter().map(|v| self.on_true.ty(*v).clone()).collect();
+        let cells: Vec<Cell> = types.iter().map(|ty| to.new_cell(ty)).collect();
+        let predicate = to.temporary(&format!("tensor.extract {}[] : tensor<i1>", to.operand(0)));
+        to.raw(&format!("scf.if {predicate} {{"));
+        for (branch, end) in [(&self.on_true, "} else {"), (&self.on_false, "}")] {
+            let given = to.nested(branch, operands.clone());
+            for (cell, value) in cells.iter().zip(&given) {
+                to.write_cell(cell, value);
+            }
+            to.raw(end);
+        }
+        let results: Vec<String> = cells.iter().map(|cell| to.read_cell(cell)).collect();
+        to.name_results(&results);
     }
 }
 
@@ -162,13 +182,16 @@ impl Primitive for Cond {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
+        if to.in_kernel() {
+            return self.within_kernel(to);
+        }
         let operands: Vec<String> = (1..to.operand_count()).map(|i| to.operand(i)).collect();
         let (held, types) = (to.results_to_hold(), to.result_types());
         to.raw(&format!("{} = \"stablehlo.if\"({}) ({{", held.join(", "), to.operand(0)));
-        let given = to.nested(&self.on_true, operands.clone());
+        let given = to.nested_region(&self.on_true, operands.clone());
         to.give(&given, &types);
         to.raw("}, {");
-        let given = to.nested(&self.on_false, operands);
+        let given = to.nested_region(&self.on_false, operands);
         to.give(&given, &types);
         let types = type_list(self.on_true.outputs.iter().map(|v| self.on_true.ty(*v)));
         to.raw(&format!("}}) : (tensor<i1>) -> ({types})"));

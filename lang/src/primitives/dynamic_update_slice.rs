@@ -106,6 +106,9 @@ impl Primitive for DynamicUpdateSlice {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        to.typed("stablehlo.dynamic_update_slice", "");
+        let x = to.overwritten(0);
+        let rest: Vec<String> = (1..to.operand_count()).map(|i| to.operand(i)).collect();
+        let signature = to.signature();
+        to.line(&format!("stablehlo.dynamic_update_slice {x}, {} : {signature}", rest.join(", ")));
     }
 }

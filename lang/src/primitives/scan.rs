@@ -8,12 +8,13 @@ use super::region::{
     alike, are_floats, carried, expect_operands, moving_parameters, parameters, picked, picked_moving, positions,
     present, real, spread, strong,
 };
+use super::scan_lowering;
 use super::{
     Concatenate, Cotangents, Primitive, Reshape, Slice, TypeFault, Types, batch_size, batch_to_front,
 };
 use crate::graph::{Builder, Graph, Op, Var, evaluate, prune, unchecked};
-use crate::stablehlo::{Lowering, zero};
-use crate::tensor::{DType, HostTensor, Shape, TensorType};
+use crate::stablehlo::Lowering;
+use crate::tensor::{HostTensor, Shape, TensorType};
 use crate::transform;
 
 /// The operands are constants of the loop, its first state, and tensors whose rows the steps read. The results are the
@@ -33,7 +34,7 @@ pub struct Scan {
 }
 
 /// `ty` with an axis of extent `length` in front.
-fn rows_of(ty: &TensorType, length: usize) -> TensorType {
+pub(super) fn rows_of(ty: &TensorType, length: usize) -> TensorType {
     let shape: Shape = std::iter::once(length).chain(ty.shape.iter().copied()).collect();
     TensorType::new(ty.dtype, shape)
 }
@@ -56,14 +57,14 @@ fn stacked(rows: &[HostTensor]) -> HostTensor {
 
 impl Scan {
     /// The body's parameters: constants, state, rows.
-    fn inputs(&self) -> [&[Var]; 3] {
+    pub(super) fn inputs(&self) -> [&[Var]; 3] {
         let (constants, rest) = self.body.inputs.split_at(self.constants);
         let (state, rows) = rest.split_at(self.states);
         [constants, state, rows]
     }
 
     /// The operands: constants, state, tensors of rows.
-    fn parts<'a, T>(&self, operands: &'a [T]) -> [&'a [T]; 3] {
+    pub(super) fn parts<'a, T>(&self, operands: &'a [T]) -> [&'a [T]; 3] {
         let (constants, rest) = operands.split_at(self.constants);
         let (state, rows) = rest.split_at(self.states);
         [constants, state, rows]
@@ -307,58 +308,17 @@ impl Primitive for Scan {
         results.into_iter().enumerate().map(|(i, v)| (v, axis(i))).collect()
     }
 
-    /// A `while` that counts; the tensors of rows that it gives are part of its state.
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        let body = &*self.body;
-        let operands: Vec<String> = (0..to.operand_count()).map(|i| to.operand(i)).collect();
-        let [constants, state, tensors] = self.parts(&operands);
-        let [_, _, rows] = self.inputs();
-        let given = &body.outputs[self.states..];
-        let counter = TensorType::scalar(DType::I32);
-        let first = to.splat(&counter, "0");
-        let length = to.splat(&counter, &self.length.to_string());
-        let one = to.splat(&counter, "1");
-
-        let mut first_values = vec![first.clone()];
-        first_values.extend_from_slice(state);
-        for var in given {
-            let ty = rows_of(body.ty(*var), self.length);
-            first_values.push(to.splat(&ty, &zero(ty.dtype)));
-        }
-        let names: Vec<String> = first_values.iter().map(|_| to.name_temporary()).collect();
-        let bindings: Vec<String> =
-            names.iter().zip(&first_values).map(|(name, value)| format!("{name} = {value}")).collect();
-        let count = to.name_temporary();
-        let types = format!("tensor<i32>, {}", to.result_types());
-        let held = to.results_to_hold();
-        let results = [vec![count], held.clone()].concat().join(", ");
-        to.raw(&format!("{results} = stablehlo.while({}) : {types}", bindings.join(", ")));
-        to.raw("cond {");
-        let goes_on = to.compare("LT", &names[0], &length, &counter);
-        to.give(&[goes_on], "tensor<i1>");
-        to.raw("} do {");
-        let position = if self.reverse {
-            let last = to.value("stablehlo.subtract", &[&length, &one], &counter);
-            to.value("stablehlo.subtract", &[&last, &names[0]], &counter)
+        let carried = self.inputs()[1].iter().map(|v| self.body.ty(*v));
+        if to.in_kernel() {
+            scan_lowering::within_kernel(self, to);
+        } else if to.can_be_kernel(&[&self.body], carried) {
+            scan_lowering::as_kernel(self, to);
+        } else if to.can_branch() {
+            scan_lowering::in_blocks(self, to);
         } else {
-            names[0].clone()
-        };
-        let mut arguments = constants.to_vec();
-        arguments.extend_from_slice(&names[1..=self.states]);
-        for (tensor, var) in tensors.iter().zip(rows) {
-            arguments.push(read_row(to, tensor, body.ty(*var), self.length, &position, &first));
+            scan_lowering::in_region(self, to);
         }
-        let next = to.nested(body, arguments);
-        let step = to.value("stablehlo.add", &[&names[0], &one], &counter);
-        let mut values = vec![step];
-        values.extend_from_slice(&next[..self.states]);
-        for (i, var) in given.iter().enumerate() {
-            let (into, row) = (&names[1 + self.states + i], &next[self.states + i]);
-            values.push(write_row(to, into, row, body.ty(*var), self.length, &position, &first));
-        }
-        to.give(&values, &types);
-        to.raw("}");
-        to.hold(&held);
     }
 
     fn map_bodies(&self, f: &mut dyn FnMut(&Graph) -> Graph) -> Option<Op> {
@@ -372,49 +332,4 @@ impl Primitive for Scan {
     fn cost(&self, _: &[&TensorType], _: &[&TensorType]) -> u64 {
         (self.length as u64).saturating_mul(self.body.cost())
     }
-}
-
-/// Where the row at `position` starts, and the types of that.
-fn starts(rank: usize, position: &str, zero: &str) -> (String, String) {
-    let starts = std::iter::once(position).chain(std::iter::repeat_n(zero, rank)).collect::<Vec<_>>();
-    let types = vec!["tensor<i32>"; rank + 1];
-    (starts.join(", "), types.join(", "))
-}
-
-/// Writes `row at position of tensor`, a value of type `ty`.
-fn read_row(
-    to: &mut Lowering<'_>,
-    tensor: &str,
-    ty: &TensorType,
-    length: usize,
-    position: &str,
-    zero: &str,
-) -> String {
-    let (starts, types) = starts(ty.rank(), position, zero);
-    let (from, one) = (rows_of(ty, length).mlir(), rows_of(ty, 1).mlir());
-    let extents: Vec<String> =
-        std::iter::once(1).chain(ty.shape.iter().copied()).map(|n| n.to_string()).collect();
-    let row = to.temporary(&format!(
-        "stablehlo.dynamic_slice {tensor}, {starts}, sizes = [{}] : ({from}, {types}) -> {one}",
-        extents.join(", ")
-    ));
-    to.temporary(&format!("stablehlo.reshape {row} : ({one}) -> {}", ty.mlir()))
-}
-
-/// Writes `tensor with row, a value of type ty, at position`.
-fn write_row(
-    to: &mut Lowering<'_>,
-    tensor: &str,
-    row: &str,
-    ty: &TensorType,
-    length: usize,
-    position: &str,
-    zero: &str,
-) -> String {
-    let (starts, types) = starts(ty.rank(), position, zero);
-    let (into, one) = (rows_of(ty, length).mlir(), rows_of(ty, 1).mlir());
-    let row = to.temporary(&format!("stablehlo.reshape {row} : ({}) -> {one}", ty.mlir()));
-    to.temporary(&format!(
-        "stablehlo.dynamic_update_slice {tensor}, {row}, {starts} : ({into}, {one}, {types}) -> {into}"
-    ))
 }

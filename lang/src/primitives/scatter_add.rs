@@ -78,11 +78,11 @@ impl Primitive for ScatterAdd {
         let rank = indices.rank();
         let windows: Vec<usize> = (rank..rank + x.rank() - 1).collect();
         let scalar = TensorType::scalar(x.dtype).mlir();
+        let target = to.overwritten(0);
         let head = format!(
-            "\"stablehlo.scatter\"({}, {clamped}, {}) <{{scatter_dimension_numbers = #stablehlo.scatter<\
+            "\"stablehlo.scatter\"({target}, {clamped}, {}) <{{scatter_dimension_numbers = #stablehlo.scatter<\
              update_window_dims = {}, inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], \
              index_vector_dim = {rank}>, unique_indices = false}}> (",
-            to.operand(0),
             to.operand(2),
             dims_list(&windows),
         );

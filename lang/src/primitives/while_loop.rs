@@ -11,7 +11,7 @@ use super::region::{
 };
 use super::{Cotangents, Primitive, ReduceOr, TypeFault, Types, batch_size, batch_to_front, zeros_for};
 use crate::graph::{Builder, Graph, Op, Var, Vars, evaluate, masked, prune, unchecked};
-use crate::stablehlo::Lowering;
+use crate::stablehlo::{Cell, Lowering};
 use crate::tensor::{DType, HostTensor, Shape, TensorType};
 use crate::transform;
 
@@ -42,6 +42,66 @@ impl WhileLoop {
         let read: HashSet<Var> = used.copied().collect();
         let states = body.inputs[self.constants..].iter().enumerate();
         states.filter(|(_, var)| !read.contains(var)).map(|(i, _)| i).collect()
+    }
+
+    /// Writes the loop as a kernel.
+    fn as_kernel(&self, to: &mut Lowering<'_>) {
+        to.as_kernel(|to, read, written| {
+            let operands: Vec<String> = read.iter().map(|x| to.load(x)).collect();
+            let last = self.within_kernel(to, &operands);
+            for (value, result) in last.iter().zip(written) {
+                to.store(value, result);
+            }
+        });
+    }
+
+    /// Writes the loop inside of a kernel; its last state.
+    fn within_kernel(&self, to: &mut Lowering<'_>, operands: &[String]) -> Vec<String> {
+        let (constants, first) = operands.split_at(self.constants);
+        let types = || self.body.outputs.iter().map(|v| self.body.ty(*v));
+        // A step reads all of its state before any of it changes.
+        let now: Vec<Cell> = types().map(|ty| to.new_cell(ty)).collect();
+        let next: Vec<Cell> = types().map(|ty| to.new_cell(ty)).collect();
+        for (cell, value) in now.iter().zip(first) {
+            to.write_cell(cell, value);
+        }
+        let operands = |to: &mut Lowering<'_>| {
+            let mut operands = constants.to_vec();
+            operands.extend(now.iter().map(|cell| to.read_cell(cell)));
+            operands
+        };
+        to.raw("scf.while : () -> () {");
+        let arguments = operands(to);
+        let holds = to.nested(&self.condition, arguments).swap_remove(0);
+        let predicate = to.temporary(&format!("tensor.extract {holds}[] : tensor<i1>"));
+        to.raw(&format!("scf.condition({predicate})"));
+        to.raw("} do {");
+        let arguments = operands(to);
+        let made = to.nested(&self.body, arguments);
+        for (cell, value) in next.iter().zip(&made) {
+            to.write_cell(cell, value);
+        }
+        for (from, into) in next.iter().zip(&now) {
+            to.copy_cell(from, into);
+        }
+        to.raw("scf.yield");
+        to.raw("}");
+        now.iter().map(|cell| to.read_cell(cell)).collect()
+    }
+
+    /// Writes the loop as blocks of `main`.
+    fn in_blocks(&self, to: &mut Lowering<'_>, constants: &[String]) {
+        let first: Vec<String> = (self.constants..to.operand_count()).map(|i| to.operand(i)).collect();
+        let state: Vec<String> = first.iter().map(|_| to.name_temporary()).collect();
+        let types = to.result_type_names();
+        let operands = [constants, &state].concat();
+        let blocks = to.loop_head(&state, &types, &first);
+        let holds = to.nested(&self.condition, operands.clone()).swap_remove(0);
+        let predicate = to.temporary(&format!("tensor.extract {holds}[] : tensor<i1>"));
+        to.loop_body(&blocks, &predicate);
+        let next = to.nested(&self.body, operands);
+        to.loop_exit(&blocks, &next, &types);
+        to.name_results(&state);
     }
 
     /// Which of the body's parameters and results vary where the operands do.
@@ -190,7 +250,19 @@ impl Primitive for WhileLoop {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        let constants: Vec<String> = (0..self.constants).map(|i| to.operand(i)).collect();
+        let operands: Vec<String> = (0..to.operand_count()).map(|i| to.operand(i)).collect();
+        let carried = self.body.outputs.iter().map(|v| self.body.ty(*v));
+        if to.in_kernel() {
+            let last = self.within_kernel(to, &operands);
+            return to.name_results(&last);
+        }
+        if to.can_be_kernel(&[&self.condition, &self.body], carried) {
+            return self.as_kernel(to);
+        }
+        let constants = &operands[..self.constants];
+        if to.can_branch() {
+            return self.in_blocks(to, constants);
+        }
         let (held, types) = (to.results_to_hold(), to.result_types());
         let mut states = Vec::new();
         let mut bindings = Vec::new();
@@ -199,13 +271,13 @@ impl Primitive for WhileLoop {
             bindings.push(format!("{name} = {}", to.operand(i)));
             states.push(name);
         }
-        let operands = [constants, states].concat();
+        let operands = [constants, &states].concat();
         to.raw(&format!("{} = stablehlo.while({}) : {types}", held.join(", "), bindings.join(", ")));
         to.raw("cond {");
-        let holds = to.nested(&self.condition, operands.clone());
+        let holds = to.nested_region(&self.condition, operands.clone());
         to.give(&holds, "tensor<i1>");
         to.raw("} do {");
-        let mut next = to.nested(&self.body, operands.clone());
+        let mut next = to.nested_region(&self.body, operands.clone());
         for i in self.unread() {
             next[i] = to.held(&next[i], &operands[self.constants + i], self.body.ty(self.body.outputs[i]));
         }

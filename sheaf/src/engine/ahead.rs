@@ -7,7 +7,6 @@ use sheaf_lang::graph::Donation;
 use sheaf_lang::host::Unit;
 use sheaf_lang::simplify::simplify;
 use sheaf_lang::stablehlo;
-use sheaf_runtime::Target;
 use sheaf_toolchain::{Destination, Processor, Release};
 
 use super::{Candidate, CompileRun, Engine, Failure, donation, placement, trial};
@@ -77,20 +76,12 @@ impl Plan {
     pub fn new(mut unit: Unit, goal: &Goal) -> Plan {
         unit.graph = simplify(&unit.graph);
         let is_cpu = matches!(goal.destination, Destination::Cpu(_));
-        let hal_only = goal.hal || !is_cpu;
-        let targets = placement::ways(placement::Place::Auto, &unit.graph).targets.into_iter();
-        let targets = targets.filter(|target| !hal_only || target.model() == sheaf_runtime::Model::Hal);
-        let candidate = |target: Target| {
-            if is_cpu {
-                Candidate::new(&unit, target, &[], goal.compiler)
-            } else {
-                Candidate::written_for(stablehlo::Model::Gpu, &unit, target, &[], goal.compiler)
-            }
+        let target = placement::plan(placement::Place::Auto, &unit.graph).target;
+        let mut candidates = if is_cpu {
+            Candidate::all(&unit, target, goal.compiler)
+        } else {
+            vec![Candidate::new(stablehlo::Model::Gpu, &unit, target, &[], goal.compiler)]
         };
-        let mut candidates: Vec<Candidate> = targets.filter_map(&candidate).collect();
-        if candidates.is_empty() {
-            candidates.extend(candidate(Target::LocalSync));
-        }
         for candidate in &mut candidates {
             retarget(&mut candidate.job, &goal.destination, goal.debug);
         }
@@ -171,24 +162,23 @@ impl Engine {
     /// The plan for the program that a run makes of a function after some calls, if it does: results take the place of
     /// arguments. `made` is the plain one.
     pub fn donating(&self, plan: &Plan, made: &Made) -> Option<Plan> {
-        let target = plan.candidates[made.candidate].target;
-        let first = *placement::ways(self.place, &plan.unit.graph).targets.first()?;
+        let Candidate { target, model, .. } = plan.candidates[made.candidate];
         // What cannot be tried out is not made.
-        if !plan.loads || first.model() != target.model() {
+        if !plan.loads {
             return None;
         }
-        let donating = donation::donating(self.donate, &plan.unit, target)?;
+        let donating = donation::donating(self.donate, &plan.unit)?;
         let of = |donations: &[Donation]| {
-            let mut candidate = Candidate::new(&plan.unit, target, donations, plan.goal.compiler)?;
+            let mut candidate = Candidate::new(model, &plan.unit, target, donations, plan.goal.compiler);
             retarget(&mut candidate.job, &plan.goal.destination, plan.goal.debug);
-            Some(candidate)
+            candidate
         };
         Some(Plan {
             unit: plan.unit.clone(),
             goal: plan.goal.clone(),
-            candidates: vec![of(&donating.donations)?],
+            candidates: vec![of(&donating.donations)],
             loads: true,
-            plain: Some(Plain { candidate: of(&[])?, bytes: made.bytes.clone() }),
+            plain: Some(Plain { candidate: of(&[]), bytes: made.bytes.clone() }),
         })
     }
 

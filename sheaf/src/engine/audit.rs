@@ -67,11 +67,7 @@ fn results(
     outputs: &[TensorType],
 ) -> Result<Vec<HostTensor>, String> {
     let failed = |error: Error| error.to_string();
-    let target = match claim.model {
-        sheaf_cache::Model::Inline => Target::Inline,
-        sheaf_cache::Model::Hal => Target::LocalSync,
-    };
-    let device = Runtime::new().and_then(|runtime| runtime.device(target)).map_err(failed)?;
+    let device = Runtime::new().and_then(|runtime| runtime.device(Target::LocalSync)).map_err(failed)?;
     let digest = Digest::of(&bytes);
     let vmfb = Vmfb::verify(bytes, &digest.0).map_err(|error| error.to_string())?;
     let mut frame = device.load(&vmfb).and_then(|program| program.call_frame()).map_err(failed)?;

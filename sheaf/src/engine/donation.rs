@@ -7,7 +7,6 @@ use std::rc::Rc;
 
 use sheaf_lang::graph::{Donation, donations};
 use sheaf_lang::host::{Buffer, Donating, Unit};
-use sheaf_runtime::{Model, Target};
 
 use super::buffer::DeviceBuffer;
 
@@ -36,10 +35,9 @@ const PAID_BYTES: usize = 64 << 30;
 /// Programs that are called less often are not compiled a second time, whatever they save.
 const LEAST_CALLS: u64 = 8;
 
-/// What a call of the unit may consume on a target.
-pub fn donating(policy: Donate, unit: &Unit, target: Target) -> Option<Donating> {
-    // Without a device there are no barriers, which the rules rest on; and the work is little there.
-    if policy == Donate::Never || target.model() == Model::Inline {
+/// What a call of the unit may consume.
+pub fn donating(policy: Donate, unit: &Unit) -> Option<Donating> {
+    if policy == Donate::Never {
         return None;
     }
     let (tensor, program) = match policy {

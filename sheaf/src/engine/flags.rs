@@ -5,7 +5,6 @@ use std::any::Any;
 use sheaf_lang::graph::{Equation, Graph, adds_rows};
 use sheaf_lang::primitives::{Convolution, DotGeneral};
 use sheaf_lang::tensor::element_count;
-use sheaf_runtime::Model;
 
 /// Operands of products are packed into tiles first. A 1024x1024 product takes 0.3 to 0.4 of the time with it, a small
 /// or narrow one up to twice the time (`docs/benchmarks.md`).
@@ -26,10 +25,7 @@ const TILED_SIDE: usize = 64;
 
 /// The sets of further flags to compile `graph` with, in the order in which to try them; empty where there is no choice.
 /// The last set is empty: the compiler fails on some programs with any flag.
-pub fn alternatives(graph: &Graph, model: Model) -> Vec<Vec<String>> {
-    if model == Model::Inline {
-        return Vec::new();
-    }
+pub fn alternatives(graph: &Graph) -> Vec<Vec<String>> {
     let mut found = Found::default();
     graph.visit(&mut |function, eqn| found.look(function, eqn));
     let product = match found {
@@ -92,14 +88,13 @@ mod tests {
     }
 
     fn flags(graph: &Graph) -> Vec<Vec<String>> {
-        alternatives(graph, Model::Hal)
+        alternatives(graph)
     }
 
     #[test]
     fn large_products_of_matrices_are_tiled() {
         assert_eq!(flags(&product(&[1024, 1024], &[1024, 1024])), [vec![DATA_TILING], vec![]]);
         assert_eq!(flags(&product(&[128, 784], &[784, 256])), [vec![DATA_TILING], vec![]]);
-        assert!(alternatives(&product(&[1024, 1024], &[1024, 1024]), Model::Inline).is_empty());
     }
 
     #[test]

@@ -32,17 +32,17 @@ use std::rc::Rc;
 use sheaf_cache::{ArtifactFolder, Digest};
 use sheaf_lang::eval::Interrupt;
 use sheaf_lang::graph::Donation;
-use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Kept, Leaf, Placement, Program, Unit};
-use sheaf_lang::stablehlo::{self, emit_donating};
+use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Kept, Placement, Program, Unit};
+use sheaf_lang::stablehlo::{Model, emit_donating};
 use sheaf_lang::tensor::{HostTensor, TensorType};
 use sheaf_registry::{Home, Settings};
-use sheaf_runtime::{CallFrame, Device, Model, Runtime, Target, Vmfb};
+use sheaf_runtime::{CallFrame, Runtime, Target, Vmfb};
 
 use sheaf_toolchain::{COMPILER, Release, bytecode_version, is_loadable};
 
 use buffer::{DeviceBuffer, upload};
 use caches::Caches;
-use placement::Ways;
+use placement::PlacementPlan;
 use trial::{Fresh, OnTrial};
 pub use unit::Job;
 
@@ -112,11 +112,11 @@ impl Engine {
         for candidate in candidates {
             let _turn = self.caches.exclusive(&candidate.job);
             if let Some(loaded) = self.compiled_meanwhile(unit, candidate) {
-                return Ok(Some(loaded.instead_of(candidates, first.as_ref())));
+                return Ok(Some(loaded.instead_of(first.as_ref())));
             }
             let failure = match self.workshop.compile(&candidate.job)? {
                 Compiled::Yes { bytes, run } => match self.compiled(unit, candidate, &bytes, run) {
-                    Ok(loaded) => return Ok(Some(loaded.instead_of(candidates, first.as_ref()))),
+                    Ok(loaded) => return Ok(Some(loaded.instead_of(first.as_ref()))),
                     Err(failure) => failure,
                 },
                 Compiled::Rejected { error, remedy } => Failure::compiler(error, remedy),
@@ -143,7 +143,7 @@ impl Engine {
         for candidate in candidates {
             match look(&candidate.job) {
                 Some((bytes, digest)) => match self.load(unit, candidate, bytes, &digest) {
-                    Ok(loaded) => return Some(loaded.instead_of(candidates, first.as_ref())),
+                    Ok(loaded) => return Some(loaded.instead_of(first.as_ref())),
                     Err(failure) => {
                         if failure.refusal == OTHER_BYTECODE {
                             self.caches.warn(&failure.error, caches::NOT_USED, Some(&failure.remedy));
@@ -159,13 +159,8 @@ impl Engine {
 
     /// The ways in which a unit can be compiled, best first, and what the choice rests on.
     fn candidates(&self, unit: &Unit) -> (Vec<Candidate>, String) {
-        let Ways { targets, mut why } = placement::ways(self.place, &unit.graph);
-        let candidates: Vec<Candidate> =
-            targets.iter().filter_map(|target| Candidate::new(unit, *target, &[], self.compiler)).collect();
-        if candidates.len() < targets.len() {
-            why.push_str(", but it has loops, updates or doubles, which IREE 3.13 gets wrong without one");
-        }
-        (candidates, why)
+        let PlacementPlan { target, why } = placement::plan(self.place, &unit.graph);
+        (Candidate::all(unit, target, self.compiler), why)
     }
 
     /// What another process has compiled, tried and kept while this one waited for its turn.
@@ -253,11 +248,9 @@ impl Engine {
             let buffer = upload(&device, constant).map_err(Failure::runtime)?;
             frame.set(unit.inputs.len() + i, &buffer).map_err(Failure::runtime)?;
         }
-        if candidate.target == Target::Inline {
-            try_out(&device, &mut frame, unit).map_err(Failure::runtime)?;
-        }
         Ok(Loaded {
             target: candidate.target,
+            model: candidate.model,
             frame: RefCell::new(frame),
             arguments: RefCell::new(vec![None; unit.inputs.len()]),
             results: unit.outputs.iter().map(|leaf| leaf.ty.clone()).collect(),
@@ -356,40 +349,43 @@ impl Failure {
 /// One way to run a unit: a target, and the compilation for it.
 struct Candidate {
     target: Target,
+    model: Model,
+    /// True if the program has kernels that the compiler may fail on.
+    has_kernels: bool,
     job: Job,
     constants: Vec<HostTensor>,
     donations: Vec<Donation>,
 }
 
 impl Candidate {
-    /// `None` where the target does not serve for this unit.
-    fn new(
-        unit: &Unit,
-        target: Target,
-        donations: &[Donation],
-        compiler: Option<Release<'static>>,
-    ) -> Option<Candidate> {
-        let model = match target.model() {
-            Model::Inline => stablehlo::Model::Inline,
-            Model::Hal => stablehlo::Model::Hal,
-        };
-        Candidate::written_for(model, unit, target, donations, compiler)
+    /// The candidates for a target, best first: where the compiler fails for one, the next is tried.
+    fn all(unit: &Unit, target: Target, compiler: Option<Release<'static>>) -> Vec<Candidate> {
+        let plain = |target| Candidate::new(Model::Hal, unit, target, &[], compiler);
+        if target != Target::LocalSync {
+            return vec![plain(target)];
+        }
+        let first = Candidate::new(Model::Kernels, unit, target, &[], compiler);
+        if first.has_kernels { vec![first, plain(target)] } else { vec![first] }
     }
 
-    /// The same, with a text for `model`.
-    fn written_for(
-        model: stablehlo::Model,
+    fn new(
+        model: Model,
         unit: &Unit,
         target: Target,
         donations: &[Donation],
         compiler: Option<Release<'static>>,
-    ) -> Option<Candidate> {
+    ) -> Candidate {
         let module = emit_donating(&unit.graph, model, donations);
-        if target.model() == Model::Inline && module.needs_device() {
-            return None;
+        let job = unit::job(unit, &module, donations, compiler);
+        let has_kernels = module.has_kernels;
+        Candidate {
+            target,
+            model,
+            has_kernels,
+            job,
+            constants: module.constants,
+            donations: donations.to_vec(),
         }
-        let job = unit::job(unit, &module, target, donations, compiler);
-        Some(Candidate { target, job, constants: module.constants, donations: donations.to_vec() })
     }
 }
 
@@ -414,8 +410,7 @@ impl Backend for Engine {
     }
 
     fn donation(&self, unit: &Unit) -> Option<Donating> {
-        // A program that had to run elsewhere is refused below.
-        donation::donating(self.donate, unit, *placement::ways(self.place, &unit.graph).targets.first()?)
+        donation::donating(self.donate, unit)
     }
 
     fn prepare_donating(
@@ -426,9 +421,7 @@ impl Backend for Engine {
     ) -> Result<Option<Rc<dyn Program>>, HostError> {
         let plain: Rc<dyn Any> = Rc::<dyn Program>::clone(plain);
         let Ok(plain) = plain.downcast::<Loaded>() else { return Ok(None) };
-        let Some(candidate) = Candidate::new(unit, plain.target, donations, self.compiler) else {
-            return Ok(None);
-        };
+        let candidate = Candidate::new(plain.model, unit, plain.target, donations, self.compiler);
         // What it keeps would not be unshared.
         plain.release();
         match self.find(&candidate.job).filter(|_| !self.recompile) {
@@ -451,24 +444,15 @@ impl Backend for Engine {
 
     fn upload(&mut self, tensor: &HostTensor) -> Result<Buffer, HostError> {
         // All CPU targets share their buffers.
-        let device = self.runtime.device(Target::Inline).map_err(runtime_error)?;
+        let device = self.runtime.device(Target::LocalSync).map_err(runtime_error)?;
         Ok(DeviceBuffer::share(upload(&device, tensor).map_err(runtime_error)?))
     }
-}
-
-/// Calls a program of the inline model on ones. Without a device nothing looks at its kernels before a call, which
-/// then fails if one is given more than 32 buffers. Such a program is small and has no loops, so this is quick.
-fn try_out(device: &Device, frame: &mut CallFrame, unit: &Unit) -> Result<(), sheaf_runtime::Error> {
-    for (i, Leaf { ty, .. }) in unit.inputs.iter().enumerate() {
-        let ones = HostTensor::filled(ty.dtype, ty.shape.clone(), 1.0);
-        frame.set(i, &upload(device, &ones)?)?;
-    }
-    frame.invoke()
 }
 
 /// A program with its call prepared.
 struct Loaded {
     target: Target,
+    model: Model,
     frame: RefCell<CallFrame>,
     /// The small arguments of the last call: rates and the like stay the same from call to call, and need not be set
     /// again.
@@ -488,10 +472,9 @@ const SMALL_ARGUMENT: usize = 4 << 10;
 
 impl Loaded {
     /// This program with a note on what became of the best of the candidates, if that failed.
-    fn instead_of(mut self, candidates: &[Candidate], failed: Option<&Failure>) -> Loaded {
-        let better = candidates[0].target;
+    fn instead_of(mut self, failed: Option<&Failure>) -> Loaded {
         let note = |failure: &Failure| {
-            format!("not run {better}, which is quickest for little work: {}", failure.note)
+            format!("not in kernels of its own, which are quickest for little work: {}", failure.note)
         };
         self.placement.note = failed.map(note);
         self

@@ -7,10 +7,6 @@ use std::thread::available_parallelism;
 use sheaf_lang::graph::Graph;
 use sheaf_runtime::{Target, Workers};
 
-/// Up to this much work (estimated scalar operations, a few hundred microseconds) a call costs more than it computes:
-/// plain calls without a device are quickest (`docs/benchmarks.md`).
-const INLINE_WORK: u64 = 1_000_000;
-
 /// From this much on, several cores are quicker than one in spite of the hand-over.
 const PARALLEL_WORK: u64 = 20_000_000;
 
@@ -33,14 +29,13 @@ impl FromStr for Place {
     fn from_str(text: &str) -> Result<Place, String> {
         let target = match text {
             "auto" => return Ok(Place::Auto),
-            "inline" => Target::Inline,
             "local-sync" => Target::LocalSync,
             "local-task" => Target::LocalTask(Workers::Cores),
             _ => match text.strip_prefix("local-task:").map(str::parse) {
                 Some(Ok(workers)) => Target::LocalTask(Workers::Exactly(workers)),
                 Some(Err(_)) => return Err("the number of workers is a whole number from 1 on".into()),
                 None => {
-                    let all = "auto, inline, local-sync, local-task, local-task:WORKERS";
+                    let all = "auto, local-sync, local-task, local-task:WORKERS";
                     return Err(format!("programs run {all}"));
                 }
             },
@@ -49,41 +44,36 @@ impl FromStr for Place {
     }
 }
 
-/// The ways to run a program.
+/// The way to run a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ways {
-    /// Best first: where the compiler fails for one, the next is tried.
-    pub targets: Vec<Target>,
+pub struct PlacementPlan {
+    /// Where it runs.
+    pub target: Target,
     /// What the choice rests on, a clause.
     pub why: String,
 }
 
-/// The ways to run a graph.
-pub fn ways(place: Place, graph: &Graph) -> Ways {
+/// The way to run a graph.
+pub fn plan(place: Place, graph: &Graph) -> PlacementPlan {
     let work = graph.cost();
-    let (targets, why) = match place {
-        // What cannot run without a device runs on the simplest.
-        Place::Fixed(Target::Inline) => (vec![Target::Inline, Target::LocalSync], "as --place says".into()),
-        Place::Fixed(target) => (vec![target], "as --place says".into()),
+    let (target, why) = match place {
+        Place::Fixed(target) => (target, "as --place says".into()),
         Place::Auto => by_work(work, available_parallelism().map_or(1, NonZeroUsize::get)),
     };
-    Ways { targets, why }
+    PlacementPlan { target, why }
 }
 
-fn by_work(work: u64, processors: usize) -> (Vec<Target>, String) {
+fn by_work(work: u64, processors: usize) -> (Target, String) {
     let about = || format!("a call is about {} operations", rounded(work));
-    if work <= INLINE_WORK {
-        return (vec![Target::Inline, Target::LocalSync], format!("{}, too few for a device", about()));
-    }
     let busy = usize::try_from(work / WORKER_WORK).unwrap_or(usize::MAX);
     if work < PARALLEL_WORK || processors == 1 {
-        return (vec![Target::LocalSync], format!("{}, enough for one core", about()));
+        return (Target::LocalSync, format!("{}, enough for one core", about()));
     }
     match NonZeroUsize::new(busy).filter(|busy| busy.get() < processors) {
         Some(busy) => {
-            (vec![Target::LocalTask(Workers::Exactly(busy))], format!("{}, enough for {busy} cores", about()))
+            (Target::LocalTask(Workers::Exactly(busy)), format!("{}, enough for {busy} cores", about()))
         }
-        None => (vec![Target::LocalTask(Workers::Cores)], format!("{}, enough for all cores", about())),
+        None => (Target::LocalTask(Workers::Cores), format!("{}, enough for all cores", about())),
     }
 }
 
@@ -107,8 +97,8 @@ mod tests {
 
     #[test]
     fn the_more_work_the_more_workers() {
-        let first = |work, processors| by_work(work, processors).0[0].to_string();
-        assert_eq!(first(0, 8), "inline");
+        let first = |work, processors| by_work(work, processors).0.to_string();
+        assert_eq!(first(0, 8), "local-sync");
         assert_eq!(first(1_000_001, 8), "local-sync");
         assert_eq!(first(20_000_000, 8), "local-task:2");
         assert_eq!(first(75_000_000, 8), "local-task:7");
@@ -120,7 +110,7 @@ mod tests {
 
     #[test]
     fn places_are_read_as_they_are_shown() {
-        for text in ["inline", "local-sync", "local-task", "local-task:3"] {
+        for text in ["local-sync", "local-task", "local-task:3"] {
             let Ok(Place::Fixed(target)) = text.parse::<Place>() else { panic!("{text}") };
             assert_eq!(target.to_string(), text);
         }

@@ -3,8 +3,7 @@
 use sheaf_cache::{Action, Check, Cpu, Digest, Donation, Leaf, Model, Specialisation, Static};
 use sheaf_lang::graph;
 use sheaf_lang::host::{self, Unit};
-use sheaf_lang::stablehlo::Module;
-use sheaf_runtime::Target;
+use sheaf_lang::stablehlo::{KERNEL_FLAGS, Module};
 use sheaf_toolchain::{COMPILER, Release};
 
 use super::flags::alternatives;
@@ -19,28 +18,28 @@ pub struct Job {
     pub specialisation: Specialisation,
 }
 
-/// The compilation of `unit`, whose text is `module`, for `target`.
+/// The compilation of `unit`, whose text is `module`.
 pub fn job(
     unit: &Unit,
     module: &Module,
-    target: Target,
     donations: &[graph::Donation],
     compiler: Option<Release<'_>>,
 ) -> Job {
     // A machine without compilers runs what others compiled, with the usual one.
     let release = compiler.map_or(COMPILER[0].version, |release| release.version);
-    let (model, compile_for) = match target.model() {
-        sheaf_runtime::Model::Inline => (Model::Inline, sheaf_toolchain::Target::CPU_INLINE),
-        sheaf_runtime::Model::Hal => (Model::Hal, sheaf_toolchain::Target::CPU),
-    };
+    let compile_for = sheaf_toolchain::Target::CPU;
+    let mut flags = compile_for.flags_for(&module.text);
+    if module.has_kernels {
+        flags.extend(KERNEL_FLAGS.map(str::to_owned));
+    }
     let host = sheaf_toolchain::Cpu::host();
     let action = Action {
         program: module.text.clone(),
         compiler: release.into(),
         compiler_digest: Digest(sheaf_toolchain::compiler_digest(release).unwrap_or_default()),
-        model,
-        flags: compile_for.flags_for(&module.text),
-        alternatives: alternatives(&unit.graph, target.model()),
+        model: Model::Hal,
+        flags,
+        alternatives: if module.has_kernels { Vec::new() } else { alternatives(&unit.graph) },
         device: compile_for.device.to_string(),
         cpu: Some(Cpu { arch: host.arch().into(), features: host.features().map(str::to_string).collect() }),
         donation: donations

@@ -3,6 +3,7 @@
 use sheaf_lang::graph::{Builder, Graph, Var, evaluate};
 use sheaf_lang::primitives::registry::Random;
 use sheaf_lang::primitives::{Sqrt, Unary};
+use sheaf_lang::stablehlo::Model;
 use sheaf_lang::tensor::{DType, HostTensor, TensorType};
 use sheaf_runtime::{Runtime, Target};
 use sheaf_toolchain::Compiler;
@@ -72,11 +73,11 @@ fn chains_are_rounded_as_on_the_host() {
     let calls: Vec<Vec<HostTensor>> = (0..20).map(|_| vec![draw(), draw()]).collect();
     for dtype in [DType::BF16, DType::F16] {
         let graph = chains(dtype);
-        for target in [Target::Inline, Target::LocalSync] {
-            let device = runtime.device(target).expect("a device");
-            let results = super::execute(&graph, &calls, &mut compiler, &device).expect("a run");
+        for model in [Model::Kernels, Model::Hal] {
+            let device = runtime.device(Target::LocalSync).expect("a device");
+            let results = super::execute(&graph, &calls, &mut compiler, &device, model).expect("a run");
             for (call, results) in calls.iter().zip(results) {
-                assert_eq!(evaluate(&graph, call), results, "{dtype} {target:?} of {call:?}");
+                assert_eq!(evaluate(&graph, call), results, "{dtype} {model:?} of {call:?}");
             }
         }
     }
@@ -119,6 +120,7 @@ fn conversions_round_at_the_ends() {
     let operands =
         vec![HostTensor::new(shape.as_slice(), singles), HostTensor::new(shape.as_slice(), integers)];
     let compiled =
-        super::execute(&graph, std::slice::from_ref(&operands), &mut compiler, &device).expect("a run");
+        super::execute(&graph, std::slice::from_ref(&operands), &mut compiler, &device, Model::Hal)
+            .expect("a run");
     assert_eq!(compiled[0], evaluate(&graph, &operands));
 }

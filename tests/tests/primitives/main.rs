@@ -9,7 +9,7 @@ use std::process::Command;
 
 use sheaf_lang::graph::{Builder, Graph, evaluate};
 use sheaf_lang::primitives::registry::{Sample, registry};
-use sheaf_lang::stablehlo::{Model, emit};
+use sheaf_lang::stablehlo::{KERNEL_FLAGS, Model, emit};
 use sheaf_lang::tensor::{DType, HostTensor, TensorType};
 use sheaf_runtime::{Buffer, Device, ElementType, Runtime, Target, Vmfb, sha256};
 use sheaf_toolchain::Compiler;
@@ -17,20 +17,23 @@ use sheaf_toolchain::Compiler;
 /// How many samples become one program: its compilation costs far less than theirs one by one.
 const BATCH: usize = 24;
 
+/// The same for what is to be one kernel, which has few operands.
+const KERNEL_BATCH: usize = 4;
+
 /// Draws of operands for each sample.
 const SEEDS: [u64; 3] = [21, 22, 23];
 
 #[test]
-fn inline_programs_agree_with_host_evaluation() {
-    check(Target::Inline);
+fn kernels_agree_with_host_evaluation() {
+    check(Model::Kernels, KERNEL_BATCH);
 }
 
 #[test]
-fn device_programs_agree_with_host_evaluation() {
-    check(Target::LocalSync);
+fn programs_agree_with_host_evaluation() {
+    check(Model::Hal, BATCH);
 }
 
-/// Constants are handed out, joined and looked up in, though IREE leaves those of inline programs empty.
+/// Constants are handed out, joined and looked up in.
 #[test]
 fn constants_are_filled() {
     let Some(toolchain) = sheaf_tests::toolchain() else { return };
@@ -54,38 +57,34 @@ fn constants_are_filled() {
     let expected = evaluate(&graph, &operands);
     let mut compiler = Compiler::new(worker, toolchain);
     let runtime = Runtime::new().expect("a runtime");
-    for target in [Target::Inline, Target::LocalSync] {
-        let device = runtime.device(target).expect("a device");
-        let results = execute(&graph, std::slice::from_ref(&operands), &mut compiler, &device);
-        assert_eq!(results.expect("a run")[0], expected, "{target:?}");
+    let device = runtime.device(Target::LocalSync).expect("a device");
+    for model in [Model::Kernels, Model::Hal] {
+        let results = execute(&graph, std::slice::from_ref(&operands), &mut compiler, &device, model);
+        assert_eq!(results.expect("a run")[0], expected, "{model:?}");
     }
 }
 
 /// Compiles and runs all samples, and names those that fail.
-fn check(target: Target) {
+fn check(model: Model, size: usize) {
     let Some(toolchain) = sheaf_tests::toolchain() else { return };
     let mut compiler = Compiler::new(worker, toolchain);
     let runtime = Runtime::new().expect("a runtime");
-    let device = runtime.device(target).expect("a device");
+    let device = runtime.device(Target::LocalSync).expect("a device");
     let mut samples = registry();
     // `PRIMITIVES=f64` tries what has that in its name or among its operands.
     if let Ok(wanted) = std::env::var("PRIMITIVES") {
         samples.retain(|sample| wanted.split(',').any(|part| sample.to_string().contains(part)));
     }
-    if target == Target::Inline {
-        // Loops run on a device only; the engine has the same rule.
-        samples.retain(|sample| !emit(&sample.graph(), Model::Inline).needs_device());
-    }
     let mut failures = String::new();
-    for batch in samples.chunks(BATCH) {
-        let result = run(batch, &mut compiler, &device);
+    for batch in samples.chunks(size) {
+        let result = run(batch, &mut compiler, &device, model);
         if result.is_ok() {
             continue;
         }
         // Alone, each is blamed for its own faults only.
         let before = failures.len();
         for sample in batch {
-            if let Err(fault) = run(std::slice::from_ref(sample), &mut compiler, &device) {
+            if let Err(fault) = run(std::slice::from_ref(sample), &mut compiler, &device, model) {
                 let fault = format!("{sample}:\n  {}", fault.replace('\n', "\n  "));
                 eprintln!("{fault}");
                 let _ = writeln!(failures, "{fault}");
@@ -98,7 +97,7 @@ fn check(target: Target) {
             for i in (0..batch.len()).rev() {
                 let mut fewer = guilty.clone();
                 fewer.remove(i);
-                if let Err(error) = run(&fewer, &mut compiler, &device) {
+                if let Err(error) = run(&fewer, &mut compiler, &device, model) {
                     (guilty, fault) = (fewer, error);
                 }
             }
@@ -106,7 +105,7 @@ fn check(target: Target) {
             let _ = writeln!(failures, "together:\n  {}\n  {fault}", names.join("\n  "));
         }
     }
-    assert!(failures.is_empty(), "compiled for {target:?} in another way than evaluated:\n{failures}");
+    assert!(failures.is_empty(), "compiled as {model:?} in another way than evaluated:\n{failures}");
 }
 
 /// The compile worker: the program under test, as it starts itself.
@@ -117,11 +116,11 @@ fn worker() -> Command {
 }
 
 /// Compiles the samples as one program and compares its results with those of the host, for each seed.
-fn run(batch: &[Sample], compiler: &mut Compiler, device: &Device) -> Result<(), String> {
+fn run(batch: &[Sample], compiler: &mut Compiler, device: &Device, model: Model) -> Result<(), String> {
     let graph = join(batch);
     let draw = |seed: u64| batch.iter().flat_map(|sample| sample.draw(seed)).collect();
     let draws: Vec<Vec<HostTensor>> = SEEDS.into_iter().map(draw).collect();
-    let results = execute(&graph, &draws, compiler, device)?;
+    let results = execute(&graph, &draws, compiler, device, model)?;
     for ((seed, operands), results) in SEEDS.iter().zip(&draws).zip(results) {
         let expected = evaluate(&graph, operands);
         let mut pairs = expected.iter().zip(&results);
@@ -141,14 +140,16 @@ fn execute(
     calls: &[Vec<HostTensor>],
     compiler: &mut Compiler,
     device: &Device,
+    model: Model,
 ) -> Result<Vec<Vec<HostTensor>>, String> {
-    let (model, compile_for) = match device.target() {
-        Target::Inline => (Model::Inline, sheaf_toolchain::Target::CPU_INLINE),
-        _ => (Model::Hal, sheaf_toolchain::Target::CPU),
-    };
     let module = emit(graph, model);
-    let vmfb =
-        compiler.compile(&module.text, &compile_for.flags_for(&module.text)).map_err(|e| e.to_string())?;
+    let flags = sheaf_toolchain::Target::CPU.flags_for(&module.text);
+    let flags = if module.has_kernels {
+        flags.into_iter().chain(KERNEL_FLAGS.map(str::to_owned)).collect()
+    } else {
+        flags
+    };
+    let vmfb = compiler.compile(&module.text, &flags).map_err(|e| e.to_string())?;
     let digest = sha256(&vmfb);
     let vmfb = Vmfb::verify(vmfb, &digest).map_err(|e| e.to_string())?;
     let program = device.load(&vmfb).map_err(|e| e.to_string())?;
