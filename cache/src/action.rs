@@ -8,14 +8,13 @@
 //! - A *text* is the number of its bytes in UTF-8, followed by those bytes.
 //! - A *list* is the number of its items, followed by each item as a text.
 //!
-//! The byte string is the text `sheaf action`, the number [`KEY_VERSION`], and then the eight parts below, in this
+//! The byte string is the text `sheaf action`, the number [`KEY_VERSION`], and then the seven parts below, in this
 //! order. Each part is its name as a text, the number of bytes of its value, and the value.
 //!
 //! | name       | value |
 //! |------------|-------|
 //! | `program`  | the `StableHLO` text without source locations ([`strip_locations`]), in UTF-8 |
 //! | `compiler` | the digest of the compiler's release, 64 hexadecimal digits in lower case |
-//! | `model`    | `hal` or `inline` |
 //! | `flags`    | a list of the flags of every attempt, in the order of the command line; the number of alternatives; each alternative's further flags as a list |
 //! | `device`   | `cpu`, `cuda`, `vulkan` or `metal` |
 //! | `cpu`      | a list: the architecture, then the CPU's features sorted by their bytes; empty when no CPU is aimed at |
@@ -39,7 +38,7 @@ use crate::locations::strip_locations;
 /// Add one whenever [`Action::key`] takes in something new, leaves something out or writes something differently, and
 /// whenever the same action would now have to compile to something else. Without that, a program compiled by an
 /// earlier Sheaf is taken for what this one would compile.
-pub const KEY_VERSION: u64 = 4;
+pub const KEY_VERSION: u64 = 5;
 
 /// Everything that decides what the compiler makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,8 +49,6 @@ pub struct Action {
     pub compiler: String,
     /// The digest of that release, the same on every platform.
     pub compiler_digest: Digest,
-    /// How the program will be executed.
-    pub model: Model,
     /// The compiler's flags, in the order of the command line, whichever alternative is compiled.
     pub flags: Vec<String>,
     /// Sets of further flags in the order in which they are tried: the program is that of the first with which the
@@ -65,25 +62,6 @@ pub struct Action {
     pub donation: BTreeSet<Donation>,
     /// Whether debug information is kept in the compiled program.
     pub debug: bool,
-}
-
-/// IREE's execution model. A program of one model does not run under the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Model {
-    /// Through a HAL device and its queues: every device, and everything that is published.
-    Hal,
-    /// Straight on the calling thread, without a device: the quickest for small work on the CPU.
-    Inline,
-}
-
-impl fmt::Display for Model {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Hal => "hal",
-            Self::Inline => "inline",
-        })
-    }
 }
 
 /// A CPU that a program is compiled for.
@@ -168,12 +146,11 @@ impl Action {
         bytes
     }
 
-    fn values(&self) -> [(&'static str, Vec<u8>); 8] {
+    fn values(&self) -> [(&'static str, Vec<u8>); 7] {
         let cpu = self.cpu.iter().flat_map(|cpu| std::iter::once(&cpu.arch).chain(&cpu.features));
         [
             ("program", strip_locations(&self.program).into_owned().into_bytes()),
             ("compiler", self.compiler_digest.to_string().into_bytes()),
-            ("model", self.model.to_string().into_bytes()),
             ("flags", self.flag_bytes()),
             ("device", self.device.clone().into_bytes()),
             ("cpu", list(cpu)),
@@ -208,7 +185,6 @@ pub(crate) fn example(program: &str) -> Action {
         program: program.into(),
         compiler: "3.13.0".into(),
         compiler_digest: Digest::of(b"3.13.0"),
-        model: Model::Hal,
         flags: vec![],
         alternatives: vec![],
         device: "cuda".into(),
@@ -227,7 +203,6 @@ mod tests {
             program: "module @sheaf {}".into(),
             compiler: "3.13.0".into(),
             compiler_digest: Digest::of(b"3.13.0"),
-            model: Model::Hal,
             flags: vec!["--a=1".into(), "--b".into()],
             alternatives: vec![vec!["--c".into()], vec![]],
             device: "cpu".into(),
@@ -262,11 +237,6 @@ mod tests {
     fn the_name_of_the_release_does_not_matter() {
         let named = Action { compiler: "3.13".into(), ..sample() };
         assert_eq!(named.key(), sample().key());
-    }
-
-    #[test]
-    fn model_differs() {
-        assert_differs("model", |action| action.model = Model::Inline);
     }
 
     #[test]
@@ -363,20 +333,20 @@ mod tests {
     /// text = lambda s: number(len(s)) + s
     /// items = lambda xs: number(len(xs)) + b"".join(map(text, xs))
     /// parts = [
-    ///     (b"program", b"module @sheaf {}"), (b"compiler", sha256(b"3.13.0").hexdigest().encode()), (b"model", b"hal"),
+    ///     (b"program", b"module @sheaf {}"), (b"compiler", sha256(b"3.13.0").hexdigest().encode()),
     ///     (b"flags", items([b"--a=1", b"--b"]) + number(2) + items([b"--c"]) + items([])), (b"device", b"cpu"),
     ///     (b"cpu", items([b"x86_64", b"avx2", b"sse4.2"])),
     ///     (b"donation", items([b"2->0", b"10->1"])), (b"debug", b"off"),
     /// ]
-    /// key = text(b"sheaf action") + number(4) + b"".join(text(n) + text(v) for n, v in parts)
+    /// key = text(b"sheaf action") + number(5) + b"".join(text(n) + text(v) for n, v in parts)
     /// print(sha256(key).hexdigest())
     /// ```
     #[test]
     fn the_encoding_is_the_documented_one() {
-        assert_eq!(KEY_VERSION, 4);
+        assert_eq!(KEY_VERSION, 5);
         assert_eq!(
             sample().key().to_string(),
-            "55c8ef97d801690e66e4b76dbe6abf033ac18402d0a363e8c7aa88fcb8cdb7ad"
+            "ed6b63ad169730b8f21dd9252ef79a94b1ab673f8f871296f251fa7c3201fe4f"
         );
     }
 }

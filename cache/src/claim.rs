@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::{Action, ActionKey, Cpu, Donation, Model};
+use crate::action::{Action, ActionKey, Cpu, Donation};
 use crate::digest::Digest;
 use crate::remote::Address;
 use crate::signing::{PublicKey, SecretKey, SignatureError};
@@ -44,8 +44,6 @@ pub struct Claim {
     pub compiler: String,
     /// The digest of that release.
     pub compiler_digest: Digest,
-    /// The execution model.
-    pub model: Model,
     /// The compiler's flags, whichever alternative it is.
     pub flags: Vec<String>,
     /// The sets of further flags, in the order in which they were tried; none in claims of key versions before 4.
@@ -102,7 +100,6 @@ impl Claim {
             inputs,
             compiler: action.compiler.clone(),
             compiler_digest: action.compiler_digest,
-            model: action.model,
             flags: action.flags.clone(),
             alternatives: action.alternatives.clone(),
             alternative,
@@ -121,7 +118,6 @@ impl Claim {
             program: program.into(),
             compiler: self.compiler.clone(),
             compiler_digest: self.compiler_digest,
-            model: self.model,
             flags: self.flags.clone(),
             alternatives: self.alternatives.clone(),
             device: self.device.clone(),
@@ -272,7 +268,6 @@ mod tests {
             program: "module @sheaf {}".into(),
             compiler: "3.13.0".into(),
             compiler_digest: Digest::of(b"3.13.0"),
-            model: Model::Hal,
             flags: vec!["--a".into()],
             alternatives: vec![],
             device: "cpu".into(),

@@ -24,8 +24,6 @@ pub enum Difference {
     Compiler(String, String),
     /// The kind of device.
     Device(String, String),
-    /// The execution model.
-    Model(String, String),
     /// The CPU: features that only one of them has, or another architecture.
     Cpu {
         /// What only the earlier one has.
@@ -72,7 +70,6 @@ impl fmt::Display for Difference {
             }
             Self::Compiler(before, after) => write!(f, "compiler: {before} -> {after}"),
             Self::Device(before, after) => write!(f, "device: {before} -> {after}"),
-            Self::Model(before, after) => write!(f, "execution model: {before} -> {after}"),
             Self::Cpu { lost, gained } => {
                 f.write_str("cpu: ")?;
                 changes(f, lost, gained)
@@ -121,8 +118,6 @@ impl Claim {
             all.push(Difference::Compiler(name(earlier), name(self)));
         }
         all.extend(differ(&earlier.device, &self.device).map(|(a, b)| Difference::Device(a, b)));
-        let models = (earlier.model.to_string(), self.model.to_string());
-        all.extend(differ(&models.0, &models.1).map(|(a, b)| Difference::Model(a, b)));
         let features = |claim: &Self| -> BTreeSet<String> {
             let cpu = claim.cpu.iter();
             cpu.flat_map(|cpu| cpu.features.iter().cloned().chain([cpu.arch.clone()])).collect()
@@ -132,10 +127,10 @@ impl Claim {
             let only = |a: &BTreeSet<String>, b: &BTreeSet<String>| a.difference(b).cloned().collect();
             all.push(Difference::Cpu { lost: only(&before, &after), gained: only(&after, &before) });
         }
-        // What follows from another device, CPU or model is no reason of its own.
+        // What follows from another device or CPU is no reason of its own.
         let is_follower = |flag: &&String| {
             let of_cpu = flag.starts_with("--iree-llvmcpu-target");
-            (before != after && of_cpu) || earlier.device != self.device || earlier.model != self.model
+            (before != after && of_cpu) || earlier.device != self.device
         };
         let flags = |claim: &Self| [&claim.flags[..], &claim.alternatives.concat()].concat();
         if earlier.flags != self.flags || earlier.alternatives != self.alternatives {
@@ -164,7 +159,7 @@ impl Claim {
         let weight = |difference: &Difference| match difference {
             Difference::Program { .. } => 8,
             Difference::Device(..) | Difference::Compiler(..) => 4,
-            Difference::Model(..) | Difference::Donation(..) => 2,
+            Difference::Donation(..) => 2,
             _ => 1,
         };
         self.differences(other, |_| None).iter().map(weight).sum()
@@ -174,7 +169,7 @@ impl Claim {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::action::{Action, Cpu, Model};
+    use crate::action::{Action, Cpu};
     use crate::claim::Compilation;
 
     fn claim(change: impl FnOnce(&mut Action, &mut Compilation)) -> Claim {
@@ -182,7 +177,6 @@ mod tests {
             program: "func @main\n  add".into(),
             compiler: "3.13.0".into(),
             compiler_digest: crate::digest::Digest::of(b"3.13.0"),
-            model: Model::Hal,
             flags: vec!["--a".into(), "--iree-llvmcpu-target-cpu=x".into()],
             alternatives: vec![],
             device: "cpu".into(),

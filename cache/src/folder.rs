@@ -141,7 +141,7 @@ impl ArtifactFolder {
 
     /// Records what `action` compiled `specialisation` to, and returns its entry.
     ///
-    /// An older entry for the same calls on the same kind of machine (function, transform, device, model, CPU, types of
+    /// An older entry for the same calls on the same kind of machine (function, transform, device, CPU, types of
     /// the arguments, statics) goes, with its file, unless it too was found or recorded in this run: the sources have
     /// changed since. An error leaves the folder as it was, and the build need not care.
     pub fn record(

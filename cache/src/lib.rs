@@ -53,7 +53,7 @@ pub mod serve;
 mod signing;
 mod store;
 
-pub use action::{Action, ActionKey, Cpu, Donation, KEY_VERSION, Model};
+pub use action::{Action, ActionKey, Cpu, Donation, KEY_VERSION};
 pub use atomic::{WriteError, replace, write as write_whole};
 pub use claim::{Claim, ClaimError, Compilation, SignedClaim};
 pub use collect::{Collected, Fault, Size};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::{Action, ActionKey, Cpu, Donation, Model};
+use crate::action::{Action, ActionKey, Cpu, Donation};
 use crate::content;
 use crate::digest::Digest;
 use crate::guard::Guard;
@@ -86,8 +86,6 @@ pub struct Entry {
     pub transform: String,
     /// The kind of device it runs on.
     pub device: String,
-    /// The execution model it runs under.
-    pub model: Model,
     /// The name of the VMFB in the folder.
     pub file: String,
     /// The SHA-256 of the VMFB.
@@ -136,7 +134,6 @@ impl Entry {
             function,
             transform,
             device: action.device.clone(),
-            model: action.model,
             file,
             digest: Digest::of(bytes),
             size: bytes.len() as u64,
@@ -163,7 +160,7 @@ impl Entry {
 
     fn call(&self) -> impl Ord + '_ {
         let name = (&self.function, &self.transform);
-        let way = (&self.device, self.model, &self.cpu, &self.donation, self.debug);
+        let way = (&self.device, &self.cpu, &self.donation, self.debug);
         (name, way, &self.inputs, &self.statics)
     }
 }

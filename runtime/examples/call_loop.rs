@@ -33,7 +33,7 @@ fn main() -> Result<(), Error> {
 
 /// Prints one line of the table; nothing if there is no compiler.
 fn measure(runtime: &Runtime, target: Target) -> Result<(), Error> {
-    let Some(bytes) = compiler::compile(target.model(), STEP) else { return Ok(()) };
+    let Some(bytes) = compiler::compile(STEP) else { return Ok(()) };
     let digest = sha256(&bytes);
     let vmfb = Vmfb::verify(bytes, &digest).expect("these bytes have just been hashed");
     let (device, open) = timed(|| runtime.device(target))?;

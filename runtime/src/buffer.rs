@@ -93,8 +93,7 @@ impl Buffer {
         // SAFETY: the view is live.
         let element =
             ElementType::from_iree(unsafe { iree::iree_hal_buffer_view_element_type(view.as_ptr()) })?;
-        // Results of the inline model are never consumed, and calls there are too quick to note them.
-        let region = if target == Target::Inline { None } else { part_of(&view) };
+        let region = part_of(&view);
         if let Some((allocation, region)) = region {
             shared.regions.borrow_mut().add(allocation, region);
         }
@@ -216,7 +215,7 @@ fn references<T: Counted>(object: *mut T) -> usize {
 }
 
 /// Memory that any device of the CPU can use and the host can read.
-pub(crate) const PARAMETERS: iree::iree_hal_buffer_params_t = iree::iree_hal_buffer_params_t {
+const PARAMETERS: iree::iree_hal_buffer_params_t = iree::iree_hal_buffer_params_t {
     usage: iree::iree_hal_buffer_usage_bits_t_IREE_HAL_BUFFER_USAGE_DEFAULT
         | iree::iree_hal_buffer_usage_bits_t_IREE_HAL_BUFFER_USAGE_MAPPING,
     access: iree::iree_hal_memory_access_bits_t_IREE_HAL_MEMORY_ACCESS_ALL as u16,

@@ -8,19 +8,18 @@ use crate::error::{Error, Status, check};
 use crate::ffi::{Counted, Ref, host_allocator, view};
 use crate::process::Process;
 use crate::runtime::{Shared, Target};
-use crate::{Buffer, ElementType, Memory, Program, Vmfb, hal, inline, sync, task};
+use crate::{Buffer, ElementType, Memory, Program, Vmfb, hal, sync, task};
 
-/// An opened device: where its buffers come from, and the VM modules that its programs import.
+/// An opened device: where its buffers come from, and the VM module that its programs import.
 pub(crate) struct Backend {
     pub(crate) allocator: Ref<iree::iree_hal_allocator_t>,
-    pub(crate) modules: Vec<Ref<iree::iree_vm_module_t>>,
+    pub(crate) module: Ref<iree::iree_vm_module_t>,
 }
 
 impl Backend {
     pub(crate) fn open(process: &Process, target: Target) -> Result<Self, Status> {
         let _alone = process.changing();
         match target {
-            Target::Inline => inline::open(process),
             Target::LocalSync => hal::open(process, &sync::device()?),
             Target::LocalTask(workers) => hal::open(process, &task::device(workers)?),
         }

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use eerie_sys::runtime as iree;
 
 use crate::ffi::host_allocator;
-use crate::{Model, Target, UnknownElementType};
+use crate::{Target, UnknownElementType};
 
 /// Why a device, a program, a buffer or a call failed.
 #[derive(Debug, thiserror::Error)]
@@ -32,18 +32,6 @@ pub enum Error {
         target: Target,
         /// What IREE said.
         status: Status,
-    },
-    /// The program was compiled for another execution model than the device has.
-    #[error(
-        "the program was compiled for the {program} execution model, but the device {target} needs the {} model; \
-         compile it again for this device, or load it on a device of its own model",
-        target.model()
-    )]
-    WrongModel {
-        /// The device it was loaded for.
-        target: Target,
-        /// The model that the program was compiled for.
-        program: Model,
     },
     /// The program has no `main`, or its `main` takes or gives something that is not a tensor.
     #[error(

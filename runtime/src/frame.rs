@@ -7,9 +7,7 @@ use eerie_sys::runtime as iree;
 use crate::device::create;
 use crate::error::{Error, Status, check};
 use crate::ffi::{Ref, host_allocator};
-use crate::lend::for_device;
 use crate::program::Loaded;
-use crate::runtime::Model;
 use crate::{Buffer, Program};
 
 /// What one call of a program needs, made once: its argument list and its result list.
@@ -56,14 +54,14 @@ impl CallFrame {
         if !buffer.is_of(&self.program.shared) {
             return Err(Error::ForeignBuffer { index });
         }
-        let view = match self.program.target.model() {
-            Model::Inline => Ok(buffer.view().clone()),
-            Model::Hal => for_device(buffer.view(), &self.program.backend.allocator),
-        };
         // SAFETY: list and view are live; the list takes a reference of its own to the view.
-        view.and_then(|view| unsafe {
-            check(iree::iree_vm_list_set_buffer_view_retain(self.arguments.as_ptr(), index, view.as_ptr()))
-        })
+        unsafe {
+            check(iree::iree_vm_list_set_buffer_view_retain(
+                self.arguments.as_ptr(),
+                index,
+                buffer.view().as_ptr(),
+            ))
+        }
         .map_err(|status| self.failed(status))?;
         self.is_set[index] = true;
         Ok(())

@@ -57,7 +57,7 @@ pub(crate) fn open(process: &Process, device: &Ref<iree::iree_hal_device_t>) -> 
         })?;
         let allocator = iree::iree_hal_device_allocator(device.as_ptr());
         iree::iree_hal_allocator_retain(allocator);
-        Ok(Backend { allocator: Ref::adopt(allocator), modules: vec![module] })
+        Ok(Backend { allocator: Ref::adopt(allocator), module })
     }
 }
 

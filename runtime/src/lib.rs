@@ -36,9 +36,8 @@
 //!
 //! - **No unchecked byte.** IREE trusts its input: a damaged program file can crash the process. A [`Vmfb`] exists
 //!   only for bytes whose SHA-256 was the expected one.
-//! - **CPU buffers are shared.** [`Target::Inline`], [`Target::LocalSync`] and [`Target::LocalTask`] all compute on
-//!   ordinary host memory. A [`Buffer`] made by or for one of them can be an argument of a program on any other of
-//!   the same [`Runtime`].
+//! - **CPU buffers are shared.** [`Target::LocalSync`] and [`Target::LocalTask`] both compute on ordinary host memory.
+//!   A [`Buffer`] made by or for one of them can be an argument of a program on the other of the same [`Runtime`].
 //! - **A call is over when it returns.** [`CallFrame::invoke`] waits for the program; its results can be read at
 //!   once.
 
@@ -55,8 +54,6 @@ mod error;
 mod ffi;
 mod frame;
 mod hal;
-mod inline;
-mod lend;
 mod memory;
 mod process;
 mod program;
@@ -73,5 +70,5 @@ pub use error::{Error, Status};
 pub use frame::CallFrame;
 pub use memory::Memory;
 pub use program::Program;
-pub use runtime::{Model, Runtime, Target, Workers};
+pub use runtime::{Runtime, Target, Workers};
 pub use vmfb::{DigestMismatch, Vmfb, sha256};

@@ -1,14 +1,13 @@
 //! Loaded programs.
 
-use std::ffi::c_void;
 use std::rc::Rc;
 
 use eerie_sys::runtime as iree;
 
-use crate::device::{Backend, Device, create};
+use crate::device::{Device, create};
 use crate::error::{Error, Status, check};
 use crate::ffi::{Ref, host_allocator, text_of, view};
-use crate::runtime::{Model, Shared, Target};
+use crate::runtime::{Shared, Target};
 use crate::{CallFrame, Vmfb};
 
 /// A loaded program: a module with one function, `main`, that takes tensors and gives tensors.
@@ -28,7 +27,6 @@ pub(crate) struct Loaded {
     pub(crate) argument_count: usize,
     pub(crate) result_count: usize,
     pub(crate) target: Target,
-    pub(crate) backend: Rc<Backend>,
     vmfb: Vmfb,
     pub(crate) shared: Rc<Shared>,
 }
@@ -56,15 +54,9 @@ impl Program {
         }
         .map_err(failed)?;
 
-        if let Some(program) = model_of(&module).map_err(failed)?
-            && program != target.model()
-        {
-            return Err(Error::WrongModel { target, program });
-        }
         let (main, argument_count, result_count) = entry_of(&module)?;
 
-        let mut modules: Vec<_> = device.backend.modules.iter().map(Ref::as_ptr).collect();
-        modules.push(module.as_ptr());
+        let mut modules = [device.backend.module.as_ptr(), module.as_ptr()];
         // SAFETY: all modules are live, and the context keeps its own references and copies the array.
         let context = unsafe {
             create(|out| {
@@ -80,8 +72,7 @@ impl Program {
         }
         .map_err(failed)?;
         let vmfb = vmfb.clone();
-        let backend = Rc::clone(&device.backend);
-        let loaded = Loaded { context, main, argument_count, result_count, target, backend, vmfb, shared };
+        let loaded = Loaded { context, main, argument_count, result_count, target, vmfb, shared };
         Ok(Self { loaded: Rc::new(loaded) })
     }
 
@@ -115,34 +106,6 @@ impl std::fmt::Debug for Program {
             .field("vmfb", &self.loaded.vmfb)
             .finish()
     }
-}
-
-/// The model that a module was compiled for, told by the modules it imports; none if it imports neither.
-fn model_of(module: &Ref<iree::iree_vm_module_t>) -> Result<Option<Model>, Status> {
-    unsafe extern "C" fn visit(
-        found: *mut c_void,
-        dependency: *const iree::iree_vm_module_dependency_t,
-    ) -> iree::iree_status_t {
-        // SAFETY: IREE passes on the pointer that it was given below, and a dependency that is live for this call.
-        let (found, name) = unsafe { (&mut *found.cast::<Option<Model>>(), text_of((*dependency).name)) };
-        match &*name {
-            "hal" => *found = Some(Model::Hal),
-            "hal_inline" | "hal_loader" => *found = Some(Model::Inline),
-            _ => {}
-        }
-        std::ptr::null_mut()
-    }
-
-    let mut found: Option<Model> = None;
-    // SAFETY: the module is live, and `found` outlives the call, which is over when it returns.
-    unsafe {
-        check(iree::iree_vm_module_enumerate_dependencies(
-            module.as_ptr(),
-            Some(visit),
-            (&raw mut found).cast(),
-        ))?;
-    }
-    Ok(found)
 }
 
 /// Finds `main` and counts its arguments and results.

@@ -18,10 +18,7 @@ const IREE_VERSION: &str = "3.13.0";
 /// those drivers. Its buffers would not lie in host memory, so they need transfers instead of mappings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// The calling thread, without a device: programs of the inline model call their kernels directly. Least
-    /// overhead per call; for small work.
-    Inline,
-    /// The calling thread, as a device of IREE's.
+    /// The calling thread, as a device of IREE's. Least overhead per call; for small work.
     LocalSync,
     /// A pool of worker threads, as a device of IREE's; for large work. Each number of workers is a device of its own.
     LocalTask(Workers),
@@ -39,43 +36,16 @@ pub enum Workers {
 
 impl Target {
     /// One target of each kind that this build knows.
-    pub const ALL: [Self; 3] = [Self::Inline, Self::LocalSync, Self::LocalTask(Workers::Cores)];
-
-    /// The execution model for which programs must be compiled to run here.
-    pub const fn model(self) -> Model {
-        match self {
-            Self::Inline => Model::Inline,
-            Self::LocalSync | Self::LocalTask(_) => Model::Hal,
-        }
-    }
+    pub const ALL: [Self; 2] = [Self::LocalSync, Self::LocalTask(Workers::Cores)];
 }
 
 impl std::fmt::Display for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Inline => f.write_str("inline"),
             Self::LocalSync => f.write_str("local-sync"),
             Self::LocalTask(Workers::Cores) => f.write_str("local-task"),
             Self::LocalTask(Workers::Exactly(n)) => write!(f, "local-task:{n}"),
         }
-    }
-}
-
-/// How a program reaches its kernels and buffers; fixed when it is compiled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Model {
-    /// Direct calls on host memory (`--iree-execution-model=inline-dynamic`).
-    Inline,
-    /// Command buffers and queues of a device (the compiler's default, `async-external`).
-    Hal,
-}
-
-impl std::fmt::Display for Model {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Inline => "inline",
-            Self::Hal => "HAL",
-        })
     }
 }
 

@@ -16,18 +16,10 @@ use eerie_sys::compiler::{
     iree_compiler_session_t,
 };
 
-use crate::apart::{INLINE_MODEL, LOWERED, allocate_apart};
 use crate::message::{Answer, Diagnostic, Request, Severity};
 
 /// The name under which programs appear in diagnostics; a fixed one, so that equal programs compile to equal bytes.
 const PROGRAM_NAME: &CStr = c"sheaf.mlir";
-
-/// From where, and how far, the compiler runs: from its input and to its output, unless a phase is named.
-#[derive(Clone, Copy)]
-struct Phases {
-    from: Option<&'static CStr>,
-    to: Option<&'static CStr>,
-}
 
 /// The compiler, loaded and initialised.
 pub(crate) struct Library {
@@ -89,20 +81,7 @@ impl Library {
         self.check(unsafe { api.ireeCompilerSessionSetFlags(session.raw, count, pointers.as_ptr()) })?;
 
         let receiver = ptr::from_ref(&diagnostics).cast_mut().cast();
-        let ended = if request.flags.iter().any(|flag| flag == INLINE_MODEL) {
-            match self.run(session.raw, &program, receiver, Phases { from: None, to: Some(LOWERED) })? {
-                None => None,
-                Some(lowered) => {
-                    let lowered = String::from_utf8(lowered).map_err(|error| error.to_string())?;
-                    let program =
-                        CString::new(allocate_apart(&lowered)).map_err(|error| error.to_string())?;
-                    self.run(session.raw, &program, receiver, Phases { from: Some(LOWERED), to: None })?
-                }
-            }
-        } else {
-            self.run(session.raw, &program, receiver, Phases { from: None, to: None })?
-        };
-        if let Some(bytes) = ended {
+        if let Some(bytes) = self.run(session.raw, &program, receiver)? {
             return Ok(Answer::Compiled(bytes));
         }
         let said = std::mem::take(&mut *diagnostics.lock().unwrap_or_else(PoisonError::into_inner));
@@ -112,14 +91,12 @@ impl Library {
         Ok(Answer::Rejected(said))
     }
 
-    /// Runs phases of the compiler on a text: the text after the last of them, or the program after all. `None` where
-    /// it is rejected; then `receiver`, the diagnostics, has the reasons.
+    /// Runs the compiler on a text. `None` where it is rejected; then `receiver`, the diagnostics, has the reasons.
     fn run(
         &self,
         session: *mut iree_compiler_session_t,
         program: &CStr,
         receiver: *mut c_void,
-        phases: Phases,
     ) -> Result<Option<Vec<u8>>, String> {
         let api = &*self.api;
         let mut raw = ptr::null_mut();
@@ -138,15 +115,6 @@ impl Library {
         unsafe {
             api.ireeCompilerInvocationEnableCallbackDiagnostics(invocation.raw, 0, Some(collect), receiver);
         }
-        // SAFETY: the invocation lives, and copies the names.
-        unsafe {
-            if let Some(phase) = phases.from {
-                api.ireeCompilerInvocationSetCompileFromPhase(invocation.raw, phase.as_ptr());
-            }
-            if let Some(phase) = phases.to {
-                api.ireeCompilerInvocationSetCompileToPhase(invocation.raw, phase.as_ptr());
-            }
-        }
         // SAFETY: invocation and source live and belong to one session; the source is parsed once.
         let compiled = unsafe {
             api.ireeCompilerInvocationParseSource(invocation.raw, source.raw)
@@ -160,13 +128,8 @@ impl Library {
         // SAFETY: the place for the result is valid.
         self.check(unsafe { api.ireeCompilerOutputOpenMembuffer(&raw mut raw) })?;
         let output = Owned::new(api, raw, IreeCompiler::ireeCompilerOutputDestroy);
-        // SAFETY: invocation and output live, and the pipeline ran as far as is written out.
-        self.check(unsafe {
-            match phases.to {
-                Some(_) => api.ireeCompilerInvocationOutputIR(invocation.raw, output.raw),
-                None => api.ireeCompilerInvocationOutputVMBytecode(invocation.raw, output.raw),
-            }
-        })?;
+        // SAFETY: invocation and output live, and the pipeline ran to its end.
+        self.check(unsafe { api.ireeCompilerInvocationOutputVMBytecode(invocation.raw, output.raw) })?;
         let (mut contents, mut size) = (ptr::null_mut(), 0);
         // SAFETY: the output lives and is in memory; the places for the results are valid.
         self.check(unsafe { api.ireeCompilerOutputMapMemory(output.raw, &raw mut contents, &raw mut size) })?;

@@ -8,7 +8,6 @@
 // Prints panic where nobody reads them, and belong to the command line.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
-mod apart;
 mod bundle;
 mod capi;
 mod compiler;
@@ -37,7 +36,6 @@ mod verify;
 mod vmfb;
 mod worker;
 
-pub use apart::TwoRuns;
 pub use bundle::{bundle, install_bundle, install_release_from};
 pub use compiler::{CompileError, Compiler, CompilerVersion};
 pub use cpu::{Cpu, MissingFeatures};
@@ -53,7 +51,7 @@ pub use releases::{
     COMPILER, Member, Platform, RELEASES, Release, ToolFile, compiler_digest, executor_files, is_loadable,
 };
 pub use source::{Limits, Setting, Settings};
-pub use target::{Device, ExecutionModel, Target};
+pub use target::Target;
 pub use verify::{Difference, verify};
 pub use vmfb::bytecode_version;
 pub use worker::run_worker;

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use sheaf_cache::{
-    Action, ArtifactFolder, Claim, Compilation, Cpu, Entry, Leaf, Lookup, Miss, Model, SignedClaim,
-    Specialisation, Store, WriteError,
+    Action, ArtifactFolder, Claim, Compilation, Cpu, Entry, Leaf, Lookup, Miss, SignedClaim, Specialisation,
+    Store, WriteError,
 };
 
 /// An action whose only particular is its program.
@@ -14,7 +14,6 @@ pub fn action(program: &str) -> Action {
         program: program.into(),
         compiler: "3.13.0".into(),
         compiler_digest: sheaf_cache::Digest::of(b"3.13.0"),
-        model: Model::Hal,
         flags: vec!["--iree-input-type=stablehlo".into()],
         alternatives: vec![],
         device: "cpu".into(),

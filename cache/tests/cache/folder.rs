@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::{action, files, found, missed, record, specialisation, vmfb};
 use sheaf_cache::{
-    Action, ArtifactFolder, Digest, Donation, FolderError, Guard, MANIFEST_FILE, Miss, Model, Static,
+    Action, ArtifactFolder, Digest, Donation, FolderError, Guard, MANIFEST_FILE, Miss, Static,
 };
 
 struct Project {
@@ -141,7 +141,7 @@ fn the_manifest_reads_well_and_does_not_depend_on_the_order_of_recording() {
         specialisation.statics = vec![Static { path: "config[:n-heads]".into(), value: "8".into() }];
         specialisation.constants = vec![Digest::of(b"constant")];
         let donation = [Donation { argument: 0, output: 1 }].into();
-        let action = Action { model: Model::Inline, donation, ..action("q") };
+        let action = Action { donation, ..action("q") };
         (action, specialisation)
     };
     let (project, reversed) = (Project::new(), Project::new());
@@ -160,7 +160,6 @@ fn the_manifest_reads_well_and_does_not_depend_on_the_order_of_recording() {
               "function": "forward",
               "transform": "",
               "device": "cpu",
-              "model": "hal",
               "file": "forward.cpu.vmfb",
               "digest": "a0a65ea68211f6743a317ce409fc91041d1dc26d68be721f78e40b91eb97233d",
               "size": 20001,
@@ -188,7 +187,6 @@ fn the_manifest_reads_well_and_does_not_depend_on_the_order_of_recording() {
               "function": "loss",
               "transform": "vag",
               "device": "cpu",
-              "model": "inline",
               "file": "loss-vag.cpu.vmfb",
               "digest": "2ea71c18131a7f0383294917672136b6d5beae857e6bacca02d99d83e5f7d371",
               "size": 4,
@@ -281,16 +279,15 @@ fn a_changed_source_replaces_its_program_and_its_file() {
 }
 
 #[test]
-fn another_model_device_or_cpu_replaces_nothing() {
+fn another_device_or_cpu_replaces_nothing() {
     let project = Project::new();
-    let mut actions = vec![action("p"), action("p"), action("p"), action("p")];
-    actions[1].model = Model::Inline;
-    actions[2].device = "cuda".into();
-    actions[3].cpu.as_mut().unwrap().features.insert("avx512f".into());
+    let mut actions = vec![action("p"), action("p"), action("p")];
+    actions[1].device = "cuda".into();
+    actions[2].cpu.as_mut().unwrap().features.insert("avx512f".into());
     for action in &actions {
         project.open().record(action, specialisation("forward", 4), &vmfb("p")).unwrap();
     }
-    assert_eq!(project.open().entries().unwrap().len(), 4);
+    assert_eq!(project.open().entries().unwrap().len(), 3);
 }
 
 #[test]
@@ -379,7 +376,7 @@ fn damaged_manifests_are_misses_and_replaced_whole() {
     ~/__sheaf__/manifest.json is damaged: missing field `version` at line 1 column 15
     ~/__sheaf__/manifest.json is damaged: missing field `entries` at line 1 column 14
     ~/__sheaf__/manifest.json is damaged: missing field `transform` at line 1 column 50
-    ~/__sheaf__/manifest.json is damaged: `not one a0a65ea68211f6743a317ce409fc91041d1dc26d68be721f78e40b91eb97233d` is not a SHA-256 digest; one is written as 64 hexadecimal digits at line 10 column 90
+    ~/__sheaf__/manifest.json is damaged: `not one a0a65ea68211f6743a317ce409fc91041d1dc26d68be721f78e40b91eb97233d` is not a SHA-256 digest; one is written as 64 hexadecimal digits at line 9 column 90
     ~/__sheaf__/manifest.json is damaged: invalid type: sequence, expected u64 at line 1 column 1
     ");
 }
@@ -411,6 +408,18 @@ fn a_manifest_of_an_unknown_older_format_is_replaced() {
     assert!(matches!(missed(&project.open(), "p"), Miss::RecordVersion { found: 0, .. }));
     record(&project.open(), "forward", 4, "p");
     found(&project.open(), "p");
+}
+
+/// Before key version 5 entries had a `model`.
+#[test]
+fn entries_with_a_model_are_read_and_replaced() {
+    let project = Project::new();
+    let old = record(&project.open(), "forward", 4, "older");
+    project.write_manifest(project.manifest().replace("\"file\":", "\"model\": \"hal\", \"file\":"));
+    assert_eq!(project.open().entries(), Ok(vec![old]));
+    record(&project.open(), "forward", 4, "p");
+    assert!(!project.manifest().contains("model"));
+    assert_eq!(files(&project.path()), ["forward.cpu.vmfb", "manifest.json"]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use sheaf_cache::remote::{Address, Credentials};
 use sheaf_cache::serve::{ServeOptions, Server};
 use sheaf_cache::{
-    Action, Claim, Compilation, Digest, Model, RemoteSettings, Remotes, SecretKey, SignedClaim, Trouble,
+    Action, Claim, Compilation, Digest, RemoteSettings, Remotes, SecretKey, SignedClaim, Trouble,
     TrustedKeys, Upload,
 };
 
@@ -33,7 +33,6 @@ fn upload(name: &str, size: usize) -> Upload {
         program: name.into(),
         compiler: "3.13.0".into(),
         compiler_digest: Digest::of(b"3.13.0"),
-        model: Model::Hal,
         flags: vec![],
         alternatives: vec![],
         device: "cuda".into(),

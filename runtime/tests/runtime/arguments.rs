@@ -17,7 +17,7 @@ fn a_missing_argument_is_named() {
 
 #[test]
 fn an_argument_too_many_is_refused() {
-    let device = Runtime::new().unwrap().device(Target::Inline).unwrap();
+    let device = Runtime::new().unwrap().device(Target::LocalSync).unwrap();
     let Some(add) = load(&device, ADD) else { return };
     let error = add.call_frame().unwrap().set(2, &f32s(&device, &[4], &[0.0; 4])).unwrap_err();
     assert!(matches!(error, Error::NoSuchArgument { index: 2, count: 2 }));
@@ -79,7 +79,7 @@ fn a_cleared_frame_wants_its_arguments_again() {
 
 #[test]
 fn results_can_be_read_again_until_they_are_taken() {
-    let device = Runtime::new().unwrap().device(Target::Inline).unwrap();
+    let device = Runtime::new().unwrap().device(Target::LocalSync).unwrap();
     let Some(add) = load(&device, ADD) else { return };
     let one = f32s(&device, &[4], &[1.0; 4]);
     let mut frame = add.call_frame().unwrap();

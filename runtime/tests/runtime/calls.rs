@@ -90,57 +90,13 @@ module @sheaf {
   }
 }";
     let runtime = Runtime::new().unwrap();
-    let mut empty = f32s(&runtime.device(Target::Inline).unwrap(), &[0, 3], &[]);
-    for target in [Target::Inline, Target::LocalSync, Target::Inline, Target::LocalTask(Workers::Cores)] {
+    let mut empty = f32s(&runtime.device(Target::LocalSync).unwrap(), &[0, 3], &[]);
+    for target in [Target::LocalSync, Target::LocalTask(Workers::Cores), Target::LocalSync] {
         let Some(program) = load(&runtime.device(target).unwrap(), EMPTY) else { return };
         empty = call(&program, &[&empty]).unwrap().remove(0);
         assert_eq!(empty.shape(), [0, 3], "{target}");
         assert!(read_f32s(&empty).is_empty(), "{target}");
     }
-}
-
-/// The compiler of IREE 3.13 forgets to fill constants that an inline program keeps in a buffer: those beyond
-/// `--iree-flow-inline-constants-max-byte-length` (256 by default; these tests set 1024) and those that are results.
-/// Such a call has to fail, and to do nothing worse.
-#[test]
-fn constants_that_the_compiler_lost_fail_the_call() {
-    const RESULT: &str = "
-module @sheaf {
-  func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
-    %c = stablehlo.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
-    return %c : tensor<4xf32>
-  }
-}";
-    let device = Runtime::new().unwrap().device(Target::Inline).unwrap();
-    let Some(result) = load(&device, RESULT) else { return };
-    let error = call(&result, &[&f32s(&device, &[4], &[0.0; 4])]).unwrap_err();
-    assert!(matches!(error, Error::Call { .. }), "{error:?}");
-
-    let beyond = load(&device, &add_constant(257)).unwrap();
-    let error = call(&beyond, &[&f32s(&device, &[257], &[0.0; 257])]).unwrap_err();
-    assert!(matches!(error, Error::Call { .. }), "{error:?}");
-}
-
-#[test]
-fn constants_up_to_the_limit_are_kept() {
-    on_each_target(|device, target| {
-        let Some(program) = load(device, &add_constant(256)) else { return };
-        let sum = call(&program, &[&f32s(device, &[256], &[0.5; 256])]).unwrap().remove(0);
-        let expected: Vec<f32> = (0..256_u16).map(|i| f32::from(i) + 0.5).collect();
-        assert_eq!(read_f32s(&sum), expected, "{target}");
-    });
-}
-
-/// `a -> a + [0, 1, 2, ...]`
-fn add_constant(length: usize) -> String {
-    let values: Vec<String> = (0..length).map(|i| format!("{i}.0")).collect();
-    format!(
-        "module @sheaf {{ func.func @main(%a: tensor<{length}xf32>) -> tensor<{length}xf32> {{
-           %c = stablehlo.constant dense<[{}]> : tensor<{length}xf32>
-           %s = stablehlo.add %a, %c : tensor<{length}xf32>
-           return %s : tensor<{length}xf32> }} }}",
-        values.join(", ")
-    )
 }
 
 #[test]
@@ -185,7 +141,7 @@ fn devices_may_be_opened_while_programs_run() {
             opening.store(false, std::sync::atomic::Ordering::Relaxed);
         });
         scope.spawn(|| {
-            let device = &Runtime::new().unwrap().device(Target::Inline).unwrap();
+            let device = &Runtime::new().unwrap().device(Target::LocalSync).unwrap();
             let Some(add) = load(device, ADD) else { return };
             let ones = f32s(device, &[4], &[1.0; 4]);
             while opening.load(std::sync::atomic::Ordering::Relaxed) {

@@ -8,20 +8,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, LazyLock, Mutex};
 
-use sheaf_runtime::Model;
-
 /// Compiles a module, once per test run; none if there is no compiler.
-pub fn compile(model: Model, mlir: &str) -> Option<Arc<[u8]>> {
+pub fn compile(mlir: &str) -> Option<Arc<[u8]>> {
     type Compiled = Arc<Mutex<Option<Arc<[u8]>>>>;
-    static DONE: LazyLock<Mutex<HashMap<(Model, String), Compiled>>> = LazyLock::new(Mutex::default);
+    static DONE: LazyLock<Mutex<HashMap<String, Compiled>>> = LazyLock::new(Mutex::default);
 
     let Some(compiler) = &*COMPILER else {
         println!("skipped: no compiler");
         return None;
     };
-    let slot = Arc::clone(DONE.lock().unwrap().entry((model, mlir.to_owned())).or_default());
+    let slot = Arc::clone(DONE.lock().unwrap().entry(mlir.to_owned()).or_default());
     let mut slot = slot.lock().unwrap();
-    Some(Arc::clone(slot.get_or_insert_with(|| compiler.run(model, mlir).into())))
+    Some(Arc::clone(slot.get_or_insert_with(|| compiler.run(mlir).into())))
 }
 
 static COMPILER: LazyLock<Option<Compiler>> = LazyLock::new(Compiler::find);
@@ -52,11 +50,11 @@ impl Compiler {
         )
     }
 
-    fn run(&self, model: Model, mlir: &str) -> Vec<u8> {
+    fn run(&self, mlir: &str) -> Vec<u8> {
         let folder = tempfile::tempdir().unwrap();
         let (source, target) = (folder.path().join("program.mlir"), folder.path().join("program.vmfb"));
         std::fs::write(&source, mlir).unwrap();
-        let output = self.command(&arguments(model, &source, &target)).output().unwrap();
+        let output = self.command(&arguments(&source, &target)).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         std::fs::read(target).unwrap()
     }
@@ -80,7 +78,7 @@ impl Compiler {
     }
 }
 
-fn arguments(model: Model, source: &Path, target: &Path) -> Vec<String> {
+fn arguments(source: &Path, target: &Path) -> Vec<String> {
     let mut arguments = vec![
         source.display().to_string(),
         "-o".to_owned(),
@@ -95,10 +93,6 @@ fn arguments(model: Model, source: &Path, target: &Path) -> Vec<String> {
         "--iree-vm-emit-polyglot-zip=false".to_owned(),
         "--iree-opt-strip-assertions=true".to_owned(),
     ];
-    if model == Model::Inline {
-        arguments.push("--iree-execution-model=inline-dynamic".to_owned());
-        arguments.push("--iree-flow-inline-constants-max-byte-length=1024".to_owned());
-    }
     // For measurements of what a flag is worth.
     let more = std::env::var("SHEAF_TEST_FLAGS").unwrap_or_default();
     arguments.extend(more.split_whitespace().map(str::to_owned));

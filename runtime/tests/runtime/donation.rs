@@ -83,7 +83,7 @@ module @sheaf {
         } else {
             assert!(!a.is_unshared(), "{target}");
             drop(a);
-            assert!(target == Target::Inline || results[0].is_unshared(), "{target}");
+            assert!(results[0].is_unshared(), "{target}");
         }
         assert_eq!(read_f32s(&results[0]), [1.0; 4]);
     });

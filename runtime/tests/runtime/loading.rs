@@ -1,13 +1,13 @@
 //! Programs that are refused.
 
-use sheaf_runtime::{Error, Model, Runtime, Target, Vmfb, sha256};
+use sheaf_runtime::{Error, Runtime, Target, Vmfb, sha256};
 
 use crate::compiler::compile;
 use crate::support::ADD;
 
 #[test]
 fn a_damaged_program_never_reaches_iree() {
-    let Some(bytes) = compile(Model::Hal, ADD) else { return };
+    let Some(bytes) = compile(ADD) else { return };
     let digest = sha256(&bytes);
     let mut damaged = bytes.to_vec();
     damaged[bytes.len() / 2] ^= 0x10;
@@ -18,19 +18,20 @@ fn a_damaged_program_never_reaches_iree() {
 }
 
 #[test]
-fn a_program_of_the_other_model_is_refused() {
-    let runtime = Runtime::new().unwrap();
-    let mut messages = Vec::new();
-    for target in Target::ALL {
-        let other = if target.model() == Model::Inline { Model::Hal } else { Model::Inline };
-        let Some(bytes) = compile(other, ADD) else { return };
-        let vmfb = Vmfb::verify(bytes.clone(), &sha256(&bytes)).unwrap();
-        let error = runtime.device(target).unwrap().load(&vmfb).unwrap_err();
-        assert!(matches!(error, Error::WrongModel { program, .. } if program == other), "{error:?}");
-        messages.push(error.to_string());
-    }
-    insta::assert_snapshot!(messages[0], @"the program was compiled for the HAL execution model, but the device inline needs the inline model; compile it again for this device, or load it on a device of its own model");
-    insta::assert_snapshot!(messages[1], @"the program was compiled for the inline execution model, but the device local-sync needs the HAL model; compile it again for this device, or load it on a device of its own model");
+fn a_program_that_imports_another_module_is_refused() {
+    const IMPORTS: &str = "
+module @sheaf {
+  func.func private @other.twice(%a: tensor<4xf32>) -> tensor<4xf32>
+  func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+    %twice = call @other.twice(%a) : (tensor<4xf32>) -> tensor<4xf32>
+    return %twice : tensor<4xf32>
+  }
+}";
+    let Some(bytes) = compile(IMPORTS) else { return };
+    let device = Runtime::new().unwrap().device(Target::LocalSync).unwrap();
+    let error = device.load(&Vmfb::verify(bytes.clone(), &sha256(&bytes)).unwrap()).unwrap_err();
+    assert!(matches!(error, Error::Load { .. }), "{error:?}");
+    insta::assert_snapshot!(error, @"the program could not be loaded on local-sync: required module 'other' not registered on the context; resolving module 'sheaf' imports (NOT_FOUND); compile it again with the compiler that belongs to this runtime");
 }
 
 #[test]
@@ -47,7 +48,7 @@ fn bytes_that_are_no_program_are_refused() {
 
 #[test]
 fn a_program_without_main_is_refused() {
-    let Some(bytes) = compile(Model::Hal, &ADD.replace("@main", "@other")) else { return };
+    let Some(bytes) = compile(&ADD.replace("@main", "@other")) else { return };
     let device = Runtime::new().unwrap().device(Target::LocalSync).unwrap();
     let error = device.load(&Vmfb::verify(bytes.clone(), &sha256(&bytes)).unwrap()).unwrap_err();
     assert!(matches!(error, Error::Entry { .. }), "{error:?}");
@@ -62,7 +63,7 @@ module @sheaf {
     return %a : tensor<4xf32>
   }
 }";
-    let Some(bytes) = compile(Model::Hal, PLAIN) else { return };
+    let Some(bytes) = compile(PLAIN) else { return };
     let device = Runtime::new().unwrap().device(Target::LocalSync).unwrap();
     let error = device.load(&Vmfb::verify(bytes.clone(), &sha256(&bytes)).unwrap()).unwrap_err();
     assert!(matches!(error, Error::Entry { .. }), "{error:?}");

@@ -15,9 +15,9 @@ module @sheaf {
   }
 }";
 
-/// Verifies and loads a program for the model of `device`; none if there is no compiler.
+/// Verifies and loads a program; none if there is no compiler.
 pub fn load(device: &Device, mlir: &str) -> Option<Program> {
-    let bytes = compile(device.target().model(), mlir)?;
+    let bytes = compile(mlir)?;
     let digest = sha256(&bytes);
     Some(device.load(&Vmfb::verify(bytes, &digest).unwrap()).unwrap())
 }

@@ -76,7 +76,7 @@ fn programs_take_and_give_every_type() {
 
 #[test]
 fn a_wrong_number_of_bytes_is_refused() {
-    let device = Runtime::new().unwrap().device(Target::Inline).unwrap();
+    let device = Runtime::new().unwrap().device(Target::LocalSync).unwrap();
     let error = device.upload(ElementType::Bf16, &[2, 3], &[0; 6]).unwrap_err();
     assert!(matches!(error, Error::ByteLength { expected: 12, actual: 6, .. }));
     insta::assert_snapshot!(error, @"bf16[2, 3] takes 12 bytes, but 6 were given");

@@ -141,7 +141,7 @@ impl Builder<'_> {
         let home = home()?;
         let mut settings = settings(&options.network, project, &home)?;
         let compiler = toolchain::used(&mut settings, project)?;
-        let goal = Goal { destination, debug: options.debug, hal: options.emit.is_some(), compiler };
+        let goal = Goal { destination, debug: options.debug, compiler };
         if let Some(form @ (Emit::Graph | Emit::Grad | Emit::Stablehlo)) = options.emit {
             return emit::text(interp, &orders, form, &goal);
         }
@@ -259,7 +259,7 @@ impl Builder<'_> {
                             }
                         }
                         // One file is one program.
-                        if goal.hal {
+                        if self.options.emit.is_some() {
                             break;
                         }
                     }

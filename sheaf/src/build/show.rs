@@ -185,7 +185,6 @@ pub fn built(Built { plan, same, made, fresh, .. }: &Built) -> Value {
         "cpu": action.cpu.as_ref().map(|cpu| {
             std::iter::once(&cpu.arch).chain(&cpu.features).cloned().collect::<Vec<_>>().join("+")
         }),
-        "model": action.model.to_string(),
         "donation": action.donation.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "bytes": made.bytes.len(),
         "result": if *fresh { "compiled" } else { "cached" },

@@ -20,15 +20,14 @@ pub fn program(action: &Action) -> Cow<'_, str> {
 
 /// The compilation as an action of the Remote Execution API. `None` where the compiler's files are not known.
 ///
-/// It names the compilation in caches, by the first of its alternatives: its salt is the key, which has all of them. One
-/// that takes two runs of the compiler ([`TwoRuns`](sheaf_toolchain::TwoRuns)) is executed as two others, since what the
-/// second run reads is known after the first.
+/// It names the compilation in caches, by the first of its alternatives: its salt is the key, which has all of them.
 pub fn described(action: &Action) -> Option<CompileAction> {
-    described_run(action, &program(action), &action.attempts()[0])
+    described_run(action, &action.attempts()[0])
 }
 
-/// A run of the compiler for `action`, with a text and flags that may be others than the action's.
-pub fn described_run(action: &Action, program: &str, flags: &[String]) -> Option<CompileAction> {
+/// One attempt of `action`: a run of the compiler with the flags of that alternative.
+pub fn described_run(action: &Action, flags: &[String]) -> Option<CompileAction> {
+    let program = program(action);
     let tool: Vec<ToolFile> = sheaf_toolchain::executor_files(&action.compiler)?
         .into_iter()
         .map(|file| ToolFile {

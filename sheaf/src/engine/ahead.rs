@@ -21,8 +21,6 @@ pub struct Goal {
     pub destination: Destination,
     /// Whether what helps in finding errors stays in programs.
     pub debug: bool,
-    /// Whether programs are to run on any runtime of IREE: no inline model.
-    pub hal: bool,
     /// The compiler.
     pub compiler: Option<Release<'static>>,
 }

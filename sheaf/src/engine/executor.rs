@@ -8,9 +8,9 @@ use sheaf_cache::remote::RemoteError;
 use sheaf_cache::{Action, Executor};
 use sheaf_lang::host::HostError;
 use sheaf_registry::{Home, Settings};
-use sheaf_toolchain::{Platform, Release, TwoRuns, locate_release};
+use sheaf_toolchain::{Platform, Release, locate_release};
 
-use super::action::{FOLDER, described_run, program};
+use super::action::{FOLDER, described_run};
 use super::caches;
 use super::compile::{CompileRun, Compiled};
 use super::unit::Job;
@@ -93,7 +93,7 @@ impl Cluster {
         first.map(Err)
     }
 
-    /// Runs the compiler there, twice where it needs the remedy between. `None` where the compiler's files are not known.
+    /// Runs the compiler there. `None` where the compiler's files are not known.
     fn attempt(
         &self,
         action: &Action,
@@ -102,21 +102,10 @@ impl Cluster {
     ) -> Option<Result<Vec<u8>, ExecuteError>> {
         let installed = Release::find(&action.compiler, Platform::LinuxX86_64)
             .and_then(|release| locate_release(&release, home.data()));
-        let once = |program: &str, flags: &[String]| {
-            let described = described_run(action, program, flags)?;
-            Some(self.executor.compile(&described, LIMIT, |file| {
-                let name = file.path.strip_prefix(FOLDER)?;
-                installed.as_ref().map(|toolchain| toolchain.folder.join(name))
-            }))
-        };
-        let Some(runs) = TwoRuns::needed(flags) else {
-            return once(&program(action), flags);
-        };
-        let with = |flag: &str| [flags, &[flag.to_owned()]].concat();
-        match once(&program(action), &with(runs.first))? {
-            // What is no text the second run refuses.
-            Ok(lowered) => once(&runs.between(&String::from_utf8_lossy(&lowered)), &with(runs.second)),
-            failed @ Err(_) => Some(failed),
-        }
+        let described = described_run(action, flags)?;
+        Some(self.executor.compile(&described, LIMIT, |file| {
+            let name = file.path.strip_prefix(FOLDER)?;
+            installed.as_ref().map(|toolchain| toolchain.folder.join(name))
+        }))
     }
 }

@@ -1,6 +1,6 @@
 //! What the cache and the compiler need to know of a specialised function.
 
-use sheaf_cache::{Action, Check, Cpu, Digest, Donation, Leaf, Model, Specialisation, Static};
+use sheaf_cache::{Action, Check, Cpu, Digest, Donation, Leaf, Specialisation, Static};
 use sheaf_lang::graph;
 use sheaf_lang::host::{self, Unit};
 use sheaf_lang::stablehlo::{KERNEL_FLAGS, Module};
@@ -37,7 +37,6 @@ pub fn job(
         program: module.text.clone(),
         compiler: release.into(),
         compiler_digest: Digest(sheaf_toolchain::compiler_digest(release).unwrap_or_default()),
-        model: Model::Hal,
         flags,
         alternatives: if module.has_kernels { Vec::new() } else { alternatives(&unit.graph) },
         device: compile_for.device.to_string(),

@@ -65,7 +65,7 @@ fn explained_for_people_and_for_tools() {
     assert_eq!(names, ["heads", "report"]);
     let third = &functions[0]["specialisations"][2];
     assert_eq!((&third["outcome"], &third["compiled-calls"]), (&"compiled".into(), &2.into()));
-    assert_eq!(third["model"], "inline");
+    assert_eq!(third["model"], "local-sync");
     let new = serde_json::json!({ "against": 1, "differences": [
         { "path": "n-heads", "now": { "number": "4" }, "before": { "number": "2" } }] });
     assert_eq!(third["new"], new);

@@ -35,11 +35,10 @@ fn a_cluster_compiles_for_a_machine_without_a_compiler() {
     assert!(!b.world.home().join("data").exists(), "something was installed");
     assert_eq!(output.stdout.lines().count(), 4, "{output}");
 
-    // So are small programs, in two runs of the compiler with a remedy between, and they compute what others compute.
+    // So are small programs, and they compute what others compute.
     let d = reading(&remote, &cluster);
     d.world.write("max.shf", "(print ((value-and-grad (fn [m] (max (last m)))) [[1 -2 3] [2 -5 6]]))\n");
-    let arguments = ["max.shf", "--strict", "--place", "inline"];
-    let small = d.run(&[&arguments[..], &["--jit", "always"]].concat());
+    let small = d.run(&["max.shf", "--strict", "--jit", "always"]);
     assert_eq!((small.code, warnings(&small).len()), (Some(0), 0), "{small}");
     assert_eq!(small.stdout, d.run(&["max.shf", "--no-jit"]).stdout, "{small}");
     assert!(small.stderr.contains(" on the cluster"), "{small}");
