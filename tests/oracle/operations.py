@@ -1,5 +1,5 @@
 """How many operations the training steps of the XOR network and of the GPT have, in Sheaf and in JAX: both as StableHLO,
-inlined and canonicalised by MLIR's own passes. Sheaf's are the golden files of `lang/tests/golden.rs`."""
+inlined and canonicalised by MLIR's own passes. Sheaf's are the golden files of `lang/tests/lang/golden.rs`."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ PASSES = "builtin.module(inline,canonicalize,cse,canonicalize)"
 
 def golden(name):
     """The text of a golden file, after its two-part head."""
-    return (ROOT / f"lang/tests/snapshots/golden__{name}.snap").read_text().split("\n---\n", 1)[1]
+    return (ROOT / f"lang/tests/lang/snapshots/lang__golden__{name}.snap").read_text().split("\n---\n", 1)[1]
 
 
 def count(text):

@@ -28,7 +28,7 @@ pub use part::part_wide;
 pub use prune::prune;
 pub use verify::verify;
 
-use crate::primitives::Primitive;
+use crate::primitives::{Primitive, Scan, WhileLoop};
 use crate::syntax::Span;
 use crate::tensor::TensorType;
 
@@ -98,13 +98,33 @@ impl Graph {
         size
     }
 
+    /// An estimate of the scalar operations that can be done side by side: those outside of loops, and those of one step of
+    /// the largest loop.
+    pub fn work_at_once(&self) -> u64 {
+        let (mut outside, mut step) = (0_u64, 0);
+        for eqn in &self.equations {
+            let functions = eqn.op.functions();
+            let works = functions.iter().map(|function| function.work_at_once());
+            let op = eqn.op.as_ref() as &dyn std::any::Any;
+            if op.is::<Scan>() || op.is::<WhileLoop>() {
+                step = works.max().unwrap_or(0).max(step);
+            } else if functions.is_empty() {
+                outside = outside.saturating_add(self.equation_cost(eqn));
+            } else {
+                outside = works.fold(outside, u64::saturating_add);
+            }
+        }
+        outside.saturating_add(step)
+    }
+
     /// An estimate of the scalar operations of one evaluation: a size, never a time.
     pub fn cost(&self) -> u64 {
-        let cost = |eqn: &Equation| {
-            let inputs: SmallVec<[&TensorType; 4]> = eqn.inputs.iter().map(|v| self.ty(*v)).collect();
-            let outputs: SmallVec<[&TensorType; 4]> = eqn.outputs.iter().map(|v| self.ty(*v)).collect();
-            eqn.op.cost(&inputs, &outputs)
-        };
-        self.equations.iter().map(cost).fold(0, u64::saturating_add)
+        self.equations.iter().map(|eqn| self.equation_cost(eqn)).fold(0, u64::saturating_add)
+    }
+
+    fn equation_cost(&self, eqn: &Equation) -> u64 {
+        let inputs: SmallVec<[&TensorType; 4]> = eqn.inputs.iter().map(|v| self.ty(*v)).collect();
+        let outputs: SmallVec<[&TensorType; 4]> = eqn.outputs.iter().map(|v| self.ty(*v)).collect();
+        eqn.op.cost(&inputs, &outputs)
     }
 }

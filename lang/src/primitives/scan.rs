@@ -1,5 +1,6 @@
 //! `scan`: a loop of known length with a state, rows of tensors to read and rows to write, as `jax.lax.scan`.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
@@ -10,9 +11,9 @@ use super::region::{
 };
 use super::scan_lowering;
 use super::{
-    Concatenate, Cotangents, Primitive, Reshape, Slice, TypeFault, Types, batch_size, batch_to_front,
+    Concatenate, Cotangents, DotGeneral, Primitive, Reshape, Slice, TypeFault, Types, batch_size, batch_to_front,
 };
-use crate::graph::{Builder, Graph, Op, Var, evaluate, prune, unchecked};
+use crate::graph::{Builder, Equation, Graph, Op, Var, evaluate, prune, unchecked};
 use crate::stablehlo::Lowering;
 use crate::tensor::{HostTensor, Shape, TensorType};
 use crate::transform;
@@ -55,6 +56,27 @@ fn stacked(rows: &[HostTensor]) -> HostTensor {
     Concatenate { axis: 0 }.evaluate(&rows.iter().collect::<Vec<_>>()).swap_remove(0)
 }
 
+/// The results of products of so many terms are saved for the gradient; those of fewer are computed again from the state.
+const SAVED_TERMS: usize = 8;
+
+/// The results of a body's products that are saved for its gradient, in the body and in the same body without checks.
+fn saved_products(body: &Graph, plain: &Graph) -> [Vec<Var>; 2] {
+    let found = [products(body), products(plain)];
+    // One that only a check needs is in one of them.
+    if found[0].len() == found[1].len() { found } else { [Vec::new(), Vec::new()] }
+}
+
+/// The results of a body's products.
+fn products(body: &Graph) -> Vec<Var> {
+    let terms = |eqn: &Equation| {
+        let product = (eqn.op.as_ref() as &dyn Any).downcast_ref::<DotGeneral>()?;
+        let left = &body.ty(eqn.inputs[0]).shape;
+        Some(product.contract[0].iter().map(|axis| left[*axis]).product::<usize>())
+    };
+    let saved = |eqn: &&Equation| terms(eqn).is_some_and(|terms| terms >= SAVED_TERMS);
+    body.equations.iter().filter(saved).map(|eqn| eqn.outputs[0]).collect()
+}
+
 impl Scan {
     /// The body's parameters: constants, state, rows.
     pub(super) fn inputs(&self) -> [&[Var]; 3] {
@@ -75,10 +97,12 @@ impl Scan {
         carried(&self.body, varies, self.constants, self.states)
     }
 
-    /// This scan with the state before each step as further rows.
+    /// This scan with further rows for its gradient: the state before each step, and what is too much work to compute
+    /// again.
     fn saving(&self) -> Scan {
         let mut body = (*self.body).clone();
         body.outputs.extend_from_slice(self.inputs()[1]);
+        body.outputs.extend(saved_products(&self.body, &unchecked(&self.body))[0].iter());
         Scan { body: Arc::new(body), ..self.clone() }
     }
 }
@@ -176,7 +200,7 @@ impl Primitive for Scan {
     }
 
     /// A scan in the other direction. Its state is the cotangent of the state, and the sums of those of the constants;
-    /// each step computes the body again from the state before it.
+    /// each step computes the body again from the state before it, but for what was saved.
     fn vjp_by(
         &self,
         b: &mut Builder,
@@ -199,18 +223,22 @@ impl Primitive for Scan {
         let (moving, _) = self.moving(varies);
         let [in_constants, in_state, _] = self.parts(&moving);
 
+        let plain = unchecked(body);
+        let [of_body, of_plain] = saved_products(body, &plain);
+
         let mut inner = Builder::new();
         let c = parameters(&mut inner, body, constants);
         let ct_state = moving_parameters(&mut inner, body, &picked(last, in_state));
         let sums = moving_parameters(&mut inner, body, &picked(constants, in_constants));
         let before = parameters(&mut inner, body, state);
+        let computed = parameters(&mut inner, body, &of_body);
         let x = parameters(&mut inner, body, rows);
         let ct_given = moving_parameters(&mut inner, body, given);
-        let derivative = transform::vjp(&unchecked(body), &positions(&moving));
+        let derivative = transform::vjp_given(&plain, &positions(&moving), &of_plain);
         // The body's VJP takes a cotangent for every float; a state that does not vary has none to pass on.
         let flowing = spread(ct_state.iter().copied(), in_state);
         let ct_last = real(&mut inner, &flowing, &before);
-        let operands = [c.as_slice(), &before, &x, &ct_last, &ct_given].concat();
+        let operands = [c.as_slice(), &before, &x, &ct_last, &ct_given, &computed].concat();
         let pulled = inner.inline(&derivative, &operands).split_off(body.outputs.len());
         let pulled: Vec<Var> = pulled.into_iter().map(|v| strong(&mut inner, v)).collect();
         let (of_constants, rest) = pulled.split_at(sums.len());

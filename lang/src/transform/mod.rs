@@ -8,7 +8,7 @@ mod vmap;
 mod tests;
 
 pub use jvp::{jvp, unpushable};
-pub use vjp::{irreversible, value_and_grad, varying, vjp};
+pub use vjp::{irreversible, value_and_grad, varying, vjp, vjp_given};
 pub use vmap::vmap;
 
 use crate::graph::{Builder, Graph, RULE, Var, verify};

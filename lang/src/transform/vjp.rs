@@ -45,11 +45,20 @@ pub fn value_and_grad(graph: &Graph, output: usize, wrt: &[usize]) -> Graph {
 /// The vector-Jacobian product: parameters are those of `graph`, then a cotangent for each float among its results;
 /// results are those of `graph`, then the cotangents of the parameters at positions `wrt`.
 pub fn vjp(graph: &Graph, wrt: &[usize]) -> Graph {
+    vjp_given(graph, wrt, &[])
+}
+
+/// [`vjp`] with the values of the variables `given`, which are not computed again: they are further parameters at the end.
+/// All results of an equation are given, or none.
+pub fn vjp_given(graph: &Graph, wrt: &[usize], given: &[Var]) -> Graph {
     let mut b = Builder::new();
     let mut map = add_inputs(&mut b, graph);
     let float = |var: &Var| graph.ty(*var).dtype.is_float();
     let cotangents: Vec<Option<Var>> =
         graph.outputs.iter().map(|v| float(v).then(|| b.input(strong(graph, *v)))).collect();
+    for var in given {
+        map[var.index()] = Some(b.input(graph.ty(*var).clone()));
+    }
     let varies = dependents(graph, wrt);
     let residuals = replay(&mut b, graph, &mut map, &varies);
     let replayed = Replayed { map: &map, residuals, varies };
@@ -68,8 +77,8 @@ pub(super) fn strong(graph: &Graph, var: Var) -> crate::tensor::TensorType {
     ty.with_dtype(ty.dtype)
 }
 
-/// Records the equations of `graph` again, those to be differentiated with their residuals. Gives the residuals by the
-/// positions of the equations.
+/// Records the equations of `graph` again whose results are not known, those to be differentiated with their residuals.
+/// Gives the residuals by the positions of the equations.
 fn replay(
     b: &mut Builder,
     graph: &Graph,
@@ -78,6 +87,9 @@ fn replay(
 ) -> HashMap<usize, Vec<Var>> {
     let mut residuals = HashMap::new();
     for (n, eqn) in graph.equations.iter().enumerate() {
+        if !eqn.outputs.is_empty() && eqn.outputs.iter().all(|v| map[v.index()].is_some()) {
+            continue;
+        }
         b.span = eqn.span;
         let operands: Vars = known(map, &eqn.inputs);
         let saving = eqn.op.with_residuals().filter(|_| eqn.outputs.iter().any(|v| varies[v.index()]));

@@ -55,18 +55,23 @@ pub struct PlacementPlan {
 
 /// The way to run a graph.
 pub fn plan(place: Place, graph: &Graph) -> PlacementPlan {
-    let work = graph.cost();
+    let (work, at_once) = (graph.cost(), graph.work_at_once());
     let (target, why) = match place {
         Place::Fixed(target) => (target, "as --place says".into()),
-        Place::Auto => by_work(work, available_parallelism().map_or(1, NonZeroUsize::get)),
+        Place::Auto => by_work(work, at_once, available_parallelism().map_or(1, NonZeroUsize::get)),
     };
     PlacementPlan { target, why }
 }
 
-fn by_work(work: u64, processors: usize) -> (Target, String) {
-    let about = || format!("a call is about {} operations", rounded(work));
-    let busy = usize::try_from(work / WORKER_WORK).unwrap_or(usize::MAX);
-    if work < PARALLEL_WORK || processors == 1 {
+fn by_work(work: u64, at_once: u64, processors: usize) -> (Target, String) {
+    let about = || match rounded(work) {
+        all if at_once < work / 2 => {
+            format!("a call is about {all} operations, {} at a time", rounded(at_once))
+        }
+        all => format!("a call is about {all} operations"),
+    };
+    let busy = usize::try_from(at_once / WORKER_WORK).unwrap_or(usize::MAX);
+    if at_once < PARALLEL_WORK || processors == 1 {
         return (Target::LocalSync, format!("{}, enough for one core", about()));
     }
     match NonZeroUsize::new(busy).filter(|busy| busy.get() < processors) {
@@ -97,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_more_work_the_more_workers() {
-        let first = |work, processors| by_work(work, processors).0.to_string();
+        let first = |work, processors| by_work(work, work, processors).0.to_string();
         assert_eq!(first(0, 8), "local-sync");
         assert_eq!(first(1_000_001, 8), "local-sync");
         assert_eq!(first(20_000_000, 8), "local-task:2");
@@ -105,7 +110,13 @@ mod tests {
         assert_eq!(first(80_000_000, 8), "local-task");
         assert_eq!(first(u64::MAX, 8), "local-task");
         assert_eq!(first(u64::MAX, 1), "local-sync");
-        assert_eq!(by_work(1_234_567, 8).1, "a call is about 1,200,000 operations, enough for one core");
+        let (target, why) = by_work(1_000_000_000, 2_000_000, 8);
+        assert_eq!(target, Target::LocalSync, "the steps of a loop come one after the other");
+        assert_eq!(why, "a call is about 1,000,000,000 operations, 2,000,000 at a time, enough for one core");
+        assert_eq!(
+            by_work(1_234_567, 1_234_567, 8).1,
+            "a call is about 1,200,000 operations, enough for one core"
+        );
     }
 
     #[test]

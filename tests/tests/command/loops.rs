@@ -81,3 +81,91 @@ fn loops_until_something_holds_are_compiled() {
     let compiled = world.run(&["loops.shf", "--jit", "always", "--strict"]).compiled();
     assert_eq!(compiled, interpreted);
 }
+
+/// Loops that write over what is read again: before, after, by another state or in the next iteration. Each prints sums
+/// and ends of its results. The program's argument is the length of its vectors.
+const IN_PLACE: &str = r#"
+(def width (reduce (fn [n d] (+ (* 10 n) (index-of "0123456789" d))) 0 (chars (first (io "args")))))
+(def key (random-key 7))
+(def x (random-normal key (list width)))
+(def w (random-normal (fold-in key 1) (list width)))
+(def xs (random-normal (fold-in key 2) (list 6 width)))
+(def places (arange 6))
+(defn show [name v]
+  (print name (tree-map (fn [t] (let [t (* 1.0 (reshape t '[-1]))] (list (mean t) (first t) (last t)))) v)))
+
+(defn change-places [a b] (repeat [i 5] [[p q] [a b]] (list q (+ p q))))
+(show "places" (change-places x w))
+(defn old-beside-new [a b]
+  (scan (fn [[p q] i] (let [u (index-update p i 7.0)] (list (list u p) (sum q)))) (list a b) places))
+(show "old beside new" (old-beside-new x w))
+(defn of-argument [a]
+  (list a (scan (fn [p i] (let [u (index-update a i 7.0)] (list (+ p u) (first u)))) (zeros width) places)))
+(show "of an argument" (of-argument x))
+(defn of-value [a]
+  (let [y (* a 2)] (list y (scan (fn [p i] (let [u (index-update y i 7.0)] (list (+ p u) u))) a places))))
+(show "of a value" (of-value x))
+(defn three-stacks [a xs] (scan (fn [h r] (let [h (tanh (+ h r))] (list h (list h (* 2 h) (- r))))) a xs))
+(show "stacks" (three-stacks x xs))
+(defn states [a xs] (scan (fn [h r] (let [h (tanh (+ h r))] (list h h))) a xs))
+(defn loss [{:keys [a xs]}] (let [[h ys] (states a xs)] (+ (mean (* h h)) (mean (* ys ys)))))
+(defn gradients [p] ((value-and-grad loss) p))
+(show "gradients" (gradients {:a x :xs xs}))
+(defn nested [a xs]
+  (scan
+    (fn [h r]
+      (let [[g ys] (scan (fn [s q] (let [s (tanh (+ s (* 0.1 q) h))] (list s (* s r)))) h xs)]
+        (list (* 0.5 (+ g h)) (mean ys))))
+    a xs))
+(show "nested" (nested x xs))
+(defn nested-loss [{:keys [a xs]}] (let [[h ys] (nested a xs)] (+ (mean (* h h)) (mean ys))))
+(defn nested-gradients [p] ((value-and-grad nested-loss) p))
+(show "nested gradients" (nested-gradients {:a x :xs xs}))
+(defn branches [a xs]
+  (scan (fn [h r] (let [h (if (> (first r) 0) (+ h r) (- (* 0.5 h) 1))] (list h (max h)))) a xs))
+(show "branches" (branches x xs))
+(defn in-branch [a xs] (if (> (first a) 1000) (states a xs) (states (* 2 a) xs)))
+(show "in a branch" (in-branch x xs))
+(defn truths [a xs]
+  (scan
+    (fn [[f g] r] (let [now (> r 0)] (list (list now (logical-or now g)) (list now (where f r (- r))))))
+    (list (> a 0) (< a 0)) xs))
+(show "truths" (truths x xs))
+(defn draws [k a] (repeat [i 4] [[k s] [k a]] (list (fold-in k i) (+ s (random-normal k (shape a))))))
+(show "draws" (last (draws key x)))
+(defn after [a xs]
+  (let [[h ys] (states a xs) [g zs] (scan (fn [h r] (list (+ h r) (* h r))) h ys)]
+    (list g zs ys (index-update ys 2 0.0))))
+(show "after" (after x xs))
+(defn rows [{:keys [a t]}]
+  (let [[h ys] (scan (fn [h i] (let [h (tanh (+ h (embedding t i)))] (list h (mean h)))) a (mod places 5))]
+    (+ (mean h) (mean ys))))
+(defn row-gradients [p] ((value-and-grad rows) p))
+(show "rows" (row-gradients {:a x :t xs}))
+"#;
+
+/// The numbers in a text.
+fn numbers(text: &str) -> Vec<f64> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
+    text.split(|c: char| !is_part(c)).filter_map(|word| word.parse().ok()).collect()
+}
+
+/// Small vectors make kernels of the loops, large ones blocks of the program.
+#[test]
+fn loops_overwrite_nothing_that_is_read_again() {
+    let Some(world) = World::with_compiler() else { return };
+    world.write("in_place.shf", IN_PLACE);
+    for size in ["6", "5000"] {
+        let run = |how: &[&str]| world.run(&[&["in_place.shf"], how, &["--", size]].concat());
+        let compiled = run(&["--jit", "always", "--strict"]);
+        let interpreted = run(&["--no-jit"]).silent();
+        assert!(!compiled.stderr.contains("interpreted"), "{compiled}");
+        for (found, right) in compiled.stdout.lines().zip(interpreted.lines()) {
+            let (a, b) = (numbers(found), numbers(right));
+            let near =
+                a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-5 * (1.0 + b.abs()));
+            assert!(near, "size {size}:\n{found}\ninterpreted:\n{right}");
+        }
+        assert_eq!(compiled.stdout.lines().count(), interpreted.lines().count());
+    }
+}

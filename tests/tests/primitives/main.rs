@@ -18,7 +18,7 @@ use sheaf_toolchain::Compiler;
 const BATCH: usize = 24;
 
 /// The same for what is to be one kernel, which has few operands.
-const KERNEL_BATCH: usize = 4;
+const KERNEL_BATCH: usize = 6;
 
 /// Draws of operands for each sample.
 const SEEDS: [u64; 3] = [21, 22, 23];
