@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use sheaf_cache::remote::{Address, Credentials};
 use sheaf_cache::serve::{ServeOptions, Server};
 use sheaf_cache::{
-    Action, BUDGET, Claim, Compilation, Cpu, Digest, Lookup, Model, RemoteSettings, Remotes, SecretKey,
-    SignedClaim, Store, TrustedKeys, Upload, Wanted,
+    Action, BUDGET, Claim, Compilation, Cpu, Digest, Lookup, RemoteSettings, Remotes, SecretKey, SignedClaim,
+    Store, TrustedKeys, Upload, Wanted,
 };
 
 const ENTRIES: usize = 10_000;
@@ -34,7 +34,6 @@ fn action(number: usize) -> Action {
         program: format!("module @sheaf {{ // {number}\n}}"),
         compiler: "3.13.0".into(),
         compiler_digest: Digest::of(b"3.13.0"),
-        model: Model::Hal,
         flags: (0..12).map(|i| format!("--some-flag-of-the-compiler-{i}=true")).collect(),
         alternatives: vec![],
         device: "cpu".into(),

@@ -73,7 +73,7 @@ fn measure() {
     for [name, definition, call] in CASES.iter().filter(|case| case[0].contains(&wanted)) {
         let graph = graph(definition, call);
         let plain = sheaf_toolchain::Target::CPU.flags();
-        let chosen = alternatives(&graph, sheaf_runtime::Model::Hal).into_iter().next().unwrap_or_default();
+        let chosen = alternatives(&graph).into_iter().next().unwrap_or_default();
         let chosen = [plain.clone(), chosen].concat();
         let blocks = stablehlo::emit(&graph, stablehlo::Model::Hal);
         let chains = stablehlo::emit_in_chains(&graph, stablehlo::Model::Hal);

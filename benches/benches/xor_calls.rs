@@ -3,7 +3,7 @@
 
 use sheaf::World;
 use sheaf_benches::median;
-use sheaf_cache::{ArtifactFolder, Model};
+use sheaf_cache::ArtifactFolder;
 use sheaf_lang::eval::{Interp, Options};
 use sheaf_runtime::{Buffer, ElementType, Runtime, Target, Vmfb};
 
@@ -71,8 +71,7 @@ fn bare_loop(folder: &std::path::Path) -> impl FnMut() {
     let bytes = std::fs::read(folder.join(&entry.file)).expect("the program");
     let vmfb = Vmfb::verify(bytes, &entry.digest.0).expect("the recorded digest");
     let runtime = Runtime::new().expect("a runtime");
-    let target = if entry.model == Model::Inline { Target::Inline } else { Target::LocalSync };
-    let device = runtime.device(target).expect("a device");
+    let device = runtime.device(Target::LocalSync).expect("a device");
     let program = device.load(&vmfb).expect("a program");
     let mut frame = program.call_frame().expect("a frame");
     let arguments: Vec<Buffer> = entry

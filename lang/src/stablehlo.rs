@@ -46,11 +46,20 @@ pub const KERNEL_FLAGS: [&str; 2] =
 pub enum Model {
     /// A processor, with a kernel for each part that IREE makes of the program.
     Hal,
-    /// One core of a processor, with one kernel for each small loop, or for all of a small program.
-    Kernels,
+    /// One core of a processor, with one kernel for each loop, or for all of a program, that is small enough.
+    Kernels(KernelSize),
     /// A device other than the processor, which adds up side by side, and is slow at doubles or has none: `f32` is added
     /// up in `f32`.
     Gpu,
+}
+
+/// What is small enough for a kernel of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelSize {
+    /// What is quicker so.
+    Small,
+    /// Whatever the compiler may accept: to test it.
+    Any,
 }
 
 /// `graph` as `StableHLO`.
@@ -82,7 +91,7 @@ fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks:
         kernel: None,
     };
     let arguments = (0..graph.inputs.len()).map(|i| format!("%arg{i}"));
-    let returned = if model == Model::Kernels && kernel::program_fits(graph) {
+    let returned = if kernel::program_fits(graph, model) {
         emitter.program_as_kernel(graph)
     } else {
         emitter.equations(graph, arguments, "")
@@ -476,11 +485,39 @@ impl Lowering<'_> {
         self.line(&format!("{operation} {}{attributes} : {}", self.operands(), self.signature()));
     }
 
+    /// Writes operand 0 in the result's shape.
+    pub fn reshape(&mut self) {
+        // In a kernel, IREE 3.13 fails on a reshape to no axes ("expected mixed sizes rank to match mixed strides rank").
+        if self.in_kernel() && self.result_type(0).rank() == 0 && self.operand_type(0).rank() > 0 {
+            return self.sum_of_one();
+        }
+        self.typed("stablehlo.reshape", "");
+    }
+
+    /// Writes the one element of operand 0 as a sum over all axes, of it and a zero that changes nothing: that of floats is
+    /// negative.
+    fn sum_of_one(&mut self) {
+        let scalar = self.result_type(0).clone();
+        let (operation, init) = match scalar.dtype {
+            DType::Bool => ("stablehlo.or", zero(scalar.dtype)),
+            dtype if dtype.is_float() => ("stablehlo.add", float(dtype, -0.0)),
+            dtype => ("stablehlo.add", zero(dtype)),
+        };
+        let from = self.operand_type(0).clone();
+        let axes: Vec<usize> = (0..from.rank()).collect();
+        let init = self.splat(&scalar, &init);
+        let (x, ty, from) = (self.operand(0), scalar.mlir(), from.mlir());
+        self.line(&format!(
+            "stablehlo.reduce({x} init: {init}) applies {operation} across dimensions = {} : ({from}, {ty}) -> {ty}",
+            dims_list(&axes)
+        ));
+    }
+
     /// Writes a reduction of operand 0 over `axes` by a binary `operation` whose neutral element is `init`.
     pub fn reduce(&mut self, operation: &str, init: &str, axes: &[usize]) {
         // IREE 3.13 fails on reductions over axes of extent 1 inside larger CUDA programs; they are reshapes anyway.
         if axes.iter().all(|a| self.operand_type(0).shape[*a] == 1) {
-            return self.typed("stablehlo.reshape", "");
+            return self.reshape();
         }
         let scalar = TensorType::scalar(self.operand_type(0).dtype).mlir();
         let init = self.temporary(&format!("stablehlo.constant dense<{init}> : {scalar}"));

@@ -284,6 +284,9 @@ pub struct EngineOptions {
     /// local-task:WORKERS
     #[arg(long, value_name = "WAY")]
     pub place: Option<ProgramPlace>,
+    /// When a small loop, or all of a small program, is compiled as one kernel
+    #[arg(long, value_enum, default_value_t = KernelsMode::Auto)]
+    pub kernels: KernelsMode,
     /// When calls write results over arguments that nobody else holds
     #[arg(long, value_enum, default_value_t = DonateMode::Auto)]
     pub donate: DonateMode,
@@ -376,6 +379,18 @@ pub enum DonateMode {
     #[default]
     Auto,
     /// Wherever it can be done
+    Always,
+    /// Nowhere
+    Never,
+}
+
+/// When a small loop, or all of a small program, is one kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum KernelsMode {
+    /// Where it is quicker
+    #[default]
+    Auto,
+    /// Wherever the compiler accepts it
     Always,
     /// Nowhere
     Never,

@@ -8,8 +8,8 @@ use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
 use sheaf_lang::host::Backend;
 use sheaf_registry::{FileError, Home, HomeError, Owners, Project, Request, Settings, Trusted, UserConfig};
 
-use crate::cli::{DonateMode, EngineOptions, JitMode, NetworkOptions};
-use crate::engine::{Donate, Engine, Place};
+use crate::cli::{DonateMode, EngineOptions, JitMode, KernelsMode, NetworkOptions};
+use crate::engine::{Donate, Engine, Kernels, Place};
 use crate::messages;
 use crate::toolchain;
 use crate::world::World;
@@ -135,6 +135,11 @@ pub fn evaluator(
         let mut settings = settings(&options.network, project, &home)?;
         let compiler = toolchain::used(&mut settings, project)?;
         let (recompile, strict) = (options.recompile, options.strict);
+        let kernels = match options.kernels {
+            KernelsMode::Auto => Kernels::Auto,
+            KernelsMode::Always => Kernels::Always,
+            KernelsMode::Never => Kernels::Never,
+        };
         let donate = match options.donate {
             DonateMode::Auto => Donate::Auto,
             DonateMode::Always => Donate::Always,
@@ -148,6 +153,7 @@ pub fn evaluator(
             recompile,
             strict,
             donate,
+            kernels,
             place: options.place.unwrap_or_default(),
         };
         Some(Box::new(Engine::new(place).map_err(told)?))

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sheaf_lang::testing::{Compile, FileReport, Options, Tester};
+use sheaf_lang::testing::{BATCH, Compile, FileReport, Options, Tester};
 
-use crate::cli::{JitMode, TestOptions};
+use crate::cli::{JitMode, KernelsMode, TestOptions};
 use crate::evaluator::{Failed, evaluator, failed, on_large_stack, project_of};
 use crate::messages;
 use crate::output::print;
@@ -13,6 +13,9 @@ use crate::world::{World, programs, read_source};
 
 /// The file that lists what need not compile yet: a name and the reason, one to a line.
 const PENDING: &str = "PENDING";
+
+/// Examples that make one program, where that is to be one kernel.
+const KERNEL_BATCH: usize = 4;
 
 /// What the first line of a file of examples starts with, if it says what they are about.
 const ABOUT: &str = "; corpus: ";
@@ -50,6 +53,8 @@ fn test_here(options: &TestOptions) -> Result<(), Failed> {
             (_, JitMode::Auto) => Compile::IfPossible,
             (_, JitMode::Always) => Compile::Always,
         },
+        // A kernel has few operands.
+        batch: if options.engine.kernels == KernelsMode::Always { KERNEL_BATCH } else { BATCH },
     };
     let mut tester = Tester::new(&mut interp, how);
     for source in &sources {

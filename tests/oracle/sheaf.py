@@ -10,8 +10,12 @@ from dataclasses import dataclass, field
 # A program that differs from JAX's by more than rounding is wrong; Case says how much rounding is fair.
 TOLERANCE = 1e-4
 
-# The two ways of running; what one does right, the other must too.
-MODES = {"interpreted": ["--no-jit"], "compiled": ["--jit", "always"]}
+# The ways of running; what one does right, the others must too. In the last, all is one kernel that can be.
+MODES = {
+    "interpreted": ["--no-jit"],
+    "compiled": ["--jit", "always"],
+    "kernels": ["--jit", "always", "--kernels", "always"],
+}
 
 # In a large file the lines themselves are not shown, and a place stands alone.
 PLACE = re.compile(r"^\s*(?:┌─ )?(\S.*?):(\d+):\d+(?:: .*)?$", re.MULTILINE)

@@ -63,7 +63,7 @@ impl Primitive for Reshape {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        to.typed("stablehlo.reshape", "");
+        to.reshape();
     }
 
     fn cost(&self, _: &[&TensorType], _: &[&TensorType]) -> u64 {

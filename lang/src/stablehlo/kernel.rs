@@ -10,20 +10,47 @@ use std::any::Any;
 use std::mem::{replace, take};
 
 use super::loops::has_loops;
-use super::{Emitter, Lowering, Model};
+use super::{Emitter, KernelSize, Lowering, Model};
 use crate::graph::{Equation, Graph, Var};
-use crate::primitives::{Convolution, Cumsum, Pad, Reshape, Sort};
+use crate::primitives::{Convolution, Cumsum, Pad, Sort};
 use crate::tensor::{DType, TensorType};
 
-/// Most elements of a value in a kernel.
-const LARGEST: usize = 4096;
+/// What a kernel holds at most.
+struct Limits {
+    /// Elements of a value.
+    elements: usize,
+    /// Scalar operations (as [`Graph::cost`] has them), those of a step of its loop.
+    work: u64,
+    /// Bytes that a loop carries. They are on the stack, twice.
+    carried: usize,
+}
 
-/// Most scalar operations (as [`Graph::cost`] has them) of a kernel, or of a step of its loop: more are quicker as several
-/// kernels, each with its tiles (`docs/benchmarks.md`).
-const WORK: u64 = 40_000;
+impl Limits {
+    /// None for a model without such kernels.
+    fn of(model: Model) -> Option<Limits> {
+        match model {
+            Model::Hal | Model::Gpu => None,
+            // More are quicker as several kernels, each with its tiles (`docs/benchmarks.md`).
+            Model::Kernels(KernelSize::Small) => {
+                Some(Limits { elements: 4096, work: 40_000, carried: 8 << 10 })
+            }
+            Model::Kernels(KernelSize::Any) => {
+                Some(Limits { elements: 1 << 16, work: 10_000_000, carried: 32 << 10 })
+            }
+        }
+    }
 
-/// Most bytes that a loop carries: they are on the stack, twice.
-const CARRIED: usize = 8 << 10;
+    /// True if the equations of a graph fit.
+    fn hold(&self, graph: &Graph) -> bool {
+        let mut fits = graph.cost() <= self.work;
+        graph.visit(&mut |function, eqn| {
+            fits &= !is_refused(function, eqn);
+            let sizes = eqn.inputs.iter().chain(&eqn.outputs).map(|v| function.ty(*v).count());
+            fits &= sizes.clone().all(|count| (1..=self.elements).contains(&count));
+        });
+        fits
+    }
+}
 
 /// The kernel that is being written.
 #[derive(Default)]
@@ -44,48 +71,29 @@ impl Kernel {
     }
 }
 
-/// True if a kernel of the equations of a graph is quicker than a kernel for each.
-pub(super) fn fits(graph: &Graph) -> bool {
-    let mut fits = graph.cost() <= WORK;
-    graph.visit(&mut |function, eqn| {
-        fits &= !is_refused(function, eqn);
-        let sizes = eqn.inputs.iter().chain(&eqn.outputs).map(|v| function.ty(*v).count());
-        fits &= sizes.clone().all(|count| (1..=LARGEST).contains(&count));
-    });
-    fits
-}
-
 /// True if IREE 3.13 fails on an operation beside others in a kernel ("failed to run translation of source executable"), or
 /// is slow with it.
 fn is_refused(graph: &Graph, eqn: &Equation) -> bool {
     let op = eqn.op.as_ref() as &dyn Any;
-    let (operands, results) = (&eqn.inputs, &eqn.outputs);
     let is_bool = |v: &Var| graph.ty(*v).dtype == DType::Bool;
     op.is::<Convolution>()
         || op.is::<Sort>()
         || op.is::<Cumsum>()
-        || (op.is::<Pad>() && operands.iter().any(is_bool))
-        || (op.is::<Reshape>() && graph.ty(results[0]).rank() == 0 && graph.ty(operands[0]).rank() > 1)
+        || (op.is::<Pad>() && eqn.inputs.iter().any(is_bool))
 }
 
 /// Most operands and results of a program that is one kernel.
 const BINDINGS: usize = 24;
 
-/// True if a program without loops is quicker as one kernel.
-pub(super) fn program_fits(graph: &Graph) -> bool {
+/// True if a program is one kernel: it has no loops, which are kernels of their own.
+pub(super) fn program_fits(graph: &Graph, model: Model) -> bool {
     let mut variables = graph.inputs.iter().chain(&graph.outputs);
     !graph.outputs.is_empty()
         && graph.inputs.len() + graph.outputs.len() <= BINDINGS
         && graph.equations.len() > 1
         && variables.all(|v| graph.ty(*v).count() > 0)
         && !has_loops(graph)
-        && fits(graph)
-}
-
-/// True if a loop with these functions is quicker as a kernel.
-pub(super) fn loop_fits<'a>(functions: &[&Graph], carried: impl Iterator<Item = &'a TensorType>) -> bool {
-    let bytes: usize = carried.map(|ty| ty.count() * ty.dtype.byte_width()).sum();
-    bytes <= CARRIED && functions.iter().all(|function| fits(function))
+        && Limits::of(model).is_some_and(|limits| limits.hold(graph))
 }
 
 /// The type in which memory holds a tensor: IREE has no memory of booleans, and MLIR's kernels no unsigned numbers.
@@ -304,13 +312,15 @@ impl Lowering<'_> {
         functions: &[&Graph],
         carried: impl Iterator<Item = &'a TensorType>,
     ) -> bool {
+        let Some(limits) = Limits::of(self.emitter.model) else { return false };
         let operands = (0..self.operand_count()).map(|i| self.operand_type(i));
         let results = (0..self.eqn.outputs.len()).map(|i| self.result_type(i));
-        self.emitter.model == Model::Kernels
-            && self.emitter.kernel.is_none()
+        let carried: usize = carried.map(|ty| ty.count() * ty.dtype.byte_width()).sum();
+        self.emitter.kernel.is_none()
             && self.emitter.regions == 0
             && operands.chain(results).all(|ty| ty.count() > 0)
-            && loop_fits(functions, carried)
+            && carried <= limits.carried
+            && functions.iter().all(|function| limits.hold(function))
     }
 
     /// Writes a kernel of the operation's operands and results. `write` writes what is in it.

@@ -9,9 +9,6 @@ use crate::eval::{
 };
 use crate::syntax::Form;
 
-/// Examples that make one program: more take longer to compile than they save.
-const BATCH: usize = 24;
-
 /// The function that is compiled: it runs every example of a batch.
 const BATCHED: &str = "(fn [cases arguments anchor] (map apply cases arguments))";
 
@@ -45,7 +42,7 @@ impl Tester<'_> {
             Kind::Value => match self.plan(&case) {
                 Ok(Plan::Compile { function, arguments }) => {
                     self.waiting.push(Waiting { case, function, arguments });
-                    if self.waiting.len() >= BATCH {
+                    if self.waiting.len() >= self.options.batch {
                         self.run_waiting();
                     }
                     self.interp.options.jit = before;

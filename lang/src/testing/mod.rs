@@ -36,7 +36,12 @@ pub struct Options {
     pub interpreted: bool,
     /// Run each example as a compiled program.
     pub compiled: Compile,
+    /// How many examples make one program.
+    pub batch: usize,
 }
+
+/// Examples that make one program: more take longer to compile than they save.
+pub const BATCH: usize = 24;
 
 /// Whether examples run as compiled programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::support::compiling_in;
 use sheaf_lang::docs::entries;
 use sheaf_lang::eval::Jit;
 use sheaf_lang::render::render;
-use sheaf_lang::testing::{Compile, Options, Tester};
+use sheaf_lang::testing::{BATCH, Compile, Options, Tester};
 
 /// What a tensor's elements may have to be known for: an example whose value is a tensor then runs no program.
 const FIXED: [&str; 3] = ["a shape", "the items that differ", "the number of elements that differ"];
@@ -71,7 +71,7 @@ fn every_example_holds_interpreted_and_traced() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
     let pending = std::fs::read_to_string(root.join("tests/corpus/PENDING")).unwrap_or_default();
     let (mut interp, world, _) = compiling_in(Jit::Never, &files);
-    let options = Options { tolerance: 1e-5, interpreted: true, compiled: Compile::Always };
+    let options = Options { tolerance: 1e-5, interpreted: true, compiled: Compile::Always, batch: BATCH };
     let mut tester = Tester::new(&mut interp, options);
     for (path, text) in files.iter().filter(|(p, t)| p.contains(&wanted) && t.contains(";=>")) {
         let about = subject(text).unwrap_or_default();

@@ -4,7 +4,7 @@ use crate::support::World;
 use sheaf_lang::docs::{self, Entry};
 use sheaf_lang::eval::{Interp, STACK_BYTES};
 use sheaf_lang::render::render;
-use sheaf_lang::testing::{Compile, Options, Tester};
+use sheaf_lang::testing::{BATCH, Compile, Options, Tester};
 
 /// The reference page of the book.
 const REFERENCE: &str = include_str!("../../../docs/reference.md");
@@ -13,7 +13,7 @@ const REFERENCE: &str = include_str!("../../../docs/reference.md");
 fn failures(entry: &Entry) -> Vec<String> {
     let text: String = entry.examples.iter().map(|e| format!("{} ;=> {}\n", e.code, e.result)).collect();
     let mut interp = Interp::new(Box::new(World::default()), None, sheaf_lang::eval::Options::default());
-    let options = Options { tolerance: 1e-5, interpreted: true, compiled: Compile::Never };
+    let options = Options { tolerance: 1e-5, interpreted: true, compiled: Compile::Never, batch: BATCH };
     let mut tester = Tester::new(&mut interp, options);
     tester.file(&format!("the documentation of {}", entry.name), &text, false);
     let reports = tester.finish();

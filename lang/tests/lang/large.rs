@@ -3,7 +3,7 @@
 
 use sheaf_lang::graph::{Builder, Graph, evaluate, prune, verify};
 use sheaf_lang::primitives::{Tanh, Unary};
-use sheaf_lang::stablehlo::{Model, emit};
+use sheaf_lang::stablehlo::{KernelSize, Model, emit};
 use sheaf_lang::tensor::{DType, HostTensor, TensorType};
 use sheaf_lang::transform::{jvp, value_and_grad, vmap};
 
@@ -53,7 +53,7 @@ fn a_graph_of_a_hundred_thousand_equations() {
         let found = evaluate(&batched, &[xs]);
         assert!((found[1].element_f64(2) - derivative).abs() < 1e-4);
 
-        for model in [Model::Kernels, Model::Hal] {
+        for model in [Model::Kernels(KernelSize::Small), Model::Hal] {
             let text = emit(&batched, model).text;
             assert!(text.lines().count() > batched.equations.len() && text.ends_with("}\n"));
         }

@@ -5,7 +5,7 @@
 use crate::support::{compiling_in, run};
 use sheaf_lang::eval::Jit;
 use sheaf_lang::render::render;
-use sheaf_lang::testing::{Compile, Options, Tester};
+use sheaf_lang::testing::{BATCH, Compile, Options, Tester};
 
 /// The figures of JAX 0.10.2 for the same seed, weights and data.
 #[test]
@@ -48,7 +48,7 @@ fn programs_do_what_their_comments_say() {
         .collect();
     files.sort();
     let (mut interp, _world, _) = compiling_in(Jit::Never, &files);
-    let options = Options { tolerance: 1e-5, interpreted: true, compiled: Compile::Never };
+    let options = Options { tolerance: 1e-5, interpreted: true, compiled: Compile::Never, batch: BATCH };
     let mut tester = Tester::new(&mut interp, options);
     for (path, text) in &files {
         tester.file(path, text, false);

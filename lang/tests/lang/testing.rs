@@ -4,12 +4,12 @@ use crate::support::compiling;
 use insta::assert_snapshot;
 use sheaf_lang::eval::Jit;
 use sheaf_lang::render::render;
-use sheaf_lang::testing::{Compile, FileReport, Options, Tester};
+use sheaf_lang::testing::{BATCH, Compile, FileReport, Options, Tester};
 
 /// The report of one file, and its failures as text.
 fn test(text: &str) -> (FileReport, String) {
     let (mut interp, _, _) = compiling(Jit::Never);
-    let options = Options { tolerance: 1e-5, interpreted: true, compiled: Compile::Always };
+    let options = Options { tolerance: 1e-5, interpreted: true, compiled: Compile::Always, batch: BATCH };
     let mut tester = Tester::new(&mut interp, options);
     tester.file("test.shf", text, false);
     let report = tester.finish().remove(0);

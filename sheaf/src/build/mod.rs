@@ -18,7 +18,7 @@ use sheaf_registry::Project;
 use sheaf_toolchain::{CompileError, Destination, Processor, Toolchain};
 
 use crate::cli::{BuildOptions, Emit, PullOptions};
-use crate::engine::{Donate, Engine, Faulty, Goal, Keep, Made, Place, Plan, ProgramPlace, Workshop};
+use crate::engine::{Donate, Engine, Faulty, Goal, Keep, Kernels, Made, Place, Plan, ProgramPlace, Workshop};
 use crate::evaluator::{Failed, artifacts, home, on_large_stack, project_of, settings, told};
 use crate::messages;
 use crate::run::main_program;
@@ -156,6 +156,7 @@ impl Builder<'_> {
             recompile: options.recompile,
             strict: true,
             donate: Donate::Auto,
+            kernels: Kernels::Auto,
             place: ProgramPlace::Auto,
         };
         let engine = Engine::new(place).map_err(told)?;

@@ -9,7 +9,7 @@ use sheaf_lang::simplify::simplify;
 use sheaf_lang::stablehlo;
 use sheaf_toolchain::{Destination, Processor, Release};
 
-use super::{Candidate, CompileRun, Engine, Failure, donation, placement, trial};
+use super::{Candidate, CompileRun, Engine, Failure, Kernels, donation, placement, trial};
 use crate::engine::unit::Job;
 use crate::evaluator::Failed;
 use crate::messages;
@@ -76,7 +76,7 @@ impl Plan {
         let is_cpu = matches!(goal.destination, Destination::Cpu(_));
         let target = placement::plan(placement::Place::Auto, &unit.graph).target;
         let mut candidates = if is_cpu {
-            Candidate::all(&unit, target, goal.compiler)
+            Candidate::all(&unit, target, Kernels::Auto, goal.compiler)
         } else {
             vec![Candidate::new(stablehlo::Model::Gpu, &unit, target, &[], goal.compiler)]
         };

@@ -23,7 +23,7 @@ pub use compile::{COMPILE_WORKER, CompileRun, Compiled, Workshop, worker_command
 pub use donation::Donate;
 pub use executor::Cluster;
 pub use flags::alternatives;
-pub use placement::Place as ProgramPlace;
+pub use placement::{Kernels, Place as ProgramPlace};
 
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -62,6 +62,8 @@ pub struct Place {
     pub strict: bool,
     /// When calls consume arguments.
     pub donate: Donate,
+    /// What is one kernel.
+    pub kernels: Kernels,
     /// Where programs run.
     pub place: placement::Place,
 }
@@ -74,6 +76,7 @@ pub struct Engine {
     compiler: Option<Release<'static>>,
     recompile: bool,
     donate: Donate,
+    kernels: Kernels,
     place: placement::Place,
     /// Why the last unit was not compiled.
     refusal: String,
@@ -90,6 +93,7 @@ impl Engine {
             compiler: place.compiler,
             recompile: place.recompile,
             donate: place.donate,
+            kernels: place.kernels,
             place: place.place,
             refusal: String::new(),
             kept: OnceCell::new(),
@@ -160,7 +164,7 @@ impl Engine {
     /// The ways in which a unit can be compiled, best first, and what the choice rests on.
     fn candidates(&self, unit: &Unit) -> (Vec<Candidate>, String) {
         let PlacementPlan { target, why } = placement::plan(self.place, &unit.graph);
-        (Candidate::all(unit, target, self.compiler), why)
+        (Candidate::all(unit, target, self.kernels, self.compiler), why)
     }
 
     /// What another process has compiled, tried and kept while this one waited for its turn.
@@ -359,13 +363,22 @@ struct Candidate {
 
 impl Candidate {
     /// The candidates for a target, best first: where the compiler fails for one, the next is tried.
-    fn all(unit: &Unit, target: Target, compiler: Option<Release<'static>>) -> Vec<Candidate> {
-        let plain = |target| Candidate::new(Model::Hal, unit, target, &[], compiler);
-        if target != Target::LocalSync {
-            return vec![plain(target)];
+    fn all(
+        unit: &Unit,
+        target: Target,
+        kernels: Kernels,
+        compiler: Option<Release<'static>>,
+    ) -> Vec<Candidate> {
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for model in kernels.models(target) {
+            let candidate = Candidate::new(*model, unit, target, &[], compiler);
+            let is_last = !candidate.has_kernels;
+            candidates.push(candidate);
+            if is_last {
+                break;
+            }
         }
-        let first = Candidate::new(Model::Kernels, unit, target, &[], compiler);
-        if first.has_kernels { vec![first, plain(target)] } else { vec![first] }
+        candidates
     }
 
     fn new(

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::thread::available_parallelism;
 
 use sheaf_lang::graph::Graph;
+use sheaf_lang::stablehlo::{KernelSize, Model};
 use sheaf_runtime::{Target, Workers};
 
 /// From this much on, several cores are quicker than one in spite of the hand-over.
@@ -41,6 +42,29 @@ impl FromStr for Place {
             },
         };
         Ok(Place::Fixed(target))
+    }
+}
+
+/// When a small loop, or all of a small program, is written as one kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kernels {
+    /// Where it is quicker.
+    #[default]
+    Auto,
+    /// Wherever the compiler may accept it.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+impl Kernels {
+    /// What programs for a target are written for, best first.
+    pub fn models(self, target: Target) -> &'static [Model] {
+        match self {
+            Kernels::Auto if target == Target::LocalSync => &[Model::Kernels(KernelSize::Small), Model::Hal],
+            Kernels::Always => &[Model::Kernels(KernelSize::Any), Model::Hal],
+            _ => &[Model::Hal],
+        }
     }
 }
 

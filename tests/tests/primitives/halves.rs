@@ -3,7 +3,7 @@
 use sheaf_lang::graph::{Builder, Graph, Var, evaluate};
 use sheaf_lang::primitives::registry::Random;
 use sheaf_lang::primitives::{Sqrt, Unary};
-use sheaf_lang::stablehlo::Model;
+use sheaf_lang::stablehlo::{KernelSize, Model};
 use sheaf_lang::tensor::{DType, HostTensor, TensorType};
 use sheaf_runtime::{Runtime, Target};
 use sheaf_toolchain::Compiler;
@@ -73,7 +73,7 @@ fn chains_are_rounded_as_on_the_host() {
     let calls: Vec<Vec<HostTensor>> = (0..20).map(|_| vec![draw(), draw()]).collect();
     for dtype in [DType::BF16, DType::F16] {
         let graph = chains(dtype);
-        for model in [Model::Kernels, Model::Hal] {
+        for model in [Model::Kernels(KernelSize::Small), Model::Hal] {
             let device = runtime.device(Target::LocalSync).expect("a device");
             let results = super::execute(&graph, &calls, &mut compiler, &device, model).expect("a run");
             for (call, results) in calls.iter().zip(results) {

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use sheaf_lang::graph::{Builder, Graph, evaluate};
 use sheaf_lang::primitives::registry::{Sample, registry};
-use sheaf_lang::stablehlo::{KERNEL_FLAGS, Model, emit};
+use sheaf_lang::stablehlo::{KERNEL_FLAGS, KernelSize, Model, emit};
 use sheaf_lang::tensor::{DType, HostTensor, TensorType};
 use sheaf_runtime::{Buffer, Device, ElementType, Runtime, Target, Vmfb, sha256};
 use sheaf_toolchain::Compiler;
@@ -25,7 +25,7 @@ const SEEDS: [u64; 3] = [21, 22, 23];
 
 #[test]
 fn kernels_agree_with_host_evaluation() {
-    check(Model::Kernels, KERNEL_BATCH);
+    check(Model::Kernels(KernelSize::Small), KERNEL_BATCH);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn constants_are_filled() {
     let mut compiler = Compiler::new(worker, toolchain);
     let runtime = Runtime::new().expect("a runtime");
     let device = runtime.device(Target::LocalSync).expect("a device");
-    for model in [Model::Kernels, Model::Hal] {
+    for model in [Model::Kernels(KernelSize::Small), Model::Hal] {
         let results = execute(&graph, std::slice::from_ref(&operands), &mut compiler, &device, model);
         assert_eq!(results.expect("a run")[0], expected, "{model:?}");
     }
