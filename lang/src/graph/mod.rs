@@ -98,15 +98,17 @@ impl Graph {
         size
     }
 
-    /// An estimate of the scalar operations that can be done side by side: those outside of loops, and those of one step of
-    /// the largest loop.
+    /// An estimate of the scalar operations that can be done side by side. Those of a loop are those of a step: each step
+    /// would be handed to other cores anew. Only a program that does little in its loops has those outside of them.
     pub fn work_at_once(&self) -> u64 {
-        let (mut outside, mut step) = (0_u64, 0);
+        const LITTLE: u64 = 4;
+        let (mut outside, mut inside, mut step) = (0_u64, 0_u64, 0);
         for eqn in &self.equations {
             let functions = eqn.op.functions();
             let works = functions.iter().map(|function| function.work_at_once());
             let op = eqn.op.as_ref() as &dyn std::any::Any;
             if op.is::<Scan>() || op.is::<WhileLoop>() {
+                inside = inside.saturating_add(self.equation_cost(eqn));
                 step = works.max().unwrap_or(0).max(step);
             } else if functions.is_empty() {
                 outside = outside.saturating_add(self.equation_cost(eqn));
@@ -114,7 +116,7 @@ impl Graph {
                 outside = works.fold(outside, u64::saturating_add);
             }
         }
-        outside.saturating_add(step)
+        if outside / LITTLE >= inside { outside } else { step }
     }
 
     /// An estimate of the scalar operations of one evaluation: a size, never a time.

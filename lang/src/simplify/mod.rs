@@ -8,7 +8,8 @@
 //!
 //! Places are dropped: they served the messages of tracing.
 //!
-//! A rule changes no result, rounding, NaN and the sign of zero included, except that a NaN may have other bits.
+//! A rule changes no result, rounding, NaN and the sign of zero included, except that a NaN may have other bits, and that
+//! large products which leave a loop (`scan_products`) add up in another order.
 
 mod captured;
 mod cond;
@@ -21,6 +22,7 @@ mod layout;
 mod pieces;
 mod reduction;
 mod scan;
+mod scan_products;
 #[cfg(test)]
 mod tests;
 mod while_loop;
@@ -90,6 +92,9 @@ const RULES: &[Rule] = &[
     cond::known,
     scan::unchanged,
     scan::captured,
+    scan_products::rows_given,
+    scan_products::before,
+    scan_products::after,
     while_loop::unchanged,
     while_loop::captured,
 ];

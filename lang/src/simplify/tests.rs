@@ -364,3 +364,49 @@ fn random_graphs_keep_their_values() {
         assert_eq!(again.to_string(), smaller.to_string(), "case {case}: a second time finds more");
     }
 }
+
+/// A recurrent net over five rows: products of rows leave the loop before it, sums of products in its gradient after it.
+#[test]
+fn large_products_leave_loops() {
+    const X: (DType, &[usize]) = (F32, &[32, 64]);
+    const W: (DType, &[usize]) = (F32, &[64, 64]);
+    let product = || p::DotGeneral { contract: [shape(&[1]), shape(&[0])], ..p::DotGeneral::default() };
+    // Constants: two matrices. State: a hidden state. Rows: an input.
+    let body = inner(&[W, W, X, X], |b, x| {
+        let (of_row, of_state) = (b.apply(product(), &[x[3], x[0]]), b.apply(product(), &[x[2], x[1]]));
+        let sum = b.add(of_row, of_state);
+        let next = b.apply(Unary(p::Tanh), &[sum]);
+        vec![next, next, x[3]]
+    });
+    let loss = graph(&[W, W, X, (F32, &[5, 32, 64])], |b, x| {
+        let scan = p::Scan { body, length: 5, constants: 2, states: 1, reverse: false };
+        let results = b.apply_all(scan, x);
+        let squares = b.mul(results[1], results[2]);
+        vec![b.sum(squares, &[0, 1, 2])]
+    });
+    let gradient = crate::transform::value_and_grad(&loss, 0, &[0, 1, 2, 3]);
+    let smaller = simplify(&gradient);
+    let products =
+        |graph: &Graph| graph.equations.iter().filter(|eqn| eqn.op.name() == "dot_general").count();
+    // Before: rows by the first matrix. After: the gradients of both matrices, and of the rows.
+    assert_eq!(products(&gradient), 0);
+    assert!(products(&smaller) >= 3, "{smaller}");
+
+    let mut random = Random(11);
+    let inputs: Vec<HostTensor> = gradient
+        .inputs
+        .iter()
+        .map(|v| {
+            let ty = gradient.ty(*v);
+            let numbers: Vec<f32> = (0..ty.count()).map(|_| random.uniform(-0.2, 0.2) as f32).collect();
+            HostTensor::new(ty.shape.clone(), numbers)
+        })
+        .collect();
+    for (x, y) in evaluate(&gradient, &inputs).iter().zip(&evaluate(&smaller, &inputs)) {
+        assert_eq!(x.shape(), y.shape());
+        for i in 0..x.count() {
+            let (a, b) = (x.element_f64(i), y.element_f64(i));
+            assert!((a - b).abs() <= 1e-5 * (1.0 + a.abs()), "{i}: {a} and {b}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Products that leave a loop of known length: one large product is quicker than many small ones.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::{Simplifier, downcast};
+use crate::graph::{Equation, Graph, Op, Var, Vars, prune};
+use crate::primitives::{Add, Binary, DotGeneral, Reshape, Scan, Transpose};
+use crate::tensor::{DType, Shape, element_count};
+use crate::transform::vmap;
+
+/// Multiplications of a step from which on a product leaves its loop.
+const LEAST_WORK: usize = 1 << 16;
+
+/// A loop, and which equation of its body makes each variable.
+struct Body<'a> {
+    scan: &'a Scan,
+    graph: &'a Graph,
+    makers: Vec<Option<usize>>,
+}
+
+impl<'a> Body<'a> {
+    fn of(op: &'a Op) -> Option<Body<'a>> {
+        let scan = downcast::<Scan>(op)?;
+        let graph = &*scan.body;
+        let mut makers = vec![None; graph.types.len()];
+        for (n, eqn) in graph.equations.iter().enumerate() {
+            eqn.outputs.iter().for_each(|v| makers[v.index()] = Some(n));
+        }
+        Some(Body { scan, graph, makers })
+    }
+
+    fn maker(&self, var: Var) -> Option<&'a Equation> {
+        self.makers[var.index()].map(|n| &self.graph.equations[n])
+    }
+
+    /// The product that an equation is, if it is one that is worth a loop's while.
+    fn large_product(&self, eqn: &'a Equation) -> Option<&'a DotGeneral> {
+        let product = downcast::<DotGeneral>(&eqn.op)?;
+        let left = &self.graph.ty(eqn.inputs[0]).shape;
+        let terms = product.contract[0].iter().map(|axis| left[*axis]);
+        let work = terms.fold(self.graph.ty(eqn.outputs[0]).count(), usize::saturating_mul);
+        (work >= LEAST_WORK).then_some(product)
+    }
+
+    fn first_row(&self) -> usize {
+        self.scan.constants + self.scan.states
+    }
+
+    /// The position of a variable among the tensors whose rows the steps read.
+    fn row(&self, var: Var) -> Option<usize> {
+        let rows = &self.graph.inputs[self.first_row()..];
+        rows.iter().position(|v| *v == var).map(|i| self.first_row() + i)
+    }
+}
+
+/// A row that a step gives as it read it is the tensor that it was read from.
+pub(super) fn rows_given(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let body = Body::of(op)?;
+    let (scan, graph) = (body.scan, body.graph);
+    let found: Vec<Option<usize>> =
+        (0..graph.outputs.len()).map(|i| body.row(graph.outputs[i]).filter(|_| i >= scan.states)).collect();
+    if found.iter().all(Option::is_none) {
+        return None;
+    }
+    let mut rest = graph.clone();
+    let kept = graph.outputs.iter().zip(&found).filter(|(_, found)| found.is_none());
+    rest.outputs = kept.map(|(v, _)| *v).collect();
+    let mut results =
+        s.apply(Arc::new(Scan { body: Arc::new(prune(rest)), ..scan.clone() }), operands).into_iter();
+    found.into_iter().map(|row| row.map_or_else(|| results.next(), |i| Some(operands[i]))).collect()
+}
+
+/// Products of rows by what stays the same are one product before the loop, whose rows the steps read.
+pub(super) fn before(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let body = Body::of(op)?;
+    let (scan, graph) = (body.scan, body.graph);
+    let states = scan.constants..body.first_row();
+    // Whether a variable depends on the state, and whether on the rows.
+    let mut by_state = vec![false; graph.types.len()];
+    let mut by_row = vec![false; graph.types.len()];
+    for (i, var) in graph.inputs.iter().enumerate() {
+        by_state[var.index()] = states.contains(&i);
+        by_row[var.index()] = i >= body.first_row();
+    }
+    let mut found = Vec::new();
+    for eqn in &graph.equations {
+        let stays = !eqn.op.functions().is_empty() || eqn.op.checks();
+        let state = stays || eqn.inputs.iter().any(|v| by_state[v.index()]);
+        let row = eqn.inputs.iter().any(|v| by_row[v.index()]);
+        for var in &eqn.outputs {
+            by_state[var.index()] = state;
+            by_row[var.index()] = row;
+        }
+        if !state && row && body.large_product(eqn).is_some() {
+            found.push(eqn.outputs[0]);
+        }
+    }
+    if found.is_empty() {
+        return None;
+    }
+    let outside = |i: &usize| !states.contains(i);
+    let positions: Vec<usize> = (0..graph.inputs.len()).filter(outside).collect();
+    let mut first = graph.clone();
+    first.inputs = positions.iter().map(|i| graph.inputs[*i]).collect();
+    first.outputs.clone_from(&found);
+    let axes: Vec<Option<usize>> = positions.iter().map(|i| (*i >= body.first_row()).then_some(0)).collect();
+    let first = vmap(&prune(first), &axes, scan.length);
+    let arguments: Vec<Var> = positions.iter().map(|i| operands[*i]).collect();
+    let made = s.inline(&first, &arguments);
+
+    let mut rest = graph.clone();
+    rest.equations.retain(|eqn| !eqn.outputs.iter().any(|v| found.contains(v)));
+    rest.inputs.extend(&found);
+    let operands: Vars = operands.iter().copied().chain(made).collect();
+    Some(s.apply(Arc::new(Scan { body: Arc::new(prune(rest)), ..scan.clone() }), &operands))
+}
+
+/// A state that only adds up products is one product after the loop, of what the steps gave.
+pub(super) fn after(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let body = Body::of(op)?;
+    let (scan, graph) = (body.scan, body.graph);
+    let (state, sum) = (0..scan.states).find_map(|i| Some((i, Sum::of(&body, i)?)))?;
+    let mut rest = graph.clone();
+    rest.inputs.remove(scan.constants + state);
+    rest.outputs.remove(state);
+    // Where the factors of all steps are: an operand, or a further result.
+    let factors = sum.factors.map(|factor| {
+        body.row(factor).ok_or_else(|| {
+            let first = scan.states - 1;
+            rest.outputs[first..].iter().position(|v| *v == factor).map_or_else(
+                || {
+                    rest.outputs.push(factor);
+                    rest.outputs.len() - 1
+                },
+                |i| first + i,
+            )
+        })
+    });
+    let mut fewer = Vars::from_slice(operands);
+    let start = fewer.remove(scan.constants + state);
+    let shorter = Scan { body: Arc::new(prune(rest)), states: scan.states - 1, ..scan.clone() };
+    let mut results = s.apply(Arc::new(shorter), &fewer);
+    let factors = factors.map(|place| place.map_or_else(|i| results[i], |i| operands[i]));
+
+    let with_steps =
+        |axes: &Shape| -> Shape { std::iter::once(0).chain(axes.iter().map(|a| a + 1)).collect() };
+    let contract = [with_steps(&sum.product.contract[0]), with_steps(&sum.product.contract[1])];
+    let mut total = s.record(DotGeneral { contract, ..DotGeneral::default() }, &factors);
+    for layout in sum.layouts {
+        total = s.apply(layout, &[total])[0];
+    }
+    let total = s.record(Binary(Add), &[start, total]);
+    results.truncate(graph.outputs.len() - 1);
+    results.insert(state, total);
+    Some(results)
+}
+
+/// A state of a loop to which each step adds a product of two variables.
+struct Sum<'a> {
+    product: &'a DotGeneral,
+    factors: [Var; 2],
+    /// What becomes of the product before it is added: transposes and reshapes, in order.
+    layouts: Vec<Op>,
+}
+
+impl<'a> Sum<'a> {
+    /// State `i` as such a sum.
+    fn of(body: &Body<'a>, i: usize) -> Option<Sum<'a>> {
+        let graph = body.graph;
+        let before = graph.inputs[body.scan.constants + i];
+        if !matches!(graph.ty(before).dtype, DType::F32 | DType::F64) {
+            return None;
+        }
+        let add = body.maker(graph.outputs[i])?;
+        (add.op.as_ref() as &dyn Any).downcast_ref::<Binary<Add>>()?;
+        let mut term = match add.inputs[..] {
+            [x, y] if x == before && y != before => y,
+            [x, y] if y == before && x != before => x,
+            _ => return None,
+        };
+        let uses = |var: Var| {
+            let read = graph.equations.iter().flat_map(|eqn| &eqn.inputs).chain(&graph.outputs);
+            read.filter(|v| **v == var).count()
+        };
+        if uses(before) != 1 || uses(graph.outputs[i]) != 1 {
+            return None;
+        }
+        let mut layouts = Vec::new();
+        let eqn = loop {
+            let eqn = body.maker(term)?;
+            if downcast::<Transpose>(&eqn.op).is_none() && downcast::<Reshape>(&eqn.op).is_none() {
+                break eqn;
+            }
+            layouts.insert(0, eqn.op.clone());
+            term = eqn.inputs[0];
+        };
+        let product = body.large_product(eqn).filter(|product| product.batch[0].is_empty())?;
+        let factors = [eqn.inputs[0], eqn.inputs[1]];
+        // What stays the same in all steps has no rows, and what is larger than the sum is not worth its memory.
+        let constants = &graph.inputs[..body.scan.constants];
+        let is_new = |var: &&Var| body.row(**var).is_none();
+        let given: usize = factors.iter().filter(is_new).map(|v| element_count(&graph.ty(*v).shape)).sum();
+        let fits = given <= element_count(&graph.ty(before).shape);
+        let varies = factors.iter().all(|v| !constants.contains(v));
+        (fits && varies).then_some(Sum { product, factors, layouts })
+    }
+}
