@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use sheaf::engine::{COMPILE_WORKER, Donate, Engine, Place, ProgramPlace};
+use sheaf::engine::{COMPILE_WORKER, Donate, Engine, Kernels, Place, ProgramPlace};
 use sheaf_cache::ArtifactFolder;
 use sheaf_lang::eval::STACK_BYTES;
 use sheaf_lang::graph::{Graph, Var, inline_calls};
@@ -69,6 +69,7 @@ pub fn engine(artifacts: &Path, recompile: bool) -> Engine {
         recompile,
         strict: false,
         donate: Donate::default(),
+        kernels: Kernels::default(),
         place: ProgramPlace::default(),
     })
     .expect("an engine")
