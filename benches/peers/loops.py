@@ -20,7 +20,7 @@ WORKS = {
     "lstm": ("lstm", 0, 40),
     "xor loop": ("xor", 0, 200),
     "xor call": ("xor", 1, 10_000),
-    "recurrent": ("recurrent", 0, 200),
+    "recurrent": ("recurrent", 16, 200),
     "ode": ("ode", 0, 200),
     "bandit": ("bandit", 0, 200),
 }
@@ -32,9 +32,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--works", nargs="+", default=list(WORKS), help="all whose names begin so")
     parser.add_argument("--peer", help=argparse.SUPPRESS)
+    parser.add_argument("--crossover", action="store_true", help="loops as kernels, and as blocks, by their size")
     options = parser.parse_args()
     if options.peer:
         return peer(options.peer)
+    if options.crossover:
+        return crossover(options)
     print("| loop | Sheaf, ms | JAX, ms | ratio |\n|---|---|---|---|")
     for work, (program, argument, calls) in WORKS.items():
         if not any(work.startswith(start) for start in options.works):
@@ -46,6 +49,18 @@ def main():
             times["jax"].append(milliseconds([sys.executable, "loops.py", "--peer", work]))
         sheaf, jax = (statistics.median(t) for t in times.values())
         print(f"| {work} | {sheaf:.3g} | {jax:.3g} | {sheaf / jax:.2f} |", flush=True)
+
+
+def crossover(options):
+    print("| step | as kernels, ms | as blocks, ms | chosen, ms |\n|---|---|---|---|")
+    for program, sizes in {"chain": (64, 256, 1024, 4096, 16384), "recurrent": (8, 16, 32, 64, 128, 256)}.items():
+        for size in sizes:
+            times = {"always": [], "never": [], "auto": []}
+            for _ in range(options.rounds):
+                for way, found in times.items():
+                    command = ["run", "--jit", "always", "--place", "local-sync", "--kernels", way, f"{program}.shf"]
+                    found.append(milliseconds([options.sheaf.absolute(), *command, "--", "40", str(size)]))
+            print(f"| {program} {size} | {' | '.join(f'{statistics.median(t):.3g}' for t in times.values())} |", flush=True)
 
 
 def peer(work):

@@ -23,6 +23,10 @@ pub(super) fn remove(mut graph: Graph) -> (Graph, bool) {
     for eqn in graph.equations.iter_mut().rev() {
         let used: Vec<bool> = eqn.outputs.iter().map(|v| live[v.index()]).collect();
         if !used.contains(&true) {
+            // What is checked stays as it is.
+            if eqn.op.checks() {
+                eqn.inputs.iter().for_each(|v| live[v.index()] = true);
+            }
             continue;
         }
         if let Some(smaller) = narrow(eqn, &used) {
@@ -55,12 +59,12 @@ fn narrow(eqn: &Equation, used: &[bool]) -> Option<Narrowed> {
         .or_else(|| while_loop::narrow(&eqn.op, used))
 }
 
-/// Which variables of `graph` these ones need.
+/// Which variables of `graph` these ones need, and what is checked in it.
 pub(super) fn needed(graph: &Graph, by: impl Iterator<Item = Var>) -> Vec<bool> {
     let mut needed = vec![false; graph.types.len()];
     by.for_each(|v| needed[v.index()] = true);
     for eqn in graph.equations.iter().rev() {
-        if eqn.outputs.iter().any(|v| needed[v.index()]) {
+        if eqn.op.checks() || eqn.outputs.iter().any(|v| needed[v.index()]) {
             eqn.inputs.iter().for_each(|v| needed[v.index()] = true);
         }
     }

@@ -336,6 +336,20 @@ fn bounds_need_not_be_checked() {
     assert!(found.starts_with("error: i is -9"), "{found}");
 }
 
+/// What only a check needs stays: an operand of a branch, and a result of a loop.
+#[test]
+fn what_only_a_check_needs_stays() {
+    let branch = "(defn f [c e xs]
+      (scan (fn [a b] (list (if (> (sin a) 0) (get (full '[2] 0.5) (argmax e)) (* 2 a)) 0.0)) c xs))
+      (first (f 0.8 [-0.7 0.5] [[1 2] [3 4]]))";
+    gives(branch, "0.5");
+    let after = "(defn f [x xs]
+      (let [[h ys] (scan (fn [a b] (list (+ a b) (sum b))) x xs)]
+        (do (assert (> (sum ys) 5) \"{} is too little\" (sum ys)) (* 2 x))))";
+    gives(&format!("{after} (f [1 2] [[1 2] [3 4]])"), "[2. 4.]");
+    fails(&format!("{after} (f [1 2] [[0 1] [1 0]])"), "2.0 is too little");
+}
+
 /// A program without checks has no result for them, and one whose indices are known has none either.
 #[test]
 fn what_is_known_costs_nothing() {
