@@ -85,6 +85,15 @@ pub(super) fn within_kernel(scan: &Scan, to: &mut Lowering<'_>) {
     to.name_results(&results);
 }
 
+/// Most equations of the steps that are written one after the other in an iteration.
+const WRITTEN_OUT: usize = 64;
+
+/// How many steps are written in an iteration: each iteration is a submission of its own, which takes some microseconds.
+fn steps_at_once(scan: &Scan) -> usize {
+    let fits = |steps: &usize| scan.length.is_multiple_of(*steps) && steps * scan.body.size() <= WRITTEN_OUT;
+    [8, 5, 4, 3, 2].into_iter().find(fits).unwrap_or(1)
+}
+
 /// Writes a loop whose counter is on the host, as blocks of `main`.
 pub(super) fn in_blocks(scan: &Scan, to: &mut Lowering<'_>) {
     let body = &*scan.body;
@@ -106,16 +115,20 @@ pub(super) fn in_blocks(scan: &Scan, to: &mut Lowering<'_>) {
     let blocks = to.loop_head(&names, &types, &first_values);
     let goes_on = to.temporary(&format!("arith.cmpi slt, {}, {length} : index", names[0]));
     to.loop_body(&blocks, &goes_on);
-    let mut position = names[0].clone();
-    if scan.reverse {
-        let left = to.temporary(&format!("arith.subi {length}, {position} : index"));
-        position = to.temporary(&format!("arith.subi {left}, {one} : index"));
+    let mut counter = names[0].clone();
+    let mut carried = names[1..].to_vec();
+    for _ in 0..steps_at_once(scan) {
+        let mut position = counter.clone();
+        if scan.reverse {
+            let left = to.temporary(&format!("arith.subi {length}, {position} : index"));
+            position = to.temporary(&format!("arith.subi {left}, {one} : index"));
+        }
+        let position = to.temporary(&format!("arith.index_cast {position} : index to i32"));
+        let position = to.temporary(&format!("tensor.from_elements {position} : tensor<i32>"));
+        carried = step(scan, to, constants, &carried, tensors, &position, &corner);
+        counter = to.temporary(&format!("arith.addi {counter}, {one} : index"));
     }
-    let position = to.temporary(&format!("arith.index_cast {position} : index to i32"));
-    let position = to.temporary(&format!("tensor.from_elements {position} : tensor<i32>"));
-    let next = step(scan, to, constants, &names[1..], tensors, &position, &corner);
-    let counted = to.temporary(&format!("arith.addi {}, {one} : index", names[0]));
-    to.loop_exit(&blocks, &[vec![counted], next].concat(), &types);
+    to.loop_exit(&blocks, &[vec![counter], carried].concat(), &types);
     to.name_results(&names[1..]);
 }
 

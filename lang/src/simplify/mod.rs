@@ -95,6 +95,7 @@ const RULES: &[Rule] = &[
     scan_products::rows_given,
     scan_products::before,
     scan_products::after,
+    scan_products::flat,
     while_loop::unchanged,
     while_loop::captured,
 ];
@@ -107,6 +108,8 @@ struct Simplifier {
     makers: Vec<Option<usize>>,
     /// The results of what was recorded, by its description.
     recorded: HashMap<String, Vars>,
+    /// True while products are recorded that have left a loop.
+    flattens: bool,
 }
 
 impl Simplifier {

@@ -107,7 +107,9 @@ pub(super) fn before(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Va
     let axes: Vec<Option<usize>> = positions.iter().map(|i| (*i >= body.first_row()).then_some(0)).collect();
     let first = vmap(&prune(first), &axes, scan.length);
     let arguments: Vec<Var> = positions.iter().map(|i| operands[*i]).collect();
+    s.flattens = true;
     let made = s.inline(&first, &arguments);
+    s.flattens = false;
 
     let mut rest = graph.clone();
     rest.equations.retain(|eqn| !eqn.outputs.iter().any(|v| found.contains(v)));
@@ -146,7 +148,9 @@ pub(super) fn after(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
     let with_steps =
         |axes: &Shape| -> Shape { std::iter::once(0).chain(axes.iter().map(|a| a + 1)).collect() };
     let contract = [with_steps(&sum.product.contract[0]), with_steps(&sum.product.contract[1])];
+    s.flattens = true;
     let mut total = s.record(DotGeneral { contract, ..DotGeneral::default() }, &factors);
+    s.flattens = false;
     for layout in sum.layouts {
         total = s.apply(layout, &[total])[0];
     }
@@ -154,6 +158,39 @@ pub(super) fn after(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
     results.truncate(graph.outputs.len() - 1);
     results.insert(state, total);
     Some(results)
+}
+
+/// A product that has left a loop is one of matrices, where that takes reshapes alone: the steps and what lies beside them
+/// become one axis. IREE is quicker with it, and makes tiles of it.
+pub(super) fn flat(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
+    let product = downcast::<DotGeneral>(op).filter(|product| s.flattens && product.batch[0].is_empty())?;
+    let types = [0, 1].map(|side| s.ty(operands[side]).clone());
+    if types.iter().all(|ty| ty.rank() <= 2) {
+        return None;
+    }
+    let mut contract = [Shape::new(), Shape::new()];
+    let mut flat = Vars::new();
+    for side in 0..2 {
+        let (shape, summed) = (&types[side].shape, &product.contract[side]);
+        let free = product.free(side, shape.len());
+        let extent = |axes: &Shape| axes.iter().map(|a| shape[*a]).product::<usize>();
+        let order: Vec<usize> = (0..shape.len()).collect();
+        let is_order =
+            |first: &Shape, last: &Shape| first.iter().chain(last).copied().eq(order.iter().copied());
+        let matrix = if is_order(summed, &free) {
+            contract[side].push(0);
+            [extent(summed), extent(&free)]
+        } else if is_order(&free, summed) {
+            contract[side].push(1);
+            [extent(&free), extent(summed)]
+        } else {
+            return None;
+        };
+        flat.push(s.record(Reshape { shape: Shape::from_slice(&matrix) }, &operands[side..=side]));
+    }
+    let result = op.infer(&[&types[0], &types[1]]).ok()?.swap_remove(0);
+    let made = s.record(DotGeneral { contract, ..DotGeneral::default() }, &flat);
+    Some(Vars::from_slice(&[s.record(Reshape { shape: result.shape }, &[made])]))
 }
 
 /// A state of a loop to which each step adds a product of two variables.

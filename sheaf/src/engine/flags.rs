@@ -27,11 +27,13 @@ const TILED_SIDE: usize = 64;
 /// The last set is empty: the compiler fails on some programs with any flag.
 pub fn alternatives(graph: &Graph) -> Vec<Vec<String>> {
     let mut found = Found::default();
-    graph.visit(&mut |function, eqn| found.look(function, eqn));
+    graph.visit(&mut |function, eqn| found.look(function, eqn, !std::ptr::eq(function, graph)));
     let product = match found {
         // Convolutions are slower again with both.
         Found { convolution: true, .. } => Some(IM2COL),
-        Found { large_product: true, product_of_higher_rank: false, .. } => Some(DATA_TILING),
+        Found { large_product: true, product_of_higher_rank: false, product_in_loop: false, .. } => {
+            Some(DATA_TILING)
+        }
         Found { .. } => None,
     };
     let rows = found.rows.then_some(REORDER);
@@ -51,14 +53,17 @@ struct Found {
     /// A product of operands of three axes and more. IREE 3.13 refuses programs that have one beside element-wise
     /// operations, if it is to make tiles ("large vector sizes"), after the time of a whole compilation.
     product_of_higher_rank: bool,
+    /// A product in a loop, for which each step would pack its operands anew.
+    product_in_loop: bool,
 }
 
 impl Found {
-    fn look(&mut self, graph: &Graph, eqn: &Equation) {
+    fn look(&mut self, graph: &Graph, eqn: &Equation, in_loop: bool) {
         self.rows |= adds_rows(graph, eqn);
         let op = eqn.op.as_ref() as &dyn Any;
         self.convolution |= op.is::<Convolution>();
         let Some(product) = op.downcast_ref::<DotGeneral>() else { return };
+        self.product_in_loop |= in_loop;
         let [left, right] = [0, 1].map(|side| graph.ty(eqn.inputs[side]));
         self.product_of_higher_rank |= left.rank() > 2 || right.rank() > 2;
         if let [rows, columns] = graph.ty(eqn.outputs[0]).shape[..] {
