@@ -19,7 +19,8 @@ use kernel::Kernel;
 pub use kernel::{Cell, Rows};
 use literal::{dense, splat};
 pub use literal::{float, highest, literal, lowest, one, zero};
-use loops::has_loops;
+use loops::fit_blocks;
+pub use loops::{has_loops, numbers};
 
 /// Constants of more bytes become trailing arguments of `main`: the text and the action key hold only their type.
 pub const INLINE_CONSTANT_BYTES: usize = 1024;
@@ -34,6 +35,8 @@ pub struct Module {
     /// True if small loops, or all of a small program, are one kernel: what the compiler may fail on, and what
     /// [`KERNEL_FLAGS`] are for.
     pub has_kernels: bool,
+    /// True if loops are blocks of `main`.
+    pub in_blocks: bool,
 }
 
 /// Flags for programs with kernels that are written out: these are not distributed to workgroups, and hold what they compute
@@ -46,11 +49,20 @@ pub const KERNEL_FLAGS: [&str; 2] =
 pub enum Model {
     /// A processor, with a kernel for each part that IREE makes of the program.
     Hal,
-    /// One core of a processor, with one kernel for each loop, or for all of a program, that is small enough.
+    /// The same, with loops as blocks of `main` where they can be: to be tried before they are used.
+    Blocks,
+    /// One core of a processor, with one kernel for each loop, or for all of a program, that is small enough, and blocks for
+    /// other loops.
     Kernels(KernelSize),
     /// A device other than the processor, which adds up side by side, and is slow at doubles or has none: `f32` is added
     /// up in `f32`.
     Gpu,
+}
+
+impl Model {
+    fn has_blocks(self) -> bool {
+        matches!(self, Model::Blocks | Model::Kernels(_))
+    }
 }
 
 /// What is small enough for a kernel of its own.
@@ -87,7 +99,8 @@ fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks:
         constants: Vec::new(),
         has_kernels: false,
         regions: 0,
-        loops: has_loops(graph),
+        in_blocks_of_main: model.has_blocks() && fit_blocks(graph),
+        stacks: 0,
         kernel: None,
     };
     let arguments = (0..graph.inputs.len()).map(|i| format!("%arg{i}"));
@@ -104,7 +117,7 @@ fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks:
     };
     let parameters: Vec<String> = types.enumerate().map(parameter).collect();
     let results: Vec<String> = graph.outputs.iter().map(|v| graph.ty(*v).mlir()).collect();
-    let attributes = if emitter.in_blocks_of_main() { loops::ONE_MEMORY } else { "" };
+    let attributes = if emitter.in_blocks_of_main { loops::ONE_MEMORY } else { "" };
     let mut text = format!("module @sheaf {attributes}{{\n");
     let _ = writeln!(text, "  func.func @main({}) -> ({}) {{", parameters.join(", "), results.join(", "));
     text.push_str(&emitter.body);
@@ -114,7 +127,12 @@ fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks:
         let _ = writeln!(text, "    return {} : {}", returned.join(", "), results.join(", "));
     }
     text.push_str("  }\n}\n");
-    Module { text, constants: emitter.constants, has_kernels: emitter.has_kernels }
+    Module {
+        text,
+        constants: emitter.constants,
+        has_kernels: emitter.has_kernels,
+        in_blocks: emitter.in_blocks_of_main,
+    }
 }
 
 /// The text of `main` so far.
@@ -129,8 +147,10 @@ struct Emitter {
     has_kernels: bool,
     /// Regions of operations around what is written next.
     regions: usize,
-    /// True if the program has loops.
-    loops: bool,
+    /// True if the program has loops, which are blocks of `main` where they are not kernels.
+    in_blocks_of_main: bool,
+    /// Stacks of loops in blocks that are written so far.
+    stacks: usize,
     /// The kernel that is being written.
     kernel: Option<Kernel>,
 }

@@ -2,7 +2,7 @@
 
 use super::Scan;
 use super::scan::rows_of;
-use crate::stablehlo::{Lowering, Rows};
+use crate::stablehlo::{Lowering, Rows, has_loops, numbers};
 use crate::tensor::{DType, TensorType};
 
 /// Writes a loop inside of a kernel, from these operands, whose stacks are `written`; its last state.
@@ -88,9 +88,18 @@ pub(super) fn within_kernel(scan: &Scan, to: &mut Lowering<'_>) {
 /// Most equations of the steps that are written one after the other in an iteration.
 const WRITTEN_OUT: usize = 64;
 
+/// Most numbers that these steps read and give: IREE may make one kernel of what is done with them.
+const WRITTEN_NUMBERS: usize = 16;
+
 /// How many steps are written in an iteration: each iteration is a submission of its own, which takes some microseconds.
 fn steps_at_once(scan: &Scan) -> usize {
-    let fits = |steps: &usize| scan.length.is_multiple_of(*steps) && steps * scan.body.size() <= WRITTEN_OUT;
+    let (size, numbers) = (scan.body.size(), numbers(&scan.body));
+    let fits = |steps: &usize| {
+        scan.length.is_multiple_of(*steps)
+            && steps * size <= WRITTEN_OUT
+            && steps * numbers <= WRITTEN_NUMBERS
+            && !has_loops(&scan.body)
+    };
     [8, 5, 4, 3, 2].into_iter().find(fits).unwrap_or(1)
 }
 

@@ -89,21 +89,6 @@ impl WhileLoop {
         now.iter().map(|cell| to.read_cell(cell)).collect()
     }
 
-    /// Writes the loop as blocks of `main`.
-    fn in_blocks(&self, to: &mut Lowering<'_>, constants: &[String]) {
-        let first: Vec<String> = (self.constants..to.operand_count()).map(|i| to.operand(i)).collect();
-        let state: Vec<String> = first.iter().map(|_| to.name_temporary()).collect();
-        let types = to.result_type_names();
-        let operands = [constants, &state].concat();
-        let blocks = to.loop_head(&state, &types, &first);
-        let holds = to.nested(&self.condition, operands.clone()).swap_remove(0);
-        let predicate = to.temporary(&format!("tensor.extract {holds}[] : tensor<i1>"));
-        to.loop_body(&blocks, &predicate);
-        let next = to.nested(&self.body, operands);
-        to.loop_exit(&blocks, &next, &types);
-        to.name_results(&state);
-    }
-
     /// Which of the body's parameters and results vary where the operands do.
     fn moving(&self, varies: &[bool]) -> (Vec<bool>, Vec<bool>) {
         carried(&self.body, varies, self.constants, self.body.outputs.len())
@@ -260,9 +245,6 @@ impl Primitive for WhileLoop {
             return self.as_kernel(to);
         }
         let constants = &operands[..self.constants];
-        if to.can_branch() {
-            return self.in_blocks(to, constants);
-        }
         let (held, types) = (to.results_to_hold(), to.result_types());
         let mut states = Vec::new();
         let mut bindings = Vec::new();

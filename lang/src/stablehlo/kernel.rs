@@ -29,7 +29,7 @@ impl Limits {
     /// None for a model without such kernels.
     fn of(model: Model) -> Option<Limits> {
         match model {
-            Model::Hal | Model::Gpu => None,
+            Model::Hal | Model::Blocks | Model::Gpu => None,
             // More are quicker as several kernels, each with its tiles (`docs/benchmarks.md`).
             Model::Kernels(KernelSize::Small) => {
                 Some(Limits { elements: 4096, work: 40_000, carried: 8 << 10 })
@@ -82,7 +82,7 @@ fn is_refused(graph: &Graph, eqn: &Equation) -> bool {
         || (op.is::<Pad>() && eqn.inputs.iter().any(is_bool))
 }
 
-/// Most operands and results of a program that is one kernel.
+/// Most operands and results of a kernel: IREE binds 32 buffers, and constants come besides.
 const BINDINGS: usize = 24;
 
 /// True if a program is one kernel: it has no loops, which are kernels of their own.
@@ -318,6 +318,7 @@ impl Lowering<'_> {
         let carried: usize = carried.map(|ty| ty.count() * ty.dtype.byte_width()).sum();
         self.emitter.kernel.is_none()
             && self.emitter.regions == 0
+            && self.operand_count() + self.eqn.outputs.len() <= BINDINGS
             && operands.chain(results).all(|ty| ty.count() > 0)
             && carried <= limits.carried
             && functions.iter().all(|function| limits.hold(function))

@@ -9,12 +9,14 @@
 //! - Such a transfer is left out even where an operation then writes over a value that is read again. Operations that IREE
 //!   updates in place get a copy of their own ([`Lowering::overwritten`]), except for the stacks of loops, each of which
 //!   has one user.
-//! - Equal constants are one buffer, which two stacks would share: each starts from a number that the compiler does not
-//!   know ([`Lowering::new_stack`]).
+//! - Equal constants are one buffer, which two stacks would share, and a barrier does not keep them apart: each stack starts
+//!   from a number of its own ([`Lowering::new_stack`]).
 
-use super::{Emitter, Lowering, zero};
-use crate::graph::Graph;
-use crate::primitives::{Full, Scan, WhileLoop};
+use std::any::Any;
+
+use super::{Lowering, zero};
+use crate::graph::{Equation, Graph, Var};
+use crate::primitives::{Cond, Full, Scan, WhileLoop};
 use crate::tensor::{DType, TensorType};
 
 /// Attribute of a module: transfers between the device and itself are none.
@@ -22,13 +24,70 @@ pub(super) const ONE_MEMORY: &str = "attributes {stream.topology = #hal.device.t
      [(@__device_0 -> @__device_0 = {unified_memory = true, transparent_access = true})]>} ";
 
 /// True if a graph has loops, also inside of its operations.
-pub(super) fn has_loops(graph: &Graph) -> bool {
+pub fn has_loops(graph: &Graph) -> bool {
     let mut found = false;
-    graph.visit(&mut |_, eqn| {
-        let op = eqn.op.as_ref() as &dyn std::any::Any;
-        found |= op.is::<Scan>() || op.is::<WhileLoop>();
-    });
+    graph.visit(&mut |_, eqn| found |= body_of(eqn).is_some());
     found
+}
+
+/// Most numbers that a step may read and give: IREE 3.13 makes one kernel of all that is done with them in a block, and binds
+/// at most 32 buffers to it ("binding count 41 > 32").
+const MOST_NUMBERS: usize = 20;
+
+/// Most stacks of a program, so that each starts from a number of its own.
+const MOST_STACKS: usize = 200;
+
+/// Most scalar operations of a program with loops in blocks: it is tried beside the host's evaluation.
+const MOST_TRIED: u64 = 1_500_000_000;
+
+/// True if a program has loops, and they can be blocks. Beside conditionals IREE 3.13 makes programs that fail in a call ("ref
+/// is null"), once the device's memory is one with itself.
+pub(super) fn fit_blocks(graph: &Graph) -> bool {
+    let (mut loops, mut fit) = (false, true);
+    let (mut stacks, mut of_bytes) = (0, 0);
+    graph.visit(&mut |_, eqn| {
+        let op = eqn.op.as_ref() as &dyn Any;
+        // A loop that asks for its state may have no end on the numbers of a trial.
+        fit &= !op.is::<Cond>() && !op.is::<WhileLoop>();
+        if let Some(body) = body_of(eqn) {
+            loops = true;
+            fit &= numbers(body) <= MOST_NUMBERS;
+        }
+        if let Some(scan) = op.downcast_ref::<Scan>() {
+            let given = &scan.body.outputs[scan.states..];
+            stacks += given.len();
+            of_bytes += given.iter().filter(|v| scan.body.ty(**v).dtype.byte_width() == 1).count();
+        }
+    });
+    loops && fit && stacks <= MOST_STACKS && of_bytes <= 1 && graph.cost() <= MOST_TRIED
+}
+
+/// The number from which stack `place` of a program starts, which no other constant is likely to have.
+fn first_number(dtype: DType, place: usize) -> String {
+    match dtype {
+        DType::Bool => "true".into(),
+        DType::I8 | DType::U8 => "94".into(),
+        DType::I16 | DType::U16 => (0x5E00 + place).to_string(),
+        DType::BF16 | DType::F16 => format!("0x{:04X}", 0x2F00 + place),
+        DType::F32 => format!("0x{:08X}", 0x2F5E_AF00 + place),
+        DType::F64 => format!("0x{:016X}", 0x2F5E_AF00_0000_0000 + place),
+        DType::I32 | DType::U32 | DType::I64 => (0x5EAF_0000 + place).to_string(),
+    }
+}
+
+/// The body of a loop.
+fn body_of(eqn: &Equation) -> Option<&Graph> {
+    let op = eqn.op.as_ref() as &dyn Any;
+    let scan = op.downcast_ref::<Scan>().map(|scan| &*scan.body);
+    scan.or_else(|| op.downcast_ref::<WhileLoop>().map(|op| &*op.body))
+}
+
+/// How many numbers a step reads and gives.
+pub fn numbers(body: &Graph) -> usize {
+    let mut found: Vec<Var> = body.inputs.iter().chain(&body.outputs).copied().collect();
+    found.sort_unstable();
+    found.dedup();
+    found.into_iter().filter(|v| body.ty(*v).rank() == 0).count()
 }
 
 /// The blocks of a loop: one that decides, one that steps, one after the loop.
@@ -38,17 +97,10 @@ pub struct Blocks {
     exit: String,
 }
 
-impl Emitter {
-    /// True if the loops of this program are blocks of `main`.
-    pub(super) fn in_blocks_of_main(&self) -> bool {
-        self.loops
-    }
-}
-
 impl Lowering<'_> {
     /// True if a loop here can be blocks of `main`: not inside of a region, which has one block.
     pub fn can_branch(&self) -> bool {
-        self.emitter.in_blocks_of_main() && self.emitter.regions == 0
+        self.emitter.in_blocks_of_main && self.emitter.regions == 0
     }
 
     /// Writes the beginning of a loop whose state has these names, types and first values. What is written next decides
@@ -89,16 +141,19 @@ impl Lowering<'_> {
         if ty.count() == 0 {
             return self.splat(ty, "");
         }
-        let scalar = TensorType::scalar(ty.dtype);
-        let number = self.unknown_zero(&scalar);
-        self.broadcast(&number, &scalar, ty)
+        if !self.emitter.in_blocks_of_main {
+            return self.splat(ty, &zero(ty.dtype));
+        }
+        self.emitter.stacks += 1;
+        let number = first_number(ty.dtype, self.emitter.stacks);
+        self.splat(ty, &number)
     }
 
     /// Operand `i`, which the operation writes over.
     pub fn overwritten(&mut self, i: usize) -> String {
         let x = self.operand(i);
         let ty = self.operand_type(i).clone();
-        if !self.emitter.in_blocks_of_main() || self.in_kernel() || ty.count() == 0 || self.is_full(i) {
+        if !self.emitter.in_blocks_of_main || self.in_kernel() || ty.count() == 0 || self.is_full(i) {
             return x;
         }
         let bits =
@@ -132,6 +187,6 @@ impl Lowering<'_> {
     /// True if operand `i` is one number throughout.
     fn is_full(&self, i: usize) -> bool {
         let maker = self.recorded.maker(self.sources[i]);
-        maker.is_some_and(|eqn| (eqn.op.as_ref() as &dyn std::any::Any).is::<Full>())
+        maker.is_some_and(|eqn| (eqn.op.as_ref() as &dyn Any).is::<Full>())
     }
 }

@@ -80,6 +80,8 @@ impl Plan {
         } else {
             vec![Candidate::new(stablehlo::Model::Gpu, &unit, target, &[], goal.compiler)]
         };
+        // They would have to be tried.
+        candidates.retain(|candidate| !candidate.in_blocks);
         for candidate in &mut candidates {
             retarget(&mut candidate.job, &goal.destination, goal.debug);
         }

@@ -221,6 +221,12 @@ impl Engine {
     ) -> Result<Loaded, Failure> {
         let job = &candidate.job;
         let loaded = self.load(unit, candidate, bytes.to_owned(), &Digest::of(bytes))?;
+        if candidate.in_blocks {
+            let device = self.runtime.device(candidate.target).map_err(Failure::runtime)?;
+            if !trial::is_right(&device, unit, &loaded).map_err(Failure::runtime)? {
+                return Err(Failure::load("its loops in blocks computed something else in a trial".into()));
+            }
+        }
         self.keep(job, bytes, run);
         Ok(loaded)
     }
@@ -356,6 +362,8 @@ struct Candidate {
     model: Model,
     /// True if the program has kernels that the compiler may fail on.
     has_kernels: bool,
+    /// True if the program has loops in blocks, which are tried before they are used.
+    in_blocks: bool,
     job: Job,
     constants: Vec<HostTensor>,
     donations: Vec<Donation>,
@@ -372,7 +380,7 @@ impl Candidate {
         let mut candidates: Vec<Candidate> = Vec::new();
         for model in kernels.models(target) {
             let candidate = Candidate::new(*model, unit, target, &[], compiler);
-            let is_last = !candidate.has_kernels;
+            let is_last = !candidate.has_kernels && !candidate.in_blocks;
             candidates.push(candidate);
             if is_last {
                 break;
@@ -390,11 +398,12 @@ impl Candidate {
     ) -> Candidate {
         let module = emit_donating(&unit.graph, model, donations);
         let job = unit::job(unit, &module, donations, compiler);
-        let has_kernels = module.has_kernels;
+        let (has_kernels, in_blocks) = (module.has_kernels, module.in_blocks);
         Candidate {
             target,
             model,
             has_kernels,
+            in_blocks,
             job,
             constants: module.constants,
             donations: donations.to_vec(),

@@ -62,8 +62,8 @@ impl Kernels {
     pub fn models(self, target: Target) -> &'static [Model] {
         match self {
             Kernels::Auto if target == Target::LocalSync => &[Model::Kernels(KernelSize::Small), Model::Hal],
+            Kernels::Auto | Kernels::Never => &[Model::Blocks, Model::Hal],
             Kernels::Always => &[Model::Kernels(KernelSize::Any), Model::Hal],
-            _ => &[Model::Hal],
         }
     }
 }

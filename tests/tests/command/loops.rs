@@ -142,6 +142,16 @@ const IN_PLACE: &str = r#"
     (+ (mean h) (mean ys))))
 (defn row-gradients [p] ((value-and-grad rows) p))
 (show "rows" (row-gradients {:a x :t xs}))
+(def vectors (map (fn [i] (* (+ 0.5 i) x)) (range 12)))
+(defn many-stacks [s] (scan (fn [s i] (let [n (map (fn [a] (+ (* 0.5 a) i)) s)] (list n n))) s places))
+(show "many stacks" (many-stacks vectors))
+(def many (map (fn [i] (* 0.5 i)) (range 40)))
+(defn numbers [s xs] (scan (fn [s x] (let [n (map (fn [a] (+ (* 0.5 a) x)) s)] (list n n))) s xs))
+(show "many numbers" (numbers many (first xs)))
+(defn numbers-in-branch [s xs]
+  (if (> (first xs) 100) (numbers s xs) (numbers (map (fn [a] (* 2 a)) s) xs)))
+(show "many numbers in a branch" (numbers-in-branch many (first xs)))
+(show "few numbers in a branch" (numbers-in-branch '[1.5 2.5] (first xs)))
 "#;
 
 /// The numbers in a text.
