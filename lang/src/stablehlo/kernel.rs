@@ -12,7 +12,7 @@ use std::mem::{replace, take};
 use super::loops::has_loops;
 use super::{Emitter, KernelSize, Lowering, Model};
 use crate::graph::{Equation, Graph, Var};
-use crate::primitives::{Convolution, Cumsum, Pad, Sort};
+use crate::primitives::{ArgReduce, Convolution, Cumsum, Pad, Sort};
 use crate::tensor::{DType, TensorType};
 
 /// What a kernel holds at most.
@@ -71,12 +71,13 @@ impl Kernel {
     }
 }
 
-/// True if IREE 3.13 fails on an operation beside others in a kernel ("failed to run translation of source executable"), or
-/// is slow with it.
+/// True if IREE 3.13 fails on an operation beside others in a kernel ("failed to run translation of source executable"), is slow
+/// with it, or computes something else: the positions of a maximum and of a minimum change places.
 fn is_refused(graph: &Graph, eqn: &Equation) -> bool {
     let op = eqn.op.as_ref() as &dyn Any;
     let is_bool = |v: &Var| graph.ty(*v).dtype == DType::Bool;
     op.is::<Convolution>()
+        || op.is::<ArgReduce>()
         || op.is::<Sort>()
         || op.is::<Cumsum>()
         || (op.is::<Pad>() && eqn.inputs.iter().any(is_bool))
