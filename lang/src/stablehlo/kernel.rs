@@ -12,7 +12,7 @@ use std::mem::{replace, take};
 use super::loops::has_loops;
 use super::{Emitter, KernelSize, Lowering, Model};
 use crate::graph::{Equation, Graph, Var};
-use crate::primitives::{ArgReduce, Convolution, Cumsum, Pad, Sort};
+use crate::primitives::{ArgReduce, BroadcastInDim, Convolution, Cumsum, Pad, Reshape, Sort};
 use crate::tensor::{DType, TensorType};
 
 /// What a kernel holds at most.
@@ -81,6 +81,14 @@ fn is_refused(graph: &Graph, eqn: &Equation) -> bool {
         || op.is::<Sort>()
         || op.is::<Cumsum>()
         || (op.is::<Pad>() && eqn.inputs.iter().any(is_bool))
+        || ((op.is::<Reshape>() || op.is::<BroadcastInDim>()) && gives_axes_to_a_number(graph, eqn))
+}
+
+/// True if the operand has no axes, and the result has, of extent 1: IREE 3.13 fails on it in a kernel ("rank 0 memrefs can only be
+/// extended/collapsed with/from ones").
+fn gives_axes_to_a_number(graph: &Graph, eqn: &Equation) -> bool {
+    let (from, to) = (graph.ty(eqn.inputs[0]), graph.ty(eqn.outputs[0]));
+    from.rank() == 0 && to.rank() > 0 && to.count() == 1
 }
 
 /// Most operands and results of a kernel: IREE binds 32 buffers, and constants come besides.
