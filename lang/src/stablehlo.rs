@@ -3,6 +3,7 @@
 //! Equal graphs give equal text: names are numbered by position, attributes are in a fixed order, floats are printed
 //! as their bits where a decimal would not be exact. There are no locations in it.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::graph::{Donation, Equation, Graph, Var, in_blocks, inline_calls, part_wide};
@@ -13,10 +14,11 @@ pub mod double;
 mod kernel;
 mod literal;
 mod loops;
+mod updates;
 mod wide;
 
 use kernel::Kernel;
-pub use kernel::{Cell, Rows};
+pub use kernel::{Binding, Cell, RowSource, RowTarget};
 use literal::{dense, splat};
 pub use literal::{float, highest, literal, lowest, one, zero};
 use loops::fit_blocks;
@@ -44,7 +46,7 @@ pub struct Module {
 pub const KERNEL_FLAGS: [&str; 2] =
     ["--iree-llvmcpu-disable-distribution", "--iree-llvmcpu-stack-allocation-limit=131072"];
 
-/// What a program is written for.
+/// Target of a program, and the form of its loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
     /// A processor, with a kernel for each part that IREE makes of the program.
@@ -65,12 +67,12 @@ impl Model {
     }
 }
 
-/// What is small enough for a kernel of its own.
+/// Size of the loops and programs that become one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelSize {
-    /// What is quicker so.
+    /// Those that are quicker so.
     Small,
-    /// Whatever the compiler may accept: to test it.
+    /// All that the compiler may accept: for tests of it.
     Any,
 }
 
@@ -101,6 +103,8 @@ fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks:
         regions: 0,
         in_blocks_of_main: model.has_blocks() && fit_blocks(graph),
         stacks: 0,
+        donated: donations.iter().map(|d| format!("%arg{}", d.argument)).collect(),
+        first_joined: HashSet::new(),
         kernel: None,
     };
     let arguments = (0..graph.inputs.len()).map(|i| format!("%arg{i}"));
@@ -151,6 +155,10 @@ struct Emitter {
     in_blocks_of_main: bool,
     /// Stacks of loops in blocks that are written so far.
     stacks: usize,
+    /// Names of the arguments whose memory is that of a result.
+    donated: HashSet<String>,
+    /// Names of the first operands of each `concatenate` so far.
+    first_joined: HashSet<String>,
     /// The kernel that is being written.
     kernel: Option<Kernel>,
 }
@@ -211,6 +219,8 @@ impl Emitter {
 struct Recorded<'a> {
     graph: &'a Graph,
     makers: Vec<Option<usize>>,
+    /// Number of reads of each variable; a result of the graph counts as one.
+    uses: Vec<usize>,
 }
 
 impl<'a> Recorded<'a> {
@@ -219,7 +229,10 @@ impl<'a> Recorded<'a> {
         for (n, eqn) in graph.equations.iter().enumerate() {
             eqn.outputs.iter().for_each(|v| makers[v.index()] = Some(n));
         }
-        Recorded { graph, makers }
+        let mut uses = vec![0; graph.types.len()];
+        let reads = graph.equations.iter().flat_map(|eqn| &eqn.inputs).chain(&graph.outputs);
+        reads.for_each(|v| uses[v.index()] += 1);
+        Recorded { graph, makers, uses }
     }
 
     /// The equation that makes a variable, if it is no parameter.
@@ -227,7 +240,7 @@ impl<'a> Recorded<'a> {
         self.makers[var.index()].map(|n| &self.graph.equations[n])
     }
 
-    /// Whether a variable is a tensor that is repeated, perhaps in another layout.
+    /// True if a variable is a broadcast tensor, perhaps in another layout.
     fn repeats(&self, var: Var) -> bool {
         self.maker(var).is_some_and(|eqn| match eqn.op.name() {
             "broadcast_in_dim" => true,
@@ -237,12 +250,12 @@ impl<'a> Recorded<'a> {
     }
 }
 
-/// Where a primitive writes its operation; knows the names and types of the equation's variables.
+/// Emission of one equation: the names and types of its variables, and the text so far.
 pub struct Lowering<'a> {
     /// The graph of the equation, in the types in which it is written.
     graph: &'a Graph,
     eqn: &'a Equation,
-    /// Where its operands come from.
+    /// The graph that has the operands.
     recorded: &'a Recorded<'a>,
     /// The operands there.
     sources: &'a [Var],
@@ -480,12 +493,12 @@ impl Lowering<'_> {
         results
     }
 
-    /// What is written next is inside a region of an operation.
+    /// Begins a region of an operation.
     pub fn enter_region(&mut self) {
         self.emitter.regions += 1;
     }
 
-    /// What is written next is outside that region.
+    /// Ends the region.
     pub fn leave_region(&mut self) {
         self.emitter.regions -= 1;
     }
@@ -565,7 +578,7 @@ impl Lowering<'_> {
         self.line(&text);
     }
 
-    /// Whether operand `i` is a product, and a factor of it repeats a tensor somewhere. IREE 3.13 takes the sum of such a
+    /// True if operand `i` is a product, and a factor of it repeats a tensor somewhere. IREE 3.13 takes the sum of such a
     /// product over several axes for a contraction of two tensors, and fails ("invalid accumulator/result vector shape").
     fn is_product_with_repeated(&self, i: usize) -> bool {
         let product = self.recorded.maker(self.sources[i]);

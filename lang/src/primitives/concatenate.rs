@@ -75,7 +75,8 @@ impl Primitive for Concatenate {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        to.typed("stablehlo.concatenate", &format!(", dim = {}", self.axis));
+        let (operands, signature) = (to.joined(), to.signature());
+        to.line(&format!("stablehlo.concatenate {operands}, dim = {} : {signature}", self.axis));
     }
 }
 

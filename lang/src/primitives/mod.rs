@@ -25,6 +25,7 @@ mod reduction;
 mod region;
 pub mod registry;
 mod samples;
+mod scan_kernel;
 mod scan_lowering;
 mod sort_lowering;
 mod sort_network;

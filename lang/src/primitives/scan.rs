@@ -9,7 +9,7 @@ use super::region::{
     alike, are_floats, carried, expect_operands, moving_parameters, parameters, picked, picked_moving, positions,
     present, real, spread, strong,
 };
-use super::scan_lowering;
+use super::{scan_kernel, scan_lowering};
 use super::{
     Concatenate, Cotangents, DotGeneral, Primitive, Reshape, Slice, TypeFault, Types, batch_size, batch_to_front,
 };
@@ -26,9 +26,9 @@ pub struct Scan {
     pub body: Arc<Graph>,
     /// The number of steps.
     pub length: usize,
-    /// How many constants there are.
+    /// Number of constants.
     pub constants: usize,
-    /// How many tensors the state has.
+    /// Number of tensors in the state.
     pub states: usize,
     /// From the last row to the first.
     pub reverse: bool,
@@ -92,7 +92,7 @@ impl Scan {
         [constants, state, rows]
     }
 
-    /// Which of the body's parameters and results vary where the operands do.
+    /// Parameters and results of the body that vary where the operands do.
     fn moving(&self, varies: &[bool]) -> (Vec<bool>, Vec<bool>) {
         carried(&self.body, varies, self.constants, self.states)
     }
@@ -339,9 +339,9 @@ impl Primitive for Scan {
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         let carried = self.inputs()[1].iter().map(|v| self.body.ty(*v));
         if to.in_kernel() {
-            scan_lowering::within_kernel(self, to);
+            scan_kernel::within_kernel(self, to);
         } else if to.can_be_kernel(&[&self.body], carried) {
-            scan_lowering::as_kernel(self, to);
+            scan_kernel::as_kernel(self, to);
         } else if to.can_branch() {
             scan_lowering::in_blocks(self, to);
         } else {

@@ -1,89 +1,9 @@
-//! The `StableHLO` of `scan`.
+//! The `StableHLO` of `scan`, as blocks of `main` or as a `while`.
 
 use super::Scan;
 use super::scan::rows_of;
-use crate::stablehlo::{Lowering, Rows, has_loops, numbers};
+use crate::stablehlo::{Lowering, has_loops, numbers};
 use crate::tensor::{DType, TensorType};
-
-/// Writes a loop inside of a kernel, from these operands, whose stacks are `written`; its last state.
-pub(super) fn in_kernel(
-    scan: &Scan,
-    to: &mut Lowering<'_>,
-    constants: &[String],
-    first: &[String],
-    tensors: &[Rows],
-    written: &[Rows],
-) -> Vec<String> {
-    let body = &*scan.body;
-    let [_, state, rows] = scan.inputs();
-    let cells = |to: &mut Lowering<'_>| state.iter().map(|v| to.new_cell(body.ty(*v))).collect::<Vec<_>>();
-    // A step reads all of its state before any of it changes.
-    let (now, next) = (cells(to), cells(to));
-    for (cell, value) in now.iter().zip(first) {
-        to.write_cell(cell, value);
-    }
-    let constant = |to: &mut Lowering<'_>, x: usize| to.temporary(&format!("arith.constant {x} : index"));
-    let (zero, one, length) = (constant(to, 0), constant(to, 1), constant(to, scan.length));
-    let counter = to.name_temporary();
-    to.raw(&format!("scf.for {counter} = {zero} to {length} step {one} {{"));
-    let mut position = counter.clone();
-    if scan.reverse {
-        let left = to.temporary(&format!("arith.subi {length}, {counter} : index"));
-        position = to.temporary(&format!("arith.subi {left}, {one} : index"));
-    }
-    let mut arguments = constants.to_vec();
-    for cell in &now {
-        arguments.push(to.read_cell(cell));
-    }
-    for (tensor, var) in tensors.iter().zip(rows) {
-        arguments.push(to.read_kernel_row(tensor, body.ty(*var), scan.length, &position));
-    }
-    let made = to.nested(body, arguments);
-    for (cell, value) in next.iter().zip(&made) {
-        to.write_cell(cell, value);
-    }
-    for (i, stack) in written.iter().enumerate() {
-        let ty = body.ty(body.outputs[scan.states + i]);
-        to.write_kernel_row(stack, &made[scan.states + i], ty, scan.length, &position);
-    }
-    for (from, into) in next.iter().zip(&now) {
-        to.copy_cell(from, into);
-    }
-    to.raw("}");
-    now.iter().map(|cell| to.read_cell(cell)).collect()
-}
-
-/// Writes the loop as a kernel.
-pub(super) fn as_kernel(scan: &Scan, to: &mut Lowering<'_>) {
-    to.as_kernel(|to, read, written| {
-        let [constants, state, tensors] = scan.parts(read);
-        let loaded =
-            |to: &mut Lowering<'_>, rows: &[Rows]| rows.iter().map(|x| to.load(x)).collect::<Vec<_>>();
-        let (constants, first) = (loaded(to, constants), loaded(to, state));
-        let last = in_kernel(scan, to, &constants, &first, tensors, &written[scan.states..]);
-        for (value, result) in last.iter().zip(written) {
-            to.store(value, result);
-        }
-    });
-}
-
-/// Writes the loop inside of a kernel, with its stacks in the kernel's memory.
-pub(super) fn within_kernel(scan: &Scan, to: &mut Lowering<'_>) {
-    let body = &*scan.body;
-    let operands: Vec<String> = (0..to.operand_count()).map(|i| to.operand(i)).collect();
-    let [constants, first, tensors] = scan.parts(&operands);
-    let tensors: Vec<Rows> = tensors.iter().map(|x| Rows::Value(x.clone())).collect();
-    let mut stacks = Vec::new();
-    for var in &body.outputs[scan.states..] {
-        stacks.push(to.new_cell(&rows_of(body.ty(*var), scan.length)));
-    }
-    let written: Vec<Rows> = stacks.iter().cloned().map(Rows::Cell).collect();
-    let mut results = in_kernel(scan, to, constants, first, &tensors, &written);
-    for stack in &stacks {
-        results.push(to.read_cell(stack));
-    }
-    to.name_results(&results);
-}
 
 /// Most equations of the steps that are written one after the other in an iteration.
 const WRITTEN_OUT: usize = 64;
@@ -91,7 +11,8 @@ const WRITTEN_OUT: usize = 64;
 /// Most numbers that these steps read and give: IREE may make one kernel of what is done with them.
 const WRITTEN_NUMBERS: usize = 16;
 
-/// How many steps are written in an iteration: each iteration is a submission of its own, which takes some microseconds.
+/// Number of steps that are written in an iteration: each iteration is a submission of its own, which takes some
+/// microseconds.
 fn steps_at_once(scan: &Scan) -> usize {
     let (size, numbers) = (scan.body.size(), numbers(&scan.body));
     let fits = |steps: &usize| {
@@ -133,8 +54,9 @@ pub(super) fn in_blocks(scan: &Scan, to: &mut Lowering<'_>) {
             position = to.temporary(&format!("arith.subi {left}, {one} : index"));
         }
         let position = to.temporary(&format!("arith.index_cast {position} : index to i32"));
-        let position = to.temporary(&format!("tensor.from_elements {position} : tensor<i32>"));
-        carried = step(scan, to, constants, &carried, tensors, &position, &corner);
+        let row = to.temporary(&format!("tensor.from_elements {position} : tensor<i32>"));
+        let position = Position { row, corner: corner.clone() };
+        carried = step(scan, to, constants, &carried, tensors, &position);
         counter = to.temporary(&format!("arith.addi {counter}, {one} : index"));
     }
     to.loop_exit(&blocks, &[vec![counter], carried].concat(), &types);
@@ -169,14 +91,14 @@ pub(super) fn in_region(scan: &Scan, to: &mut Lowering<'_>) {
     let goes_on = to.compare("LT", &names[0], &length, &counter);
     to.give(&[goes_on], "tensor<i1>");
     to.raw("} do {");
-    let position = if scan.reverse {
+    let row = if scan.reverse {
         let last = to.value("stablehlo.subtract", &[&length, &one], &counter);
         to.value("stablehlo.subtract", &[&last, &names[0]], &counter)
     } else {
         names[0].clone()
     };
     to.enter_region();
-    let next = step(scan, to, constants, &names[1..], tensors, &position, &first);
+    let next = step(scan, to, constants, &names[1..], tensors, &Position { row, corner: first });
     to.leave_region();
     let counted = to.value("stablehlo.add", &[&names[0], &one], &counter);
     to.give(&[vec![counted], next].concat(), &types);
@@ -184,71 +106,73 @@ pub(super) fn in_region(scan: &Scan, to: &mut Lowering<'_>) {
     to.hold(&held);
 }
 
-/// Writes the step at `position`; the next state, and the stacks with the rows that the step gives.
+/// Position of a row: numbers in the program, and a zero for the axes after the first.
+struct Position {
+    row: String,
+    corner: String,
+}
+
+impl Position {
+    /// The start of the row in a tensor of this rank, and the types of its numbers.
+    fn starts(&self, rank: usize) -> (String, String) {
+        let starts = [vec![self.row.as_str()], vec![self.corner.as_str(); rank - 1]].concat();
+        (starts.join(", "), vec!["tensor<i32>"; rank].join(", "))
+    }
+}
+
+/// Writes a step; the next state, and the stacks with the rows that the step gives.
 fn step(
     scan: &Scan,
     to: &mut Lowering<'_>,
     constants: &[String],
     carried: &[String],
     tensors: &[String],
-    position: &str,
-    corner: &str,
+    position: &Position,
 ) -> Vec<String> {
     let body = &*scan.body;
     let (state, stacks) = carried.split_at(scan.states);
     let mut arguments = [constants, state].concat();
     for (tensor, var) in tensors.iter().zip(scan.inputs()[2]) {
-        arguments.push(read_row(to, tensor, body.ty(*var), scan.length, position, corner));
+        arguments.push(read_row(to, tensor, &rows_of(body.ty(*var), scan.length), position));
     }
     let mut next = to.nested(body, arguments);
     for (i, (stack, var)) in stacks.iter().zip(&body.outputs[scan.states..]).enumerate() {
         let row = &mut next[scan.states + i];
-        *row = write_row(to, stack, row, body.ty(*var), scan.length, position, corner);
+        *row = write_row(to, stack, &rows_of(body.ty(*var), scan.length), row, position);
     }
     next
 }
 
-/// Where the row at `position` starts, and the types of that.
-fn starts(rank: usize, position: &str, corner: &str) -> (String, String) {
-    let starts = std::iter::once(position).chain(std::iter::repeat_n(corner, rank)).collect::<Vec<_>>();
-    let types = vec!["tensor<i32>"; rank + 1];
-    (starts.join(", "), types.join(", "))
+/// Types of one row of a tensor of this type: with the first axis, and without it.
+fn row_types(rows: &TensorType) -> (TensorType, String) {
+    let row = TensorType::new(rows.dtype, &rows.shape[1..]);
+    (rows_of(&row, 1), row.mlir())
 }
 
-/// Writes `row at position of tensor`, a value of type `ty`.
-fn read_row(
-    to: &mut Lowering<'_>,
-    tensor: &str,
-    ty: &TensorType,
-    length: usize,
-    position: &str,
-    corner: &str,
-) -> String {
-    let (starts, types) = starts(ty.rank(), position, corner);
-    let (from, one) = (rows_of(ty, length).mlir(), rows_of(ty, 1).mlir());
-    let extents: Vec<String> =
-        std::iter::once(1).chain(ty.shape.iter().copied()).map(|n| n.to_string()).collect();
-    let row = to.temporary(&format!(
-        "stablehlo.dynamic_slice {tensor}, {starts}, sizes = [{}] : ({from}, {types}) -> {one}",
-        extents.join(", ")
+/// Writes a reading of a row of `tensor`, which has type `rows`; the name of the row.
+fn read_row(to: &mut Lowering<'_>, tensor: &str, rows: &TensorType, position: &Position) -> String {
+    let (starts, types) = position.starts(rows.rank());
+    let ((one, row), from) = (row_types(rows), rows.mlir());
+    let (sizes, one) = (one.shape.to_vec(), one.mlir());
+    let read = to.temporary(&format!(
+        "stablehlo.dynamic_slice {tensor}, {starts}, sizes = {sizes:?} : ({from}, {types}) -> {one}"
     ));
-    to.temporary(&format!("stablehlo.reshape {row} : ({one}) -> {}", ty.mlir()))
+    to.temporary(&format!("stablehlo.reshape {read} : ({one}) -> {row}"))
 }
 
-/// Writes `tensor with row, a value of type ty, at position`.
+/// Writes `tensor`, which has type `rows`, with another row; the name of the result.
 fn write_row(
     to: &mut Lowering<'_>,
     tensor: &str,
+    rows: &TensorType,
     row: &str,
-    ty: &TensorType,
-    length: usize,
-    position: &str,
-    corner: &str,
+    position: &Position,
 ) -> String {
-    let (starts, types) = starts(ty.rank(), position, corner);
-    let (into, one) = (rows_of(ty, length).mlir(), rows_of(ty, 1).mlir());
-    let row = to.temporary(&format!("stablehlo.reshape {row} : ({}) -> {one}", ty.mlir()));
+    let (starts, types) = position.starts(rows.rank());
+    let ((one, ty), into) = (row_types(rows), rows.mlir());
+    let one = one.mlir();
+    let update = to.temporary(&format!("stablehlo.reshape {row} : ({ty}) -> {one}"));
     to.temporary(&format!(
-        "stablehlo.dynamic_update_slice {tensor}, {row}, {starts} : ({into}, {one}, {types}) -> {into}"
+        "stablehlo.dynamic_update_slice {tensor}, {update}, {starts} : ({into}, {one}, {types}) -> {into}"
     ))
 }

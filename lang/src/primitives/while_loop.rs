@@ -22,7 +22,7 @@ pub struct WhileLoop {
     pub condition: Arc<Graph>,
     /// The constants and a state to the next state.
     pub body: Arc<Graph>,
-    /// How many constants there are.
+    /// Number of constants.
     pub constants: usize,
 }
 
@@ -89,7 +89,7 @@ impl WhileLoop {
         now.iter().map(|cell| to.read_cell(cell)).collect()
     }
 
-    /// Which of the body's parameters and results vary where the operands do.
+    /// Parameters and results of the body that vary where the operands do.
     fn moving(&self, varies: &[bool]) -> (Vec<bool>, Vec<bool>) {
         carried(&self.body, varies, self.constants, self.body.outputs.len())
     }
@@ -209,7 +209,7 @@ impl Primitive for WhileLoop {
             in_axes.push(if shared { None } else { Some(0) });
         }
         let condition = transform::vmap(&self.condition, &in_axes, size);
-        // What a step checks counts only for the entries that go on.
+        // A step's checks count for the entries that go on only.
         let counted: Vec<Option<usize>> = in_axes.iter().copied().chain([Some(0)]).collect();
         let body = transform::vmap(&masked(&self.body), &counted, size);
 

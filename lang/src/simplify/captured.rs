@@ -1,11 +1,11 @@
-//! What a loop captures: numbers that are known go into its body, and what comes twice comes once.
+//! Captures of loops: known numbers move into the body, repeated ones come once.
 
 use super::{Simplifier, simplify};
 use crate::graph::{Builder, Graph, Var, Vars};
 use crate::primitives::{Constant, Full};
 use crate::tensor::HostTensor;
 
-/// What becomes of one constant of a loop.
+/// New place of one constant of a loop.
 pub(super) enum Captured {
     /// It stays an operand.
     Operand,
@@ -15,7 +15,7 @@ pub(super) enum Captured {
     Again(usize),
 }
 
-/// What becomes of the constants of a loop, unless all stay operands.
+/// New places of the constants of a loop, unless all stay operands.
 pub(super) fn captured(s: &Simplifier, constants: &[Var]) -> Option<Vec<Captured>> {
     let one = |(i, var): (usize, &Var)| {
         if let Some(number) = s.uniform(*var) {

@@ -22,7 +22,7 @@ pub(super) fn of_convert(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Optio
     one(s.record(to, &[x]))
 }
 
-/// Whether every number of dtype `from` is one of dtype `to`.
+/// True if every number of dtype `from` is one of dtype `to`.
 fn keeps_all(from: DType, to: DType) -> bool {
     from == DType::Bool || from.kind() == to.kind() && to.holds(from)
 }

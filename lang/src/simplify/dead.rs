@@ -23,7 +23,7 @@ pub(super) fn remove(mut graph: Graph) -> (Graph, bool) {
     for eqn in graph.equations.iter_mut().rev() {
         let used: Vec<bool> = eqn.outputs.iter().map(|v| live[v.index()]).collect();
         if !used.contains(&true) {
-            // What is checked stays as it is.
+            // Checks stay as they are.
             if eqn.op.checks() {
                 eqn.inputs.iter().for_each(|v| live[v.index()] = true);
             }
@@ -59,7 +59,7 @@ fn narrow(eqn: &Equation, used: &[bool]) -> Option<Narrowed> {
         .or_else(|| while_loop::narrow(&eqn.op, used))
 }
 
-/// Which variables of `graph` these ones need, and what is checked in it.
+/// Variables of `graph` that these ones and its checks need.
 pub(super) fn needed(graph: &Graph, by: impl Iterator<Item = Var>) -> Vec<bool> {
     let mut needed = vec![false; graph.types.len()];
     by.for_each(|v| needed[v.index()] = true);

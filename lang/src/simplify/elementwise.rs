@@ -18,7 +18,7 @@ fn under<R: UnaryRule>(s: &Simplifier, var: Var) -> Option<Var> {
     s.made_by::<Unary<R>>(var).map(|(_, operands)| operands[0])
 }
 
-/// Whether a tensor is this number throughout; zeros of floats differ by their sign.
+/// True if a tensor is this number throughout; zeros of floats differ by their sign.
 fn is(s: &Simplifier, var: Var, number: f64) -> bool {
     s.uniform(var).is_some_and(|value| equals(value, number))
 }

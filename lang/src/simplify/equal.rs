@@ -2,7 +2,7 @@
 
 use crate::graph::{Op, Var};
 
-/// What tells an equation from others; equal equations have equal descriptions. Large constants are equal only if they
+/// Description of an equation; equal equations have equal descriptions. Large constants are equal only if they
 /// are the same memory: their elements would make a long description.
 pub(super) fn description(op: &Op, operands: &[Var]) -> String {
     format!("{op:?} {operands:?}")

@@ -1,4 +1,4 @@
-//! What is known before the program runs is computed now.
+//! Constant folding: equations of known operands are computed now.
 
 use smallvec::SmallVec;
 
@@ -48,7 +48,7 @@ pub(super) fn uniform(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<V
     Some(Vars::from_slice(&[s.full(&value, &shape)]))
 }
 
-/// Whether the result has elements of the first operand, and no others.
+/// True if the result has elements of the first operand, and no others.
 fn moves_only(op: &Op) -> bool {
     downcast::<BroadcastInDim>(op).is_some()
         || downcast::<DynamicSlice>(op).is_some()

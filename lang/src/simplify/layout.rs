@@ -59,7 +59,7 @@ pub(super) fn transpose_as_reshape(s: &mut Simplifier, op: &Op, operands: &[Var]
     one(s.record(Reshape { shape }, operands))
 }
 
-/// What is repeated twice is repeated once.
+/// Two broadcasts in a row become one.
 pub(super) fn broadcast_of_broadcast(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let outer = downcast::<BroadcastInDim>(op)?;
     let (inner, from) = s.made_by::<BroadcastInDim>(operands[0])?;

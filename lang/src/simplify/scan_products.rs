@@ -76,7 +76,7 @@ pub(super) fn before(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Va
     let body = Body::of(op)?;
     let (scan, graph) = (body.scan, body.graph);
     let states = scan.constants..body.first_row();
-    // Whether a variable depends on the state, and whether on the rows.
+    // Dependence of each variable on the state, and on the rows.
     let mut by_state = vec![false; graph.types.len()];
     let mut by_row = vec![false; graph.types.len()];
     for (i, var) in graph.inputs.iter().enumerate() {
@@ -126,7 +126,7 @@ pub(super) fn after(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
     let mut rest = graph.clone();
     rest.inputs.remove(scan.constants + state);
     rest.outputs.remove(state);
-    // Where the factors of all steps are: an operand, or a further result.
+    // Stack of the factors of all steps: an operand, or a further result.
     let factors = sum.factors.map(|factor| {
         body.row(factor).ok_or_else(|| {
             let first = scan.states - 1;
@@ -197,7 +197,7 @@ pub(super) fn flat(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars
 struct Sum<'a> {
     product: &'a DotGeneral,
     factors: [Var; 2],
-    /// What becomes of the product before it is added: transposes and reshapes, in order.
+    /// Transposes and reshapes of the product before it is added, in order.
     layouts: Vec<Op>,
 }
 
@@ -234,7 +234,7 @@ impl<'a> Sum<'a> {
         };
         let product = body.large_product(eqn).filter(|product| product.batch[0].is_empty())?;
         let factors = [eqn.inputs[0], eqn.inputs[1]];
-        // What stays the same in all steps has no rows, and what is larger than the sum is not worth its memory.
+        // A factor that is the same in all steps has no rows; one larger than the sum is not worth its memory.
         let constants = &graph.inputs[..body.scan.constants];
         let is_new = |var: &&Var| body.row(**var).is_none();
         let given: usize = factors.iter().filter(is_new).map(|v| element_count(&graph.ty(*v).shape)).sum();

@@ -6,8 +6,13 @@
 //! which IREE 3.13 fails on where an extent is 1 or a vector is carried ("operand #0 does not dominate this use", "Yield
 //! operand is not equivalent to the corresponding iter bbArg").
 
+mod memory;
+
 use std::any::Any;
 use std::mem::{replace, take};
+
+pub use memory::{Binding, Cell, RowSource, RowTarget};
+use memory::{binding_type, stored};
 
 use super::loops::has_loops;
 use super::{Emitter, KernelSize, Lowering, Model};
@@ -15,7 +20,7 @@ use crate::graph::{Equation, Graph, Var};
 use crate::primitives::{ArgReduce, BroadcastInDim, Convolution, Cumsum, Pad, Reshape, Sort};
 use crate::tensor::{DType, TensorType};
 
-/// What a kernel holds at most.
+/// Limits of a kernel.
 struct Limits {
     /// Elements of a value.
     elements: usize,
@@ -105,81 +110,11 @@ pub(super) fn program_fits(graph: &Graph, model: Model) -> bool {
         && Limits::of(model).is_some_and(|limits| limits.hold(graph))
 }
 
-/// The type in which memory holds a tensor: IREE has no memory of booleans, and MLIR's kernels no unsigned numbers.
-fn stored(ty: &TensorType) -> TensorType {
-    match ty.dtype {
-        DType::Bool => ty.with_dtype(DType::I8),
-        dtype if dtype.is_unsigned() => ty.with_dtype(dtype.as_signed_bits()),
-        _ => ty.clone(),
-    }
-}
-
-/// `!iree_tensor_ext.dispatch.tensor<readonly:tensor<4x2xf32>>`.
-fn binding(access: &str, ty: &TensorType) -> String {
-    format!("!iree_tensor_ext.dispatch.tensor<{access}:{}>", ty.mlir())
-}
-
-/// `memref<4x2xf32>`.
-fn memory(ty: &TensorType) -> String {
-    ty.mlir().replacen("tensor", "memref", 1)
-}
-
-/// The box of a whole tensor.
-fn whole(ty: &TensorType) -> String {
-    bounds(&vec!["0".to_owned(); ty.rank()], &ty.shape)
-}
-
-/// A box, as MLIR writes it.
-fn bounds(offsets: &[String], sizes: &[usize]) -> String {
-    format!("offsets = [{}], sizes = {sizes:?}, strides = {:?}", offsets.join(", "), vec![1; sizes.len()])
-}
-
-/// The box of one row of a tensor of rows of type `ty`, and its place.
-fn row_bounds(ty: &TensorType, position: &str) -> (Vec<String>, Vec<usize>) {
-    let offsets = std::iter::once(position.to_owned()).chain(vec!["0".to_owned(); ty.rank()]).collect();
-    let sizes = std::iter::once(1).chain(ty.shape.iter().copied()).collect();
-    (offsets, sizes)
-}
-
-/// Memory of a kernel for a tensor.
-#[derive(Clone)]
-pub struct Cell {
-    name: String,
-    ty: TensorType,
-}
-
-/// A tensor of rows from which a loop reads, or to which it writes.
-#[derive(Clone)]
-pub enum Rows {
-    /// An operand or a result of the kernel.
-    Binding(String, TensorType),
-    /// A value in the kernel.
-    Value(String),
-    /// Memory of the kernel.
-    Cell(Cell),
-}
-
 impl Emitter {
     fn put(&mut self, line: &str) {
         self.body.push_str("    ");
         self.body.push_str(line);
         self.body.push('\n');
-    }
-
-    /// Writes a conversion of `x` between a type and the one in which it is stored; its name.
-    fn stored_as(&mut self, x: &str, from: &TensorType, to: &TensorType, name: &str) -> String {
-        if from.dtype == to.dtype {
-            return x.to_owned();
-        }
-        let (a, b) = (from.mlir(), to.mlir());
-        if to.dtype == DType::Bool {
-            self.put(&format!("{name}_0 = stablehlo.constant dense<0> : {a}"));
-            self.put(&format!("{name} = stablehlo.compare NE, {x}, {name}_0, SIGNED : ({a}, {a}) -> {b}"));
-        } else {
-            let operation = if from.dtype == DType::Bool { "convert" } else { "bitcast_convert" };
-            self.put(&format!("{name} = stablehlo.{operation} {x} : ({a}) -> {b}"));
-        }
-        name.to_owned()
     }
 
     /// Writes a kernel of these operands, each with its type. `write` writes what is in it, given the names of its bindings
@@ -189,16 +124,19 @@ impl Emitter {
         operands: &[(String, TensorType)],
         results: &[TensorType],
         prefix: &str,
-        write: impl FnOnce(&mut Emitter, &[Rows], &[Rows]),
+        write: impl FnOnce(&mut Emitter, &[Binding], &[Binding]),
     ) -> Vec<String> {
         let mut outer: Vec<(String, TensorType)> = Vec::new();
         for (i, (name, ty)) in operands.iter().enumerate() {
             let held = stored(ty);
             outer.push((self.stored_as(name, ty, &held, &format!("{prefix}in{i}")), held));
         }
-        let bindings = |kind: &str, types: &[TensorType]| -> Vec<Rows> {
-            let name = |i| format!("{prefix}{kind}{i}");
-            types.iter().enumerate().map(|(i, ty)| Rows::Binding(name(i), ty.clone())).collect()
+        let bindings = |kind: &str, types: &[TensorType]| -> Vec<Binding> {
+            let binding = |(i, ty): (usize, &TensorType)| Binding {
+                name: format!("{prefix}{kind}{i}"),
+                ty: ty.clone(),
+            };
+            types.iter().enumerate().map(binding).collect()
         };
         let types: Vec<TensorType> = operands.iter().map(|(_, ty)| ty.clone()).collect();
         let (read, written) = (bindings("d", &types), bindings("o", results));
@@ -213,20 +151,19 @@ impl Emitter {
         let mut parameters: Vec<String> = outer
             .iter()
             .enumerate()
-            .map(|(i, (_, ty))| format!("{prefix}d{i}: {}", binding("readonly", ty)))
+            .map(|(i, (_, ty))| format!("{prefix}d{i}: {}", binding_type("readonly", ty)))
             .collect();
         let mut loads = Vec::new();
         for (i, (argument, ty)) in captured.into_iter().enumerate() {
             let held = stored(&ty);
-            let from = binding("readonly", &held);
-            parameters.push(format!("{prefix}c{i}: {from}"));
-            loads.push((i, from, ty, held.clone()));
-            let name = self.stored_as(&argument, &loads[i].2, &held, &format!("{prefix}cin{i}"));
+            parameters.push(format!("{prefix}c{i}: {}", binding_type("readonly", &held)));
+            let name = self.stored_as(&argument, &ty, &held, &format!("{prefix}cin{i}"));
             outer.push((name, held));
+            loads.push(ty);
         }
         let held: Vec<TensorType> = results.iter().map(stored).collect();
         parameters.extend(
-            held.iter().enumerate().map(|(i, ty)| format!("{prefix}o{i}: {}", binding("writeonly", ty))),
+            held.iter().enumerate().map(|(i, ty)| format!("{prefix}o{i}: {}", binding_type("writeonly", ty))),
         );
         let list = |types: &mut dyn Iterator<Item = String>| types.collect::<Vec<_>>().join(", ");
         let raw: Vec<String> = (0..results.len()).map(|i| format!("{prefix}r{i}")).collect();
@@ -238,16 +175,13 @@ impl Emitter {
             list(&mut held.iter().map(TensorType::mlir)),
             parameters.join(", "),
         ));
-        for (i, from, ty, held) in loads {
-            let whole = whole(&held);
-            let to = held.mlir();
-            self.put(&format!(
-                "{prefix}cl{i} = iree_tensor_ext.dispatch.tensor.load {prefix}c{i}, {whole} : {from} -> {to}"
-            ));
-            let name = format!("%kernelconstant{i}");
-            let loaded = self.stored_as(&format!("{prefix}cl{i}"), &held, &ty, &name);
+        for (i, ty) in loads.iter().enumerate() {
+            let (read, name, held) = (format!("{prefix}cl{i}"), format!("%kernelconstant{i}"), stored(ty));
+            self.load_whole(&read, &format!("{prefix}c{i}"), ty);
+            let loaded = self.stored_as(&read, &held, ty, &name);
             if loaded != name {
-                self.put(&format!("{name} = stablehlo.reshape {loaded} : ({to}) -> {to}"));
+                let ty = ty.mlir();
+                self.put(&format!("{name} = stablehlo.reshape {loaded} : ({ty}) -> {ty}"));
             }
         }
         self.body.push_str(&inside);
@@ -280,33 +214,6 @@ impl Emitter {
             }
         })
     }
-
-    /// Writes the whole tensor of an operand of the kernel; its name.
-    pub(super) fn load(&mut self, rows: &Rows) -> String {
-        let Rows::Binding(name, ty) = rows else { unreachable!("an operand of a kernel") };
-        let held = stored(ty);
-        let value = format!("{name}_value");
-        self.put(&format!(
-            "{value}s = iree_tensor_ext.dispatch.tensor.load {name}, {} : {} -> {}",
-            whole(&held),
-            binding("readonly", &held),
-            held.mlir()
-        ));
-        self.stored_as(&format!("{value}s"), &held, ty, &value)
-    }
-
-    /// Writes a whole result of the kernel.
-    pub(super) fn store(&mut self, value: &str, rows: &Rows) {
-        let Rows::Binding(name, ty) = rows else { unreachable!("a result of a kernel") };
-        let held = stored(ty);
-        let value = self.stored_as(value, ty, &held, &format!("{name}_value"));
-        self.put(&format!(
-            "iree_tensor_ext.dispatch.tensor.store {value}, {name}, {} : {} -> {}",
-            whole(&held),
-            held.mlir(),
-            binding("writeonly", &held)
-        ));
-    }
 }
 
 impl Lowering<'_> {
@@ -334,7 +241,7 @@ impl Lowering<'_> {
     }
 
     /// Writes a kernel of the operation's operands and results. `write` writes what is in it.
-    pub fn as_kernel(&mut self, write: impl FnOnce(&mut Lowering<'_>, &[Rows], &[Rows])) {
+    pub fn as_kernel(&mut self, write: impl FnOnce(&mut Lowering<'_>, &[Binding], &[Binding])) {
         let operands: Vec<(String, TensorType)> =
             (0..self.operand_count()).map(|i| (self.operand(i), self.operand_type(i).clone())).collect();
         let results: Vec<TensorType> =
@@ -349,132 +256,4 @@ impl Lowering<'_> {
         });
         self.name_results(&made);
     }
-
-    /// Writes the whole tensor of an operand of the kernel; its name.
-    pub fn load(&mut self, rows: &Rows) -> String {
-        self.emitter.load(rows)
-    }
-
-    /// Writes a whole result of the kernel.
-    pub fn store(&mut self, value: &str, rows: &Rows) {
-        self.emitter.store(value, rows);
-    }
-
-    /// Writes memory of the kernel for a tensor.
-    pub fn new_cell(&mut self, ty: &TensorType) -> Cell {
-        let name = self.temporary(&format!("memref.alloca() : {}", memory(&stored(ty))));
-        Cell { name, ty: ty.clone() }
-    }
-
-    /// Writes a tensor into memory.
-    pub fn write_cell(&mut self, cell: &Cell, value: &str) {
-        let held = stored(&cell.ty);
-        let name = self.name_temporary();
-        let value = self.emitter.stored_as(value, &cell.ty, &held, &name);
-        self.raw(&format!(
-            "bufferization.materialize_in_destination {value} in writable {} : ({}, {}) -> ()",
-            cell.name,
-            held.mlir(),
-            memory(&held)
-        ));
-    }
-
-    /// Writes a reading of memory; the name of the tensor.
-    pub fn read_cell(&mut self, cell: &Cell) -> String {
-        let held = stored(&cell.ty);
-        let (ty, memory) = (held.mlir(), memory(&held));
-        let value =
-            self.temporary(&format!("bufferization.to_tensor {} restrict : {memory} to {ty}", cell.name));
-        let name = self.name_temporary();
-        self.emitter.stored_as(&value, &held, &cell.ty, &name)
-    }
-
-    /// Writes a copy from memory to memory.
-    pub fn copy_cell(&mut self, from: &Cell, to: &Cell) {
-        let memory = memory(&stored(&from.ty));
-        self.raw(&format!("memref.copy {}, {} : {memory} to {memory}", from.name, to.name));
-    }
-
-    /// Writes the reading of a row of type `ty` at a position on the host, of `length` rows.
-    pub fn read_kernel_row(&mut self, rows: &Rows, ty: &TensorType, length: usize, position: &str) -> String {
-        let (offsets, sizes) = row_bounds(ty, position);
-        let held = stored(ty);
-        match rows {
-            Rows::Binding(name, all) => {
-                let from = binding("readonly", &stored(all));
-                let row = self.temporary(&format!(
-                    "iree_tensor_ext.dispatch.tensor.load {name}, {} : {from} -> {}",
-                    bounds(&offsets, &sizes),
-                    held.mlir()
-                ));
-                let name = self.name_temporary();
-                self.emitter.stored_as(&row, &held, ty, &name)
-            }
-            Rows::Value(name) => {
-                let all = TensorType::new(ty.dtype, [&[length], &ty.shape[..]].concat().as_slice());
-                let held_all = stored(&all);
-                let converted = self.name_temporary();
-                let all_name = self.emitter.stored_as(name, &all, &held_all, &converted);
-                let row = self.temporary(&format!(
-                    "tensor.extract_slice {all_name}[{}] {sizes:?} {:?} : {} to {}",
-                    offsets.join(", "),
-                    vec![1; sizes.len()],
-                    held_all.mlir(),
-                    held.mlir()
-                ));
-                let name = self.name_temporary();
-                self.emitter.stored_as(&row, &held, ty, &name)
-            }
-            Rows::Cell(_) => unreachable!("loops read rows of values"),
-        }
-    }
-
-    /// Writes a row of type `ty` at a position on the host, of `length` rows.
-    pub fn write_kernel_row(
-        &mut self,
-        rows: &Rows,
-        value: &str,
-        ty: &TensorType,
-        length: usize,
-        position: &str,
-    ) {
-        let (offsets, sizes) = row_bounds(ty, position);
-        let held = stored(ty);
-        let converted = self.name_temporary();
-        let value = self.emitter.stored_as(value, ty, &held, &converted);
-        match rows {
-            Rows::Binding(name, all) => self.raw(&format!(
-                "iree_tensor_ext.dispatch.tensor.store {value}, {name}, {} : {} -> {}",
-                bounds(&offsets, &sizes),
-                held.mlir(),
-                binding("writeonly", &stored(all))
-            )),
-            Rows::Cell(cell) => {
-                let all = memory(&stored(&cell.ty));
-                let layout = row_memory(&held);
-                let row = self.temporary(&format!(
-                    "memref.subview {}[{}] {sizes:?} {:?} : {all} to {layout}",
-                    cell.name,
-                    offsets.join(", "),
-                    vec![1; sizes.len()],
-                ));
-                self.raw(&format!(
-                    "bufferization.materialize_in_destination {value} in writable {row} : ({}, {layout}) -> ()",
-                    held.mlir()
-                ));
-                debug_assert_eq!(cell.ty.shape[0], length, "rows of the stack");
-            }
-            Rows::Value(_) => unreachable!("loops write rows to memory"),
-        }
-    }
-}
-
-/// The type of a row of memory: contiguous, at a place that the program computes.
-fn row_memory(row: &TensorType) -> String {
-    let mut strides = vec![1; row.rank()];
-    for axis in (1..row.rank()).rev() {
-        strides[axis - 1] = strides[axis] * row.shape[axis];
-    }
-    let strides: Vec<String> = strides.iter().map(ToString::to_string).collect();
-    memory(row).replace('>', &format!(", strided<[{}], offset: ?>>", strides.join(", ")))
 }

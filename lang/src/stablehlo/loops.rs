@@ -16,7 +16,7 @@ use std::any::Any;
 
 use super::{Lowering, zero};
 use crate::graph::{Equation, Graph, Var};
-use crate::primitives::{Cond, Full, Scan, WhileLoop};
+use crate::primitives::{Cond, Scan, WhileLoop};
 use crate::tensor::{DType, TensorType};
 
 /// Attribute of a module: transfers between the device and itself are none.
@@ -82,7 +82,7 @@ fn body_of(eqn: &Equation) -> Option<&Graph> {
     scan.or_else(|| op.downcast_ref::<WhileLoop>().map(|op| &*op.body))
 }
 
-/// How many numbers a step reads and gives.
+/// Number of scalars that a step reads and gives.
 pub fn numbers(body: &Graph) -> usize {
     let mut found: Vec<Var> = body.inputs.iter().chain(&body.outputs).copied().collect();
     found.sort_unstable();
@@ -147,46 +147,5 @@ impl Lowering<'_> {
         self.emitter.stacks += 1;
         let number = first_number(ty.dtype, self.emitter.stacks);
         self.splat(ty, &number)
-    }
-
-    /// Operand `i`, which the operation writes over.
-    pub fn overwritten(&mut self, i: usize) -> String {
-        let x = self.operand(i);
-        let ty = self.operand_type(i).clone();
-        if !self.emitter.in_blocks_of_main || self.in_kernel() || ty.count() == 0 || self.is_full(i) {
-            return x;
-        }
-        let bits =
-            if ty.dtype == DType::Bool { ty.clone() } else { ty.with_dtype(ty.dtype.as_signed_bits()) };
-        let cast = bits.dtype != ty.dtype;
-        let convert = |from: &TensorType, to: &TensorType, x: &str| {
-            format!("stablehlo.bitcast_convert {x} : ({}) -> {}", from.mlir(), to.mlir())
-        };
-        let x = if cast { self.temporary(&convert(&ty, &bits, &x)) } else { x };
-        let scalar = TensorType::scalar(bits.dtype);
-        let none = self.unknown_zero(&scalar);
-        let none = self.broadcast(&none, &scalar, &bits);
-        let same = self.value("stablehlo.or", &[&x, &none], &bits);
-        if cast { self.temporary(&convert(&bits, &ty, &same)) } else { same }
-    }
-
-    /// Writes a zero that the compiler does not know to be one, another with each call.
-    fn unknown_zero(&mut self, scalar: &TensorType) -> String {
-        let number = self.splat(scalar, &zero(scalar.dtype));
-        self.temporary(&format!("stablehlo.optimization_barrier {number} : {}", scalar.mlir()))
-    }
-
-    fn broadcast(&mut self, number: &str, scalar: &TensorType, ty: &TensorType) -> String {
-        self.temporary(&format!(
-            "stablehlo.broadcast_in_dim {number}, dims = [] : ({}) -> {}",
-            scalar.mlir(),
-            ty.mlir()
-        ))
-    }
-
-    /// True if operand `i` is one number throughout.
-    fn is_full(&self, i: usize) -> bool {
-        let maker = self.recorded.maker(self.sources[i]);
-        maker.is_some_and(|eqn| (eqn.op.as_ref() as &dyn Any).is::<Full>())
     }
 }

@@ -493,10 +493,10 @@ struct Loaded {
 const SMALL_ARGUMENT: usize = 4 << 10;
 
 impl Loaded {
-    /// This program with a note on what became of the best of the candidates, if that failed.
+    /// This program with a note on the failure of the best of the candidates, if that failed.
     fn instead_of(mut self, failed: Option<&Failure>) -> Loaded {
         let note = |failure: &Failure| {
-            format!("not in kernels of its own, which are quickest for little work: {}", failure.note)
+            format!("not in its quickest form: {}", failure.note)
         };
         self.placement.note = failed.map(note);
         self

@@ -2,6 +2,7 @@
 
 mod halves;
 mod random_reductions;
+mod random_updates;
 mod reductions;
 
 use std::fmt::Write as _;
@@ -134,7 +135,7 @@ fn run(batch: &[Sample], compiler: &mut Compiler, device: &Device, model: Model)
     Ok(())
 }
 
-/// Compiles a graph and calls it with each of these operands.
+/// Compiles a graph and calls it with each of these operands, which the program leaves as they are.
 fn execute(
     graph: &Graph,
     calls: &[Vec<HostTensor>],
@@ -155,10 +156,17 @@ fn execute(
     let program = device.load(&vmfb).map_err(|e| e.to_string())?;
     let mut frame = program.call_frame().map_err(|e| e.to_string())?;
     let mut call = |operands: &Vec<HostTensor>| {
-        for (i, tensor) in operands.iter().chain(&module.constants).enumerate() {
-            frame.set(i, &upload(device, tensor)).map_err(|e| e.to_string())?;
+        let arguments: Vec<&HostTensor> = operands.iter().chain(&module.constants).collect();
+        let buffers: Vec<Buffer> = arguments.iter().map(|tensor| upload(device, tensor)).collect();
+        for (i, buffer) in buffers.iter().enumerate() {
+            frame.set(i, buffer).map_err(|e| e.to_string())?;
         }
         frame.invoke().map_err(|e| e.to_string())?;
+        for (i, (tensor, buffer)) in arguments.iter().zip(&buffers).enumerate() {
+            if buffer.read().map_err(|e| e.to_string())? != tensor.bytes() {
+                return Err(format!("argument {i} was written over"));
+            }
+        }
         let result = |(i, var)| read(&frame.result(i).map_err(|e| e.to_string())?, graph.ty(var));
         graph.outputs.iter().copied().enumerate().map(result).collect()
     };

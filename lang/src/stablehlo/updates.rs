@@ -1,0 +1,97 @@
+//! Operands that an operation writes over, and the copies that keep IREE 3.13 from computing wrong numbers with them.
+//!
+//! IREE writes a `dynamic_update_slice` and a `scatter` into the memory of the first operand, with a copy before it where
+//! something else reads that operand. It leaves this copy out too often: it has written over arguments of `main`, and over
+//! values that another update reads. A `concatenate` becomes one update for each operand, of new memory that two of them
+//! share where their first operands are the same; each result then has parts of the other one.
+
+use std::any::Any;
+use std::iter::successors;
+
+use super::Lowering;
+use super::literal::zero;
+use crate::graph::Var;
+use crate::primitives::{Full, Reshape};
+use crate::tensor::{DType, TensorType};
+
+impl Lowering<'_> {
+    /// Operand `i`, which the operation writes over.
+    pub fn overwritten(&mut self, i: usize) -> String {
+        if self.is_full(i) || (self.is_owned(i) && !self.emitter.in_blocks_of_main) {
+            return self.operand(i);
+        }
+        self.copy(i)
+    }
+
+    /// The operands of a `concatenate`, separated by commas.
+    pub fn joined(&mut self) -> String {
+        let mut operands: Vec<String> = (0..self.operand_count()).map(|i| self.operand(i)).collect();
+        let origins: Vec<String> = self.origins(0).map(|v| self.names[v.index()].clone()).collect();
+        let mut begins_another = false;
+        for origin in origins {
+            begins_another |= !self.emitter.first_joined.insert(origin);
+        }
+        if begins_another {
+            operands[0] = self.copy(0);
+        }
+        operands.join(", ")
+    }
+
+    /// True if nothing but this operation reads operand `i`.
+    fn is_owned(&self, i: usize) -> bool {
+        let last = self.origins(i).last().unwrap_or(self.sources[i]);
+        let is_parameter = self.recorded.maker(last).is_none();
+        let is_converted = !std::ptr::eq(self.graph, self.recorded.graph);
+        let is_donated = || is_converted || self.emitter.donated.contains(&self.names[last.index()]);
+        (!is_parameter || is_donated()) && self.origins(i).all(|v| self.recorded.uses[v.index()] == 1)
+    }
+
+    /// Operand `i`, and what it is in other shapes.
+    fn origins(&self, i: usize) -> impl Iterator<Item = Var> {
+        successors(Some(self.sources[i]), |v| {
+            let eqn = self.recorded.maker(*v)?;
+            (eqn.op.as_ref() as &dyn Any).is::<Reshape>().then(|| eqn.inputs[0])
+        })
+    }
+
+    /// A copy of operand `i` that the compiler does not know to be one.
+    fn copy(&mut self, i: usize) -> String {
+        let x = self.operand(i);
+        let ty = self.operand_type(i).clone();
+        if self.in_kernel() || ty.count() == 0 {
+            return x;
+        }
+        let bits =
+            if ty.dtype == DType::Bool { ty.clone() } else { ty.with_dtype(ty.dtype.as_signed_bits()) };
+        let cast = bits.dtype != ty.dtype;
+        let convert = |from: &TensorType, to: &TensorType, x: &str| {
+            format!("stablehlo.bitcast_convert {x} : ({}) -> {}", from.mlir(), to.mlir())
+        };
+        let x = if cast { self.temporary(&convert(&ty, &bits, &x)) } else { x };
+        let scalar = TensorType::scalar(bits.dtype);
+        let none = self.unknown_zero(&scalar);
+        let none = self.broadcast(&none, &scalar, &bits);
+        let same = self.value("stablehlo.or", &[&x, &none], &bits);
+        if cast { self.temporary(&convert(&bits, &ty, &same)) } else { same }
+    }
+
+    /// Writes a zero that the compiler does not know to be one, another with each call.
+    fn unknown_zero(&mut self, scalar: &TensorType) -> String {
+        let number = self.splat(scalar, &zero(scalar.dtype));
+        self.temporary(&format!("stablehlo.optimization_barrier {number} : {}", scalar.mlir()))
+    }
+
+    fn broadcast(&mut self, number: &str, scalar: &TensorType, ty: &TensorType) -> String {
+        self.temporary(&format!(
+            "stablehlo.broadcast_in_dim {number}, dims = [] : ({}) -> {}",
+            scalar.mlir(),
+            ty.mlir()
+        ))
+    }
+
+    /// True if operand `i` is one number throughout.
+    fn is_full(&self, i: usize) -> bool {
+        let maker = self.recorded.maker(self.sources[i]);
+        maker.is_some_and(|eqn| (eqn.op.as_ref() as &dyn Any).is::<Full>())
+    }
+}
