@@ -15,10 +15,21 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// Error or warning.
     pub severity: Severity,
-    /// True if the program itself stopped, with `error` or `assert`.
-    pub(crate) raised: bool,
+    /// Kind of an error that something else than its text depends on.
+    pub(crate) kind: Kind,
     /// Where the evaluator looks next for the origin of the nil that the message speaks of.
     pub(crate) suspect: Option<Suspect>,
+}
+
+/// Kind of an error, as far as it matters to what happens next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The program itself stopped, with `error` or `assert`.
+    Raised,
+    /// A name that is defined nowhere.
+    UnknownName,
+    /// Any other.
+    Other,
 }
 
 /// A place that a nil came from, as the function that is being left sees it.
@@ -59,7 +70,7 @@ impl Diagnostic {
             notes: Vec::new(),
             help: None,
             severity: Severity::Error,
-            raised: false,
+            kind: Kind::Other,
             suspect: None,
         }
     }
@@ -80,6 +91,13 @@ impl Diagnostic {
     #[must_use]
     pub fn or_at(self, span: Span) -> Self {
         if self.labels.is_empty() { self.at(span, "") } else { self }
+    }
+
+    /// Sets the kind.
+    #[must_use]
+    pub(crate) fn of_kind(mut self, kind: Kind) -> Self {
+        self.kind = kind;
+        self
     }
 
     /// Adds a fact.

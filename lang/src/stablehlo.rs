@@ -34,11 +34,19 @@ pub struct Module {
     pub text: String,
     /// Constants to be passed after the graph's parameters, in this order.
     pub constants: Vec<HostTensor>,
-    /// True if small loops, or all of a small program, are one kernel: what the compiler may fail on, and what
-    /// [`KERNEL_FLAGS`] are for.
-    pub has_kernels: bool,
-    /// True if loops are blocks of `main`.
-    pub in_blocks: bool,
+    /// Parts of the program that need flags, or a trial.
+    pub features: Features,
+}
+
+/// Parts of a program that need flags, or a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features {
+    /// Small loops, or all of a small program, as one kernel: the compiler may fail on it. [`KERNEL_FLAGS`] are for it.
+    pub kernels: bool,
+    /// Loops as blocks of `main`.
+    pub blocks: bool,
+    /// Values of `f64`: the compiler must be told to keep them.
+    pub doubles: bool,
 }
 
 /// Flags for programs with kernels that are written out: these are not distributed to workgroups, and hold what they compute
@@ -99,9 +107,8 @@ fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks:
         parameters: graph.inputs.len(),
         body: String::new(),
         constants: Vec::new(),
-        has_kernels: false,
         regions: 0,
-        in_blocks_of_main: model.has_blocks() && fit_blocks(graph),
+        features: Features { blocks: model.has_blocks() && fit_blocks(graph), ..Features::default() },
         stacks: 0,
         donated: donations.iter().map(|d| format!("%arg{}", d.argument)).collect(),
         first_joined: HashSet::new(),
@@ -121,7 +128,7 @@ fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks:
     };
     let parameters: Vec<String> = types.enumerate().map(parameter).collect();
     let results: Vec<String> = graph.outputs.iter().map(|v| graph.ty(*v).mlir()).collect();
-    let attributes = if emitter.in_blocks_of_main { loops::ONE_MEMORY } else { "" };
+    let attributes = if emitter.features.blocks { loops::ONE_MEMORY } else { "" };
     let mut text = format!("module @sheaf {attributes}{{\n");
     let _ = writeln!(text, "  func.func @main({}) -> ({}) {{", parameters.join(", "), results.join(", "));
     text.push_str(&emitter.body);
@@ -131,12 +138,7 @@ fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks:
         let _ = writeln!(text, "    return {} : {}", returned.join(", "), results.join(", "));
     }
     text.push_str("  }\n}\n");
-    Module {
-        text,
-        constants: emitter.constants,
-        has_kernels: emitter.has_kernels,
-        in_blocks: emitter.in_blocks_of_main,
-    }
+    Module { text, constants: emitter.constants, features: emitter.features }
 }
 
 /// The text of `main` so far.
@@ -148,11 +150,10 @@ struct Emitter {
     parameters: usize,
     body: String,
     constants: Vec<HostTensor>,
-    has_kernels: bool,
     /// Regions of operations around what is written next.
     regions: usize,
-    /// True if the program has loops, which are blocks of `main` where they are not kernels.
-    in_blocks_of_main: bool,
+    /// Those of the program so far. Loops are blocks where they are not kernels.
+    features: Features,
     /// Stacks of loops in blocks that are written so far.
     stacks: usize,
     /// Names of the arguments whose memory is that of a result.
@@ -176,6 +177,7 @@ impl Emitter {
         let graph = blocks.as_ref().unwrap_or(graph);
         let parted = part_wide(graph);
         let graph = parted.as_ref().unwrap_or(graph);
+        self.features.doubles |= graph.types.iter().any(|ty| ty.dtype == DType::F64);
         let mut names: Vec<String> = vec![String::new(); graph.types.len()];
         let recorded = Recorded::new(graph);
         for (var, name) in graph.inputs.iter().zip(arguments) {

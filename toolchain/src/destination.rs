@@ -379,7 +379,7 @@ mod tests {
             assert_eq!(demotes, name.starts_with("vulkan") || name == "metal", "{name}: {flags:?}");
             assert_eq!(device.cpu(), None);
             // Doubles stay doubles where there are any.
-            let doubles = device.flags(&Target::CPU.flags_for("tensor<2xf64>"), false);
+            let doubles = device.flags(&Target::CPU.flags_for(true), false);
             assert_eq!(
                 doubles.iter().any(|f| f.contains("f64-to-f32=false")),
                 !demotes,

@@ -40,7 +40,7 @@ mod trees;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Kind};
 use crate::eval::{Eval, Interp, Scalar, Stop, Value, fail, is_private};
 
 pub use arrange::stack;
@@ -133,7 +133,7 @@ impl Builtin {
             if let Stop::Error(d) = &mut *signal
                 && d.labels.is_empty()
                 && !self.effect
-                && !d.raised
+                && d.kind != Kind::Raised
                 && !is_private(self.name)
             {
                 d.help.get_or_insert_with(|| format!("it is called {}", self.signature));

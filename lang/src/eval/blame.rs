@@ -7,7 +7,7 @@ use super::expr::{Code, Expr, ExprKind, Pattern, Place, Slot};
 use super::interp::Interp;
 use super::module::is_private;
 use super::signal::{Signal, Stop};
-use super::tensor::Tensor;
+use super::tensor::{Origin, Tensor};
 use super::value::{Function, Value};
 use crate::builtins;
 use crate::diagnostic::{Diagnostic, Label, Suspect};
@@ -71,8 +71,7 @@ pub(super) fn in_builtin(mut signal: Signal, span: Span, args: &[Value]) -> Sign
     if d.labels.is_empty() {
         d.labels.push(Label { span, text: String::new() });
         operands(d, args);
-        let nil = args.iter().position(|v| matches!(v, Value::Nil));
-        d.suspect = nil.filter(|_| speaks_of_nil(d)).map(Suspect::Argument);
+        d.suspect = args.iter().position(|v| matches!(v, Value::Nil)).map(Suspect::Argument);
     }
     signal
 }
@@ -93,7 +92,7 @@ pub(super) fn in_value(interp: &Interp, signal: Signal, expr: &Expr, value: &Val
     let mut signal = signal.at(expr.span);
     let Stop::Error(d) = &mut *signal else { return signal };
     operands(d, std::slice::from_ref(value));
-    if matches!(value, Value::Nil) && speaks_of_nil(d) {
+    if matches!(value, Value::Nil) {
         interp.follow(d, expr);
     }
     signal
@@ -118,14 +117,13 @@ pub(super) fn operands(d: &mut Diagnostic, values: &[Value]) {
 }
 
 fn origin_label(d: &Diagnostic, tensor: &Tensor) -> Option<Label> {
-    let span = tensor.origin().filter(|origin| d.labels.iter().all(|l| l.span != *origin))?;
+    let origin = tensor.origin().filter(|origin| d.labels.iter().all(|l| l.span != origin.span()))?;
     let ty = tensor.ty().to_string();
     let named = d.message.contains(&ty) || d.notes.iter().any(|n| n.contains(&ty));
-    named.then(|| Label { span, text: format!("{ty} was made here") })
-}
-
-fn speaks_of_nil(d: &Diagnostic) -> bool {
-    d.message.split(|c: char| !c.is_alphanumeric()).any(|word| word == "nil")
+    named.then(|| match origin {
+        Origin::Made(span) => Label { span, text: format!("{ty} was made here") },
+        Origin::Declared(span) => Label { span, text: format!("{ty} is declared here") },
+    })
 }
 
 /// An error leaves the body of a function called at `span`: a nil among its parameters comes from the caller.

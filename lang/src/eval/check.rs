@@ -13,7 +13,7 @@ use super::expr::{Code, Expr, ExprKind, Global, Pending};
 use super::interp::Interp;
 use super::module::Module;
 use super::signal::Stop;
-use super::tensor::Trace;
+use super::tensor::{Origin, Trace};
 use super::typed::{ParamType, check_argument};
 use super::value::{Dict, Function, Value};
 use crate::diagnostic::Diagnostic;
@@ -138,14 +138,7 @@ impl Interp {
         match result?.map_err(|signal| *signal) {
             Ok(_) => Some(Ok(())),
             Err(Stop::Trace(_)) => None,
-            Err(Stop::Error(mut d)) => {
-                for label in &mut d.labels {
-                    if code.params.iter().any(|p| p.span == label.span) {
-                        label.text = label.text.replace("was made here", "is declared here");
-                    }
-                }
-                Some(Err(d))
-            }
+            Err(Stop::Error(d)) => Some(Err(d)),
         }
     }
 }
@@ -155,7 +148,7 @@ fn argument(trace: &Rc<Trace>, ty: &ParamType, declared: Span) -> Value {
     match ty {
         ParamType::Tensor(shape, dtype) => {
             let ty = TensorType::new(dtype.unwrap_or(DType::F32), shape.clone());
-            Value::Tensor(trace.input(ty, None, Some(declared)))
+            Value::Tensor(trace.input(ty, None, Some(Origin::Declared(declared))))
         }
         ParamType::List(items) => Value::list(items.iter().map(|t| argument(trace, t, declared)).collect()),
         ParamType::Dict(entries) => {

@@ -14,7 +14,7 @@ use super::signal::{Eval, Signal};
 use super::tensor::{Concrete, Tensor, bind_all, record_in_piece};
 use super::value::Value;
 use crate::builtins;
-use crate::diagnostic::{Diagnostic, Label};
+use crate::diagnostic::{Diagnostic, Kind, Label};
 use crate::graph::{Op, decoded, failed};
 use crate::host::Buffer;
 use crate::primitives as p;
@@ -74,7 +74,7 @@ impl Interp {
     pub(crate) fn raise(&mut self, message: &[Value]) -> Eval<Signal> {
         let (message, operands) = parts(message)?;
         let mut error = Diagnostic::error(text(&message)?);
-        error.raised = true;
+        error.kind = Kind::Raised;
         if !self.open.borrow().all.is_empty() {
             let error = self.with_path(error.clone());
             self.raised = Some(Raised { error, message, operands });
@@ -116,10 +116,10 @@ impl Interp {
 
     /// An error with the place of the innermost call, and of those around it in what is being traced.
     fn with_path(&self, mut error: Diagnostic) -> Diagnostic {
-        error.raised = true;
+        error.kind = Kind::Raised;
         error.labels.extend(self.span.map(|span| Label { span, text: String::new() }));
         self.path.iter().rev().for_each(|(name, span)| called(&mut error, *name, *span));
-        error.raised = false;
+        error.kind = Kind::Other;
         error
     }
 }
@@ -131,7 +131,7 @@ fn check(question: Question, error: Diagnostic) -> Op {
 /// Adds the place of a call to an error that the program itself stopped with.
 pub(super) fn called(error: &mut Diagnostic, name: Option<Ustr>, span: Span) {
     let known = error.labels.iter().any(|label| label.span == span);
-    if !error.raised || known || span.source.is_library() || error.labels.len() > MOST_CALLS {
+    if error.kind != Kind::Raised || known || span.source.is_library() || error.labels.len() > MOST_CALLS {
         return;
     }
     let text = name.map_or_else(|| "called here".into(), |name| format!("{name} was called here"));
@@ -193,10 +193,11 @@ pub(super) fn reported(site: &Site, words: &[i32]) -> Eval<Diagnostic> {
             let index = words.first().copied().unwrap_or(0);
             outside(index.into(), *axis, of)
         }
-        Question::Condition { message } => Diagnostic::error(text(&decoded(message, words))?),
+        Question::Condition { message } => {
+            Diagnostic::error(text(&decoded(message, words))?).of_kind(Kind::Raised)
+        }
     };
-    let raised = matches!(site.question, Question::Condition { .. });
-    Ok(Diagnostic { labels: site.error.labels.clone(), raised, ..error })
+    Ok(Diagnostic { labels: site.error.labels.clone(), ..error })
 }
 
 /// What a compiled call tells of its checks, once somebody wants to know.
@@ -246,7 +247,7 @@ impl Flag {
     pub(super) fn look(&self) -> Eval<()> {
         match self.error()? {
             // What reads the result has not called the function.
-            Some(error) => Err(Diagnostic { raised: false, ..error }.into()),
+            Some(error) => Err(Diagnostic { kind: Kind::Other, ..error }.into()),
             None => Ok(()),
         }
     }

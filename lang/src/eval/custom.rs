@@ -12,7 +12,7 @@ use super::expr::Code;
 use super::interp::Interp;
 use super::load::{Loaded, Loading};
 use super::signal::{Eval, Reason, Signal, Stop, fail};
-use super::tensor::{Tensor, Trace, bind_all};
+use super::tensor::{Origin, Tensor, Trace, bind_all};
 use super::tree::{KeyPath, flatten, map_trees};
 use super::value::{Closure, Function, Value};
 use crate::diagnostic::Diagnostic;
@@ -86,8 +86,10 @@ impl Interp {
         self.level += 1;
         let level = self.level;
         let trace = self.trace(level);
-        let inputs: Vec<Tensor> =
-            operands.iter().map(|t| trace.input(t.ty().clone(), t.concrete().cloned(), Some(span))).collect();
+        let inputs: Vec<Tensor> = operands
+            .iter()
+            .map(|t| trace.input(t.ty().clone(), t.concrete().cloned(), Some(Origin::Made(span))))
+            .collect();
         let inner = replaced(args, traced, &inputs);
         let result = inner.and_then(|inner| self.call_plain(closure, inner, span));
         self.level -= 1;
@@ -132,16 +134,17 @@ impl Interp {
     ) -> Eval<Graph> {
         let here = |value: &Value| traced(value).filter(|t| t.is_traced_at(level));
         let trace = self.trace(self.level);
-        let inputs: Vec<Tensor> = types.iter().map(|ty| trace.input(ty.clone(), None, Some(span))).collect();
+        let inputs: Vec<Tensor> =
+            types.iter().map(|ty| trace.input(ty.clone(), None, Some(Origin::Made(span)))).collect();
         let result_types: Vec<TensorType> =
             flatten(result).iter().filter_map(here).map(|t| t.ty().clone()).collect();
         let outs: Vec<Tensor> =
-            result_types.iter().map(|ty| trace.input(ty.clone(), None, Some(span))).collect();
+            result_types.iter().map(|ty| trace.input(ty.clone(), None, Some(Origin::Made(span)))).collect();
         let cotangents: Vec<Tensor> = result_types
             .iter()
             .map(|ty| {
                 if ty.dtype.is_float() {
-                    trace.input(ty.with_dtype(ty.dtype), None, Some(span))
+                    trace.input(ty.with_dtype(ty.dtype), None, Some(Origin::Made(span)))
                 } else {
                     Tensor::host(HostTensor::filled(DType::F32, ty.shape.clone(), 0.0))
                 }

@@ -1,6 +1,6 @@
 //! Loading files: read, expand, resolve; then run what is left at the top level.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use ustr::Ustr;
@@ -15,7 +15,7 @@ use super::scope::Scopes;
 use super::signal::{Reason, Signal, Stop};
 use super::uses::{folder_of, join};
 use super::value::Value;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Kind};
 use crate::stack::roomy;
 use crate::syntax::{Bracket, Form, FormKind, SourceId, Span, read};
 
@@ -249,12 +249,8 @@ impl Interp {
             used.filter(|span| Some(span.source) == id).map(|span| span.start).next()
         };
         errors.sort_by_key(place);
-        let mut unknown: Vec<String> = Vec::new();
-        errors.retain(|d| {
-            let again = d.message.starts_with("unknown name") && unknown.contains(&d.message);
-            unknown.push(d.message.clone());
-            !again
-        });
+        let mut unknown = HashSet::new();
+        errors.retain(|d| d.kind != Kind::UnknownName || unknown.insert(d.message.clone()));
         errors
     }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::interp::Interp;
 use super::signal::{Differing, Eval, Reason, Signal, Stop};
-use super::tensor::{Tensor, Trace};
+use super::tensor::{Origin, Tensor, Trace};
 use super::tree::{KeyPath, Tree, first_difference, flatten, map_trees, unflatten};
 use super::value::Value;
 use crate::graph::{Graph, prune};
@@ -132,7 +132,8 @@ impl Interp {
         f: impl FnOnce(&mut Interp, Vec<Tensor>) -> Eval<(T, Vec<Tensor>)>,
     ) -> Eval<(T, Region)> {
         let trace = self.trace(self.level + 1);
-        let parameters = types.iter().map(|ty| trace.input(ty.clone(), None, self.span)).collect();
+        let parameters =
+            types.iter().map(|ty| trace.input(ty.clone(), None, self.span.map(Origin::Made))).collect();
         self.region_of(trace, |interp| f(interp, parameters))
     }
 
@@ -143,7 +144,8 @@ impl Interp {
         f: impl FnOnce(&mut Interp, Vec<Tensor>) -> Eval<(T, Vec<Tensor>)>,
     ) -> Eval<(T, Region)> {
         let trace = self.trace(self.level + 1);
-        let parameters = types.iter().map(|ty| trace.input(ty.clone(), None, self.span)).collect();
+        let parameters =
+            types.iter().map(|ty| trace.input(ty.clone(), None, self.span.map(Origin::Made))).collect();
         self.open.borrow_mut().closed.push(Rc::clone(&trace));
         self.region_of(trace, |interp| {
             let result = f(interp, parameters);

@@ -12,7 +12,7 @@ use super::module::{Meaning, Module, qualified};
 use super::recur::{Rewritten, rewrite_loop};
 use super::scope::{Found, Scopes};
 use super::value::{Function, Value};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Kind};
 use crate::stack::deep;
 use crate::syntax::{Bracket, Form, FormKind, Span};
 use crate::tensor::DType;
@@ -282,7 +282,9 @@ impl Resolver<'_> {
     }
 
     fn unknown(&self, name: Ustr, span: Span, head: bool) -> Diagnostic {
-        let d = Diagnostic::error(format!("unknown name {name}")).at(span, "not defined here");
+        let d = Diagnostic::error(format!("unknown name {name}"))
+            .of_kind(Kind::UnknownName)
+            .at(span, "not defined here");
         if let Some((module, global)) = self.module.keeper(name) {
             let d = Diagnostic::error(format!("{name} is private to {module}"));
             return d.at(span, "used here").at(global.span.get(), "defined here").help(super::uses::PRIVATE);

@@ -1,6 +1,6 @@
 //! What stops an evaluation.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Kind};
 use crate::graph::Var;
 use crate::host::HostError;
 use crate::primitives::TypeFault;
@@ -111,7 +111,7 @@ impl Stop {
 
     /// True if the program itself stopped, with `error` or `assert`.
     pub(super) fn is_raised(&self) -> bool {
-        matches!(self, Stop::Error(d) if d.raised)
+        matches!(self, Stop::Error(d) if d.kind == Kind::Raised)
     }
 
     /// Adds a fact to an error.

@@ -36,7 +36,7 @@ pub struct Concrete {
     ty: TensorType,
     host: OnceCell<HostTensor>,
     device: OnceCell<Buffer>,
-    origin: OnceCell<Span>,
+    origin: OnceCell<Origin>,
     /// Pending failures of the calls that computed it.
     flags: RefCell<Option<Flags>>,
 }
@@ -69,14 +69,19 @@ impl Concrete {
     pub(super) fn anew(self: &Rc<Self>) -> Rc<Concrete> {
         let Some(host) = self.host.get() else { return Rc::clone(self) };
         let copy = Concrete::from_host(host.clone(), self.ty.weak);
-        copy.made_at(self.origin.get().copied());
+        copy.comes_from(self.origin.get().copied());
         copy
     }
 
-    /// Notes the call or literal that made it, unless that is known.
+    /// Notes the call or literal that made it, unless its origin is known.
     pub(super) fn made_at(&self, place: Option<Span>) {
-        if let Some(place) = place {
-            let _ = self.origin.set(place);
+        self.comes_from(place.map(Origin::Made));
+    }
+
+    /// Sets the origin, unless it is known.
+    pub(super) fn comes_from(&self, origin: Option<Origin>) {
+        if let Some(origin) = origin {
+            let _ = self.origin.set(origin);
         }
     }
 
@@ -124,6 +129,23 @@ impl fmt::Debug for Concrete {
     }
 }
 
+/// The place that a tensor comes from: never one of the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The call or literal that made it.
+    Made(Span),
+    /// The parameter with a type that it stands for.
+    Declared(Span),
+}
+
+impl Origin {
+    /// The place.
+    pub fn span(self) -> Span {
+        let (Origin::Made(span) | Origin::Declared(span)) = self;
+        span
+    }
+}
+
 /// A tensor that stands for a variable of a trace.
 pub struct Traced {
     trace: Rc<Trace>,
@@ -131,8 +153,8 @@ pub struct Traced {
     ty: TensorType,
     /// The value, where the evaluator computes while it records (differentiation of interpreted code).
     concrete: Option<Rc<Concrete>>,
-    /// The call that recorded it, or that made the argument it stands for.
-    origin: Option<Span>,
+    /// The call that recorded it, or the origin of the argument that it stands for.
+    origin: Option<Origin>,
 }
 
 impl fmt::Debug for Traced {
@@ -187,12 +209,12 @@ impl Trace {
         })
     }
 
-    /// Adds a parameter that stands for an argument made at `origin`, with its value if that is to be computed along.
+    /// Adds a parameter that stands for an argument of that origin, with its value if that is to be computed along.
     pub fn input(
         self: &Rc<Self>,
         ty: TensorType,
         value: Option<Rc<Concrete>>,
-        origin: Option<Span>,
+        origin: Option<Origin>,
     ) -> Tensor {
         let var = self.builder.borrow_mut().input(ty.clone());
         Tensor::Traced(Rc::new(Traced { trace: Rc::clone(self), var, ty, concrete: value, origin }))
@@ -375,8 +397,8 @@ impl Tensor {
         }
     }
 
-    /// The call or literal that made it, if that is known: never a place of the library.
-    pub fn origin(&self) -> Option<Span> {
+    /// The place that it comes from, if that is known.
+    pub fn origin(&self) -> Option<Origin> {
         match self {
             Tensor::Concrete(c) => c.origin.get().copied(),
             Tensor::Traced(t) => t.origin,
@@ -506,7 +528,7 @@ pub(super) fn record_in(
             var: *var,
             ty,
             concrete: None,
-            origin: span,
+            origin: span.map(Origin::Made),
         }))
     };
     Ok(outputs.iter().map(wrap).collect())

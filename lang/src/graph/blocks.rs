@@ -85,14 +85,10 @@ pub fn in_blocks(graph: &Graph, doubles: bool) -> Option<Graph> {
     Some(b.finish(outputs))
 }
 
-fn downcast<P: Primitive>(eqn: &Equation) -> Option<&P> {
-    (eqn.op.as_ref() as &dyn std::any::Any).downcast_ref()
-}
-
 /// The operation on the elements, and its axes.
 fn reduction(eqn: &Equation) -> Option<(Fold, &Shape)> {
-    let sum = downcast::<ReduceSum>(eqn).map(|op| (Fold::Sum, &op.axes));
-    sum.or_else(|| downcast::<ReduceProd>(eqn).map(|op| (Fold::Product, &op.axes)))
+    let sum = eqn.op.downcast_ref::<ReduceSum>().map(|op| (Fold::Sum, &op.axes));
+    sum.or_else(|| eqn.op.downcast_ref::<ReduceProd>().map(|op| (Fold::Product, &op.axes)))
 }
 
 fn length(shape: &[usize], axes: &[usize]) -> usize {
@@ -107,10 +103,10 @@ fn is_long(graph: &Graph, eqn: &Equation) -> bool {
     if let Some((_, axes)) = reduction(eqn) {
         return length(&ty.shape, axes) > CHAIN;
     }
-    if downcast::<Convolution>(eqn).is_some() {
+    if eqn.op.is::<Convolution>() {
         return is_long_convolution(graph, eqn);
     }
-    downcast::<DotGeneral>(eqn).is_some_and(|op| {
+    eqn.op.downcast_ref::<DotGeneral>().is_some_and(|op| {
         let contracted = length(&ty.shape, &op.contract[0]);
         contracted > if is_inner(graph, eqn, op) { CHAIN } else { CONTRACTION }
     })
@@ -120,7 +116,7 @@ fn is_long(graph: &Graph, eqn: &Equation) -> bool {
 fn is_long_convolution(graph: &Graph, eqn: &Equation) -> bool {
     let window = &graph.ty(eqn.inputs[1]).shape;
     let [.., channels, _] = window[..] else { return false };
-    downcast::<Convolution>(eqn).is_some_and(|op| op.groups == 1)
+    eqn.op.downcast_ref::<Convolution>().is_some_and(|op| op.groups == 1)
         && channels > 1
         && element_count(&window[..window.len() - 2]) > CHAIN
         && element_count(&window[..window.len() - 1]) > WINDOW
@@ -144,8 +140,8 @@ pub fn adds_rows(graph: &Graph, eqn: &Equation) -> bool {
 fn adds_products(graph: &Graph, makers: &[Option<usize>], eqn: &Equation) -> bool {
     let mut var = eqn.inputs[0];
     while let Some(maker) = makers[var.index()].map(|n| &graph.equations[n]) {
-        if downcast::<Reshape>(maker).is_none() && downcast::<Convert>(maker).is_none() {
-            return downcast::<Binary<Mul>>(maker).is_some();
+        if !maker.op.is::<Reshape>() && !maker.op.is::<Convert>() {
+            return maker.op.is::<Binary<Mul>>();
         }
         var = maker.inputs[0];
     }
@@ -195,10 +191,10 @@ fn blocked(b: &mut Builder, eqn: &Equation, operands: &[Var], doubles: bool, pro
     let operands: Vars = operands.iter().map(|x| b.convert(*x, wide)).collect();
     let result = if let Some((fold, axes)) = reduction(eqn) {
         fold.reduce(b, operands[0], axes, doubles, products)
-    } else if let Some(op) = downcast::<DotGeneral>(eqn) {
+    } else if let Some(op) = eqn.op.downcast_ref::<DotGeneral>() {
         contract(b, op, operands[0], operands[1], doubles)
     } else {
-        let op = downcast::<Convolution>(eqn).expect("no other equation is long");
+        let op = eqn.op.downcast_ref::<Convolution>().expect("no other equation is long");
         let window = b.shape(operands[1]);
         let axes = [window.len() - 1, window.len() - 2];
         let least = LONGEST_PIECE / element_count(&window[..axes[1]]);

@@ -4,15 +4,14 @@
 //! Transformations keep checks as equations without results. When a program is complete, [`thread`] passes the flag
 //! through its equations in order, as a state through its loops and as a result out of the branch that is taken.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::{Builder, Equation, Graph, Op, RULE, Var, Vars, evaluate, prune};
 use crate::primitives::{
-    And, Binary, BitcastConvert, Check, Checkpoint, Cond, CustomVjp, Direction, Not, Part, Primitive,
-    Question, ReduceMax, ReduceMin, ReduceOr, Scan, ShiftRightArithmetic, Site, Unary, WhileLoop,
+    And, Binary, BitcastConvert, Check, Checkpoint, Cond, CustomVjp, Direction, Not, Part, Question,
+    ReduceMax, ReduceMin, ReduceOr, Scan, ShiftRightArithmetic, Site, Unary, WhileLoop,
 };
 use crate::tensor::{DType, Data, FromNumber, HostTensor, Number, Shape, TensorType};
 use crate::with_element_type;
@@ -32,7 +31,7 @@ pub fn thread(graph: Graph) -> Checks {
     }
     let mut sites: Vec<Arc<Site>> = Vec::new();
     graph.visit(&mut |_, eqn| {
-        if let Some(check) = downcast::<Check>(&eqn.op)
+        if let Some(check) = eqn.op.downcast_ref::<Check>()
             && !sites.iter().any(|site| Arc::ptr_eq(site, &check.site))
         {
             sites.push(Arc::clone(&check.site));
@@ -82,11 +81,11 @@ pub fn unchecked(graph: &Graph) -> Graph {
         return graph.clone();
     }
     let mut graph = graph.clone();
-    graph.equations.retain(|eqn| downcast::<Check>(&eqn.op).is_none());
+    graph.equations.retain(|eqn| !eqn.op.is::<Check>());
     for eqn in graph.equations.iter_mut().filter(|eqn| eqn.op.checks()) {
-        if let Some(op) = downcast::<Checkpoint>(&eqn.op) {
+        if let Some(op) = eqn.op.downcast_ref::<Checkpoint>() {
             eqn.op = Arc::new(Checkpoint { body: Arc::new(unchecked(&op.body)) });
-        } else if let Some(op) = downcast::<CustomVjp>(&eqn.op) {
+        } else if let Some(op) = eqn.op.downcast_ref::<CustomVjp>() {
             eqn.op = Arc::new(CustomVjp { forward: Arc::new(unchecked(&op.forward)), ..op.clone() });
         } else if let Some(op) = eqn.op.map_bodies(&mut unchecked) {
             eqn.op = op;
@@ -126,7 +125,7 @@ pub fn masked(graph: &Graph) -> Graph {
 fn with_mask(b: &mut Builder, eqn: &Equation, mut operands: Vars, counts: Var) -> (Op, Vars) {
     let op = &eqn.op;
     let last = operands.len();
-    if let Some(check) = downcast::<Check>(op) {
+    if let Some(check) = op.downcast_ref::<Check>() {
         let batch: Shape = b.ty(operands[0]).shape[..check.batch].into();
         let counts = b.broadcast_scalar(counts, &batch);
         if check.masked {
@@ -136,18 +135,18 @@ fn with_mask(b: &mut Builder, eqn: &Equation, mut operands: Vars, counts: Var) -
         }
         return (Arc::new(Check { masked: true, ..check.clone() }), operands);
     }
-    let (op, at): (Op, usize) = if let Some(cond) = downcast::<Cond>(op) {
+    let (op, at): (Op, usize) = if let Some(cond) = op.downcast_ref::<Cond>() {
         let [on_true, on_false] = [&cond.on_true, &cond.on_false].map(|branch| Arc::new(masked(branch)));
         (Arc::new(Cond { on_true, on_false }), last)
-    } else if let Some(scan) = downcast::<Scan>(op) {
+    } else if let Some(scan) = op.downcast_ref::<Scan>() {
         let body = Arc::new(masked_at(&scan.body, scan.constants));
         (Arc::new(Scan { body, constants: scan.constants + 1, ..scan.clone() }), scan.constants)
-    } else if let Some(WhileLoop { condition, body, constants }) = downcast(op) {
+    } else if let Some(WhileLoop { condition, body, constants }) = op.downcast_ref() {
         let [condition, body] = [condition, body].map(|graph| Arc::new(masked_at(graph, *constants)));
         (Arc::new(WhileLoop { condition, body, constants: constants + 1 }), *constants)
-    } else if let Some(op) = downcast::<Checkpoint>(op) {
+    } else if let Some(op) = op.downcast_ref::<Checkpoint>() {
         (Arc::new(Checkpoint { body: Arc::new(masked(&op.body)) }), last)
-    } else if let Some(op) = downcast::<CustomVjp>(op) {
+    } else if let Some(op) = op.downcast_ref::<CustomVjp>() {
         let backward = with_unused(&op.backward, op.forward.inputs.len());
         let (forward, backward) = (Arc::new(masked(&op.forward)), Arc::new(backward));
         (Arc::new(CustomVjp { name: op.name.clone(), forward, backward }), last)
@@ -223,7 +222,7 @@ impl Threader {
 
     /// The results of an operation that checks something.
     fn checking(&self, b: &mut Builder, op: &Op, operands: &[Var], flag: &mut Option<Flag>) -> Vars {
-        if let Some(check) = downcast::<Check>(op) {
+        if let Some(check) = op.downcast_ref::<Check>() {
             *flag = Some(self.check(b, check, operands, *flag));
             return Vars::new();
         }
@@ -235,17 +234,17 @@ impl Threader {
             (results, Some(after))
         };
         let results;
-        if let Some(cond) = downcast::<Cond>(op) {
+        if let Some(cond) = op.downcast_ref::<Cond>() {
             let at = cond.on_true.outputs.len();
             let [on_true, on_false] =
                 [&cond.on_true, &cond.on_false].map(|branch| Arc::new(self.body(branch, count - 1, at)));
             (results, *flag) = with_flag(b, Arc::new(Cond { on_true, on_false }), operands, count, at);
-        } else if let Some(scan) = downcast::<Scan>(op) {
+        } else if let Some(scan) = op.downcast_ref::<Scan>() {
             let (at, states) = (scan.constants + scan.states, scan.states);
             let body = Arc::new(self.body(&scan.body, at, states));
             let op = Scan { body, states: states + 2, ..scan.clone() };
             (results, *flag) = with_flag(b, Arc::new(op), operands, at, states);
-        } else if let Some(WhileLoop { condition, body, constants }) = downcast(op) {
+        } else if let Some(WhileLoop { condition, body, constants }) = op.downcast_ref() {
             if condition.checked {
                 return self.checked_while(b, [condition, body], *constants, operands, flag);
             }
@@ -525,8 +524,4 @@ pub fn decoded(message: &[Part], words: &[i32]) -> Vec<Part> {
 
 fn spliced(operands: &[Var], at: usize, more: &[Var]) -> Vec<Var> {
     [&operands[..at], more, &operands[at..]].concat()
-}
-
-fn downcast<P: Primitive>(op: &Op) -> Option<&P> {
-    (op.as_ref() as &dyn Any).downcast_ref::<P>()
 }

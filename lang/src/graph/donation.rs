@@ -164,7 +164,7 @@ fn stays_in_place(eqn: &Equation) -> bool {
 }
 
 fn is_barrier(eqn: &Equation) -> bool {
-    (eqn.op.as_ref() as &dyn std::any::Any).is::<OptimizationBarrier>()
+    eqn.op.is::<OptimizationBarrier>()
 }
 
 #[cfg(test)]

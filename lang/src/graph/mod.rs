@@ -14,6 +14,7 @@ mod print;
 mod prune;
 mod verify;
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -49,7 +50,7 @@ pub type Op = Arc<dyn Primitive>;
 /// Variables of an equation.
 pub type Vars = SmallVec<[Var; 4]>;
 
-/// `outputs = op(inputs)`.
+/// `outputs = op(inputs)`. Equality leaves the span out.
 #[derive(Clone, Debug)]
 pub struct Equation {
     /// What is computed.
@@ -62,8 +63,22 @@ pub struct Equation {
     pub span: Option<Span>,
 }
 
+impl PartialEq for Equation {
+    fn eq(&self, other: &Equation) -> bool {
+        (&self.op, &self.inputs, &self.outputs) == (&other.op, &other.inputs, &other.outputs)
+    }
+}
+
+impl Eq for Equation {}
+
+impl Hash for Equation {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.op, &self.inputs, &self.outputs).hash(state);
+    }
+}
+
 /// A pure function of tensors.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Graph {
     /// The type of every variable.
     pub types: Vec<TensorType>,
@@ -106,7 +121,7 @@ impl Graph {
         for eqn in &self.equations {
             let functions = eqn.op.functions();
             let works = functions.iter().map(|function| function.work_at_once());
-            let op = eqn.op.as_ref() as &dyn std::any::Any;
+            let op = &eqn.op;
             if op.is::<Scan>() || op.is::<WhileLoop>() {
                 inside = inside.saturating_add(self.equation_cost(eqn));
                 step = works.max().unwrap_or(0).max(step);

@@ -6,7 +6,7 @@ use crate::tensor::{DType, Data};
 use crate::zip_data;
 
 /// Element-wise conjunction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct And;
 
 impl BinaryRule for And {

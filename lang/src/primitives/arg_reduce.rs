@@ -12,7 +12,7 @@ use crate::stablehlo::{Lowering, highest, lowest};
 use crate::tensor::{DType, Data, HostTensor, TensorType};
 
 /// Which extreme.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extreme {
     /// The largest.
     Max,
@@ -31,7 +31,7 @@ impl Extreme {
 }
 
 /// `argmax` or `argmin` along an axis.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ArgReduce {
     /// The axis, which is removed.
     pub axis: usize,

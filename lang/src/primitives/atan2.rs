@@ -8,7 +8,7 @@ use crate::tensor::{DType, Data};
 use crate::zip_data;
 
 /// Element-wise angle.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Atan2;
 
 impl BinaryRule for Atan2 {

@@ -8,7 +8,7 @@ use crate::stablehlo::Lowering;
 use crate::tensor::{DType, Data, HostTensor, TensorType};
 
 /// Reinterpretation as `dtype`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BitcastConvert {
     /// The dtype of the result.
     pub dtype: DType,

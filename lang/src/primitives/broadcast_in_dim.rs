@@ -9,7 +9,7 @@ use crate::stablehlo::{Lowering, dims_list};
 use crate::tensor::{HostTensor, Shape, TensorType, element_count, strides};
 
 /// Operand axis `i` becomes result axis `dims[i]`; its extent is that axis' extent, or 1.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BroadcastInDim {
     /// Shape of the result.
     pub shape: Shape,

@@ -6,7 +6,7 @@ use crate::map_data;
 use crate::tensor::{DType, Data};
 
 /// Element-wise rounding up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ceil;
 
 impl UnaryRule for Ceil {

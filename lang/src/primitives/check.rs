@@ -3,6 +3,7 @@
 //! so there is no `StableHLO` of it, and it is none of the primitives that the registry lists.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
@@ -88,6 +89,21 @@ pub struct Check {
     pub masked: bool,
     /// The number of axes that batching added in front.
     pub batch: usize,
+}
+
+impl PartialEq for Check {
+    fn eq(&self, other: &Check) -> bool {
+        let [one, two] = [self, other].map(|check| (Arc::as_ptr(&check.site), check.masked, check.batch));
+        one == two
+    }
+}
+
+impl Eq for Check {}
+
+impl Hash for Check {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (Arc::as_ptr(&self.site), self.masked, self.batch).hash(state);
+    }
 }
 
 impl Primitive for Check {

@@ -15,7 +15,7 @@ use crate::transform;
 
 /// A function. Emission puts its equations in the place of the call; its VJP starts from its operands again once a
 /// cotangent is there, so that nothing of the inside is kept until then.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Checkpoint {
     /// The function.
     pub body: Arc<Graph>,

@@ -9,7 +9,7 @@ use crate::tensor::{DType, HostTensor, TensorType};
 use crate::zip_data;
 
 /// Which comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// `x = y`
     Eq,
@@ -40,7 +40,7 @@ impl Direction {
 }
 
 /// Element-wise comparison.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Compare {
     /// Which one.
     pub direction: Direction,

@@ -9,7 +9,7 @@ use crate::stablehlo::Lowering;
 use crate::tensor::{Element, HostTensor, Shape, TensorType, element_count};
 
 /// All operands joined along `axis`; they agree in the other axes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Concatenate {
     /// The axis along which they follow each other.
     pub axis: usize,

@@ -15,7 +15,7 @@ use crate::tensor::{DType, HostTensor, TensorType};
 use crate::transform;
 
 /// The first operand, a scalar boolean, chooses the function; the others are the operands of either.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cond {
     /// Where it holds.
     pub on_true: Arc<Graph>,

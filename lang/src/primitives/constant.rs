@@ -1,5 +1,7 @@
 //! `constant`: a tensor known while tracing.
 
+use std::hash::{Hash, Hasher};
+
 use smallvec::{SmallVec, smallvec};
 
 use super::{Cotangents, Primitive, TypeFault, Types, expect_arity, zeros_for};
@@ -14,6 +16,21 @@ pub struct Constant {
     pub value: HostTensor,
     /// Whether it is a weak number.
     pub weak: bool,
+}
+
+impl PartialEq for Constant {
+    fn eq(&self, other: &Constant) -> bool {
+        self.weak == other.weak && self.value.is_identical(&other.value)
+    }
+}
+
+impl Eq for Constant {}
+
+impl Hash for Constant {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.weak.hash(state);
+        self.value.hash_identity(state);
+    }
 }
 
 impl Primitive for Constant {

@@ -10,7 +10,7 @@ use crate::tensor::{DType, Data, FromNumber, HostTensor, TensorType};
 use crate::{with_element_type, with_elements};
 
 /// Cast to `dtype`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Convert {
     /// The dtype of the result.
     pub dtype: DType,

@@ -18,7 +18,7 @@ use crate::stablehlo::{Lowering, dims_list, zero};
 use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count, strides};
 
 /// How the window moves. The vectors have an entry for each spatial axis.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Convolution {
     /// Steps of the window.
     pub strides: Shape,

@@ -8,7 +8,7 @@ use crate::stablehlo::{Lowering, dims_list, zero};
 use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count};
 
 /// Element `i` of the result is the sum of elements `0..=i` along `axis`, or of `i..` if reversed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cumsum {
     /// The axis.
     pub axis: usize,

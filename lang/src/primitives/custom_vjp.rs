@@ -11,7 +11,7 @@ use crate::tensor::{HostTensor, TensorType};
 use crate::transform;
 
 /// A function and its vector-Jacobian product. Emission puts the function's equations in the place of the call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CustomVjp {
     /// The function's name.
     pub name: String,

@@ -9,7 +9,7 @@ use crate::stablehlo::{Lowering, dims_list};
 use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count, strides};
 
 /// Pairs of axes: `contract[0][i]` of the left operand goes with `contract[1][i]` of the right; `batch` alike.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DotGeneral {
     /// Contracted axes of the left and of the right operand.
     pub contract: [Shape; 2],

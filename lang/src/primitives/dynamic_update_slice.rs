@@ -13,7 +13,7 @@ use crate::stablehlo::Lowering;
 use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count, strides};
 
 /// The first operand with the second put into it; the others are where, a scalar `i32` for each axis.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DynamicUpdateSlice;
 
 impl Primitive for DynamicUpdateSlice {

@@ -8,7 +8,7 @@ use crate::stablehlo::Lowering;
 use crate::tensor::{DType, Data, HostTensor, TensorType};
 
 /// What distinguishes one element-wise function of one operand from another.
-pub trait UnaryRule: Copy + std::fmt::Debug + Send + Sync + 'static {
+pub trait UnaryRule: Copy + Eq + std::hash::Hash + std::fmt::Debug + Send + Sync + 'static {
     /// The name.
     const NAME: &'static str;
     /// The operation in `StableHLO` text.
@@ -32,7 +32,7 @@ pub trait UnaryRule: Copy + std::fmt::Debug + Send + Sync + 'static {
 }
 
 /// An element-wise primitive of one operand.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Unary<R>(pub R);
 
 impl<R: UnaryRule> Primitive for Unary<R> {
@@ -93,7 +93,7 @@ impl<R: UnaryRule> Primitive for Unary<R> {
 }
 
 /// What distinguishes one element-wise function of two operands from another; all of one dtype.
-pub trait BinaryRule: Copy + std::fmt::Debug + Send + Sync + 'static {
+pub trait BinaryRule: Copy + Eq + std::hash::Hash + std::fmt::Debug + Send + Sync + 'static {
     /// The name.
     const NAME: &'static str;
     /// The operation in `StableHLO` text.
@@ -116,7 +116,7 @@ pub trait BinaryRule: Copy + std::fmt::Debug + Send + Sync + 'static {
 }
 
 /// An element-wise primitive of two operands.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Binary<R>(pub R);
 
 impl<R: BinaryRule> Primitive for Binary<R> {

@@ -7,7 +7,7 @@ use crate::stablehlo::Lowering;
 use crate::tensor::{DType, Data};
 
 /// Element-wise error function.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Erf;
 
 impl UnaryRule for Erf {

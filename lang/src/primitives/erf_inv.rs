@@ -8,7 +8,7 @@ use crate::stablehlo::Lowering;
 use crate::tensor::{DType, Data};
 
 /// Element-wise inverse error function.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ErfInv;
 
 impl UnaryRule for ErfInv {

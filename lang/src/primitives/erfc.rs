@@ -7,7 +7,7 @@ use crate::stablehlo::Lowering;
 use crate::tensor::{DType, Data};
 
 /// Element-wise complementary error function.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Erfc;
 
 impl UnaryRule for Erfc {

@@ -6,7 +6,7 @@ use crate::map_data;
 use crate::tensor::{DType, Data};
 
 /// Element-wise `e^x - 1`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Expm1;
 
 impl UnaryRule for Expm1 {

@@ -1,6 +1,8 @@
 //! `full`: one number everywhere. Simplification makes it of repeated constants; it is a constant of the program,
 //! however large the tensor, and takes no memory before the program runs.
 
+use std::hash::{Hash, Hasher};
+
 use smallvec::{SmallVec, smallvec};
 
 use super::{Cotangents, Primitive, TypeFault, Types, expect_arity, zeros_for};
@@ -15,6 +17,21 @@ pub struct Full {
     pub value: HostTensor,
     /// The shape of the result.
     pub shape: Shape,
+}
+
+impl PartialEq for Full {
+    fn eq(&self, other: &Full) -> bool {
+        self.shape == other.shape && self.value.is_identical(&other.value)
+    }
+}
+
+impl Eq for Full {}
+
+impl Hash for Full {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.shape.hash(state);
+        self.value.hash_identity(state);
+    }
 }
 
 impl Primitive for Full {

@@ -10,7 +10,7 @@ use crate::stablehlo::{Lowering, dims_list};
 use crate::tensor::{DType, Data, HostTensor, Shape, TensorType, element_count};
 
 /// `x[indices]`: the shape of the indices, then that of a row.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GatherRows;
 
 impl Primitive for GatherRows {

@@ -9,7 +9,7 @@ use crate::tensor::{DType, Data, FromNumber, HostTensor, Number, Shape, TensorTy
 use crate::with_element_type;
 
 /// Positions along an axis.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Iota {
     /// The dtype of the result.
     pub dtype: DType,

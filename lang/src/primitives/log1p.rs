@@ -6,7 +6,7 @@ use crate::map_data;
 use crate::tensor::{DType, Data};
 
 /// Element-wise `log(1 + x)`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Log1p;
 
 impl UnaryRule for Log1p {

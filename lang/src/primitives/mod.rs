@@ -6,8 +6,9 @@
 //! Operands have one dtype and exactly matching shapes; promotion and broadcasting happen in the builtins.
 //! [`registry`] lists samples of each, which a test checks against finite differences, loops and the compiler.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::fmt::Debug;
+use std::hash::{Hash, Hasher};
 
 use smallvec::SmallVec;
 
@@ -133,7 +134,7 @@ primitives!(
 pub type Types = SmallVec<[TensorType; 2]>;
 
 /// Why operands do not fit a primitive: one sentence with the shapes, and what to do if that is known.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TypeFault {
     /// What is wrong, naming shapes and dtypes.
     pub message: String,
@@ -156,7 +157,7 @@ impl TypeFault {
 }
 
 /// What the VJP of an operation does to zeros in a cotangent that stand for elements which a `select` did not choose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Zeros {
     /// It is the choice, and makes them.
     Made,
@@ -168,8 +169,54 @@ pub enum Zeros {
     Lost,
 }
 
+/// Structural equality and hashing behind `dyn Primitive`.
+pub trait Comparable: Any {
+    /// True if both are the same operation with the same parameters.
+    fn is_equal(&self, other: &dyn Any) -> bool;
+
+    /// Hashes the type and the parameters.
+    fn hash_into(&self, state: &mut dyn Hasher);
+}
+
+impl<T: Any + Eq + Hash> Comparable for T {
+    fn is_equal(&self, other: &dyn Any) -> bool {
+        other.downcast_ref::<T>() == Some(self)
+    }
+
+    fn hash_into(&self, mut state: &mut dyn Hasher) {
+        TypeId::of::<T>().hash(&mut state);
+        self.hash(&mut state);
+    }
+}
+
+impl PartialEq for dyn Primitive {
+    fn eq(&self, other: &dyn Primitive) -> bool {
+        self.is_equal(other)
+    }
+}
+
+impl Eq for dyn Primitive {}
+
+impl dyn Primitive {
+    /// True if this is a `P`.
+    pub fn is<P: Primitive>(&self) -> bool {
+        self.downcast_ref::<P>().is_some()
+    }
+
+    /// This operation if it is a `P`.
+    pub fn downcast_ref<P: Primitive>(&self) -> Option<&P> {
+        (self as &dyn Any).downcast_ref()
+    }
+}
+
+impl Hash for dyn Primitive {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.hash_into(state);
+    }
+}
+
 /// An operation on tensors with all its rules. The fields of an implementor are the operation's static parameters.
-pub trait Primitive: Any + Debug + Send + Sync {
+pub trait Primitive: Comparable + Debug + Send + Sync {
     /// The name in graphs and messages, as in `StableHLO` or `jax.lax`.
     fn name(&self) -> &'static str;
 

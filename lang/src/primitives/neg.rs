@@ -6,7 +6,7 @@ use crate::map_data;
 use crate::tensor::{DType, Data};
 
 /// Element-wise negation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Neg;
 
 impl UnaryRule for Neg {

@@ -8,7 +8,7 @@ use crate::stablehlo::Lowering;
 use crate::tensor::{HostTensor, TensorType};
 
 /// The identity on any number of tensors, computed together.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OptimizationBarrier;
 
 impl Primitive for OptimizationBarrier {

@@ -6,7 +6,7 @@ use crate::tensor::{DType, Data};
 use crate::zip_data;
 
 /// Element-wise disjunction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Or;
 
 impl BinaryRule for Or {

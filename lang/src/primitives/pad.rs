@@ -12,7 +12,7 @@ use crate::stablehlo::{Lowering, dims_list};
 use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count, strides};
 
 /// The first operand with `low` and `high` more elements at the ends of each axis, each the scalar second operand.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pad {
     /// How many before.
     pub low: Shape,

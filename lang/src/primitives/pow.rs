@@ -8,7 +8,7 @@ use crate::tensor::{DType, Data};
 use crate::zip_data;
 
 /// Element-wise power.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pow;
 
 macro_rules! integer_power {

@@ -8,7 +8,7 @@ use crate::stablehlo::Lowering;
 use crate::tensor::{DType, Data, HostTensor, Shape};
 
 /// Conjunction over `axes`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReduceAnd {
     /// The axes reduced, ascending.
     pub axes: Shape,

@@ -9,7 +9,7 @@ use crate::stablehlo::{Lowering, lowest};
 use crate::tensor::{DType, HostTensor, Shape};
 
 /// Maximum over `axes`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReduceMax {
     /// The axes reduced, ascending.
     pub axes: Shape,

@@ -9,7 +9,7 @@ use crate::stablehlo::{Lowering, highest};
 use crate::tensor::{DType, HostTensor, Shape};
 
 /// Minimum over `axes`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReduceMin {
     /// The axes reduced, ascending.
     pub axes: Shape,

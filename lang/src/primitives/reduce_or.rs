@@ -8,7 +8,7 @@ use crate::stablehlo::Lowering;
 use crate::tensor::{DType, Data, HostTensor, Shape};
 
 /// Disjunction over `axes`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReduceOr {
     /// The axes reduced, ascending.
     pub axes: Shape,

@@ -8,7 +8,7 @@ use crate::stablehlo::{Lowering, one};
 use crate::tensor::{DType, HostTensor, Shape, TensorType};
 
 /// Product over `axes`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReduceProd {
     /// The axes reduced, ascending.
     pub axes: Shape,

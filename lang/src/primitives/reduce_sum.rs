@@ -8,7 +8,7 @@ use crate::stablehlo::{Lowering, zero};
 use crate::tensor::{DType, HostTensor, Shape};
 
 /// Sum over `axes`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReduceSum {
     /// The axes reduced, ascending.
     pub axes: Shape,

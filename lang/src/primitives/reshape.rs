@@ -8,7 +8,7 @@ use crate::stablehlo::Lowering;
 use crate::tensor::{HostTensor, Shape, TensorType, element_count};
 
 /// The operand under a new shape of the same size.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reshape {
     /// Shape of the result.
     pub shape: Shape,

@@ -11,7 +11,7 @@ use crate::stablehlo::{Lowering, dims_list};
 use crate::tensor::{HostTensor, Shape, TensorType, strides};
 
 /// The operand reversed along `axes`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reverse {
     /// The axes, ascending.
     pub axes: Shape,

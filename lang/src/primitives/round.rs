@@ -6,7 +6,7 @@ use crate::map_data;
 use crate::tensor::{DType, Data};
 
 /// Element-wise rounding.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Round;
 
 impl UnaryRule for Round {

@@ -1,6 +1,5 @@
 //! `scan`: a loop of known length with a state, rows of tensors to read and rows to write, as `jax.lax.scan`.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
@@ -20,7 +19,7 @@ use crate::transform;
 
 /// The operands are constants of the loop, its first state, and tensors whose rows the steps read. The results are the
 /// last state, and tensors of the rows that the steps give.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Scan {
     /// The constants, a state and a row of each tensor to the next state and a row of each result.
     pub body: Arc<Graph>,
@@ -69,7 +68,7 @@ fn saved_products(body: &Graph, plain: &Graph) -> [Vec<Var>; 2] {
 /// The results of a body's products.
 fn products(body: &Graph) -> Vec<Var> {
     let terms = |eqn: &Equation| {
-        let product = (eqn.op.as_ref() as &dyn Any).downcast_ref::<DotGeneral>()?;
+        let product = eqn.op.downcast_ref::<DotGeneral>()?;
         let left = &body.ty(eqn.inputs[0]).shape;
         Some(product.contract[0].iter().map(|axis| left[*axis]).product::<usize>())
     };

@@ -9,7 +9,7 @@ use crate::stablehlo::{Lowering, dims_list};
 use crate::tensor::{DType, Element, HostTensor, TensorType, element_count};
 
 /// `x` with `updates[i]` added to row `indices[i]`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ScatterAdd;
 
 impl Primitive for ScatterAdd {

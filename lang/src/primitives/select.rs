@@ -9,7 +9,7 @@ use crate::tensor::{DType, Data, HostTensor, TensorType};
 use crate::zip_data;
 
 /// `on_true` where the predicate holds, else `on_false`; the three have one shape.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Select;
 
 impl Primitive for Select {

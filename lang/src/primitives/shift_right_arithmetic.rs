@@ -6,7 +6,7 @@ use crate::tensor::{DType, Data};
 use crate::zip_data;
 
 /// Element-wise arithmetic right shift.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ShiftRightArithmetic;
 
 impl BinaryRule for ShiftRightArithmetic {

@@ -7,7 +7,7 @@ use crate::stablehlo::{Lowering, double};
 use crate::tensor::{DType, Data};
 
 /// Element-wise sine.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sin;
 
 impl UnaryRule for Sin {

@@ -9,7 +9,7 @@ use crate::stablehlo::Lowering;
 use crate::tensor::{HostTensor, Shape, TensorType, strides};
 
 /// Elements `start..limit` along each axis.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Slice {
     /// The first index along each axis.
     pub start: Shape,

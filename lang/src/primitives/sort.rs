@@ -9,7 +9,7 @@ use crate::tensor::{DType, HostTensor, TensorType, element_count, strides};
 use crate::{map_elements, with_elements};
 
 /// The operands in the order of the first along `axis`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sort {
     /// The axis.
     pub axis: usize,

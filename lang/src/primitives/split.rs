@@ -10,7 +10,7 @@ use crate::tensor::{HostTensor, Shape, TensorType};
 
 /// The parts of a tensor, one result each. One operation for all of them has one cotangent to give, their
 /// concatenation, where a slice for each would pad every one to the full size and add them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Split {
     /// The axis that is cut.
     pub axis: usize,

@@ -8,7 +8,7 @@ use crate::stablehlo::Lowering;
 use crate::tensor::{HostTensor, TensorType};
 
 /// The identity without a derivative.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StopGradient;
 
 impl Primitive for StopGradient {

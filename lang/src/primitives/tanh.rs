@@ -7,7 +7,7 @@ use crate::stablehlo::{Lowering, double};
 use crate::tensor::{DType, Data};
 
 /// Element-wise hyperbolic tangent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tanh;
 
 impl UnaryRule for Tanh {

@@ -14,7 +14,7 @@ use crate::tensor::{DType, Data, HostTensor, Shape, TensorType, element_count, s
 
 /// The two words of the block for every position of a shape, in two tensors of `u32`. Operands are a key and the counter
 /// of the first position, each of two words, the higher first; several keys and counters give as many tensors, stacked.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Threefry {
     /// The positions: a counter's lower word is that of the first, plus the position in row-major order.
     pub shape: Shape,

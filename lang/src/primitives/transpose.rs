@@ -11,7 +11,7 @@ use crate::stablehlo::{Lowering, dims_list};
 use crate::tensor::{HostTensor, Shape, TensorType, strides};
 
 /// Result axis `i` is operand axis `permutation[i]`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Transpose {
     /// The operand's axes in the order of the result.
     pub permutation: Shape,

@@ -16,7 +16,7 @@ use crate::tensor::{DType, HostTensor, Shape, TensorType};
 use crate::transform;
 
 /// The operands are constants of the loop, then its first state; the results are its last state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WhileLoop {
     /// The constants and a state to a boolean scalar.
     pub condition: Arc<Graph>,

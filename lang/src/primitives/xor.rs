@@ -6,7 +6,7 @@ use crate::tensor::{DType, Data};
 use crate::zip_data;
 
 /// Element-wise exclusive disjunction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Xor;
 
 impl BinaryRule for Xor {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use super::Simplifier;
 use super::dead::{Narrowed, needed, part, positions};
-use super::{Simplifier, downcast};
 use crate::graph::{Op, Var, Vars};
 use crate::primitives::Cond;
 
 /// A known condition leaves one branch.
 pub(super) fn known(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    let cond = downcast::<Cond>(op)?;
+    let cond = op.downcast_ref::<Cond>()?;
     let holds = s.uniform(operands[0])?.element_i64(0) != 0;
     let branch = if holds { &cond.on_true } else { &cond.on_false };
     Some(s.inline(branch, &operands[1..]).into())
@@ -17,7 +17,7 @@ pub(super) fn known(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
 
 /// Without results that nobody uses, and without operands that neither branch needs.
 pub(super) fn narrow(op: &Op, used: &[bool]) -> Option<Narrowed> {
-    let cond = downcast::<Cond>(op)?;
+    let cond = op.downcast_ref::<Cond>()?;
     let results = positions(used.iter().copied());
     let branches = [&cond.on_true, &cond.on_false];
     let live = branches.map(|branch| needed(branch, results.iter().map(|i| branch.outputs[*i])));

@@ -1,19 +1,19 @@
 //! Conversions that change nothing.
 
-use super::{Simplifier, downcast, one};
+use super::{Simplifier, one};
 use crate::graph::{Op, Var, Vars};
 use crate::primitives::{Convert, StopGradient};
 use crate::tensor::DType;
 
 /// A conversion to the operand's own dtype is the operand; so is `stop_gradient` once nothing is differentiated.
 pub(super) fn alias(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    let same = downcast::<Convert>(op).is_some_and(|to| to.dtype == s.ty(operands[0]).dtype);
-    if same || downcast::<StopGradient>(op).is_some() { one(operands[0]) } else { None }
+    let same = op.downcast_ref::<Convert>().is_some_and(|to| to.dtype == s.ty(operands[0]).dtype);
+    if same || op.is::<StopGradient>() { one(operands[0]) } else { None }
 }
 
 /// A conversion of what a conversion without loss gives starts from before it.
 pub(super) fn of_convert(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    let to = *downcast::<Convert>(op)?;
+    let to = *op.downcast_ref::<Convert>()?;
     let (first, from) = s.made_by::<Convert>(operands[0])?;
     let x = from[0];
     if !keeps_all(s.ty(x).dtype, first.dtype) {

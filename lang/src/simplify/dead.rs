@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{cond, downcast, scan, while_loop};
+use super::{cond, scan, while_loop};
 use crate::graph::{Equation, Graph, Op, Var, prune};
 use crate::primitives::{OptimizationBarrier, Sort};
 
@@ -43,10 +43,10 @@ pub(super) fn remove(mut graph: Graph) -> (Graph, bool) {
 /// An equation without what only its unused results need, if there is less.
 fn narrow(eqn: &Equation, used: &[bool]) -> Option<Narrowed> {
     let kept = || -> Vec<usize> { (0..used.len()).filter(|i| used[*i]).collect() };
-    if downcast::<OptimizationBarrier>(&eqn.op).is_some() && used.contains(&false) {
+    if eqn.op.is::<OptimizationBarrier>() && used.contains(&false) {
         return Some(Narrowed { op: eqn.op.clone(), operands: kept(), results: kept() });
     }
-    if downcast::<Sort>(&eqn.op).is_some() && used[1..].contains(&false) {
+    if eqn.op.is::<Sort>() && used[1..].contains(&false) {
         // The first operand is the key.
         let mut stays = kept();
         if !used[0] {

@@ -1,7 +1,7 @@
 //! Algebraic identities of element-wise operations. Only those that hold for every float: `x + 0` is not `x` where `x`
 //! is negative zero, and `0 * x` is not 0 where `x` is infinite.
 
-use super::{Simplifier, downcast, one};
+use super::{Simplifier, one};
 use crate::graph::{Op, Var, Vars};
 use crate::primitives::{
     Abs, Add, And, Binary, BinaryRule, Div, Max, Min, Mul, Neg, Not, Or, Pow, Select, ShiftLeft,
@@ -10,7 +10,7 @@ use crate::primitives::{
 use crate::tensor::{DType, Data, HostTensor};
 
 fn is_binary<R: BinaryRule>(op: &Op) -> bool {
-    downcast::<Binary<R>>(op).is_some()
+    op.is::<Binary<R>>()
 }
 
 /// The operand of the unary operation that makes a variable.
@@ -71,13 +71,13 @@ pub(super) fn same(_: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars
 /// `-(-x)`, `not not x`, `||x||` and `|-x|`.
 pub(super) fn twice(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let x = *operands.first()?;
-    if downcast::<Unary<Neg>>(op).is_some() {
+    if op.is::<Unary<Neg>>() {
         return one(under::<Neg>(s, x)?);
     }
-    if downcast::<Unary<Not>>(op).is_some() {
+    if op.is::<Unary<Not>>() {
         return one(under::<Not>(s, x)?);
     }
-    downcast::<Unary<Abs>>(op)?;
+    op.downcast_ref::<Unary<Abs>>()?;
     if under::<Abs>(s, x).is_some() {
         return one(x);
     }
@@ -117,7 +117,7 @@ pub(super) fn signs(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
 
 /// A choice between equal tensors, or by a known or negated truth value.
 pub(super) fn choice(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    downcast::<Select>(op)?;
+    op.downcast_ref::<Select>()?;
     let [predicate, x, y] = *operands else { return None };
     if x == y || is(s, predicate, 1.0) {
         return one(x);

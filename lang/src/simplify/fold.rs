@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Simplifier, downcast};
+use super::Simplifier;
 use crate::graph::{Op, RULE, Var, Vars};
 use crate::primitives::{
     BroadcastInDim, Constant, DynamicSlice, Full, GatherRows, Reshape, Reverse, Slice, StopGradient,
@@ -15,7 +15,7 @@ const MOST_ELEMENTS: usize = 64;
 
 /// An operation of small constants is a constant; a constant of one number throughout is a [`Full`].
 pub(super) fn constants(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    if let Some(Constant { value, .. }) = downcast(op) {
+    if let Some(Constant { value, .. }) = op.downcast_ref() {
         let number = value.uniform().filter(|_| !value.shape().is_empty())?;
         return Some(Vars::from_slice(&[s.full(&number, value.shape())]));
     }
@@ -50,14 +50,14 @@ pub(super) fn uniform(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<V
 
 /// True if the result has elements of the first operand, and no others.
 fn moves_only(op: &Op) -> bool {
-    downcast::<BroadcastInDim>(op).is_some()
-        || downcast::<DynamicSlice>(op).is_some()
-        || downcast::<GatherRows>(op).is_some()
-        || downcast::<Reshape>(op).is_some()
-        || downcast::<Reverse>(op).is_some()
-        || downcast::<Slice>(op).is_some()
-        || downcast::<StopGradient>(op).is_some()
-        || downcast::<Transpose>(op).is_some()
+    op.is::<BroadcastInDim>()
+        || op.is::<DynamicSlice>()
+        || op.is::<GatherRows>()
+        || op.is::<Reshape>()
+        || op.is::<Reverse>()
+        || op.is::<Slice>()
+        || op.is::<StopGradient>()
+        || op.is::<Transpose>()
 }
 
 /// The elements of a variable, where a constant makes it.

@@ -1,6 +1,6 @@
 //! `reshape`, `transpose` and `broadcast_in_dim`: what they make of each other.
 
-use super::{Simplifier, downcast, one};
+use super::{Simplifier, one};
 use crate::graph::{Op, Var, Vars};
 use crate::primitives::{BroadcastInDim, Reshape, Transpose};
 use crate::tensor::Shape;
@@ -9,22 +9,22 @@ use crate::tensor::Shape;
 pub(super) fn nothing(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let x = *operands.first()?;
     let shape = &s.ty(x).shape;
-    let same = downcast::<Reshape>(op).is_some_and(|to| to.shape == *shape)
-        || downcast::<Transpose>(op).is_some_and(|to| to.permutation.iter().copied().eq(0..shape.len()))
-        || downcast::<BroadcastInDim>(op).is_some_and(|to| to.shape == *shape);
+    let same = op.downcast_ref::<Reshape>().is_some_and(|to| to.shape == *shape)
+        || op.downcast_ref::<Transpose>().is_some_and(|to| to.permutation.iter().copied().eq(0..shape.len()))
+        || op.downcast_ref::<BroadcastInDim>().is_some_and(|to| to.shape == *shape);
     if same { one(x) } else { None }
 }
 
 /// The last of several shapes counts.
 pub(super) fn reshape_of_reshape(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    let to = downcast::<Reshape>(op)?.clone();
+    let to = op.downcast_ref::<Reshape>()?.clone();
     let x = s.made_by::<Reshape>(operands[0])?.1[0];
     one(s.record(to, &[x]))
 }
 
 /// Axes of extent 1 that come or go where a tensor was repeated, beside the axes of that tensor.
 pub(super) fn reshape_of_broadcast(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    let to = downcast::<Reshape>(op)?.shape.clone();
+    let to = op.downcast_ref::<Reshape>()?.shape.clone();
     let (broadcast, from) = s.made_by::<BroadcastInDim>(operands[0])?;
     let x = from[0];
     let long = |shape: &[usize]| -> Vec<usize> { (0..shape.len()).filter(|i| shape[*i] != 1).collect() };
@@ -40,7 +40,7 @@ pub(super) fn reshape_of_broadcast(s: &mut Simplifier, op: &Op, operands: &[Var]
 
 /// Two orders are one.
 pub(super) fn transpose_of_transpose(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    let outer = downcast::<Transpose>(op)?;
+    let outer = op.downcast_ref::<Transpose>()?;
     let (inner, from) = s.made_by::<Transpose>(operands[0])?;
     let permutation = outer.permutation.iter().map(|axis| inner.permutation[*axis]).collect();
     let x = from[0];
@@ -49,7 +49,7 @@ pub(super) fn transpose_of_transpose(s: &mut Simplifier, op: &Op, operands: &[Va
 
 /// Moving axes of extent 1 alone leaves the elements where they are.
 pub(super) fn transpose_as_reshape(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    let Transpose { permutation } = downcast(op)?;
+    let Transpose { permutation } = op.downcast_ref()?;
     let own = &s.ty(operands[0]).shape;
     let long: Vec<usize> = permutation.iter().copied().filter(|axis| own[*axis] != 1).collect();
     if !long.is_sorted() {
@@ -61,7 +61,7 @@ pub(super) fn transpose_as_reshape(s: &mut Simplifier, op: &Op, operands: &[Var]
 
 /// Two broadcasts in a row become one.
 pub(super) fn broadcast_of_broadcast(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    let outer = downcast::<BroadcastInDim>(op)?;
+    let outer = op.downcast_ref::<BroadcastInDim>()?;
     let (inner, from) = s.made_by::<BroadcastInDim>(operands[0])?;
     let dims = inner.dims.iter().map(|dim| outer.dims[*dim]).collect();
     let (shape, x) = (outer.shape.clone(), from[0]);
@@ -70,7 +70,7 @@ pub(super) fn broadcast_of_broadcast(s: &mut Simplifier, op: &Op, operands: &[Va
 
 /// Axes of extent 1 that were put in only to be repeated.
 pub(super) fn broadcast_of_reshape(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    let broadcast = downcast::<BroadcastInDim>(op)?;
+    let broadcast = op.downcast_ref::<BroadcastInDim>()?;
     let x = s.made_by::<Reshape>(operands[0])?.1[0];
     let mut own = s.ty(x).shape.iter().peekable();
     let mut dims = Shape::new();
@@ -91,7 +91,7 @@ pub(super) fn broadcast_of_reshape(s: &mut Simplifier, op: &Op, operands: &[Var]
 
 /// Nothing is repeated along axes of extent 1.
 pub(super) fn broadcast_as_reshape(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    let BroadcastInDim { shape, .. } = downcast(op)?;
+    let BroadcastInDim { shape, .. } = op.downcast_ref()?;
     if s.ty(operands[0]).count() != shape.iter().product::<usize>() {
         return None;
     }

@@ -16,7 +16,6 @@ mod cond;
 mod convert;
 mod dead;
 mod elementwise;
-mod equal;
 mod fold;
 mod layout;
 mod pieces;
@@ -27,7 +26,6 @@ mod scan_products;
 mod tests;
 mod while_loop;
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -106,8 +104,8 @@ struct Simplifier {
     b: Builder,
     /// The equation that makes a variable, by the variable's number; parameters have none.
     makers: Vec<Option<usize>>,
-    /// The results of what was recorded, by its description.
-    recorded: HashMap<String, Vars>,
+    /// Results of each operation and its operands so far: common subexpressions are recorded once.
+    recorded: HashMap<(Op, Vars), Vars>,
     /// True while products are recorded that have left a loop.
     flattens: bool,
 }
@@ -127,7 +125,7 @@ impl Simplifier {
     /// The operation that makes a variable, if it is a `P`, with its operands.
     fn made_by<P: Primitive>(&self, var: Var) -> Option<(&P, &[Var])> {
         let eqn = self.maker(var)?;
-        Some((downcast::<P>(&eqn.op)?, &eqn.inputs))
+        Some((eqn.op.downcast_ref::<P>()?, &eqn.inputs))
     }
 
     /// The value of a constant.
@@ -148,16 +146,16 @@ impl Simplifier {
         if let Some(results) = RULES.iter().find_map(|rule| rule(self, &op, operands)) {
             return results;
         }
-        let description = equal::description(&op, operands);
-        if let Some(results) = self.recorded.get(&description) {
+        let equation = (op, Vars::from_slice(operands));
+        if let Some(results) = self.recorded.get(&equation) {
             return results.clone();
         }
-        let results = self.b.bind(op, operands).expect(RULE);
+        let results = self.b.bind(Arc::clone(&equation.0), operands).expect(RULE);
         self.makers.resize(self.b.graph().types.len(), None);
         for var in &results {
             self.makers[var.index()] = Some(self.b.graph().equations.len() - 1);
         }
-        self.recorded.insert(description, results.clone());
+        self.recorded.insert(equation, results.clone());
         results
     }
 
@@ -197,16 +195,11 @@ fn with_simple_bodies(op: &Op) -> Op {
     if let Some(op) = op.map_bodies(&mut simplify) {
         return op;
     }
-    match (downcast::<p::Constant>(op), downcast::<p::Convert>(op)) {
+    match (op.downcast_ref::<p::Constant>(), op.downcast_ref::<p::Convert>()) {
         (Some(constant), _) if constant.weak => Arc::new(p::Constant { weak: false, ..constant.clone() }),
         (_, Some(convert)) if convert.weak => Arc::new(p::Convert { weak: false, ..*convert }),
         _ => op.clone(),
     }
-}
-
-/// `op` as a `P`, if it is one.
-fn downcast<P: Primitive>(op: &Op) -> Option<&P> {
-    (op.as_ref() as &dyn Any).downcast_ref::<P>()
 }
 
 /// One result: what most rules give.

@@ -1,6 +1,6 @@
 //! Parts of tensors, and tensors put together of parts.
 
-use super::{Simplifier, downcast, one};
+use super::{Simplifier, one};
 use crate::graph::{Op, Var, Vars};
 use crate::primitives::{Concatenate, Cumsum, DynamicSlice, DynamicUpdateSlice, Pad, Reverse, Slice, Split};
 use crate::tensor::Shape;
@@ -10,21 +10,22 @@ pub(super) fn whole(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
     let x = *operands.first()?;
     let shape = &s.ty(x).shape;
     let flat = |axis: &usize| shape[*axis] == 1;
-    if downcast::<DynamicUpdateSlice>(op).is_some() && s.ty(operands[1]).shape == *shape {
+    if op.is::<DynamicUpdateSlice>() && s.ty(operands[1]).shape == *shape {
         return one(operands[1]);
     }
-    let same = downcast::<Slice>(op).is_some_and(|to| to.limit == *shape && to.start.iter().all(|n| *n == 0))
-        || downcast::<DynamicSlice>(op).is_some_and(|to| to.sizes == *shape)
-        || downcast::<Pad>(op).is_some_and(|to| to.low.iter().chain(&to.high).all(|n| *n == 0))
-        || downcast::<Concatenate>(op).is_some_and(|_| operands.len() == 1)
-        || downcast::<Reverse>(op).is_some_and(|to| to.axes.iter().all(flat))
-        || downcast::<Cumsum>(op).is_some_and(|to| flat(&to.axis));
+    let same =
+        op.downcast_ref::<Slice>().is_some_and(|to| to.limit == *shape && to.start.iter().all(|n| *n == 0))
+            || op.downcast_ref::<DynamicSlice>().is_some_and(|to| to.sizes == *shape)
+            || op.downcast_ref::<Pad>().is_some_and(|to| to.low.iter().chain(&to.high).all(|n| *n == 0))
+            || op.downcast_ref::<Concatenate>().is_some_and(|_| operands.len() == 1)
+            || op.downcast_ref::<Reverse>().is_some_and(|to| to.axes.iter().all(flat))
+            || op.downcast_ref::<Cumsum>().is_some_and(|to| flat(&to.axis));
     if same { one(x) } else { None }
 }
 
 /// `split` is the slices that it gives: differentiation alone gains by taking them together.
 pub(super) fn split(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    let Split { axis, sizes } = downcast(op)?;
+    let Split { axis, sizes } = op.downcast_ref()?;
     let x = operands[0];
     let (mut start, mut limit) = (Shape::from_elem(0, s.ty(x).rank()), s.ty(x).shape.clone());
     limit[*axis] = 0;
@@ -39,7 +40,7 @@ pub(super) fn split(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
 
 /// A part of a part.
 pub(super) fn slice_of_slice(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    let outer = downcast::<Slice>(op)?;
+    let outer = op.downcast_ref::<Slice>()?;
     let (inner, from) = s.made_by::<Slice>(operands[0])?;
     let from_inner = |edge: &Shape| edge.iter().zip(&inner.start).map(|(n, start)| n + start).collect();
     let (slice, x) = (Slice { start: from_inner(&outer.start), limit: from_inner(&outer.limit) }, from[0]);
@@ -48,7 +49,7 @@ pub(super) fn slice_of_slice(s: &mut Simplifier, op: &Op, operands: &[Var]) -> O
 
 /// A part that lies in one of the tensors put together.
 pub(super) fn slice_of_concatenate(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    let slice = downcast::<Slice>(op)?;
+    let slice = op.downcast_ref::<Slice>()?;
     let (concatenate, parts) = s.made_by::<Concatenate>(operands[0])?;
     let axis = concatenate.axis;
     let (start, limit) = (slice.start[axis], slice.limit[axis]);

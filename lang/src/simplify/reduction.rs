@@ -1,6 +1,6 @@
 //! Reductions of nothing: over no axes, or over axes of extent 1.
 
-use super::{Simplifier, downcast, one};
+use super::{Simplifier, one};
 use crate::graph::{Op, Var, Vars};
 use crate::primitives::{
     ReduceAnd, ReduceMax, ReduceMin, ReduceOr, ReduceProd, ReduceSum, Reshape, axes_except,
@@ -9,12 +9,12 @@ use crate::tensor::Shape;
 
 /// The axes of a reduction.
 fn reduced(op: &Op) -> Option<&Shape> {
-    None.or_else(|| downcast::<ReduceSum>(op).map(|r| &r.axes))
-        .or_else(|| downcast::<ReduceMax>(op).map(|r| &r.axes))
-        .or_else(|| downcast::<ReduceMin>(op).map(|r| &r.axes))
-        .or_else(|| downcast::<ReduceProd>(op).map(|r| &r.axes))
-        .or_else(|| downcast::<ReduceAnd>(op).map(|r| &r.axes))
-        .or_else(|| downcast::<ReduceOr>(op).map(|r| &r.axes))
+    None.or_else(|| op.downcast_ref::<ReduceSum>().map(|r| &r.axes))
+        .or_else(|| op.downcast_ref::<ReduceMax>().map(|r| &r.axes))
+        .or_else(|| op.downcast_ref::<ReduceMin>().map(|r| &r.axes))
+        .or_else(|| op.downcast_ref::<ReduceProd>().map(|r| &r.axes))
+        .or_else(|| op.downcast_ref::<ReduceAnd>().map(|r| &r.axes))
+        .or_else(|| op.downcast_ref::<ReduceOr>().map(|r| &r.axes))
 }
 
 /// Each element reduced with no other stays as it is; that a sum from 0 makes 0 of -0 is left out.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::dead::{Narrowed, needed, part, positions};
-use super::{Simplifier, captured, downcast};
+use super::{Simplifier, captured};
 use crate::graph::{Op, Var, Vars};
 use crate::primitives::Scan;
 
 /// A state that every step leaves as it is, is a constant of the loop.
 pub(super) fn unchanged(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    let scan = downcast::<Scan>(op)?;
+    let scan = op.downcast_ref::<Scan>()?;
     let (first, body) = (scan.constants, &scan.body);
     let stays = |i: usize| body.outputs[i] == body.inputs[first + i];
     if !(0..scan.states).any(stays) {
@@ -39,7 +39,7 @@ pub(super) fn unchanged(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option
 
 /// A constant of the loop that is a known number, or that comes twice, is part of the body.
 pub(super) fn captured(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    let scan = downcast::<Scan>(op)?;
+    let scan = op.downcast_ref::<Scan>()?;
     let found = captured::captured(s, &operands[..scan.constants])?;
     let (rest, constants) = captured::remaining(&found, operands);
     let body = Arc::new(captured::without(&scan.body, &found));
@@ -48,7 +48,7 @@ pub(super) fn captured(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<
 
 /// Without results that nobody uses, and without states, constants and rows that only they need.
 pub(super) fn narrow(op: &Op, used: &[bool]) -> Option<Narrowed> {
-    let scan = downcast::<Scan>(op)?;
+    let scan = op.downcast_ref::<Scan>()?;
     let (body, first) = (&scan.body, scan.constants);
     let mut used = used.to_vec();
     let live = live_inputs(&mut used, first, scan.states, |used| {

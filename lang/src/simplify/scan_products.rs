@@ -1,9 +1,8 @@
 //! Products that leave a loop of known length: one large product is quicker than many small ones.
 
-use std::any::Any;
 use std::sync::Arc;
 
-use super::{Simplifier, downcast};
+use super::Simplifier;
 use crate::graph::{Equation, Graph, Op, Var, Vars, prune};
 use crate::primitives::{Add, Binary, DotGeneral, Reshape, Scan, Transpose};
 use crate::tensor::{DType, Shape, element_count};
@@ -21,7 +20,7 @@ struct Body<'a> {
 
 impl<'a> Body<'a> {
     fn of(op: &'a Op) -> Option<Body<'a>> {
-        let scan = downcast::<Scan>(op)?;
+        let scan = op.downcast_ref::<Scan>()?;
         let graph = &*scan.body;
         let mut makers = vec![None; graph.types.len()];
         for (n, eqn) in graph.equations.iter().enumerate() {
@@ -36,7 +35,7 @@ impl<'a> Body<'a> {
 
     /// The product that an equation is, if it is one that is worth a loop's while.
     fn large_product(&self, eqn: &'a Equation) -> Option<&'a DotGeneral> {
-        let product = downcast::<DotGeneral>(&eqn.op)?;
+        let product = eqn.op.downcast_ref::<DotGeneral>()?;
         let left = &self.graph.ty(eqn.inputs[0]).shape;
         let terms = product.contract[0].iter().map(|axis| left[*axis]);
         let work = terms.fold(self.graph.ty(eqn.outputs[0]).count(), usize::saturating_mul);
@@ -163,7 +162,8 @@ pub(super) fn after(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
 /// A product that has left a loop is one of matrices, where that takes reshapes alone: the steps and what lies beside them
 /// become one axis. IREE is quicker with it, and makes tiles of it.
 pub(super) fn flat(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    let product = downcast::<DotGeneral>(op).filter(|product| s.flattens && product.batch[0].is_empty())?;
+    let product =
+        op.downcast_ref::<DotGeneral>().filter(|product| s.flattens && product.batch[0].is_empty())?;
     let types = [0, 1].map(|side| s.ty(operands[side]).clone());
     if types.iter().all(|ty| ty.rank() <= 2) {
         return None;
@@ -210,7 +210,7 @@ impl<'a> Sum<'a> {
             return None;
         }
         let add = body.maker(graph.outputs[i])?;
-        (add.op.as_ref() as &dyn Any).downcast_ref::<Binary<Add>>()?;
+        add.op.downcast_ref::<Binary<Add>>()?;
         let mut term = match add.inputs[..] {
             [x, y] if x == before && y != before => y,
             [x, y] if y == before && x != before => x,
@@ -226,7 +226,7 @@ impl<'a> Sum<'a> {
         let mut layouts = Vec::new();
         let eqn = loop {
             let eqn = body.maker(term)?;
-            if downcast::<Transpose>(&eqn.op).is_none() && downcast::<Reshape>(&eqn.op).is_none() {
+            if !eqn.op.is::<Transpose>() && !eqn.op.is::<Reshape>() {
                 break eqn;
             }
             layouts.insert(0, eqn.op.clone());

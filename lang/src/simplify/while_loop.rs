@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::dead::{Narrowed, needed, part, positions};
 use super::scan::live_inputs;
-use super::{Simplifier, captured, downcast};
+use super::{Simplifier, captured};
 use crate::graph::{Op, Var, Vars};
 use crate::primitives::WhileLoop;
 
 /// A state that every step leaves as it is, is a constant of the loop.
 pub(super) fn unchanged(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    let WhileLoop { condition, body, constants } = downcast(op)?;
+    let WhileLoop { condition, body, constants } = op.downcast_ref()?;
     let count = body.outputs.len();
     let stays = |i: usize| body.outputs[i] == body.inputs[constants + i];
     if !(0..count).any(stays) {
@@ -33,7 +33,7 @@ pub(super) fn unchanged(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option
 
 /// A constant of the loop that is a known number, or that comes twice, is part of the body and the condition.
 pub(super) fn captured(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
-    let WhileLoop { condition, body, constants } = downcast(op)?;
+    let WhileLoop { condition, body, constants } = op.downcast_ref()?;
     let found = captured::captured(s, &operands[..*constants])?;
     let (rest, constants) = captured::remaining(&found, operands);
     let [condition, body] = [condition, body].map(|graph| Arc::new(captured::without(graph, &found)));
@@ -42,7 +42,7 @@ pub(super) fn captured(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<
 
 /// Without states that neither the condition nor a used result needs, and without constants that only they need.
 pub(super) fn narrow(op: &Op, used: &[bool]) -> Option<Narrowed> {
-    let WhileLoop { condition, body, constants } = downcast(op)?;
+    let WhileLoop { condition, body, constants } = op.downcast_ref()?;
     let mut used = used.to_vec();
     let asked = needed(condition, condition.outputs.iter().copied());
     let live = live_inputs(&mut used, *constants, body.outputs.len(), |used| {

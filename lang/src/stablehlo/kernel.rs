@@ -141,7 +141,7 @@ impl Emitter {
         let types: Vec<TensorType> = operands.iter().map(|(_, ty)| ty.clone()).collect();
         let (read, written) = (bindings("d", &types), bindings("o", results));
 
-        self.has_kernels = true;
+        self.features.kernels = true;
         let before = take(&mut self.body);
         self.kernel = Some(Kernel::default());
         write(self, &read, &written);

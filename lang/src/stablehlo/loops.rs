@@ -100,7 +100,7 @@ pub struct Blocks {
 impl Lowering<'_> {
     /// True if a loop here can be blocks of `main`: not inside of a region, which has one block.
     pub fn can_branch(&self) -> bool {
-        self.emitter.in_blocks_of_main && self.emitter.regions == 0
+        self.emitter.features.blocks && self.emitter.regions == 0
     }
 
     /// Writes the beginning of a loop whose state has these names, types and first values. What is written next decides
@@ -141,7 +141,7 @@ impl Lowering<'_> {
         if ty.count() == 0 {
             return self.splat(ty, "");
         }
-        if !self.emitter.in_blocks_of_main {
+        if !self.emitter.features.blocks {
             return self.splat(ty, &zero(ty.dtype));
         }
         self.emitter.stacks += 1;

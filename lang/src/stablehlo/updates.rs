@@ -17,7 +17,7 @@ use crate::tensor::{DType, TensorType};
 impl Lowering<'_> {
     /// Operand `i`, which the operation writes over.
     pub fn overwritten(&mut self, i: usize) -> String {
-        if self.is_full(i) || (self.is_owned(i) && !self.emitter.in_blocks_of_main) {
+        if self.is_full(i) || (self.is_owned(i) && !self.emitter.features.blocks) {
             return self.operand(i);
         }
         self.copy(i)

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use super::{Data, HostTensor, Shape, TensorType, element_count};
@@ -161,16 +162,34 @@ impl PartialEq for HostTensor {
     }
 }
 
-/// Elements of more bytes are told by their place in memory.
-const LARGEST_SHOWN: usize = 4096;
+/// Elements of more bytes are compared by their place in memory.
+const LARGEST_COMPARED: usize = 4096;
 
-/// The type and the elements, for a splat its number. What is larger shows where it is: two tensors that show alike and
-/// live at the same time are equal.
+impl HostTensor {
+    /// True if both have one type and the same bits, as a splat or as elements. Large tensors have them only if they share
+    /// their memory.
+    pub fn is_identical(&self, other: &HostTensor) -> bool {
+        let (bits, others) = (self.stored().bytes(), other.stored().bytes());
+        let same_place = std::ptr::eq(bits, others);
+        self.ty() == other.ty()
+            && self.is_splat() == other.is_splat()
+            && (same_place || (bits.len() <= LARGEST_COMPARED && bits == others))
+    }
+
+    /// Hashes all that [`HostTensor::is_identical`] compares.
+    pub fn hash_identity(&self, state: &mut impl Hasher) {
+        let bits = self.stored().bytes();
+        (self.ty(), self.is_splat(), bits.len()).hash(state);
+        if bits.len() <= LARGEST_COMPARED { bits.hash(state) } else { bits.as_ptr().hash(state) }
+    }
+}
+
+/// The type and the elements, for a splat its number; the place in memory of large ones.
 impl fmt::Debug for HostTensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.stored().bytes();
         let ty: TensorType = self.ty();
-        if bytes.len() > LARGEST_SHOWN {
+        if bytes.len() > LARGEST_COMPARED {
             return write!(f, "{ty} at {:p}", bytes.as_ptr());
         }
         write!(f, "{ty} {}{bytes:02x?}", if self.is_splat() { "all " } else { "" })

@@ -81,7 +81,7 @@ impl Plan {
             vec![Candidate::new(stablehlo::Model::Gpu, &unit, target, &[], goal.compiler)]
         };
         // They would have to be tried.
-        candidates.retain(|candidate| !candidate.in_blocks);
+        candidates.retain(|candidate| !candidate.features.blocks);
         for candidate in &mut candidates {
             retarget(&mut candidate.job, &goal.destination, goal.debug);
         }

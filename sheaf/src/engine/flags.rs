@@ -1,7 +1,5 @@
 //! Flags of the compiler that pay for some programs only, by what their graphs hold.
 
-use std::any::Any;
-
 use sheaf_lang::graph::{Equation, Graph, adds_rows};
 use sheaf_lang::primitives::{Convolution, DotGeneral};
 use sheaf_lang::tensor::element_count;
@@ -60,7 +58,7 @@ struct Found {
 impl Found {
     fn look(&mut self, graph: &Graph, eqn: &Equation, in_loop: bool) {
         self.rows |= adds_rows(graph, eqn);
-        let op = eqn.op.as_ref() as &dyn Any;
+        let op = &eqn.op;
         self.convolution |= op.is::<Convolution>();
         let Some(product) = op.downcast_ref::<DotGeneral>() else { return };
         self.product_in_loop |= in_loop;

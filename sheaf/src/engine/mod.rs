@@ -33,7 +33,7 @@ use sheaf_cache::{ArtifactFolder, Digest};
 use sheaf_lang::eval::Interrupt;
 use sheaf_lang::graph::Donation;
 use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Kept, Placement, Program, Unit};
-use sheaf_lang::stablehlo::{Model, emit_donating};
+use sheaf_lang::stablehlo::{Features, Model, emit_donating};
 use sheaf_lang::tensor::{HostTensor, TensorType};
 use sheaf_registry::{Home, Settings};
 use sheaf_runtime::{CallFrame, Runtime, Target, Vmfb};
@@ -79,7 +79,7 @@ pub struct Engine {
     kernels: Kernels,
     place: placement::Place,
     /// Why the last unit was not compiled.
-    refusal: String,
+    refusal: Refusal,
     /// Contents of `__sheaf__` at the first question.
     kept: OnceCell<kept::ByFunction>,
 }
@@ -95,7 +95,7 @@ impl Engine {
             donate: place.donate,
             kernels: place.kernels,
             place: place.place,
-            refusal: String::new(),
+            refusal: Refusal::default(),
             kept: OnceCell::new(),
             workshop: Workshop::new(place.home, place.settings, place.compiler, place.strict)?,
         })
@@ -112,7 +112,7 @@ impl Engine {
         // What is said of a worse candidate is why not the best.
         let mut first: Option<Failure> = None;
         let mut last: Option<Failure> = None;
-        self.refusal = "there is no compiler".into();
+        self.refusal = Refusal::NoCompiler;
         for candidate in candidates {
             let _turn = self.caches.exclusive(&candidate.job);
             if let Some(loaded) = self.compiled_meanwhile(unit, candidate) {
@@ -130,7 +130,7 @@ impl Engine {
             last = Some(failure);
         }
         if let Some(Failure { refusal, error, remedy, .. }) = last {
-            self.refusal = refusal.into();
+            self.refusal = refusal;
             self.workshop.give_up(&candidates[0].job.name, &error, &remedy)?;
         }
         Ok(None)
@@ -149,7 +149,7 @@ impl Engine {
                 Some((bytes, digest)) => match self.load(unit, candidate, bytes, &digest) {
                     Ok(loaded) => return Some(loaded.instead_of(first.as_ref())),
                     Err(failure) => {
-                        if failure.refusal == OTHER_BYTECODE {
+                        if failure.refusal == Refusal::OtherRelease {
                             self.caches.warn(&failure.error, caches::NOT_USED, Some(&failure.remedy));
                         }
                         first = first.or(Some(failure));
@@ -221,7 +221,7 @@ impl Engine {
     ) -> Result<Loaded, Failure> {
         let job = &candidate.job;
         let loaded = self.load(unit, candidate, bytes.to_owned(), &Digest::of(bytes))?;
-        if candidate.in_blocks {
+        if candidate.features.blocks {
             let device = self.runtime.device(candidate.target).map_err(Failure::runtime)?;
             if !trial::is_right(&device, unit, &loaded).map_err(Failure::runtime)? {
                 return Err(Failure::load("its loops in blocks computed something else in a trial".into()));
@@ -296,16 +296,26 @@ impl Engine {
     }
 }
 
-/// What is said of a program of another release.
-const OTHER_BYTECODE: &str = "its program is of another release";
+/// Reason to interpret a unit for which no candidate serves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
+enum Refusal {
+    #[default]
+    #[error("there is no compiler")]
+    NoCompiler,
+    #[error("the compiler fails on it")]
+    Compiler,
+    #[error("its program cannot be run")]
+    Program,
+    #[error("its program is of another release")]
+    OtherRelease,
+}
 
-/// Why a candidate does not serve.
+/// Failure of a candidate.
 #[derive(Clone)]
 struct Failure {
     /// As the placement of a worse candidate tells it.
     note: String,
-    /// As the reason to interpret, where no candidate serves.
-    refusal: &'static str,
+    refusal: Refusal,
     /// The error, where it is shown by itself.
     error: String,
     /// What to do about that.
@@ -315,7 +325,7 @@ struct Failure {
 impl Failure {
     fn compiler(error: String, remedy: String) -> Failure {
         let note = format!("the compiler failed on that ({error})");
-        Failure { note, refusal: "the compiler fails on it", error, remedy }
+        Failure { note, refusal: Refusal::Compiler, error, remedy }
     }
 
     fn runtime(error: sheaf_runtime::Error) -> Failure {
@@ -330,7 +340,7 @@ impl Failure {
     fn load(error: String) -> Failure {
         Failure {
             note: error.clone(),
-            refusal: "its program cannot be run",
+            refusal: Refusal::Program,
             error,
             remedy: "this is an error in Sheaf or in IREE: please report it with the program".into(),
         }
@@ -341,7 +351,7 @@ impl Failure {
         let (known_major, known_minor) = COMPILER[0].bytecode;
         Failure {
             note: "it is of another release".into(),
-            refusal: OTHER_BYTECODE,
+            refusal: Refusal::OtherRelease,
             error: format!(
                 "the compiled program of {name} has bytecode {major}.{minor}, and the runtime in this Sheaf loads \
                  {known_major}.{known_minor}"
@@ -360,10 +370,8 @@ impl Failure {
 struct Candidate {
     target: Target,
     model: Model,
-    /// True if the program has kernels that the compiler may fail on.
-    has_kernels: bool,
-    /// True if the program has loops in blocks, which are tried before they are used.
-    in_blocks: bool,
+    /// The compiler may fail on kernels; a program with loops in blocks is tried before it is used.
+    features: Features,
     job: Job,
     constants: Vec<HostTensor>,
     donations: Vec<Donation>,
@@ -380,7 +388,7 @@ impl Candidate {
         let mut candidates: Vec<Candidate> = Vec::new();
         for model in kernels.models(target) {
             let candidate = Candidate::new(*model, unit, target, &[], compiler);
-            let is_last = !candidate.has_kernels && !candidate.in_blocks;
+            let is_last = !candidate.features.kernels && !candidate.features.blocks;
             candidates.push(candidate);
             if is_last {
                 break;
@@ -398,12 +406,10 @@ impl Candidate {
     ) -> Candidate {
         let module = emit_donating(&unit.graph, model, donations);
         let job = unit::job(unit, &module, donations, compiler);
-        let (has_kernels, in_blocks) = (module.has_kernels, module.in_blocks);
         Candidate {
             target,
             model,
-            has_kernels,
-            in_blocks,
+            features: module.features,
             job,
             constants: module.constants,
             donations: donations.to_vec(),
@@ -457,7 +463,7 @@ impl Backend for Engine {
     }
 
     fn refusal(&self) -> String {
-        self.refusal.clone()
+        self.refusal.to_string()
     }
 
     fn stopped_by(&mut self, interrupt: Interrupt) {
@@ -495,9 +501,7 @@ const SMALL_ARGUMENT: usize = 4 << 10;
 impl Loaded {
     /// This program with a note on the failure of the best of the candidates, if that failed.
     fn instead_of(mut self, failed: Option<&Failure>) -> Loaded {
-        let note = |failure: &Failure| {
-            format!("not in its quickest form: {}", failure.note)
-        };
+        let note = |failure: &Failure| format!("not in its quickest form: {}", failure.note);
         self.placement.note = failed.map(note);
         self
     }

@@ -28,8 +28,8 @@ pub fn job(
     // A machine without compilers runs what others compiled, with the usual one.
     let release = compiler.map_or(COMPILER[0].version, |release| release.version);
     let compile_for = sheaf_toolchain::Target::CPU;
-    let mut flags = compile_for.flags_for(&module.text);
-    if module.has_kernels {
+    let mut flags = compile_for.flags_for(module.features.doubles);
+    if module.features.kernels {
         flags.extend(KERNEL_FLAGS.map(str::to_owned));
     }
     let host = sheaf_toolchain::Cpu::host();
@@ -38,7 +38,7 @@ pub fn job(
         compiler: release.into(),
         compiler_digest: Digest(sheaf_toolchain::compiler_digest(release).unwrap_or_default()),
         flags,
-        alternatives: if module.has_kernels { Vec::new() } else { alternatives(&unit.graph) },
+        alternatives: if module.features.kernels { Vec::new() } else { alternatives(&unit.graph) },
         device: compile_for.device.to_string(),
         cpu: Some(Cpu { arch: host.arch().into(), features: host.features().map(str::to_string).collect() }),
         donation: donations

@@ -144,8 +144,8 @@ fn execute(
     model: Model,
 ) -> Result<Vec<Vec<HostTensor>>, String> {
     let module = emit(graph, model);
-    let flags = sheaf_toolchain::Target::CPU.flags_for(&module.text);
-    let flags = if module.has_kernels {
+    let flags = sheaf_toolchain::Target::CPU.flags_for(module.features.doubles);
+    let flags = if module.features.kernels {
         flags.into_iter().chain(KERNEL_FLAGS.map(str::to_owned)).collect()
     } else {
         flags

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use ustr::Ustr;
 
 use super::arguments::{Asked, fn_key};
-use super::fallback::{Cause, Why};
+use super::fallback::Why;
 use super::{Outcome, report::Location};
 use crate::builtins;
 use crate::diagnostic::Diagnostic;
@@ -19,7 +19,7 @@ use crate::eval::load::{Loaded, as_diagnostic};
 use crate::eval::module::{Meaning, Module};
 use crate::eval::purity;
 use crate::eval::signal::{Eval, Reason};
-use crate::eval::tensor::{Concrete, Tensor};
+use crate::eval::tensor::{Concrete, Origin, Tensor};
 use crate::eval::transforms::Transform;
 use crate::eval::typed::ParamType;
 use crate::eval::uses::join;
@@ -360,15 +360,7 @@ impl Interp {
         let (entry, stop) = match traced {
             Ok(Ok(traced)) => traced,
             Ok(Err((path, asked))) => return Err(fault(wanted(name, &code, &path, &asked))),
-            Err(signal) => {
-                let mut error = as_diagnostic(*signal);
-                for label in &mut error.labels {
-                    if code.params.iter().any(|p| p.span == label.span) {
-                        label.text = label.text.replace("was made here", "is declared here");
-                    }
-                }
-                return Err(fault(error));
-            }
+            Err(signal) => return Err(fault(as_diagnostic(*signal))),
         };
         match entry.outcome.into_inner() {
             Outcome::Waiting { unit, .. } => Ok(*unit),
@@ -391,7 +383,7 @@ impl Interp {
         Ok(match argument {
             Abstract::Any(ty) => {
                 let tensor = Concrete::from_device(ty.clone(), Rc::new(Awaited), None);
-                tensor.made_at(declared);
+                tensor.comes_from(declared.map(Origin::Declared));
                 Value::Tensor(Tensor::Concrete(tensor))
             }
             Abstract::Number(value) => {
@@ -455,7 +447,7 @@ fn wanted(name: &FunctionName, code: &Code, path: &str, asked: &Asked) -> Diagno
 
 /// The error about a function that is interpreted.
 fn refused(name: &FunctionName, code: &Code, why: &Why, unrun: bool) -> Refused {
-    let by_design = why.cause == Cause::Design && !unrun;
+    let by_design = why.cause.is_by_design() && !unrun;
     let diagnostic = if by_design {
         let error = Diagnostic::error(format!("{name} is interpreted: {}", why.reason));
         error.at(why.place.unwrap_or(code.head), "here")

@@ -31,7 +31,7 @@ impl Family {
         }
         // Nothing is compiled for it, only traced anew for each value.
         if let Outcome::Interpreted(why) = &*entry.outcome.borrow()
-            && why.cause == Cause::Design
+            && why.cause.is_by_design()
         {
             return Some(why.clone());
         }
@@ -50,6 +50,7 @@ impl Family {
         Why {
             cause: self.cause(),
             reason: format!("it needs the value of {paths}{wanted}, which keeps changing"),
+            subject: None,
             place: asked.and_then(|asked| asked.place),
             labels: Vec::new(),
             remedy: Some(format!(
@@ -85,6 +86,7 @@ impl Family {
         Why {
             cause: self.cause(),
             reason: format!("its arguments keep changing{differs}, and those seen before do not come again"),
+            subject: None,
             place: None,
             labels: Vec::new(),
             remedy: Some(

@@ -14,8 +14,10 @@ use super::report::{Interpreted, Location};
 /// What kind of reason a call is interpreted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The language wants it so: an effect, a function as the result, nothing to compute.
+    /// The language wants it so: an effect, a function as the result.
     Design,
+    /// The result depends on no tensor: there is nothing to compute.
+    Known,
     /// Something that a program must know before it runs depends on data.
     Data,
     /// The branches of a conditional on data, or the states of a loop, differ in type.
@@ -28,12 +30,22 @@ pub enum Cause {
     Compiler,
 }
 
+impl Cause {
+    /// True if the language wants the call interpreted.
+    pub fn is_by_design(self) -> bool {
+        matches!(self, Cause::Design | Cause::Known)
+    }
+}
+
 /// Why a call is interpreted.
 #[derive(Clone, Debug)]
 pub(super) struct Why {
     pub cause: Cause,
     /// A clause, such as `a shape depends on the data`.
     pub reason: String,
+    /// Subject of the clause, if it has one that does not depend on the data: reasons of one subject at one place are reported
+    /// once.
+    pub subject: Option<String>,
     /// The expression that is to blame.
     pub place: Option<Span>,
     /// Other places, with what is there.
@@ -45,7 +57,20 @@ pub(super) struct Why {
 impl Why {
     /// What the language wants so.
     pub fn design(reason: impl Into<String>, place: Option<Span>) -> Why {
-        Why { cause: Cause::Design, reason: reason.into(), place, labels: Vec::new(), remedy: None }
+        Why {
+            cause: Cause::Design,
+            reason: reason.into(),
+            subject: None,
+            place,
+            labels: Vec::new(),
+            remedy: None,
+        }
+    }
+
+    /// The result is known without a program.
+    pub fn independent() -> Why {
+        let why = Why::design("its result does not depend on a tensor", None);
+        Why { cause: Cause::Known, ..why }
     }
 
     /// What stopped a trace.
@@ -54,6 +79,7 @@ impl Why {
             return Why {
                 cause: Cause::Types,
                 reason: differing.clause.clone(),
+                subject: None,
                 place: stop.span,
                 labels: differing.places.clone(),
                 remedy: Some(differing.remedy.into()),
@@ -79,7 +105,11 @@ impl Why {
                 Some(remedy(wanted)),
             ),
         };
-        Why { cause, reason, place: stop.span, labels: Vec::new(), remedy }
+        let subject = match &stop.reason {
+            Reason::Value { wanted, .. } | Reason::Elements { wanted, .. } => Some(wanted.clone()),
+            _ => None,
+        };
+        Why { cause, reason, subject, place: stop.span, labels: Vec::new(), remedy }
     }
 
     /// The compiler's part.
@@ -88,6 +118,7 @@ impl Why {
         Why {
             cause: Cause::Compiler,
             reason: reason.into(),
+            subject: None,
             place: None,
             labels: Vec::new(),
             remedy: Some(remedy),
@@ -114,6 +145,7 @@ impl Why {
                 }
                 None => format!("its program would have {size} operations"),
             },
+            subject: None,
             place: most.map(|(span, _)| span),
             labels: Vec::new(),
             remedy: Some(remedy.into()),
@@ -179,7 +211,7 @@ impl Interp {
     /// Goes on to interpret a function that could not be compiled: says so, once for a place and reason whatever
     /// function and arguments led there. An error where the user wants no fallback.
     pub(super) fn fall_back(&mut self, code: &Code, why: &Why) -> Eval<()> {
-        if why.cause == Cause::Design {
+        if why.cause.is_by_design() {
             return Ok(());
         }
         let name = code.display_name();
@@ -199,9 +231,7 @@ impl Interp {
             Cause::Changing => (code.span, why.reason.as_str()),
             Cause::Size => (code.span, "size"),
             Cause::Types => (why.place.unwrap_or(code.span), "types"),
-            _ => {
-                (why.place.unwrap_or(code.span), why.reason.split(" depends on ").next().unwrap_or_default())
-            }
+            _ => (why.place.unwrap_or(code.span), why.subject.as_deref().unwrap_or(&why.reason)),
         };
         if !self.specialiser.said.insert((place, about.to_owned())) {
             return Ok(());

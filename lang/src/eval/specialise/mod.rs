@@ -36,6 +36,7 @@ pub use record::{Call, LeftOut, Recording};
 pub use report::{Argument, Difference, Fate, Interpreted, Location, Report, Specialisation, What};
 
 use crate::builtins::SHAPE;
+use crate::diagnostic::Kind;
 use crate::eval::call::Args;
 use crate::eval::checks::{Flag, Flags, handed_on};
 use crate::eval::contents::has_tensors;
@@ -263,9 +264,6 @@ pub enum Probe {
     /// It is interpreted, for this reason.
     Interpreted(String),
 }
-
-/// Why a function without tensors in its result is interpreted.
-const INDEPENDENT: &str = "its result does not depend on a tensor";
 
 /// A traced call, and what stopped the trace.
 type Traced = (Entry, Option<TraceStop>);
@@ -548,7 +546,7 @@ impl Interp {
             return Ok(Probe::Elements(wanted));
         }
         Ok(match entry.outcome.into_inner() {
-            Outcome::Interpreted(why) if why.reason == INDEPENDENT => Probe::Known,
+            Outcome::Interpreted(why) if why.cause == Cause::Known => Probe::Known,
             Outcome::Interpreted(why) => Probe::Interpreted(why.reason),
             Outcome::Waiting { .. } | Outcome::Compiled(_) => Probe::Compiled,
         })
@@ -625,7 +623,7 @@ impl Interp {
                 let stop = match *signal {
                     Stop::Trace(stop) => stop,
                     // Whatever is wrong first is found by interpreting.
-                    Stop::Error(d) if d.raised || trace.checks() => {
+                    Stop::Error(d) if d.kind == Kind::Raised || trace.checks() => {
                         let place = d.labels.first().map(|label| label.span);
                         let why = Why::design("it stops with an error", place);
                         return Ok(Ok((entry(Outcome::Interpreted(why)), None)));
@@ -652,7 +650,7 @@ impl Interp {
         let result = match out_tree(&value, level, &mut outputs, "") {
             Ok(result) if !outputs.is_empty() => result,
             Ok(_) => {
-                return Ok(Ok((entry(Outcome::Interpreted(Why::design(INDEPENDENT, None))), None)));
+                return Ok(Ok((entry(Outcome::Interpreted(Why::independent())), None)));
             }
             Err(reason) => return Ok(Ok((entry(Outcome::Interpreted(Why::design(reason, None))), None))),
         };

@@ -6,15 +6,14 @@
 //! one that has not paid for itself doubles what the next one of that function must show first, each that has halves it.
 //! So what is bought in vain costs at most a small multiple of what interpreting costs, however the arguments change.
 
-use std::any::Any;
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
 use smallvec::SmallVec;
 
-use crate::graph::{Equation, Graph, Var};
-use crate::primitives::{DotGeneral, Scan, WhileLoop};
+use crate::graph::{Equation, Graph, Op, Var};
+use crate::primitives::{self as p, DotGeneral, Scan, WhileLoop};
 
 /// Work of the evaluator for an equation or a call, beside its arithmetic. The unit is a scalar operation, of which the
 /// evaluator does about one in a nanosecond. An operation of few elements takes 1.35 us, one of a gradient, which is traced
@@ -59,7 +58,7 @@ fn work(graph: &Graph) -> u64 {
 fn equation_work(graph: &Graph, eqn: &Equation) -> u64 {
     let types = |vars: &[Var]| vars.iter().map(|var| graph.ty(*var)).collect::<SmallVec<[_; 4]>>();
     let cost = || eqn.op.cost(&types(&eqn.inputs), &types(&eqn.outputs));
-    let op = eqn.op.as_ref() as &dyn Any;
+    let op = &eqn.op;
     if op.is::<DotGeneral>() {
         return cost() / PRODUCT_OPERATIONS;
     }
@@ -84,7 +83,7 @@ pub(super) fn compilation_work(graph: &Graph) -> u64 {
     let mut kernels = HashSet::new();
     graph.visit(&mut |function, eqn| {
         equations += 1;
-        if makes_kernel(eqn.op.name()) {
+        if makes_kernel(&eqn.op) {
             let types = |vars: &[Var]| vars.iter().map(|var| function.ty(*var).clone()).collect::<Vec<_>>();
             kernels.insert((eqn.op.name(), types(&eqn.inputs), types(&eqn.outputs)));
         }
@@ -92,20 +91,24 @@ pub(super) fn compilation_work(graph: &Graph) -> u64 {
     COMPILATION + COMPILED_EQUATION * equations + COMPILED_KERNEL * kernels.len() as u64
 }
 
-/// True if the compiler makes a kernel of an operation of that name, and joins others with it.
-fn makes_kernel(name: &str) -> bool {
-    const OTHERS: [&str; 9] = [
-        "convolution",
-        "cumsum",
-        "dot_general",
-        "dynamic_update_slice",
-        "gather_rows",
-        "scan",
-        "scatter_add",
-        "sort",
-        "while_loop",
-    ];
-    name.contains("reduce") || OTHERS.contains(&name)
+/// True if the compiler makes a kernel of an operation, and joins others with it.
+fn makes_kernel(op: &Op) -> bool {
+    op.is::<p::Convolution>()
+        || op.is::<p::Cumsum>()
+        || op.is::<p::DotGeneral>()
+        || op.is::<p::DynamicUpdateSlice>()
+        || op.is::<p::GatherRows>()
+        || op.is::<p::Scan>()
+        || op.is::<p::ScatterAdd>()
+        || op.is::<p::Sort>()
+        || op.is::<p::WhileLoop>()
+        || op.is::<p::ArgReduce>()
+        || op.is::<p::ReduceAnd>()
+        || op.is::<p::ReduceMax>()
+        || op.is::<p::ReduceMin>()
+        || op.is::<p::ReduceOr>()
+        || op.is::<p::ReduceProd>()
+        || op.is::<p::ReduceSum>()
 }
 
 /// What the specialisations of one function have cost so far without paying for it.

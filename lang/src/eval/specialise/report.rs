@@ -177,7 +177,7 @@ impl Report {
 impl Interpreted {
     /// Whether it should have been compiled: what `--strict` forbids.
     pub fn is_fallback(&self) -> bool {
-        self.cause != Cause::Design
+        !self.cause.is_by_design()
     }
 }
 
