@@ -1,4 +1,4 @@
-//! What goes into one compilation, and the key that stands for all of it.
+//! The inputs of one compilation, and the cache key derived from them.
 //!
 //! # The key's encoding
 //!
@@ -35,12 +35,12 @@ use crate::locations::strip_locations;
 
 /// The version of the key's encoding, itself part of the key.
 ///
-/// Add one whenever [`Action::key`] takes in something new, leaves something out or writes something differently, and
-/// whenever the same action would now have to compile to something else. Without that, a program compiled by an
-/// earlier Sheaf is taken for what this one would compile.
+/// Incremented whenever [`Action::key`] takes in something new, leaves something out or writes something differently,
+/// and whenever the same action must compile to something else. Otherwise a program compiled by an earlier Sheaf is
+/// taken for one that this Sheaf would compile.
 pub const KEY_VERSION: u64 = 5;
 
-/// Everything that decides what the compiler makes.
+/// All inputs that determine the compiler's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
     /// The `StableHLO` text; source locations in it do not count.
@@ -49,18 +49,18 @@ pub struct Action {
     pub compiler: String,
     /// The digest of that release, the same on every platform.
     pub compiler_digest: Digest,
-    /// The compiler's flags, in the order of the command line, whichever alternative is compiled.
+    /// The compiler's flags, in the order of the command line, common to all alternatives.
     pub flags: Vec<String>,
-    /// Sets of further flags in the order in which they are tried: the program is that of the first with which the
-    /// compiler succeeds. Empty where `flags` are all.
+    /// Sets of further flags in the order in which they are tried: the program is that of the first set with which the
+    /// compiler succeeds. Empty if `flags` is the complete list.
     pub alternatives: Vec<Vec<String>>,
-    /// The kind of device aimed at: `cpu`, `cuda`, `vulkan` or `metal`.
+    /// The target device kind: `cpu`, `cuda`, `vulkan` or `metal`.
     pub device: String,
-    /// The CPU aimed at, if the device is one.
+    /// The target CPU, if the device is one.
     pub cpu: Option<Cpu>,
     /// The arguments whose buffers become outputs.
     pub donation: BTreeSet<Donation>,
-    /// Whether debug information is kept in the compiled program.
+    /// True if debug information is kept in the compiled program.
     pub debug: bool,
 }
 
@@ -120,8 +120,8 @@ impl Action {
         ActionKey(Digest::of(&bytes))
     }
 
-    /// The name of each part of the key with the digest of its value alone: where two machines disagree on a key, the
-    /// parts tell what differs.
+    /// The name of each part of the key with the digest of its value alone: identifies the parts in which the keys of
+    /// two machines differ.
     pub fn parts(&self) -> Vec<(&'static str, Digest)> {
         self.values().into_iter().map(|(name, value)| (name, Digest::of(&value))).collect()
     }
@@ -178,7 +178,7 @@ fn list(items: impl IntoIterator<Item: AsRef<str>>) -> Vec<u8> {
     [&number(count), bytes.as_slice()].concat()
 }
 
-/// For tests: some way to compile `program`.
+/// An arbitrary action that compiles `program`.
 #[cfg(test)]
 pub(crate) fn example(program: &str) -> Action {
     Action {
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    /// Asserts that `change` changes the key, and that the part `name` alone tells of it.
+    /// Asserts that `change` changes the key and, among the parts, only the one called `name`.
     fn assert_differs(name: &str, change: impl FnOnce(&mut Action)) {
         let before = sample();
         let mut after = before.clone();

@@ -1,4 +1,4 @@
-//! Writing a file so that it is there whole or not at all, whenever the process dies.
+//! Atomic file writes: a file exists whole or not at all, even if the process dies.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
-/// How the names of unfinished files begin.
+/// Prefix of the names of unfinished files.
 const STAGED_PREFIX: &str = ".unfinished-";
 
-/// A file or folder that could not be written. Nothing was left half-written. The message says where and why;
-/// [`remedy`](Self::remedy) what to do.
+/// A file or folder that could not be written; no partial file is left. The message gives the path and the cause;
+/// [`remedy`](Self::remedy) the fix.
 #[derive(Debug, thiserror::Error)]
 #[error("{path} could not be written: {source}")]
 pub struct WriteError {
     /// The file or folder.
     pub path: PathBuf,
-    /// What the operating system said.
+    /// The operating system's error.
     pub source: io::Error,
 }
 
@@ -27,7 +27,7 @@ impl WriteError {
         move |source| Self { path, source }
     }
 
-    /// What a person can do about it.
+    /// The fix to suggest to the user.
     pub fn remedy(&self) -> &'static str {
         match self.source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
@@ -44,25 +44,25 @@ impl WriteError {
     }
 }
 
-/// `error` without the name of the temporary file, which means nothing to people.
+/// `error` without the name of the temporary file, which is meaningless to users.
 fn without_path(error: io::Error) -> io::Error {
     let cause = error.get_ref().and_then(|wrapped| wrapped.source()?.downcast_ref::<io::Error>());
     cause.and_then(io::Error::raw_os_error).map_or(error, io::Error::from_raw_os_error)
 }
 
-/// A file that is complete and on the disk, but not yet under its name. Dropping it removes it.
+/// A complete file, synced to disk under a temporary name. Removed on drop.
 pub(crate) struct Staged {
     file: NamedTempFile,
     target: PathBuf,
 }
 
 impl Staged {
-    /// Writes `bytes` beside `target`, whose folder exists, and waits until the disk has them.
+    /// Writes `bytes` to the folder of `target`, which exists, and syncs.
     pub fn write(target: &Path, bytes: &[u8]) -> Result<Self, WriteError> {
         let stage = || {
             let mut builder = tempfile::Builder::new();
             builder.prefix(STAGED_PREFIX);
-            // A temporary file is private unless told; these are to be read by whoever may read the folder.
+            // Temporary files are private by default; these must be readable by every user who can read the folder.
             #[cfg(unix)]
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
             let folder = target.parent().unwrap_or(Path::new("."));
@@ -75,51 +75,51 @@ impl Staged {
         Ok(Self { file, target: target.to_owned() })
     }
 
-    /// Gives the file its name, in place of an older one.
+    /// Renames the file to its target, replacing an older one.
     ///
-    /// The folder itself is not synced: should the power fail now, the older file is found afterwards, or a pair of
-    /// files that do not fit, which the digests tell.
+    /// The folder itself is not synced: after a power failure, the older file may be found, or a pair of files that do
+    /// not match, which the digests detect.
     pub fn publish(self) -> Result<(), WriteError> {
         let Self { file, target } = self;
         file.persist(&target).map(drop).map_err(|error| WriteError { path: target, source: error.error })
     }
 
-    /// Gives the file its name unless there is one of this name, and says whether it did.
+    /// Renames the file to its target unless the target exists; returns true if it did.
     fn publish_new(self) -> Result<bool, WriteError> {
         let Self { file, target } = self;
         match file.persist_noclobber(&target) {
             Ok(_) => Ok(true),
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            // Some file systems can do no such thing: then the last one stays.
+            // Some file systems do not support this: the last writer wins.
             Err(error) => Self { file: error.file, target }.publish().map(|()| true),
         }
     }
 }
 
-/// Writes `bytes` to `target`, making its folder if need be: beside it first, synced, then renamed.
+/// Writes `bytes` to `target` atomically (temporary file, sync, rename), creating its folder if needed.
 pub fn write(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     make_folder(target)?;
     Staged::write(target, bytes)?.publish()
 }
 
-/// Like [`write`], but a file that is there stays. Says whether it was written.
+/// Like [`write`], but keeps an existing file. Returns true if the file was written.
 pub(crate) fn create(target: &Path, bytes: &[u8]) -> Result<bool, WriteError> {
     make_folder(target)?;
     Staged::write(target, bytes)?.publish_new()
 }
 
-/// Makes the folder of `target` if need be.
+/// Creates the folder of `target` if needed.
 fn make_folder(target: &Path) -> Result<(), WriteError> {
     let Some(folder) = target.parent() else { return Ok(()) };
     fs::create_dir_all(folder).map_err(|error| {
-        // Where a folder cannot be looked at, such as one of a file server that has gone, it is said to exist.
+        // A folder that cannot be inspected, such as one of an unreachable file server, is reported as existing.
         let exists = error.kind() == io::ErrorKind::AlreadyExists;
         let source = if exists { fs::metadata(folder).err() } else { None };
         WriteError { path: folder.to_owned(), source: source.unwrap_or(error) }
     })
 }
 
-/// Puts `bytes` in the place of what is in the file `target`, which exists: through links, and with its permissions.
+/// Overwrites the existing file `target`: follows links and keeps its permissions.
 pub fn replace(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     let target = fs::canonicalize(target).map_err(WriteError::at(target))?;
     let permissions = fs::metadata(&target).map_err(WriteError::at(&target))?.permissions();
@@ -128,7 +128,7 @@ pub fn replace(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     staged.publish()
 }
 
-/// Removes what killed processes left unfinished in `folder`, as far as it is at least `age` old and can be removed.
+/// Removes unfinished files of killed processes from `folder` that are at least `age` old and can be removed.
 pub(crate) fn remove_unfinished(folder: &Path, age: Duration) {
     let Ok(files) = fs::read_dir(folder) else { return };
     for file in files.flatten() {

@@ -1,4 +1,4 @@
-//! Files that are known by the SHA-256 of what they hold, compressed with Zstandard.
+//! Content-addressed files, named by SHA-256 and compressed with Zstandard.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -12,27 +12,27 @@ use crate::files;
 use crate::miss::Miss;
 use crate::remote::Address;
 
-/// Zstandard's own default: VMFBs become a third, in a few milliseconds.
+/// Zstandard's own default: compresses VMFBs to a third, in a few milliseconds.
 const LEVEL: i32 = 3;
-/// Blobs of this age are no longer about to get the claim that names them.
+/// Age from which a blob without a claim is no longer assumed to be about to get one.
 const SETTLED: Duration = Duration::from_secs(60 * 60);
 
-/// A folder of blobs, in 256 folders by the first byte of their digests.
+/// A folder of blobs, in 256 subfolders by the first byte of their digests.
 #[derive(Debug, Clone)]
 pub(crate) struct Blobs {
     folder: PathBuf,
 }
 
-/// A blob as a listing finds it.
+/// An entry of a listing of blobs.
 pub(crate) struct Stored {
     pub digest: Digest,
-    /// What it takes on the disk, in bytes.
+    /// Size on disk, in bytes.
     pub bytes: u64,
     modified: SystemTime,
 }
 
 impl Stored {
-    /// Whether whoever wrote it has had time to write the claim too.
+    /// True if its writer has had enough time to write the claim too.
     pub fn is_settled(&self) -> bool {
         self.modified.elapsed().is_ok_and(|age| age >= SETTLED)
     }
@@ -47,7 +47,7 @@ impl Blobs {
         self.folder.join(digest.short(2)).join(format!("{digest}.zst"))
     }
 
-    /// The bytes of a blob. Size and digest have been checked, and no more than its size was unpacked.
+    /// The bytes of a blob, their size and digest checked; decompression stops at the expected size.
     pub fn read(&self, blob: &Address) -> Result<Vec<u8>, Miss> {
         let path = self.path(&blob.digest);
         let unreadable = |error: io::Error| match error.kind() {
@@ -63,7 +63,7 @@ impl Blobs {
             path: path.clone(),
             cause: cause.to_string(),
         };
-        // Zstandard never makes bytes so much longer.
+        // Upper bound of Zstandard's expansion of incompressible input.
         let most = blob.size.saturating_add(blob.size / 128 + 1024);
         let packed = content::read_limited(&path, most).map_err(unreadable)?;
         let mut bytes = Vec::with_capacity(blob.size.min(1 << 30) as usize);
@@ -82,18 +82,17 @@ impl Blobs {
         }
     }
 
-    /// Writes a blob, unless it is there already, and says whether it did; one that is damaged there is found out when it
-    /// is read.
+    /// Writes a blob unless it exists; returns true if written. A damaged existing blob is detected when it is read.
     pub fn write(&self, blob: &Address, bytes: &[u8]) -> Result<bool, WriteError> {
         let path = self.path(&blob.digest);
-        // It is opened, since a network file system may remember a file that another machine has removed.
+        // Opened rather than stat'ed, since a network file system may cache a file that another machine has removed.
         match File::options().write(true).open(&path) {
             Ok(file) => {
-                // As good as new: its claim is about to be written.
+                // Resets its age: its claim is about to be written.
                 let _ = file.set_modified(SystemTime::now());
                 return Ok(false);
             }
-            // Where nothing can be written that fails anyway.
+            // On a read-only file system, writing would fail anyway.
             Err(error) if error.kind() != io::ErrorKind::NotFound && path.is_file() => return Ok(false),
             Err(_) => {}
         }
@@ -107,26 +106,26 @@ impl Blobs {
         if File::open(&path).is_ok() {
             return Ok(false);
         }
-        // Remembered, and gone.
+        // Cached by the file system, but removed.
         atomic::write(&path, &packed).map(|()| true)
     }
 
     pub fn remove(&self, digest: &Digest) {
-        // Where that fails, the file is only a waste of room.
+        // On failure, the file only takes up space.
         let _ = fs::remove_file(self.path(digest));
     }
 
-    /// Removes what killed processes left unfinished.
+    /// Removes unfinished files of killed processes.
     pub fn tidy(&self) {
         files::tidy(&self.folder);
     }
 
-    /// All files, blobs or not, with what they take on the disk.
+    /// All files, blobs or not, with their sizes on disk.
     pub fn files(&self) -> Vec<(PathBuf, u64)> {
         files::all(&self.folder)
     }
 
-    /// All blobs, in no order.
+    /// All blobs, unordered.
     pub fn list(&self) -> Vec<Stored> {
         files::map(&self.folder, |path, metadata| {
             let name = path.file_name()?.to_str()?.strip_suffix(".zst")?;

@@ -1,12 +1,12 @@
-//! What somebody says of a compiled program: for which action it was made, by which compiler, in how many seconds.
+//! A writer's statement about a compiled program: its action, its compiler and its compile time in seconds.
 //!
 //! ```text
 //! {"version":1,"key":"3f9a…","vmfb":{"digest":"b7e0…","size":16264},"function":"step",…}
 //! {"signer":"ci:5d41…","signature":"90cf…"}
 //! ```
 //!
-//! The first line is the claim, the second, if there is one, the Ed25519 signature over the bytes of the first, behind a
-//! text that says what is signed. So what is signed is what is read, and there is no second way to write it down.
+//! The first line is the claim; the second, if present, the Ed25519 signature over the bytes of the first, prefixed by
+//! a domain-separation text. The signed bytes are the bytes that are parsed, so no canonical form is needed.
 
 use std::collections::BTreeSet;
 
@@ -17,16 +17,16 @@ use crate::digest::Digest;
 use crate::remote::Address;
 use crate::signing::{PublicKey, SecretKey, SignatureError};
 
-/// The version of [`Claim`], which is also in the name of its bucket.
+/// The version of [`Claim`], also part of the name of its bucket.
 pub const CLAIM_VERSION: u64 = 1;
-/// More than any claim has, in bytes.
+/// Upper limit of a claim's size, in bytes.
 pub const CLAIM_LIMIT: u64 = 256 * 1024;
-/// How much of a function's name is kept, in characters.
+/// Maximum length of a function's name, in characters; the rest is cut.
 const FUNCTION_LIMIT: usize = 200;
-/// What stands before the claim in what is signed.
+/// Domain-separation prefix of the signed bytes.
 const SIGNED: &[u8] = b"sheaf claim\n";
 
-/// What is said of one compiled program.
+/// The statement about one compiled program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
     version: u64,
@@ -34,9 +34,9 @@ pub struct Claim {
     pub key: ActionKey,
     /// The VMFB.
     pub vmfb: Address,
-    /// The program without source locations, as the key has it.
+    /// The program without source locations, as in the key.
     pub program: Address,
-    /// The function that was compiled first to it: a hint for people, cut when very long.
+    /// The first function compiled to it: a hint for users, cut if very long.
     pub function: String,
     /// The types of its arguments, such as `f32[32,4]`.
     pub inputs: Vec<String>,
@@ -44,46 +44,46 @@ pub struct Claim {
     pub compiler: String,
     /// The digest of that release.
     pub compiler_digest: Digest,
-    /// The compiler's flags, whichever alternative it is.
+    /// The compiler's flags, common to all alternatives.
     pub flags: Vec<String>,
-    /// The sets of further flags, in the order in which they were tried; none in claims of key versions before 4.
+    /// The sets of further flags, in the order in which they were tried; empty in claims of key versions before 4.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<Vec<String>>,
-    /// The position of the alternative that gave the program.
+    /// The position of the alternative that produced the program.
     #[serde(default, skip_serializing_if = "is_first")]
     pub alternative: usize,
     /// The kind of device.
     pub device: String,
-    /// The CPU aimed at, if the device is one.
+    /// The target CPU, if the device is one.
     pub cpu: Option<Cpu>,
     /// The arguments whose buffers become outputs.
     pub donation: BTreeSet<Donation>,
-    /// Whether debug information was kept.
+    /// True if debug information was kept.
     pub debug: bool,
-    /// How long the compiler took, in seconds.
+    /// Compile time in seconds.
     pub seconds: f64,
-    /// When it was compiled, in seconds since 1970 by the clock of that machine.
+    /// Time of the compilation, in seconds since 1970 by the clock of that machine.
     pub time: u64,
 }
 
-/// True if an alternative is the first, as it is wherever there is no other.
+/// True for alternative 0, the only one if there are no alternatives.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
 fn is_first(alternative: &usize) -> bool {
     *alternative == 0
 }
 
-/// What is known of a compilation beside its action and its result.
+/// Metadata of a compilation other than its action and its result.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Compilation {
     /// The function's name.
     pub function: String,
     /// The types of its arguments.
     pub inputs: Vec<String>,
-    /// The position of the alternative that gave the program.
+    /// The position of the alternative that produced the program.
     pub alternative: usize,
-    /// How long the compiler took, in seconds.
+    /// Compile time in seconds.
     pub seconds: f64,
-    /// When it ended, in seconds since 1970.
+    /// End of the compilation, in seconds since 1970.
     pub time: u64,
 }
 
@@ -112,7 +112,7 @@ impl Claim {
         }
     }
 
-    /// The action that it speaks of, given the program that it names.
+    /// The claimed action, given the text of its program.
     pub fn action(&self, program: &str) -> Action {
         Action {
             program: program.into(),
@@ -127,7 +127,7 @@ impl Claim {
         }
     }
 
-    /// Whether its texts can be shown: what stands in a claim that nobody trusted has signed is shown too.
+    /// True if its texts are safe to print: claims without a trusted signature are printed too.
     fn is_plain(&self) -> bool {
         let cpu = self.cpu.iter().flat_map(|cpu| cpu.features.iter().chain([&cpu.arch]));
         let texts = [&self.function, &self.compiler, &self.device].into_iter();
@@ -136,24 +136,24 @@ impl Claim {
         texts.all(|text| !text.contains(char::is_control)) && self.function.chars().count() <= FUNCTION_LIMIT
     }
 
-    /// The complete command line that gave the program; `None` where the claim names an alternative that it does not list.
+    /// The complete command line that produced the program; `None` if the claim names an alternative that it does not
+    /// list.
     pub fn command_line(&self, program: &str) -> Option<Vec<String>> {
         self.action(program).attempts().into_iter().nth(self.alternative)
     }
 
-    /// Seconds of compilation that each byte of the program saves.
+    /// Seconds of compilation saved per byte of the program.
     pub fn worth(&self) -> f64 {
         self.seconds / (self.vmfb.size.max(1) as f64)
     }
 }
 
-/// A claim as it is written, with or without a signature.
+/// A claim in its serialised form, with or without a signature.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SignedClaim {
-    /// What is said.
+    /// The claim.
     pub claim: Claim,
-    /// Who said it; `None` where nobody signed. Reading a claim verifies the signature, not whether the signer is
-    /// trusted.
+    /// The signer; `None` without a signature. Reading a claim verifies the signature, not that the signer is trusted.
     pub signer: Option<PublicKey>,
     text: Vec<u8>,
 }
@@ -164,32 +164,32 @@ struct SignatureLine {
     signature: String,
 }
 
-/// Why a text is no claim.
+/// Cause of a rejected claim.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimError {
-    /// It is not written as claims are.
+    /// Malformed text.
     #[error("it is no claim: {0}")]
     Unreadable(String),
-    /// It is of another format.
+    /// Another format version.
     #[error("it is written in format {found}, but this Sheaf reads format {known}")]
     Version {
-        /// The version of its format.
+        /// The version found.
         found: u64,
-        /// The version that is understood.
+        /// The supported version.
         known: u64,
     },
-    /// It was altered after it was signed, or signed by somebody else than it says.
+    /// Altered after it was signed, or signed by another key than it names.
     #[error("the signature is not that of {signer} for this claim")]
     Altered {
-        /// Who signed it, as it says.
+        /// The signer it names.
         signer: PublicKey,
     },
 }
 
 impl SignedClaim {
-    /// Writes a claim down, signed if there is a key.
+    /// Serialises a claim, and signs it if there is a key.
     pub fn new(claim: Claim, key: Option<&SecretKey>) -> Self {
-        // A claim has no map with keys that are no strings, and no number that is not one.
+        // A claim has no maps with non-string keys and no non-finite numbers.
         let mut text = serde_json::to_vec(&claim).unwrap_or_default();
         text.push(b'\n');
         let signer = key.map(|key| {
@@ -210,7 +210,7 @@ impl SignedClaim {
         })
     }
 
-    /// Reads a claim from this user's own disk to list it, which is no reason to verify its signature.
+    /// Reads a claim from the user's own disk without verifying its signature, for listings.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, ClaimError> {
         Self::parse_with(text, |_, _, _| Ok(()))
     }
@@ -248,13 +248,13 @@ impl SignedClaim {
         Ok(Self { claim, signer, text: text.to_vec() })
     }
 
-    /// The claim as it is written.
+    /// The serialised claim.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 }
 
-/// What is signed for the claim in `line`.
+/// The signed bytes for the claim in `line`.
 fn signed(line: &[u8]) -> Vec<u8> {
     [SIGNED, line].concat()
 }
@@ -323,7 +323,7 @@ mod tests {
         for place in 0..text.len() {
             let mut altered = text.clone();
             altered[place] ^= 1;
-            // A letter of the signer's name is a comment.
+            // The signer's name is not part of the signature.
             if let Ok(read) = SignedClaim::read(&altered) {
                 assert_eq!(read.signer.map(|s| s.bytes()), Some(key.public().bytes()), "byte {place}");
                 assert_eq!(read.claim, claim(), "byte {place}");

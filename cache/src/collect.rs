@@ -1,5 +1,5 @@
-//! Keeping the store within a size: what saves the fewest seconds for its bytes, and was not used for the longest time,
-//! goes first.
+//! Eviction of the store down to a size limit: entries that save the fewest seconds per byte and were least recently
+//! used go first.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,28 +11,28 @@ use crate::files;
 use crate::miss::{Lookup, Miss};
 use crate::store::{Listed, Store};
 
-/// What is in the store.
+/// Size of the store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Size {
-    /// How many programs.
+    /// Number of programs.
     pub entries: usize,
-    /// What they take on the disk, in bytes.
+    /// Size on disk, in bytes.
     pub bytes: u64,
 }
 
-/// What a collection removed and left.
+/// Result of a collection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Collected {
-    /// What went.
+    /// Removed entries.
     pub removed: Size,
-    /// What stayed.
+    /// Remaining entries.
     pub kept: Size,
-    /// A file that was to go and could not be removed, and why: the first of perhaps many.
+    /// The first file that could not be removed, with the error.
     pub stuck: Option<(PathBuf, String)>,
 }
 
 impl Collected {
-    /// Removes files of these sizes, of which each is an entry or none is, and says which of them stay.
+    /// Removes files with their sizes, all entries or all blobs, and returns for each true if it remains.
     fn remove(&mut self, files: &[(PathBuf, u64)], are_entries: bool) -> Vec<bool> {
         let paths: Vec<_> = files.iter().map(|(path, _)| path.clone()).collect();
         let failures = files::remove(&paths);
@@ -50,17 +50,17 @@ impl Collected {
     }
 }
 
-/// An entry that is not what it should be.
+/// A damaged entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The entry.
     pub key: ActionKey,
-    /// What is wrong.
+    /// The damage.
     pub miss: Miss,
 }
 
 impl Store {
-    /// How many programs there are, and what they take on the disk.
+    /// The number of programs and their size on disk.
     pub fn size(&self) -> Size {
         let claims = files::map(&self.claims(), |path, metadata| self.key_at(path).map(|_| metadata.len()));
         let blobs = self.blobs.list();
@@ -70,8 +70,8 @@ impl Store {
 
     /// Removes entries until the rest takes at most `cap` bytes, and blobs that no entry names.
     ///
-    /// An entry is worth the seconds that it saves for each of its bytes, halved for each day since its last use. Blobs of
-    /// the last hour stay, since somebody may be about to write their claims.
+    /// An entry's worth is the seconds saved per byte, halved for each day since its last use. Blobs of the last hour
+    /// are kept, since their claims may be about to be written.
     pub fn collect(&self, cap: u64) -> Collected {
         let listed = self.blobs.list();
         let blobs: HashMap<Digest, u64> = listed.iter().map(|blob| (blob.digest, blob.bytes)).collect();
@@ -81,7 +81,7 @@ impl Store {
             let idle = now.duration_since(entry.used).unwrap_or_default();
             entry.signed.claim.worth() * (-idle.as_secs_f64() / DAY.as_secs_f64()).exp2()
         };
-        // The most useful last, where they are taken from.
+        // Most valuable last, to be popped first.
         entries.sort_by(|a, b| worth(a).total_cmp(&worth(b)));
         let mut collected = Collected::default();
         let kept = &mut collected.kept;
@@ -94,7 +94,7 @@ impl Store {
         while let Some(entry) = entries.pop() {
             let bytes = entry.bytes + blob_bytes(&entry, &named);
             if kept.bytes + bytes > cap {
-                // A smaller one that is worth less would fit, but the order says what is missed least.
+                // A smaller entry of less worth may fit, but eviction strictly follows the order of worth.
                 entries.push(entry);
                 break;
             }
@@ -102,7 +102,7 @@ impl Store {
             kept.bytes += bytes;
             kept.entries += 1;
         }
-        // Claims before what they name, which stays where a claim does.
+        // Claims first: the blobs of a claim that cannot be removed are kept.
         let claims: Vec<_> =
             entries.iter().map(|e| (self.claim_path(&e.signed.claim.key), e.bytes)).collect();
         let mut ours: HashSet<Digest> = HashSet::new();
@@ -124,10 +124,10 @@ impl Store {
         collected
     }
 
-    /// Removes everything, also what is no entry.
+    /// Removes everything, including files that are not entries.
     pub fn clear(&self) -> Collected {
         let mut collected = Collected::default();
-        // Claims before what they name.
+        // Claims before their blobs.
         let (entries, others): (Vec<_>, Vec<_>) =
             files::all(&self.claims()).into_iter().partition(|(path, _)| self.key_at(path).is_some());
         collected.remove(&entries, true);
@@ -136,26 +136,26 @@ impl Store {
         collected
     }
 
-    /// The key of the entry whose claim has this path; files of other names are no entries.
+    /// The key of the entry whose claim has this path; files with other names are not entries.
     pub(crate) fn key_at(&self, path: &Path) -> Option<ActionKey> {
         let key = path.file_name()?.to_str()?.parse().ok()?;
         (self.claim_path(&key) == path).then_some(key)
     }
 
-    /// Whether it is time to look at the size of the store: `added` programs were put into it in this run, of which
-    /// there are `many`, or nobody has looked for a day. Says so once: the next to ask waits for another day.
+    /// True if a collection is due: a store of `many` programs got `added` ones in this run, or a day has passed since
+    /// the last check. Returning true restarts the day.
     pub fn is_due(&self, many: usize, added: usize) -> bool {
         let mark = self.path().join("collected");
         let last = std::fs::metadata(&mark).and_then(|metadata| metadata.modified());
         let due = added >= many || last.is_ok_and(|last| last.elapsed().is_ok_and(|age| age >= DAY));
-        // The first run has nothing to collect yet.
+        // Nothing to collect in the first run.
         if due || !mark.exists() {
             let _ = std::fs::write(&mark, b"");
         }
         due
     }
 
-    /// Reads every entry whole, and removes those that are damaged.
+    /// Reads every entry completely, and removes damaged ones.
     pub fn verify(&self) -> Vec<Fault> {
         let keys = files::map(&self.claims(), |path, _| self.key_at(path));
         let mut faults = Vec::new();
@@ -164,7 +164,7 @@ impl Store {
             if let Err(miss) = program {
                 if let (Ok(signed), true) = (self.claim(&key), miss.is_damage()) {
                     self.blobs.remove(&signed.claim.program.digest);
-                    // Without the claim nobody would look at the other blob, and one that is there is not written again.
+                    // Without its claim, the other blob would never be checked, and an existing blob is not rewritten.
                     if self.vmfb(&signed.claim).is_err_and(|miss| miss.is_damage()) {
                         self.blobs.remove(&signed.claim.vmfb.digest);
                     }
@@ -183,7 +183,7 @@ impl Store {
     }
 }
 
-/// An entry that was not used for a day is worth half.
+/// Half-life of an entry's worth since its last use.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[cfg(test)]
@@ -200,7 +200,7 @@ mod tests {
         action.key()
     }
 
-    /// Bytes that do not become fewer.
+    /// Incompressible bytes.
     fn noise(seed: u64, length: usize) -> Vec<u8> {
         let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         let mut next = || {
@@ -246,7 +246,7 @@ mod tests {
         file.set_modified(SystemTime::now() - 3 * DAY).unwrap();
         store.collect(30_000);
         assert!(store.claim(&old).is_err());
-        // Using it again would have saved it.
+        // A new use would have kept it.
         let older = std::fs::File::options().write(true).open(store.claim_path(&new)).unwrap();
         older.set_modified(SystemTime::now() - 3 * DAY).unwrap();
         assert!(matches!(store.get(&new), Lookup::Hit { .. }));
@@ -283,7 +283,7 @@ mod tests {
         leave_behind();
         assert_eq!((store.size().entries, store.list().len(), store.verify()), (1, 1, vec![]));
 
-        // What a killed process left is removed when it is old.
+        // Unfinished files of killed processes are removed once old.
         let collected = store.collect(u64::MAX);
         assert_eq!((collected.kept, collected.removed), (store.size(), Size::default()));
         assert!(!shard.join(".unfinished-old").exists() && shard.join(".unfinished-new").exists());
@@ -302,7 +302,7 @@ mod tests {
         put(&store, "p", 1.0, b"vmfb");
         let before = store.size();
         let other = put(&store, "q", 1.0, b"other vmfb");
-        // A folder, which is not removed as a file, stands for what cannot be removed.
+        // A folder, which cannot be removed as a file, stands for a file that cannot be removed.
         let mut collected = Collected::default();
         let folder = store.claims();
         let stays = collected.remove(&[(folder.clone(), 5), (store.claim_path(&other), 7)], true);
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!(collected.kept, Size { entries: 1, bytes: 5 });
         assert_eq!(collected.removed, Size { entries: 1, bytes: 7 });
         assert_eq!(collected.stuck.unwrap().0, folder);
-        // One that somebody else removed is gone, too.
+        // A file removed by another process counts as removed.
         let mut collected = Collected::default();
         assert_eq!(collected.remove(&[(store.claim_path(&other), 7)], true), [false]);
         store.collect(u64::MAX);
@@ -330,7 +330,7 @@ mod tests {
             .set_modified(SystemTime::UNIX_EPOCH)
             .unwrap();
         store.remove(&first);
-        // Another process writes the same blob, and collects before its claim is there.
+        // Another process writes the same blob, and collects before writing its claim.
         assert!(!store.blobs.write(&claim.vmfb, b"vmfb").unwrap());
         store.collect(u64::MAX);
         assert!(path.exists());

@@ -1,4 +1,4 @@
-//! Reading what a cache holds, without trust.
+//! Reading untrusted cache contents.
 
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read as _};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use crate::digest::Digest;
 use crate::miss::Miss;
 
-/// Time between two tries at a lock.
+/// Interval between attempts to lock.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The bytes of the file at `path`, which is a regular one of at most `limit` bytes.
+/// The bytes of the regular file at `path`, of at most `limit` bytes.
 pub(crate) fn read_limited(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let (file, metadata) = open(path)?;
     read_all(file, &metadata, limit)
@@ -27,7 +27,7 @@ pub(crate) fn read_all(file: File, metadata: &Metadata, limit: u64) -> io::Resul
     read(file, limit)
 }
 
-/// The bytes of the file at `path`, if they are `size` many and have this digest.
+/// The bytes of the file at `path`, if size and digest match.
 pub(crate) fn read_verified(path: &Path, size: u64, digest: &Digest) -> Result<Vec<u8>, Miss> {
     let unreadable = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => Miss::ContentMissing { path: path.into() },
@@ -46,7 +46,7 @@ pub(crate) fn read_verified(path: &Path, size: u64, digest: &Digest) -> Result<V
 }
 
 /// Opens the regular file at `path`. Links are followed, since build tools lay out their folders with them. Pipes and
-/// devices are refused, and not waited for.
+/// devices are refused without blocking.
 pub(crate) fn open(path: &Path) -> io::Result<(File, Metadata)> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -55,8 +55,8 @@ pub(crate) fn open(path: &Path) -> io::Result<(File, Metadata)> {
     regular(options.open(path)?)
 }
 
-/// Opens the regular file at `path` to be written, and makes it where there is none. A link is refused: it may lead to any
-/// file of the user.
+/// Opens the regular file at `path` for writing, creating it if needed. Links are refused: they may lead to any file of
+/// the user.
 pub(crate) fn open_lock(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true);
@@ -71,7 +71,7 @@ pub(crate) fn open_lock(path: &Path) -> io::Result<File> {
     })
 }
 
-/// Waits for the lock of a file until nobody else has it, but no longer than `patience`: who has it may be stopped.
+/// Waits at most `patience` for the lock of a file: its holder may be stopped.
 pub(crate) fn lock_within(file: &File, patience: Duration) -> io::Result<()> {
     let began = Instant::now();
     loop {
@@ -87,7 +87,7 @@ pub(crate) fn lock_within(file: &File, patience: Duration) -> io::Result<()> {
     }
 }
 
-/// The opened file decides, not the file that its name led to before.
+/// Checks the opened file rather than its path, which may have changed since.
 fn regular(file: File) -> io::Result<(File, Metadata)> {
     let metadata = file.metadata()?;
     if metadata.is_file() { Ok((file, metadata)) } else { Err(io::Error::other("it is not a regular file")) }
@@ -106,7 +106,7 @@ fn read(file: File, limit: u64) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    /// A process that holds the lock and is stopped stops nobody else for good.
+    /// A stopped process that holds the lock does not block others forever.
     #[test]
     fn a_lock_is_waited_for_no_longer_than_told() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,23 +1,23 @@
-//! Why a program was compiled although one like it had been: the claim that is nearest, and the parts that differ.
+//! Reason for a recompilation: the nearest earlier claim, and the parts of the key that differ.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::claim::Claim;
 
-/// A part of the key in which two compilations differ. The first is that of the earlier one.
+/// A part of the key in which two compilations differ; in pairs, the earlier one comes first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
     /// An argument's type.
     Argument {
         /// Its position, from 1.
         number: usize,
-        /// Its types; none where there is no such argument.
+        /// Its types; `None` if there is no such argument.
         types: (Option<String>, Option<String>),
     },
-    /// The program, while the types of its arguments are the same: the source of the function, or of one that it calls.
+    /// The program, with equal argument types: the source of the function, or of one that it calls, has changed.
     Program {
-        /// The first lines that differ, where both programs are at hand.
+        /// The first lines that differ, if both programs are available.
         lines: Option<(String, String)>,
     },
     /// The compiler's release.
@@ -26,21 +26,21 @@ pub enum Difference {
     Device(String, String),
     /// The CPU: features that only one of them has, or another architecture.
     Cpu {
-        /// What only the earlier one has.
+        /// Only in the earlier one.
         lost: Vec<String>,
-        /// What only the later one has.
+        /// Only in the later one.
         gained: Vec<String>,
     },
     /// The compiler's flags.
     Flags {
-        /// What only the earlier one has.
+        /// Only in the earlier one.
         lost: Vec<String>,
-        /// What only the later one has.
+        /// Only in the later one.
         gained: Vec<String>,
     },
-    /// The arguments that become results.
+    /// The arguments donated to results.
     Donation(String, String),
-    /// Whether debug information is kept.
+    /// Debug information kept.
     Debug(bool, bool),
 }
 
@@ -91,8 +91,8 @@ impl fmt::Display for Difference {
 }
 
 impl Claim {
-    /// In what the compilation of `self` differs from the `earlier` one. `program` gives the text of a program, where it
-    /// is at hand.
+    /// The parts in which the compilation of `self` differs from the `earlier` one. `program` gives the text of a
+    /// program, if available.
     pub fn differences(&self, earlier: &Self, program: impl Fn(&Self) -> Option<String>) -> Vec<Difference> {
         let mut all = Vec::new();
         for number in 1..=self.inputs.len().max(earlier.inputs.len()) {
@@ -112,7 +112,7 @@ impl Claim {
         let differ =
             |before: &str, after: &str| (before != after).then(|| (before.to_owned(), after.to_owned()));
         if earlier.compiler_digest != self.compiler_digest {
-            // Two builds of one release are told apart by their digests.
+            // Builds of the same release differ in their digests.
             let named = earlier.compiler != self.compiler;
             let name = |c: &Self| if named { c.compiler.clone() } else { c.compiler_digest.short(12) };
             all.push(Difference::Compiler(name(earlier), name(self)));
@@ -127,7 +127,7 @@ impl Claim {
             let only = |a: &BTreeSet<String>, b: &BTreeSet<String>| a.difference(b).cloned().collect();
             all.push(Difference::Cpu { lost: only(&before, &after), gained: only(&after, &before) });
         }
-        // What follows from another device or CPU is no reason of its own.
+        // Flags that follow from another device or CPU are not a reason of their own.
         let is_follower = |flag: &&String| {
             let of_cpu = flag.starts_with("--iree-llvmcpu-target");
             (before != after && of_cpu) || earlier.device != self.device
@@ -153,8 +153,8 @@ impl Claim {
         all
     }
 
-    /// How unlike the compilations are: the number of differences, where another device or compiler weighs more than
-    /// another shape, and another source most.
+    /// Distance between two compilations: the number of differences, weighted so that another device or compiler counts
+    /// more than another shape, and another source most.
     pub fn distance(&self, other: &Self) -> usize {
         let weight = |difference: &Difference| match difference {
             Difference::Program { .. } => 8,

@@ -1,4 +1,4 @@
-//! SHA-256 digests: the addresses of everything that is cached.
+//! SHA-256 digests: the addresses of cached content.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The first `digits` hexadecimal digits (at most 64), for names that people read.
+    /// The first `digits` hexadecimal digits (at most 64), for display.
     pub fn short(&self, digits: usize) -> String {
         let mut hex = self.to_string();
         hex.truncate(digits);

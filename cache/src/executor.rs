@@ -1,4 +1,4 @@
-//! A cluster that compiles, for callers who wait.
+//! Blocking client of a remote execution cluster.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::reapi::execute::ExecuteError;
 use crate::remote::grpc::{Grpc, GrpcOptions};
 use crate::remote::{Credentials, Remote, RemoteError, background};
 
-/// A cluster that compiles, by the Remote Execution API.
+/// A cluster that compiles through the Remote Execution API.
 #[derive(Debug)]
 pub struct Executor {
     cluster: Grpc,
@@ -18,7 +18,7 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// The cluster at `address`, which the user named; nothing is sent yet.
+    /// The cluster at the user's `address`; sends nothing yet.
     pub fn open(address: &str, credentials: &Credentials) -> Result<Self, RemoteError> {
         let url = Remote::parse(address)?;
         let headers = credentials.headers(&url, true)?;
@@ -28,8 +28,8 @@ impl Executor {
         Ok(Self { cluster, runtime })
     }
 
-    /// The VMFB that a compilation gives, unless it takes longer than `limit`. `local` says where a file of the compiler
-    /// lies on this machine; what lies nowhere must be on the cluster already.
+    /// The VMFB of a compilation, or an error after `limit`. `local` maps a file of the compiler to its path on this
+    /// machine; files without one must be on the cluster already.
     pub fn compile(
         &self,
         action: &CompileAction,
@@ -37,7 +37,8 @@ impl Executor {
         local: impl Fn(&ToolFile) -> Option<PathBuf>,
     ) -> Result<Vec<u8>, ExecuteError> {
         self.runtime.block_on(async {
-            // Whoever asks has looked in the caches. What the cluster's own cache holds may be from anybody.
+            // The caches have been checked already, and the cluster's own action cache is untrusted: anyone may have
+            // written it.
             match tokio::time::timeout(limit, self.cluster.execute(action, true, local)).await {
                 Ok(executed) => Ok(executed?.program.into()),
                 Err(_) => Err(RemoteError::Timeout {

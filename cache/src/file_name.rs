@@ -1,22 +1,22 @@
 //! File names for compiled functions: `<function>[-<transform>][-<hash>].<device>.vmfb`.
 //!
-//! A function's name may hold any character (`zero?`, `nn/dense`, `<lambda>`). Letters, digits, `-` and `_` of ASCII
-//! stand for themselves; each byte of anything else is written as `%` and two hexadecimal digits, so `zero?` becomes
-//! `zero%3F`. The name can thus be read back, and neither leaves its folder nor is hidden in it. A very long
-//! name is cut, and then always carries a hash.
+//! A function's name may hold any character (`zero?`, `nn/dense`, `<lambda>`). ASCII letters, digits, `-` and `_` stand
+//! for themselves; each byte of anything else is percent-encoded, so `zero?` becomes `zero%3F`. The encoding is
+//! reversible, and its names can neither leave their folder nor be hidden files. A very long name is cut, and then
+//! always carries a hash.
 
 use std::fmt::Write as _;
 
 use crate::action::ActionKey;
 
-/// The longest encoded function and transform, in bytes; file systems take 255 in all.
+/// Maximum length of the encoded function and transform, in bytes; file systems allow 255 in all.
 const STEM_LIMIT: usize = 140;
-/// The longest encoded device, in bytes.
+/// Maximum length of the encoded device, in bytes.
 const DEVICE_LIMIT: usize = 30;
-/// How every name ends.
+/// Extension of every name.
 const EXTENSION: &str = ".vmfb";
 
-/// The names that a compiled function may have, best first. The last one holds the whole key.
+/// Candidate names for a compiled function, best first. The last one holds the whole key.
 pub(crate) fn candidates(function: &str, transform: &str, device: &str, key: &ActionKey) -> Vec<String> {
     let mut stem = encode(function);
     if !transform.is_empty() {
@@ -30,14 +30,14 @@ pub(crate) fn candidates(function: &str, transform: &str, device: &str, key: &Ac
     plain.into_iter().chain(hashed).collect()
 }
 
-/// Whether `name` is such a name: no other file is ever read or removed because a manifest says so.
+/// True if `name` is of this form: no other file is read or removed because a manifest lists it.
 pub(crate) fn is_plain(name: &str) -> bool {
     name.len() <= 255
         && name.strip_suffix(EXTENSION).is_some_and(|stem| !stem.is_empty() && !stem.starts_with('.'))
         && name.bytes().all(|byte| is_literal(byte) || byte == b'%' || byte == b'.')
 }
 
-/// Whether two names are one file on a file system that ignores case.
+/// True if two names denote one file on a case-insensitive file system.
 pub(crate) fn same(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b)
 }
@@ -61,13 +61,13 @@ fn encode(name: &str) -> String {
     encoded
 }
 
-/// At most the first `limit` bytes of an encoded name, and whether that is all of it.
+/// At most the first `limit` bytes of an encoded name, and true if nothing was cut.
 fn cut(encoded: &str, limit: usize) -> (&str, bool) {
     if encoded.len() <= limit {
         return (encoded, true);
     }
     let short = &encoded[..limit];
-    // No half of a `%3F` stays behind.
+    // Never cuts inside a `%3F`.
     let end = short.rfind('%').filter(|percent| percent + 3 > limit).unwrap_or(limit);
     (&short[..end], false)
 }

@@ -1,4 +1,4 @@
-//! Many files at once.
+//! Operations on many files in parallel.
 
 use std::fs;
 use std::io;
@@ -8,20 +8,20 @@ use std::time::Duration;
 
 use crate::atomic;
 
-/// How many threads visit files: more than there are cores, since they wait for the disk.
+/// Number of threads that visit files: more than cores, since they wait for the disk.
 const THREADS: usize = 8;
 
-/// Unfinished files of this age are not being written any more.
+/// Age from which an unfinished file is abandoned.
 pub(crate) const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What `visit` makes of the files in a folder of folders, in no order.
+/// The results of `visit` for the files of a sharded folder, unordered.
 pub(crate) fn map<T: Send>(
     folder: &Path,
     visit: impl Fn(&Path, &fs::Metadata) -> Option<T> + Sync,
 ) -> Vec<T> {
     in_parallel(&shards(folder), |shard| {
         let files = fs::read_dir(shard).into_iter().flatten().flatten();
-        // A file may go while the folder is read.
+        // A file may disappear while the folder is read.
         let visited = files.filter_map(|file| {
             let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
             visit(&file.path(), &metadata)
@@ -33,12 +33,12 @@ pub(crate) fn map<T: Send>(
     .collect()
 }
 
-/// All files in a folder of folders, whatever they are, with what they take on the disk in bytes.
+/// All files of a sharded folder, of any kind, with their sizes on disk in bytes.
 pub(crate) fn all(folder: &Path) -> Vec<(PathBuf, u64)> {
     map(folder, |path, metadata| Some((path.to_owned(), metadata.len())))
 }
 
-/// Removes what killed processes left unfinished in a folder of folders.
+/// Removes unfinished files of killed processes from a sharded folder.
 pub(crate) fn tidy(folder: &Path) {
     in_parallel(&shards(folder), |shard| atomic::remove_unfinished(shard, ABANDONED));
 }
@@ -47,13 +47,13 @@ fn shards(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|shard| shard.path()).collect()
 }
 
-/// Removes files, and says of each why it is still there.
+/// Removes files; returns for each the error if it remains.
 pub(crate) fn remove(paths: &[PathBuf]) -> Vec<Option<io::Error>> {
-    // One that somebody else removed is gone too.
+    // A file removed by another process counts as removed.
     in_parallel(paths, |path| fs::remove_file(path).err().filter(|e| e.kind() != io::ErrorKind::NotFound))
 }
 
-/// What `work` makes of the items, in their order.
+/// The results of `work` for the items, in their order.
 fn in_parallel<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> {
     let size = items.len().div_ceil(THREADS).max(1);
     thread::scope(|scope| {

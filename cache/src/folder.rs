@@ -1,4 +1,4 @@
-//! `__sheaf__/`: the compiled programs that lie beside a program and travel with it.
+//! `__sheaf__/`: compiled programs next to their source, distributed with it.
 //!
 //! ```text
 //! __sheaf__/
@@ -9,14 +9,15 @@
 //! └── .lock                      held while the folder is written
 //! ```
 //!
-//! Only a folder of the user is used ([`Guard`]): neither a link nor what somebody else put there.
+//! Only folders owned by the user are used ([`Guard`]): no links, and no folder created by another user.
 //!
-//! The manifest is not trusted: a file name in it that could lead out of the folder is refused, and no byte is handed
-//! out whose SHA-256 is not the recorded one.
+//! The manifest is untrusted: a file name that could lead out of the folder is refused, and only bytes with the
+//! recorded SHA-256 are returned.
 //!
-//! Writers take turns by the lock and merge with what is on the disk. Readers take no lock, since every file is replaced
-//! whole. Both files of a recording are complete on the disk before the first gets its name, the VMFB's first. A process
-//! killed between the two leaves a VMFB that its older entry does not fit: a miss, repaired when it is recorded.
+//! Writers are serialised by the lock and merge with the manifest on disk. Readers take no lock, since files are
+//! replaced atomically. Both files of a recording are complete on disk before the first is renamed, the VMFB first. A
+//! process killed between the two renames leaves a VMFB that does not match its older entry: a miss, repaired by the
+//! next recording.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -33,54 +34,54 @@ use crate::guard::Guard;
 use crate::manifest::{Entry, Manifest, Specialisation};
 use crate::miss::{self, Lookup, Miss};
 
-/// The name of the file that lists what a folder holds.
+/// The name of the file that lists a folder's entries.
 pub const MANIFEST_FILE: &str = "manifest.json";
 const LOCK_FILE: &str = ".lock";
 
-/// The longest wait for others that write the folder.
+/// Maximum wait for other writers of the folder.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What could not be recorded in an artifact folder. The folder is as it was. The message says where and why;
-/// [`remedy`](Self::remedy) what to do.
+/// A failed recording, which leaves the folder unchanged. The message gives the path and the cause;
+/// [`remedy`](Self::remedy) the fix.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// A file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A newer Sheaf wrote the manifest.
+    /// Written by a newer Sheaf.
     #[error("{path} is written in format {found}, but this Sheaf reads format {known}")]
     Newer {
         /// The manifest.
         path: PathBuf,
-        /// The version of its format.
+        /// The version found.
         found: u64,
-        /// The version that is understood.
+        /// The supported version.
         known: u64,
     },
-    /// The folder is not the user's.
+    /// Not owned by the user.
     #[error("{line}")]
     Foreign {
-        /// One line: the file or setting that is passed over, the reason and the remedy.
+        /// One line: the ignored file or setting, the reason and the remedy.
         line: String,
     },
-    /// The manifest cannot be read, and may not be damaged at all.
+    /// The manifest cannot be read, and may be intact.
     #[error("{path} cannot be read: {cause}")]
     Unreadable {
         /// The manifest.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         cause: String,
     },
 }
 
 impl FolderError {
-    /// What a person can do about it.
+    /// The fix to suggest to the user.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Write(error) => Some(error.remedy()),
             Self::Newer { .. } => Some(miss::UPDATE),
             Self::Unreadable { .. } => Some(miss::MAKE_READABLE),
-            // The line says it.
+            // Part of the line.
             Self::Foreign { .. } => None,
         }
     }
@@ -98,31 +99,31 @@ pub struct ArtifactFolder {
 struct State {
     /// The manifest as last read or written.
     manifest: Option<Manifest>,
-    /// What was found or recorded in this run, and so belongs to the program as it is now.
+    /// Entries found or recorded in this run: part of the current program.
     in_use: HashSet<ActionKey>,
 }
 
 impl ArtifactFolder {
-    /// The artifact folder at `folder`, which is made at the first [`record`](Self::record).
+    /// The artifact folder at `folder`, created by the first [`record`](Self::record).
     pub fn open(folder: impl Into<PathBuf>) -> Self {
         Self::guarded(folder, Guard::default())
     }
 
-    /// The same, where the guard is asked each time that the folder is used: nothing is read from it, and nothing written into
-    /// it, while the guard has something against it.
+    /// Like [`open`](Self::open), with a guard checked at each use: while it refuses the folder, nothing is read or
+    /// written.
     pub fn guarded(folder: impl Into<PathBuf>, guard: Guard) -> Self {
         Self { folder: folder.into(), guard, state: Mutex::default() }
     }
 
-    /// Where the folder is.
+    /// The folder's path.
     pub fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// The compiled program with this key. The digest of the bytes has been checked.
+    /// The compiled program with this key, its digest checked.
     pub fn find(&self, key: &ActionKey) -> Lookup<Entry> {
         let mut state = self.state();
-        // The manifest read last answers nearly always; where it does not, another process may have written since.
+        // The cached manifest usually suffices; on a miss, another process may have written since.
         if let Some(manifest) = &state.manifest
             && let Ok(hit) = self.load(manifest, key)
         {
@@ -139,11 +140,11 @@ impl ArtifactFolder {
         }
     }
 
-    /// Records what `action` compiled `specialisation` to, and returns its entry.
+    /// Records the program that `action` compiled `specialisation` to, and returns its entry.
     ///
-    /// An older entry for the same calls on the same kind of machine (function, transform, device, CPU, types of
-    /// the arguments, statics) goes, with its file, unless it too was found or recorded in this run: the sources have
-    /// changed since. An error leaves the folder as it was, and the build need not care.
+    /// An older entry for the same calls on the same kind of machine (function, transform, device, CPU, types of the
+    /// arguments, statics) is removed with its file, unless it too was found or recorded in this run: the sources have
+    /// changed since. An error leaves the folder unchanged and must not fail the build.
     pub fn record(
         &self,
         action: &Action,
@@ -153,10 +154,10 @@ impl ArtifactFolder {
         let mut state = self.state();
         self.owned()?;
         fs::create_dir_all(&self.folder).map_err(WriteError::at(&self.folder))?;
-        // Somebody may have been quicker.
+        // Another user may have created the folder meanwhile.
         self.owned()?;
         let _lock = self.lock()?;
-        // Nobody else writes now, so these are of processes that were killed.
+        // Under the lock there are no other writers: unfinished files are of killed processes.
         atomic::remove_unfinished(&self.folder, Duration::ZERO);
 
         let mut manifest = self.read_to_replace()?;
@@ -179,7 +180,7 @@ impl ArtifactFolder {
         for older in useless {
             let is_needed = manifest.entries.iter().any(|entry| file_name::same(&entry.file, &older.file));
             if !is_needed && file_name::is_plain(&older.file) {
-                // Left behind, it is only a waste of room.
+                // On failure, the file only takes up space.
                 let _ = fs::remove_file(self.folder.join(&older.file));
             }
         }
@@ -188,7 +189,7 @@ impl ArtifactFolder {
         Ok(entry)
     }
 
-    /// Everything that is listed in the folder, whether or not the files are whole. A folder that does not exist lists nothing.
+    /// All entries listed in the folder; their files are not checked. Empty if the folder does not exist.
     pub fn entries(&self) -> Result<Vec<Entry>, Miss> {
         match self.manifest() {
             Ok(manifest) => Ok(manifest.entries),
@@ -207,18 +208,18 @@ impl ArtifactFolder {
         Ok((bytes, entry.clone()))
     }
 
-    /// The manifest as it is on the disk.
+    /// The manifest on disk.
     fn manifest(&self) -> Result<Manifest, Miss> {
         self.guard.check_folder(&self.folder)?;
         Manifest::read(&self.manifest_path(), &self.guard)
     }
 
-    /// That the guard has nothing against the folder.
+    /// Errors if the guard refuses the folder.
     fn owned(&self) -> Result<(), FolderError> {
         self.guard.check_folder(&self.folder).map_err(|miss| FolderError::Foreign { line: miss.to_string() })
     }
 
-    /// The manifest that is about to be replaced; a damaged one counts as empty.
+    /// The manifest to be replaced; a damaged one counts as empty.
     fn read_to_replace(&self) -> Result<Manifest, FolderError> {
         match self.manifest() {
             Ok(manifest) => Ok(manifest),
@@ -231,23 +232,25 @@ impl ArtifactFolder {
         }
     }
 
-    /// Waits until no other process writes the folder, which takes milliseconds unless one is stopped. Dropping the file lets the next one in.
+    /// Waits until no other process writes the folder: milliseconds, unless one is stopped. Dropping the file releases
+    /// the lock.
     fn lock(&self) -> Result<File, WriteError> {
         let path = self.folder.join(LOCK_FILE);
         let file = content::open_lock(&path).map_err(|error| {
-            // The lock means nothing to people, unless something is in its place; it is the folder that cannot be written.
+            // An error at the lock is reported as one of the folder, unless another kind of file is in the lock's
+            // place.
             let is_taken = error.kind() == io::ErrorKind::AlreadyExists;
             WriteError::at(if is_taken { &path } else { &self.folder })(error)
         })?;
         match content::lock_within(&file, PATIENCE) {
-            // Without locks, two processes that write at once may lose an entry, which is then compiled again.
+            // Without locks, two concurrent writers may lose an entry, which is then recompiled.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(file),
             locked => locked.map(|()| file).map_err(WriteError::at(&self.folder)),
         }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Each change of the state is one assignment, so a panic elsewhere cannot have left it half-done.
+        // Each change of the state is one assignment, so a poisoned lock holds no half-done change.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -267,7 +270,7 @@ impl State {
 fn free_file_name(entry: &Entry, others: &[Entry]) -> String {
     let mut names = file_name::candidates(&entry.function, &entry.transform, &entry.device, &entry.key);
     let is_free = |name: &String| !others.iter().any(|other| file_name::same(&other.file, name));
-    // The last one holds the whole key, which no other entry has.
+    // The last candidate holds the whole key, so it is unique.
     let free = names.iter().position(is_free).unwrap_or(names.len() - 1);
     names.swap_remove(free)
 }

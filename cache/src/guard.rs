@@ -1,4 +1,4 @@
-//! Whose folder is it? A compiled program is native code, so one that somebody else put on the way is not run.
+//! Ownership of folders: a compiled program is native code, so files placed by other users are not run.
 
 use std::fmt;
 use std::fs::{self, Metadata};
@@ -7,26 +7,26 @@ use std::path::Path;
 
 use crate::miss::Miss;
 
-/// Says why a file or folder is not used that has this metadata, in one line with what to do; none if it is.
+/// Reason, as one line with the remedy, not to use a file or folder with this metadata; `None` to use it.
 type Refusal = dyn Fn(&Path, &Metadata) -> Option<String> + Send + Sync;
 
-/// What is asked before a folder is used, and the list in it is read. The default has nothing against any.
+/// Check before a folder is used and its manifest is read. The default allows all.
 #[derive(Default)]
 pub struct Guard(Option<Box<Refusal>>);
 
 impl Guard {
-    /// A guard that asks `refusal`, which is given the metadata of a folder without following links.
+    /// A guard that calls `refusal` with the metadata of a folder, links not followed.
     pub fn new(refusal: impl Fn(&Path, &Metadata) -> Option<String> + Send + Sync + 'static) -> Self {
         Self(Some(Box::new(refusal)))
     }
 
-    /// That there is nothing against the file at `path` with this metadata.
+    /// Errors if the file at `path` with this metadata is refused.
     pub(crate) fn check(&self, path: &Path, metadata: &Metadata) -> Result<(), Miss> {
         let refused = self.0.as_ref().and_then(|refusal| refusal(path, metadata));
         refused.map_or(Ok(()), |line| Err(Miss::Foreign { line }))
     }
 
-    /// That there is nothing against the folder at `path`; nothing is against one that is not there.
+    /// Errors if the folder at `path` is refused; a missing folder is allowed.
     pub(crate) fn check_folder(&self, path: &Path) -> Result<(), Miss> {
         match fs::symlink_metadata(path) {
             Ok(metadata) => self.check(path, &metadata),

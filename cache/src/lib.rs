@@ -1,11 +1,11 @@
-//! Where compiled programs are kept, and the keys by which they are found again.
+//! Caches of compiled programs, and the keys that identify them.
 //!
-//! An [`Action`] is everything that goes into one compilation; its [`ActionKey`] is the address of the result. Results
-//! are looked for in three places, in this order:
+//! An [`Action`] holds all inputs of one compilation; its [`ActionKey`] is the address of the result. Results are
+//! looked up in three places, in this order:
 //!
-//! 1. [`ArtifactFolder`]: `__sheaf__/` beside the program, which travels with it;
-//! 2. [`Store`]: the user's cache folder, which all projects share;
-//! 3. [`Remotes`]: caches that others share, where only what a trusted key has signed counts.
+//! 1. [`ArtifactFolder`]: `__sheaf__/` next to the source, distributed with it;
+//! 2. [`Store`]: the user's cache folder, shared by all projects;
+//! 3. [`Remotes`]: caches shared between users, limited to entries signed by a trusted key.
 //!
 //! ```text
 //! Action ──key()──▶ ActionKey ──▶ ArtifactFolder::find ──hit──▶ VMFB bytes, SHA-256 checked
@@ -19,13 +19,13 @@
 //!                      compile ([`Executor`]: on a cluster), then Store::put, Remotes::put, ArtifactFolder::record
 //! ```
 //!
-//! Two promises hold throughout. Bytes are handed out only when their SHA-256 is the recorded one, because a damaged
-//! VMFB crashes the process that loads it. And trouble with a cache never fails a build: reading answers with a [`Miss`]
-//! or a [`Trouble`] that says why, writing with a typed error that the caller reports as a warning.
+//! Two invariants hold throughout. Bytes are returned only if their SHA-256 matches the record, because a damaged VMFB
+//! crashes the process that loads it. And cache errors never fail a build: reading returns a [`Miss`] or a [`Trouble`]
+//! with the reason, writing a typed error that the caller reports as a warning.
 //!
 //! [`serve`] is a server of the protocols that [`remote`] speaks.
 
-// Prints panic where nobody reads them, and belong to the command line.
+// Printing is left to the command line: prints panic if the output is closed.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 mod action;

@@ -1,16 +1,17 @@
-//! Removes source locations from MLIR text, so that moving a function or renaming a file recompiles nothing.
+//! Removal of source locations from MLIR text, so that moving a function or renaming a file causes no recompilation.
 
 use std::borrow::Cow;
 
 /// `text` without MLIR's source locations: each `loc(...)` with the spaces before it, and each line that defines a
-/// location alias (`#loc3 = loc(...)`). Strings and comments are left alone, and so is a location whose bracket is never closed.
+/// location alias (`#loc3 = loc(...)`). Strings and comments are unchanged, as is a location whose bracket is never
+/// closed.
 pub fn strip_locations(text: &str) -> Cow<'_, str> {
     if !text.contains("loc(") {
         return Cow::Borrowed(text);
     }
     let bytes = text.as_bytes();
     let mut stripped = String::with_capacity(text.len());
-    // Text before `kept` has been copied or dropped; `at` is how far it has been read.
+    // Text before `kept` has been copied or dropped; `at` is the read position.
     let (mut kept, mut at) = (0, 0);
     while let Some(&byte) = bytes.get(at) {
         let location = match byte {
@@ -37,7 +38,7 @@ pub fn strip_locations(text: &str) -> Cow<'_, str> {
     Cow::Owned(stripped)
 }
 
-/// The range of ` loc(...)`, when the word at `at` begins one.
+/// The range of ` loc(...)`, if the word at `at` begins one.
 fn inline_location(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let (before, rest) = bytes.split_at(at);
     let begins_word =
@@ -48,7 +49,7 @@ fn inline_location(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     Some((length_without_spaces(before), end_of_brackets(bytes, at + 3)?))
 }
 
-/// The range of a line `#locN = loc(...)`, line end included, when the `#` at `at` begins one.
+/// The range of a line `#locN = loc(...)`, line end included, if the `#` at `at` begins one.
 fn alias_line(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let start = length_without_spaces(&bytes[..at]);
     if start > 0 && bytes[start - 1] != b'\n' {
@@ -65,7 +66,7 @@ fn alias_line(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     rest_of_line.trim_ascii().is_empty().then(|| (start, (end + rest_of_line.len() + 1).min(bytes.len())))
 }
 
-/// The place after the bracket that closes the one at `open`; none if it is never closed.
+/// The position after the bracket that closes the one at `open`; `None` if it is never closed.
 fn end_of_brackets(bytes: &[u8], open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     let mut at = open;
@@ -85,7 +86,7 @@ fn end_of_brackets(bytes: &[u8], open: usize) -> Option<usize> {
     None
 }
 
-/// The place after the string whose opening quote is at `open`.
+/// The position after the string whose opening quote is at `open`.
 fn end_of_string(bytes: &[u8], open: usize) -> usize {
     let mut at = open + 1;
     while let Some(byte) = bytes.get(at) {
@@ -98,7 +99,7 @@ fn end_of_string(bytes: &[u8], open: usize) -> usize {
     bytes.len()
 }
 
-/// The place of the next line end, or of the end of the text.
+/// The position of the next line end, or of the end of the text.
 fn end_of_line(bytes: &[u8], at: usize) -> usize {
     bytes[at..].iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |length| at + length)
 }

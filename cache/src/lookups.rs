@@ -1,4 +1,4 @@
-//! How often programs were there already.
+//! Statistics of cache hits and misses.
 
 use std::fs;
 use std::io::Write as _;
@@ -9,34 +9,33 @@ use serde::{Deserialize, Serialize};
 use crate::content;
 use crate::store::Store;
 
-/// A file of this version has fewer bytes.
+/// Upper limit of the file's size in this version, in bytes.
 const LIMIT: u64 = 4096;
 
-/// What became of the programs that were looked for, but for those that lay beside the sources: each is counted once,
-/// whatever it is made of.
+/// Outcomes of look-ups of programs not found in an artifact folder; each program counts once, whatever its size.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lookups {
     /// Found in the store.
     pub stored: u64,
     /// Found in a remote cache.
     pub fetched: u64,
-    /// Found nowhere, and compiled.
+    /// Not found, and compiled.
     pub compiled: u64,
-    /// How long others, or earlier runs, compiled what was found, in seconds.
+    /// Compile time of the programs found, in seconds.
     pub saved: f64,
-    /// How long the rest was compiled, in seconds.
+    /// Compile time of the rest, in seconds.
     pub spent: f64,
-    /// When the first was counted, in seconds since 1970.
+    /// Time of the first count, in seconds since 1970.
     pub since: u64,
 }
 
 impl Lookups {
-    /// How many were looked for.
+    /// Number of look-ups.
     pub fn total(&self) -> u64 {
         self.stored.saturating_add(self.fetched).saturating_add(self.compiled)
     }
 
-    /// The part that was found, of 1; `None` where nothing was looked for.
+    /// The fraction found, of 1; `None` without look-ups.
     pub fn hit_rate(&self) -> Option<f64> {
         let (hits, total) = (self.stored.saturating_add(self.fetched), self.total());
         (total > 0).then(|| hits as f64 / total as f64)
@@ -52,14 +51,13 @@ impl Lookups {
 }
 
 impl Store {
-    /// What has been counted; nothing where that cannot be read.
+    /// The counts so far; zero if they cannot be read.
     pub fn lookups(&self) -> Lookups {
         let text = content::read_limited(&self.lookups_path(), LIMIT).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
-    /// Counts more. Where it cannot be written, or two write at once and there are no locks, a count is lost, and nothing
-    /// else.
+    /// Adds counts. If the file cannot be written, or two processes write at once without locks, only a count is lost.
     pub fn count(&self, more: &Lookups) {
         let _turn = self.lock("lookups", |_| {});
         let mut all = self.lookups();
@@ -67,7 +65,7 @@ impl Store {
             all.since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         }
         all.add(more);
-        // Not synced: no run shall wait for the disk because of a count.
+        // Not synced: no run waits for the disk because of a count.
         let write = || -> std::io::Result<()> {
             fs::create_dir_all(self.path())?;
             let mut file = tempfile::NamedTempFile::new_in(self.path())?;

@@ -1,4 +1,4 @@
-//! `manifest.json`: what an artifact folder holds.
+//! `manifest.json`: the list of an artifact folder's entries.
 
 use std::io;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::pretty;
 /// The version of the manifest's format.
 pub const MANIFEST_VERSION: u64 = 1;
 
-/// More than any manifest has, in bytes.
+/// Upper limit of a manifest's size, in bytes.
 const SIZE_LIMIT: u64 = 64 * 1024 * 1024;
 
 /// One function, specialised for the types and static values of one call.
@@ -23,25 +23,25 @@ const SIZE_LIMIT: u64 = 64 * 1024 * 1024;
 pub struct Specialisation {
     /// The function's name.
     pub function: String,
-    /// What was done to the function: nothing (`""`), or `vag` for its value and gradient.
+    /// The transform of the function: none (`""`), or `vag` for its value and gradient.
     pub transform: String,
     /// The leaves of the arguments, in the order of the compiled program's arguments.
     pub inputs: Vec<Leaf>,
     /// The leaves of the result, in the order of the compiled program's results.
     pub outputs: Vec<Leaf>,
-    /// The values that the body asked for while it was traced.
+    /// The values that the body read while it was traced.
     pub statics: Vec<Static>,
-    /// The digests of the large constants that became trailing arguments, in their order.
+    /// The digests of the large constants that became trailing arguments, in order.
     pub constants: Vec<Digest>,
     /// Checks of the compiled program.
     pub checks: Vec<Check>,
 }
 
-/// Something that a compiled program checks. Its last result, the flag, is 0 or the position of the first check that
-/// failed, counted from 1, and then what that failed with: the index, or the traced values of the message.
+/// A runtime check of a compiled program. The program's last result, the flag, is 0 or the 1-based position of the
+/// first failed check, followed by the failing values: the index, or the traced values of the message.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Check {
-    /// The condition, or the message with the types of values that only a run knows.
+    /// The condition, or the message with the types of values known only at run time.
     pub message: String,
     /// The file, the line and the column.
     pub place: String,
@@ -50,13 +50,13 @@ pub struct Check {
 /// A tensor within an argument or a result.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Leaf {
-    /// How the tensor is reached, such as `params[:l1][:W]`.
+    /// The tensor's path, such as `params[:l1][:W]`.
     pub path: String,
     /// The type of its elements, such as `f32`.
     pub dtype: String,
-    /// Its extents; none for a number.
+    /// Its extents; empty for a number.
     pub shape: Vec<u64>,
-    /// Whether its type gives way to that of its partner in an operation.
+    /// True for a weak type, which gives way to that of its partner in an operation.
     pub weak: bool,
 }
 
@@ -71,9 +71,9 @@ impl Leaf {
 /// A value that is built into the compiled program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Static {
-    /// How the value is reached, such as `config[:n-heads]`.
+    /// The value's path, such as `config[:n-heads]`.
     pub path: String,
-    /// The value as the language writes it.
+    /// The value in the language's syntax.
     pub value: String,
 }
 
@@ -82,9 +82,9 @@ pub struct Static {
 pub struct Entry {
     /// The function's name.
     pub function: String,
-    /// What was done to the function: nothing (`""`), or `vag` for its value and gradient.
+    /// The transform of the function: none (`""`), or `vag` for its value and gradient.
     pub transform: String,
-    /// The kind of device it runs on.
+    /// The kind of device.
     pub device: String,
     /// The name of the VMFB in the folder.
     pub file: String,
@@ -98,19 +98,19 @@ pub struct Entry {
     pub program: Digest,
     /// The release of the compiler that made it.
     pub toolchain: String,
-    /// The compiler's flags; none in manifests of before they were written down.
+    /// The compiler's flags; empty in older manifests, which lack them.
     #[serde(default)]
     pub flags: Vec<String>,
-    /// The sets of further flags that were tried in this order, until the compiler succeeded.
+    /// The sets of further flags in the order in which they were tried, until the compiler succeeded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<Vec<String>>,
-    /// The CPU that it needs, if the device is one.
+    /// The required CPU, if the device is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
-    /// Whether what helps in finding errors was left in it.
+    /// True if debug information was kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub debug: bool,
-    /// The arguments that a call consumes, each to become an output.
+    /// The arguments that a call consumes, each donated to an output.
     pub donation: Vec<Donation>,
     /// The leaves of the arguments, in the order of the program's arguments.
     pub inputs: Vec<Leaf>,
@@ -118,15 +118,15 @@ pub struct Entry {
     pub outputs: Vec<Leaf>,
     /// The values that are built into the program.
     pub statics: Vec<Static>,
-    /// The digests of the large constants that follow the arguments, in their order.
+    /// The digests of the large constants that follow the arguments, in order.
     pub constants: Vec<Digest>,
-    /// What the program checks; none in manifests of before there were checks.
+    /// The runtime checks; empty in older manifests, which lack them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
 }
 
 impl Entry {
-    /// The entry for what `action` compiled `specialisation` to, to be kept as `file`.
+    /// The entry for the program that `action` compiled `specialisation` to, stored as `file`.
     pub(crate) fn new(action: &Action, specialisation: Specialisation, bytes: &[u8], file: String) -> Self {
         let Specialisation { function, transform, inputs, outputs, statics, constants, checks } =
             specialisation;
@@ -153,7 +153,7 @@ impl Entry {
         }
     }
 
-    /// Whether both serve the same calls on the same kind of machine, so that the newer one makes the older one useless.
+    /// True if both serve the same calls on the same kind of machine, so that the newer one supersedes the older one.
     pub(crate) fn replaces(&self, older: &Self) -> bool {
         self.call() == older.call()
     }
@@ -168,7 +168,7 @@ impl Entry {
 /// The contents of `manifest.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Manifest {
-    /// The entries, in no order.
+    /// The entries, unordered.
     pub entries: Vec<Entry>,
 }
 
@@ -183,17 +183,17 @@ struct Read {
     entries: Vec<Entry>,
 }
 
-/// What is read first: the version says whether the rest can be understood.
+/// The part that is read first: the version determines if the rest can be parsed.
 #[derive(Deserialize)]
 struct Header {
     version: u64,
 }
 
 impl Manifest {
-    /// Reads the manifest at `path`, if the guard has nothing against it.
+    /// Reads the manifest at `path`, if the guard allows it.
     pub fn read(path: &Path, guard: &Guard) -> Result<Self, Miss> {
         let unreadable = |error: io::Error| match error.kind() {
-            // Where there is a file instead of the folder, there is no manifest either.
+            // A file in the folder's place means that there is no manifest either.
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                 Miss::Absent { folder: path.parent().unwrap_or(path).into() }
             }
@@ -213,7 +213,7 @@ impl Manifest {
         Ok(Self { entries })
     }
 
-    /// The manifest's JSON. The order of the entries does not depend on the order in which they were recorded.
+    /// The manifest's JSON, independent of the order in which entries were recorded.
     pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
         let mut entries = self.entries.clone();
         entries.sort_by(|a, b| a.call().cmp(&b.call()).then(a.key.cmp(&b.key)));

@@ -1,30 +1,30 @@
-//! Why a cache had nothing to give.
+//! Reasons for cache misses.
 
 use std::path::PathBuf;
 
 use crate::digest::Digest;
 
-/// The answer of a cache.
+/// Result of a cache look-up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup<E> {
     /// The compiled program, its SHA-256 checked.
     Hit {
         /// The VMFB.
         bytes: Vec<u8>,
-        /// What the cache knows of it.
+        /// The cache's metadata of it.
         entry: E,
     },
-    /// Nothing, and why.
+    /// Not available, with the reason.
     Miss(Miss),
 }
 
-/// What to do about a file of a newer Sheaf.
+/// Remedy for a file of a newer Sheaf.
 pub(crate) const UPDATE: &str = "update Sheaf, or delete the file to compile anew";
-/// What to do about a file that may not be read.
+/// Remedy for a file that the user may not read.
 pub(crate) const MAKE_READABLE: &str = "make it readable for you, or delete it to compile anew";
 
-/// Why a compiled program was not taken from a cache. The message says where and why; [`remedy`](Self::remedy) what
-/// to do.
+/// Reason for not taking a compiled program from a cache. The message gives the path and the cause;
+/// [`remedy`](Self::remedy) the fix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Miss {
     /// The cache does not have it.
@@ -33,39 +33,39 @@ pub enum Miss {
         /// The folder of the cache.
         folder: PathBuf,
     },
-    /// The folder, or the file that lists it, is not the user's.
+    /// The folder, or its manifest, is not the user's.
     #[error("{line}")]
     Foreign {
-        /// One line: the file or setting that is passed over, the reason and the remedy.
+        /// One line: the ignored file or setting, the reason and the remedy.
         line: String,
     },
-    /// The file that lists it cannot be read.
+    /// The file that lists the program cannot be read.
     #[error("{path} cannot be read: {cause}")]
     RecordUnreadable {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         cause: String,
     },
-    /// The file that lists it makes no sense.
+    /// The file that lists the program is malformed.
     #[error("{path} is damaged: {cause}")]
     RecordDamaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         cause: String,
     },
-    /// The file that lists it is of another format.
+    /// The file that lists the program is of another format version.
     #[error("{path} is written in format {found}, but this Sheaf reads format {known}")]
     RecordVersion {
         /// The file.
         path: PathBuf,
-        /// The version of its format.
+        /// The version found.
         found: u64,
-        /// The version that is understood.
+        /// The supported version.
         known: u64,
     },
-    /// The file that lists it names a file that may lie anywhere.
+    /// The file that lists the program names a path that may lead anywhere.
     #[error("{path} names {name:?}, which is not a plain file name ending in .vmfb")]
     UnsafeName {
         /// The file that lists it.
@@ -73,29 +73,29 @@ pub enum Miss {
         /// The name.
         name: String,
     },
-    /// The compiled program is listed but not there.
+    /// The compiled program is listed but missing.
     #[error("{path} is missing")]
     ContentMissing {
         /// The file.
         path: PathBuf,
     },
-    /// The compiled program is there but cannot be read.
+    /// The compiled program cannot be read.
     #[error("{path} cannot be read: {cause}")]
     ContentUnreadable {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         cause: String,
     },
-    /// The compiled program is there but cannot be unpacked.
+    /// The compiled program cannot be decompressed.
     #[error("{path} is damaged: {cause}")]
     ContentDamaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         cause: String,
     },
-    /// The compiled program is not as long as it was: it was cut off, or is another file.
+    /// The compiled program has another size: it was truncated or replaced.
     #[error("{path} is damaged: it has {found} bytes instead of {expected}")]
     ContentSize {
         /// The file.
@@ -105,7 +105,7 @@ pub enum Miss {
         /// Its size in bytes.
         found: u64,
     },
-    /// The compiled program is not what it was.
+    /// The compiled program has another digest.
     #[error("{path} is damaged: its SHA-256 is {found} instead of {expected}")]
     ContentDigest {
         /// The file.
@@ -118,12 +118,12 @@ pub enum Miss {
 }
 
 impl Miss {
-    /// Whether something is wrong, and worth a warning, rather than just not there.
+    /// True if the miss is an error worth a warning, rather than mere absence.
     pub fn is_trouble(&self) -> bool {
         !matches!(self, Self::Absent { .. })
     }
 
-    /// What a person can do about it. None where the next compilation repairs it.
+    /// The fix to suggest to the user; `None` if the next compilation repairs it.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::RecordVersion { found, known, .. } if found > known => Some(UPDATE),
@@ -132,7 +132,7 @@ impl Miss {
         }
     }
 
-    /// Whether a file was read whole and is not what it should be, so that it can never be of use again.
+    /// True if a file was read completely and is damaged, so that it can never be used again.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
             Self::RecordDamaged { .. }

@@ -1,4 +1,4 @@
-//! JSON for people and for version control: one line for each leaf of a function, rather than one for each number.
+//! JSON for readers and version control: one line per leaf of a function, not per number.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
-/// Objects and lists nested deeper than this stand on one line.
+/// Maximum depth of nesting that is broken into lines; deeper values stay on one line.
 const BROKEN_LEVELS: usize = 4;
 
 /// `value` as JSON, ending with a line end.

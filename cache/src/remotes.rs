@@ -1,11 +1,11 @@
-//! All remote caches of a run: asked in their order, filled in the background, and none of them ever in the way.
+//! All remote caches of a run: read in order, written in the background, and never blocking the run for long.
 //!
-//! A look-up has a time budget, and so have all look-ups of a run together. A remote that does not keep to it, cannot be
-//! reached or refuses access is left alone for the rest of the run, and one warning says so. What a later remote has, the
-//! earlier ones get.
+//! Each look-up has a time budget, and so have all look-ups of a run together. A remote that exceeds it, cannot be
+//! reached or refuses access is skipped for the rest of the run, with one warning. Programs found in a later remote are
+//! uploaded to the earlier ones.
 //!
-//! Nothing of a remote is believed but a claim that a trusted key has signed for the very action that was asked for, and
-//! bytes with the digest that the claim names.
+//! Remotes are untrusted: accepted are only claims signed by a trusted key for the requested action, and bytes with the
+//! digest that the claim names.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,33 +24,33 @@ use crate::reapi::OUTPUT;
 use crate::remote::{Address, Credentials, Remote, RemoteError, background};
 use crate::signing::{PublicKey, TrustedKeys};
 
-/// The largest VMFB that is taken from a remote, in bytes.
+/// Maximum size of a VMFB taken from a remote, in bytes.
 const VMFB_LIMIT: u64 = 4 << 30;
-/// How many claims a remote's list of a function's latest programs has.
+/// Number of claims in a remote's list of a function's latest programs.
 const RECENT: usize = 16;
 
-/// The speed of the slowest line that is worth an upload, in bytes a second.
+/// Minimum transfer rate for which an upload is worthwhile, in bytes per second.
 const SLOWEST: f64 = 64.0 * 1024.0;
 
-/// How remote caches are used.
+/// Configuration of the remote caches.
 #[derive(Debug, Clone)]
 pub struct RemoteSettings {
-    /// Their addresses, in the order in which they are asked, and whether the user named each, not a file of the project.
+    /// Addresses in look-up order, each with true if the user named it, rather than a file of the project.
     pub addresses: Vec<(String, bool)>,
-    /// Whether what is compiled here is sent there.
+    /// True to upload locally compiled programs.
     pub writable: bool,
-    /// What they are told to let the user in.
+    /// Credentials sent to the remotes.
     pub credentials: Credentials,
-    /// Whose claims are believed.
+    /// The keys whose claims are accepted.
     pub trusted: TrustedKeys,
-    /// How long a look-up may take; an upload has more time, for its bytes.
+    /// Time limit of a look-up; an upload gets more, in proportion to its bytes.
     pub budget: Duration,
-    /// How long all look-ups in one remote may take, beyond the time that the compilation of what they found took somebody;
-    /// none for those who want what is there whatever it takes.
+    /// Time limit of all look-ups in one remote together, not counting time that they saved in compilation; `None` for
+    /// no limit.
     pub run_budget: Option<Duration>,
 }
 
-/// Both budgets where nobody sets others: long enough for 10 MB over a slow line, short beside a compilation.
+/// Default of both budgets: enough for 10 MB over a slow line, short compared with a compilation.
 pub const BUDGET: Duration = Duration::from_secs(10);
 
 /// The remote caches of a run.
@@ -62,30 +62,30 @@ pub struct Remotes {
     run_budget: Option<Duration>,
     troubles: Troubles,
     uploads: Option<UnboundedSender<(Upload, usize)>>,
-    /// Uploads that have not ended.
+    /// Number of unfinished uploads.
     open: Arc<AtomicUsize>,
     runtime: Option<Runtime>,
 }
 
 #[derive(Debug)]
 struct Tier {
-    /// The address as it was written, for trust; never shown.
+    /// The address as written, for trust decisions; never shown.
     address: String,
     /// The address without credentials.
     shown: String,
     remote: Remote,
     readable: AtomicBool,
     writable: AtomicBool,
-    /// How long its look-ups took in this run, without the time that was saved by what they found.
+    /// Time spent on its look-ups in this run, minus the compile time that they saved.
     lost: Mutex<Duration>,
-    /// Blobs that are there and are not what they should be: they are written over.
+    /// Blobs found damaged there: the next upload overwrites them.
     damaged: Mutex<BTreeSet<Address>>,
 }
 
-/// Something is wrong with a remote or with what it gave. The run goes on.
+/// A problem with a remote or with its data. The run continues.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
-    /// The remote does not serve, and is left alone.
+    /// The remote fails, and is skipped for the rest of the run.
     #[error(transparent)]
     Remote(#[from] RemoteError),
     /// An entry without a signature.
@@ -93,31 +93,31 @@ pub enum Trouble {
     Unsigned {
         /// The remote.
         remote: String,
-        /// The function that it says it is for.
+        /// The function that the entry names.
         function: String,
     },
-    /// An entry of somebody who is not trusted.
+    /// An entry of an untrusted signer.
     #[error("{remote} has a program for {function}, but it is signed by {signer}, who is not trusted")]
     Stranger {
         /// The remote.
         remote: String,
-        /// The function that it says it is for.
+        /// The function that the entry names.
         function: String,
-        /// Who signed it.
+        /// The signer.
         signer: PublicKey,
     },
-    /// An entry that was altered, or is none.
+    /// An altered or malformed entry.
     #[error("{remote} has an entry that cannot be believed: {cause}")]
     Altered {
         /// The remote.
         remote: String,
-        /// What is wrong with it.
+        /// The defect.
         cause: String,
     },
 }
 
 impl Trouble {
-    /// What a person can do about it.
+    /// The fix to suggest to the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Remote(error) => error.remedy().into(),
@@ -132,45 +132,45 @@ impl Trouble {
     }
 }
 
-/// What is looked for in a remote.
+/// A look-up in a remote.
 pub struct Wanted<'a> {
-    /// The action.
+    /// The action's key.
     pub key: ActionKey,
-    /// What the remotes know it as.
+    /// The action's address in the remotes.
     pub action: Address,
-    /// The program that is compiled.
+    /// The program to compile.
     pub program: Address,
-    /// Whether a claim that is believed is of use here.
+    /// True for trusted claims that are usable here.
     pub accepts: &'a dyn Fn(&Claim) -> bool,
 }
 
-/// A compiled program from a remote: its signature, its signer and all digests have been checked.
+/// A compiled program from a remote; signature, signer and all digests have been checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fetched {
-    /// What is said of it, and by whom.
+    /// Its claim and signer.
     pub signed: SignedClaim,
     /// The VMFB.
     pub vmfb: Vec<u8>,
-    /// The remote that gave it, without credentials.
+    /// The remote that served it, without credentials.
     pub remote: String,
 }
 
-/// A compiled program on its way to the remotes.
+/// A compiled program to upload.
 #[derive(Debug, Clone)]
 pub struct Upload {
-    /// The action, by which it is looked up.
+    /// The action under which it is found.
     pub action: Address,
     /// The claim.
     pub signed: SignedClaim,
-    /// The blobs that belong to it: the VMFB, the program, and what describes the action.
+    /// Its blobs: the VMFB, the program, and the description of the action.
     pub blobs: Vec<(Address, Bytes)>,
 }
 
 type Troubles = Arc<Mutex<Vec<Trouble>>>;
 
 impl Remotes {
-    /// Opens the remotes; nothing is sent yet. `None` where there are none. An address that makes no sense is an error; one
-    /// for which there are no credentials is trouble, and is left alone.
+    /// Opens the remotes without sending anything yet. `None` if there are none. An invalid address is an error; one
+    /// without credentials is reported as trouble and skipped.
     pub fn open(settings: &RemoteSettings) -> Result<Option<Self>, Trouble> {
         if settings.addresses.is_empty() {
             return Ok(None);
@@ -219,7 +219,7 @@ impl Remotes {
         Ok(Some(remotes))
     }
 
-    /// The compiled program for what is `wanted`, from the first remote that has one. Trouble on the way is told by
+    /// The compiled program for `wanted`, from the first remote that has one. Problems are reported by
     /// [`troubles`](Self::troubles).
     pub fn get(&self, wanted: &Wanted<'_>) -> Option<Fetched> {
         let runtime = self.runtime.as_ref()?;
@@ -245,16 +245,16 @@ impl Remotes {
                 Ok(None) => {}
                 Err(trouble) => {
                     match &trouble {
-                        // Of the entry alone.
+                        // Concerns this entry only.
                         Trouble::Remote(RemoteError::Altered { .. }) => {}
-                        // Perhaps of the entry alone, which is then written over; perhaps of some other server. And what is
-                        // sent in the background may take its time.
+                        // Perhaps only this entry, which is then overwritten, or another kind of server. Background
+                        // uploads may be slow.
                         Trouble::Remote(RemoteError::Unreadable { .. } | RemoteError::Slow { .. }) => {
                             tier.readable.store(false, Ordering::Relaxed);
                         }
                         Trouble::Remote(_) => {
                             tier.readable.store(false, Ordering::Relaxed);
-                            // What cannot be read can seldom be written, and waiting for it twice helps nobody.
+                            // A remote that cannot be read can rarely be written, and waiting for it twice is useless.
                             tier.writable.store(false, Ordering::Relaxed);
                         }
                         _ => {}
@@ -266,7 +266,7 @@ impl Remotes {
         None
     }
 
-    /// Looks in one remote, for no longer than it still has in this run.
+    /// Looks up in one remote, within what remains of its budget in this run.
     fn look_up(
         &self,
         runtime: &Runtime,
@@ -286,7 +286,7 @@ impl Remotes {
         let found = runtime.block_on(within(self.budget.min(left), &tier.shown, self.fetch(tier, wanted)));
         *lost += start.elapsed();
         if let Ok(Some(Fetched { signed, .. })) = &found {
-            // What somebody signs may still be no number of seconds.
+            // A signed number of seconds may still be invalid.
             let saved = Duration::try_from_secs_f64(signed.claim.seconds).unwrap_or_default();
             *lost = lost.saturating_sub(saved);
         }
@@ -301,14 +301,14 @@ impl Remotes {
     async fn fetch(&self, tier: &Tier, wanted: &Wanted<'_>) -> Result<Option<Fetched>, Trouble> {
         let Some(result) = tier.remote.action_result(wanted.action).await? else { return Ok(None) };
         let remote = || tier.shown.clone();
-        // It may quote what is there, which may be anything.
+        // The cause may quote arbitrary remote data.
         let altered = |cause: String| {
             let cause = cause.replace(char::is_control, " ").chars().take(300).collect();
             Trouble::Altered { remote: remote(), cause }
         };
         let Some(text) = claim_text(tier, &result).await? else { return Ok(None) };
         if text.is_empty() {
-            // A cluster has compiled it for somebody who has not signed it yet.
+            // A cluster has compiled it for a client that has not signed it yet.
             return Err(Trouble::Unsigned { remote: remote(), function: "this action".into() });
         }
         let signed = SignedClaim::read(&text).map_err(|error: ClaimError| altered(error.to_string()))?;
@@ -341,37 +341,37 @@ impl Remotes {
         if let Err(RemoteError::Altered { .. } | RemoteError::Unreadable { .. }) = &read {
             tier.damaged.lock().unwrap_or_else(PoisonError::into_inner).insert(vmfb);
         }
-        // An entry whose blob has been collected is no entry.
+        // An entry whose blob has been evicted is a miss.
         let Some(bytes) = read? else { return Ok(None) };
         Ok(Some(Fetched { signed, vmfb: bytes.into(), remote: remote() }))
     }
 
-    /// Looks for everything from now on, whatever it takes together.
+    /// Removes the budget of the run's look-ups together.
     pub fn be_patient(&mut self) {
         self.run_budget = None;
     }
 
-    /// Whether any of them is written.
+    /// True if any remote is writable.
     pub fn writes(&self) -> bool {
         self.tiers.iter().any(|tier| tier.writable.load(Ordering::Relaxed))
     }
 
-    /// Sends a program to all remotes, in the background.
+    /// Uploads a program to all remotes, in the background.
     pub fn put(&self, upload: Upload) {
         self.send(upload, self.tiers.len());
     }
 
-    /// Sends a program to the first `tiers` remotes, in the background.
+    /// Uploads a program to the first `tiers` remotes, in the background.
     fn send(&self, upload: Upload, tiers: usize) {
         if let Some(uploads) = &self.uploads {
             self.open.fetch_add(1, Ordering::Relaxed);
-            // The other end lives as long as the runtime.
+            // The receiver lives as long as the runtime.
             let _ = uploads.send((upload, tiers));
         }
     }
 
-    /// The latest claims for functions of this name, from the first remote that knows any. Those that are not signed by
-    /// somebody trusted are left out.
+    /// The latest claims for functions of this name, from the first remote that has any; claims without a trusted
+    /// signature are left out.
     pub fn recent(&self, function: &str) -> Vec<SignedClaim> {
         let Some(runtime) = &self.runtime else { return Vec::new() };
         for tier in self.tiers.iter() {
@@ -392,17 +392,17 @@ impl Remotes {
         Vec::new()
     }
 
-    /// The trouble since the last time that somebody asked.
+    /// The problems since the last call.
     pub fn troubles(&self) -> Vec<Trouble> {
         std::mem::take(&mut *self.troubles.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// How many uploads are under way.
+    /// Number of uploads in progress.
     pub fn uploading(&self) -> usize {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Waits for the uploads for at most `patience`, and drops the rest, whose number it returns.
+    /// Waits at most `patience` for the uploads, and drops the rest; returns the number dropped.
     pub fn finish(&mut self, patience: Duration) -> usize {
         self.uploads = None;
         let Some(runtime) = self.runtime.take() else { return 0 };
@@ -421,7 +421,7 @@ impl Remotes {
 }
 
 impl Drop for Remotes {
-    /// Waits for nobody: a folder on a disk that has gone never answers.
+    /// Does not wait: a folder on a disconnected disk never answers.
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
@@ -429,7 +429,7 @@ impl Drop for Remotes {
     }
 }
 
-/// The other end of the queue of uploads.
+/// The receiving end of the upload queue.
 struct Uploader {
     tiers: Arc<Vec<Tier>>,
     troubles: Troubles,
@@ -457,13 +457,13 @@ impl Uploader {
     }
 }
 
-/// What the blobs take on the slowest line that is worth an upload.
+/// Transfer time of the blobs at [`SLOWEST`].
 fn transfer_time(upload: &Upload) -> Duration {
     let bytes: usize = upload.blobs.iter().map(|(_, bytes)| bytes.len()).sum();
     Duration::from_secs_f64(bytes as f64 / SLOWEST)
 }
 
-/// Whether the next upload would come to no better end: a blob that is too large says nothing of the others.
+/// True if the next upload would fail too: one blob that is too large says nothing of the others.
 fn is_of_the_remote(trouble: &Trouble) -> bool {
     !matches!(trouble, Trouble::Remote(RemoteError::TooLarge { .. }))
 }
@@ -487,17 +487,17 @@ async fn send(tier: &Tier, upload: &Upload) -> Result<(), Trouble> {
         stdout_raw: upload.signed.text().to_vec(),
         ..ActionResult::default()
     };
-    // Last, so that whoever finds it finds all of it.
+    // Last, so that an entry is never found incomplete.
     tier.remote.set_action_result(upload.action, &result).await?;
     remember(tier, &upload.signed).await
 }
 
-/// Adds a claim to the remote's list of the latest ones for its function. Two writers at once may lose one of them, which
-/// costs an explanation its best example, and nothing else.
+/// Adds a claim to the remote's list of the latest ones for its function. Of two concurrent writers one may be lost,
+/// which only costs an explanation its best example.
 async fn remember(tier: &Tier, signed: &SignedClaim) -> Result<(), Trouble> {
     let address = recent_address(&signed.claim.function);
     let older = match tier.remote.action_result(address).await {
-        // What is no list is replaced by one.
+        // A malformed list is replaced.
         Err(RemoteError::Unreadable { .. } | RemoteError::Altered { .. }) => None,
         found => found?.map(|result| read_recent(&result)),
     };
@@ -510,7 +510,7 @@ async fn remember(tier: &Tier, signed: &SignedClaim) -> Result<(), Trouble> {
     Ok(tier.remote.set_action_result(address, &result).await?)
 }
 
-/// Where a remote keeps the latest claims for functions of a name.
+/// The address of a remote's list of the latest claims for functions of this name.
 fn recent_address(function: &str) -> Address {
     Address::of(format!("sheaf recent\n{function}").as_bytes())
 }
@@ -520,7 +520,7 @@ fn read_recent(result: &ActionResult) -> Vec<SignedClaim> {
     lines.chunks(2).filter_map(|pair| SignedClaim::read(&pair.concat()).ok()).collect()
 }
 
-/// The claim in an action's result. A server may have moved it among its blobs.
+/// The claim in an action's result. A server may have moved it to its blobs.
 async fn claim_text(tier: &Tier, result: &ActionResult) -> Result<Option<Vec<u8>>, Trouble> {
     if !result.stdout_raw.is_empty() {
         return Ok(Some(result.stdout_raw.clone()));
@@ -536,7 +536,7 @@ async fn claim_text(tier: &Tier, result: &ActionResult) -> Result<Option<Vec<u8>
     Ok(tier.remote.read(blob).await?.map(Vec::from))
 }
 
-/// What `work` gives, if it does so within the budget.
+/// The result of `work`, or an error after the budget.
 async fn within<T>(
     budget: Duration,
     address: &str,

@@ -1,4 +1,4 @@
-//! Who may say what a program was compiled to: Ed25519 keys, one for each writer.
+//! Signatures of claims: Ed25519 keys, one per writer.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::remote::{shown, shown_text};
 
-/// The key by which a writer's signatures are verified, with a name for people. Written as `NAME:` and 64 hexadecimal
-/// digits. Two keys with the same digits are the same key, whatever their names.
+/// The key that verifies a writer's signatures, with a name for display. Written as `NAME:` and 64 hexadecimal digits.
+/// Keys with the same digits are equal, whatever their names.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PublicKey {
@@ -17,35 +17,35 @@ pub struct PublicKey {
     bytes: [u8; 32],
 }
 
-/// The key with which a writer signs, with the same name. Written like a [`PublicKey`], but never shown.
+/// The key that signs for a writer, with the same name. Written like a [`PublicKey`], but never shown.
 pub struct SecretKey {
     name: String,
     key: SigningKey,
 }
 
-/// A text that is not a key. The text is not repeated, since it may be a secret.
+/// A malformed key. The text is not repeated, since it may be a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "it is not a key; one is written as a name of letters, digits, `-`, `_` and `.`, a colon, and 64 hexadecimal digits"
 )]
 pub struct KeySyntax;
 
-/// The signature was not made with this key for these bytes.
+/// A signature that does not verify with this key for these bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SignatureError;
 
-/// The system has no random numbers to make a key of.
+/// The system's random number generator failed.
 #[derive(Debug, thiserror::Error)]
 #[error("the system gives no random numbers to make a key of: {0}")]
 pub struct NoRandomness(String);
 
 impl PublicKey {
-    /// The name for people.
+    /// The name for display.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The key itself.
+    /// The raw bytes.
     pub fn bytes(&self) -> [u8; 32] {
         self.bytes
     }
@@ -83,7 +83,7 @@ impl FromStr for PublicKey {
 
     fn from_str(text: &str) -> Result<Self, KeySyntax> {
         let (name, bytes) = parse(text)?;
-        // Not all 32 bytes are a key.
+        // Not every 32 bytes are a valid key.
         VerifyingKey::from_bytes(&bytes).map_err(|_| KeySyntax)?;
         Ok(Self { name, bytes })
     }
@@ -114,12 +114,12 @@ impl SecretKey {
         Ok(Self { name: name.into(), key: SigningKey::from_bytes(&seed) })
     }
 
-    /// The key that others need to verify.
+    /// The key that others need to verify signatures.
     pub fn public(&self) -> PublicKey {
         PublicKey { name: self.name.clone(), bytes: self.key.verifying_key().to_bytes() }
     }
 
-    /// The key as it is kept in a file or given in an environment variable. A secret.
+    /// The key in its textual form, for files and environment variables. A secret.
     pub fn reveal(&self) -> String {
         format!("{}:{}", self.name, hex::encode(self.key.to_bytes()))
     }
@@ -144,13 +144,13 @@ impl FromStr for SecretKey {
     }
 }
 
-/// Why there is no new key.
+/// Cause of a failed key generation.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// Its name cannot be one.
+    /// Invalid name.
     #[error(transparent)]
     Name(#[from] KeySyntax),
-    /// There are no random numbers.
+    /// No random numbers.
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
 }
@@ -162,15 +162,15 @@ fn parse(text: &str) -> Result<(String, [u8; 32]), KeySyntax> {
     if is_name(name) { Ok((name.into(), bytes)) } else { Err(KeySyntax) }
 }
 
-/// Names stand in files, messages and file names.
+/// Names appear in files, messages and file names.
 fn is_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     !name.is_empty() && name.len() <= 64 && name.chars().all(plain) && !name.starts_with('.')
 }
 
-/// The keys whose claims are believed, each from everywhere or from one remote alone.
+/// The trusted keys, each for all remotes or for one.
 ///
-/// One is written as the key, or as the key, `@` and the address of the remote.
+/// Written as the key, or as the key, `@` and the address of the remote.
 #[derive(Debug, Clone, Default)]
 pub struct TrustedKeys {
     keys: Vec<(PublicKey, Option<String>)>,
@@ -189,34 +189,34 @@ impl TrustedKeys {
         Ok(Self { keys })
     }
 
-    /// Takes in one that is believed from everywhere, such as this user's own.
+    /// Trusts a key from everywhere, such as the user's own.
     pub fn add(&mut self, key: PublicKey) {
         self.keys.push((key, None));
     }
 
-    /// Believes a key no more, wherever it comes from and whoever said that it may be believed.
+    /// Distrusts a key, whatever remote it is limited to and whoever added it.
     pub fn revoke(&mut self, key: &PublicKey) {
         self.keys.retain(|(known, _)| known != key);
     }
 
-    /// Whether a claim with this signature is believed when it comes from the remote at `address`.
+    /// True if a claim with this signature is trusted from the remote at `address`.
     pub fn trusts(&self, key: &PublicKey, address: &str) -> bool {
         let from = normal_address(address);
         self.keys.iter().any(|(known, remote)| known == key && remote.as_ref().is_none_or(|r| *r == from))
     }
 
-    /// Whether it is believed from anywhere at all.
+    /// True if the key is trusted from any remote.
     pub fn knows(&self, key: &PublicKey) -> bool {
         self.keys.iter().any(|(known, _)| known == key)
     }
 
-    /// Whether nobody is believed.
+    /// True if no key is trusted.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 }
 
-/// One spelling for an address of a remote, without what lets somebody in.
+/// Canonical spelling of a remote's address, without credentials.
 pub fn normal_address(address: &str) -> String {
     let shown = reqwest::Url::parse(address.trim()).map_or_else(|_| shown_text(address), |url| shown(&url));
     shown.trim_end_matches('/').to_owned()

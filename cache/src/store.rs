@@ -1,26 +1,26 @@
-//! The user's own store of compiled programs, shared by all projects.
+//! The user's store of compiled programs, shared by all projects.
 //!
 //! ```text
 //! <cache>/
-//! ├── claims-v1/              what has been compiled, by the key of the action
+//! ├── claims-v1/              claims, by the key of the action
 //! │   └── 3f/
-//! │       └── 3f9a…c2         a [`SignedClaim`]; its time is that of its last use
-//! ├── blobs-v2/               programs and VMFBs by their SHA-256, compressed
+//! │       └── 3f9a…c2         a [`SignedClaim`]; its modification time is its last use
+//! ├── blobs-v2/               programs and VMFBs by SHA-256, compressed
 //! │   └── b7/
 //! │       └── b7e0…41.zst
 //! ├── locks-v1/               held while an action is compiled
 //! │   └── 3f9a…c2
-//! ├── lookups-v1.json         how often programs were there already
-//! └── quarantine-v1/          claims of programs that an audit found to compute something else
+//! ├── lookups-v1.json         hit statistics
+//! └── quarantine-v1/          claims of programs that failed an audit
 //!     └── 3f9a…c2-b7e0…
 //! ```
 //!
-//! A bucket's version is in its folder's name: a Sheaf that writes another format uses another folder, and both live
-//! side by side. `put` writes the blobs before the claim, so that a claim without its blobs means damage, or that they
-//! were collected by somebody else. Equal blobs of different actions are one file.
+//! A bucket's version is in its folder's name: a Sheaf with another format uses another folder, and both coexist. `put`
+//! writes the blobs before the claim, so a claim without its blobs means damage, or a collection by another process.
+//! Equal blobs of different actions are one file.
 //!
-//! Every file is written beside its place and renamed, and nothing relies on locks but that an action is compiled once:
-//! on a network file system without them it may be compiled twice, and the first one stays.
+//! Every file is written atomically, and only single compilation relies on locks: on a network file system without them
+//! an action may be compiled twice, and the first result is kept.
 
 use std::fs::{self, File};
 use std::io;
@@ -35,18 +35,18 @@ use crate::content;
 use crate::files;
 use crate::miss::{Lookup, Miss};
 
-/// A use is noted when the last one was noted this long ago: notes are writes.
+/// Minimum interval between updates of an entry's last use, each a write.
 const NOTED: Duration = Duration::from_secs(60 * 60);
 
-/// How often a lock may go to somebody else between waiting and getting it. Where a file system gives a file another number
-/// each time, it has no locks worth the name.
+/// Maximum number of times that a lock may be lost to another process between waiting and getting it. A file system
+/// that gives a file another inode number each time has no usable locks.
 const TURNS: usize = 100;
 
-/// How long is waited for another process that compiles the same. Longer than almost any compilation takes: one that was
-/// stopped, or hangs, must not stop others.
+/// Maximum wait for another process that compiles the same action. Longer than almost any compilation: a process that
+/// is stopped or hangs must not block others.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Interval at which a lock is tried meanwhile.
+/// Interval at which a lock is polled meanwhile.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The content-addressed store in the user's cache folder.
@@ -57,21 +57,21 @@ pub struct Store {
     pub(crate) blobs: Blobs,
 }
 
-/// An entry as a listing finds it: its claim has been read, not verified, and its blobs have not been looked at.
+/// An entry of a listing: its claim is parsed but not verified, and its blobs are not checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listed {
     /// The claim.
     pub signed: SignedClaim,
-    /// When it was last used, to the hour.
+    /// Time of its last use, to the hour.
     pub used: SystemTime,
-    /// What the claim itself takes on the disk, in bytes.
+    /// Size of the claim on disk, in bytes.
     pub bytes: u64,
 }
 
-/// While this lives, nobody else has the lock, such as that of an action that is compiled, unless the file system has none.
+/// An exclusive lock, such as that of an action being compiled; not exclusive if the file system has no locks.
 #[derive(Debug)]
 pub struct Exclusive {
-    /// Dropping the file lets the next one in.
+    /// Dropping the file releases the lock.
     _file: File,
     path: PathBuf,
 }
@@ -81,37 +81,36 @@ pub struct Exclusive {
 pub enum Wait {
     /// Another process has the lock.
     Begun,
-    /// It still has it, and is waited for no longer.
+    /// Another process still has it; no longer waiting.
     GivenUp,
 }
 
 impl Drop for Exclusive {
     fn drop(&mut self) {
-        // Whoever waits has the file open, finds that it is gone, and makes another.
+        // Waiting processes have the file open, find that it is gone, and create another.
         let _ = fs::remove_file(&self.path);
     }
 }
 
 impl Store {
-    /// The store in the cache folder `folder`, which is made at the first [`put`](Self::put).
+    /// The store in the cache folder `folder`, created by the first [`put`](Self::put).
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         let folder = folder.into();
         Self { blobs: Blobs::new(folder.join("blobs-v2")), folder, patience: PATIENCE }
     }
 
-    /// The same store, where nobody is waited for longer than this.
+    /// The same store with another maximum wait.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
-    /// Where it is.
+    /// The store's path.
     pub fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// The compiled program with this key. The digest of the bytes has been checked. A file that turns out to be
-    /// damaged is removed, so that it is in nobody's way.
+    /// The compiled program with this key, its digest checked. A damaged file is removed.
     pub fn get(&self, key: &ActionKey) -> Lookup<SignedClaim> {
         let path = self.claim_path(key);
         let signed = match self.claim(key) {
@@ -138,19 +137,19 @@ impl Store {
         }
     }
 
-    /// The program that a claim names, as it was compiled.
+    /// The source program of a claim.
     pub fn program(&self, claim: &Claim) -> Result<Vec<u8>, Miss> {
         self.blobs.read(&claim.program)
     }
 
-    /// The compiled program that a claim names.
+    /// The compiled program of a claim.
     pub fn vmfb(&self, claim: &Claim) -> Result<Vec<u8>, Miss> {
         self.blobs.read(&claim.vmfb)
     }
 
-    /// Stores a claim with what it speaks of, which must be of these digests; see [`SignedClaim::new`].
+    /// Stores a claim with its program and VMFB, whose digests must match; see [`SignedClaim::new`].
     ///
-    /// An error leaves the store as it was, and the build need not care.
+    /// An error leaves the store unchanged and must not fail the build.
     pub fn put(&self, signed: &SignedClaim, program: &[u8], vmfb: &[u8]) -> Result<(), WriteError> {
         let mut written = Vec::new();
         let mut write = || {
@@ -168,8 +167,8 @@ impl Store {
         result
     }
 
-    /// Writes a claim down, unless the same signer has said the same. A file that another machine may have seen is not
-    /// replaced without need: where file systems remember sizes, that machine would see the new one cut off.
+    /// Writes a claim, unless the same signer has made the same claim. A file that another machine may have seen is not
+    /// replaced needlessly: on file systems that cache sizes, that machine would see the new one truncated.
     fn put_claim(&self, signed: &SignedClaim) -> Result<(), WriteError> {
         let path = self.claim_path(&signed.claim.key);
         path.parent().into_iter().for_each(|shard| atomic::remove_unfinished(shard, files::ABANDONED));
@@ -188,15 +187,15 @@ impl Store {
         }
     }
 
-    /// Waits until nobody else compiles the action, for two minutes. `told` learns that it takes time, and that the time is
-    /// up. `None` then, and where there are no locks, or the folder cannot be written: an action may be compiled twice, and
-    /// both write the same entry, each of them whole.
-    pub fn exclusive(&self, key: &ActionKey, told: impl FnMut(Wait)) -> Option<Exclusive> {
-        self.lock(&key.to_string(), told)
+    /// Waits until no other process compiles the action, for at most two minutes. `report` is called when waiting
+    /// begins and when the time is up. `None` then, and if there are no locks or the folder cannot be written: an
+    /// action may be compiled twice, and both write the same entry, each of them whole.
+    pub fn exclusive(&self, key: &ActionKey, report: impl FnMut(Wait)) -> Option<Exclusive> {
+        self.lock(&key.to_string(), report)
     }
 
     /// Waits for the lock of this name.
-    pub(crate) fn lock(&self, name: &str, mut told: impl FnMut(Wait)) -> Option<Exclusive> {
+    pub(crate) fn lock(&self, name: &str, mut report: impl FnMut(Wait)) -> Option<Exclusive> {
         let folder = self.folder.join("locks-v1");
         fs::create_dir_all(&folder).ok()?;
         let path = folder.join(name);
@@ -208,11 +207,11 @@ impl Store {
                     Ok(()) => break,
                     Err(fs::TryLockError::WouldBlock) => {
                         let began = *began.get_or_insert_with(|| {
-                            told(Wait::Begun);
+                            report(Wait::Begun);
                             Instant::now()
                         });
                         if began.elapsed() >= self.patience {
-                            told(Wait::GivenUp);
+                            report(Wait::GivenUp);
                             return None;
                         }
                         std::thread::sleep(PAUSE);
@@ -220,7 +219,7 @@ impl Store {
                     Err(fs::TryLockError::Error(_)) => return None,
                 }
             }
-            // Whoever had it before has removed the file, and the next one made another.
+            // Its previous holder removed the file, and the next one created another.
             if is_at(&file, &path) {
                 return Some(Exclusive { _file: file, path });
             }
@@ -228,7 +227,7 @@ impl Store {
         None
     }
 
-    /// Everything in the store, in no order. What cannot be read is left out; [`verify`](Self::verify) tells of it.
+    /// All entries of the store, unordered. Unreadable ones are left out; [`verify`](Self::verify) reports them.
     pub fn list(&self) -> Vec<Listed> {
         files::map(&self.claims(), |path, metadata| {
             let key = self.key_at(path)?;
@@ -239,14 +238,14 @@ impl Store {
         })
     }
 
-    /// Puts an entry away: it is not used again, from here or from a remote, as long as its file lies in quarantine.
+    /// Quarantines an entry: it is not used again, from here or from a remote, while its file lies in quarantine.
     pub fn quarantine(&self, signed: &SignedClaim) -> Result<(), WriteError> {
         atomic::write(&self.quarantine_path(&signed.claim), signed.text())?;
         self.remove(&signed.claim.key);
         Ok(())
     }
 
-    /// Whether this program was put away; another one for the same key may be good.
+    /// True if this program is quarantined; another one for the same key may be good.
     pub fn is_quarantined(&self, claim: &Claim) -> bool {
         self.quarantine_path(claim).exists()
     }
@@ -255,12 +254,12 @@ impl Store {
         self.folder.join("quarantine-v1").join(format!("{}-{}", claim.key, claim.vmfb.digest.short(16)))
     }
 
-    /// Removes an entry; its blobs stay until they are collected.
+    /// Removes an entry; its blobs remain until collected.
     pub fn remove(&self, key: &ActionKey) {
         remove(&self.claim_path(key));
     }
 
-    /// The claim for a key, its signature verified if it has one.
+    /// The claim for a key, its signature verified if present.
     pub fn claim(&self, key: &ActionKey) -> Result<SignedClaim, Miss> {
         let path = self.claim_path(key);
         let text = content::read_limited(&path, CLAIM_LIMIT).map_err(|error| match error.kind() {
@@ -291,7 +290,7 @@ impl Store {
     }
 }
 
-/// Whether a file that is open has this path.
+/// True if an open file has this path.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -302,18 +301,18 @@ fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Elsewhere nobody can make a file in the place of one that is open.
+/// On other systems, a file cannot be created in the place of an open one.
 #[cfg(not(unix))]
 fn is_at(_file: &File, _path: &Path) -> bool {
     true
 }
 
-/// Removes a damaged file. Where that fails, the file stays a miss.
+/// Removes a damaged file. On failure, the file remains a miss.
 fn remove(path: &Path) {
     let _ = fs::remove_file(path);
 }
 
-/// Notes that an entry was used now. Where the disk is read-only it is not.
+/// Records the use of an entry now, unless the disk is read-only.
 fn note_use(path: &Path) {
     let Ok(file) = File::options().write(true).open(path) else { return };
     let noted = file.metadata().and_then(|metadata| metadata.modified());
@@ -371,7 +370,7 @@ mod tests {
             self.miss().to_string().replace(&path, "~")
         }
 
-        /// Asserts that the next `put` repairs what was wrong.
+        /// Asserts that the next `put` repairs the damage.
         fn assert_repaired(&self) {
             put(&self.store, "p", "forward", b"vmfb").unwrap();
             assert!(matches!(self.store.get(&self.key), Lookup::Hit { .. }));
@@ -383,9 +382,9 @@ mod tests {
         let Fixture { folder: _folder, store, key } = fixture();
         let held = store.exclusive(&key, |_| panic!("it is free")).unwrap();
         let beside = store.clone().with_patience(Duration::from_millis(100));
-        let mut told = Vec::new();
-        assert!(beside.exclusive(&key, |wait| told.push(wait)).is_none());
-        assert_eq!(told, [Wait::Begun, Wait::GivenUp]);
+        let mut report = Vec::new();
+        assert!(beside.exclusive(&key, |wait| report.push(wait)).is_none());
+        assert_eq!(report, [Wait::Begun, Wait::GivenUp]);
         put(&beside, "p", "forward", b"vmfb").unwrap();
         put(&store, "p", "forward", b"vmfb").unwrap();
         drop(held);

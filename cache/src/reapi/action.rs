@@ -9,9 +9,9 @@
 //! └── platform: OSFamily=linux, ISA=x86-64
 //! ```
 //!
-//! Everything is encoded canonically (fields by number, lists in the orders that the API prescribes), and nothing in it
-//! depends on the machine that makes it: the compiler is named by the digests of its release's files for Linux on x86-64
-//! wherever Sheaf runs. So all machines compute one digest for one compilation.
+//! Everything is encoded canonically (fields by number, lists in the orders that the API prescribes) and independently
+//! of the machine: the compiler is named by the digests of its release's files for Linux on x86-64 wherever Sheaf runs.
+//! Hence all machines compute the same digest for the same compilation.
 
 use std::collections::BTreeMap;
 
@@ -27,25 +27,25 @@ use crate::remote::Address;
 /// The name of the program among the inputs.
 pub const PROGRAM: &str = "program.mlir";
 
-/// How long a worker may compile, in seconds. It is part of the digest, so it is one for all.
+/// Time limit of a worker in seconds. Part of the digest, hence the same for all.
 pub const TIMEOUT_SECONDS: i64 = 1800;
 
-/// Where the compiler's files run.
+/// Platform of the compiler's files.
 const PLATFORM: [(&str, &str); 2] = [("ISA", "x86-64"), ("OSFamily", "linux")];
 
 /// A file of the compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolFile {
-    /// Where it lies in the input tree, such as `iree/iree-compile`; folders are divided by `/`. The compiler finds its
-    /// library beside itself, which the dynamic linker does not do for a program in the root folder of a sandbox.
+    /// Path in the input tree, such as `iree/iree-compile`, separated by `/`. The compiler finds its library in its own
+    /// folder, which the dynamic linker does not search for a program in the root folder of a sandbox.
     pub path: String,
-    /// What it holds.
+    /// Digest and size of its contents.
     pub address: Address,
-    /// Whether it is run.
+    /// True if it is executable.
     pub executable: bool,
 }
 
-/// What is compiled.
+/// The inputs of a compile action.
 #[derive(Debug, Clone, Copy)]
 pub struct Compilation<'a> {
     /// The program without source locations (`strip_locations`), so that a moved function has one digest.
@@ -56,37 +56,38 @@ pub struct Compilation<'a> {
     pub key: ActionKey,
     /// The compiler's files, in any order.
     pub tool: &'a [ToolFile],
-    /// The path of the one that is run.
+    /// The path of the executable among them.
     pub command: &'a str,
 }
 
-/// A compilation as the API has it.
+/// A compilation encoded as an action of the API.
 #[derive(Debug, Clone)]
 pub struct CompileAction {
-    /// What names it: the digest of the encoded `Action`.
+    /// The digest of the encoded `Action`.
     pub address: Address,
-    /// All blobs that a worker needs but the compiler's files: the `Action`, the `Command`, the folders, the program.
+    /// All blobs that a worker needs except the compiler's files: the `Action`, the `Command`, the folders, the
+    /// program.
     pub blobs: Vec<(Address, Bytes)>,
     /// The compiler's files.
     pub tool: Vec<ToolFile>,
 }
 
-/// Why there is no action for a compilation.
+/// Cause of a compilation that cannot be encoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ActionError {
-    /// A path leads out of the input tree, is empty, or has an empty part.
+    /// The path leads out of the input tree, is empty, or has an empty component.
     #[error("`{path}` is no path of a file of the compiler")]
     Path {
         /// The path.
         path: String,
     },
-    /// Two inputs have one path, or one is a folder of the other.
+    /// Two inputs have the same path, or one is a folder of the other.
     #[error("`{path}` is twice among the inputs of a compilation")]
     Twice {
         /// The path.
         path: String,
     },
-    /// The command is none of the files.
+    /// The command is not among the files.
     #[error("`{command}`, which is to be run, is none of the compiler's files")]
     NoCommand {
         /// The command.
@@ -95,14 +96,14 @@ pub enum ActionError {
 }
 
 impl ActionError {
-    /// What a person can do about it.
+    /// The fix to suggest to the user.
     pub fn remedy(&self) -> &'static str {
         "install the toolchain again: `sheaf toolchain install`"
     }
 }
 
 impl Compilation<'_> {
-    /// The compilation as the API has it.
+    /// Encodes the compilation as an action of the API.
     pub fn action(&self) -> Result<CompileAction, ActionError> {
         if !self.tool.iter().any(|file| file.path == self.command) {
             return Err(ActionError::NoCommand { command: self.command.into() });
@@ -134,7 +135,7 @@ impl Compilation<'_> {
         Ok(CompileAction { address, blobs, tool: self.tool.to_vec() })
     }
 
-    /// Outputs and platform are said in the old fields too, which servers of the API's first versions read.
+    /// Outputs and platform are also given in the deprecated fields, for servers of the API's first versions.
     #[expect(deprecated, reason = "for servers of REAPI 2.0 and 2.1")]
     fn command(&self) -> api::Command {
         let before = [format!("./{}", self.command)];
@@ -163,7 +164,7 @@ fn keep(message: &impl Message, blobs: &mut Vec<(Address, Bytes)>) -> Address {
     address
 }
 
-/// A folder of the input tree. Maps keep the order that the API prescribes: by the bytes of the names.
+/// A folder of the input tree. `BTreeMap` keeps the order that the API prescribes: by the bytes of the names.
 #[derive(Default)]
 struct Folder {
     files: BTreeMap<String, (Address, bool)>,
@@ -191,7 +192,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Encodes this folder and all in it.
+    /// Encodes this folder and its contents.
     fn encode(&self, blobs: &mut Vec<(Address, Bytes)>) -> Address {
         let file = |(name, (address, executable)): (&String, &(Address, bool))| api::FileNode {
             name: name.clone(),

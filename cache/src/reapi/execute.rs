@@ -1,7 +1,7 @@
 //! Compilation on a cluster: the `Execution` service of the Remote Execution API.
 //!
-//! The inputs that the cluster lacks are sent, the action is executed, its output is fetched and checked. The compiler is
-//! large (336 MB): its files go from disk as streams, once per cluster, and not at all where the cluster has them.
+//! Uploads the inputs that the cluster lacks, executes the action, then downloads and checks the output. The compiler
+//! is large (336 MB): its files are streamed from disk, once per cluster, and skipped if the cluster has them.
 
 use std::io;
 use std::path::PathBuf;
@@ -20,45 +20,45 @@ use super::{OUTPUT, address};
 use crate::remote::grpc::{Grpc, WriteFailure};
 use crate::remote::{Address, RemoteError};
 
-/// How often an execution is asked for again after a break, or after a cluster lost an input.
+/// Maximum number of attempts at an execution, after broken connections or inputs lost by the cluster.
 const ATTEMPTS: u32 = 4;
 
-/// How long is waited before the second attempt; each further one waits twice as long.
+/// Delay before the second attempt, doubled for each further one.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How long a cluster may take to say what it is, and what it has.
+/// Time limit for a cluster's capabilities and list of missing blobs.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// Compiled programs are smaller than this, in bytes.
+/// Upper limit of a compiled program's size, in bytes.
 const MAX_PROGRAM: u64 = 2 << 30;
 
-/// As much of the compiler's messages as is fetched, in bytes.
+/// Maximum size of the compiler's messages that are downloaded, in bytes.
 const MAX_MESSAGES: u64 = 4 << 20;
 
-/// What a cluster made of a compilation.
+/// Result of a remote compilation.
 #[derive(Debug, Clone)]
 pub struct Executed {
     /// The compiled program.
     pub program: Bytes,
-    /// The result as the cluster has it.
+    /// The result as returned by the cluster.
     pub result: api::ActionResult,
-    /// Whether it was there already.
+    /// True if it was in the action cache.
     pub cached: bool,
 }
 
-/// Why a cluster did not compile.
+/// Cause of a failed remote compilation.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecuteError {
-    /// The cluster did not serve.
+    /// The cluster failed.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// It executes nothing.
+    /// The server has no execution service.
     #[error("{address} executes nothing: it is a cache only")]
     CacheOnly {
         /// The address, without credentials.
         address: String,
     },
-    /// A file of the compiler is neither on this machine nor there.
+    /// A file of the compiler is neither on this machine nor on the cluster.
     #[error(
         "{address} does not have the compiler's file `{path}` (SHA-256 {}, {} bytes), and it is not on this machine",
         file.digest, file.size
@@ -66,17 +66,17 @@ pub enum ExecuteError {
     NoTool {
         /// The address, without credentials.
         address: String,
-        /// Where the file lies in the input tree.
+        /// Its path in the input tree.
         path: String,
-        /// What it should hold.
+        /// Its expected digest and size.
         file: Address,
     },
-    /// A file of the compiler is on this machine and cannot be read.
+    /// A file of the compiler cannot be read on this machine.
     #[error("the compiler's file {} cannot be sent: {cause}", path.display())]
     Tool {
         /// The file.
         path: PathBuf,
-        /// Why it cannot be read.
+        /// The operating system's error.
         cause: io::Error,
     },
     /// The cluster did not execute the action.
@@ -84,20 +84,20 @@ pub enum ExecuteError {
     NotExecuted {
         /// The address, without credentials.
         address: String,
-        /// The status that it gave.
+        /// The status that it returned.
         cause: String,
     },
-    /// The compiler ran there, and failed.
+    /// The remote compiler failed.
     #[error("the compiler on {address} ended with status {exit_code}:\n{messages}")]
     Compiler {
         /// The address, without credentials.
         address: String,
         /// Its exit status.
         exit_code: i32,
-        /// What it wrote.
+        /// Its output.
         messages: String,
     },
-    /// The compiler ran there, and left no program.
+    /// The remote compiler succeeded without output.
     #[error("the compiler on {address} gave no `{OUTPUT}`")]
     NoProgram {
         /// The address, without credentials.
@@ -106,7 +106,7 @@ pub enum ExecuteError {
 }
 
 impl ExecuteError {
-    /// What a person can do about it.
+    /// The fix to suggest to the user.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Remote(error) => error.remedy(),
@@ -129,9 +129,9 @@ impl ExecuteError {
 }
 
 impl Grpc {
-    /// Has `action` executed, unless the cluster has its result and `skip_cache` is false.
+    /// Executes `action`, or takes its cached result unless `skip_cache` is true.
     ///
-    /// `local` says where a file of the compiler lies on this machine; those that are nowhere must be on the cluster. The
+    /// `local` maps a file of the compiler to its path on this machine; files without one must be on the cluster. The
     /// caller limits the time.
     pub async fn execute(
         &self,
@@ -155,7 +155,7 @@ impl Grpc {
                 Err(status) => status,
             };
             attempt += 1;
-            // An input was lost since it was asked for, or the cluster went away.
+            // An input was lost after the upload, or the cluster became unavailable.
             let again = matches!(status.code(), Code::FailedPrecondition | Code::Unavailable | Code::Aborted);
             if attempt == ATTEMPTS || !again {
                 return Err(self.not_executed(&status));
@@ -165,13 +165,13 @@ impl Grpc {
         self.executed(response).await
     }
 
-    /// An answer for which a cluster need not work.
+    /// An answer that needs no execution, within [`ANSWER`].
     async fn soon<T>(&self, answer: impl Future<Output = Result<T, RemoteError>>) -> Result<T, RemoteError> {
         let late = |_| RemoteError::Timeout { address: self.shown().into(), seconds: ANSWER.as_secs() };
         tokio::time::timeout(ANSWER, answer).await.map_err(late)?
     }
 
-    /// Sends what the cluster lacks.
+    /// Uploads the blobs that the cluster lacks.
     async fn upload(
         &self,
         action: &CompileAction,
@@ -180,7 +180,7 @@ impl Grpc {
         let tool = action.tool.iter().map(|file| file.address);
         let all: Vec<_> = action.blobs.iter().map(|(address, _)| *address).chain(tool).collect();
         let missing = self.soon(self.missing(&all)).await?;
-        // The compiler first: an action without it is of no use.
+        // The compiler first: an action without it is useless.
         for file in action.tool.iter().filter(|file| missing.contains(&file.address)) {
             let Some(path) = local(file) else {
                 let address = self.shown().into();
@@ -197,7 +197,7 @@ impl Grpc {
         Ok(())
     }
 
-    /// Executes and waits for the end, also over broken connections.
+    /// Executes and waits for completion, reconnecting if the connection breaks.
     async fn operation(&self, action: Address, skip_cache: bool) -> Result<api::ExecuteResponse, Status> {
         let request = self.request(api::ExecuteRequest {
             instance_name: self.instance(),
@@ -213,7 +213,7 @@ impl Grpc {
         loop {
             let status = match follow(&mut operations, &mut name).await {
                 Ok(Some(response)) => return Ok(response),
-                // The server may end a stream whenever it wants.
+                // The server may end a stream at any time.
                 Ok(None) => Status::unavailable("it ended the answer before the compilation was done"),
                 Err(status) => status,
             };
@@ -227,7 +227,7 @@ impl Grpc {
             let request = self.request(api::WaitExecutionRequest { name: name.clone() });
             operations = match client.wait_execution(request).await {
                 Ok(operations) => operations.into_inner(),
-                // It has forgotten the operation: the caller executes anew.
+                // The server has lost the operation: the caller executes it again.
                 Err(gone) if gone.code() == Code::NotFound => return Err(Status::aborted(status.message())),
                 Err(status) => return Err(status),
             };
@@ -252,7 +252,7 @@ impl Grpc {
         Ok(Executed { program, result, cached: response.cached_result })
     }
 
-    /// What the compiler wrote: to standard error, or else to standard output.
+    /// The compiler's output: standard error, or standard output if that is empty.
     async fn messages(&self, result: &api::ActionResult) -> String {
         for (raw, digest) in
             [(&result.stderr_raw, &result.stderr_digest), (&result.stdout_raw, &result.stdout_digest)]
@@ -283,7 +283,7 @@ impl Grpc {
     }
 }
 
-/// Reads operations until one is done; `None` where the stream ends before. The operation's name is noted.
+/// Reads operations until one is done; `None` if the stream ends first. Records the operation's name.
 async fn follow(
     operations: &mut Streaming<Operation>,
     name: &mut String,

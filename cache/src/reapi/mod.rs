@@ -1,7 +1,7 @@
-//! Compilations in the words of the Remote Execution API, version 2.
+//! Compilations expressed in the Remote Execution API, version 2.
 //!
-//! A compilation is a proper [`action`]: a command line, a tree of input files (program and compiler) and an output, so a
-//! cluster's own tools understand it and [`execute`] has it compiled there. Its digest names the compilation in every
+//! A compilation is a regular [`action`]: a command line, a tree of input files (program and compiler) and an output,
+//! so a cluster's own tools understand it and [`execute`] runs it there. Its digest identifies the compilation in every
 //! remote cache, whatever the protocol.
 
 pub mod action;
@@ -12,13 +12,13 @@ use bazel_remote_apis::build::bazel::remote::execution::v2 as api;
 use crate::digest::Digest;
 use crate::remote::Address;
 
-/// The file that a compilation gives, as outputs of its action are named.
+/// The file that a compilation produces, as named in the outputs of its action.
 pub const OUTPUT: &str = "main.vmfb";
 
-/// No message of a server is read beyond this: results of actions and frames of streams are far smaller.
+/// Maximum size of a server's message: results of actions and frames of streams are far smaller.
 pub(crate) const MAX_MESSAGE: usize = 16 << 20;
 
-/// The address that a message names; nothing where it is none of SHA-256, or has a negative size.
+/// The address in a message; `None` if it is not a SHA-256 digest or has a negative size.
 pub(crate) fn address(digest: &api::Digest) -> Option<Address> {
     let size = u64::try_from(digest.size_bytes).ok()?;
     digest.hash.parse::<Digest>().ok().map(|digest| Address { digest, size })

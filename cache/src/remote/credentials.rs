@@ -1,15 +1,15 @@
-//! What a remote cache is told to let the user in. None of it is ever shown, nor part of a key.
+//! Credentials for remote caches. They are never shown, and not part of any key.
 //!
-//! A remote that the user has not named, in the configuration, the environment or an option, gets nothing but what stands in
-//! its address: a project's file may name any server. For the others the first of these that says something counts:
+//! A remote that the user has not named, in the configuration, the environment or an option, gets only the credentials
+//! in its address: a project's file may name any server. For the others, the first available of these is used:
 //!
 //! 1. user name and password in its address;
 //! 2. the credential helper, a program that speaks Bazel's credential-helper protocol: `HELPER get`, an address as JSON on its
 //!    standard input, headers as JSON on its standard output;
-//! 3. `SHEAF_CACHE_TOKEN`, a bearer token: for all of them, or as `HOST=TOKEN` for one;
-//! 4. the netrc file, where it names the host.
+//! 3. `SHEAF_CACHE_TOKEN`, a bearer token: for all remotes, or as `HOST=TOKEN` for one;
+//! 4. the netrc file, if it names the host.
 //!
-//! A token is not sent over a connection that everybody can read, except to this machine.
+//! Tokens are only sent over encrypted connections, or to this machine.
 
 use std::fmt;
 use std::io::{Read as _, Write as _};
@@ -24,24 +24,24 @@ use serde::Deserialize;
 
 use super::RemoteError;
 
-/// How long a credential helper may take.
+/// Time limit of a credential helper.
 const HELPER_TIME: Duration = Duration::from_secs(10);
-/// More than any helper answers, in bytes.
+/// Upper limit of a helper's answer, in bytes.
 const HELPER_LIMIT: u64 = 64 * 1024;
 
 /// The environment variable of the bearer token.
 pub const TOKEN_VARIABLE: &str = "SHEAF_CACHE_TOKEN";
-/// The environment variable of the key that signs.
+/// The environment variable of the signing key.
 pub const KEY_VARIABLE: &str = "SHEAF_CACHE_KEY";
-/// The environment variables that hold secrets: programs that Sheaf starts do not get them.
+/// The environment variables that hold secrets, removed from the environment of child processes.
 pub const SECRETS: [&str; 2] = [TOKEN_VARIABLE, KEY_VARIABLE];
 
-/// A text that is never shown.
+/// A text whose `Debug` output is redacted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps a text from being shown.
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -57,14 +57,14 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Where credentials come from.
+/// Sources of credentials.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials {
     /// `SHEAF_CACHE_TOKEN`.
     pub token: Option<Secret>,
     /// The program and its arguments, separated by spaces.
     pub helper: Option<String>,
-    /// The user's netrc file: the default one, or that of the variable `NETRC`; off in tests.
+    /// Use the user's netrc file: the default one, or that of the variable `NETRC`; false in tests.
     pub netrc: bool,
 }
 
@@ -72,10 +72,11 @@ pub struct Credentials {
 pub(crate) type Headers = Vec<(String, Secret)>;
 
 impl Credentials {
-    /// The headers for the remote at `address`. `chosen` says that the user named it, not a file of the project.
+    /// The headers for the remote at `address`. `chosen` is true if the user named it, rather than a file of the
+    /// project.
     pub(crate) fn headers(&self, address: &Url, chosen: bool) -> Result<Headers, RemoteError> {
         if !matches!(address.scheme(), "http" | "https" | "grpc" | "grpcs") {
-            // Folders have none, and object stores their own.
+            // Folders need none, and object stores have their own.
             return Ok(Vec::new());
         }
         let authorization = |value: String| vec![("authorization".to_owned(), Secret(value))];
@@ -114,7 +115,7 @@ impl Credentials {
             return Ok(authorization(format!("Bearer {}", token.reveal())));
         }
         if self.netrc && is_private(address) {
-            // A netrc file that is not there, or not readable, says nothing.
+            // A missing or unreadable netrc file is ignored.
             if let Ok(netrc) = Netrc::new()
                 && let Some(header) = address.host_str().and_then(|host| netrc_header(&netrc, host))
             {
@@ -129,7 +130,7 @@ impl Credentials {
         let host = address.host_str().unwrap_or_default();
         let with_port = address.port().map(|port| format!("{host}:{port}"));
         if let Some((name, token)) = text.split_once('=')
-            // In a bearer token these stand at the end alone: RFC 6750, section 2.1.
+            // In a bearer token these may only stand at the end: RFC 6750, section 2.1.
             && !token.trim_end_matches('=').is_empty()
         {
             let is_for_this = name == host || with_port.as_deref() == Some(name);
@@ -139,10 +140,10 @@ impl Credentials {
     }
 }
 
-/// Whether nobody on the way can read what is sent.
+/// True if the connection is encrypted or local.
 fn is_private(address: &Url) -> bool {
     let is_loopback = match address.host() {
-        // In addresses of unknown schemes, such as grpc, numbers are names.
+        // In addresses of unknown schemes, such as grpc, IP addresses are parsed as names.
         Some(url::Host::Domain(name)) => {
             name == "localhost" || name.parse().is_ok_and(|ip: Ipv4Addr| ip.is_loopback())
         }
@@ -165,7 +166,7 @@ fn percent_decoded(text: &str) -> String {
 /// An address without user name and password.
 pub(crate) fn shown(address: &Url) -> String {
     if !address.has_authority() && address.scheme() != "file" {
-        // What looks like a scheme may be a user's name.
+        // An apparent scheme may be a user's name.
         return shown_text(address.as_str());
     }
     let mut address = address.clone();
@@ -175,7 +176,7 @@ pub(crate) fn shown(address: &Url) -> String {
     address.to_string()
 }
 
-/// The printable part of a text that is no address: nothing in it that may be a password.
+/// The printable part of an invalid address, without any part that may be a password.
 pub(crate) fn shown_text(address: &str) -> String {
     let address = address.trim();
     let scheme = address.split_once("://").map(|(scheme, _)| scheme);
@@ -183,7 +184,7 @@ pub(crate) fn shown_text(address: &str) -> String {
     let scheme = scheme.map(|scheme| format!("{scheme}://")).unwrap_or_default();
     let rest = match address.rsplit_once('@') {
         Some((_, rest)) => rest.split(['?', '#']).next().unwrap_or_default(),
-        // What stands behind a colon may be a port, or a password without its host.
+        // The part after a colon may be a port, or a password of an address without a host.
         None => match address[scheme.len()..].split_once([':', '?', '#']) {
             Some((head, _)) => return format!("{scheme}{head}…"),
             None => &address[scheme.len()..],
@@ -192,37 +193,37 @@ pub(crate) fn shown_text(address: &str) -> String {
     format!("{scheme}{rest}")
 }
 
-/// What a netrc file has for a host. Its `default` entry is for none: a password for hosts that nobody named would go to
-/// whatever host a project names.
+/// The netrc entry of a host. Its `default` entry is ignored: its password would be sent to any host that a project
+/// names.
 fn netrc_header(netrc: &Netrc, host: &str) -> Option<String> {
-    // The file's reader keeps that entry under this name, among the hosts.
+    // The parser keeps the `default` entry under this name, among the hosts.
     let entry = netrc.hosts.get(host).filter(|_| host != "default")?;
     Some(basic(&entry.login, &entry.password))
 }
 
-/// What a credential helper says.
+/// Answer of a credential helper.
 #[derive(Deserialize)]
 struct Answer {
     #[serde(default)]
     headers: std::collections::BTreeMap<String, Vec<String>>,
 }
 
-/// Asks a credential helper. Its answer is bounded in time and size.
+/// Runs a credential helper. Its answer is bounded in time and size.
 fn ask(helper: &str, address: &Url) -> Result<Headers, String> {
     let mut words = helper.split_whitespace();
     let mut command = Command::new(words.next().unwrap_or_default());
     command.args(words).arg("get").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    // It has no use for what is secret here.
+    // It does not need these secrets.
     for name in SECRETS {
         command.env_remove(name);
     }
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     if let Some(mut input) = child.stdin.take() {
-        // One that does not read what it is asked ends the pipe.
+        // A helper that does not read its input closes the pipe.
         let _ = writeln!(input, "{}", serde_json::json!({ "uri": shown(address) }));
     }
     let output = child.stdout.take();
-    // The answer ends with its JSON: what the helper has started may keep the pipe open.
+    // Reading stops after the JSON: a child process of the helper may keep the pipe open.
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
         let answer = output.and_then(|output| {
@@ -248,7 +249,7 @@ fn ask(helper: &str, address: &Url) -> Result<Headers, String> {
         return Err(format!("it ended with {status}"));
     }
     let answer = told.recv_timeout(HELPER_TIME.saturating_sub(start.elapsed())).map_err(|_| late())?;
-    // The answer holds a secret, so the message must not repeat it.
+    // The answer holds a secret, so the message must not quote it.
     let Some(Ok(answer)) = answer else { return Err("its answer is no JSON with headers".into()) };
     let all = answer.headers.into_iter();
     Ok(all.flat_map(|(name, values)| values.into_iter().map(move |v| (name.clone(), Secret(v)))).collect())
@@ -386,7 +387,7 @@ mod tests {
         assert_eq!(headers(&good, "https://a.example/x", true).unwrap(), "Authorization: Bearer t");
         let silent = script("silent", "echo '{}'");
         assert_eq!(headers(&silent, "https://a.example/x", true), None);
-        // What it leaves running may keep the pipe open.
+        // A process that it leaves running may keep the pipe open.
         let agent = script(
             "agent",
             r#"sleep 40 & echo $! > "$0.pid"; echo '{"headers":{"Authorization":["Bearer t"]}}'"#,
@@ -396,7 +397,7 @@ mod tests {
         assert!(start.elapsed() < Duration::from_secs(30), "it was waited for");
         let pid = std::fs::read_to_string(folder.path().join("agent.pid")).unwrap();
         let _ = Command::new("kill").arg(pid.trim()).status();
-        // What it gives is a secret too.
+        // Its answer is a secret too.
         let generous = script("generous", r#"echo '{"headers":{"Authorization":["Bearer t"]}}'"#);
         let error = generous.headers(&Url::parse("http://a.example").unwrap(), true).unwrap_err();
         assert!(matches!(error, RemoteError::Address { .. }), "{error}");

@@ -1,25 +1,24 @@
-//! Why a remote cache did not serve.
+//! Errors of remote caches.
 
 use crate::digest::Digest;
 
-/// Why a remote cache did not do what it was asked. That it does not have something is no error. No message holds a
-/// password or a token.
+/// Failure of a remote cache. A missing entry is not an error. No message holds a password or a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RemoteError {
-    /// The address cannot be used at all.
+    /// The address is invalid.
     #[error("`{address}` is not the address of a remote cache: {cause}")]
     Address {
         /// The address, without credentials.
         address: String,
-        /// What is wrong with it.
+        /// The defect.
         cause: String,
     },
-    /// No connection, or one that broke off.
+    /// No connection, or a broken one.
     #[error("{address} cannot be reached: {cause}")]
     Unreachable {
         /// The address, without credentials.
         address: String,
-        /// The reason, as the network library gives it.
+        /// The network library's error.
         cause: String,
     },
     /// It did not answer in time.
@@ -27,10 +26,10 @@ pub enum RemoteError {
     Timeout {
         /// The address, without credentials.
         address: String,
-        /// How long it was given, in seconds.
+        /// The time limit in seconds.
         seconds: u64,
     },
-    /// Its answers took more time than a run has for them.
+    /// Its look-ups exceeded their time budget in this run.
     #[error(
         "{address} took {seconds} s of this run for look-ups, more than it saved, and is passed over from here on"
     )]
@@ -40,62 +39,62 @@ pub enum RemoteError {
         /// The budget of the run, in seconds.
         seconds: u64,
     },
-    /// It wants other credentials, or lets this user only read.
+    /// The credentials are rejected, or only allow reading.
     #[error("{address} refuses access: {cause}")]
     Refused {
         /// The address, without credentials.
         address: String,
-        /// The status that it gave.
+        /// The status that it returned.
         cause: String,
     },
-    /// The program that knows the credentials does not give them.
+    /// The credential helper failed.
     #[error("the credential helper {helper} gives nothing for {address}: {cause}")]
     Helper {
         /// The address, without credentials.
         address: String,
         /// The program.
         helper: String,
-        /// Why.
+        /// The reason.
         cause: String,
     },
-    /// It has no room for a blob of this size.
+    /// The blob exceeds the size limit.
     #[error("{address} takes no blob as large as that: {cause}")]
     TooLarge {
         /// The address, without credentials.
         address: String,
-        /// What it says of its limit.
+        /// The server's message about its limit.
         cause: String,
     },
-    /// It answered with an error of its own.
+    /// Another error status.
     #[error("{address} answered {cause}")]
     Failed {
         /// The address, without credentials.
         address: String,
-        /// The status that it gave.
+        /// The status that it returned.
         cause: String,
     },
-    /// It answered with something that makes no sense.
+    /// A malformed answer.
     #[error("{address} gave an answer that cannot be read: {cause}")]
     Unreadable {
         /// The address, without credentials.
         address: String,
-        /// What is wrong with it.
+        /// The defect.
         cause: String,
     },
-    /// It gave other bytes than were asked for.
+    /// Bytes with another digest than requested.
     #[error("{address} gave bytes with the SHA-256 {found} instead of {expected}")]
     Altered {
         /// The address, without credentials.
         address: String,
-        /// The digest that was asked for.
+        /// The requested digest.
         expected: Digest,
-        /// That of what came.
+        /// The digest of the received bytes.
         found: Digest,
     },
 }
 
 impl RemoteError {
-    /// What a person can do about it.
+    /// The fix to suggest to the user.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Address { .. } => "give an address that begins with http, https, grpc, grpcs, s3 or file",

@@ -1,5 +1,5 @@
-//! Bazel's simple cache over HTTP: `GET` and `PUT` of `ac/<sha256>` and `cas/<sha256>` below an address. `bazel-remote`,
-//! nginx with `WebDAV` and most stores of files speak it.
+//! Bazel's simple HTTP cache: `GET` and `PUT` of `ac/<sha256>` and `cas/<sha256>` below an address. Supported by
+//! `bazel-remote`, nginx with `WebDAV` and most file stores.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use reqwest::{Client, Response, StatusCode, Url};
 use super::credentials::{Headers, Secret, shown};
 use super::{Address, RESULT_LIMIT, RemoteError, verified};
 
-/// How long to wait for a connection.
+/// Time limit for connecting.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// How much of a refusal's text is shown, in characters.
+/// Maximum length of a refusal's text in an error, in characters.
 const SAID: usize = 200;
 
 /// A cache at an HTTP address.
@@ -23,12 +23,12 @@ const SAID: usize = 200;
 pub struct HttpCache {
     client: Client,
     address: Url,
-    /// What no message may hold.
+    /// Texts to remove from messages.
     secrets: Vec<Secret>,
 }
 
 impl HttpCache {
-    /// The cache at `address`; nothing is sent yet.
+    /// The cache at `address`; sends nothing yet.
     pub fn new(address: &Url, credentials: Headers) -> Result<Self, RemoteError> {
         let bad = |cause: String| RemoteError::Address { address: shown(address), cause };
         let mut headers = HeaderMap::new();
@@ -45,7 +45,7 @@ impl HttpCache {
         let client = Client::builder()
             .connect_timeout(CONNECT)
             .default_headers(headers)
-            // Credentials are for this server alone.
+            // Credentials must not follow redirects to another server.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("sheaf/", env!("CARGO_PKG_VERSION")))
             .build()
@@ -56,7 +56,7 @@ impl HttpCache {
         Ok(Self { client, address, secrets })
     }
 
-    /// What is stored for an action; `None` where there is nothing.
+    /// The stored result of an action; `None` if there is none.
     pub async fn action_result(&self, action: Address) -> Result<Option<ActionResult>, RemoteError> {
         let url = self.url("ac", &action);
         let Some(body) = self.get(&url, RESULT_LIMIT).await? else { return Ok(None) };
@@ -65,12 +65,12 @@ impl HttpCache {
             .map_err(|error| RemoteError::Unreadable { address: shown(&url), cause: error.to_string() })
     }
 
-    /// Stores what an action gave. Its blobs are written before.
+    /// Stores the result of an action, whose blobs are already written.
     pub async fn set_action_result(&self, action: Address, result: &ActionResult) -> Result<(), RemoteError> {
         self.put(&self.url("ac", &action), result.encode_to_vec().into()).await
     }
 
-    /// Those of `blobs` that are not there.
+    /// The missing ones of `blobs`.
     pub async fn missing(&self, blobs: &[Address]) -> Result<Vec<Address>, RemoteError> {
         let mut missing = Vec::new();
         for blob in blobs {
@@ -78,7 +78,7 @@ impl HttpCache {
             let response = self.client.head(url.clone()).send().await.map_err(|e| self.unreachable(&e))?;
             match response.status() {
                 status if status.is_success() => {}
-                // Some servers do not answer this question: then the blob is sent.
+                // Some servers do not support `HEAD`: then the blob is uploaded.
                 StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {
                     missing.push(*blob);
                 }
@@ -88,7 +88,7 @@ impl HttpCache {
         Ok(missing)
     }
 
-    /// The bytes of a blob, their SHA-256 checked; `None` where it is not there.
+    /// The bytes of a blob, their SHA-256 checked; `None` if it is missing.
     pub async fn read(&self, blob: Address) -> Result<Option<Bytes>, RemoteError> {
         let url = self.url("cas", &blob);
         if blob.size == 0 {
@@ -100,7 +100,7 @@ impl HttpCache {
 
     /// Stores a blob.
     pub async fn write(&self, blob: Address, bytes: Bytes) -> Result<(), RemoteError> {
-        // nginx answers an empty body with 500; the empty blob is known without being stored.
+        // nginx answers an empty body with 500; the empty blob need not be stored.
         if blob.size == 0 {
             return Ok(());
         }
@@ -114,7 +114,7 @@ impl HttpCache {
         url
     }
 
-    /// The body of at most `limit` bytes; `None` if there is nothing. One byte too many is enough to know.
+    /// The body of at most `limit` bytes; `None` if missing. Reading stops at the first byte over the limit.
     async fn get(&self, url: &Url, limit: u64) -> Result<Option<Bytes>, RemoteError> {
         let response = self.client.get(url.clone()).send().await.map_err(|error| self.unreachable(&error))?;
         match response.status() {
@@ -150,7 +150,7 @@ impl HttpCache {
         RemoteError::Unreachable { address: shown(&self.address), cause: root_cause(error) }
     }
 
-    /// The error of an answer whose status is one.
+    /// The error of an answer with an error status.
     async fn failed(&self, url: &Url, response: Response) -> RemoteError {
         let status = response.status();
         match status {
@@ -166,7 +166,8 @@ impl HttpCache {
         }
     }
 
-    /// The first line of an answer in plain text, such as that a token has expired. A server may repeat what it was sent.
+    /// The first line of a plain-text answer, such as that a token has expired. A server may repeat secrets of the
+    /// request.
     async fn said(&self, mut response: Response) -> Option<String> {
         let kind = response.headers().get(reqwest::header::CONTENT_TYPE)?;
         if !kind.as_bytes().starts_with(b"text/plain") {
@@ -188,7 +189,7 @@ impl HttpCache {
     }
 }
 
-/// Takes a note of what of a header's value no message may hold: all of it, a token in it, a password in that.
+/// Adds the secret parts of a header's value: all of it, a token in it, a password in the token.
 fn hide(secrets: &mut Vec<Secret>, value: &str) {
     use base64::Engine as _;
     let token = value.split_once(' ').map_or("", |(_, token)| token);
@@ -199,7 +200,7 @@ fn hide(secrets: &mut Vec<Secret>, value: &str) {
     secrets.extend(all.map(Secret::new));
 }
 
-/// The innermost reason: the outer ones repeat the address, with all that it holds.
+/// The innermost cause: the outer ones repeat the address, including its credentials.
 fn root_cause(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(inner) = cause.source() {

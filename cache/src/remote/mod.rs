@@ -1,5 +1,4 @@
-//! Remote caches: action results under the digests of actions, and blobs under their own, by the protocols of existing
-//! systems.
+//! Remote caches: action results by action digest and blobs by their own digest, in the protocols of existing systems.
 //!
 //! | address | protocol | file |
 //! |---|---|---|
@@ -27,15 +26,15 @@ pub(crate) use credentials::{shown, shown_text};
 pub use error::RemoteError;
 pub(crate) use open::Remote;
 
-/// More than any action result has, in bytes.
+/// Upper limit of an action result's size, in bytes.
 pub(crate) const RESULT_LIMIT: u64 = 1 << 20;
 
-/// What a blob or an action is known by: its SHA-256, and its size in bytes, which the Remote Execution API wants too.
+/// Identity of a blob or an action: its SHA-256, and its size in bytes, which the Remote Execution API requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Address {
     /// The SHA-256 of the bytes.
     pub digest: Digest,
-    /// How many bytes there are.
+    /// Number of bytes.
     pub size: u64,
 }
 
@@ -52,7 +51,7 @@ impl From<Address> for reapi::Digest {
     }
 }
 
-/// `bytes`, if they are those of `blob`.
+/// `bytes`, if they match `blob`.
 pub(crate) fn verified(
     bytes: Bytes,
     blob: &Address,
@@ -64,12 +63,12 @@ pub(crate) fn verified(
     }
 }
 
-/// Lets TLS use ring. It fails only if the process has chosen a provider already, which is as good.
+/// Selects ring for TLS. Fails only if the process has already selected a provider, which serves as well.
 pub(crate) fn choose_tls() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// What a remote is spoken to on: one thread of this name, beside those of the caller.
+/// A runtime for remotes: one thread of this name, separate from the caller's.
 pub(crate) fn background(name: &str) -> Result<tokio::runtime::Runtime, RemoteError> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder

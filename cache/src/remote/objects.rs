@@ -1,11 +1,10 @@
 //! Object stores and shared folders: an entry of the action cache is the object `PREFIX/ac/<sha256>`, a blob is
 //! `PREFIX/cas/<sha256>`.
 //!
-//! `s3://BUCKET/PREFIX` is Amazon's store or one that speaks like it; its credentials, region and endpoint are those of the
-//! environment variables that all clients of S3 know (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`,
-//! `AWS_ENDPOINT_URL` and the rest). They must allow `s3:ListBucket`: without it, Amazon's store answers with 403 where
-//! there is nothing. `file:///FOLDER` is a folder, which is made at the first write; files in it appear
-//! whole or not at all.
+//! `s3://BUCKET/PREFIX` is Amazon S3 or a compatible store; its credentials, region and endpoint are those of the
+//! environment variables common to S3 clients (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`,
+//! `AWS_ENDPOINT_URL` and the rest). They must allow `s3:ListBucket`: without it, Amazon S3 answers 403 for missing
+//! objects. `file:///FOLDER` is a folder, created at the first write; its files are written atomically.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -28,13 +27,13 @@ use reqwest::Url;
 use super::{Address, RemoteError};
 use crate::digest::Digest;
 
-/// Results of actions are smaller than this, in bytes: an entry that is not is no result.
+/// Upper limit of an action result's size, in bytes; larger entries are invalid.
 const MAX_RESULT: u64 = 4 << 20;
 
-/// How many objects are asked for at once.
+/// Maximum number of concurrent requests.
 const AT_ONCE: usize = 16;
 
-/// How long one request may take; look-ups are limited to less by the caller.
+/// Time limit of one request; callers of look-ups set a shorter one.
 const REQUEST: Duration = Duration::from_secs(300);
 
 /// A bucket or a folder.
@@ -46,15 +45,15 @@ pub struct Objects {
 }
 
 impl fmt::Debug for Objects {
-    /// Without the store, which knows keys.
+    /// Leaves out the store, which holds keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Objects").field(&self.shown).finish()
     }
 }
 
 impl Objects {
-    /// The store of `address`: `s3://BUCKET/PREFIX` or `file:///FOLDER`. Of `variables`, the environment's names and values,
-    /// those of S3 are used.
+    /// The store of `address`: `s3://BUCKET/PREFIX` or `file:///FOLDER`. Reads the S3 settings among `variables`, the
+    /// names and values of the environment.
     pub fn new(
         address: &str,
         variables: impl IntoIterator<Item = (String, String)>,
@@ -62,7 +61,8 @@ impl Objects {
         Self::open(address, variables, true)
     }
 
-    /// The same without credentials: requests are not signed, and of `variables` only those count that say where the store is.
+    /// Like [`new`](Self::new) without credentials: requests are not signed, and only those `variables` are read that
+    /// locate the store.
     pub fn anonymous(
         address: &str,
         variables: impl IntoIterator<Item = (String, String)>,
@@ -101,15 +101,15 @@ impl Objects {
                 "it is not of the form s3://BUCKET/PREFIX; keys are environment variables".into(),
             ));
         }
-        // The library's cryptography is chosen by the process. That it has been already is no error.
+        // The process selects the cryptography library; an earlier selection is not an error.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder =
             AmazonS3Builder::new().with_client_options(ClientOptions::new().with_timeout(REQUEST));
-        // Else the library would look for keys itself, as of the machine's role.
+        // Otherwise the library would search for keys itself, such as those of the machine's role.
         builder = builder.with_skip_signature(!signed);
         for (name, value) in variables {
             let Some(key) = setting(&name).filter(|key| signed || is_place(*key)) else { continue };
-            // Plain http is for servers on this machine, unless AWS_ALLOW_HTTP says more.
+            // Plain http is limited to servers on this machine, unless AWS_ALLOW_HTTP is set.
             if key == AmazonS3ConfigKey::Endpoint && is_loopback(&value) {
                 builder = builder.with_allow_http(true);
             }
@@ -138,7 +138,7 @@ impl Objects {
         &self.shown
     }
 
-    /// What is stored for an action; `None` where there is nothing.
+    /// The stored result of an action; `None` if there is none.
     pub async fn action_result(&self, action: Address) -> Result<Option<api::ActionResult>, RemoteError> {
         let Some(bytes) = self.get(&self.path("ac", action), MAX_RESULT).await? else { return Ok(None) };
         let result = api::ActionResult::decode(bytes);
@@ -147,7 +147,7 @@ impl Objects {
             .map_err(|error| self.unreadable(format!("the result of action {}: {error}", action.digest)))
     }
 
-    /// Stores what an action gave. Its blobs are written before.
+    /// Stores the result of an action, whose blobs are already written.
     pub async fn set_action_result(
         &self,
         action: Address,
@@ -156,7 +156,7 @@ impl Objects {
         self.put(&self.path("ac", action), result.encode_to_vec().into()).await
     }
 
-    /// Those of `blobs` that are not there, or not with their size.
+    /// Those of `blobs` that are missing or have another size.
     pub async fn missing(&self, blobs: &[Address]) -> Result<Vec<Address>, RemoteError> {
         let each = stream::iter(blobs.iter().copied()).map(|blob| async move {
             match self.store.head(&self.path("cas", blob)).await {
@@ -168,7 +168,7 @@ impl Objects {
         each.buffered(AT_ONCE).try_filter_map(|blob| async move { Ok(blob) }).try_collect().await
     }
 
-    /// The bytes of a blob, their SHA-256 checked; `None` where it is not there.
+    /// The bytes of a blob, their SHA-256 checked; `None` if it is missing.
     pub async fn read(&self, blob: Address) -> Result<Option<Bytes>, RemoteError> {
         let Some(bytes) = self.get(&self.path("cas", blob), blob.size).await? else { return Ok(None) };
         let found = Digest::of(&bytes);
@@ -187,7 +187,7 @@ impl Objects {
         self.prefix.clone().join(kind).join(address.digest.to_string())
     }
 
-    /// An object of at most `limit` bytes, of which no more are kept.
+    /// An object of at most `limit` bytes; reading stops there.
     async fn get(&self, path: &Path, limit: u64) -> Result<Option<Bytes>, RemoteError> {
         let object = match self.store.get(path).await {
             Ok(object) => object,
@@ -216,7 +216,7 @@ impl Objects {
     fn error(&self, error: &Error) -> RemoteError {
         let address = self.shown.clone();
         let cause = match error {
-            // Which kind of store it is says the address.
+            // The kind of store is clear from the address.
             Error::Generic { source, .. } => chain(source.as_ref()),
             error => chain(error),
         };
@@ -235,7 +235,7 @@ impl Objects {
     }
 }
 
-/// The setting of S3 that an environment variable is.
+/// The S3 setting of an environment variable.
 fn setting(name: &str) -> Option<AmazonS3ConfigKey> {
     if !name.starts_with("AWS_") {
         return None;
@@ -243,7 +243,7 @@ fn setting(name: &str) -> Option<AmazonS3ConfigKey> {
     name.to_ascii_lowercase().parse().ok()
 }
 
-/// True if a setting says where the store is, and nothing of who asks.
+/// True if a setting locates the store, rather than identifying the client.
 fn is_place(key: AmazonS3ConfigKey) -> bool {
     use AmazonS3ConfigKey as Key;
     matches!(key, Key::Region | Key::DefaultRegion | Key::Endpoint | Key::VirtualHostedStyleRequest)
@@ -263,7 +263,7 @@ fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (
     std::iter::successors(Some(error), |error: &&'a (dyn StdError + 'static)| (*error).source())
 }
 
-/// An error with its causes in one line of bounded length, without those that repeat what is said already.
+/// An error with its causes on one line of bounded length, without repetitions.
 fn chain(error: &(dyn StdError + 'static)) -> String {
     let mut text = String::new();
     for cause in causes(error).map(ToString::to_string) {

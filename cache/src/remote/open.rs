@@ -1,4 +1,4 @@
-//! One remote, whatever its protocol.
+//! A remote cache of any protocol.
 
 use bazel_remote_apis::build::bazel::remote::execution::v2::ActionResult;
 use bytes::Bytes;
@@ -18,7 +18,7 @@ pub(crate) enum Remote {
     Objects(Objects),
 }
 
-/// Hands a call on to the protocol.
+/// Dispatches a call to the protocol's client.
 macro_rules! by_protocol {
     ($remote:expr, $cache:ident => $call:expr) => {
         match $remote {
@@ -30,15 +30,15 @@ macro_rules! by_protocol {
 }
 
 impl Remote {
-    /// Reads an address.
+    /// Parses an address.
     pub fn parse(address: &str) -> Result<Url, RemoteError> {
         let address = address.trim();
         Url::parse(address)
             .map_err(|error| RemoteError::Address { address: shown_text(address), cause: error.to_string() })
     }
 
-    /// The remote at `address`; nothing is sent yet. `chosen` says that the user named it, not a project: then an object store
-    /// gets the credentials of the environment.
+    /// The remote at `address`; sends nothing yet. `chosen` is true if the user named it, rather than a project: then
+    /// an object store gets the credentials of the environment.
     pub fn open(address: &Url, credentials: Headers, chosen: bool) -> Result<Self, RemoteError> {
         match address.scheme() {
             "http" | "https" => HttpCache::new(address, credentials).map(Self::Http),
@@ -48,7 +48,7 @@ impl Remote {
                 Grpc::new(address.as_str(), options).map(Self::Grpc)
             }
             "s3" | "file" => {
-                // Settings of S3 are texts; other variables may be anything.
+                // S3 settings are Unicode; other variables may not be.
                 let variables = std::env::vars_os()
                     .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
                 if chosen {
@@ -57,7 +57,7 @@ impl Remote {
                     Objects::anonymous(address.as_str(), variables).map(Self::Objects)
                 }
             }
-            // What stands before the colon may be a user's name.
+            // The part before the colon may be a user's name.
             _ => Err(RemoteError::Address {
                 address: shown(address),
                 cause: "it has no known protocol".into(),
@@ -65,27 +65,27 @@ impl Remote {
         }
     }
 
-    /// What an action gave; `None` if the remote does not know.
+    /// The result of an action; `None` if there is none.
     pub async fn action_result(&self, action: Address) -> Result<Option<ActionResult>, RemoteError> {
         by_protocol!(self, cache => cache.action_result(action).await)
     }
 
-    /// Says what an action gave.
+    /// Stores the result of an action.
     pub async fn set_action_result(&self, action: Address, result: &ActionResult) -> Result<(), RemoteError> {
         by_protocol!(self, cache => cache.set_action_result(action, result).await)
     }
 
-    /// Those of the blobs that are not there.
+    /// The missing ones of `blobs`.
     pub async fn missing(&self, blobs: &[Address]) -> Result<Vec<Address>, RemoteError> {
         by_protocol!(self, cache => cache.missing(blobs).await)
     }
 
-    /// A blob, its SHA-256 checked; `None` if it is not there.
+    /// A blob, its SHA-256 checked; `None` if it is missing.
     pub async fn read(&self, blob: Address) -> Result<Option<Bytes>, RemoteError> {
         by_protocol!(self, cache => cache.read(blob).await)
     }
 
-    /// Sends a blob.
+    /// Stores a blob.
     pub async fn write(&self, blob: Address, bytes: Bytes) -> Result<(), RemoteError> {
         by_protocol!(self, cache => cache.write(blob, bytes).await)
     }

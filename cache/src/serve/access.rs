@@ -1,4 +1,4 @@
-//! Who asks, and what they may do: the same for http and gRPC, since both send the same header.
+//! Authentication and authorisation, common to http and gRPC, which use the same header.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -9,16 +9,16 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::tokens::{Role, Shown, Tokens};
 
-/// What the sender of a request may do.
+/// Permissions of a request's sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pass {
-    /// What the role allows.
+    /// The permitted role.
     pub role: Role,
-    /// True if there was no token, where others have one.
+    /// True for requests without a token, if the server has tokens.
     pub anonymous: bool,
 }
 
-/// Why somebody may do nothing, or not this.
+/// Cause of a denied request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Denial {
     #[error("a token is needed: send it as `Authorization: Bearer TOKEN`, or as the password of Basic")]
@@ -33,25 +33,25 @@ pub(crate) enum Denial {
     ReadOnlyWithoutToken,
 }
 
-/// Decides what the sender of a request may do.
+/// Authorises requests.
 pub(crate) struct Gate {
     tokens: RwLock<Option<Tokens>>,
     anonymous_read: bool,
 }
 
 impl Gate {
-    /// A gate for these tokens; without any it is open.
+    /// A gate for these tokens; `None` allows everything.
     pub fn new(tokens: Option<Tokens>, anonymous_read: bool) -> Self {
         Self { tokens: RwLock::new(tokens), anonymous_read }
     }
 
-    /// From now on these are the tokens.
+    /// Replaces the tokens.
     #[cfg(unix)]
     pub fn replace(&self, tokens: Tokens) {
         *self.tokens.write().unwrap_or_else(PoisonError::into_inner) = Some(tokens);
     }
 
-    /// Lets the sender of a request with these headers do what `role` allows, or says why not.
+    /// The permissions of a request with these headers, if they include `role`.
     pub fn check(&self, headers: &HeaderMap, role: Role) -> Result<Pass, Denial> {
         let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
         let Some(tokens) = &*tokens else { return Ok(Pass { role: Role::Write, anonymous: false }) };
@@ -62,7 +62,7 @@ impl Gate {
                 Role::Write => Err(Denial::ReadOnlyWithoutToken),
             };
         };
-        // A wrong token is said to be wrong, also where none would do: its owner believes that it is good.
+        // An invalid token is rejected even if none is required: its owner assumes that it is valid.
         match token(header.as_bytes()).map(|token| tokens.show(&token)) {
             Some(Shown::Known { role: allowed }) if allowed >= role => {
                 Ok(Pass { role: allowed, anonymous: false })

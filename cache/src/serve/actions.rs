@@ -1,4 +1,4 @@
-//! Entries of the action cache: they are `ActionResult`s, and are given out only while all that they name is there.
+//! Entries of the action cache: `ActionResult`s, returned only while all blobs that they name exist.
 
 use bazel_remote_apis::build::bazel::remote::execution::v2 as reapi;
 use bytes::Bytes;
@@ -9,12 +9,12 @@ use super::storage::{Form, Key, Kind, MAX_ACTION_RESULT, Reader, Storage, Storag
 use super::wire::{self, Named, Output};
 use crate::digest::Digest;
 
-/// How much of descriptions of output folders is looked into for one result, in bytes and in number; what is beyond is
-/// taken to be complete.
+/// Maximum size in bytes, and number, of output folder descriptions checked per result; the rest is assumed to be
+/// complete.
 const MAX_TREES: u64 = 4 * 1024 * 1024;
 const MAX_TREE_COUNT: usize = 64;
 
-/// The bytes of a result, as they were written, if it and all blobs that it names are there. They may hold fields that this
+/// The serialised result, as it was written, if it and all blobs that it names exist. It may hold fields that this
 /// server does not know.
 pub(crate) async fn find(storage: &Storage, action: Digest) -> Result<Option<Bytes>, StorageError> {
     let Some(reader) = open(storage, Key { kind: Kind::Action, digest: action }, Form::Plain).await? else {
@@ -27,7 +27,7 @@ pub(crate) async fn find(storage: &Storage, action: Digest) -> Result<Option<Byt
     Ok(is_complete(storage, &bytes).await?.then_some(bytes))
 }
 
-/// Keeps the result of an action.
+/// Stores the result of an action.
 pub(crate) async fn keep(storage: &Storage, action: Digest, result: Bytes) -> Result<(), StorageError> {
     check(&result)?;
     let mut upload = Upload::action(storage, action).await?;
@@ -35,7 +35,7 @@ pub(crate) async fn keep(storage: &Storage, action: Digest, result: Bytes) -> Re
     upload.finish().await
 }
 
-/// Whether these bytes are an `ActionResult` that is not too large, with digests that are ones.
+/// Errors unless these bytes are an `ActionResult` of permitted size with well-formed digests.
 fn check(bytes: &[u8]) -> Result<(), StorageError> {
     if bytes.len() as u64 > MAX_ACTION_RESULT {
         return Err(StorageError::TooLarge { limit: MAX_ACTION_RESULT });
@@ -54,7 +54,7 @@ fn check(bytes: &[u8]) -> Result<(), StorageError> {
     Ok(())
 }
 
-/// The digests that a result names.
+/// The digests in a result.
 fn digests(result: &reapi::ActionResult) -> impl Iterator<Item = &reapi::Digest> {
     let files = result.output_files.iter().filter_map(|file| file.digest.as_ref());
     let folders = result.output_directories.iter();
@@ -62,12 +62,12 @@ fn digests(result: &reapi::ActionResult) -> impl Iterator<Item = &reapi::Digest>
     files.chain(folders).chain(&result.stdout_digest).chain(&result.stderr_digest)
 }
 
-/// The digest and size of a message; `None` if it makes no sense.
+/// The digest and size in a message; `None` if malformed.
 pub(crate) fn address(digest: &reapi::Digest) -> Option<(Digest, u64)> {
     Some((digest.hash.parse().ok()?, digest.size_bytes.try_into().ok()?))
 }
 
-/// Whether all that a result names is there. What is asked for counts as used, so that it goes no sooner than the result.
+/// True if all blobs of a result exist. They count as used, so that they are not evicted before the result.
 async fn is_complete(storage: &Storage, result: &Bytes) -> Result<bool, StorageError> {
     let (all, bytes) = (storage.clone(), result.clone());
     let trees = blocking(move || {
@@ -83,7 +83,7 @@ async fn is_complete(storage: &Storage, result: &Bytes) -> Result<bool, StorageE
             }
             all.has_blob(digest, Some(size))
         });
-        // Only what could be read was written; a damaged file is as good as none.
+        // Only well-formed folders were written; a damaged file counts as missing.
         Ok((complete == Ok(true)).then_some(trees))
     });
     let Some(trees) = trees.await? else { return Ok(false) };

@@ -1,4 +1,4 @@
-//! Connections: none that neither sends nor takes anything for long, and none that long without a request that is let in.
+//! Connections and their time limits: idle time, and time before the first admitted request.
 
 use std::future::Future;
 use std::io;
@@ -16,13 +16,13 @@ use tower::Layer as _;
 
 use super::lobby::{Guest, Lobby, PutOut};
 
-/// Lets connections into the lobby.
+/// Admits connections to the lobby.
 #[derive(Clone)]
 pub(crate) struct Door {
     pub lobby: Lobby,
-    /// How long a connection may neither send nor take anything.
+    /// Maximum idle time of a connection.
     pub idle: Duration,
-    /// Longest stay of a connection in the lobby.
+    /// Maximum time of a connection in the lobby.
     pub stay: Duration,
 }
 
@@ -34,10 +34,10 @@ impl<S: Send + 'static> Accept<TcpStream, S> for Door {
     fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
         let Self { lobby, idle, stay } = self.clone();
         Box::pin(async move {
-            // One that has ended already has none.
+            // A connection that has ended has no peer address.
             let entered = lobby.enter(stream.peer_addr()?.ip()).await;
             let (guest, put_out) = entered.ok_or(io::ErrorKind::ConnectionRefused)?;
-            // Small answers go out at once; where that cannot be set they take longer.
+            // Small answers are sent at once; without `TCP_NODELAY` they only take longer.
             let _ = stream.set_nodelay(true);
             let deadline = Box::pin(sleep(idle));
             let stay = Some((put_out, Box::pin(sleep(stay))));
@@ -47,18 +47,18 @@ impl<S: Send + 'static> Accept<TcpStream, S> for Door {
     }
 }
 
-/// A connection that fails when for some time nothing went in or out, or when it has to leave the lobby.
+/// A connection that fails when it is idle too long, or evicted from the lobby.
 pub(crate) struct Watched<S> {
     stream: S,
     idle: Duration,
     deadline: Pin<Box<Sleep>>,
-    /// As long as it is in the lobby.
+    /// `Some` while in the lobby.
     stay: Option<(PutOut, Pin<Box<Sleep>>)>,
     _guest: Arc<Guest>,
 }
 
 impl<S> Watched<S> {
-    /// True if it may still be here.
+    /// Errors if the connection has to close.
     fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         let Some((put_out, end)) = &mut self.stay else { return Ok(()) };
         match pin!(put_out).poll(context) {
@@ -72,7 +72,7 @@ impl<S> Watched<S> {
         }
     }
 
-    /// Something moved, or the time is counted.
+    /// Resets the idle timer on progress, and checks it otherwise.
     fn watch<T>(&mut self, context: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if poll.is_ready() {
             self.deadline.as_mut().reset(Instant::now() + self.idle);

@@ -1,5 +1,4 @@
-//! The way in: what a request asks for and who sends it stand in its head, so whoever may not do that is told before a byte
-//! of the body is read.
+//! Admission of requests: method and credentials are in the head, so a request is refused before its body is read.
 
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use super::storage::Kind;
 use super::tokens::Role;
 use super::{Service, grpc, http};
 
-/// Why a request is not let in.
+/// Cause of a refused request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error(transparent)]
@@ -37,7 +36,7 @@ impl Refusal {
     }
 }
 
-/// Lets a request in, or tells why not.
+/// Admits a request, or answers with the refusal.
 pub(super) async fn enter(
     State(service): State<Arc<Service>>,
     Extension(guest): Extension<Arc<Guest>>,
@@ -45,7 +44,7 @@ pub(super) async fn enter(
     next: Next,
 ) -> Response {
     let asked = Asked::by(&request);
-    // The body of the request cannot be shared, so its head is looked at first.
+    // The body of the request is not `Sync`, so the head is checked first.
     let pass = service.gate.check(request.headers(), asked.role);
     let pass = async {
         let pass = pass?;
@@ -66,7 +65,7 @@ pub(super) async fn enter(
         Protocol::http => http::Failure::from(refusal).response(),
     };
     if request.version() < Version::HTTP_2 {
-        // What it goes on to send is read by nobody.
+        // The rest of its body is not read.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response
@@ -77,7 +76,7 @@ pub(super) async fn enter(
 pub(super) struct Asked {
     pub protocol: Protocol,
     pub wanted: Wanted,
-    /// The role that it takes.
+    /// The required role.
     pub role: Role,
 }
 

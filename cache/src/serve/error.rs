@@ -1,10 +1,10 @@
-//! Why a cache server does not start, or stops.
+//! Errors of the cache server.
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why a cache server does not start, or stops by itself. No message holds a token or a key.
+/// Cause of a server that does not start, or stops by itself. No message holds a token or a key.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The folder cannot be used.
@@ -12,7 +12,7 @@ pub enum ServeError {
     Folder {
         /// The folder, or the file in it.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// Another server uses the folder.
@@ -26,7 +26,7 @@ pub enum ServeError {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// A file that the options name cannot be read.
@@ -34,17 +34,17 @@ pub enum ServeError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// A line of the file of tokens is wrong.
+    /// A malformed line of the token file.
     #[error("{path}:{line}: {cause}")]
     Token {
-        /// The file of tokens.
+        /// The token file.
         path: PathBuf,
-        /// The line, from 1 on.
+        /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The defect.
         cause: String,
     },
     /// Certificate and key cannot be used.
@@ -54,19 +54,19 @@ pub enum ServeError {
         certificate: PathBuf,
         /// The file of the key.
         key: PathBuf,
-        /// What is wrong with them.
+        /// The defect.
         cause: String,
     },
     /// The options contradict each other.
     #[error("{0}")]
     Options(&'static str),
-    /// The operating system gave no threads, or took the socket away.
+    /// The operating system provides no threads, or closed the socket.
     #[error("the server cannot run: {0}")]
     System(io::Error),
 }
 
 impl ServeError {
-    /// What a person can do about it.
+    /// The fix to suggest to the user.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Folder { .. } => "name a folder that is writable for you",

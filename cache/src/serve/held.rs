@@ -1,4 +1,4 @@
-//! Answers that keep a place until they were sent.
+//! Response bodies that hold a permit until they are sent.
 
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
@@ -9,26 +9,26 @@ use hyper::body::Frame;
 
 use super::storage::FRAME;
 
-/// Answers up to this size do not keep others waiting while they are sent, in bytes.
+/// Responses up to this size release their permit before they are sent, in bytes.
 const SMALL: usize = 2 * FRAME;
 
-/// A body that keeps its place until it was sent. It is given out in small pieces: one large one would be taken as it is, and
-/// lie in memory until the client has room for it.
+/// A body that holds its permit until it is sent. It is split into small pieces: one large piece would be buffered
+/// whole until the client has room for it.
 pub(super) struct Held<P> {
     body: Body,
     rest: Bytes,
     place: Option<P>,
-    /// True if the place is kept also where the first piece is small, since more follow.
+    /// True to hold the permit even if the first piece is small, since more follow.
     until_end: bool,
 }
 
 impl<P> Held<P> {
-    /// Keeps the place until the end.
+    /// Holds the permit until the end.
     pub fn until_end(body: Body, place: P) -> Self {
         Self { body, rest: Bytes::new(), place: Some(place), until_end: true }
     }
 
-    /// Keeps the place of a body in one piece, unless that is small.
+    /// Holds the permit of a body in one piece, unless that is small.
     pub fn until_small(body: Body, place: P) -> Self {
         Self { until_end: false, ..Self::until_end(body, place) }
     }

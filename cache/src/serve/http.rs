@@ -1,4 +1,4 @@
-//! Bazel's simple http form: `GET`, `HEAD` and `PUT` of `/ac/<sha256>` and `/cas/<sha256>`, below any path.
+//! Bazel's simple http cache: `GET`, `HEAD` and `PUT` of `/ac/<sha256>` and `/cas/<sha256>`, below any path.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ use super::pace::{PIECE, paced};
 use super::room::Place;
 use super::storage::{Form, Key, Kind, MAX_ACTION_RESULT, StorageError, Upload};
 
-/// How much of a body that is not wanted is taken in nevertheless: a client that is cut off while it sends sees a
-/// broken connection instead of the reason.
+/// Maximum part of an unwanted body that is read nevertheless: a client that is cut off while sending sees a broken
+/// connection instead of the reason.
 const DRAINED: usize = 16 * 1024 * 1024;
 
-/// Why a request is not answered with what it asks for.
+/// Cause of a failed request.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
     #[error("there is no such entry")]
@@ -90,7 +90,7 @@ impl Failure {
     }
 }
 
-/// Answers a request for an entry, and those that make no sense.
+/// Answers requests for entries, and malformed requests.
 pub(super) async fn entry(
     State(service): State<Arc<Service>>,
     Extension(pass): Extension<Pass>,
@@ -98,12 +98,12 @@ pub(super) async fn entry(
     request: Request<Body>,
 ) -> Response {
     if asked.protocol == Protocol::grpc {
-        // A service that is not offered: such a client waits for a status of its own kind.
+        // An unsupported gRPC service: such a client expects a gRPC status.
         service.metrics.count(Protocol::grpc, Wanted::other, Outcome::bad);
         return tonic::Status::unimplemented("this server is a cache and offers nothing else").into_http();
     }
     let (parts, body) = request.into_parts();
-    // What was not taken in is drained where the answer says why.
+    // The rest of the body is drained if the answer gives a reason.
     let mut body = paced(body, PIECE, service.idle).into_data_stream();
     let answer = async {
         let key = key(parts.uri.path()).ok_or(Failure::NoSuchPath)?;
@@ -121,7 +121,7 @@ pub(super) async fn entry(
     match answer {
         Ok(response) => response,
         Err(failure) => {
-            // Who asks before sending gets the answer instead.
+            // A client that sends `Expect` gets the answer instead.
             let mut left = if parts.headers.contains_key(EXPECT) { 0 } else { DRAINED };
             while left > 0
                 && let Some(Ok(piece)) = body.next().await
@@ -144,7 +144,7 @@ pub(super) async fn status(State(service): State<Arc<Service>>) -> Response {
     ([(CONTENT_TYPE, "application/json")], service.metrics.status(&service.storage)).into_response()
 }
 
-/// What a path names: its last two parts.
+/// The entry that a path names: its last two components.
 pub(super) fn key(path: &str) -> Option<Key> {
     let (rest, hash) = path.rsplit_once('/')?;
     let kind = match rest.rsplit_once('/')?.1 {
@@ -155,7 +155,7 @@ pub(super) fn key(path: &str) -> Option<Key> {
     Some(Key { kind, digest: hash.parse().ok()? })
 }
 
-/// Reads an entry; its bytes only where there is a place for them.
+/// Reads an entry; its bytes only with a permit.
 async fn read(service: &Service, key: Key, place: Option<Place>) -> Result<Response, Failure> {
     let storage = &service.storage;
     if key.kind == Kind::Action {
@@ -178,7 +178,7 @@ async fn read(service: &Service, key: Key, place: Option<Place>) -> Result<Respo
     Ok(response(size, held(Body::from_stream(pieces), place)))
 }
 
-/// A body that keeps its place until it was sent.
+/// A body that holds its permit until it is sent.
 fn held(body: Body, place: Place) -> Body {
     Body::new(Held::until_end(body, place))
 }

@@ -1,9 +1,9 @@
-//! The waiting place of connections without a request that was let in.
+//! The queue of connections without an admitted request.
 //!
-//! Whoever only connects costs a server little, and must not keep others out: the lobby is small and a stay in it short,
-//! and where it is full a new connection takes the place of an older one. It is the oldest of the address that has most
-//! of them, so that one address cannot put out the others. Before that it waits a moment: of many clients that come at
-//! once, those before it are let in meanwhile.
+//! A bare connection costs a server little, and must not block others: the lobby is small and time in it short, and if
+//! it is full a new connection evicts an older one. The victim is the oldest connection of the address with the most
+//! connections, so that one address cannot evict the others. Before that the new one waits a moment: in a burst of
+//! clients, earlier ones are admitted meanwhile.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
@@ -17,51 +17,50 @@ use tokio::time::{Instant, timeout_at};
 use super::access::Pass;
 use super::room::{Full, Place, Room};
 
-/// Time that a connection waits before it puts out another one.
+/// Delay before a new connection evicts another one.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The lobby, and the room behind it; clones are the same ones.
+/// The lobby, and the room behind it. Cheap to clone: clones share the state.
 #[derive(Clone)]
 pub(crate) struct Lobby {
     waiting: Arc<Mutex<Waiting>>,
     room: Room,
     capacity: usize,
-    /// Number of connections that may wait before the door.
+    /// Number of connections that may wait for a place in the lobby.
     patient: Arc<Semaphore>,
-    /// Told when somebody left.
+    /// Notified when a connection leaves.
     left: Arc<Notify>,
-    /// Number of connections, here and in the room.
+    /// Number of connections, in the lobby and admitted.
     open: Gauge,
 }
 
 #[derive(Default)]
 struct Waiting {
     arrivals: u64,
-    /// From the oldest to the newest.
+    /// Oldest to newest.
     guests: BTreeMap<u64, Stay>,
 }
 
 /// A connection in the lobby.
 struct Stay {
     address: IpAddr,
-    /// A request of it was let in, and only waits for room: it is not put out any more.
+    /// A request of it is authorised and only waits for room: it is not evicted.
     is_known: bool,
     put_out: oneshot::Sender<()>,
 }
 
-/// One connection. It is in the lobby until it is let in; dropped, it leaves.
+/// A connection. It is in the lobby until admitted; dropping it leaves the lobby.
 pub(crate) struct Guest {
     lobby: Lobby,
     number: u64,
     place: OnceCell<Place>,
 }
 
-/// Tells a connection that it is put out; it ends with an error once the connection was let in.
+/// Signals eviction to a connection; ends with an error once the connection is admitted.
 pub(crate) type PutOut = oneshot::Receiver<()>;
 
 impl Lobby {
-    /// A lobby before room for `connections`, with half as many places; as many as in the
-    /// room may wait before the door.
+    /// A lobby for a room of `connections`, with half as many places; as many as in the room may wait for a place.
     pub fn new(connections: usize, wait: Duration, open: Gauge) -> Self {
         let capacity = connections.div_ceil(2);
         Self {
@@ -78,8 +77,8 @@ impl Lobby {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in a connection from `address`, as soon as there is a place or an older one has to go; not if all that wait
-    /// here are known.
+    /// Takes a connection from `address` as soon as there is a place or an older one can be evicted; `None` if all in
+    /// the lobby are authorised.
     pub async fn enter(&self, address: IpAddr) -> Option<(Arc<Guest>, PutOut)> {
         let address = network(address);
         if let Ok(_patience) = self.patient.try_acquire() {
@@ -97,11 +96,11 @@ impl Lobby {
         self.try_enter(address, true)
     }
 
-    /// Takes in a connection if there is a place; `hard` makes one.
+    /// Takes a connection if there is a place; `hard` evicts another to make one.
     fn try_enter(&self, address: IpAddr, hard: bool) -> Option<(Arc<Guest>, PutOut)> {
         let mut waiting = self.waiting();
         let from_here = waiting.guests.values().filter(|stay| stay.address == address).count();
-        // One address may have three quarters.
+        // One address may hold three quarters.
         let is_crowd = from_here >= (self.capacity * 3).div_ceil(4);
         if is_crowd || waiting.guests.len() >= self.capacity {
             let crowd = if is_crowd { Some(address) } else { waiting.crowd() };
@@ -118,7 +117,7 @@ impl Lobby {
 }
 
 impl Waiting {
-    /// The address that has most of the connections that can be put out.
+    /// The address with the most evictable connections.
     fn crowd(&self) -> Option<IpAddr> {
         let mut counts = HashMap::new();
         for stay in self.guests.values().filter(|stay| !stay.is_known) {
@@ -131,14 +130,14 @@ impl Waiting {
         let mut guests = self.guests.iter();
         let (number, _) = guests.find(|(_, stay)| !stay.is_known && stay.address == address)?;
         let number = *number;
-        // It may have ended by itself.
+        // The connection may have ended already.
         let _ = self.guests.remove(&number)?.put_out.send(());
         Some(())
     }
 }
 
 impl Guest {
-    /// A request of this connection may be answered: it leaves the lobby, as soon as there is room behind it.
+    /// Admits an authorised connection: it leaves the lobby as soon as there is room.
     pub async fn let_in(&self, pass: Pass) -> Result<(), Full> {
         let place = self.place.get_or_try_init(|| async {
             self.is_known(true);
@@ -173,7 +172,7 @@ impl Drop for Guest {
     }
 }
 
-/// What counts as one address: of the newer protocol a site has the lower half to itself.
+/// The unit that counts as one address: for IPv6, a site owns the lower half.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
@@ -196,7 +195,7 @@ mod tests {
         matches!(told.try_recv(), Ok(()))
     }
 
-    /// A lobby of eight places.
+    /// A lobby with eight places.
     fn lobby() -> Lobby {
         Lobby::new(16, Duration::from_secs(1), Gauge::default())
     }

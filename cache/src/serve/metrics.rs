@@ -1,4 +1,4 @@
-//! What a server counts: at `/metrics` for Prometheus, at `/status` for people.
+//! Metrics of a server: at `/metrics` for Prometheus, at `/status` as JSON.
 
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, text};
 use prometheus_client::metrics::counter::Counter;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::storage::Storage;
 
-/// How a request came.
+/// Protocol of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[expect(non_camel_case_types, reason = "these are the values of labels")]
 pub(crate) enum Protocol {
@@ -17,7 +17,7 @@ pub(crate) enum Protocol {
     grpc,
 }
 
-/// What a request wants.
+/// Operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[expect(non_camel_case_types, reason = "these are the values of labels")]
 pub(crate) enum Request {
@@ -29,19 +29,19 @@ pub(crate) enum Request {
     other,
 }
 
-/// What came of it.
+/// Outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[expect(non_camel_case_types, reason = "these are the values of labels")]
 pub(crate) enum Outcome {
     /// Done, or found.
     ok,
-    /// Not there.
+    /// Not found.
     miss,
-    /// The sender may not do that.
+    /// The sender lacks permission.
     denied,
-    /// The request makes no sense, or what it brought is wrong.
+    /// The request is malformed, or its content is wrong.
     bad,
-    /// The server's own fault.
+    /// The server failed.
     failed,
 }
 
@@ -64,21 +64,21 @@ enum Lookup {
     miss,
 }
 
-/// The counters. Look-ups of actions are what a hit rate is made of, so they are apart from blobs.
+/// The counters. Look-ups of actions are counted apart from blobs, for the hit rate.
 #[derive(Debug, Clone)]
 pub(crate) struct Metrics {
     requests: Family<RequestLabels, Counter>,
     lookups: Family<LookupLabels, Counter>,
-    /// Bytes of entries that came in, as they were sent.
+    /// Bytes of entries received, as transferred.
     pub received: Counter,
-    /// Bytes of entries that went out, as they were sent.
+    /// Bytes of entries sent, as transferred.
     pub sent: Counter,
-    /// Connections that are open.
+    /// Open connections.
     pub connections: Gauge,
 }
 
 impl Metrics {
-    /// Nothing has happened yet.
+    /// All counters zero.
     pub fn new() -> Self {
         let metrics = Self {
             requests: Family::default(),
@@ -87,7 +87,7 @@ impl Metrics {
             sent: Counter::default(),
             connections: Gauge::default(),
         };
-        // Both are there from the beginning: a rate is made of the two.
+        // Both labels exist from the start: a rate needs both.
         metrics.lookup(Lookup::hit);
         metrics.lookup(Lookup::miss);
         metrics
@@ -147,7 +147,7 @@ impl Metrics {
             gauge(storage.capacity()),
         );
         let mut out = String::new();
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = text::encode(&mut out, &registry);
         out
     }

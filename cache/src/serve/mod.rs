@@ -1,18 +1,18 @@
-//! The cache server: a general one of Bazel's simple http form and of the Remote Execution API, on one port.
+//! The cache server: Bazel's simple http cache and the Remote Execution API on one port.
 //!
-//! It knows nothing of Sheaf's programs: entries of the action cache are `ActionResult`s, blobs are bytes. Bazel and other
-//! clients can use it as well. Whether an entry can be trusted is for those to decide who read it, by its signature.
+//! It is independent of Sheaf's programs: entries of the action cache are `ActionResult`s, blobs are bytes. Bazel and
+//! other clients can use it as well. Readers decide if they trust an entry, by its signature.
 //!
-//! | file | holds |
+//! | file | contents |
 //! |---|---|
-//! | `storage/` | the folder: files, their order of use, what is evicted |
-//! | `actions.rs` | entries of the action cache, given out only while all their blobs are there |
+//! | `storage/` | the folder: files, their order of use, eviction |
+//! | `actions.rs` | entries of the action cache, returned only while all their blobs exist |
 //! | `http.rs` | `/ac/`, `/cas/`, `/status`, `/metrics` |
 //! | `grpc/` | Capabilities, `ActionCache`, CAS, `ByteStream` |
-//! | `tokens.rs`, `access.rs`, `entrance.rs` | who may read, and who may write; asked before a body is read |
-//! | `lobby.rs`, `connection.rs` | how many connections, and how long they may be there without a request |
-//! | `room.rs`, `pace.rs`, `held.rs` | how much is in memory at once, and how slow it may come and go |
-//! | `wire.rs` | what messages name, without taking them apart |
+//! | `tokens.rs`, `access.rs`, `entrance.rs` | read and write permissions, checked before a body is read |
+//! | `lobby.rs`, `connection.rs` | limits on connections, and on their time without an admitted request |
+//! | `room.rs`, `pace.rs`, `held.rs` | limits on memory, and on the rate of transfers |
+//! | `wire.rs` | the digests in messages, without decoding them |
 //!
 //! ```no_run
 //! use sheaf_cache::serve::{ServeOptions, serve};
@@ -65,50 +65,50 @@ use tokens::Tokens;
 pub use error::ServeError;
 pub use options::{ServeOptions, TlsFiles};
 
-/// What a running server has to tell; shown as one line.
+/// Event of a running server; displayed as one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Event {
-    /// It listens.
+    /// The server listens.
     #[error("serving at {url}")]
     Listening {
-        /// Where.
+        /// The URL.
         url: String,
     },
-    /// Others than this machine reach it, and nothing is encrypted.
+    /// Reachable from other machines without encryption.
     #[error(
         "warning: nothing is encrypted, so whoever is on the way can read tokens and change programs; give --tls-cert and \
          --tls-key, or let a proxy with TLS alone reach this address"
     )]
     InTheClear,
-    /// Everybody who reaches it may write.
+    /// Anyone who can reach it may write.
     #[error(
         "warning: there are no tokens, so everybody who reaches this address can read, write and fill the disk"
     )]
     ForEveryone,
-    /// The file of tokens was read anew.
+    /// The token file was reloaded.
     #[error("read {count} tokens anew")]
     TokensRead {
-        /// How many there are now.
+        /// Number of tokens.
         count: usize,
     },
-    /// The file of tokens is wrong, so those known before stay good.
+    /// The reloaded token file is malformed, so the previous tokens remain valid.
     #[error("the tokens stay as they were: {error}")]
     TokensKept {
-        /// What is wrong.
+        /// The defect.
         error: ServeError,
     },
-    /// It was asked to end.
+    /// A shutdown was requested.
     #[error("stopping; requests under way are finished")]
     Stopping,
 }
 
-/// What all requests share.
+/// State shared by all requests.
 struct Service {
     storage: Storage,
     gate: Gate,
     metrics: Metrics,
-    /// Blobs on their way in or out.
+    /// Concurrent blob transfers.
     transfers: Room,
     /// Memory of messages, in bytes.
     messages: Room,
@@ -116,10 +116,10 @@ struct Service {
     idle: Duration,
 }
 
-/// How many blobs are on their way at once; one of them has a quarter of a megabyte in memory.
+/// Maximum number of concurrent blob transfers; each takes a quarter of a megabyte of memory.
 const TRANSFERS: usize = 512;
 
-/// Most memory of all messages but those with blobs, in bytes.
+/// Maximum memory of all messages except those with blobs, in bytes.
 const MESSAGES: usize = 64 * 1024 * 1024;
 
 /// A server that listens, and does not answer yet.
@@ -132,7 +132,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Opens the folder, reads tokens and certificate, and begins to listen. Connections wait until [`run`](Self::run).
+    /// Opens the folder, reads tokens and certificate, and starts listening. Connections wait until [`run`](Self::run).
     pub fn bind(options: &ServeOptions) -> Result<Self, ServeError> {
         options.check()?;
         let tokens = options.tokens.as_deref().map(Tokens::read).transpose()?;
@@ -154,12 +154,12 @@ impl Server {
         Ok(Self { options: options.clone(), service: service.into(), listener, address, tls })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until `stop` comes. Requests under way are then finished, as long as the options allow.
+    /// Serves until `stop` resolves. Requests in progress are then completed within the limit of the options.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
         let Self { options, service, listener, tls, .. } = self;
         let open = service.metrics.connections.clone();
@@ -176,7 +176,7 @@ impl Server {
     }
 }
 
-/// Answers what comes through `server`.
+/// Serves connections of `server`.
 async fn answer<A>(
     mut server: HttpServer<SocketAddr, A>,
     options: &ServeOptions,
@@ -189,9 +189,9 @@ where
     A::Service: axum_server::service::SendService<axum::http::Request<hyper::body::Incoming>> + Send,
     A::Future: Send,
 {
-    /// What one request may have waiting in memory.
+    /// Maximum memory of one request's unread data.
     const WINDOW: u32 = 256 * 1024;
-    /// The largest head of a request.
+    /// Maximum size of a request's head.
     const HEAD: u32 = 32 * 1024;
     let builder = server.http_builder();
     builder
@@ -220,14 +220,13 @@ where
     serving.await.map_err(ServeError::System)
 }
 
-/// Runs a server until the process is asked to end, with Ctrl-C or SIGTERM. SIGHUP makes it read the tokens anew.
-/// `report` is told of what happens.
+/// Runs a server until Ctrl-C or SIGTERM. SIGHUP reloads the tokens. `report` is called for each event.
 pub fn serve(
     options: &ServeOptions,
     report: impl Fn(Event) + Send + Sync + 'static,
 ) -> Result<(), ServeError> {
     let server = Server::bind(options)?;
-    // Threads keep memory for themselves, and a few of them are as fast as disk and network.
+    // Threads hold memory of their own, and a few of them saturate disk and network.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(cores.min(4))
@@ -236,7 +235,7 @@ pub fn serve(
         .build();
     runtime.map_err(ServeError::System)?.block_on(async {
         let report = Arc::new(report);
-        // Before anybody knows of the server, so that whoever stops it at once finds it listening.
+        // Registered before the server is announced, so that an immediate signal is handled.
         let stop = asked_to_end().map_err(ServeError::System)?;
         #[cfg(unix)]
         server.reread_tokens(report.clone()).map_err(ServeError::System)?;
@@ -257,7 +256,7 @@ pub fn serve(
 }
 
 impl Server {
-    /// Reads the tokens anew whenever the process gets a SIGHUP. A file that is wrong changes nothing.
+    /// Reloads the tokens at each SIGHUP. A malformed file changes nothing.
     #[cfg(unix)]
     fn reread_tokens(&self, report: Arc<impl Fn(Event) + Send + Sync + 'static>) -> std::io::Result<()> {
         use tokio::signal::unix::{SignalKind, signal};
@@ -278,7 +277,7 @@ impl Server {
                     };
                     report(event);
                 });
-                // Whatever became of it, the next signal counts: a token that was taken back must not stay good.
+                // The next signal is handled even after a failure: a revoked token must not stay valid.
                 let _ = reread.await;
             }
         });
@@ -286,7 +285,7 @@ impl Server {
     }
 }
 
-/// Comes when the process is asked to end.
+/// Resolves when a shutdown is requested.
 #[cfg(unix)]
 fn asked_to_end() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -299,7 +298,7 @@ fn asked_to_end() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Comes when the process is asked to end.
+/// Resolves when a shutdown is requested.
 #[cfg(not(unix))]
 fn asked_to_end() -> std::io::Result<impl Future<Output = ()>> {
     Ok(async {

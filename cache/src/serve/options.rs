@@ -1,4 +1,4 @@
-//! What a cache server is told when it starts.
+//! Options of a cache server.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,54 +6,53 @@ use std::time::Duration;
 
 use super::error::ServeError;
 
-/// What a cache server is told when it starts.
+/// Options of a cache server.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// Where to listen; with port 0 the system chooses one.
+    /// Address to listen on; with port 0 the system chooses one.
     pub listen: SocketAddr,
-    /// Where everything is kept. It is made if it is not there.
+    /// Storage folder, created if missing.
     pub folder: PathBuf,
-    /// How much the folder may take on the disk, in bytes, besides what is being written. What was not used for the longest time goes
-    /// first.
+    /// Maximum size of the folder on disk, in bytes, besides unfinished files. The least recently used entries are
+    /// evicted.
     pub capacity: u64,
-    /// The largest blob that is taken, in bytes.
+    /// Maximum size of a blob, in bytes.
     pub max_blob: u64,
-    /// The file of tokens. Without one everybody may read and write.
+    /// The token file. Without one, all clients may read and write.
     pub tokens: Option<PathBuf>,
-    /// True if everybody who reaches the address may read and write; asked for where that is not this machine alone.
+    /// True if all clients may read and write; required for addresses that other machines can reach.
     pub everyone: bool,
-    /// Whether those without a token may read.
+    /// True if clients without a token may read.
     pub anonymous_read: bool,
-    /// Certificate and key; without them there is no encryption.
+    /// Certificate and key; `None` for no encryption.
     pub tls: Option<TlsFiles>,
-    /// How many connections are served at once. Further ones wait; half as many may be there without a request that was
-    /// let in.
+    /// Maximum number of connections served concurrently. Further ones wait; half as many may be open without an
+    /// admitted request.
     pub max_connections: usize,
-    /// How long a connection may be there without a request that was let in, how long a request's head or a short request
-    /// may take, and how long a request waits while others have all the room.
+    /// Maximum time of a connection without an admitted request, of a request's head or a short request, and of a
+    /// request's wait for room.
     pub header_timeout: Duration,
-    /// How long a connection may neither send nor take anything, how long a batch of blobs may be on its way, and how long
-    /// 64 KiB of a longer upload.
+    /// Maximum idle time of a connection, time of a batch of blobs, and time per 64 KiB of a longer upload.
     pub idle_timeout: Duration,
-    /// How long requests under way may take when the server stops.
+    /// Maximum time to complete requests in progress at shutdown.
     pub stop_timeout: Duration,
 }
 
 /// The files of a server that encrypts, both in PEM.
 #[derive(Debug, Clone)]
 pub struct TlsFiles {
-    /// The certificate, followed by those that lead to one that clients know.
+    /// The certificate, followed by the chain to one that clients trust.
     pub certificate: PathBuf,
     /// Its private key.
     pub key: PathBuf,
 }
 
 impl ServeOptions {
-    /// How many connections are served at once where nobody says: with a file for each, and as many that were not let in
-    /// yet, below the 1024 that a process may usually have open.
+    /// Default of `max_connections`: with one open file each, and as many connections not yet admitted, below the usual
+    /// limit of 1024 open files per process.
     pub const MAX_CONNECTIONS: usize = 320;
 
-    /// Ten GiB in `folder`, for everybody who reaches `listen`.
+    /// 10 GiB in `folder`, for all clients that can reach `listen`.
     pub fn new(listen: SocketAddr, folder: impl Into<PathBuf>) -> Self {
         Self {
             listen,
@@ -71,12 +70,12 @@ impl ServeOptions {
         }
     }
 
-    /// True if only this machine reaches the address.
+    /// True if only this machine can reach the address.
     pub(super) fn is_local(&self) -> bool {
         self.listen.ip().to_canonical().is_loopback()
     }
 
-    /// Whether these options make sense together.
+    /// Errors if these options contradict each other.
     pub(super) fn check(&self) -> Result<(), ServeError> {
         let wrong = match self {
             Self { capacity: 0, .. } => "a cache that may take no space is of no use",

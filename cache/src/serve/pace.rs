@@ -1,4 +1,4 @@
-//! Bodies that have to come at some pace.
+//! Minimum transfer rate of bodies.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use futures_util::{StreamExt as _, stream};
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
-/// How much of a long body has to come within the time that a connection may be idle, in bytes.
+/// Part of a long body that must arrive within the idle timeout, in bytes.
 pub(super) const PIECE: u64 = 64 * 1024;
 
-/// The body, of which each `piece` bytes, or what is left, have to come within `time`.
+/// The body, of which each `piece` bytes, or the rest, must arrive within `time`.
 pub(super) fn paced(body: Body, piece: u64, time: Duration) -> Body {
     let start = (body.into_data_stream(), Instant::now() + time, 0);
     let pieces = stream::try_unfold(start, move |(mut pieces, mut end, mut come)| async move {

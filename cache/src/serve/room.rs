@@ -1,4 +1,4 @@
-//! Room for so much at once, of which those without a token get half.
+//! Weighted limits on concurrency, of which clients without a token get half.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,30 +8,30 @@ use tokio::time::timeout;
 
 use super::access::Pass;
 
-/// Units of something that is scarce: connections, transfers, bytes of messages. Clones are the same room.
+/// A limited resource: connections, transfers, bytes of messages. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Room {
     all: Arc<Semaphore>,
-    /// The share of connections without a token, where others have tokens.
+    /// The share of clients without a token, if others have tokens.
     anonymous: Arc<Semaphore>,
     units: u32,
     wait: Duration,
 }
 
-/// Units that were given; dropping it gives them back.
+/// A permit for units, returned on drop.
 #[derive(Debug)]
 pub(crate) struct Place {
     _all: OwnedSemaphorePermit,
     _anonymous: Option<OwnedSemaphorePermit>,
 }
 
-/// There was no room within the time that a request may wait.
+/// No room within the maximum wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the server has no room at the moment: try again later")]
 pub(crate) struct Full;
 
 impl Room {
-    /// Room for `units`; whoever finds none waits for it as long as `wait`.
+    /// Room for `units`; requests wait for it up to `wait`.
     pub fn new(units: usize, wait: Duration) -> Self {
         let units = u32::try_from(units).unwrap_or(u32::MAX).min(Semaphore::MAX_PERMITS as u32).max(1);
         Self {
@@ -42,7 +42,7 @@ impl Room {
         }
     }
 
-    /// Waits for `units`. Who wants more than may be had gets all that there is.
+    /// Waits for `units`. A request for more than the maximum gets the maximum.
     pub async fn take(&self, units: u32, pass: Pass) -> Result<Place, Full> {
         let most = if pass.anonymous { self.units.div_ceil(2) } else { self.units };
         let units = units.clamp(1, most);

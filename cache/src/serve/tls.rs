@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use super::error::ServeError;
 use super::options::TlsFiles;
 
-/// What rustls is told.
+/// The rustls configuration.
 pub(super) fn config(files: &TlsFiles) -> Result<RustlsConfig, ServeError> {
     let wrong = |cause: String| ServeError::Tls {
         certificate: files.certificate.clone(),
@@ -20,7 +20,7 @@ pub(super) fn config(files: &TlsFiles) -> Result<RustlsConfig, ServeError> {
     let chain =
         CertificateDer::pem_file_iter(&files.certificate).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let chain = chain.map_err(|error| wrong(format!("the certificate: {error}")))?;
-    // The cause is not told further than its kind: nothing of a key belongs into a message.
+    // Only the kind of error is reported: messages must not quote any part of a key.
     let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| match error {
         rustls::pki_types::pem::Error::Io(error) => wrong(format!("the key: {error}")),
         _ => wrong("there is no private key in the file of the key".into()),

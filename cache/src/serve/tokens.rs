@@ -1,13 +1,13 @@
-//! The file of tokens: who may read, and who may write.
+//! The token file: read and write permissions.
 //!
 //! ```text
-//! # role  SHA-256 of the token      name      until when
+//! # role  SHA-256 of the token      name      expiry
 //! write   <64 hexadecimal digits>  trunk    expires=2026-12-31
 //! read    <64 hexadecimal digits>  everyone
 //! ```
 //!
-//! Only digests are stored: who reads the file gets no token. The name is for people, and told to the holder of a token that
-//! has expired. A token is good until the end of its day in UTC.
+//! Only digests are stored: the file reveals no token. The name is for administrators, and reported to the holder of an
+//! expired token. A token is valid until the end of its day in UTC.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ use subtle::{Choice, ConstantTimeEq as _};
 use super::error::ServeError;
 use crate::digest::Digest;
 
-/// What a token allows.
+/// Permission of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
     Read,
@@ -36,23 +36,23 @@ struct Token {
     role: Role,
     digest: Digest,
     name: String,
-    /// The first day, counted from 1970 on, on which it is good no more.
+    /// The first day, counted from 1970, on which it is invalid.
     ends: Option<u64>,
 }
 
-/// What a token that somebody showed is.
+/// Status of a presented token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Shown<'a> {
-    /// One of these.
+    /// Valid.
     Known { role: Role },
-    /// It was good until some day.
+    /// Expired.
     Expired { name: &'a str },
-    /// None of these.
+    /// Unknown.
     Unknown,
 }
 
 impl Tokens {
-    /// Reads a file of tokens.
+    /// Reads a token file.
     pub fn read(path: &Path) -> Result<Self, ServeError> {
         let text =
             fs::read_to_string(path).map_err(|source| ServeError::File { path: path.to_owned(), source })?;
@@ -67,13 +67,13 @@ impl Tokens {
         Ok(Self { tokens: tokens.collect::<Result<_, _>>()? })
     }
 
-    /// How many there are.
+    /// Number of tokens.
     #[cfg(unix)]
     pub fn len(&self) -> usize {
         self.tokens.len()
     }
 
-    /// What `token` is today. Takes as long for every token, so that nothing is learnt from the time.
+    /// The status of `token` today. Takes constant time, so that timing reveals nothing.
     pub fn show(&self, token: &[u8]) -> Shown<'_> {
         let today = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() / 86_400);
         self.show_on(today, token)
@@ -108,7 +108,7 @@ impl Token {
                 return Err(format!("`{}` is no role; there are `read` and `write`", other.unwrap_or("")));
             }
         };
-        // What stands there may be the token itself, so it is not repeated.
+        // The word may be the token itself, so it is not quoted.
         let digest = words.next().and_then(|word| word.parse().ok());
         let digest = digest.ok_or("after the role comes the SHA-256 of the token, 64 hexadecimal digits")?;
         let mut token = Self { role, digest, name: String::new(), ends: None };
@@ -126,7 +126,7 @@ impl Token {
     }
 }
 
-/// The number of a day in the Gregorian calendar, counted from 1970-01-01 on.
+/// The number of a day in the Gregorian calendar, counted from 1970-01-01.
 fn day(date: &str) -> Option<u64> {
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let mut parts = date.split('-');

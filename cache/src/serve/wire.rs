@@ -1,30 +1,30 @@
-//! Messages of the Remote Execution API, read without taking them apart: a decoded one may take fifty times its bytes, and
-//! whoever sends it chooses them.
+//! Messages of the Remote Execution API, scanned without decoding: a decoded one may take fifty times its bytes, and
+//! its sender is untrusted.
 
 use prost::encoding::{WireType, decode_key, decode_varint};
 
 use crate::digest::Digest;
 
-/// A digest and the size beside it; `None` if they make no sense.
+/// A digest with its size; `None` if malformed.
 pub(super) type Named = Option<(Digest, u64)>;
 
-/// The blobs that an `ActionResult` names.
+/// A blob that an `ActionResult` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Output {
-    /// A file, or what the action printed.
+    /// A file, or output of the action.
     Blob(Named),
     /// The description of an output folder.
     Tree(Named),
 }
 
-/// The bytes are no message.
+/// The bytes are not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Malformed;
 
-/// The fewest bytes that a part with a digest has: 64 digits, and what is around them.
+/// Minimum size of a part with a digest: 64 digits and their envelope.
 const SMALLEST_PART: usize = 68;
 
-/// True if `accept` takes all that an `ActionResult` names. It is asked in order, until it refuses.
+/// True if `accept` returns true for all blobs of an `ActionResult`. Stops at the first false.
 pub(super) fn outputs(result: &[u8], mut accept: impl FnMut(Output) -> bool) -> Result<bool, Malformed> {
     for field in Fields(result) {
         let fine = match field? {
@@ -49,10 +49,10 @@ pub(super) fn outputs(result: &[u8], mut accept: impl FnMut(Output) -> bool) -> 
     Ok(true)
 }
 
-/// True if `accept` takes the files of all folders of a `Tree`. It is asked in order, until it refuses.
+/// True if `accept` returns true for the files of all folders of a `Tree`. Stops at the first false.
 pub(super) fn tree_files(tree: &[u8], mut accept: impl FnMut(Named) -> bool) -> Result<bool, Malformed> {
     for field in Fields(tree) {
-        // root and children are folders; the first field of a folder are its files.
+        // root and children are folders; the first field of a folder is its files.
         let (1 | 2, Value::Bytes(folder)) = field? else { continue };
         for field in Fields(folder) {
             let (1, Value::Bytes(file)) = field? else { continue };
@@ -71,14 +71,14 @@ pub(super) fn tree_files(tree: &[u8], mut accept: impl FnMut(Named) -> bool) -> 
     Ok(true)
 }
 
-/// True if a message has no more parts than its bytes would have room for if each named something. What has more is
-/// nonsense, made to take much memory.
+/// True if a message has no more parts than fit in its bytes if each names a blob. More parts are malicious, meant to
+/// take much memory.
 pub(super) fn is_sound(message: &[u8]) -> bool {
     // A few texts may be short: the path of a link, the field of a newer version.
     Fields(message).flatten().count() <= 64 + message.len() / (SMALLEST_PART / 4)
 }
 
-/// True if `accept` takes all texts and parts of a message, with the numbers of their fields.
+/// True if `accept` returns true for all texts and parts of a message, given their field numbers.
 fn all(message: &[u8], mut accept: impl FnMut(u32, &[u8]) -> bool) -> Result<bool, Malformed> {
     for field in Fields(message) {
         if let (number, Value::Bytes(bytes)) = field?
@@ -110,7 +110,7 @@ enum Value<'a> {
     Fixed,
 }
 
-/// The fields of a message in their order; after an error there are none.
+/// The fields of a message in order; ends after an error.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -124,7 +124,7 @@ impl<'a> Fields<'a> {
             }
             WireType::SixtyFourBit => self.take(8).map(|_| Value::Fixed)?,
             WireType::ThirtyTwoBit => self.take(4).map(|_| Value::Fixed)?,
-            // Groups are of the time before this API.
+            // Groups predate this API.
             _ => return None,
         };
         Some((number, value))

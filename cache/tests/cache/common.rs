@@ -1,4 +1,4 @@
-//! What the tests of stores and folders share.
+//! Helpers for the tests of stores and folders.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use sheaf_cache::{
     Store, WriteError,
 };
 
-/// An action whose only particular is its program.
+/// An action determined by its program.
 pub fn action(program: &str) -> Action {
     Action {
         program: program.into(),
@@ -42,7 +42,7 @@ pub fn specialisation(function: &str, length: u64) -> Specialisation {
     }
 }
 
-/// Stand-in bytes for what `program` compiles to: several pages, different for each program.
+/// Stand-in VMFB of `program`: several pages, different for each program.
 pub fn vmfb(program: &str) -> Vec<u8> {
     program.bytes().cycle().take(20_000 + program.len()).collect()
 }
@@ -52,7 +52,7 @@ pub fn record(folder: &ArtifactFolder, function: &str, length: u64, program: &st
     folder.record(&action(program), specialisation(function, length), &vmfb(program)).unwrap()
 }
 
-/// Stores what `program` compiled to.
+/// Stores a compilation of `program`.
 pub fn put(store: &Store, program: &str, function: &str, vmfb: &[u8]) -> Result<(), WriteError> {
     let compilation = Compilation { function: function.into(), ..Compilation::default() };
     let claim = Claim::new(&action(program), program.as_bytes(), vmfb, compilation);
@@ -70,7 +70,7 @@ pub fn found(folder: &ArtifactFolder, program: &str) -> Entry {
     }
 }
 
-/// Asserts that `program` is not found, and returns why.
+/// Asserts that `program` is not found, and returns the reason.
 pub fn missed(folder: &ArtifactFolder, program: &str) -> Miss {
     match folder.find(&action(program).key()) {
         Lookup::Miss(miss) => miss,
@@ -78,7 +78,7 @@ pub fn missed(folder: &ArtifactFolder, program: &str) -> Miss {
     }
 }
 
-/// The names of the files in `folder`, sorted, but for the lock.
+/// The sorted names of the files in `folder`, without the lock.
 pub fn files(folder: &Path) -> Vec<String> {
     let files = std::fs::read_dir(folder).unwrap();
     let mut names: Vec<_> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
@@ -87,8 +87,8 @@ pub fn files(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Starts the test `name` of this test program as a process of its own, with `variable` set to `value`: the test takes
-/// that as the order to play the child.
+/// Starts the test `name` of this test program as a child process, with `variable` set to `value`, which makes the test
+/// play the child.
 pub fn child(name: &str, variable: &str, value: impl AsRef<std::ffi::OsStr>) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", name, "--nocapture"]).env(variable, value);

@@ -1,4 +1,4 @@
-//! The artifact folder: recording, finding, replacing, and everything that may be wrong on the disk.
+//! The artifact folder: recording, finding, replacing, and file system errors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ impl Project {
         self.root.path().join("__sheaf__")
     }
 
-    /// The folder as a new process opens it.
+    /// The folder as opened by a new process.
     fn open(&self) -> ArtifactFolder {
         ArtifactFolder::open(self.path())
     }
@@ -55,7 +55,7 @@ fn a_folder_is_made_by_the_first_record_only() {
     assert_eq!(files(&project.path()), ["forward.cpu.vmfb", "manifest.json"]);
 }
 
-/// A lock that leads elsewhere would make or cut a file there; a pipe would be waited for without end.
+/// A lock that is a link would create or truncate its target; a pipe would block forever.
 #[cfg(unix)]
 #[test]
 fn a_lock_is_a_plain_file() {
@@ -75,7 +75,7 @@ fn a_lock_is_a_plain_file() {
     record().unwrap();
 }
 
-/// The list is looked at where it is read: a pipe in its place is not waited for.
+/// The manifest's file type is checked when it is opened: a pipe in its place does not block.
 #[cfg(unix)]
 #[test]
 fn a_list_is_a_plain_file() {
@@ -86,7 +86,7 @@ fn a_list_is_a_plain_file() {
     insta::assert_snapshot!(project.message(&missed(&project.open(), "p")), @"~/__sheaf__/manifest.json cannot be read: it is not a regular file");
 }
 
-/// Whoever the folder belongs to is asked each time: somebody may put one there after the start.
+/// Ownership is checked at each use: another user may create the folder after the start.
 #[test]
 fn a_folder_of_somebody_else_is_neither_read_nor_written() {
     let project = Project::new();
@@ -446,7 +446,7 @@ fn file_names_that_lead_elsewhere_are_refused() {
         project.write_manifest(whole.replace(&format!("\"{}\"", entry.file), &quoted));
         let miss = missed(&project.open(), "p");
         assert_eq!(miss, Miss::UnsafeName { path: project.path().join(MANIFEST_FILE), name: name.into() });
-        // Neither a newer program in its place nor the same one touches the file outside.
+        // Neither a newer program under its name nor the same one touches the file outside.
         record(&project.open(), "forward", 4, "changed");
         project.write_manifest(whole.replace(&format!("\"{}\"", entry.file), &quoted));
         record(&project.open(), "forward", 4, "p");

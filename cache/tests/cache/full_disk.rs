@@ -1,5 +1,5 @@
-//! A full disk and a read-only one, both real: a small file system that a child process mounts in a mount namespace of
-//! its own, which vanishes with the process.
+//! A full disk and a read-only one, both real: a small file system that a child process mounts in its own mount
+//! namespace, which disappears with the process.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ const DISK: &str = "SHEAF_TEST_DISK";
 /// Larger than the whole disk.
 static HUGE: [u8; 400_000] = [7; 400_000];
 
-/// Whether this machine lets us have mounts of our own: with a user namespace, or as root.
+/// Command prefix for a new mount namespace, with a user namespace or as root; `None` if not permitted.
 fn namespace() -> Option<&'static [&'static str]> {
     let ways: [&[&str]; 2] = [&["--mount", "--map-root-user"], &["--mount"]];
     ways.into_iter().find(|way| {
@@ -50,7 +50,7 @@ fn full_disk() {
     record(&folder, "forward", 4, "p");
     let before = files(&path);
 
-    // A program that does not fit, new or in place of an older one.
+    // A program that does not fit, new or replacing an older one.
     for function in ["loss", "forward"] {
         let error = ArtifactFolder::open(&path).record(&action("q"), specialisation(function, 4), &HUGE);
         let Err(FolderError::Write(WriteError { source, .. })) = &error else { panic!("{error:?}") };
@@ -75,7 +75,7 @@ fn full_disk() {
     assert_eq!(error.source.kind(), io::ErrorKind::StorageFull);
     assert!(matches!(store.get(&action("q").key()), Lookup::Miss(miss) if !miss.is_trouble()));
 
-    // What was there is still good, and with room the rest goes in.
+    // Earlier entries are intact, and recording works again once there is space.
     found(&ArtifactFolder::open(&path), "p");
     drop(free);
     fs::remove_file(disk.join("filler")).unwrap();
@@ -102,7 +102,7 @@ fn read_only_disk() {
     let error = put(&store, "q", "loss", b"q").unwrap_err();
     assert_eq!(error.source.kind(), io::ErrorKind::ReadOnlyFilesystem);
 
-    // Nothing can be removed, and nothing is said to have been.
+    // Nothing can be removed, and nothing is reported as removed.
     for collected in [store.collect(0), store.clear()] {
         assert_eq!((collected.removed, collected.kept), (Size::default(), store.size()));
         let (path, cause) = collected.stuck.unwrap();

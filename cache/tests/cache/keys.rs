@@ -1,5 +1,5 @@
-//! Ten actions and their keys, which no later Sheaf may compute in another way under the same key version. `keys.json` was
-//! written by the Python program of `docs/keys.md`, which shares no code with the crate.
+//! Ten actions and their keys, which must never change under the same key version. `keys.json` was written by the
+//! Python program of `docs/keys.md`, which shares no code with the crate.
 
 use sheaf_cache::{Action, Cpu, Digest, Donation, KEY_VERSION};
 
@@ -42,7 +42,7 @@ fn keys_are_what_they_always_were() {
             debug: fields.debug,
         };
         assert_eq!(action.key().to_string(), key, "{what}");
-        // Where a program comes from does not count.
+        // Source locations are not part of the key.
         action.program = action.program.replace("  }\n", "  } loc(\"model.shf\":1:1)\n");
         assert_eq!(action.key().to_string(), key, "{what}, with a location");
     }

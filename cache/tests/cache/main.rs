@@ -1,4 +1,4 @@
-//! The caches as other crates use them, on real disks and between real processes.
+//! The caches as used by other crates, on real disks and between real processes.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Several processes on one artifact folder and one store, and processes that are killed while they write.
+//! Concurrent processes on one artifact folder and one store, and processes killed while writing.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{BufRead as _, BufReader};
@@ -15,7 +15,7 @@ fn random(below: u64) -> u64 {
     RandomState::new().hash_one(0) % below
 }
 
-/// Plays a process that records ten functions, when told so.
+/// Child process that records ten functions, if `FOLDER` is set.
 #[test]
 fn child_that_records() {
     let Some(value) = std::env::var_os(FOLDER) else { return };
@@ -64,22 +64,22 @@ fn threads_that_share_a_folder_lose_nothing() {
     assert_eq!(folder.entries().unwrap().len(), 20);
 }
 
-/// How many sources of a function there are: few, so that what the killed process wrote is asked for.
+/// Number of versions of a function's source: few, so that programs of the killed process are looked up again.
 const SOURCES: usize = 5;
 
-/// What the killed process records: three functions, whose sources change all the time.
+/// Programs of the killed process: three functions whose sources change in every round.
 fn programs(round: usize) -> [(String, String); 3] {
     [0, 1, 2].map(|function| (format!("f{function}"), format!("body {round} of {function}")))
 }
 
-/// Plays a process that records and stores for ever, when told so.
+/// Child process that records and stores forever.
 #[test]
 fn child_to_be_killed() {
     let Some(root) = std::env::var_os(FOLDER) else { return };
     let root = Path::new(&root);
     let store = Store::new(root.join("cache"));
     for round in 0.. {
-        // A new folder in each round is a new run: what the round before recorded is out of date.
+        // A new folder object in each round is a new run: entries of the previous round are outdated.
         let folder = ArtifactFolder::open(root.join("__sheaf__"));
         for (function, program) in programs(round % SOURCES) {
             record(&folder, &function, 4, &program);
@@ -101,10 +101,10 @@ fn a_process_killed_at_any_moment_leaves_what_the_next_can_use() {
         std::thread::sleep(Duration::from_micros(random(5_000)));
         child.kill().unwrap();
         child.wait().unwrap();
-        // Closed earlier, the pipe would have ended the child in good order.
+        // Closed earlier, the pipe would have ended the child normally.
         drop(recorded);
 
-        // The manifest is whole; at most the one program that was being replaced does not fit it.
+        // The manifest is whole; at most the one program being replaced does not match it.
         let folder = ArtifactFolder::open(&path);
         let entries = folder.entries().unwrap_or_else(|miss| panic!("kill {kill}: {miss}"));
         let misses: Vec<_> = entries
@@ -120,7 +120,7 @@ fn a_process_killed_at_any_moment_leaves_what_the_next_can_use() {
             "kill {kill}: {misses:?}"
         );
 
-        // The next run works, and ends with nothing but what it needs.
+        // The next run works, and leaves only the files that it needs.
         let folder = ArtifactFolder::open(&path);
         let store = Store::new(root.path().join("cache"));
         assert_eq!(store.verify(), [], "kill {kill}");

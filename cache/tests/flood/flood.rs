@@ -1,4 +1,4 @@
-//! Clients that want to bring the server down: its memory, and whether it serves others meanwhile.
+//! Malicious load on the server: its memory, and its service to other clients meanwhile.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use tonic::{Code, Status};
 use crate::common::{client, digest, install_provider, noise};
 use crate::process::Process;
 
-/// Each test has the machine to itself.
+/// Serialises the tests, each of which needs the whole machine.
 static TURN: Mutex<()> = Mutex::const_new(());
 
-/// A server for those with the token `read`, and for those with `write`.
+/// A server with the tokens `read` and `write`.
 fn guarded(folder: &Path) -> Process {
     let lines = ["write", "read"].map(|role| format!("{role} {}", Digest::of(role.as_bytes())));
     std::fs::write(folder.join("tokens"), lines.join("\n")).unwrap();
@@ -34,7 +34,7 @@ impl Process {
         assert_eq!(put.status(), 201);
     }
 
-    /// What is said to a message that lacks its last byte; `None` where nothing is said for some seconds.
+    /// The answer to a message that lacks its last byte; `None` without an answer within some seconds.
     async fn unfinished(
         &self,
         client: &reqwest::Client,
@@ -44,7 +44,7 @@ impl Process {
     ) -> Option<Code> {
         let mut message = vec![0];
         message.extend((length as u32).to_be_bytes());
-        // Parts without anything in them, of which the largest number has room.
+        // Empty parts, of which the most fit into a message.
         let rest = [0x12, 0].repeat(length / 2);
         message.extend(&rest[..length - 1]);
         let pieces = stream::iter(message.chunks(64 * 1024).map(<[u8]>::to_vec).collect::<Vec<_>>());
@@ -52,13 +52,13 @@ impl Process {
         let request = client.post(format!("http://{}/{path}", self.address));
         let request = request.body(reqwest::Body::wrap_stream(body)).bearer_auth(token);
         let request = request.header("content-type", "application/grpc").header("te", "trailers");
-        // A stream that is refused may end before its answer is read.
+        // A refused stream may end before its answer is read.
         let response = timeout(Duration::from_secs(5), request.send()).await.ok()?.ok()?;
         Some(Status::from_header_map(response.headers()).unwrap().code())
     }
 }
 
-/// Each is a connection of its own.
+/// A client with connections of its own.
 fn http2() -> reqwest::Client {
     install_provider();
     reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap()
@@ -66,7 +66,7 @@ fn http2() -> reqwest::Client {
 
 const REAPI: &str = "build.bazel.remote.execution.v2";
 
-/// The methods whose requests are one message.
+/// The methods whose requests are single messages.
 fn methods() -> [String; 7] {
     [
         format!("{REAPI}.ActionCache/GetActionResult"),
@@ -92,7 +92,7 @@ async fn messages_of_strangers_are_not_taken_in() {
     });
     let codes = join_all(requests).await;
     assert!(codes.iter().flatten().all(|code| *code == Code::Unauthenticated), "{codes:?}");
-    // A connection that goes on sending what nobody wants is cut.
+    // A connection that keeps sending an unwanted body is closed.
     assert!(codes.iter().flatten().count() > 0, "{codes:?}");
     server.check_memory(100, "256 messages of 5 MB without a token");
 }
@@ -105,7 +105,7 @@ async fn messages_are_taken_in_as_there_is_room() {
     let server_ref = &server;
     let path = format!("{REAPI}.ContentAddressableStorage/FindMissingBlobs");
     let clients: Vec<_> = (0..4).map(|_| http2()).collect();
-    // As large as is allowed: they wait. Larger ones are refused at once.
+    // Requests of the maximum size wait. Larger ones are refused at once.
     for (length, expected) in [(2_000_000, None), (5_000_000, Some(Code::OutOfRange))] {
         let requests = clients
             .iter()
@@ -113,7 +113,7 @@ async fn messages_are_taken_in_as_there_is_room() {
         let codes = join_all(requests).await;
         assert!(codes.iter().all(|code| code.is_none() || *code == expected), "{codes:?}");
     }
-    // No method takes a message of a size that it has no use for.
+    // No method accepts a message larger than it needs.
     let small =
         methods().into_iter().filter(|path| !path.contains("UpdateAction") && !path.contains("FindMissing"));
     for path in small {
@@ -123,20 +123,20 @@ async fn messages_are_taken_in_as_there_is_room() {
     server.check_memory(300, "512 messages of 2 and 5 MB of a reader");
 }
 
-/// The way in which a stranger keeps a connection.
+/// Ways in which a malicious client keeps a connection open.
 #[derive(Clone, Copy)]
 enum Manner {
     /// Sends nothing.
     Idle,
     /// Sends a head, byte by byte.
     Trickling,
-    /// Speaks the newer protocol, and sends pings.
+    /// Speaks HTTP/2, and sends pings.
     Pinging,
     /// Sends a body without a token.
     Sending,
 }
 
-/// Comes again as soon as it was put out, until it is dropped.
+/// Reconnects as soon as it is disconnected, until it is dropped.
 async fn stranger(address: String, manner: Manner) {
     loop {
         if let Ok(mut socket) = TcpStream::connect(&address).await {
@@ -192,7 +192,7 @@ async fn a_reader_is_served_beside_four_hundred_strangers() {
     let mut slowest = Duration::ZERO;
     for _ in 0..20 {
         let start = Instant::now();
-        // A connection of its own, as a run makes it.
+        // A new connection, as in a run.
         let response = client().get(server.url(&blob)).bearer_auth("read").send().await.unwrap();
         assert_eq!(response.bytes().await.unwrap().len(), blob.len());
         slowest = slowest.max(start.elapsed());
@@ -209,7 +209,7 @@ async fn a_planted_tree_costs_no_more_than_its_bytes() {
     let _turn = TURN.lock().await;
     let folder = tempfile::tempdir().unwrap();
     let server = guarded(folder.path());
-    // Folders without anything in them: two bytes each, and fifty times as much when they are taken apart.
+    // Empty folders: two bytes each, and fifty times as much when decoded.
     for (action, length) in [(b"small", 4_000_000), (b"large", 16_000_000)] {
         let tree = [0x12, 0].repeat(length / 2);
         let folder = reapi::OutputDirectory { tree_digest: Some(digest(&tree)), ..Default::default() };
@@ -223,7 +223,7 @@ async fn a_planted_tree_costs_no_more_than_its_bytes() {
             assert_eq!(response.unwrap().status(), 200);
         }
     }
-    // A result of the same kind is not kept.
+    // A result of the same kind is refused.
     let result = [0x12, 0].repeat(100_000);
     let url = format!("http://{}/ac/{}", server.address, Digest::of(b"empty"));
     let put = client().put(url).bearer_auth("write").body(result).send().await.unwrap();

@@ -1,4 +1,4 @@
-//! Clients that want to bring the cache server down. Apart from its other tests, which are in the way of times.
+//! Malicious load on the cache server. Separate from its other tests, which would disturb the timing.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 

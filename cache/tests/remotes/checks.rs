@@ -1,11 +1,11 @@
-//! What every remote must do, whatever its protocol.
+//! Conformance tests for all remotes, whatever the protocol.
 
 use bazel_remote_apis::build::bazel::remote::execution::v2::{ActionResult, OutputFile};
 use bytes::Bytes;
 use sheaf_cache::Digest;
 use sheaf_cache::remote::Address;
 
-/// Bytes that no two tests share and that cannot be compressed much.
+/// Bytes that no two tests share and that hardly compress.
 pub fn bytes(seed: &str, size: usize) -> Bytes {
     let mut state =
         u64::from_le_bytes(Digest::of(seed.as_bytes()).0[..8].try_into().expect("eight bytes")) | 1;
@@ -20,7 +20,7 @@ pub fn bytes(seed: &str, size: usize) -> Bytes {
     bytes.into()
 }
 
-/// The result of a compilation that gave `blob`, with a claim of 3 KB.
+/// The result of a compilation with the output `blob`, and a claim of 3 KB.
 pub fn result(blob: Address) -> ActionResult {
     let file = OutputFile { path: "main.vmfb".into(), digest: Some(blob.into()), ..OutputFile::default() };
     let claim =
@@ -33,7 +33,8 @@ pub fn result(blob: Address) -> ActionResult {
     }
 }
 
-/// Checks a remote, any value that has the methods of all protocols. The remote may hold anything but what `seed` gives.
+/// Checks a remote, any value with the methods of all protocols. The remote may hold anything except the blobs derived
+/// from `seed`.
 macro_rules! keeps_its_promises {
     ($remote:expr, $seed:expr) => {{
         use sheaf_cache::remote::{Address, RemoteError};
@@ -45,14 +46,14 @@ macro_rules! keeps_its_promises {
         let (small_address, large_address) = (Address::of(&small), Address::of(&large));
         let action = Address::of(format!("action {seed}").as_bytes());
 
-        // Nothing is there.
+        // Empty at first.
         assert_eq!(remote.read(small_address).await, Ok(None));
         assert_eq!(remote.read(large_address).await, Ok(None));
         assert_eq!(remote.action_result(action).await, Ok(None));
         assert_eq!(remote.missing(&[small_address, large_address]).await, Ok(vec![small_address, large_address]));
         assert_eq!(remote.missing(&[]).await, Ok(vec![]));
 
-        // What is written is there, and read as it was. Writing it again is fine.
+        // A written blob is present, and read unchanged. Writing it again is allowed.
         remote.write(small_address, small.clone()).await.expect("a small blob is written");
         assert_eq!(remote.missing(&[small_address, large_address]).await, Ok(vec![large_address]));
         assert_eq!(remote.read(small_address).await, Ok(Some(small.clone())));
@@ -61,7 +62,7 @@ macro_rules! keeps_its_promises {
         assert_eq!(remote.missing(&[large_address, small_address]).await, Ok(vec![]));
         assert!(remote.read(large_address).await == Ok(Some(large.clone())), "a large blob is read");
 
-        // An empty blob, and many readers at once.
+        // An empty blob, and many concurrent readers.
         let empty = Address::of(b"");
         remote.write(empty, bytes::Bytes::new()).await.expect("an empty blob is written");
         assert_eq!(remote.read(empty).await, Ok(Some(bytes::Bytes::new())));
@@ -92,7 +93,8 @@ macro_rules! keeps_its_promises {
         let found = remote.action_result(action).await.expect("an answer").expect("the result");
         assert_eq!(found.output_files[0].digest, sent.output_files[0].digest);
 
-        // Other bytes than the address says, small and large, are refused when they are written or when they are read.
+        // Bytes that do not match the address, small and large, are refused when they are written or when they are
+        // read.
         for size in [1000, 6_000_000] {
             let right = bytes(&format!("right {size} {seed}"), size);
             let wrong = bytes(&format!("wrong {size} {seed}"), size);
@@ -112,7 +114,7 @@ macro_rules! keeps_its_promises {
             }
         }
 
-        // A result whose blob is gone is no result, or the blob is not found.
+        // A result whose blob is gone counts as missing, or the blob is not found.
         let gone = Address::of(format!("gone {seed}").as_bytes());
         let orphan = Address::of(format!("orphan {seed}").as_bytes());
         if remote.set_action_result(orphan, &result(gone)).await.is_ok() {

@@ -14,7 +14,7 @@ use sheaf_cache::{ActionKey, Digest};
 
 use crate::{checks, servers, skip};
 
-/// Where the compiler lies in the input tree.
+/// Path of the compiler in the input tree.
 const COMMAND: &str = "iree/iree-compile";
 
 const ADD: &str = "module @sheaf {
@@ -43,7 +43,7 @@ fn compilation(program: &str, flags: &[&str], tool: &[ToolFile]) -> CompileActio
     Compilation { program, flags: &flags, key, tool, command: COMMAND }.action().expect("an action")
 }
 
-/// The address of a file, which need not fit into memory.
+/// The address of a file, streamed from disk.
 fn address_of(path: &Path) -> Address {
     let mut file = fs::File::open(path).expect("a file");
     let mut hash = Sha256::new();
@@ -64,12 +64,12 @@ impl std::io::Write for Hashing<'_> {
     }
 }
 
-/// The pinned compiler's files for Linux on x86-64, with the folders that they lie in. `None`, and then it has been said,
-/// where they are not installed.
+/// The pinned compiler's files for Linux on x86-64, with their paths on this machine. `None` if they are not installed,
+/// after printing that.
 fn compiler() -> Option<Vec<(ToolFile, PathBuf)>> {
     let command = servers::tool("SHEAF_TEST_IREE_COMPILE", "iree-compile-3.13.0/iree-compile", "")?;
     let home = std::env::var_os("SHEAF_TEST_HOME").map_or_else(
-        // Beside the tests' folder, target/PROFILE/deps.
+        // Next to the tests' folder, target/PROFILE/deps.
         || std::env::current_exe().expect("a path").ancestors().nth(3).expect("a folder").join("test-home"),
         PathBuf::from,
     );
@@ -87,7 +87,7 @@ fn compiler() -> Option<Vec<(ToolFile, PathBuf)>> {
     Some(paths.map(file).into())
 }
 
-/// A tool that is a script of the shell: it sees what a compiler would.
+/// A shell script as the tool, run with a compiler's inputs.
 fn script(folder: &Path, text: &str) -> (Vec<ToolFile>, PathBuf) {
     let path = folder.join("script");
     fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("written");
@@ -109,21 +109,21 @@ async fn a_program_is_compiled_in_a_sandbox() {
     assert!(first.program.windows(5).any(|bytes| bytes == b"sheaf"), "the module's name is in the program");
     assert!(!first.cached);
 
-    // The cluster has the compiler now: a machine without it compiles another program.
+    // The cluster has the compiler now: a machine without it can compile another program.
     let start = Instant::now();
     let other = compilation(&ADD.replace("add", "multiply"), &FLAGS, &tool);
     let second = remote.execute(&other, false, |_| None).await.expect("compiled");
     eprintln!("the second: {:.1} s", start.elapsed().as_secs_f64());
     assert_ne!(second.program, first.program);
 
-    // And has the first from the action cache, as a cache has it too.
+    // It reads the first one's result from the action cache, as any cache does.
     let again = remote.execute(&action, false, |_| None).await.expect("found");
     assert!(again.cached);
     assert_eq!(again.program, first.program);
     let found = remote.action_result(action.address).await.expect("an answer").expect("the result");
     assert_eq!(found.output_files, again.result.output_files);
 
-    // What the compiler refuses comes with its messages.
+    // A program rejected by the compiler comes with its messages.
     let broken = compilation(&ADD.replace("stablehlo.add", "stablehlo.ad"), &FLAGS, &tool);
     let error = remote.execute(&broken, false, |_| None).await.expect_err("no such operation");
     let ExecuteError::Compiler { exit_code: 1, messages, .. } = &error else { panic!("{error}") };
@@ -145,7 +145,7 @@ async fn a_tool_that_is_nowhere_is_named() {
     let error = remote.execute(&compilation("x", &[], &tool), false, |_| Some(absent.clone())).await;
     assert!(matches!(error, Err(ExecuteError::Tool { path, .. }) if path == absent));
 
-    // A file with other bytes than the tool should have is refused by the cluster.
+    // The cluster refuses a file whose bytes do not match the tool's digest.
     let altered = folder.path().join("altered");
     fs::write(&altered, fs::read_to_string(&path).expect("read").replace("cp", "mv")).expect("written");
     let error = remote.execute(&compilation("x", &[], &tool), false, |_| Some(altered.clone())).await;
@@ -167,7 +167,7 @@ async fn a_worker_sees_the_inputs_and_nothing_else() {
     let action = compilation("x", &["--a=1 b"], &tool);
     let done = client(&server).execute(&action, false, |_| Some(path.clone())).await.expect("executed");
     let seen = String::from_utf8_lossy(&done.program).into_owned();
-    // The mounts are those of the worker (servers.rs); /home, /root and /etc are not there.
+    // The mounts are those of the worker (servers.rs); /home, /root and /etc are not mounted.
     insta::assert_snapshot!(seen, @"
     --a=1 b program.mlir -o main.vmfb
     bin
@@ -202,7 +202,7 @@ async fn failures_of_a_worker_are_told_apart() {
     );
     let error = run("true").await;
     assert!(matches!(error, ExecuteError::NoProgram { .. }), "{error}");
-    // A large program comes as a stream.
+    // A large program is streamed.
     let (tool, path) = script(folder.path(), "head -c 9000000 /dev/zero > main.vmfb");
     let large =
         remote.execute(&compilation("x", &[], &tool), false, |_| Some(path.clone())).await.expect("executed");
@@ -218,7 +218,7 @@ async fn the_time_of_an_execution_is_the_callers() {
     let action = compilation("x", &[], &tool);
     let execution = remote.execute(&action, false, |_| Some(path.clone()));
     assert!(tokio::time::timeout(Duration::from_secs(2), execution).await.is_err());
-    // The client is of use after that.
+    // The client remains usable.
     assert_eq!(remote.read(Address::of(&checks::bytes("none", 10))).await, Ok(None));
 }
 

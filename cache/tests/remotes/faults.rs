@@ -1,4 +1,4 @@
-//! What real servers do once a month: connections that break, answers that never come, other bytes, strangers.
+//! Rare faults of real servers: broken connections, missing answers, wrong bytes, unauthenticated clients.
 
 use std::process::Command;
 use std::time::Duration;
@@ -37,7 +37,7 @@ async fn blobs_are_compressed_where_the_server_can() {
     assert!(calls(&fake, "Read compressed-blobs/zstd/").contains(&format!("Read {name}")));
     assert_eq!(calls(&fake, "GetCapabilities").len(), 1);
 
-    // Zeros travel as a few bytes, and come back as they were.
+    // Zeros are transferred compressed, and returned unchanged.
     let zeros = bytes::Bytes::from(vec![0; 3_000_000]);
     client(&fake).write(Address::of(&zeros), zeros.clone()).await.expect("written");
     assert!(client(&fake).read(Address::of(&zeros)).await == Ok(Some(zeros)));
@@ -55,14 +55,14 @@ async fn an_upload_goes_on_after_a_break() {
     assert_eq!(offsets, ["0", "3145728", "6291456"]);
     assert_eq!(fake.state().blobs[&blob.digest.to_string()], bytes);
 
-    // Where the server remembers nothing, it begins anew, as another upload.
+    // If the server loses the upload, the client starts over under another upload id.
     let other = checks::bytes("forgotten", 9_000_000);
     fake.state().faults.push_back(Fault::WriteForgotten(3_000_000));
     client(&fake).write(Address::of(&other), other).await.expect("written");
     let writes = calls(&fake, "Write uploads/");
     assert!(writes[4].ends_with(" from 0") && writes[3] != writes[4], "{writes:?}");
 
-    // It ends.
+    // Retries are bounded.
     let third = checks::bytes("never", 9_000_000);
     fake.state().faults.extend(vec![Fault::WriteBreaks(0); 10]);
     let error = client(&fake).write(Address::of(&third), third).await.expect_err("it breaks each time");
@@ -83,7 +83,7 @@ async fn a_download_goes_on_after_a_break() {
         [0, 3_000_000, 4_000_000].map(|offset| format!("Read {name} from {offset}"))
     );
 
-    // A server that breaks off without a byte is not asked forever.
+    // A server that keeps breaking off without progress is not retried forever.
     fake.state().faults.extend([Fault::ReadBreaks(0), Fault::ReadBreaks(0)]);
     assert!(matches!(client(&fake).read(blob).await, Err(RemoteError::Unreachable { .. })));
 }
@@ -106,7 +106,7 @@ async fn other_bytes_and_more_bytes_are_refused() {
         for other in [checks::bytes("wrong", size).to_vec(), bytes[..size - 1].to_vec(), vec![]] {
             assert!(matches!(read(other).await, RemoteError::Altered { .. }));
         }
-        // A hundred megabytes of nothing are a few kilobytes on the way.
+        // A hundred megabytes of zeros are a few kilobytes in transit.
         let error = read(vec![0; if compressed { 100_000_000 } else { size + 1 }]).await;
         assert!(matches!(error, RemoteError::Unreadable { .. } | RemoteError::Altered { .. }), "{error}");
         assert_eq!(client(&fake).read(blob).await, Ok(Some(bytes)));
@@ -143,7 +143,7 @@ fn a_server_that_was_away_is_found_again() {
     let _back = second.block_on(async { Fake::start_with(fake.port, None, |_| {}) });
     assert_eq!(read(), Ok(None));
 
-    // Nor does anybody notice one that was away between two calls.
+    // A server restart between two calls goes unnoticed.
     second.shutdown_timeout(Duration::from_secs(10));
     let third = runtime();
     let _back = third.block_on(async { Fake::start_with(fake.port, None, |_| {}) });
@@ -269,7 +269,7 @@ async fn an_execution_goes_on_after_a_break() {
     assert_eq!(remote.execute(&action, false, |_| None).await.expect("executed").program, "program");
     assert_eq!(calls_of(&fake), [2, 1]);
 
-    // What was lost is sent again; the compiler, which is nowhere now, is named.
+    // The lost input is uploaded again; the compiler, which has no local file now, is named in the error.
     let (remote, _fake) = started(&[Fault::LosesInput]);
     let error = remote.execute(&action, false, |_| None).await.expect_err("the compiler is lost");
     assert!(matches!(error, ExecuteError::NoTool { .. }), "{error}");

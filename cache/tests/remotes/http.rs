@@ -18,7 +18,7 @@ async fn nginx_is_a_cache() {
     let Some(server) = servers::nginx() else { return };
     keeps_its_promises!(client(&server, "cache"), "nginx");
 
-    // The same folder for those who may only read.
+    // The same folder, read-only.
     let reader = client(&server, "read-only/");
     let large = checks::bytes("large nginx", 9_000_000);
     assert!(reader.read(Address::of(&large)).await == Ok(Some(large)));

@@ -1,5 +1,5 @@
-//! Remote caches and remote compilation against real servers, which `scripts/remote-servers` installs. Each test starts a
-//! server of its own on a free port of this machine and ends it; one whose server is not installed says so and passes.
+//! Remote caches and remote compilation against real servers, which `scripts/remote-servers` installs. Each test starts
+//! its own server on a free port of this machine; a test whose server is not installed prints that and passes.
 
 mod checks;
 mod execution;
@@ -15,7 +15,7 @@ mod uploads;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Says on the terminal, past the capture of test output, that a test does not run, and how many did not so far.
+/// Prints on the terminal, bypassing output capture, that a test is skipped, and the number of tests skipped so far.
 fn skip(reason: &str) {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let count = COUNT.fetch_add(1, Ordering::SeqCst) + 1;

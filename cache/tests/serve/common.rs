@@ -1,4 +1,4 @@
-//! What the tests of the server share.
+//! Helpers for the tests of the server.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::transport::Channel;
 
-/// A server in this process, on a folder and a port of its own.
+/// An in-process server, on a folder and a port of its own.
 pub struct Serving {
     pub address: String,
     pub folder: TempDir,
@@ -27,17 +27,17 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// One for everybody.
+    /// A server without tokens.
     pub fn start() -> Self {
         Self::with(|_| ())
     }
 
-    /// One whose options are changed first.
+    /// A server with changed options.
     pub fn with(change: impl FnOnce(&mut ServeOptions)) -> Self {
         Self::on(tempfile::tempdir().unwrap(), change)
     }
 
-    /// One on a folder that may hold something.
+    /// A server on an existing folder.
     pub fn on(folder: TempDir, change: impl FnOnce(&mut ServeOptions)) -> Self {
         let mut options = options(folder.path());
         change(&mut options);
@@ -61,7 +61,7 @@ impl Serving {
         self.http.put(self.url(path)).body(body)
     }
 
-    /// Puts a blob; gives its digest.
+    /// Uploads a blob; returns its digest.
     pub async fn put_blob(&self, bytes: &[u8]) -> Digest {
         let digest = Digest::of(bytes);
         let response = self.put(&format!("cas/{digest}"), bytes.to_vec()).send().await.unwrap();
@@ -81,7 +81,7 @@ impl Serving {
         response.bytes().await.unwrap().to_vec()
     }
 
-    /// A number of `/status`.
+    /// A number in `/status`.
     pub async fn number(&self, name: &str) -> u64 {
         let status: serde_json::Value = serde_json::from_slice(&self.bytes("status").await).unwrap();
         status[name].as_u64().unwrap()
@@ -95,42 +95,42 @@ impl Serving {
         Clients::over(self.channel().await)
     }
 
-    /// Asks the server to stop.
+    /// Requests a shutdown.
     pub fn ask_to_stop(&mut self) {
         let _ = self.stop.take().unwrap().send(());
     }
 
-    /// Stops the server and gives its folder.
+    /// Stops the server and returns its folder.
     pub async fn stop(mut self) -> TempDir {
         if self.stop.is_some() {
             self.ask_to_stop();
         }
-        // Connections that are kept for later requests.
+        // Closes keep-alive connections.
         drop(self.http);
         self.ended.await.unwrap().unwrap();
         self.folder
     }
 }
 
-/// Options for tests: any port of this machine, a hundred megabytes.
+/// Options for tests: a free port of this machine, a hundred megabytes.
 pub fn options(folder: &Path) -> ServeOptions {
     let mut options = ServeOptions::new(([127, 0, 0, 1], 0).into(), folder);
     options.capacity = 100_000_000;
     options
 }
 
-/// A client that speaks http and no proxy.
+/// An http client without a proxy.
 pub fn client() -> reqwest::Client {
     install_provider();
     reqwest::Client::builder().no_proxy().build().unwrap()
 }
 
-/// The clients take the process's implementation of TLS.
+/// The clients use the process's TLS provider.
 pub fn install_provider() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// All gRPC clients over one connection.
+/// All gRPC clients on one connection.
 pub struct Clients {
     pub actions: ActionCacheClient<Channel>,
     pub cas: ContentAddressableStorageClient<Channel>,
@@ -149,24 +149,24 @@ impl Clients {
     }
 }
 
-/// The digest of `bytes` as messages have it.
+/// The digest of `bytes` as a message.
 pub fn digest(bytes: &[u8]) -> reapi::Digest {
     reapi::Digest { hash: Digest::of(bytes).to_string(), size_bytes: bytes.len() as i64 }
 }
 
-/// An action's result whose one file has `bytes`.
+/// An action result with one file with `bytes`.
 pub fn result(bytes: &[u8]) -> reapi::ActionResult {
     let file =
         reapi::OutputFile { path: "main.vmfb".into(), digest: Some(digest(bytes)), ..Default::default() };
     reapi::ActionResult { output_files: vec![file], stdout_raw: b"claim".to_vec(), ..Default::default() }
 }
 
-/// The same as bytes.
+/// The same, encoded.
 pub fn encoded(bytes: &[u8]) -> Vec<u8> {
     result(bytes).encode_to_vec()
 }
 
-/// Bytes that do not compress, the same for the same seed.
+/// Incompressible bytes, determined by the seed.
 pub fn noise(length: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -178,7 +178,7 @@ pub fn noise(length: usize, seed: u64) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-/// Bytes that compress well, the same for the same seed.
+/// Compressible bytes, determined by the seed.
 pub fn text(length: usize, seed: u64) -> Vec<u8> {
     (0..).flat_map(|line| format!("line {line} of {seed}\n").into_bytes()).take(length).collect()
 }
@@ -201,7 +201,7 @@ pub fn files(folder: &Path) -> Vec<String> {
     found
 }
 
-/// This test program once more, to play the test `name` with `value` in the environment variable `variable`.
+/// This test program as a child process that runs the test `name` with `value` in the environment variable `variable`.
 pub fn child(name: &str, variable: &str, value: impl AsRef<std::ffi::OsStr>) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", name, "--nocapture"]).env(variable, value);

@@ -1,5 +1,5 @@
-//! A full disk, a real one: a small file system that a child process mounts in a mount namespace of its own, which
-//! vanishes with the process.
+//! A full disk, a real one: a small file system that a child process mounts in its own mount namespace, which
+//! disappears with the process.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use crate::common::{Serving, encoded, files, noise};
 
 const DISK: &str = "SHEAF_TEST_SERVE_DISK";
 
-/// Whether this machine lets us have mounts of our own: with a user namespace, or as root.
+/// Command prefix for a new mount namespace, with a user namespace or as root; `None` if not permitted.
 fn namespace() -> Option<&'static [&'static str]> {
     let ways: [&[&str]; 2] = [&["--mount", "--map-root-user"], &["--mount"]];
     ways.into_iter().find(|way| {
@@ -50,12 +50,12 @@ async fn on_a_small_disk(disk: &Path) {
     insta::assert_snapshot!(response.text().await.unwrap(), @"the server's disk is full");
     assert_eq!(files(disk), before);
 
-    // To the last byte: an entry of the action cache does not fit either.
+    // Filled to the last byte: an action cache entry does not fit either.
     let mut filler = std::fs::File::create(disk.join("filler")).unwrap();
     assert!(std::io::copy(&mut std::io::repeat(0), &mut filler).is_err());
     let path = format!("ac/{}", Digest::of(b"action"));
     assert_eq!(server.put(&path, encoded(&small)).send().await.unwrap().status(), 507);
-    // What was there is still given out, and with room the rest goes in.
+    // Earlier entries are still served, and uploads work again once there is space.
     assert_eq!(server.bytes(&format!("cas/{}", Digest::of(&small))).await, small);
     drop(filler);
     std::fs::remove_file(disk.join("filler")).unwrap();

@@ -1,4 +1,4 @@
-//! The Remote Execution API, and that it and http are one cache.
+//! The Remote Execution API, and that it shares one cache with http.
 
 use bazel_remote_apis::build::bazel::remote::execution::v2 as reapi;
 use bazel_remote_apis::google::bytestream::{QueryWriteStatusRequest, ReadRequest, WriteRequest};
@@ -9,7 +9,7 @@ use tonic::{Code, Status};
 
 use crate::common::{Clients, Serving, digest, encoded, files, noise, result, text};
 
-/// Reads through `ByteStream`; gives the pieces together.
+/// Reads through `ByteStream`; returns the concatenated pieces.
 async fn read(clients: &mut Clients, name: String, offset: i64, limit: i64) -> Result<Vec<u8>, Status> {
     let request = ReadRequest { resource_name: name, read_offset: offset, read_limit: limit };
     let mut pieces = clients.stream.read(request).await?.into_inner();
@@ -101,7 +101,7 @@ async fn http_and_grpc_are_one_cache() {
     };
     let told = clients.actions.update_action_result(update).await.unwrap().into_inner();
     assert_eq!(told, result(&program));
-    // Without its blob it is a miss under both.
+    // Without its blob it is a miss through both.
     assert_eq!(clients.actions.get_action_result(get(&action)).await.unwrap_err().code(), Code::NotFound);
     assert_eq!(server.status(&format!("ac/{}", action.hash)).await, 404);
     let written = write(&mut clients, &format!("main/uploads/1-2-3/{}", name(&program)), &program).await;
@@ -127,7 +127,7 @@ async fn byte_streams_carry_blobs_of_any_size_in_both_forms() {
             let packed = zstd::encode_all(&bytes[..], 9).unwrap();
             let upload = format!("uploads/{seed}/{}", zstd_name(&bytes));
             assert_eq!(write(&mut clients, &upload, &packed).await.unwrap(), packed.len() as i64);
-            // What is there is not taken in again.
+            // An existing blob is not uploaded again.
             assert_eq!(write(&mut clients, &upload, &packed).await.unwrap(), -1);
         }
         assert_eq!(write(&mut clients, &upload, &bytes).await.unwrap(), bytes.len() as i64);
@@ -149,7 +149,7 @@ async fn byte_streams_carry_blobs_of_any_size_in_both_forms() {
             assert!(zstd::decode_all(&packed[..]).unwrap() == bytes[offset..], "{length} {offset} {limit}");
         }
     }
-    // No bytes at all are always there.
+    // The empty blob always exists.
     assert_eq!(read(&mut clients, name(b""), 0, 0).await.unwrap(), b"");
     let packed = read(&mut clients, zstd_name(b""), 0, 0).await.unwrap();
     assert_eq!(zstd::decode_all(&packed[..]).unwrap(), b"");
@@ -173,13 +173,13 @@ async fn wrong_streams_are_refused_and_leave_nothing() {
         (&zstd_upload, packed(&wrong)),
         (&zstd_upload, bytes.clone()),
         (&zstd_upload, packed(&bytes)[..1000].to_vec()),
-        // A few bytes that would become many.
+        // A decompression bomb.
         (&zstd_upload, packed(&vec![0; 50_000_000])),
         (&"nonsense".to_owned(), bytes.clone()),
     ] {
         assert_eq!(code(write(&mut clients, upload, &sent).await), Code::InvalidArgument, "{upload}");
     }
-    // A write that is not finished, and one that does not begin at the beginning.
+    // An unfinished write, and one that does not start at offset 0.
     let message = |write_offset, finish_write| {
         let resource_name = upload.clone();
         WriteRequest { resource_name, write_offset, finish_write, data: bytes.clone() }
@@ -244,7 +244,7 @@ async fn batches_tell_of_each_blob() {
     let codes: Vec<_> = responses.iter().map(|response| response.status.as_ref().unwrap().code).collect();
     assert_eq!(codes, [0, Code::NotFound as i32, 0, 0]);
 
-    // More than fits into a message.
+    // Larger than a message.
     let large = reapi::Digest { size_bytes: 5_000_000, ..digest(&plain) };
     let read = reapi::BatchReadBlobsRequest { digests: vec![large], ..Default::default() };
     assert_eq!(clients.cas.batch_read_blobs(read).await.unwrap_err().code(), Code::InvalidArgument);
@@ -266,7 +266,7 @@ async fn trees_are_told_whole_and_must_be_complete() {
     let child = reapi::Directory { files: vec![file(b"content")], ..Default::default() };
     let node =
         |name: &str| reapi::DirectoryNode { name: name.into(), digest: Some(digest(&child.encode_to_vec())) };
-    // The same folder twice, and one that is not there.
+    // The same folder twice, and a missing one.
     let gone = reapi::DirectoryNode { name: "gone".into(), digest: Some(digest(b"gone")) };
     let directories = vec![node("a"), node("b"), gone];
     let root = reapi::Directory { directories, ..Default::default() };
@@ -282,7 +282,7 @@ async fn trees_are_told_whole_and_must_be_complete() {
     }
     assert_eq!(folders, [root.clone(), child.clone()]);
 
-    // An entry with an output folder is there with all of its files only.
+    // An entry with an output folder exists only with all of its files.
     let tree = reapi::Tree { root: Some(root), children: vec![child] }.encode_to_vec();
     let folder =
         reapi::OutputDirectory { path: "out".into(), tree_digest: Some(digest(&tree)), ..Default::default() };
@@ -303,7 +303,7 @@ async fn what_is_not_offered_is_said_so() {
     let mut clients = server.clients().await;
     let split = clients.cas.split_blob(reapi::SplitBlobRequest::default()).await.unwrap_err();
     assert_eq!(split.code(), Code::Unimplemented);
-    // A service that is not there, as an execution client would ask for it.
+    // An unsupported service, as an execution client would call it.
     let mut execution = reapi::execution_client::ExecutionClient::new(server.channel().await);
     let error = execution.execute(reapi::ExecuteRequest::default()).await.unwrap_err();
     assert_eq!(error.code(), Code::Unimplemented);

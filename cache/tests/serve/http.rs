@@ -1,4 +1,4 @@
-//! Bazel's simple http form.
+//! Bazel's simple http cache.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ async fn what_is_put_is_got() {
     for bytes in [b"".to_vec(), b"a".to_vec(), noise(300_000, 1), text(300_000, 1), text(131_072, 2)] {
         let digest = server.put_blob(&bytes).await;
         assert_eq!(server.bytes(&format!("cas/{digest}")).await, bytes);
-        // Below any path it is the same cache.
+        // The same cache below any path.
         let response = server.get(&format!("any/path/cas/{digest}")).send().await.unwrap();
         assert_eq!(response.content_length(), Some(bytes.len() as u64));
         assert_eq!(response.bytes().await.unwrap(), bytes);
@@ -28,7 +28,7 @@ async fn what_is_put_is_got() {
     assert_eq!(response.status(), 201);
     assert_eq!(server.bytes(&format!("ac/{action}")).await, encoded(&program));
     assert_eq!(server.http.head(server.url(&format!("ac/{action}"))).send().await.unwrap().status(), 200);
-    // An action's digest is none of a blob.
+    // The digest of an action is not a blob.
     assert_eq!(server.status(&format!("cas/{action}")).await, 404);
     server.stop().await;
 }
@@ -75,7 +75,7 @@ async fn only_action_results_are_entries_of_the_action_cache() {
     for wrong in [b"{\"json\": 1}".to_vec(), noise(1000, 1)] {
         assert_eq!(server.put(&path, wrong).send().await.unwrap().status(), 400);
     }
-    // A protobuf message, with a digest that is none.
+    // A protobuf message, with a malformed digest.
     let mut result = crate::common::result(b"program");
     result.output_files[0].digest.as_mut().unwrap().hash = "../../etc/passwd".into();
     let response = server.put(&path, prost::Message::encode_to_vec(&result)).send().await.unwrap();
@@ -104,7 +104,7 @@ async fn an_entry_without_its_blobs_is_a_miss() {
 #[tokio::test]
 async fn entries_are_given_out_as_they_were_written() {
     let server = Serving::start();
-    // A field that no version of the message has so far: number 999, a text.
+    // A field of no version of the message: number 999, a text.
     let mut bytes = encoded(b"");
     bytes.extend([0xba, 0x3e, 3]);
     bytes.extend(b"new");
@@ -140,7 +140,7 @@ async fn blobs_have_a_largest_size() {
     server.put_blob(&fits).await;
     let path = format!("cas/{}", Digest::of(&large));
     assert_eq!(server.put(&path, large.clone()).send().await.unwrap().status(), 413);
-    // The same without a length at the beginning.
+    // The same with chunked encoding.
     let pieces =
         large.chunks(10_000).map(|piece| Ok::<_, std::io::Error>(piece.to_vec())).collect::<Vec<_>>();
     let body = reqwest::Body::wrap_stream(futures_util::stream::iter(pieces));
@@ -161,7 +161,7 @@ async fn a_body_that_breaks_off_leaves_nothing() {
         socket.write_all(head.as_bytes()).unwrap();
         socket.write_all(&bytes[..sent]).unwrap();
         socket.shutdown(std::net::Shutdown::Write).unwrap();
-        // The server ends the connection when it has let go of the body.
+        // The server closes the connection once it has dropped the body.
         let _ = socket.read_to_end(&mut Vec::new());
         assert_eq!(server.status(&path).await, 404);
     }

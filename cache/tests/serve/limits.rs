@@ -1,4 +1,4 @@
-//! Slow clients, many clients, and the end.
+//! Slow clients, many clients, and shutdown.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use tonic::{Code, Status};
 
 use crate::common::{Serving, files, noise};
 
-/// How long the server keeps a connection on which `sent` came and nothing more.
+/// Time for which the server keeps a connection that sends `sent` and nothing more.
 async fn kept(server: &Serving, sent: String) -> Duration {
     let mut socket = TcpStream::connect(&server.address).unwrap();
     let read = move || {
@@ -42,7 +42,7 @@ async fn those_who_send_nothing_are_let_go() {
 async fn more_connections_than_allowed_wait() {
     let mut server = Serving::with(|options| options.max_connections = 2);
     let path = format!("cas/{}", server.put_blob(&noise(100_000, 1)).await);
-    // The connection that the client keeps is one of them.
+    // The client's keep-alive connection is one of them.
     server.http = crate::common::client();
     let held: Vec<TcpStream> = (0..2).map(|_| unfinished(&server)).collect();
     while files(server.folder.path()).iter().filter(|name| name.starts_with("unfinished/")).count() < 2 {
@@ -55,7 +55,7 @@ async fn more_connections_than_allowed_wait() {
     server.stop().await;
 }
 
-/// A request of which the server has the beginning, and will not get the rest.
+/// A request whose rest never arrives.
 fn unfinished(server: &Serving) -> TcpStream {
     let mut socket = TcpStream::connect(&server.address).unwrap();
     let digest = Digest::of(b"bytes");
@@ -64,7 +64,7 @@ fn unfinished(server: &Serving) -> TcpStream {
     socket
 }
 
-/// What comes of a batch that is sent so slowly that it never ends.
+/// The status of a batch that is sent too slowly to end.
 async fn slow_batch(client: &reqwest::Client, server: &Serving, method: &str, token: &str) -> Code {
     let url = server.url(&format!("build.bazel.remote.execution.v2.ContentAddressableStorage/{method}"));
     // A message of 65,536 bytes, as its head says.
@@ -91,7 +91,7 @@ async fn batches_that_do_not_come_keep_others_out_for_a_while_only() {
     let client = || reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
     crate::common::install_provider();
 
-    // Who may only read gets no turn for writing.
+    // A read-only client gets no permit for writing.
     let start = Instant::now();
     assert_eq!(slow_batch(&client(), &server, "BatchUpdateBlobs", "read").await, Code::PermissionDenied);
     assert!(start.elapsed() < Duration::from_secs(1));
@@ -107,7 +107,7 @@ async fn batches_that_do_not_come_keep_others_out_for_a_while_only() {
     assert_eq!(eight, [Code::DeadlineExceeded; 8]);
     assert_eq!(ninth, Code::Unavailable);
     assert!(refused.duration_since(start) < Duration::from_secs(5), "it is told before a turn is free");
-    // Then there are turns again.
+    // Then there are permits again.
     assert_eq!(one("BatchReadBlobs").await, Code::DeadlineExceeded);
     server.stop().await;
 }
@@ -123,7 +123,7 @@ async fn requests_under_way_are_finished_at_the_end() {
     for piece in bytes[..1_000_000].chunks(100_000) {
         sender.send(Ok(piece.to_vec())).await.unwrap();
     }
-    // Once the server has some of it, the request is under way.
+    // Once the server has received some of it, the request is in progress.
     while !files(server.folder.path()).iter().any(|name| name.starts_with("unfinished/")) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -160,7 +160,7 @@ async fn the_end_does_not_wait_for_ever() {
 async fn those_who_trickle_are_let_go() {
     let server = Serving::with(|options| options.header_timeout = Duration::from_millis(500));
     let head = "GET /status HTTP/1.1\r\nx: ";
-    // A ping of the newer protocol; each is answered.
+    // An HTTP/2 ping; each is answered.
     let hello = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     for (hello, more) in [(head, "y"), (hello, "\0\0\x08\x06\0\0\0\0\0pingping")] {
         let mut socket = TcpStream::connect(&server.address).unwrap();

@@ -1,4 +1,4 @@
-//! The cache server over real sockets, asked by the http client and the gRPC client that others use.
+//! The cache server over real sockets, with common http and gRPC clients.
 #![allow(clippy::unwrap_used)]
 
 mod access;

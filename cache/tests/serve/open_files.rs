@@ -1,4 +1,4 @@
-//! No more files can be opened: a real limit, that of a child process.
+//! Exhausted file descriptors: a real limit, that of a child process.
 
 use std::fs::File;
 use std::process::Command;
@@ -25,7 +25,7 @@ fn a_server_without_files_to_open_says_to_come_back() {
 async fn without_files() {
     let server = Serving::start();
     let blob = noise(100_000, 1);
-    // Connections that are there stay.
+    // Existing connections stay open.
     let path = format!("cas/{}", server.put_blob(&blob).await);
     let mut clients = server.clients().await;
     let other = noise(100_000, 2);

@@ -1,4 +1,4 @@
-//! The server as a process of its own.
+//! The server as a child process.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::common::{child, options};
 
 const FOLDER: &str = "SHEAF_TEST_SERVE_FOLDER";
 
-/// Plays the server, when told so.
+/// Runs the server, if `FOLDER` is set.
 #[test]
 fn child_that_serves() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
@@ -28,7 +28,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// A server on a folder. If that has a file `tokens`, it is for those with a token.
+    /// A server on a folder. If that has a file `tokens`, tokens are required.
     pub fn start(folder: &Path) -> Self {
         let mut child = child("process::child_that_serves", FOLDER, folder);
         let output = child.stdout.as_mut().unwrap();
@@ -68,7 +68,7 @@ impl Process {
         assert_eq!(put.status(), 201);
     }
 
-    /// The most memory that the process has had is less than so many MB.
+    /// Asserts that the peak memory of the process is less than so many MB.
     pub fn check_memory(&self, limit: u64, what: &str) {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

@@ -1,4 +1,4 @@
-//! The server as a process: asked to end, killed while it writes, and its memory while many clients pull.
+//! The server as a process: shutdown, kills while writing, and its memory while many clients download.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ async fn tokens_are_read_anew_when_asked() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert_eq!(status("one").await, 401);
-    // A wrong file changes nothing. That it was read is not to be seen from outside, so a right one follows.
+    // A malformed file changes nothing. Its reload is not observable, so a valid one follows.
     std::fs::write(&file, "nonsense").unwrap();
     send("HUP", &server);
     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -93,7 +93,7 @@ async fn a_server_that_is_killed_leaves_no_half_blob() {
         let put = |bytes: &Vec<u8>| client.put(server.url(bytes)).body(bytes.clone()).send();
         let puts: Vec<_> = blobs.iter().map(put).collect();
         let mut puts = futures_util::stream::iter(puts).buffer_unordered(8);
-        // At another moment each time.
+        // At another time in each round.
         let stop = tokio::time::sleep(Duration::from_millis(5 + 17 * round));
         tokio::pin!(stop);
         let mut answered = Vec::new();
@@ -112,7 +112,7 @@ async fn a_server_that_is_killed_leaves_no_half_blob() {
         drop(puts);
         assert!(answered.iter().all(|status| *status == 201));
 
-        // Whatever is there afterwards is whole.
+        // All remaining entries are whole.
         let server = Process::start(folder.path());
         let client = crate::common::client();
         let mut found = 0;
@@ -130,7 +130,7 @@ async fn a_server_that_is_killed_leaves_no_half_blob() {
         kept = found;
         drop(server);
         assert!(!files(folder.path()).iter().any(|name| name.starts_with("unfinished/")));
-        // Some blobs are written anew in the next round.
+        // Some blobs are rewritten in the next round.
         if kept == blobs.len() {
             std::fs::remove_dir_all(folder.path().join("cas")).unwrap();
             kept = 0;
@@ -141,13 +141,13 @@ async fn a_server_that_is_killed_leaves_no_half_blob() {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_is_bounded_while_many_clients_pull() {
-    // What is not compressed on the disk, and what is.
+    // Uncompressed and compressed on disk.
     for bytes in [noise(4 << 20, 1), text(4 << 20, 1)] {
         let folder = tempfile::tempdir().unwrap();
         let server = Process::start(folder.path());
         server.put(&client(), &bytes).await;
         let url = server.url(&bytes);
-        // All have an answer before one reads it to the end.
+        // All have an answer before any is read to the end.
         let gets = (0..200).map(|_| client().get(&url).send());
         let responses = futures_util::future::join_all(gets).await;
         let reads = responses.into_iter().map(async |response| {
@@ -169,7 +169,7 @@ async fn memory_is_bounded_while_many_clients_write() {
     let bytes = text(4 << 20, 1);
     let folder = tempfile::tempdir().unwrap();
     let server = Process::start(folder.path());
-    // Made first: who connects and then is busy for long is put out.
+    // Created first: an idle client would be disconnected.
     let clients: Vec<_> = (0..100).map(|_| client()).collect();
     futures_util::future::join_all(clients.iter().map(|client| server.put(client, &bytes))).await;
     server.check_memory(200, "100 clients wrote 4 MiB each over http");
@@ -199,7 +199,7 @@ async fn memory_is_bounded_while_many_clients_pull_over_grpc() {
     assert_eq!(futures_util::future::join_all(reads).await, vec![bytes.len(); 200]);
     server.check_memory(200, "200 clients pulled 4 MB each by ByteStream");
 
-    // Whole in one message, where it has to be in memory as a whole.
+    // Whole in one message, which must be in memory as a whole.
     let reads = (0..200).map(|_| async {
         let digests = vec![digest(&bytes)];
         let request = reapi::BatchReadBlobsRequest { digests, ..Default::default() };

@@ -1,4 +1,4 @@
-//! The folder: what stays, what goes, and what is damaged.
+//! The storage folder: kept, evicted and damaged entries.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ async fn a_new_server_finds_what_an_older_one_kept() {
     );
     assert!(names.contains(&format!("ac/{}/{action}", &action.to_string()[..2])), "{names:?}");
 
-    // What does not belong there stays where it is, and what was unfinished goes.
+    // Foreign files are kept, and unfinished ones removed.
     fs::write(folder.path().join("cas/notes.txt"), "mine").unwrap();
     fs::write(folder.path().join("unfinished/x"), "half").unwrap();
     let server = Serving::on(folder, |_| ());
@@ -43,7 +43,7 @@ async fn a_new_server_finds_what_an_older_one_kept() {
 
 #[tokio::test]
 async fn what_was_not_used_for_longest_goes_first() {
-    // Room for four blobs of 100 kB, each of which takes 25 blocks.
+    // Capacity for four blobs of 100 kB, each of which takes 25 blocks.
     let server = Serving::with(|options| options.capacity = 4 * 25 * 4096);
     let blobs: Vec<_> = (0..6).map(|seed| noise(100_000, seed)).collect();
     let path = |index: usize| format!("cas/{}", Digest::of(&blobs[index]));
@@ -61,13 +61,13 @@ async fn what_was_not_used_for_longest_goes_first() {
     }
     assert_eq!(there, [true, false, false, true, true, true]);
     assert_eq!((server.number("evictions").await, server.number("bytes").await), (2, 4 * 25 * 4096));
-    // Something larger than everything together is not even begun.
+    // A blob larger than the capacity is refused at once.
     let large = noise(4 * 25 * 4096 + 1, 9);
     assert_eq!(server.put(&format!("cas/{}", Digest::of(&large)), large).send().await.unwrap().status(), 413);
     assert_eq!(server.number("blobs").await, 4);
     let folder = server.stop().await;
 
-    // A smaller folder: the next server goes by the same order.
+    // A smaller capacity: the next server evicts in the same order.
     server_with_room_for_one(folder, &path(5)).await;
 }
 
@@ -105,12 +105,12 @@ async fn a_damaged_file_is_never_given_out_whole() {
         fs::write(&file, damaged).unwrap();
         let response = server.get(&path).send().await.unwrap();
         assert!(response.bytes().await.is_err());
-        // After that it is a miss, and can be written anew.
+        // After that it is a miss, and can be rewritten.
         assert_eq!(server.status(&path).await, 404);
         assert!(!file.exists());
         server.put_blob(&bytes).await;
         assert_eq!(server.bytes(&path).await, bytes);
-        // A file that is too short, and one that is gone.
+        // A truncated file, and a missing one.
         let whole = fs::read(&file).unwrap();
         fs::write(&file, &whole[..whole.len() / 2]).unwrap();
         assert!(server.get(&path).send().await.unwrap().bytes().await.is_err());

@@ -35,7 +35,7 @@ async fn http_and_grpc_are_encrypted() {
     let missing = clients.cas.find_missing_blobs(request).await.unwrap().into_inner();
     assert_eq!(missing.missing_blob_digests, [digest(b"other")]);
 
-    // Without encryption, and with a client that does not know the certificate, there is nothing.
+    // Fails without encryption, and with a client that does not trust the certificate.
     assert!(server.get("status").send().await.is_err());
     let stranger = reqwest::Client::builder().no_proxy().build().unwrap();
     assert!(stranger.get(&url).send().await.is_err());

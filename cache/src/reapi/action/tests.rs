@@ -35,7 +35,8 @@ fn sample() -> CompileAction {
     with(b"module @sheaf {}", &flags(), numbered_key(), &tool()).expect("an action")
 }
 
-/// The digests by the Python program of `docs/keys.md`, which was also compared with those of protobuf's generated code.
+/// The digests computed by the Python program of `docs/keys.md`, which was also checked against protobuf's generated
+/// code.
 #[test]
 fn the_digest_is_that_of_the_documented_encoding() {
     let action = sample();

@@ -1,4 +1,4 @@
-//! What a server can do.
+//! Capabilities of a server.
 
 use bazel_remote_apis::build::bazel::remote::execution::v2 as api;
 use bazel_remote_apis::build::bazel::remote::execution::v2::capabilities_client::CapabilitiesClient;
@@ -7,31 +7,31 @@ use bazel_remote_apis::build::bazel::semver::SemVer as Version;
 use super::super::RemoteError;
 use super::{Grpc, MAX_MESSAGE};
 
-/// Blobs up to this size go in one message; servers' messages are of at most 4 MiB unless they say otherwise.
+/// Maximum size of a blob sent in a single message; servers accept messages of 4 MiB unless they state another limit.
 const BATCH: u64 = 4 << 20;
 
-/// What a message holds beside a blob.
+/// Maximum size of a message's other parts.
 const AROUND: u64 = 64 << 10;
 
-/// What a server can do.
+/// Capabilities of a server.
 #[expect(clippy::struct_excessive_bools, reason = "each is an ability of its own")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Capabilities {
-    /// Up to this size, in bytes, blobs go in batches.
+    /// Maximum size of a blob sent in a batch, in bytes.
     pub batch: u64,
-    /// Blobs above this size, in bytes, are not taken.
+    /// Maximum size of a blob, in bytes.
     pub largest: Option<u64>,
-    /// Whether streams, and blobs that are read in batches, may be compressed with zstd.
+    /// True if streams, and blobs read in batches, may be compressed with zstd.
     pub compresses_streams: bool,
-    /// Whether blobs may be compressed with zstd when they are written in batches.
+    /// True if blobs written in batches may be compressed with zstd.
     pub compresses_batches: bool,
-    /// Whether it takes results of actions.
+    /// True if it accepts action results.
     pub takes_results: bool,
-    /// Whether it executes actions.
+    /// True if it executes actions.
     pub executes: bool,
 }
 
-/// Asks the server; one that cannot serve is an error.
+/// Asks the server; an unsupported server is an error.
 pub(super) async fn ask(grpc: &Grpc) -> Result<Capabilities, RemoteError> {
     let mut client = CapabilitiesClient::new(grpc.channel().await?).max_decoding_message_size(MAX_MESSAGE);
     let request = grpc.request(api::GetCapabilitiesRequest { instance_name: grpc.instance() });
@@ -40,7 +40,7 @@ pub(super) async fn ask(grpc: &Grpc) -> Result<Capabilities, RemoteError> {
 }
 
 fn read(server: &api::ServerCapabilities) -> Result<Capabilities, String> {
-    // Servers of the first version name none.
+    // Servers of the first version report none.
     let version =
         |version: &Option<_>, default| version.as_ref().map_or(default, |version: &Version| version.major);
     let (low, high) = (version(&server.low_api_version, 2), version(&server.high_api_version, 2));
@@ -54,7 +54,7 @@ fn read(server: &api::ServerCapabilities) -> Result<Capabilities, String> {
         return Err("it does not know SHA-256".into());
     }
     let zstd = i32::from(api::compressor::Value::Zstd);
-    // Zero means that there is no limit.
+    // Zero means no limit.
     let limit = |value: i64| u64::try_from(value).ok().filter(|value| *value > 0);
     let batch = limit(cache.max_batch_total_size_bytes).map_or(BATCH, |limit| limit.min(BATCH));
     Ok(Capabilities {
@@ -121,7 +121,7 @@ mod tests {
             executes: true,
         };
         assert_eq!(found, Ok(all));
-        // A tiny or senseless limit leaves streams.
+        // A tiny or invalid limit leaves streams only.
         assert_eq!(read(&server(|_, cache| cache.max_batch_total_size_bytes = 10)).expect("usable").batch, 0);
         assert_eq!(
             read(&server(|_, cache| cache.max_batch_total_size_bytes = -1)).expect("usable").batch,

@@ -1,4 +1,4 @@
-//! Where a server is and how it is spoken to.
+//! Address, connection and headers of a server.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,25 +11,25 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
 use super::super::{RemoteError, shown as shown_url, shown_text};
 
-/// How long a connection may take to be made; what comes after it is limited by the caller.
+/// Time limit for connecting; the rest is limited by the caller.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// How often a connection that waits for an answer is tried, so that one that has died is noticed.
+/// Interval of keep-alive pings while waiting for an answer, which detect dead connections.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
-/// How much a server may send before it waits for us: at the default of 64 KiB a far server is slow.
+/// Flow-control windows: with the default of 64 KiB a distant server is slow.
 const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
 
-/// Who asks, in the log of a server.
+/// Header that names the client in the server's log.
 const REQUEST_METADATA: &str = "build.bazel.remote.execution.v2.requestmetadata-bin";
 
-/// What a client of a server is made with.
+/// Options of a gRPC client.
 #[derive(Clone, Default)]
 pub struct GrpcOptions {
     /// Headers of every request, such as `authorization`: names and values. The values are never shown.
     pub headers: Vec<(String, String)>,
-    /// Certificates (PEM) of authorities that are trusted beside the system's, which `SSL_CERT_FILE` replaces.
+    /// Certificates (PEM) of authorities trusted in addition to the system's, which `SSL_CERT_FILE` replaces.
     pub authorities: Option<Vec<u8>>,
 }
 
@@ -40,11 +40,11 @@ impl fmt::Debug for GrpcOptions {
     }
 }
 
-/// A server, and what is sent with every request.
+/// A server's address, and the headers of every request.
 pub(super) struct Target {
     /// The address, without credentials.
     pub shown: String,
-    /// The instance's name; empty where the address has no path.
+    /// The instance's name; empty if the address has no path.
     pub instance: String,
     endpoint: String,
     tls: bool,
@@ -84,7 +84,7 @@ impl Target {
         let invalid = |cause: String| RemoteError::Address { address: shown.clone(), cause };
         let mut headers = Vec::new();
         for (name, value) in &options.headers {
-            // The value is not named: it may be a token.
+            // The value is not quoted: it may be a token.
             let invalid = || invalid(format!("the header `{name}` cannot be sent"));
             let name =
                 AsciiMetadataKey::from_bytes(name.to_ascii_lowercase().as_bytes()).map_err(|_| invalid())?;
@@ -104,7 +104,7 @@ impl Target {
         })
     }
 
-    /// The connection, which is made at the first call and made anew when it breaks. Runs within a tokio runtime.
+    /// The connection, opened by the first call and reopened when it breaks. Runs within a tokio runtime.
     pub fn connect(&self) -> Result<Channel, RemoteError> {
         let invalid = |error: tonic::transport::Error| RemoteError::Address {
             address: self.shown.clone(),
@@ -128,7 +128,7 @@ impl Target {
         Ok(endpoint.connect_lazy())
     }
 
-    /// A request with the headers that every call has.
+    /// A request with the headers common to all calls.
     pub fn request<T>(&self, message: T) -> tonic::Request<T> {
         let mut request = tonic::Request::new(message);
         for (name, value) in &self.headers {
@@ -138,7 +138,7 @@ impl Target {
         request
     }
 
-    /// `text` without the values of the headers, should a server repeat them.
+    /// `text` with the values of the headers removed, in case a server repeats them.
     pub fn without_secrets(&self, text: &str) -> String {
         let values = self.headers.iter().filter_map(|(_, value)| value.to_str().ok());
         values.filter(|value| !value.is_empty()).fold(text.to_owned(), |text, value| {

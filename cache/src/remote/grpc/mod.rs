@@ -2,12 +2,13 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `channel.rs` | the address, TLS, headers: a connection that is made at the first call |
-//! | `capabilities.rs` | what the server can do, asked once |
+//! | `channel.rs` | address, TLS, headers; connects at the first call |
+//! | `capabilities.rs` | the server's capabilities, requested once |
 //! | `stream.rs` | large blobs, by `ByteStream` |
-//! | `status.rs` | a server's errors as ours |
+//! | `status.rs` | conversion of a server's errors |
 //!
-//! Small blobs go in batches of one call, larger ones as streams. Both are compressed with zstd where the server can.
+//! Small blobs are sent in batches of one call, larger ones as streams. Both are compressed with zstd if the server
+//! supports it.
 
 mod capabilities;
 mod channel;
@@ -34,18 +35,18 @@ use super::{Address, RemoteError};
 use crate::digest::Digest;
 use crate::reapi::{MAX_MESSAGE, address};
 
-/// What zstd does by itself; VMFBs get no smaller with more.
+/// Zstandard's default; higher levels do not make VMFBs smaller.
 const ZSTD_LEVEL: i32 = 3;
 
-/// How many blobs are asked for at once: 10,000 digests are under a megabyte.
+/// Maximum number of digests per call: 10,000 take less than a megabyte.
 const DIGESTS_PER_CALL: usize = 10_000;
 
-/// Makes a call, and once more where the connection broke: it may have been an old one, of a server that has been away in
-/// the meantime. All calls may be repeated.
+/// Makes a call, and retries it once if the connection is broken: it may be a stale one, to a server that has
+/// restarted. All calls are idempotent.
 macro_rules! twice {
     ($grpc:expr, $service:ident, $method:ident, $message:expr) => {{
         let message = $message;
-        // In boxes: these futures are large, and each caller holds several.
+        // Boxed: these futures are large, and each caller holds several.
         match Box::pin($grpc.$service().await?.$method($grpc.request(message.clone()))).await {
             Err(status) if status.code() == Code::Unavailable || status::is_transport(&status) => {
                 Box::pin($grpc.$service().await?.$method($grpc.request(message))).await
@@ -55,7 +56,7 @@ macro_rules! twice {
     }};
 }
 
-/// A client of one server and one instance on it. Nothing is sent before the first call.
+/// A client of one instance on one server. Sends nothing before the first call.
 #[derive(Debug)]
 pub struct Grpc {
     target: Box<Target>,
@@ -75,7 +76,7 @@ impl Grpc {
         &self.target.shown
     }
 
-    /// What is stored for an action; `None` where there is nothing, or where the server knows that a blob of it is gone.
+    /// The stored result of an action; `None` if there is none, or if the server knows that a blob of it is missing.
     pub async fn action_result(&self, action: Address) -> Result<Option<api::ActionResult>, RemoteError> {
         self.capabilities().await?;
         let message = api::GetActionResultRequest {
@@ -93,7 +94,7 @@ impl Grpc {
         }
     }
 
-    /// Stores what an action gave. Its blobs are written before.
+    /// Stores the result of an action, whose blobs are already written.
     pub async fn set_action_result(
         &self,
         action: Address,
@@ -114,7 +115,7 @@ impl Grpc {
         Ok(())
     }
 
-    /// Those of `blobs` that are not there.
+    /// The missing ones of `blobs`.
     pub async fn missing(&self, blobs: &[Address]) -> Result<Vec<Address>, RemoteError> {
         self.capabilities().await?;
         let mut missing = Vec::new();
@@ -135,7 +136,7 @@ impl Grpc {
         Ok(missing)
     }
 
-    /// The bytes of a blob, their SHA-256 checked; `None` where it is not there.
+    /// The bytes of a blob, their SHA-256 checked; `None` if it is missing.
     pub async fn read(&self, blob: Address) -> Result<Option<Bytes>, RemoteError> {
         let capabilities = self.capabilities().await?;
         let bytes = if blob.size == 0 {
@@ -167,7 +168,7 @@ impl Grpc {
         })
     }
 
-    /// Stores a blob that lies in a file, without ever holding all of it. Its size is the file's.
+    /// Stores a blob from a file, streamed from disk. Its size is the file's.
     pub(crate) async fn write_file(&self, blob: Address, path: &Path) -> Result<(), WriteFailure> {
         self.write_large(blob, &Content::File(path.into())).await
     }
@@ -213,7 +214,7 @@ impl Grpc {
         if read.compressor != i32::from(api::compressor::Value::Zstd) {
             return Err(self.unreadable("a blob is compressed in a way that was not asked for"));
         }
-        // Never more than the blob's size: a few bytes may stand for gigabytes.
+        // Limited to the blob's size: a few compressed bytes may stand for gigabytes.
         let bytes = zstd::bulk::decompress(&read.data, blob.size as usize);
         bytes.map(|bytes| Some(bytes.into())).map_err(|error| self.unreadable(error))
     }
@@ -248,7 +249,7 @@ impl Grpc {
         self.capabilities.get_or_try_init(|| capabilities::ask(self)).await
     }
 
-    /// Whether the server executes actions.
+    /// True if the server executes actions.
     pub(crate) async fn executes(&self) -> Result<bool, RemoteError> {
         Ok(self.capabilities().await?.executes)
     }
@@ -269,7 +270,7 @@ impl Grpc {
         self.target.instance.clone()
     }
 
-    /// A request with the headers that every call has.
+    /// A request with the headers common to all calls.
     pub(crate) fn request<T>(&self, message: T) -> Request<T> {
         self.target.request(message)
     }
@@ -283,7 +284,7 @@ impl Grpc {
     }
 }
 
-/// The code of a blob's own status; a status that is not there is one of success.
+/// The status code of one blob; a missing status means success.
 fn code(status: Option<&Status>) -> Code {
     status.map_or(Code::Ok, |status| Code::from_i32(status.code))
 }

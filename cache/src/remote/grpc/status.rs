@@ -1,4 +1,4 @@
-//! The errors of a server as ours.
+//! Conversion of a server's errors.
 
 use std::error::Error;
 use std::fmt::{Display, Write as _};
@@ -9,15 +9,15 @@ use tonic::{Code, Status};
 use super::super::RemoteError;
 use super::Grpc;
 
-/// As much of a server's message as is shown.
+/// Maximum length of a server's message in an error.
 const SHOWN: usize = 300;
 
 impl Grpc {
-    /// What a failed call means.
+    /// The error of a failed call.
     pub(crate) fn error(&self, status: &Status) -> RemoteError {
         let address = self.shown().to_owned();
         if status.code() == Code::Unavailable || is_transport(status) {
-            // The message alone says "transport error"; what it is stands below.
+            // The message is only "transport error"; the cause is in the chain.
             let cause = Error::source(status)
                 .map_or_else(|| self.text(status.message()), |source| self.text(&chain(source)));
             return RemoteError::Unreachable { address, cause };
@@ -25,14 +25,14 @@ impl Grpc {
         self.refused_or_failed(status.code(), status.message())
     }
 
-    /// What the status within an answer means, such as that of one blob of several.
+    /// The error of a status within an answer, such as that of one blob of several.
     pub(crate) fn inner_error(&self, status: Option<&InnerStatus>) -> RemoteError {
         let (code, message) =
             status.map_or((Code::Unknown, ""), |status| (Code::from_i32(status.code), &status.message));
         self.refused_or_failed(code, message)
     }
 
-    /// An answer that makes no sense.
+    /// The error of a malformed answer.
     pub(crate) fn unreadable(&self, cause: impl Display) -> RemoteError {
         RemoteError::Unreadable { address: self.shown().into(), cause: self.text(&cause.to_string()) }
     }
@@ -47,7 +47,7 @@ impl Grpc {
         }
     }
 
-    /// A server's text as it can be shown: without tokens, in one line, of bounded length.
+    /// A server's text in printable form: without tokens, on one line, of bounded length.
     fn text(&self, message: &str) -> String {
         let message = self.target.without_secrets(message);
         let line = message
@@ -59,19 +59,19 @@ impl Grpc {
     }
 }
 
-/// Whether a call failed on the way to the server.
+/// True if a call failed on the way to the server.
 pub(super) fn is_transport(status: &Status) -> bool {
     Error::source(status).is_some_and(<dyn Error>::is::<tonic::transport::Error>)
 }
 
-/// An error with its causes, without those that repeat the one before.
+/// An error with its causes, without repetitions.
 pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
         let cause = error.to_string();
         if !text.ends_with(&cause) {
-            // Writing into a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = write!(text, ": {cause}");
         }
         source = error.source();

@@ -17,37 +17,37 @@ use tonic::{Code, Status};
 use super::super::{Address, RemoteError};
 use super::{Grpc, MAX_MESSAGE};
 
-/// How much goes in one message.
+/// Size of one message.
 const CHUNK: usize = 1 << 20;
 
-/// How often a transfer is taken up again after a break.
+/// Maximum number of resumptions of a broken transfer.
 const RESUMES: u32 = 3;
 
-/// How long is waited before the first of them; each further one takes twice as long.
+/// Delay before the first resumption, doubled for each further one.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What is written.
+/// Content to write.
 #[derive(Debug)]
 pub(crate) enum Content {
     /// The blob itself.
     Bytes(Bytes),
-    /// The blob as zstd has it.
+    /// The blob compressed with zstd.
     Compressed(Bytes),
-    /// A file that holds the blob, which is read piece by piece.
+    /// A file that holds the blob, streamed from disk.
     File(PathBuf),
 }
 
-/// Why a blob was not written.
+/// Cause of a failed write.
 #[derive(Debug)]
 pub(crate) enum WriteFailure {
     /// The file could not be read.
     Local(io::Error),
-    /// The server did not take it.
+    /// The server refused it.
     Remote(RemoteError),
 }
 
 impl Grpc {
-    /// Reads a blob, unchecked but of at most its size; `None` where it is not there.
+    /// Reads a blob, unchecked but of at most its size; `None` if it is missing.
     pub(super) async fn read_stream(&self, blob: Address, zstd: bool) -> Result<Option<Bytes>, RemoteError> {
         let form = if zstd { "compressed-blobs/zstd" } else { "blobs" };
         let resource_name = self.resource(&format!("{form}/{}/{}", blob.digest, blob.size));
@@ -59,7 +59,7 @@ impl Grpc {
                 Ok(()) => return sink.finish().map(Some).map_err(|error| self.unreadable(error)),
                 Err(ReadFailure::Sink(error)) => return Err(self.unreadable(error)),
                 Err(ReadFailure::Status(status)) if status.code() == Code::NotFound => return Ok(None),
-                // Without progress it is tried once more: the connection may have been an old one.
+                // Without progress it is retried once: the connection may have been a stale one.
                 Err(ReadFailure::Status(status)) => {
                     let stuck = sink.len() == before && resumes > 0;
                     if resumes == RESUMES || stuck || !is_break(&status) {
@@ -68,7 +68,7 @@ impl Grpc {
                 }
             }
             if zstd {
-                // The place in a compressed stream is not known from what came out of it.
+                // The offset in a compressed stream cannot be derived from the decompressed bytes.
                 sink = Sink::new(blob.size, zstd).map_err(|error| self.unreadable(error))?;
             }
             tokio::time::sleep(PAUSE * 2_u32.pow(resumes)).await;
@@ -90,7 +90,7 @@ impl Grpc {
         Ok(())
     }
 
-    /// Writes a blob. After a break it goes on from where the server has come.
+    /// Writes a blob. After a break it resumes at the server's offset.
     pub(crate) async fn write_stream(&self, blob: Address, content: &Content) -> Result<(), WriteFailure> {
         let (form, total) = match content {
             Content::Bytes(bytes) => ("blobs", bytes.len() as u64),
@@ -106,7 +106,7 @@ impl Grpc {
         let mut resumes = 0;
         loop {
             let status = match self.write_from(offset, total, content, &resource_name).await? {
-                // A server that has the blob already says its size, or -1, however little it was sent.
+                // A server that already has the blob returns its size, or -1, however little was sent.
                 Ok(size) if size == total as i64 || size == blob.size as i64 || size == -1 => return Ok(()),
                 Ok(size) => Status::aborted(format!("it took {size} of {total} bytes")),
                 Err(status) => status,
@@ -119,7 +119,7 @@ impl Grpc {
             match self.written(&resource_name).await {
                 Some((_, true)) => return Ok(()),
                 Some((size, false)) if size <= total => offset = size,
-                // It remembers nothing of this upload.
+                // The server has no state of this upload.
                 _ => {
                     offset = 0;
                     resource_name = name()?;
@@ -128,7 +128,7 @@ impl Grpc {
         }
     }
 
-    /// One attempt; what the server says that it has.
+    /// One attempt; returns the server's committed size.
     async fn write_from(
         &self,
         offset: u64,
@@ -151,7 +151,7 @@ impl Grpc {
         Ok(answer.map(|answer| answer.into_inner().committed_size))
     }
 
-    /// How much of an upload the server has, and whether that is all; nothing where it does not say.
+    /// The server's committed size of an upload, and true if complete; `None` if it does not report it.
     async fn written(&self, resource_name: &str) -> Option<(u64, bool)> {
         let request = self.request(QueryWriteStatusRequest { resource_name: resource_name.into() });
         let status = self.streams().await.ok()?.query_write_status(request).await.ok()?.into_inner();
@@ -162,14 +162,14 @@ impl Grpc {
         Ok(ByteStreamClient::new(self.channel().await?).max_decoding_message_size(MAX_MESSAGE))
     }
 
-    /// A resource's name within the instance.
+    /// A resource name within the instance.
     fn resource(&self, rest: &str) -> String {
         let instance = &self.target.instance;
         if instance.is_empty() { rest.into() } else { format!("{instance}/{rest}") }
     }
 }
 
-/// Whether a transfer may go on after this.
+/// True if a transfer may be resumed after this error.
 fn is_break(status: &Status) -> bool {
     matches!(
         status.code(),
@@ -206,7 +206,7 @@ fn messages(
             let wanted = (total - offset).min(CHUNK as u64) as usize;
             let data = match source.next(wanted).await {
                 Ok(data) => data,
-                // The stream ends early: the server gives the upload up, and the caller learns of the file.
+                // The stream ends early: the server aborts the upload, and the caller gets the file's error.
                 Err(error) => {
                     *trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                     return None;
@@ -220,13 +220,13 @@ fn messages(
                 finish_write,
                 data,
             };
-            // The name is needed in the first message only.
+            // The name is required in the first message only.
             Some((message, (source, next, String::new(), finish_write)))
         }
     })
 }
 
-/// Where an upload comes from.
+/// Source of an upload.
 enum Source {
     Bytes(Bytes),
     File(File),
@@ -253,7 +253,7 @@ impl Source {
     }
 }
 
-/// Where a download goes: at most as many bytes as the blob has.
+/// Destination of a download, limited to the blob's size.
 enum Sink {
     Plain(Bounded),
     Zstd(Box<zstd::stream::write::Decoder<'static, Bounded>>),
@@ -266,7 +266,7 @@ struct Bounded {
 
 impl Sink {
     fn new(size: u64, zstd: bool) -> io::Result<Self> {
-        // The size is known from elsewhere, and may be a lie: memory is taken as bytes come.
+        // The size is untrusted: memory is allocated as bytes arrive.
         let bounded = Bounded { bytes: Vec::new(), size };
         if !zstd {
             return Ok(Self::Plain(bounded));
@@ -313,7 +313,7 @@ impl Write for Bounded {
     }
 }
 
-/// A random UUID (version 4), by which an upload is known.
+/// A random UUID (version 4) that identifies an upload.
 fn unique() -> io::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;

@@ -39,7 +39,7 @@ impl ByteStream for Api {
         self.counted(Wanted::blob_write, written.await)
     }
 
-    /// Uploads cannot be resumed: a blob is there, or begins anew.
+    /// Uploads cannot be resumed: a blob is either complete or starts over.
     async fn query_write_status(
         &self,
         request: Request<QueryWriteStatusRequest>,
@@ -75,14 +75,14 @@ impl Api {
         Ok(reader.range(offset, limit))
     }
 
-    /// Takes in a blob; gives how many of the bytes that were sent are kept.
+    /// Receives a blob; returns the number of sent bytes that are kept.
     async fn take_in(&self, mut pieces: Streaming<WriteRequest>) -> Result<i64, Status> {
         let nothing = || Status::invalid_argument("the first message must name a blob");
         let mut message = pieces.message().await?.ok_or_else(nothing)?;
         let name = message.resource_name.clone();
         let blob = Resource::write(&name)?;
         let storage = &self.service.storage;
-        // What is there need not be sent; how much a client would have sent of a compressed one is not known.
+        // An existing blob need not be sent; the compressed size that the client would have sent is unknown.
         if storage.has_blob(blob.digest, Some(blob.size)) {
             return Ok(if blob.zstd { -1 } else { blob.size as i64 });
         }

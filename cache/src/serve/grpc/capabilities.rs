@@ -1,4 +1,4 @@
-//! What the server can do.
+//! Capabilities of the server.
 
 use bazel_remote_apis::build::bazel::remote::execution::v2 as reapi;
 use bazel_remote_apis::build::bazel::semver::SemVer;

@@ -1,4 +1,4 @@
-//! The content-addressed storage, but for the blobs that are too large for a message.
+//! The content-addressed storage, except for blobs too large for a message.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -18,13 +18,13 @@ use crate::serve::metrics::Request as Wanted;
 use crate::serve::storage::{Form, Key, Kind, Upload};
 use crate::serve::wire;
 
-/// How many folders of a tree are told at once.
+/// Number of folders per page of a tree.
 const PAGE: usize = 100;
 
-/// How many folders a tree may have; what is beyond is left out.
+/// Maximum number of folders of a tree; the rest is left out.
 const MAX_FOLDERS: usize = 100_000;
 
-/// Number of blobs read at once.
+/// Maximum number of blobs per batch read.
 const MAX_DIGESTS: usize = 10_000;
 
 #[tonic::async_trait]
@@ -99,7 +99,7 @@ impl ContentAddressableStorage for Api {
 
     type GetTreeStream = BoxStream<'static, Result<reapi::GetTreeResponse, Status>>;
 
-    /// The whole tree, breadth first, page by page; folders that are not there are left out.
+    /// The whole tree, breadth first, in pages; missing folders are left out.
     async fn get_tree(
         &self,
         request: Request<reapi::GetTreeRequest>,
@@ -150,7 +150,7 @@ impl ContentAddressableStorage for Api {
     }
 }
 
-/// Chunks are an offer of newer versions of the API than the server says that it speaks.
+/// Chunks belong to newer versions of the API than the server advertises.
 fn no_chunks() -> Status {
     Status::unimplemented("this server does not divide blobs into chunks")
 }
@@ -175,7 +175,7 @@ impl Api {
         Ok(upload.finish().await?)
     }
 
-    /// All of a blob that fits into a message.
+    /// The bytes of a blob that fits into a message.
     async fn blob(&self, digest: Digest, size: u64) -> Result<Vec<u8>, Status> {
         let key = Key { kind: Kind::Blob, digest };
         let reader = actions::open(&self.service.storage, key, Form::Plain).await?;
@@ -183,7 +183,7 @@ impl Api {
         Ok(reader.ok_or_else(|| Status::not_found("there is no such blob"))?.all().await?)
     }
 
-    /// A folder of a tree, if it is there and is one.
+    /// A folder of a tree, if it exists and is well-formed.
     async fn folder(&self, (digest, size): (Digest, u64)) -> Result<Option<reapi::Directory>, Status> {
         if size > MAX_BATCH {
             return Ok(None);
@@ -197,7 +197,7 @@ impl Api {
     }
 }
 
-/// A walk through a tree of folders.
+/// A traversal of a tree of folders.
 struct Walk {
     api: Api,
     seen: HashSet<Digest>,
@@ -205,7 +205,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// The next folders; none at the end.
+    /// The next folders; empty at the end.
     async fn page(&mut self) -> Result<Vec<reapi::Directory>, Status> {
         let mut page = Vec::new();
         let mut bytes = 0;

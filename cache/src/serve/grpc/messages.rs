@@ -1,5 +1,4 @@
-//! Messages in memory: no more of them at once than there is room for, however many clients there are, and none of them for
-//! long.
+//! Memory and time limits of messages, across all clients.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,17 +20,17 @@ use crate::serve::pace::{PIECE, paced};
 use crate::serve::room::{Full, Place, Room};
 use crate::serve::{ServeOptions, Service};
 
-/// How many batches are read or written at once. Each takes twice the size of its message.
+/// Maximum number of concurrent batches. Each takes twice the size of its message.
 const BATCHES: usize = 8;
 
-/// The room for messages, and how long they may take.
+/// Memory for messages, and their time limits.
 #[derive(Clone)]
 pub(super) struct Messages {
     service: Arc<Service>,
     batches: Room,
-    /// A short one.
+    /// Limit for a short one.
     short: Duration,
-    /// A long one.
+    /// Limit for a long one.
     long: Duration,
 }
 
@@ -41,7 +40,7 @@ impl Messages {
         Self { service, batches, short: options.header_timeout, long: options.idle_timeout }
     }
 
-    /// The place that a request of this kind needs from its beginning.
+    /// The permit that a request of this kind needs from its start.
     async fn begin(&self, kind: Kind, pass: Pass) -> Result<Option<Place>, Full> {
         match kind {
             Kind::Question | Kind::Message => Ok(None),
@@ -51,7 +50,7 @@ impl Messages {
     }
 }
 
-/// Takes in the messages of a request as there is room for them, and in time.
+/// Receives the messages of a request within the memory and time limits.
 pub(super) async fn take_in(
     State(messages): State<Messages>,
     Extension(pass): Extension<Pass>,
@@ -75,7 +74,7 @@ pub(super) async fn take_in(
     let message = Shared::default();
     let request = request.map(|body| {
         let body = paced(body, piece, time);
-        // A batch has its place already.
+        // A batch already has its permit.
         if method.kind == Kind::Batch {
             return body;
         }
@@ -90,23 +89,23 @@ pub(super) async fn take_in(
     })
 }
 
-/// The place of a message, which is given back when the next one comes or the answer is sent.
+/// The permit of a message, released when the next one arrives or the answer is sent.
 type Shared = Arc<Mutex<Option<Place>>>;
 
-/// Finds the messages in a body: each follows its length.
+/// Parser of message frames in a body: each message is prefixed by its length.
 struct Meter {
     room: Room,
     pass: Pass,
     method: &'static Method,
     place: Shared,
-    /// Of the five bytes before a message, those that came.
+    /// The received part of the five-byte prefix of a message.
     head: Vec<u8>,
-    /// Number of bytes of the message still to come.
+    /// Remaining bytes of the message.
     left: usize,
 }
 
 impl Meter {
-    /// Waits for room for the largest message that begins in `bytes`.
+    /// Waits for memory for the largest message that starts in `bytes`.
     async fn take_in(&mut self, mut bytes: &[u8]) -> Result<(), Full> {
         let mut largest = None;
         while !bytes.is_empty() {
@@ -125,7 +124,7 @@ impl Meter {
                 largest = largest.max(Some(self.left));
             }
         }
-        // One that is larger than the limit is refused for that, and not read.
+        // A message over the size limit is refused for that reason, and not read.
         let Some(length) = largest.filter(|length| *length <= self.method.limit) else { return Ok(()) };
         self.set(None);
         let units = (length as u32).saturating_mul(self.method.growth());
@@ -139,7 +138,7 @@ impl Meter {
     }
 }
 
-/// The body, which waits for room where a message begins.
+/// The body, pausing for memory at the start of each message.
 fn metered(body: Body, meter: Meter) -> Body {
     let start = (body.into_data_stream(), meter);
     Body::from_stream(stream::try_unfold(start, |(mut pieces, mut meter)| async move {

@@ -1,4 +1,4 @@
-//! Access and message size of each method.
+//! Required role and maximum message size of each method.
 
 use super::MAX_BATCH;
 use crate::serve::metrics::Request as Wanted;
@@ -11,7 +11,7 @@ pub(in crate::serve) struct Method {
     pub wanted: Wanted,
     pub role: Role,
     pub kind: Kind,
-    /// The largest message that is taken, in bytes.
+    /// Maximum message size, in bytes.
     pub limit: usize,
 }
 
@@ -31,8 +31,8 @@ pub(in crate::serve) enum Kind {
 }
 
 impl Method {
-    /// How much memory a message may take when it has been read, as a multiple of its bytes: of the parts that are
-    /// two bytes long, the largest take fifty.
+    /// Upper limit of a decoded message's memory, as a multiple of its bytes: of the parts that are two bytes long, the
+    /// largest take fifty.
     pub fn growth(&self) -> u32 {
         if self.kind == Kind::Upload { 3 } else { 25 }
     }
@@ -50,14 +50,14 @@ pub(super) const STREAM: &str = "google.bytestream.ByteStream";
 
 /// Names and a digest; names may be long.
 const SHORT: usize = 16 * 1024;
-/// Twenty-five thousand digests.
+/// 25,000 digests.
 const DIGESTS: usize = 2 * 1024 * 1024;
-/// A batch, or a piece of a blob, with what is around it.
+/// A batch, or a piece of a blob, with its envelope.
 const LONG: usize = MAX_BATCH as usize + 1024 * 1024;
-/// An entry of the action cache, with what is around it.
+/// An entry of the action cache, with its envelope.
 const RESULT: usize = crate::serve::storage::MAX_ACTION_RESULT as usize + SHORT;
 
-/// All of them; there are no others.
+/// The complete list.
 const METHODS: [Method; 10] = {
     use Kind::{Batch, Download, Message, Question, Upload};
     use Role::{Read, Write};

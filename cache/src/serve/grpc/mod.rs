@@ -1,5 +1,5 @@
-//! The Remote Execution API v2, as far as it is about caching: Capabilities, `ActionCache`, CAS and `ByteStream`. Any
-//! instance name is taken; all are one cache.
+//! The caching services of the Remote Execution API v2: Capabilities, `ActionCache`, CAS and `ByteStream`. Any instance
+//! name is accepted; all share one cache.
 
 mod action_cache;
 mod byte_stream;
@@ -30,7 +30,7 @@ use super::room::Full;
 use super::storage::StorageError;
 use crate::digest::Digest;
 
-/// How many bytes the blobs of one batch may have together.
+/// Maximum total size of the blobs of one batch, in bytes.
 const MAX_BATCH: u64 = 4 * 1024 * 1024 - 64 * 1024;
 
 pub(super) use methods::method;
@@ -71,7 +71,7 @@ pub(super) fn routes(
 }
 
 impl Api {
-    /// Counts a request by what came of it.
+    /// Counts a request by its outcome.
     fn counted<T>(&self, wanted: Wanted, result: Result<T, Status>) -> Result<T, Status> {
         let outcome = result.as_ref().map_or_else(outcome, |_| Outcome::ok);
         self.service.metrics.count(Protocol::grpc, wanted, outcome);
@@ -120,7 +120,7 @@ impl From<StorageError> for Status {
     }
 }
 
-/// The digest and size that a request names.
+/// The digest and size in a request.
 fn address(digest: Option<&reapi::Digest>) -> Result<(Digest, u64), Status> {
     let digest = digest.ok_or_else(|| Status::invalid_argument("a digest is missing"))?;
     super::actions::address(digest).ok_or_else(|| {

@@ -1,15 +1,15 @@
-//! The names that `ByteStream` has for blobs.
+//! `ByteStream` resource names of blobs.
 
 use tonic::Status;
 
 use crate::digest::Digest;
 
-/// What a name says. What stands before it is the instance, what follows the client's own.
+/// A parsed resource name, without the instance before it and the client's suffix after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Resource {
     pub digest: Digest,
     pub size: u64,
-    /// Whether the bytes on the way are compressed.
+    /// True if the transferred bytes are compressed.
     pub zstd: bool,
 }
 

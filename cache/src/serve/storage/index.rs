@@ -1,10 +1,10 @@
-//! What lies in the folder, in memory, from the longest unused to the last used.
+//! In-memory index of the folder, in LRU order.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::digest::Digest;
 
-/// The two kinds of what is kept.
+/// Kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     /// An `ActionResult`, under the digest of its action.
@@ -20,45 +20,45 @@ pub(crate) struct Key {
     pub digest: Digest,
 }
 
-/// What is known of a file without opening it.
+/// Metadata of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stored {
-    /// How many bytes it stands for.
+    /// Uncompressed size in bytes.
     pub size: u64,
-    /// How many it takes on the disk, without what its last block leaves free.
+    /// File size in bytes, without the unused rest of its last block.
     pub length: u64,
-    /// Whether the file is compressed.
+    /// True if the file is compressed.
     pub packed: bool,
 }
 
-/// File systems give space in blocks: a thousand small entries take more than their lengths say.
+/// Block size of file systems: a thousand small entries take more than their lengths.
 pub(super) const BLOCK: u64 = 4096;
 
 impl Stored {
-    /// What it takes on the disk.
+    /// Size on disk.
     pub fn space(&self) -> u64 {
         self.length.div_ceil(BLOCK).max(1) * BLOCK
     }
 }
 
-/// All entries, and the order in which they were used.
+/// All entries, and the order of their use.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     entries: HashMap<Key, (Stored, u64)>,
     order: BTreeMap<u64, Key>,
-    /// Counts uses.
+    /// Logical time, incremented at each use.
     clock: u64,
     space: u64,
     actions: usize,
 }
 
 impl Index {
-    /// What is under `key`.
+    /// The entry for `key`.
     pub fn get(&self, key: &Key) -> Option<Stored> {
         self.entries.get(key).map(|(stored, _)| *stored)
     }
 
-    /// The same, and it is the last used from now on.
+    /// The entry for `key`, marked as most recently used.
     pub fn get_used(&mut self, key: &Key) -> Option<Stored> {
         let (stored, used) = self.entries.get_mut(key)?;
         self.order.remove(used);
@@ -68,7 +68,7 @@ impl Index {
         Some(*stored)
     }
 
-    /// Takes in an entry as the last used; gives what was under that key.
+    /// Inserts an entry as the most recently used; returns the replaced one.
     pub fn insert(&mut self, key: Key, stored: Stored) -> Option<Stored> {
         let older = self.remove(&key);
         self.clock += 1;
@@ -79,7 +79,7 @@ impl Index {
         older
     }
 
-    /// Forgets an entry.
+    /// Removes an entry.
     pub fn remove(&mut self, key: &Key) -> Option<Stored> {
         let (stored, used) = self.entries.remove(key)?;
         self.order.remove(&used);
@@ -88,17 +88,17 @@ impl Index {
         Some(stored)
     }
 
-    /// What has not been used for the longest time.
+    /// The least recently used entry.
     pub fn oldest(&self) -> Option<Key> {
         self.order.first_key_value().map(|(_, key)| *key)
     }
 
-    /// What all entries take on the disk.
+    /// Size of all entries on disk.
     pub fn space(&self) -> u64 {
         self.space
     }
 
-    /// How many entries of the action cache there are, and how many blobs.
+    /// Number of action results, and number of blobs.
     pub fn counts(&self) -> (usize, usize) {
         (self.actions, self.entries.len() - self.actions)
     }

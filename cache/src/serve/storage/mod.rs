@@ -1,16 +1,16 @@
-//! The folder of a cache server.
+//! Storage folder of a cache server.
 //!
 //! ```text
 //! FOLDER/ac/ab/<sha256 of an action>      an ActionResult
-//! FOLDER/cas/cd/<sha256>                  bytes, as they are
+//! FOLDER/cas/cd/<sha256>                  bytes, uncompressed
 //! FOLDER/cas/cd/<sha256>.<size>.zst       bytes, compressed
-//! FOLDER/unfinished/                      what is being written
+//! FOLDER/unfinished/                      files being written
 //! FOLDER/lock                             held by the server
 //! ```
 //!
-//! A file gets its name when it is whole and on the disk. What is used is as new as what was just written; the files'
-//! times of modification tell the order to the next server. A compressed file is a series of zstd frames, each of
-//! [`FRAME`] bytes: a reader keeps one of them in memory, and none between two reads.
+//! A file is renamed to its name when it is complete and on disk. Uses and writes both update the modification times,
+//! from which the next server restores the LRU order. A compressed file is a series of zstd frames, each of [`FRAME`]
+//! bytes: a reader keeps one of them in memory, and none between two reads.
 
 mod index;
 mod reader;
@@ -33,15 +33,15 @@ pub(crate) use index::{Key, Kind, Stored};
 pub(crate) use reader::{Form, Reader};
 pub(crate) use upload::{Upload, blocking};
 
-/// How much of a blob is read, compressed and sent at once.
+/// Size of the pieces in which a blob is read, compressed and sent.
 pub(crate) const FRAME: usize = 128 * 1024;
 
-/// The largest entry of the action cache, in bytes.
+/// Maximum size of an entry of the action cache, in bytes.
 pub(crate) const MAX_ACTION_RESULT: u64 = 1024 * 1024;
 
 const UNFINISHED: &str = "unfinished";
 
-/// Why something is not kept, or not given.
+/// Storage errors.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StorageError {
     #[error("the server's disk is full")]
@@ -74,25 +74,25 @@ impl From<io::Error> for StorageError {
     }
 }
 
-/// Whether no more files may be opened, by this process or on this machine.
+/// True if the process or the machine has reached its limit of open files.
 fn has_too_many_files(error: &io::Error) -> bool {
     // EMFILE and ENFILE of all Unixes; ERROR_TOO_MANY_OPEN_FILES of Windows.
     let codes: &[i32] = if cfg!(windows) { &[4] } else { &[24, 23] };
     error.raw_os_error().is_some_and(|code| codes.contains(&code))
 }
 
-/// What the folder holds.
+/// Size of the folder.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Totals {
-    /// Entries of the action cache.
+    /// Number of action cache entries.
     pub actions: usize,
-    /// Blobs.
+    /// Number of blobs.
     pub blobs: usize,
-    /// What they take on the disk, in bytes.
+    /// Size on disk, in bytes.
     pub space: u64,
 }
 
-/// The folder; clones are the same one.
+/// The folder. Cheap to clone: clones share the state.
 #[derive(Clone)]
 pub(crate) struct Storage {
     inner: Arc<Inner>,
@@ -108,12 +108,12 @@ struct Inner {
     _lock: File,
 }
 
-/// How often the lock of a folder is tried, and how long is waited between.
+/// Number of attempts at the lock of a folder, and the delay between them.
 const LOCK_TRIES: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
 impl Storage {
-    /// Opens the folder, making it if need be, and learns what is in it. Of two servers the second is refused.
+    /// Opens the folder, creating it if needed, and indexes its files. Only one server may use it.
     pub fn open(folder: &Path, capacity: u64, max_blob: u64) -> Result<Self, ServeError> {
         let at = |path: &Path| {
             let path = path.to_owned();
@@ -125,10 +125,10 @@ impl Storage {
         }
         let path = folder.join("lock");
         let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(at(&path))?;
-        // A file system without locks is taken as it is.
+        // A file system without locks is accepted.
         let mut tries = 0;
         while let Err(TryLockError::WouldBlock) = lock.try_lock() {
-            // A server that has just stopped may have threads that have yet to let go of the folder.
+            // Threads of a server that has just stopped may still hold the lock.
             tries += 1;
             if tries == LOCK_TRIES {
                 return Err(ServeError::FolderInUse { path: folder.to_owned() });
@@ -147,7 +147,7 @@ impl Storage {
         }
         found.sort_by_key(|(_, _, used)| *used);
         for (key, stored, _) in found {
-            // Both forms of one blob: the newer one stays.
+            // Both forms of one blob exist: the newer one is kept.
             if let Some(older) = index.insert(key, stored) {
                 let _ = fs::remove_file(path_in(folder, &key, &older));
             }
@@ -177,34 +177,34 @@ impl Storage {
         self.inner.folder.join(UNFINISHED)
     }
 
-    /// The largest blob that is taken, in bytes.
+    /// Maximum size of a blob, in bytes.
     pub fn max_blob(&self) -> u64 {
         self.inner.max_blob
     }
 
-    /// How much the folder may take on the disk, in bytes.
+    /// Maximum size of the folder on disk, in bytes.
     pub fn capacity(&self) -> u64 {
         self.inner.capacity
     }
 
-    /// Counts what had to go for want of space.
+    /// Number of evicted entries.
     pub fn evictions(&self) -> &Counter {
         &self.inner.evictions
     }
 
-    /// What the folder holds.
+    /// Size of the folder.
     pub fn totals(&self) -> Totals {
         let index = self.index();
         let (actions, blobs) = index.counts();
         Totals { actions, blobs, space: index.space() }
     }
 
-    /// Whether a blob is there, with that size if one is given; one that is asked for counts as used.
+    /// True if a blob exists, with that size if one is given; marks it as used.
     pub fn has_blob(&self, digest: Digest, size: Option<u64>) -> bool {
         self.blob_size(digest).is_some_and(|found| size.is_none_or(|size| size == found))
     }
 
-    /// How large a blob is; it counts as used.
+    /// Size of a blob; marks it as used.
     pub fn blob_size(&self, digest: Digest) -> Option<u64> {
         if is_empty(digest) {
             return Some(0);
@@ -212,7 +212,7 @@ impl Storage {
         self.index().get_used(&Key { kind: Kind::Blob, digest }).map(|stored| stored.size)
     }
 
-    /// Opens an entry for reading. Blocks.
+    /// Opens an entry for reading. Blocking.
     pub fn open_blocking(&self, key: Key, form: Form) -> Result<Option<Reader>, StorageError> {
         if key.kind == Kind::Blob && is_empty(key.digest) {
             let stored = Stored { size: 0, length: 0, packed: false };
@@ -221,11 +221,11 @@ impl Storage {
         let Some(stored) = self.index().get_used(&key) else { return Ok(None) };
         match File::open(self.path(&key, &stored)) {
             Ok(file) => {
-                // The next server's order; whether it could be noted matters little.
+                // For the LRU order of the next server; a failure matters little.
                 let _ = file.set_modified(SystemTime::now());
                 Ok(Some(Reader::new(self.clone(), key, stored, Some(file), form)))
             }
-            // Somebody removed it behind the server's back, or it was evicted just now.
+            // Removed by another process, or evicted just now.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.forget(&key, &stored);
                 Ok(None)
@@ -234,13 +234,13 @@ impl Storage {
         }
     }
 
-    /// Gives a complete file its name. Blocks.
+    /// Renames a complete file to its name. Blocking.
     fn publish(&self, key: Key, stored: Stored, file: tempfile::NamedTempFile) -> Result<(), StorageError> {
         let path = self.path(&key, &stored);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        // Under the lock, so that what was evicted just before cannot take this file with it.
+        // Under the lock, so that an eviction just before cannot remove this file.
         let mut index = self.index();
         file.persist(&path).map_err(|error| StorageError::from(error.error))?;
         if let Some(older) = index.insert(key, stored) {
@@ -253,19 +253,19 @@ impl Storage {
         Ok(())
     }
 
-    /// Removes what was not used for the longest time until the rest fits.
+    /// Evicts the least recently used entries until the rest fits.
     fn evict(&self, index: &mut Index) {
         while index.space() > self.inner.capacity {
             let Some(key) = index.oldest() else { break };
             if let Some(stored) = index.remove(&key) {
-                // Those who read it go on doing so.
+                // Open readers continue.
                 let _ = fs::remove_file(self.path(&key, &stored));
                 self.inner.evictions.inc();
             }
         }
     }
 
-    /// Forgets an entry whose file is gone, if it has not been written anew.
+    /// Removes an entry whose file is gone, unless it has been rewritten.
     fn forget(&self, key: &Key, stored: &Stored) {
         let mut index = self.index();
         if index.get(key) == Some(*stored) && !self.path(key, stored).exists() {
@@ -273,7 +273,7 @@ impl Storage {
         }
     }
 
-    /// Removes an entry that was found to be damaged. Blocks.
+    /// Removes a damaged entry. Blocking.
     fn discard(&self, key: &Key) {
         let mut index = self.index();
         if let Some(stored) = index.remove(key) {
@@ -282,7 +282,7 @@ impl Storage {
     }
 }
 
-/// Whether `digest` is that of no bytes at all, which every cache has.
+/// True if `digest` is that of the empty blob, which every cache has.
 fn is_empty(digest: Digest) -> bool {
     digest.0[..] == Sha256::digest(b"")[..]
 }
@@ -302,7 +302,7 @@ fn path_in(folder: &Path, key: &Key, stored: &Stored) -> PathBuf {
     path
 }
 
-/// Adds the entries of one kind, with the time of their last use. Files with other names are left alone.
+/// Adds the entries of one kind, with the time of their last use. Files with other names are ignored.
 fn list(folder: &Path, kind: Kind, found: &mut Vec<(Key, Stored, SystemTime)>) -> io::Result<()> {
     for shard in fs::read_dir(folder)? {
         let shard = shard?;
@@ -328,7 +328,7 @@ fn list(folder: &Path, kind: Kind, found: &mut Vec<(Key, Stored, SystemTime)>) -
     Ok(())
 }
 
-/// The digest in a file's name, and the size of what is compressed in it.
+/// The digest in a file's name, and the uncompressed size if it is compressed.
 fn parse(name: &str) -> Option<(Digest, Option<u64>)> {
     let (hash, packed) = match name.strip_suffix(".zst") {
         None => (name, None),

@@ -1,4 +1,4 @@
-//! Giving out an entry, piece by piece.
+//! Streaming of an entry.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -10,37 +10,37 @@ use sha2::{Digest as _, Sha256};
 use super::upload::{blocking, compress};
 use super::{FRAME, Key, Kind, Storage, StorageError, Stored};
 
-/// How an entry is given out.
+/// Encoding of a streamed entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// As it is.
+    /// Uncompressed.
     Plain,
     /// As a series of zstd frames.
     Zstd,
 }
 
-/// An open entry. It stays whole when the entry is evicted meanwhile.
+/// An open entry. It stays readable if the entry is evicted meanwhile.
 pub(crate) struct Reader {
     storage: Storage,
     key: Key,
     stored: Stored,
     file: Option<File>,
     form: Form,
-    /// How far the file has been read.
+    /// Read offset in the file.
     at: u64,
-    /// How many bytes of the entry were read, from its beginning.
+    /// Number of bytes of the entry read so far.
     position: u64,
-    /// Bytes before this one are left out.
+    /// Start of the requested range.
     start: u64,
-    /// As are those from this one on.
+    /// End of the requested range, exclusive.
     end: u64,
     hasher: Option<Sha256>,
-    /// Whether a piece was given.
+    /// True if a piece was returned.
     begun: bool,
 }
 
 impl Reader {
-    /// A reader of the whole entry; the file of no bytes at all need not be there.
+    /// A reader of the whole entry; the empty blob needs no file.
     pub(super) fn new(storage: Storage, key: Key, stored: Stored, file: Option<File>, form: Form) -> Self {
         Self {
             storage,
@@ -57,12 +57,12 @@ impl Reader {
         }
     }
 
-    /// How many bytes the entry has, whatever the form.
+    /// Size of the entry, whatever the form.
     pub fn size(&self) -> u64 {
         self.stored.size
     }
 
-    /// Only the bytes from `start` on, at most `limit` of them.
+    /// Limits the range to at most `limit` bytes from `start` on.
     pub fn range(mut self, start: u64, limit: Option<u64>) -> Self {
         self.start = start.min(self.stored.size);
         self.end =
@@ -71,14 +71,14 @@ impl Reader {
             self.hasher = None;
         }
         if !self.stored.packed {
-            // What lies before the range need not be read.
+            // Skips the bytes before the range.
             self.position = self.start;
             self.at = self.start;
         }
         self
     }
 
-    /// The pieces, each of [`FRAME`] bytes at most before it is compressed.
+    /// The pieces, each of at most [`FRAME`] bytes before compression.
     pub fn stream(self) -> impl Stream<Item = Result<Bytes, StorageError>> + Send + 'static {
         futures_util::stream::unfold(Some(self), async |reader| {
             let mut reader = reader?;
@@ -94,10 +94,10 @@ impl Reader {
         })
     }
 
-    /// All bytes at once, for entries that are known to be small.
+    /// All bytes at once, for entries known to be small.
     ///
-    /// They are put together here and not where the pieces are read: of the many threads that wait for the disk, each would keep
-    /// the memory of the largest entry that it ever put together.
+    /// Concatenated here and not in the blocking threads that read the pieces: each of those many threads would keep
+    /// the memory of the largest entry that it ever concatenated.
     pub async fn all(self) -> Result<Vec<u8>, StorageError> {
         let mut all = Vec::with_capacity((self.end - self.start) as usize);
         let mut pieces = std::pin::pin!(self.stream());
@@ -116,7 +116,7 @@ impl Reader {
             self.storage.discard(&self.key);
         }
         match result {
-            // Of no bytes at all zstd makes a frame, too.
+            // Zstd encodes the empty blob as a frame, too.
             Ok(None) if self.form == Form::Zstd && !self.begun => {
                 self.begun = true;
                 Ok(Some(compress(&[])?))
@@ -130,7 +130,7 @@ impl Reader {
     }
 
     fn step(&mut self) -> Result<Option<Vec<u8>>, StorageError> {
-        // As it lies on the disk. What is wrong with it, the receiver's digest tells.
+        // Compressed bytes are sent unchanged; the receiver's digest check detects damage.
         if self.form == Form::Zstd && self.stored.packed && self.hasher.is_some() {
             let piece = self.read_file(FRAME)?;
             self.at += piece.len() as u64;
@@ -142,7 +142,7 @@ impl Reader {
             self.position += frame.len() as u64;
             if let Some(hasher) = &mut self.hasher {
                 hasher.update(&frame);
-                // Said before the last piece is given, so that nobody has the wrong bytes completely.
+                // Reported before the last piece is returned, so that no client has a complete wrong blob.
                 if self.position == self.stored.size
                     && std::mem::take(hasher).finalize()[..] != self.key.digest.0[..]
                 {
@@ -160,7 +160,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// The next [`FRAME`] bytes of the entry, or what is left of it.
+    /// The next [`FRAME`] bytes of the entry, or the rest.
     fn read_frame(&mut self) -> io::Result<Vec<u8>> {
         if !self.stored.packed {
             let frame = self.read_file(FRAME)?;
@@ -176,7 +176,7 @@ impl Reader {
         if frame.is_empty() { Err(damaged("a frame is empty")) } else { Ok(frame) }
     }
 
-    /// At most `length` bytes of the file, from where it has been read to.
+    /// At most `length` bytes of the file, from the read offset.
     fn read_file(&self, length: usize) -> io::Result<Vec<u8>> {
         let Some(mut file) = self.file.as_ref() else { return Ok(Vec::new()) };
         file.seek(SeekFrom::Start(self.at))?;
@@ -187,7 +187,7 @@ impl Reader {
     }
 }
 
-/// The error of a file that is not what the server wrote.
+/// The error of a file that the server did not write.
 fn damaged(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("a file of the cache is damaged: {why}"))
 }

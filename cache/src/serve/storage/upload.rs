@@ -1,4 +1,4 @@
-//! Taking in a blob or an entry of the action cache, piece by piece.
+//! Streaming upload of a blob or an entry of the action cache.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,25 +12,25 @@ use super::index::BLOCK;
 use super::{FRAME, Key, Kind, Storage, StorageError, Stored};
 use crate::digest::Digest;
 
-/// How hard the disk's copies are compressed: of zstd's levels the one that costs less time than the network.
+/// Compression level of the files on disk: the level that takes less time than the network.
 const LEVEL: i32 = 3;
 
-/// What a sender's zstd frames may make the server remember: 8 MiB, which every decoder has to offer.
+/// Maximum window of a sender's zstd frames: 8 MiB, which every decoder must support.
 const MAX_WINDOW_LOG: u32 = 23;
 
-/// An entry on its way in. Dropped before it is finished, it leaves nothing.
+/// An upload in progress. Dropping it before it is finished leaves no file.
 pub(crate) struct Upload {
     input: Option<Input>,
 }
 
-/// What is done with the pieces that come.
+/// Processing of the received pieces.
 enum Input {
     Plain(Box<Writer>),
     Zstd(Box<zstd::stream::write::Decoder<'static, Writer>>),
 }
 
 impl Upload {
-    /// Begins a blob, with its size where that is known; `zstd` says that its pieces are compressed.
+    /// Begins a blob, of known or unknown size; with `zstd`, its pieces are compressed.
     pub async fn blob(
         storage: &Storage,
         digest: Digest,
@@ -64,7 +64,7 @@ impl Upload {
         Ok(Self { input: Some(input) })
     }
 
-    /// Takes in the next piece.
+    /// Receives the next piece.
     pub async fn push(&mut self, bytes: Bytes) -> Result<(), StorageError> {
         let Some(mut input) = self.input.take() else { return Ok(()) };
         let input = blocking(move || {
@@ -79,7 +79,7 @@ impl Upload {
         Ok(())
     }
 
-    /// The entry is complete. It is checked and, if it is what it was said to be, there from now on.
+    /// Completes the entry: checks it and publishes it if it matches.
     pub async fn finish(mut self) -> Result<(), StorageError> {
         let Some(input) = self.input.take() else { return Ok(()) };
         blocking(move || match input {
@@ -93,14 +93,14 @@ impl Upload {
     }
 }
 
-/// Runs what computes or waits for the disk where that holds nobody up.
+/// Runs blocking work on a thread of its own.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StorageError> + Send + 'static,
 ) -> Result<T, StorageError> {
     tokio::task::spawn_blocking(work).await.map_err(|error| StorageError::Disk(io::Error::other(error)))?
 }
 
-/// The error of a decoder is its own, or that of the writer behind it.
+/// The error of a decoder, or of the writer behind it.
 fn from_decoder(error: io::Error) -> StorageError {
     match error.downcast::<StorageError>() {
         Ok(error) => error,
@@ -109,7 +109,7 @@ fn from_decoder(error: io::Error) -> StorageError {
     }
 }
 
-/// Writes the pieces to a file without a name, and adds up their digest.
+/// Writes the pieces to an unnamed file, and computes their digest.
 struct Writer {
     storage: Storage,
     key: Key,
@@ -118,9 +118,9 @@ struct Writer {
     file: NamedTempFile,
     hasher: Sha256,
     size: u64,
-    /// The bytes of a frame that is not full.
+    /// The bytes of an incomplete frame.
     pending: Vec<u8>,
-    /// Whether the file is compressed; its first frame decides. What has room in a block is left as it is.
+    /// True if the file is compressed, decided by its first frame. Entries that fit into one block are not.
     packed: Option<bool>,
     length: u64,
 }
@@ -148,7 +148,7 @@ impl Writer {
         if self.size > self.limit {
             return Err(StorageError::TooLarge { limit: self.limit });
         }
-        // Said at once, so that a few bytes of zstd cannot fill the disk.
+        // Checked at once, so that a few bytes of zstd cannot fill the disk.
         if let Some(expected) = self.expected.filter(|expected| self.size > *expected) {
             return Err(StorageError::WrongSize { expected, found: self.size });
         }
@@ -194,7 +194,7 @@ impl Writer {
     }
 }
 
-/// Makes a file that only its owner may read. The error is the system's own, as it is not where `tempfile` makes the file.
+/// Creates a file readable only by its owner. Keeps the system's own error, which `tempfile` would wrap.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.read(true).write(true).create_new(true);
@@ -214,7 +214,7 @@ impl Write for Writer {
     }
 }
 
-/// One frame, which says how many bytes it stands for.
+/// One frame, with its uncompressed size in the header.
 pub(super) fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
     zstd::bulk::compress(bytes, LEVEL)
 }

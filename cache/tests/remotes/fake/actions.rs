@@ -32,7 +32,7 @@ impl api::action_cache_server::ActionCache for Fake {
         let digest = request.into_inner().action_digest.unwrap_or_default();
         let mut result =
             self.state().results.get(&digest.hash).cloned().ok_or_else(|| Status::not_found("no result"))?;
-        // As some servers do, whatever is asked: the output of the action is a blob of its own.
+        // As some servers do regardless of the request: the output of the action is a separate blob.
         if !result.stdout_raw.is_empty() {
             let hash = super::hash(&result.stdout_raw);
             let stdout = std::mem::take(&mut result.stdout_raw);
@@ -101,7 +101,7 @@ impl api::execution_server::Execution for Fake {
 }
 
 impl Fake {
-    /// The end of an execution: what it gives is the blob `program`.
+    /// The result of an execution: the blob `program`.
     fn done(&self, name: &str) -> Operation {
         let program = b"program".to_vec();
         let digest = api::Digest { hash: super::hash(&program), size_bytes: program.len() as i64 };

@@ -1,4 +1,4 @@
-//! A server of the Remote Execution API in the test's own process, with faults to order: what real servers do once a month.
+//! An in-process server of the Remote Execution API with injected faults that real servers have rarely.
 
 mod actions;
 mod blobs;
@@ -19,12 +19,12 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Identity, ServerTlsConfig};
 use tonic::{Request, Status};
 
-/// What goes wrong, each time that it is due.
+/// A fault, injected at the next occasion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// An upload breaks off after this many bytes, which are kept.
     WriteBreaks(usize),
-    /// The same, and the server forgets the upload.
+    /// The same, and the server loses the upload.
     WriteForgotten(usize),
     /// A download breaks off after this many bytes.
     ReadBreaks(usize),
@@ -34,7 +34,7 @@ pub enum Fault {
     ReadsAs(Vec<u8>),
     /// An answer to an execution ends before it is done.
     ExecutionBreaks,
-    /// The same, and the operation is forgotten.
+    /// The same, and the server loses the operation.
     ExecutionForgotten,
     /// An input is lost between its upload and the execution.
     LosesInput,
@@ -46,14 +46,14 @@ pub struct State {
     pub capabilities: api::ServerCapabilities,
     pub blobs: BTreeMap<String, Vec<u8>>,
     pub results: BTreeMap<String, api::ActionResult>,
-    /// What comes of uploads by the name of the resource.
+    /// Uploaded bytes by resource name.
     pub uploads: BTreeMap<String, Vec<u8>>,
     pub faults: VecDeque<Fault>,
-    /// The calls in order: a method with what matters.
+    /// The calls in order: method and main argument.
     pub calls: Vec<String>,
-    /// The header that every call must have.
+    /// The header required of every call.
     pub authorization: Option<String>,
-    /// What an execution gives, and operations that have been named.
+    /// The response of an execution, and the named operations.
     pub executions: BTreeMap<String, api::ExecuteResponse>,
 }
 
@@ -64,12 +64,12 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// Starts a server that ends with the runtime.
+    /// Starts a server that stops with the runtime.
     pub fn start(change: impl FnOnce(&mut State)) -> Self {
         Self::start_with(0, None, change)
     }
 
-    /// Starts a server on a port, or a free one for 0, with TLS where there is an identity.
+    /// Starts a server on a port, or a free one for 0, with TLS if there is an identity.
     pub fn start_with(port: u16, identity: Option<Identity>, change: impl FnOnce(&mut State)) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", port)).expect("a loopback port");
         listener.set_nonblocking(true).expect("not blocking");
@@ -104,7 +104,7 @@ impl Fake {
         if state.faults.front().is_some_and(fits) { state.faults.pop_front() } else { None }
     }
 
-    /// Notes a call, and refuses those without the header.
+    /// Records a call, and refuses it without the header.
     async fn called<T>(&self, call: &str, request: &Request<T>) -> Result<(), Status> {
         {
             let mut state = self.state();
@@ -129,7 +129,7 @@ impl Fake {
     }
 }
 
-/// A server that can everything, and takes blobs up to 1 MB in batches.
+/// A server with all capabilities, and batches of blobs up to 1 MB.
 fn capabilities() -> api::ServerCapabilities {
     let zstd = i32::from(api::compressor::Value::Zstd);
     api::ServerCapabilities {
