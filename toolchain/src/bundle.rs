@@ -1,7 +1,7 @@
 //! An installed compiler in one file, for machines without a network: a `.tar.gz` of its folder.
 //!
-//! What is in the file is not believed: the names are compared with those of the release that the folder's name says, and
-//! every file with the size and the SHA-256 of the table.
+//! The file is untrusted: the names are compared with those of the release in the folder's name, and every file with
+//! the size and the SHA-256 of the table.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Take, Write};
@@ -20,13 +20,13 @@ use crate::progress::{Progress, Stage};
 use crate::releases::{Platform, RELEASES, Release};
 use crate::unpack::write_member;
 
-/// What an archive has besides the content of its files, at most: headers, the marker, the end. In bytes.
+/// Maximum size of an archive besides its files: headers, the marker, the end. In bytes.
 const AROUND: u64 = 1 << 20;
 
-/// How many characters of a name a message shows.
+/// Maximum length of a name in messages, in characters.
 const SHOWN_NAME: usize = 100;
 
-/// Writes the installed release to `file`, whole or not at all. The same release gives the same bytes.
+/// Writes the installed release to `file`, atomically. Deterministic: the same release gives the same bytes.
 pub fn bundle(
     release: &Release<'_>,
     home: &Path,
@@ -41,7 +41,7 @@ pub fn bundle(
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let unwritten =
         |source| InstallError::BundleFile { path: file.to_owned(), needed: release.space(), source };
-    // Not as `NamedTempFile` makes its files, whose errors tell of a name that nobody has given.
+    // Not with `NamedTempFile`, whose errors name the temporary path.
     let staged =
         tempfile::Builder::new().make_in(parent, |path| File::create_new(path)).map_err(unwritten)?;
     let compress = GzEncoder::new(BufWriter::new(staged.as_file()), Compression::fast());
@@ -80,7 +80,7 @@ pub fn bundle(
     Ok(())
 }
 
-/// What is packed, hashed as it passes.
+/// Packed content, hashed as it passes.
 struct Hashed<R> {
     content: R,
     hasher: Sha256,
@@ -94,7 +94,7 @@ impl<R: Read> Read for Hashed<R> {
     }
 }
 
-/// Lets other users read a file that was temporary.
+/// Makes a file created as temporary readable for other users.
 #[cfg(unix)]
 fn for_everybody(file: &File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -106,7 +106,7 @@ fn for_everybody(_: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Installs the compiler from a file that [`bundle`] wrote, if it is one for this machine. Uses no network.
+/// Installs the compiler from a file that [`bundle`] wrote for this machine's platform. Uses no network.
 pub fn install_bundle(
     file: &Path,
     home: &Path,
@@ -127,7 +127,7 @@ pub fn install_bundle(
     Ok((release, toolchain))
 }
 
-/// The same for a given release, whatever its platform.
+/// Like [`install_bundle`] for a given release, whatever its platform.
 pub fn install_release_from(
     release: &Release<'_>,
     file: &Path,
@@ -137,12 +137,12 @@ pub fn install_release_from(
     install_with(release, home, progress, |content| unpack(release, file, content, progress))
 }
 
-/// The name of the folder in which the first entry lies.
+/// The name of the folder of the first entry.
 fn first_folder(file: &Path) -> Result<String, InstallError> {
     let none = |cause: String| InstallError::NoBundle { path: file.to_owned(), cause };
     let mut archive = open(file, 0)?;
-    // Raw, here and below: else the reader takes long names, of any length, into memory before it tells of them. A bundle has
-    // none.
+    // Raw, here and below: otherwise the reader reads long names, of any length, into memory before it reports them. A
+    // bundle has none.
     let mut entries = archive.entries().map_err(|error| none(error.to_string()))?.raw(true);
     let first = entries.next().ok_or_else(|| none("it is empty".to_owned()))?;
     let first = first.map_err(|error| none(error.to_string()))?;
@@ -152,19 +152,20 @@ fn first_folder(file: &Path) -> Result<String, InstallError> {
         .ok_or_else(|| none(format!("it begins with {:?}", shown(&path))))
 }
 
-/// The archive, of which no more is unpacked than its files and what is around them.
+/// The archive, of which no more is decompressed than the size of its files plus [`AROUND`].
 fn open(file: &Path, files: u64) -> Result<Archive<Take<GzDecoder<BufReader<File>>>>, InstallError> {
     let path = file.to_owned();
     let opened = File::open(file).map_err(|source| InstallError::Io { action: OPEN_BUNDLE, path, source })?;
     Ok(Archive::new(GzDecoder::new(BufReader::new(opened)).take(files + AROUND)))
 }
 
-/// The beginning of a name, for a message.
+/// A name, cut for a message.
 fn shown(name: &str) -> String {
     name.chars().take(SHOWN_NAME).collect()
 }
 
-/// Unpacks the files of the release into `folder`. Names are compared and never joined to a path, so none leads out.
+/// Unpacks the files of the release into `folder`. Names are compared and never joined to a path, so path traversal is
+/// impossible.
 fn unpack(
     release: &Release<'_>,
     file: &Path,
@@ -184,7 +185,7 @@ fn unpack(
             return Err(none(format!("its entry {:?} is no plain file", shown(&path))));
         }
         let name = path.strip_prefix(&release.folder()).and_then(|rest| rest.strip_prefix('/'));
-        // The marker is written anew.
+        // The marker is regenerated.
         if name == Some(MARKER) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! The compiler's C interface, made safe: one library, initialised once, one session for each program.
+//! Safe wrapper of the compiler's C API: one library, initialised once, one session for each program.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -18,7 +18,7 @@ use eerie_sys::compiler::{
 
 use crate::message::{Answer, Diagnostic, Request, Severity};
 
-/// The name under which programs appear in diagnostics; a fixed one, so that equal programs compile to equal bytes.
+/// The name of programs in diagnostics; fixed, so that equal programs compile to equal bytes.
 const PROGRAM_NAME: &CStr = c"sheaf.mlir";
 
 /// The compiler, loaded and initialised.
@@ -65,7 +65,7 @@ impl Library {
             CString::new(request.program.as_str()).map_err(|error| format!("the program: {error}"))?;
         let flags = request.flags.iter().map(|flag| CString::new(flag.as_str()));
         let flags = flags.collect::<Result<Vec<_>, _>>().map_err(|error| format!("a flag: {error}"))?;
-        // Declared before what may still report to it while it is destroyed.
+        // Declared before the objects that may still report to it while they are destroyed.
         let diagnostics: Mutex<Vec<Diagnostic>> = Mutex::default();
 
         // SAFETY: the compiler is initialised. The owner destroys the session, after everything made from it, since
@@ -91,7 +91,7 @@ impl Library {
         Ok(Answer::Rejected(said))
     }
 
-    /// Runs the compiler on a text. `None` where it is rejected; then `receiver`, the diagnostics, has the reasons.
+    /// Runs the compiler on a text. `None` if it is rejected; then `receiver`, the diagnostics, has the reasons.
     fn run(
         &self,
         session: *mut iree_compiler_session_t,
@@ -168,7 +168,7 @@ struct Owned<'a, T> {
 }
 
 impl<'a, T> Owned<'a, T> {
-    /// Takes over an object that `destroy` is for.
+    /// Takes ownership of an object that `destroy` destroys.
     fn new(api: &'a IreeCompiler, raw: *mut T, destroy: unsafe fn(&IreeCompiler, *mut T)) -> Self {
         Self { api, raw, destroy }
     }
@@ -176,7 +176,7 @@ impl<'a, T> Owned<'a, T> {
 
 impl<T> Drop for Owned<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: whoever made this gave the function that belongs to the object, and nobody else destroys it.
+        // SAFETY: the caller of `new` passed the function that belongs to the object, and it is destroyed nowhere else.
         unsafe { (self.destroy)(self.api, self.raw) };
     }
 }

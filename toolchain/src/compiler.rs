@@ -1,4 +1,4 @@
-//! The parent side of a compile worker: what is asked of a compiler, and what can go wrong.
+//! The parent side of a compile worker: requests, and their errors.
 
 use std::fmt::Write as _;
 use std::io;
@@ -11,16 +11,16 @@ use crate::locate::Toolchain;
 use crate::message::{Answer, Diagnostic, Request, Severity};
 use crate::process::{Worker, out_of_turn};
 
-/// How many lines of diagnostics a message shows.
+/// Maximum number of lines of diagnostics in a message.
 const SHOWN_LINES: usize = 20;
 
-/// How many characters of each.
+/// Maximum length of a line, in characters.
 const SHOWN_WIDTH: usize = 500;
 
-/// What begins a dump of the program within a diagnostic.
+/// Start of a dump of the program within a diagnostic.
 const DUMP: &str = ": see current operation:";
 
-/// What a loaded compiler says of itself.
+/// Version reported by a loaded compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompilerVersion {
     /// Major and minor version of the C interface.
@@ -29,16 +29,16 @@ pub struct CompilerVersion {
     pub revision: String,
 }
 
-/// Why a program was not compiled. The message says where and why; [`remedy`](Self::remedy) what to do.
+/// Cause of a failed compilation. The message gives the location and the cause; [`remedy`](Self::remedy) the fix.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompileError {
     /// The worker process could not be started.
     #[error("cannot start the compile worker {command}: {source}")]
     Start {
-        /// The program that was to be started.
+        /// The program to start.
         command: String,
-        /// The system's reason.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The compiler library cannot be loaded.
@@ -54,64 +54,64 @@ pub enum CompileError {
     Version {
         /// The shared library.
         library: PathBuf,
-        /// What it says of itself.
+        /// The reported version.
         found: String,
         /// The pinned version.
         expected: String,
     },
-    /// The compiler refuses the program.
+    /// The compiler rejects the program.
     #[error("the compiler rejected the program:\n{}{}", shown(diagnostics), last_words(said))]
     Rejected {
-        /// Everything the compiler said, in its order.
+        /// All diagnostics, in order.
         diagnostics: Vec<Diagnostic>,
-        /// The end of what it and its linker printed beside that.
+        /// The end of the other output of the compiler and its linker.
         said: String,
     },
-    /// The compiler does not take the flags, or failed in another way without touching the program.
+    /// The compiler rejects the flags, or failed otherwise without a diagnostic.
     #[error("the compiler failed: {cause}{}", last_words(said))]
     Failed {
-        /// The compiler's reason.
+        /// The compiler's error.
         cause: String,
-        /// The end of what it printed.
+        /// The end of its output.
         said: String,
     },
-    /// The worker process ended in the middle of its work. The next compilation starts a new one.
+    /// The worker process ended during a compilation. The next compilation starts a new one.
     #[error("the compiler crashed: {}{}{}", ending(*signal, *code), last_words(said), kept(reproducer.as_deref()))]
     Crashed {
         /// The signal that ended the process, if one did.
         signal: Option<i32>,
         /// The exit code otherwise.
         code: Option<i32>,
-        /// The end of what it printed.
+        /// The end of its output.
         said: String,
-        /// The folder in which the program and its flags were kept.
+        /// The folder with a copy of the program and its flags.
         reproducer: Option<PathBuf>,
     },
-    /// The user told it to stop. Its worker was ended; the next compilation starts a new one.
+    /// Interrupted by the user. The worker was killed; the next compilation starts a new one.
     #[error("interrupted")]
     Interrupted,
-    /// The program took longer than it may. Its worker was ended; the next compilation starts a new one.
+    /// The compilation exceeded its time limit. The worker was killed; the next compilation starts a new one.
     #[error("the compiler was stopped after {} seconds{}{}", limit.as_secs_f64(), last_words(said), kept(reproducer.as_deref()))]
     TimedOut {
         /// The limit.
         limit: Duration,
-        /// The end of what it printed.
+        /// The end of its output.
         said: String,
-        /// The folder in which the program and its flags were kept.
+        /// The folder with a copy of the program and its flags.
         reproducer: Option<PathBuf>,
     },
-    /// The worker said something that is no message.
+    /// The worker sent a malformed message.
     #[error("the compile worker does not speak Sheaf's protocol: {cause}{}", last_words(said))]
     Protocol {
-        /// What is wrong with it.
+        /// The defect.
         cause: String,
-        /// The end of what it printed.
+        /// The end of its output.
         said: String,
     },
 }
 
 impl CompileError {
-    /// What to do about it.
+    /// The fix to suggest to the user.
     pub fn remedy(&self) -> String {
         let remedy = match self {
             Self::Start { .. } => "check that the program is there and that memory is free",
@@ -137,19 +137,19 @@ impl CompileError {
     }
 }
 
-/// The remedy for want of memory.
+/// Remedy for lack of memory.
 const MORE_MEMORY: &str =
     "free some memory, or raise SHEAF_COMPILE_MIB if it is set, and run again; if that does not help, ";
 
-/// True if a compiler ended for want of memory, as far as can be told: the system killed it, or it said so.
+/// True if a compiler probably ran out of memory: the system killed it, or its output mentions memory.
 fn lacks_memory(signal: Option<i32>, said: &str) -> bool {
     let said = said.to_lowercase();
     signal == Some(9)
         || ["out of memory", "bad_alloc", "cannot allocate"].iter().any(|word| said.contains(word))
 }
 
-/// A compiler in a worker process, which is started when it is first needed and again after it has crashed. It ends
-/// with this value, and if this process is killed.
+/// A compiler in a worker process, which is started on first use and again after a crash. The worker ends when this
+/// value is dropped or this process is killed.
 pub struct Compiler {
     command: Box<dyn Fn() -> Command + Send + Sync>,
     toolchain: Toolchain,
@@ -158,44 +158,44 @@ pub struct Compiler {
     worker: Option<Worker>,
 }
 
-/// True if what is being compiled is not wanted any more.
+/// True if the result of the current compilation is no longer wanted.
 pub(crate) type Stop = Box<dyn Fn() -> bool + Send + Sync>;
 
 impl Compiler {
-    /// A compiler that uses `toolchain`, with the usual limits or those that the environment sets. `worker_command` gives
-    /// the command of a process that calls [`run_worker`](crate::run_worker) with its last argument, the library, which is
-    /// added here.
+    /// A compiler that uses `toolchain`, with the default limits or those of the environment. `worker_command` gives
+    /// the command of a process that calls [`run_worker`](crate::run_worker) with its last argument, the library, which
+    /// is added here.
     pub fn new(worker_command: impl Fn() -> Command + Send + Sync + 'static, toolchain: Toolchain) -> Self {
         let limits = CompileLimits::for_toolchain(&toolchain.folder);
         Self { command: Box::new(worker_command), toolchain, limits, stop: Box::new(|| false), worker: None }
     }
 
-    /// The same with these limits. A worker that runs already is ended.
+    /// The same compiler with these limits. Kills a running worker.
     #[must_use]
     pub fn with_limits(self, limits: CompileLimits) -> Self {
         Self { limits, worker: None, ..self }
     }
 
-    /// The same with another time for one program. A worker that runs already goes on.
+    /// The same compiler with another time limit per program. Keeps a running worker.
     #[must_use]
     pub fn with_time(mut self, time: Option<Duration>) -> Self {
         self.limits.time = time;
         self
     }
 
-    /// The same, ended in the middle of a program as soon as `stop` holds.
+    /// The same compiler, interrupted as soon as `stop` returns true.
     #[must_use]
     pub fn stopped_by(self, stop: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self { stop: Box::new(stop), ..self }
     }
 
-    /// What a compilation may take.
+    /// The limits of a compilation.
     pub fn limits(&self) -> &CompileLimits {
         &self.limits
     }
 
-    /// Starts the worker unless it runs, and gives the compiler's version. Calling this early hides the time it takes
-    /// to load the compiler.
+    /// Starts the worker unless it is running, and returns the compiler's version. An early call hides the time to load
+    /// the compiler.
     pub fn start(&mut self) -> Result<&CompilerVersion, CompileError> {
         self.running().map(Worker::version)
     }
@@ -229,9 +229,9 @@ impl Compiler {
         Err(error)
     }
 
-    /// Compiles a module with the first of several command lines with which the compiler succeeds: the bytes, and the
-    /// position of that command line. A compilation that runs out of time ends the attempts, since what a machine is too
-    /// slow for says nothing of the program. The error is that of the first attempt.
+    /// Compiles a module with the first of several command lines that succeeds: the bytes, and the position of that
+    /// command line. A timeout ends the attempts, since it depends on the machine, not on the program. The error is
+    /// that of the first attempt.
     pub fn compile_first(
         &mut self,
         mlir: &str,
@@ -254,9 +254,9 @@ impl Compiler {
         Err(first.unwrap_or_else(nothing))
     }
 
-    /// The worker, started if need be.
+    /// The worker, started if needed.
     fn running(&mut self) -> Result<&mut Worker, CompileError> {
-        // A worker may have been ended from outside while it had nothing to do; that is no program's fault.
+        // A worker may have been killed while idle, which is not the program's fault.
         if self.worker.as_mut().is_some_and(Worker::has_ended) {
             self.worker = None;
         }
@@ -269,7 +269,7 @@ impl Compiler {
         }
     }
 
-    /// Gives up the worker after the conversation broke off, and says why.
+    /// Drops the worker after broken communication; returns the cause.
     fn broken(&mut self, error: &io::Error) -> CompileError {
         match self.worker.take() {
             Some(worker) => worker.broken(error, self.limits.time),
@@ -278,7 +278,7 @@ impl Compiler {
     }
 }
 
-/// How a process ended, for people.
+/// Description of how a process ended.
 fn ending(signal: Option<i32>, code: Option<i32>) -> String {
     match (signal, code) {
         (Some(4), _) => "signal 4, illegal instruction".to_owned(),
@@ -302,8 +302,8 @@ fn last_words(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!("; it last said:\n{said}") }
 }
 
-/// The errors, or if there are none everything, cut to what a terminal can show: without the dumps of the program's
-/// state, which are for the compiler's own developers.
+/// The errors, or all diagnostics if there are none, cut to what a terminal can show: without the dumps of the
+/// program's state, which are for the compiler's own developers.
 fn shown(diagnostics: &[Diagnostic]) -> String {
     let errors: Vec<_> = diagnostics.iter().filter(|said| said.severity == Severity::Error).collect();
     let chosen = if errors.is_empty() { diagnostics.iter().collect() } else { errors };

@@ -1,26 +1,27 @@
-//! The processor that code compiled for `host` depends on.
+//! The CPU that code compiled for `host` depends on.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// An architecture and the features of a processor that a compiler may use: the part of an action key and of a manifest
-/// that says where `host` code runs. Written as `x86_64+avx+avx2`, with the features in alphabetical order.
+/// An architecture and the CPU features that a compiler may use: the part of an action key and of a manifest that
+/// determines the machines on which `host` code runs. Written as `x86_64+avx+avx2`, with the features in alphabetical
+/// order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cpu {
     arch: String,
     features: BTreeSet<String>,
 }
 
-/// The reason why code compiled for one processor must not run on another.
+/// Cause of an incompatibility between two processors.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MissingFeatures {
-    /// Another architecture altogether.
+    /// Another architecture.
     #[error("it was compiled for {recorded} processors and this one is {host}")]
     Architecture {
-        /// The architecture the code is for.
+        /// The architecture of the code.
         recorded: String,
-        /// This machine's.
+        /// The architecture of this machine.
         host: String,
     },
     /// The code may use instructions that this processor lacks.
@@ -28,7 +29,7 @@ pub enum MissingFeatures {
     Features(Vec<String>),
 }
 
-/// The text is not a processor as [`Cpu`] writes it.
+/// The text is not a processor in the notation of [`Cpu`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` does not name a processor; one is written like `x86_64+avx+avx2`")]
 pub struct CpuSyntax(pub String);
@@ -39,7 +40,7 @@ impl Cpu {
         Self { arch: std::env::consts::ARCH.to_owned(), features: host_features() }
     }
 
-    /// A processor of that architecture with these features.
+    /// A processor of this architecture with these features.
     pub(crate) fn with(arch: &str, features: &[&str]) -> Self {
         Self { arch: arch.to_owned(), features: features.iter().map(|f| (*f).to_owned()).collect() }
     }
@@ -54,7 +55,7 @@ impl Cpu {
         self.features.iter().map(String::as_str)
     }
 
-    /// Its features as LLVM names them, in alphabetical order: what the compiler may use.
+    /// Its features in LLVM's names, in alphabetical order: the ones that the compiler may use.
     pub(crate) fn llvm_features(&self) -> Vec<&str> {
         let x86 = self.arch == "x86_64";
         let mut features: Vec<_> =
@@ -64,7 +65,7 @@ impl Cpu {
         features
     }
 
-    /// Can this processor run code that was compiled for `recorded` and may use everything that one has?
+    /// Errors unless this processor can run code compiled for `recorded` with all of its features.
     pub fn supports(&self, recorded: &Self) -> Result<(), MissingFeatures> {
         if self.arch != recorded.arch {
             return Err(MissingFeatures::Architecture {
@@ -92,7 +93,7 @@ impl FromStr for Cpu {
         let arch = parts.next().unwrap_or_default();
         let features: BTreeSet<_> = parts.collect();
         let cpu = Self { arch, features };
-        // One spelling for one processor, since keys hold the text.
+        // Keys hold the text, so each processor has exactly one spelling.
         if cpu.arch.is_empty() || cpu.to_string() != text || cpu.features.contains("") {
             return Err(CpuSyntax(text.to_owned()));
         }
@@ -100,7 +101,7 @@ impl FromStr for Cpu {
     }
 }
 
-/// LLVM's name of a feature that Rust has another name for.
+/// LLVM's name of a feature, if it differs from Rust's.
 fn llvm_x86(feature: &str) -> &str {
     match feature {
         "bmi1" => "bmi",
@@ -121,7 +122,7 @@ fn llvm_arm(feature: &str) -> &str {
     }
 }
 
-/// Collects the names for which a detection macro says yes.
+/// Collects the names for which a detection macro returns true.
 macro_rules! detected {
     ($detect:ident: $($feature:tt)*) => {{
         let mut features = BTreeSet::new();
@@ -132,10 +133,11 @@ macro_rules! detected {
     }};
 }
 
-/// What LLVM generates code with, or IREE's microkernels choose by. Left out is what only system software and explicit
-/// intrinsics use (`xsave`, `rdrand`, `clflushopt`, ...): it differs between machines that run the same code. The
-/// processors with `fma4` and `xop`, which Rust does not detect, are those with `tbm`. Arithmetic on 16-bit floats is left
-/// out as well: programs compute with them as `f32`, and LLVM would make one rounding of a product and its sum.
+/// The features that LLVM uses for code generation, or IREE for selecting microkernels. Left out are those used only by
+/// system software and explicit intrinsics (`xsave`, `rdrand`, `clflushopt`, ...): they differ between machines that
+/// run the same code. The processors with `fma4` and `xop`, which Rust does not detect, are those with `tbm`.
+/// Arithmetic on 16-bit floats is left out as well: programs compute with them as `f32`, and LLVM would merge the
+/// roundings of a product and its sum.
 #[cfg(target_arch = "x86_64")]
 fn host_features() -> BTreeSet<String> {
     use std::arch::is_x86_feature_detected;
@@ -159,7 +161,7 @@ fn host_features() -> BTreeSet<String> {
     )
 }
 
-/// Elsewhere the architecture alone tells.
+/// On other architectures, only the architecture counts.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn host_features() -> BTreeSet<String> {
     BTreeSet::new()

@@ -1,4 +1,4 @@
-//! What a program is compiled for, where that need not be this machine: devices and processors by name.
+//! Compilation targets, which need not be this machine: devices and processors by name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,14 +6,14 @@ use std::sync::LazyLock;
 
 use crate::cpu::Cpu;
 
-/// A device, with what must be known of it to compile for it.
+/// A device, with the details needed to compile for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Destination {
     /// A processor.
     Cpu(Processor),
     /// An NVIDIA GPU of this architecture or a newer one.
     Cuda(&'static str),
-    /// A GPU under Vulkan; without an architecture, any with the features that IREE takes for granted.
+    /// A GPU under Vulkan; without an architecture, any with the features that IREE assumes.
     Vulkan(Option<&'static str>),
     /// A GPU of Apple.
     Metal,
@@ -22,18 +22,18 @@ pub enum Destination {
 /// A processor, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Processor {
-    /// That of this machine, with all it has.
+    /// That of this machine, with all its features.
     Host,
     /// One of [`Processor::NAMED`].
     Named(&'static NamedProcessor),
 }
 
-/// A processor that need not be here: a program for it runs on all that have its features.
+/// A named processor: a program for it runs on all processors that have its features.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct NamedProcessor {
     /// The name on the command line.
     pub name: &'static str,
-    /// What LLVM calls it.
+    /// LLVM's name.
     llvm: &'static str,
     /// The architecture as Rust and LLVM name it.
     arch: &'static str,
@@ -54,15 +54,15 @@ pub enum UnknownDestination {
         device: &'static str,
         /// The name that was given.
         name: String,
-        /// Those there are.
+        /// The known architectures.
         known: &'static [&'static str],
     },
-    /// The device is not divided into architectures here.
+    /// The device has no architectures here.
     #[error("{device} takes no architecture: write {device} alone{hint}")]
     NoArchitecture {
         /// The device.
         device: &'static str,
-        /// Where else it may belong.
+        /// Device that the name may belong to.
         hint: &'static str,
     },
     /// No such processor.
@@ -70,19 +70,19 @@ pub enum UnknownDestination {
     Cpu {
         /// The name that was given.
         name: String,
-        /// Those there are.
+        /// The known processors.
         known: Vec<&'static str>,
     },
 }
 
-/// What IREE 3.13 compiles CUDA programs for; they run on newer GPUs too. It does not know `sm_90`.
+/// The CUDA targets of IREE 3.13; their programs run on newer GPUs too. It does not support `sm_90`.
 const CUDA: [&str; 10] =
     ["sm_60", "sm_61", "sm_70", "sm_72", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_120"];
 
-/// Every GPU of the last years.
+/// Supported by every GPU of recent years.
 const CUDA_DEFAULT: &str = "sm_80";
 
-/// What IREE 3.13 compiles Vulkan programs for beside GPUs of any kind.
+/// The Vulkan targets of IREE 3.13, besides the generic one.
 const VULKAN: [&str; 14] = [
     "rdna1",
     "rdna2",
@@ -141,7 +141,7 @@ const V4: [&str; 19] = [
 ];
 
 impl Processor {
-    /// The processors that have a name, the most capable of an architecture first.
+    /// The named processors, the most capable of an architecture first.
     pub const NAMED: [NamedProcessor; 5] = [
         NamedProcessor { name: "x86-64-v4", llvm: "x86-64-v4", arch: "x86_64", features: &V4 },
         NamedProcessor { name: "x86-64-v3", llvm: "x86-64-v3", arch: "x86_64", features: &V3 },
@@ -156,16 +156,16 @@ impl Processor {
         Self::named().filter(|p| host.supports(&p.cpu()).is_ok()).collect()
     }
 
-    /// All that have a name.
+    /// All named processors.
     pub fn named() -> impl Iterator<Item = Processor> {
         NAMED.iter().map(Processor::Named)
     }
 
-    /// The compiler's flags: architecture, processor and features by LLVM's names.
+    /// The compiler's flags: architecture, processor and features in LLVM's names.
     ///
-    /// The processor of this machine is the most capable of [`Processor::NAMED`] that it supports, and all its further
-    /// features. LLVM would call it by its model, which makes it choose among equal instructions in another order; that is
-    /// not measurably faster (`docs/architecture.md`), and no two models could share a program.
+    /// The processor of this machine is expressed as the most capable of [`Processor::NAMED`] that it supports, plus
+    /// all its further features. LLVM's name of its model would make LLVM choose among equal instructions in another
+    /// order; that is not measurably faster (`docs/architecture.md`), and no two models could share a program.
     pub(crate) fn flags(self) -> Vec<String> {
         let (cpu, named) = match self {
             Self::Named(named) => (None, Some(named)),
@@ -202,7 +202,7 @@ impl Destination {
     /// This machine's processor.
     pub const HOST: Self = Self::Cpu(Processor::Host);
 
-    /// The kind of device, as keys and file names have it.
+    /// The kind of device, as in keys and file names.
     pub fn device(&self) -> &'static str {
         match self {
             Self::Cpu(_) => "cpu",
@@ -220,14 +220,14 @@ impl Destination {
         }
     }
 
-    /// Whether numbers have 32 bits where the language has 64: GPUs that cannot be relied on for more.
+    /// True if 64-bit numbers are computed in 32 bits: GPUs without dependable support for more.
     pub fn demotes(&self) -> bool {
         matches!(self, Self::Vulkan(_) | Self::Metal)
     }
 
-    /// The compiler's flags, made of those for this machine's processor ([`Target::flags_for`](crate::Target::flags_for)):
-    /// always the same and in the same order for the same. With `debug`, what helps in finding errors of the compiler
-    /// stays in the program.
+    /// The compiler's flags, derived from those for this machine's processor
+    /// ([`Target::flags_for`](crate::Target::flags_for)). Deterministic, including their order. With `debug`, debug
+    /// information for errors of the compiler is kept in the program.
     pub fn flags(&self, host: &[String], debug: bool) -> Vec<String> {
         let mut flags = host.to_vec();
         if debug {
@@ -236,7 +236,7 @@ impl Destination {
         let device: Vec<String> = match self {
             Self::Cpu(Processor::Host) => return flags,
             Self::Cpu(processor) => {
-                // In the place of those for this machine's, and the same on every machine, so that the key is.
+                // In the position of those for this machine's processor, so that the key is the same on every machine.
                 let place = flags.iter().position(|flag| flag.starts_with(TARGET)).unwrap_or(flags.len());
                 flags.retain(|flag| !flag.starts_with(TARGET));
                 flags.splice(place..place, processor.flags());
@@ -263,13 +263,13 @@ impl Destination {
     }
 }
 
-/// What begins the flags for the processor.
+/// Prefix of the flags for the processor.
 const TARGET: &str = "--iree-llvmcpu-target-";
 
-/// [`Processor::NAMED`], as something to refer to.
+/// [`Processor::NAMED`] as a static, for references.
 static NAMED: [NamedProcessor; 5] = Processor::NAMED;
 
-/// What takes out of a program that which only helps in finding errors.
+/// Flags that strip debug information.
 const STRIPS: [&str; 3] = [
     "--iree-llvmcpu-debug-symbols=false",
     "--iree-vm-bytecode-module-strip-source-map=true",

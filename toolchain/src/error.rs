@@ -1,9 +1,9 @@
-//! What can go wrong while the compiler is found, fetched and installed.
+//! Errors of finding, downloading and installing the compiler.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why the compiler could not be installed. The message says where and why; [`remedy`](Self::remedy) what to do.
+/// Cause of a failed installation. The message gives the location and the cause; [`remedy`](Self::remedy) the fix.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InstallError {
@@ -15,171 +15,171 @@ pub enum InstallError {
         /// The processor architecture, as Rust names it.
         processor: &'static str,
     },
-    /// Nothing says where to fetch from.
+    /// No package index is known.
     #[error("cannot fetch {wheel}: no package index is known, neither to Sheaf nor to pip")]
     NoSource {
         /// The wheel's file name.
         wheel: String,
     },
-    /// The configured place cannot be understood.
+    /// The configured source is invalid.
     #[error("{origin}: `{value}` is not a usable place for the compiler: {cause}")]
     BadSetting {
-        /// Where the setting was made.
+        /// Source of the setting.
         origin: String,
-        /// What it says.
+        /// The configured value.
         value: String,
-        /// What is wrong with it.
+        /// The defect.
         cause: String,
     },
-    /// None of the known places has the wheel.
+    /// None of the known sources has the wheel.
     #[error("{wheel} was not found; looked at\n{}", tried.join("\n"))]
     NotFound {
         /// The wheel's file name.
         wheel: String,
-        /// The addresses and files looked at.
+        /// The addresses and files searched.
         tried: Vec<String>,
     },
-    /// It is in none of the folders, and the network is not to be used.
+    /// None of the folders has the wheel, and network access is disabled.
     #[error("{wheel} may not be fetched without the network{}", looked(tried))]
     Offline {
         /// The wheel's file name.
         wheel: String,
-        /// The files looked at.
+        /// The files searched.
         tried: Vec<String>,
     },
-    /// A file is offered as a bundle of a compiler, and is none.
+    /// The file is not a bundle of a compiler.
     #[error("{} is no bundle of a compiler for this machine: {cause}", path.display())]
     NoBundle {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         cause: String,
     },
-    /// A bundle of a compiler is not whole, or was changed.
+    /// A bundle of a compiler is truncated or was changed.
     #[error("{} cannot be unpacked: {cause}", path.display())]
     DamagedBundle {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         cause: String,
     },
     /// A bundle could not be written.
     #[error("{} cannot be written: {source}", path.display())]
     BundleFile {
-        /// The file that was to be written.
+        /// The file to write.
         path: PathBuf,
-        /// More bytes than it has.
+        /// Upper bound of its size in bytes.
         needed: u64,
-        /// The system's reason.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// An installed file is not what was published.
+    /// An installed file differs from the published one.
     #[error("{} is damaged: {cause}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         cause: String,
-        /// The release that it belongs to.
+        /// Its release.
         version: String,
     },
     /// No connection could be made.
     #[error("{address} cannot be reached: {cause}")]
     Unreachable {
-        /// The address asked.
+        /// The requested address.
         address: String,
-        /// The reason, as the network library gives it.
+        /// The network library's error.
         cause: String,
     },
-    /// The server answered, but with an error.
+    /// The server answered with an error status.
     #[error("{address} answered {status}")]
     Status {
-        /// The address asked.
+        /// The requested address.
         address: String,
-        /// The number of the HTTP status.
+        /// The HTTP status code.
         code: u16,
-        /// The HTTP status with its meaning.
+        /// The HTTP status with its reason phrase.
         status: String,
     },
-    /// The server's list of files cannot be read.
+    /// The index page is malformed.
     #[error("{address} is not a package index: {cause}")]
     BadIndex {
-        /// The address asked.
+        /// The requested address.
         address: String,
-        /// What is wrong with the page.
+        /// The defect.
         cause: String,
     },
-    /// The transfer broke off, and did again when it was tried again.
+    /// The download broke off, and so did all retries.
     #[error("{address}: the download broke off after {received} of {expected} bytes: {cause}")]
     Truncated {
         /// The wheel's address.
         address: String,
-        /// Bytes that arrived.
+        /// Number of bytes received.
         received: u64,
-        /// Bytes the wheel has.
+        /// Size of the wheel in bytes.
         expected: u64,
-        /// The last reason.
+        /// The last cause.
         cause: String,
     },
-    /// The bytes are not those that were pinned.
+    /// The bytes do not match the pinned digest.
     #[error(
         "{origin} is not the compiler that Sheaf expects, and is not installed: {}",
         unlike(*expected_size, expected, *computed_size, computed.as_deref())
     )]
     Checksum {
-        /// The address or file the bytes came from.
+        /// The source address or file.
         origin: String,
-        /// How to name another place in the setting that this one came from.
+        /// Advice on naming another source in the setting of this one.
         instead: String,
         /// The pinned digest, in hexadecimal.
         expected: String,
-        /// The digest of what came, in hexadecimal; none of a file that was not read, since its size is wrong.
+        /// The computed digest, in hexadecimal; `None` for a file that was not read, since its size is wrong.
         computed: Option<String>,
         /// The pinned size in bytes.
         expected_size: u64,
-        /// The number of bytes that came, or would.
+        /// The number of bytes received or announced.
         computed_size: u64,
     },
-    /// The wheel has the right digest but not the expected content.
+    /// The wheel matches the digest but has unexpected content.
     #[error("{origin} cannot be unpacked: {cause}")]
     Archive {
-        /// The address or file the wheel came from.
+        /// The source address or file of the wheel.
         origin: String,
-        /// What is wrong.
+        /// The defect.
         cause: String,
     },
     /// The disk, or the quota, is full.
     #[error("{} could not be written: {source}", path.display())]
     DiskFull {
-        /// The file that could not be written.
+        /// The file.
         path: PathBuf,
-        /// Bytes that an installation needs in all.
+        /// Total size of an installation in bytes.
         needed: u64,
-        /// The system's reason.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The folder may not be written.
+    /// The folder is not writable.
     #[error("{} may not be written: {source}", path.display())]
     Permission {
         /// The file or folder.
         path: PathBuf,
-        /// The system's reason.
+        /// The operating system's error.
         source: io::Error,
     },
     /// A file operation failed for another reason.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was attempted.
+        /// The attempted action.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The system's reason.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
 impl InstallError {
-    /// What to do about it.
+    /// The fix to suggest to the user.
     pub fn remedy(&self) -> String {
         let remedy = match self {
             Self::UnsupportedPlatform { .. } => {
@@ -243,12 +243,12 @@ impl InstallError {
         remedy.to_owned()
     }
 
-    /// The place has a wrong file or one that cannot be read, and another may have the right one.
+    /// True if the source has a wrong or unreadable file, and another source may have the right one.
     pub(crate) fn is_of_the_file(&self) -> bool {
         matches!(self, Self::Checksum { .. } | Self::Io { action: "read", .. })
     }
 
-    /// The network is at fault, so that the same command may succeed later or elsewhere.
+    /// True for network errors: the same command may succeed later or on another network.
     pub fn is_network(&self) -> bool {
         matches!(
             self,
@@ -257,7 +257,7 @@ impl InstallError {
     }
 }
 
-/// How a wheel differs from the pinned one, for a message.
+/// The difference between a wheel and the pinned one, for a message.
 fn unlike(expected_size: u64, expected: &str, computed_size: u64, computed: Option<&str>) -> String {
     match computed {
         Some(computed) => format!(
@@ -267,26 +267,26 @@ fn unlike(expected_size: u64, expected: &str, computed_size: u64, computed: Opti
     }
 }
 
-/// Where was looked, for a message.
+/// The searched sources, for a message.
 fn looked(tried: &[String]) -> String {
     if tried.is_empty() { String::new() } else { format!("; looked at\n{}", tried.join("\n")) }
 }
 
-/// What was attempted where a bundle is not there.
+/// The attempted action if a bundle is missing.
 pub(crate) const OPEN_BUNDLE: &str = "open the bundle";
 
-/// No more can be written, or no larger file.
+/// True if the disk, the quota or the file size limit is exhausted.
 fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// Sorts a failed file operation into disk full, permission, and the rest. `needed` is the space an installation takes.
+/// Classifies a failed file operation as disk full, permission, or other. `needed` is the space of an installation.
 pub(crate) fn file_error(action: &'static str, path: &Path, needed: u64, source: io::Error) -> InstallError {
     use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
     let path = path.to_path_buf();
     match source.kind() {
-        // What cannot be read is another person's file.
+        // An unreadable file belongs to another user.
         _ if action == "read" => InstallError::Io { action, path, source },
         _ if is_full(&source) => InstallError::DiskFull { path, needed, source },
         PermissionDenied | ReadOnlyFilesystem => InstallError::Permission { path, source },

@@ -1,4 +1,4 @@
-//! Gets a release's wheel from the first place that has it.
+//! Downloads a release's wheel from the first source that has it.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -12,28 +12,28 @@ use crate::progress::{Progress, Stage};
 use crate::releases::Release;
 use crate::source::{Place, Settings, Source, below, candidates, mirrors, page_of, places, shown};
 
-/// Where bytes came from, and what they were.
+/// Source of a wheel, with its size and digest.
 type Found = Option<(String, Received)>;
 
-/// One wheel that is fetched.
+/// Download of one wheel.
 pub(crate) struct Fetch<'a> {
     release: &'a Release<'a>,
     settings: &'a Settings,
-    /// Where it is written.
+    /// Destination path.
     wheel: &'a Path,
     progress: &'a dyn Progress,
-    /// Made when it is first needed.
+    /// Created on first use.
     client: Option<Client>,
-    /// The addresses and files that are not there.
+    /// The addresses and files that do not exist.
     tried: Vec<String>,
-    /// A place has had a wrong file, and nobody was told.
+    /// A wrong file found earlier, not yet reported.
     untold: Option<String>,
-    /// How the first place failed that was out of order.
+    /// The error of the first source that failed.
     first_error: Option<InstallError>,
 }
 
 impl<'a> Fetch<'a> {
-    /// A fetch to the path `wheel`, which may have a beginning of the wheel.
+    /// A download to the path `wheel`, which may hold a partial download.
     pub(crate) fn new(
         release: &'a Release<'a>,
         settings: &'a Settings,
@@ -44,16 +44,16 @@ impl<'a> Fetch<'a> {
         Self { release, settings, wheel, progress, client, tried, untold, first_error }
     }
 
-    /// Gets the wheel, verified. Returns where it came from.
+    /// Downloads and verifies the wheel. Returns its source.
     pub(crate) fn fetch(mut self) -> Result<String, InstallError> {
         for source in mirrors(self.settings)? {
             if let Some(origin) = self.try_source(&source)? {
                 return Ok(origin);
             }
         }
-        // What pip is configured with is asked for when no mirror has the wheel, since asking pip takes time.
+        // Pip's configuration is read only if no mirror has the wheel, since starting pip takes time.
         let places = match places(self.settings, self.release) {
-            // The mirrors count for something, and may be all there is.
+            // Mirrors may be the only configured sources.
             Err(InstallError::NoSource { .. }) if !self.settings.mirrors.is_empty() => Vec::new(),
             places => places?,
         };
@@ -71,7 +71,7 @@ impl<'a> Fetch<'a> {
         })
     }
 
-    /// The wheel itself where it is known where an index has it, and then the index, which may have moved it.
+    /// The wheel's last known address on an index, if any, followed by the index, which may have moved it.
     fn with_listed(&self, source: Source) -> impl Iterator<Item = Source> + use<> {
         let listed = match (&self.settings.listing, &source.place) {
             (Some(listing), Place::Address(index)) => listing.find(index, self.release),
@@ -81,8 +81,7 @@ impl<'a> Fetch<'a> {
         listed.into_iter().chain([source])
     }
 
-    /// Asks one place. One that is out of order must not keep the others from being asked; where it came from, if it has the
-    /// wheel.
+    /// Tries one source; returns its address if it has the wheel. A failing source does not prevent trying the others.
     fn try_source(&mut self, source: &Source) -> Result<Option<String>, InstallError> {
         if self.settings.offline && !matches!(source.place, Place::Folder(_)) {
             return Ok(None);
@@ -101,7 +100,7 @@ impl<'a> Fetch<'a> {
             Err(error) => error,
         };
         if error.is_of_the_file() {
-            // What came is of no use to the next place; of a file that was not read, nothing came.
+            // The received bytes are useless for the next source; nothing was received of an unread file.
             if matches!(error, InstallError::Checksum { computed: Some(_), .. }) {
                 discard(self.wheel, self.release)?;
             }
@@ -122,13 +121,13 @@ impl<'a> Fetch<'a> {
         }
     }
 
-    /// Takes the file out of a folder.
+    /// Copies the file from a folder.
     fn copy(&mut self, folder: &Path, place: &Source) -> Result<Found, InstallError> {
         let release = self.release;
         for path in candidates(folder, release.wheel) {
             let origin = path.display().to_string();
             let failed = |error| file_error("read", &path, release.space(), error);
-            // Before it is opened: to open a pipe may take for ever.
+            // Before opening: opening a pipe may block forever.
             let metadata = match fs::metadata(&path) {
                 Ok(metadata) => metadata,
                 Err(error)
@@ -151,7 +150,7 @@ impl<'a> Fetch<'a> {
             let mut transfer = Transfer::new(&mut file, self.wheel, release);
             let mut buffer = vec![0; 1 << 20];
             self.progress.begin(Stage::Download, &origin, release.size);
-            // It may grow meanwhile.
+            // The file may grow meanwhile.
             let mut source = source.take(release.size + 1);
             loop {
                 let count = source.read(&mut buffer).map_err(failed)?;
@@ -167,7 +166,7 @@ impl<'a> Fetch<'a> {
         Ok(None)
     }
 
-    /// Asks for the package's page as on an index, then for the file itself as on a plain mirror.
+    /// Requests the package's page as from an index, then the file itself as from a plain mirror.
     fn ask_index(&mut self, address: &Url) -> Result<Found, InstallError> {
         let page_address = page_of(address);
         let mut page_error = None;
@@ -177,7 +176,7 @@ impl<'a> Fetch<'a> {
                 .find(self.release.wheel)
                 .map_err(|cause| InstallError::BadIndex { address: shown(&page_address), cause })?,
             Ok(None) => None,
-            // Stores of plain files may forbid what is not there.
+            // File stores may answer 403 for missing files.
             Err(error @ InstallError::Status { .. }) => {
                 page_error = Some(error);
                 None
@@ -196,11 +195,11 @@ impl<'a> Fetch<'a> {
         page_error.map_or(Ok(None), Err)
     }
 
-    /// Asks for the file alone: one request, if it is there and the network holds.
+    /// Requests only the file: one request, unless it is missing or the connection breaks.
     fn download(&mut self, url: &Url) -> Result<Found, InstallError> {
         let (release, wheel, progress) = (self.release, self.wheel, self.progress);
         let client = self.client()?;
-        // There may be a beginning.
+        // The file may hold a partial download.
         let file = File::options().read(true).write(true).create(true).truncate(false).open(wheel);
         let mut file = file.map_err(|error| file_error("make", wheel, release.space(), error))?;
         let received = client.download(url, release, &mut file, wheel, progress)?;
@@ -217,7 +216,7 @@ impl<'a> Fetch<'a> {
         }
     }
 
-    /// The error that a file is not the wheel.
+    /// The error for a file that is not the wheel.
     fn unlike(&self, origin: String, source: &Source, size: u64, sha256: Option<String>) -> InstallError {
         InstallError::Checksum {
             origin,
@@ -230,7 +229,7 @@ impl<'a> Fetch<'a> {
     }
 }
 
-/// Removes what was fetched of a wheel.
+/// Removes a partial download of a wheel.
 pub(crate) fn discard(wheel: &Path, release: &Release<'_>) -> Result<(), InstallError> {
     match fs::remove_file(wheel) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -1,14 +1,14 @@
-//! The units in which the two sides of a compile worker speak: a mark, a kind, and length-prefixed parts.
+//! Framing of the protocol between the two sides of a compile worker: a mark, a kind, and length-prefixed parts.
 
 use std::io::{self, ErrorKind, Read, Write};
 
-/// Begins every frame, so that a stray print into the stream is noticed instead of being read as a length.
+/// Start of every frame, so that a stray print into the stream is detected instead of being read as a length.
 const MARK: [u8; 4] = *b"shf1";
 
-/// The most parts a frame may have.
+/// Maximum number of parts of a frame.
 const MAX_PARTS: u32 = 1 << 20;
 
-/// One unit: a kind and its parts.
+/// A kind and its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: u8,
@@ -31,8 +31,8 @@ impl Frame {
         out.flush()
     }
 
-    /// Reads one frame, or none if the stream ends before it. A stream that ends within a frame is an `UnexpectedEof`
-    /// error, one that holds something else an `InvalidData` error.
+    /// Reads one frame, or `None` at the end of the stream. A stream that ends within a frame is an `UnexpectedEof`
+    /// error, a malformed one an `InvalidData` error.
     pub(crate) fn read(input: &mut impl Read) -> io::Result<Option<Self>> {
         let mut mark = Vec::new();
         input.by_ref().take(MARK.len() as u64).read_to_end(&mut mark)?;
@@ -64,7 +64,7 @@ fn array<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]> {
 
 fn part(input: &mut impl Read) -> io::Result<Vec<u8>> {
     let length = u64::from_le_bytes(array(input)?);
-    // Memory grows with what arrives, not with what is announced.
+    // Memory grows with the received bytes, not with the announced length.
     let mut bytes = Vec::new();
     input.by_ref().take(length).read_to_end(&mut bytes)?;
     if bytes.len() as u64 == length { Ok(bytes) } else { Err(ErrorKind::UnexpectedEof.into()) }

@@ -1,4 +1,4 @@
-//! Fetches pages and files, with patience but not without end.
+//! Downloads of pages and files, with bounded retries.
 
 use std::error::Error;
 use std::fs::File;
@@ -19,20 +19,20 @@ use crate::progress::{Progress, Stage};
 use crate::releases::Release;
 use crate::source::{Limits, Settings, shown};
 
-/// The largest page of an index that is read.
+/// Maximum size of an index page, in bytes.
 const PAGE_LIMIT: u64 = 64 << 20;
 
-/// An HTTP client that keeps to the limits.
+/// An HTTP client with the limits of the settings.
 pub(crate) struct Client {
     http: reqwest::blocking::Client,
     limits: Limits,
-    /// User names and passwords by host; none without a file or with one that cannot be read.
+    /// User names and passwords by host; `None` without a readable file.
     netrc: Option<Netrc>,
-    /// Who gets none of them.
+    /// Addresses that get no credentials.
     strange: Vec<Url>,
 }
 
-/// What became of a file's bytes.
+/// Size and digest of a received file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Received {
     /// Their number.
@@ -42,13 +42,13 @@ pub(crate) struct Received {
 }
 
 impl Client {
-    /// A client that trusts what the system trusts and takes proxies from the environment, and names and passwords from
-    /// the file that `NETRC` names or `~/.netrc`.
+    /// A client that uses the system's trust store and the environment's proxies, and user names and passwords from the
+    /// file that `NETRC` names or `~/.netrc`.
     pub(crate) fn new(settings: &Settings, progress: &dyn Progress) -> Result<Self, InstallError> {
         let limits = settings.limits;
         let strange = settings.strange.iter().filter_map(|address| Url::parse(address).ok());
         let strange = strange.collect();
-        // Fails only if the process has chosen a provider already, which is as good.
+        // Fails only if the process has already selected a provider, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::blocking::Client::builder()
             .connect_timeout(limits.connect)
@@ -63,9 +63,9 @@ impl Client {
         Ok(Self { http, limits, netrc: netrc(progress), strange })
     }
 
-    /// A request for an address, with the user name and password that the address has, or else the user's netrc file for
-    /// its host, by this very name and where nobody on the way can read them, unless a project alone names the address. The
-    /// client takes them off where a redirection leads to another host.
+    /// A request for an address, with the address's user name and password, or else those of the netrc file for exactly
+    /// this host, over encrypted or local connections only, and unless only a project names the address. The client
+    /// removes them on a redirection to another host.
     fn get(&self, url: &Url) -> RequestBuilder {
         let request = self.http.get(url.clone());
         let entry = match (&self.netrc, url.host_str()) {
@@ -75,7 +75,7 @@ impl Client {
                     && is_private(url)
                     && !self.strange.iter().any(|strange| strange.origin() == url.origin()) =>
             {
-                // What is there for all other hosts is for none in particular.
+                // The default entry is not meant for any particular host.
                 netrc.hosts.get(host).filter(|_| host != "default")
             }
             _ => None,
@@ -86,12 +86,12 @@ impl Client {
         }
     }
 
-    /// An index's page, or none if there is no such page.
+    /// An index's page, or `None` if there is no such page.
     pub(crate) fn page(&self, url: &Url, progress: &dyn Progress) -> Result<Option<Page>, InstallError> {
         self.patiently(progress, || self.attempt_page(url))
     }
 
-    /// Does what may fail, again after a pause where that may help; none where there is nothing at the address.
+    /// Retries an operation after a pause if its error is temporary; `None` if the address does not exist.
     fn patiently<T>(
         &self,
         progress: &dyn Progress,
@@ -124,7 +124,7 @@ impl Client {
         let content_type = content_type.unwrap_or_default().to_ascii_lowercase();
         let mut own_url = response.url().clone();
         if own_url.origin() == url.origin() {
-            // The client takes user name and password out of the address into a header.
+            // The client moves user name and password from the address to a header.
             let _ = own_url.set_username(url.username());
             let _ = own_url.set_password(url.password());
         }
@@ -137,9 +137,9 @@ impl Client {
         Ok(Page { url: own_url, content_type, body })
     }
 
-    /// Writes the wheel to `file`, which is at `path`, or returns none if there is no such address. What an earlier process
-    /// left in the file is not fetched again, unless the whole turns out to be another file. What was received is at most
-    /// one buffer longer than the wheel should be.
+    /// Downloads the wheel to `file`, which is at `path`, or returns `None` if the address does not exist. Resumes a
+    /// partial download of an earlier process, and starts over if the result does not match. At most one buffer is
+    /// received beyond the wheel's size.
     pub(crate) fn download(
         &self,
         url: &Url,
@@ -170,7 +170,7 @@ impl Client {
         Ok(received)
     }
 
-    /// Fetches what is missing.
+    /// Downloads the missing rest.
     fn attempt(
         &self,
         url: &Url,
@@ -195,7 +195,7 @@ impl Client {
         transfer.is_answered = true;
         let status = response.status();
         if status == StatusCode::PARTIAL_CONTENT && continues_at(&response, started) {
-            // Goes on where the last attempt stopped.
+            // Resumes.
         } else if status == StatusCode::OK {
             if started > 0 {
                 transfer.restart()?;
@@ -228,13 +228,13 @@ impl Client {
     }
 }
 
-/// How an attempt failed.
+/// Kind of a failed attempt.
 enum Failure {
-    /// There is nothing at the address.
+    /// The address does not exist.
     Absent,
-    /// Trying again may help.
+    /// Temporary: a retry may help.
     Passing(InstallError),
-    /// Trying again will not help.
+    /// A retry will not help.
     Final(InstallError),
 }
 
@@ -244,7 +244,7 @@ impl From<InstallError> for Failure {
     }
 }
 
-/// A file on its way to the disk, hashed as it passes.
+/// A file being written, hashed as it passes.
 pub(crate) struct Transfer<'a> {
     file: &'a mut File,
     path: &'a Path,
@@ -299,7 +299,7 @@ impl<'a> Transfer<'a> {
         Ok(())
     }
 
-    /// What went through.
+    /// Size and digest so far.
     pub(crate) fn received(&self) -> Received {
         Received { bytes: self.bytes, sha256: hex::encode(self.hasher.clone().finalize()) }
     }
@@ -314,12 +314,12 @@ impl<'a> Transfer<'a> {
     }
 }
 
-/// The user's netrc file; none where there is none. One that cannot be read is said.
+/// The user's netrc file; `None` if it does not exist. Warns if it cannot be read.
 fn netrc(progress: &dyn Progress) -> Option<Netrc> {
     let file = Netrc::get_file()?;
     let cause = match Netrc::from_file(&file) {
         Ok(netrc) => return Some(netrc),
-        // What the parser says of a line may quote a password.
+        // The parser's message may quote a password.
         Err(netrc::Error::Parsing { .. }) => "it is not in the form of a netrc file".to_owned(),
         Err(netrc::Error::Io(error)) => error.to_string(),
     };
@@ -330,14 +330,14 @@ fn netrc(progress: &dyn Progress) -> Option<Netrc> {
     None
 }
 
-/// Whether nobody on the way can read what is sent.
+/// True if the connection is encrypted or local.
 fn is_private(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
     url.scheme() == "https" || host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// What it means that a request got no answer. Where nobody listens, the caller has something better to do than to wait.
+/// The failure for a request without an answer. Connection failures are final, not retried.
 fn unanswered(url: &Url, error: &reqwest::Error) -> Failure {
     let unreachable = InstallError::Unreachable { address: shown(url), cause: root_cause(error) };
     if error.is_connect() || error.is_timeout() {
@@ -347,13 +347,13 @@ fn unanswered(url: &Url, error: &reqwest::Error) -> Failure {
     }
 }
 
-/// Does a partial answer start at this byte?
+/// True if a partial answer starts at this byte.
 fn continues_at(response: &Response, start: u64) -> bool {
     let range = response.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
     range.is_some_and(|range| range.starts_with(&format!("bytes {start}-")))
 }
 
-/// What an answer means that is not what was asked for.
+/// The failure for an unexpected status.
 fn status_failure(url: &Url, status: StatusCode) -> Failure {
     match status {
         StatusCode::NOT_FOUND | StatusCode::GONE => Failure::Absent,
@@ -367,7 +367,7 @@ fn status_error(url: &Url, status: StatusCode) -> InstallError {
     InstallError::Status { address: shown(url), code: status.as_u16(), status: status.to_string() }
 }
 
-/// The innermost reason, which is the one that a person can act on.
+/// The innermost cause, the one that a user can act on.
 fn root_cause(error: &dyn Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

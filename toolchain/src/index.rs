@@ -1,14 +1,14 @@
-//! Reads a package's page on an index: JSON (PEP 691) or HTML (PEP 503).
+//! Parser of a package's page on an index: JSON (PEP 691) or HTML (PEP 503).
 
 use html5gum::{Token, Tokenizer};
 use reqwest::Url;
 use serde::Deserialize;
 
-/// What is asked for, best first.
+/// Accepted media types, best first.
 pub(crate) const ACCEPT: &str =
     "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1";
 
-/// A page as it came.
+/// A downloaded page.
 #[derive(Debug)]
 pub(crate) struct Page {
     /// Its own address, after redirections.
@@ -31,8 +31,8 @@ struct ListedFile {
 }
 
 impl Page {
-    /// The address of the file with this name, or none if the page lists no such file; an error if the page is not
-    /// what it claims to be. Digests on the page are ignored: the pinned one decides.
+    /// The address of the file with this name, or `None` if the page lists no such file; an error if the page does not
+    /// match its media type. Digests on the page are ignored: the pinned one decides.
     pub(crate) fn find(&self, file_name: &str) -> Result<Option<Url>, String> {
         let address = if self.content_type.contains("json") {
             self.find_in_json(file_name)?
@@ -69,7 +69,7 @@ impl Page {
     }
 }
 
-/// A file on the index's own host needs the same user name and password as the page of the index.
+/// Copies the index's user name and password to a file address on the same host.
 pub(crate) fn lend_credentials(index: &Url, address: &mut Url) {
     let same_host = address.origin() == index.origin();
     if same_host && address.username().is_empty() && !index.username().is_empty() {
@@ -78,8 +78,8 @@ pub(crate) fn lend_credentials(index: &Url, address: &mut Url) {
     }
 }
 
-/// Is the last part of the address's path this name? The characters of wheel names that may be written in another way
-/// in an address are the plus sign and the exclamation mark; `+` stands for itself in paths.
+/// True if the last component of the address's path is this name. The characters of wheel names that may be
+/// percent-encoded in an address are the plus sign and the exclamation mark; `+` stands for itself in paths.
 pub(crate) fn names(address: &Url, file_name: &str) -> bool {
     let last = address.path_segments().and_then(Iterator::last).unwrap_or_default();
     last.replace("%2B", "+").replace("%2b", "+").replace("%21", "!") == file_name

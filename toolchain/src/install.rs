@@ -1,4 +1,4 @@
-//! Installs the pinned compiler: fetch, verify, unpack, and only then move into place.
+//! Installation of the pinned compiler: download, verify, unpack, and only then move into place.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -14,21 +14,20 @@ use crate::releases::Release;
 use crate::source::Settings;
 use crate::unpack::unpack;
 
-/// Held while something is installed; the file stays, the lock goes with the process.
+/// Held during an installation; the file remains, the lock is released with the process.
 const LOCK: &str = ".lock";
 
-/// What folders of unfinished installations are called.
+/// Prefix of the folders of unfinished installations.
 const STAGING: &str = ".staging-";
 
-/// What files of unfinished downloads are called, before a part of the hash that the whole must have. They are kept where a
-/// network broke off or the process was killed.
+/// Prefix of the files of unfinished downloads, followed by a part of the expected hash. They are kept if the
+/// connection broke or the process was killed.
 const PARTIAL: &str = ".partial-";
 
-/// Makes sure that the compiler pinned for this machine is installed under the data folder `home`, and tells where it
-/// is. An installation that is complete already costs three look-ups in the file system.
+/// Ensures that the compiler pinned for this machine is installed under the data folder `home`, and returns its paths.
+/// A complete installation costs three file system look-ups.
 ///
-/// Processes that install at the same time wait for each other. One that is killed leaves nothing that the next
-/// one does not clear away.
+/// Concurrent installations wait for each other. The leftovers of a killed one are removed by the next.
 pub fn install(home: &Path, settings: &Settings, progress: &dyn Progress) -> Result<Toolchain, InstallError> {
     let release = Release::host().ok_or(InstallError::UnsupportedPlatform {
         system: std::env::consts::OS,
@@ -37,7 +36,7 @@ pub fn install(home: &Path, settings: &Settings, progress: &dyn Progress) -> Res
     install_release(&release, home, settings, progress)
 }
 
-/// The same for a given release, whatever its platform.
+/// Like [`install`] for a given release, whatever its platform.
 pub fn install_release(
     release: &Release<'_>,
     home: &Path,
@@ -52,7 +51,7 @@ pub fn install_release(
         match unpacked {
             Ok(()) => discard(&wheel, release),
             Err(error) => {
-                // Else the next attempt goes on with it.
+                // Otherwise the next attempt resumes it.
                 let spent = matches!(error, InstallError::Archive { .. } | InstallError::DiskFull { .. });
                 if spent || fs::metadata(&wheel).is_ok_and(|wheel| wheel.len() == 0) {
                     let _ = fs::remove_file(&wheel);
@@ -63,12 +62,12 @@ pub fn install_release(
     })
 }
 
-/// The name of the file with what was fetched of a wheel.
+/// The name of the file with a partial download of a wheel.
 fn partial(release: &Release<'_>) -> String {
     format!("{PARTIAL}{}", release.sha256.get(..16).unwrap_or(release.sha256))
 }
 
-/// Installs a release whose verified files `fill` puts into the folder it is given, unless it is installed already.
+/// Installs a release unless it is installed already; `fill` puts its verified files into the given folder.
 pub(crate) fn install_with(
     release: &Release<'_>,
     home: &Path,
@@ -82,7 +81,7 @@ pub(crate) fn install_with(
     let failed = |action, path: &Path, error| file_error(action, path, release.space(), error);
     fs::create_dir_all(&toolchains).map_err(|error| failed("make the folder", &toolchains, error))?;
     let _lock = lock(&toolchains.join(LOCK), release, progress)?;
-    // Another process may have finished while this one waited.
+    // Another process may have installed it during the wait.
     if let Some(toolchain) = locate::locate_release(release, home) {
         return Ok(toolchain);
     }
@@ -103,7 +102,7 @@ pub(crate) fn install_with(
     })
 }
 
-/// Removes an installed release, or what is left of one. Whether there was anything.
+/// Removes an installed release, or remains of one. Returns true if there was anything.
 pub fn remove(release: &Release<'_>, home: &Path, progress: &dyn Progress) -> Result<bool, InstallError> {
     let folder = locate::folder(release, home);
     let failed = |action, path: &Path, error| file_error(action, path, 0, error);
@@ -112,7 +111,7 @@ pub fn remove(release: &Release<'_>, home: &Path, progress: &dyn Progress) -> Re
     }
     let toolchains = home.join(TOOLCHAINS);
     let _lock = lock(&toolchains.join(LOCK), release, progress)?;
-    // Out of the way at once, so that nobody finds half of it; what a killed process leaves is cleared away by the next.
+    // Renamed first, so that no process finds a partial one; the next process removes what a killed one leaves.
     let staging = tempfile::Builder::new().prefix(STAGING).tempdir_in(&toolchains);
     let staging = staging.map_err(|error| failed("make a folder in", &toolchains, error))?;
     fs::rename(&folder, staging.path().join("removed")).map_err(|error| failed("remove", &folder, error))?;
@@ -120,7 +119,7 @@ pub fn remove(release: &Release<'_>, home: &Path, progress: &dyn Progress) -> Re
     Ok(true)
 }
 
-/// Takes the lock, waiting for another process if need be.
+/// Takes the lock, waiting for other processes.
 fn lock(path: &Path, release: &Release<'_>, progress: &dyn Progress) -> Result<File, InstallError> {
     let failed = |action, error| file_error(action, path, release.space(), error);
     let file = File::options().create(true).truncate(false).write(true).open(path);
@@ -136,8 +135,8 @@ fn lock(path: &Path, release: &Release<'_>, progress: &dyn Progress) -> Result<F
     Ok(file)
 }
 
-/// Removes what killed processes left, but for the beginning of this release's wheel. Only the holder of the lock makes
-/// such folders and files, so none is in use.
+/// Removes what killed processes left, except the partial download of this release's wheel. Only the holder of the lock
+/// creates such folders and files, so none is in use.
 fn remove_leftovers(toolchains: &Path, release: &Release<'_>) -> io::Result<()> {
     for entry in fs::read_dir(toolchains)? {
         let entry = entry?;
@@ -151,7 +150,7 @@ fn remove_leftovers(toolchains: &Path, release: &Release<'_>) -> io::Result<()> 
     Ok(())
 }
 
-/// Marks the unpacked content as complete and renames it to its place, both for good before this returns.
+/// Marks the unpacked content as complete and renames it to its final path; synced to disk on return.
 fn commit(
     release: &Release<'_>,
     staging: &TempDir,
@@ -170,7 +169,7 @@ fn commit(
     sync_folder(content).map_err(|error| failed("write", content, error))?;
 
     let destination = locate::folder(release, home);
-    // Something incomplete or damaged may be in the way; it goes where the staging folder takes it along.
+    // An incomplete or damaged installation may be in the way; it is moved into the staging folder and removed with it.
     match fs::rename(&destination, staging.path().join("replaced")) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(failed("replace", &destination, error));
@@ -184,7 +183,7 @@ fn commit(
     Ok(())
 }
 
-/// Brings a folder's list of names to the disk, where the system can.
+/// Syncs a folder's directory entries, if the system supports it.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }

@@ -1,11 +1,10 @@
-//! The pinned IREE compiler: which release, where it is fetched from, how it is verified and installed, and the
-//! process it runs in.
+//! The pinned IREE compiler: its release, download, verification and installation, and the process it runs in.
 //!
 //! [`install()`] puts the compiler into the user's data folder, [`locate()`] finds it there. [`Compiler`] compiles
 //! `StableHLO` text in a worker process, whose side is [`run_worker`]. [`Target`] gives the flags for a device and
 //! [`Cpu`] the processor that `host` code depends on.
 
-// Prints panic where nobody reads them, and belong to the command line.
+// Printing is left to the command line: prints panic if the output is closed.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 mod bundle;

@@ -1,4 +1,4 @@
-//! How much one compilation may take, and what is kept of one that took too much.
+//! Limits of one compilation, and the record of one that crashed.
 
 use std::fs;
 use std::io::{self, Write};
@@ -10,40 +10,40 @@ use sha2::{Digest, Sha256};
 /// The limits of a compile worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompileLimits {
-    /// For one program; then its worker is ended. None for as long as it takes.
+    /// Maximum time for one program; then its worker is killed. `None` for no limit.
     pub time: Option<Duration>,
-    /// For the worker's address space, in bytes; the compiler itself takes 2 GiB of it. None for as much as the system
-    /// gives, which may be more than the machine has. Has no effect on Windows, nor on macOS, which ignores the limit.
+    /// Maximum address space of the worker, in bytes; the compiler itself takes 2 GiB of it. `None` for the system's
+    /// limit, which may exceed the machine's memory. Has no effect on Windows, nor on macOS, which ignores the limit.
     pub memory: Option<u64>,
-    /// The folder in which programs are kept that the compiler crashed on. None keeps none.
+    /// The folder for copies of programs that crashed the compiler. `None` to keep no copies.
     pub crashes: Option<PathBuf>,
 }
 
-/// The environment variables that set limits: seconds, and MiB. 0 is no limit. What is no number counts as unset here; the
-/// command line refuses it before.
+/// The environment variables that set limits: seconds, and MiB. 0 is no limit. Anything but a number counts as unset
+/// here; the command line has already rejected it.
 const TIME_VARIABLE: &str = "SHEAF_COMPILE_SECONDS";
 const MEMORY_VARIABLE: &str = "SHEAF_COMPILE_MIB";
 
-/// No program takes as long as this.
+/// Default time limit, longer than any program takes.
 const USUAL_TIME: Duration = Duration::from_secs(3600);
 
-/// What a worker's address space has besides the memory that it uses, in bytes: the compiler's code, and room that is set
-/// aside and never touched.
+/// Address space of a worker besides the memory that it uses, in bytes: the compiler's code, and reserved memory that
+/// is never touched.
 const UNTOUCHED: u64 = 4 << 30;
 
-/// How many crashes are kept, the newest.
+/// Maximum number of crashes kept.
 const KEPT_CRASHES: usize = 10;
 
 /// The folder for crashes in the data folder.
 const CRASHES: &str = "compiler-crashes";
 
-/// What a folder of a crash holds.
+/// Files in the folder of a crash.
 const PROGRAM: &str = "program.mlir";
 const FLAGS: &str = "flags.txt";
 const REASON: &str = "reason.txt";
 
 impl CompileLimits {
-    /// The usual limits, or those of the environment, with a place for crashes in the data folder that has this
+    /// The default limits, or those of the environment, with the folder for crashes in the data folder that has this
     /// `toolchain` folder.
     pub(crate) fn for_toolchain(toolchain: &Path) -> Self {
         let variable = |name| std::env::var(name).ok().and_then(|text| text.trim().parse::<u64>().ok());
@@ -60,8 +60,8 @@ impl CompileLimits {
         }
     }
 
-    /// Keeps a program with its flags, and why it is kept, in a folder of its own, and removes the oldest where there are
-    /// too many. The folder, or none if it could not be written: the crash is worth more words than that.
+    /// Copies a program with its flags and the reason to a folder of its own, and removes the oldest crashes beyond the
+    /// limit. Returns the folder, or `None` if it could not be written: the crash is the more important error.
     pub(crate) fn keep(&self, program: &str, flags: &[String], reason: &str) -> Option<PathBuf> {
         let crashes = self.crashes.as_deref()?;
         let mut hasher = Sha256::new();
@@ -75,20 +75,20 @@ impl CompileLimits {
     }
 }
 
-/// The memory of this machine, in bytes. A program that wants more than all of it would stop everything else here.
+/// The memory of this machine, in bytes. A program that takes more than that would stop everything else here.
 #[cfg(target_os = "linux")]
 fn machine_memory() -> Option<u64> {
     let info = rustix::system::sysinfo();
     info.totalram.checked_mul(u64::from(info.mem_unit)).filter(|bytes| *bytes > 0)
 }
 
-/// Nothing elsewhere: there is no such limit, or it is ignored.
+/// `None` on other systems: there is no such limit, or it is ignored.
 #[cfg(not(target_os = "linux"))]
 fn machine_memory() -> Option<u64> {
     None
 }
 
-/// Writes the files of a crash. The same crash has the same folder, whose time is then that of the last.
+/// Writes the files of a crash. The same crash gets the same folder, whose time is that of the last one.
 fn write(folder: &Path, program: &str, flags: &[String], reason: &str) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let flags = flags.iter().map(|flag| format!("{flag}\n")).collect::<String>();
@@ -100,7 +100,7 @@ fn write(folder: &Path, program: &str, flags: &[String], reason: &str) -> io::Re
     Ok(())
 }
 
-/// Removes the oldest crashes, but not `newest`. What cannot be removed stays.
+/// Removes the oldest crashes, but not `newest`. Ignores folders that cannot be removed.
 fn remove_oldest(crashes: &Path, newest: &Path) -> io::Result<()> {
     let mut folders = Vec::new();
     for entry in fs::read_dir(crashes)? {

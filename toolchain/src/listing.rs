@@ -1,4 +1,4 @@
-//! Where an index has the files of a release, so that who has asked once need not ask for its page again.
+//! Cached file addresses of a release on an index, which save the request for its page.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::progress::Progress;
 use crate::releases::Release;
 use crate::source::{Place, Settings, page_of, places, shown};
 
-/// What the page of an index says of one release. It is a hint: whatever comes from these addresses is believed for its
-/// digest alone, and where nothing comes the page is asked.
+/// The entries of an index page for one release. Only a hint: downloads from these addresses are verified by digest,
+/// and if nothing is found the page is requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     /// The address of the index, without user name and password.
@@ -23,8 +23,8 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Asks the index for the files of `releases`, which are those of one version. None where none is to be asked: without
-    /// the network, where mirrors come first, where the place is a folder; or where no page lists any of them.
+    /// Asks the index for the files of `releases`, which are those of one version. `None` without asking if the network
+    /// is disabled, mirrors come first or the source is a folder; also if no page lists any of them.
     pub fn ask(
         releases: &[Release<'_>],
         settings: &Settings,
@@ -65,7 +65,7 @@ impl Listing {
         for release in releases {
             let file = page.find(release.wheel);
             let file = file.map_err(|cause| InstallError::BadIndex { address: shown(&address), cause })?;
-            // What a query says is for one user or for a time.
+            // A query may be specific to a user or temporary.
             if let Some(file) = file.filter(|file| file.query().is_none()) {
                 files.insert(release.platform.name().to_owned(), shown(&file));
             }
@@ -73,8 +73,8 @@ impl Listing {
         Ok((!files.is_empty()).then(|| Self { index: shown(index), files }))
     }
 
-    /// Where `index` had the file of a release, with the user name and password of the index if it is on the same host.
-    /// None if this is the listing of another index or another release.
+    /// The last known address of a release's file on `index`, with the user name and password of the index if it is on
+    /// the same host. `None` if this is the listing of another index or another release.
     pub(crate) fn find(&self, index: &Url, release: &Release<'_>) -> Option<Url> {
         if self.index.trim_end_matches('/') != shown(index).trim_end_matches('/') {
             return None;

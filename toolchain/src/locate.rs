@@ -1,4 +1,4 @@
-//! Installed compilers: where they are and when they are to be trusted.
+//! Look-up of installed compilers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,31 +8,31 @@ use crate::releases::{Member, Release};
 /// The folder in the data folder that holds one folder for each installed compiler.
 pub(crate) const TOOLCHAINS: &str = "toolchains";
 
-/// The file that is written when everything else of an installation is on the disk.
+/// The file that is written once the rest of an installation is on disk.
 pub(crate) const MARKER: &str = "complete";
 
-/// A compiler that is ready for use.
+/// An installed compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Toolchain {
     /// The version, as published.
     pub version: String,
-    /// The folder that holds everything else.
+    /// The folder that holds the rest.
     pub folder: PathBuf,
     /// The compiler as a shared library.
     pub library: PathBuf,
-    /// The linker that the compiler starts.
+    /// The linker, run by the compiler.
     pub linker: PathBuf,
-    /// The compiler as a program, `iree-compile`.
+    /// The compiler's executable, `iree-compile`.
     pub program: PathBuf,
 }
 
-/// The pinned compiler for this machine, if it is installed completely under the data folder `home`.
+/// The pinned compiler for this machine, if its installation under the data folder `home` is complete.
 pub fn locate(home: &Path) -> Option<Toolchain> {
     locate_release(&Release::host()?, home)
 }
 
-/// A given release, if it is installed completely under the data folder `home`: its marker must be the one that an
-/// installation of this very wheel wrote, and the files must have their sizes. [`verify`](crate::verify) reads them.
+/// A given release, if its installation under the data folder `home` is complete: its marker must match this wheel, and
+/// the files must have their sizes. [`verify`](crate::verify) reads them.
 pub fn locate_release(release: &Release<'_>, home: &Path) -> Option<Toolchain> {
     let folder = folder(release, home);
     let marker = fs::read_to_string(folder.join(MARKER)).ok()?;
@@ -49,12 +49,12 @@ pub fn locate_release(release: &Release<'_>, home: &Path) -> Option<Toolchain> {
     })
 }
 
-/// Where a release is installed under the data folder `home`, or would be.
+/// The installation folder of a release under the data folder `home`, existing or not.
 pub fn folder(release: &Release<'_>, home: &Path) -> PathBuf {
     home.join(TOOLCHAINS).join(release.folder())
 }
 
-/// What the marker of a complete installation says: the wheel and the hash of every file.
+/// The contents of a complete installation's marker: the wheel and the hash of every file.
 pub(crate) fn marker_text(release: &Release<'_>) -> String {
     let mut text = format!("Installed by Sheaf from\n{}\nsha256 {}\n", release.wheel, release.sha256);
     for member in release.members() {

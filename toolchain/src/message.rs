@@ -1,18 +1,18 @@
-//! What the two sides of a compile worker say to each other.
+//! Messages between the two sides of a compile worker.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 
 use crate::frame::Frame;
 
-/// How serious a diagnostic is.
+/// Severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Severity {
-    /// Belongs to the diagnostic before it.
+    /// Belongs to the previous diagnostic.
     Note,
-    /// Something the compiler did, on demand.
+    /// Optional information about the compilation.
     Remark,
-    /// The program compiles all the same.
+    /// The program compiles nevertheless.
     Warning,
     /// The program does not compile.
     Error,
@@ -21,7 +21,7 @@ pub enum Severity {
 impl Severity {
     const ALL: [Self; 4] = [Self::Note, Self::Remark, Self::Warning, Self::Error];
 
-    /// As compilers write it.
+    /// The name, in the compilers' notation.
     pub fn name(self) -> &'static str {
         match self {
             Self::Note => "note",
@@ -32,12 +32,12 @@ impl Severity {
     }
 }
 
-/// One thing the compiler said about a program.
+/// A diagnostic about a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How serious it is.
+    /// The severity.
     pub severity: Severity,
-    /// The text, with the place in the program at its beginning.
+    /// The text, starting with the location in the program.
     pub message: String,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// What the parent asks.
+/// Message of the parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
     /// The compiler's flags.
@@ -56,7 +56,7 @@ pub(crate) struct Request {
     pub(crate) program: String,
 }
 
-/// What the worker says. The first message is `Ready` or `Unusable`; after that, one answer to each request.
+/// Message of the worker. The first one is `Ready` or `Unusable`; after that, one answer to each request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The library is loaded: the version of its interface, and its revision.
@@ -67,7 +67,7 @@ pub(crate) enum Answer {
     Compiled(Vec<u8>),
     /// The program has errors.
     Rejected(Vec<Diagnostic>),
-    /// The compiler does not take these flags, or failed without a diagnostic.
+    /// The compiler rejects the flags, or failed without a diagnostic.
     Failed { cause: String },
 }
 

@@ -1,4 +1,4 @@
-//! What a compile worker prints beside its answers: reasons that the compiler gives to nobody else, last words.
+//! Output of a compile worker besides its answers: reasons that the compiler only prints, and crash messages.
 
 use std::io::{self, Read, Write};
 use std::sync::mpsc::{self, Receiver};
@@ -6,29 +6,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How much is kept, in bytes.
+/// Size of the kept end, in bytes.
 const KEPT: usize = 8 << 10;
 
-/// What the worker prints when it is about to answer, so that the parent knows that it has seen everything.
+/// Printed by the worker before each answer, so that the parent knows that it has read all output up to it.
 const MARK: u8 = 0x1e;
 
-/// How long to wait for output that another process may be holding back.
+/// Maximum wait for output that another process may be holding back.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Called by the worker before each answer.
 pub(crate) fn mark() {
-    // Without a reader there is nobody to mark it for.
+    // Without a reader there is nothing to mark.
     let _ = io::stderr().write_all(&[MARK]);
 }
 
-/// The end of what a worker prints.
+/// The end of a worker's output.
 pub(crate) struct Output {
     kept: Arc<Mutex<Vec<u8>>>,
     marks: Receiver<()>,
 }
 
 impl Output {
-    /// Reads to the end in the background, so that the worker never waits for a reader.
+    /// Reads to the end in the background, so that the worker never blocks on its output.
     pub(crate) fn collect(mut stream: impl Read + Send + 'static) -> io::Result<Self> {
         let kept = Arc::new(Mutex::new(Vec::new()));
         let (marker, marks) = mpsc::channel();
@@ -44,7 +44,7 @@ impl Output {
                 kept.drain(..excess);
                 drop(kept);
                 for _ in 0..marked {
-                    // The parent may have lost interest.
+                    // The parent may have stopped listening.
                     let _ = marker.send(());
                 }
             }
@@ -52,15 +52,15 @@ impl Output {
         Ok(Self { kept, marks })
     }
 
-    /// What was printed up to the answer that was just read.
+    /// The output up to the answer that was just read.
     pub(crate) fn take(&self) -> String {
         let _ = self.marks.recv_timeout(PATIENCE);
         self.taken()
     }
 
-    /// What was printed until the process ended, as it has.
+    /// The output up to the end of the process.
     pub(crate) fn take_rest(&self) -> String {
-        // A program that the worker started may hold the stream open for longer; it is not waited for.
+        // A child process of the worker may keep the stream open for longer; it is not waited for.
         while self.marks.recv_timeout(PATIENCE).is_ok() {}
         self.taken()
     }

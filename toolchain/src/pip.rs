@@ -1,26 +1,26 @@
-//! What this machine's pip would download from. Used at run time and by the build script.
+//! Package sources configured in this machine's pip. Used at run time and by the build script.
 
 use std::process::{Command, Stdio};
 
-/// The part of pip's configuration that says where packages come from.
+/// The package sources of a pip configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PipConfig {
     /// The configured index, if there is one.
     pub index: Option<String>,
-    /// Further indexes, in their order.
+    /// Further indexes, in order.
     pub extra_indexes: Vec<String>,
-    /// Folders and pages with packages, in their order.
+    /// Folders and pages with packages, in order.
     pub find_links: Vec<String>,
-    /// Only `find_links` may be used.
+    /// Restrict to `find_links`.
     pub no_index: bool,
 }
 
-/// What pip is configured with, by its files and by the environment; empty without pip.
+/// The configuration of pip, from its files and the environment; empty without pip.
 pub fn configured() -> PipConfig {
     pip(&["config", "list"]).map_or_else(PipConfig::default, |listing| parse_config(&listing))
 }
 
-/// The index that pip uses when nothing is configured, as its help states it; none without pip.
+/// Pip's default index, as stated by its help; `None` without pip.
 pub fn builtin_index() -> Option<String> {
     pip(&["download", "--help"]).and_then(|help| parse_help(&help))
 }
@@ -44,7 +44,7 @@ fn pip(arguments: &[&str]) -> Option<String> {
     })
 }
 
-/// Reads `pip config list`, whose lines are `section.key='value'`; the environment's section is `:env:`.
+/// Parses `pip config list`, whose lines are `section.key='value'`; the environment's section is `:env:`.
 fn parse_config(listing: &str) -> PipConfig {
     // The most specific section that has the key wins, as in pip itself.
     let value = |key: &str| {

@@ -1,5 +1,4 @@
-//! A running compile worker, as its parent sees it: nothing it does or leaves undone makes the parent wait for longer than
-//! it wants to.
+//! The parent's side of a running compile worker, with bounded waits for all that the worker does or fails to do.
 
 use std::io::{self, BufReader, BufWriter, ErrorKind};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -15,10 +14,10 @@ use crate::output::Output;
 use crate::scratch::{self, Scratch};
 use crate::worker::MEMORY_LIMIT;
 
-/// The name of the linker's path in the compiler's environment.
+/// The environment variable with the linker's path.
 const LINKER_VARIABLE: &str = "IREE_LLVM_EMBEDDED_LINKER_PATH";
 
-/// Interval of the question whether a program is still wanted.
+/// Polling interval of the `stop` callback.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The signal of Ctrl-C.
@@ -27,12 +26,12 @@ const INTERRUPTED: i32 = 2;
 /// A running worker process.
 pub(crate) struct Worker {
     child: Child,
-    /// Ends the worker's input when it goes.
+    /// Closes the worker's input when dropped.
     requests: Sender<Request>,
     answers: Receiver<io::Result<Answer>>,
     output: Output,
     version: CompilerVersion,
-    /// Where the compiler puts object files on their way to the linker.
+    /// Folder of the compiler's object files for the linker.
     _scratch: Option<Scratch>,
 }
 
@@ -66,10 +65,10 @@ impl Worker {
         let output = Output::collect(printed).map_err(failed)?;
         let (requests, sent) = mpsc::channel::<Request>();
         let (receive, answers_read) = mpsc::channel();
-        // Pipes have no time limit, but what comes out of these threads has. Both end with the process.
+        // Pipes have no timeouts, but channels have. Both threads end with the process.
         let write = move || {
             let mut input = BufWriter::new(input);
-            // A worker that is gone says so on its other stream.
+            // A worker that has ended is detected on its other stream.
             while let Ok(request) = sent.recv() {
                 if request.write(&mut input).is_err() {
                     break;
@@ -111,23 +110,23 @@ impl Worker {
         Ok(worker)
     }
 
-    /// What the loaded compiler says of itself.
+    /// The version of the loaded compiler.
     pub(crate) fn version(&mut self) -> &CompilerVersion {
         &self.version
     }
 
-    /// The process.
+    /// The process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether the process is there no more.
+    /// True if the process has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// The answer to a request, and what was printed on the way. A `TimedOut` error if it takes longer than the limit, an
-    /// `Interrupted` one once `stop` holds.
+    /// The answer to a request, and the output meanwhile. A `TimedOut` error after the limit, an `Interrupted` one once
+    /// `stop` returns true.
     pub(crate) fn ask(
         &mut self,
         request: Request,
@@ -155,7 +154,7 @@ impl Worker {
         }
     }
 
-    /// Says why the conversation with this worker broke off.
+    /// The cause of the broken communication with this worker.
     pub(crate) fn broken(mut self, error: &io::Error, limit: Option<Duration>) -> CompileError {
         let status = self.end();
         let said = self.output.take_rest();
@@ -176,7 +175,7 @@ impl Worker {
         CompileError::Crashed { signal, code, said, reproducer: None }
     }
 
-    /// Makes sure that the process has ended. One that was ending by itself keeps its own reason.
+    /// Kills the process unless it has ended. If it was about to end, its own exit status is kept.
     fn end(&mut self) -> io::Result<ExitStatus> {
         let _ = self.child.kill();
         self.child.wait()
@@ -185,7 +184,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // It has nothing to save, and nobody waits for it.
+        // It has nothing to save, so it is killed.
         let _ = self.end();
     }
 }
@@ -198,7 +197,7 @@ fn is_release(revision: &str, version: &str) -> bool {
         .is_some_and(|(before, after)| !before.ends_with(belongs) && !after.starts_with(belongs))
 }
 
-/// An answer that is of the right form but not what was asked for.
+/// A well-formed answer of the wrong kind.
 pub(crate) fn out_of_turn() -> io::Error {
     io::Error::new(ErrorKind::InvalidData, "an answer without a question")
 }

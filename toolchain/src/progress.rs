@@ -1,4 +1,4 @@
-//! How an installation tells what it is doing; whoever called it draws that.
+//! Progress of an installation, displayed by the caller.
 
 use std::path::Path;
 
@@ -9,23 +9,23 @@ pub enum Stage {
     Download,
     /// Unpacking the compiler out of the wheel.
     Unpack,
-    /// Waiting for the disk and moving the folder to its place.
+    /// Syncing to disk and renaming the folder.
     Commit,
-    /// Reading what is installed.
+    /// Reading an installation.
     Verify,
-    /// Writing what is installed to a file.
+    /// Writing an installation to a file.
     Bundle,
 }
 
-/// Receives the progress of an installation. Methods do nothing unless implemented.
+/// Callbacks for the progress of an installation. Methods do nothing by default.
 pub trait Progress {
     /// Another process is installing; this one waits until `lock` is free.
     fn waiting(&self, lock: &Path) {
         let _ = lock;
     }
 
-    /// A stage begins. `from` says where bytes come from, without passwords; `total` is their number, 0 if unknown.
-    /// A stage begins anew if a download has to start over.
+    /// A stage begins. `from` is the source of the bytes, without passwords; `total` their number, 0 if unknown. A
+    /// stage begins anew if a download has to start over.
     fn begin(&self, stage: Stage, from: &str, total: u64) {
         let _ = (stage, from, total);
     }
@@ -35,12 +35,12 @@ pub trait Progress {
         let _ = bytes;
     }
 
-    /// The download broke off and is tried again; `cause` says why.
+    /// The download broke off for `cause` and is retried.
     fn retrying(&self, cause: &str) {
         let _ = cause;
     }
 
-    /// Something is not as it should be, and the installation goes on without it.
+    /// A problem that does not stop the installation.
     fn warning(&self, message: &str) {
         let _ = message;
     }
@@ -51,5 +51,5 @@ pub trait Progress {
     }
 }
 
-/// Says nothing.
+/// Ignores all progress.
 impl Progress for () {}

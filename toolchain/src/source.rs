@@ -1,4 +1,4 @@
-//! Where the compiler's wheel may be found.
+//! Sources of the compiler's wheel.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,51 +13,51 @@ use crate::releases::Release;
 /// The name of the package on every index.
 const PACKAGE: &str = "iree-base-compiler";
 
-/// The index that pip had built in on the machine where this program was built.
+/// The default index of pip on the build machine.
 const BUILD_INDEX: Option<&str> = option_env!("SHEAF_BUILTIN_INDEX");
 
-/// How the user wants the compiler to be fetched.
+/// Options of the compiler's download.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// Places that have wheels under their own names, asked first and in this order. A mirror is asked for the wheel and
-    /// for nothing else, so that an installation from it makes one request.
+    /// Sources of wheels by file name, tried first and in this order. Only the wheel is requested from a mirror, so
+    /// that an installation from it makes one request.
     pub mirrors: Vec<Setting>,
-    /// The only index to look in after the mirrors; without it pip's configuration decides.
+    /// The only index to use after the mirrors; without it pip's configuration decides.
     pub index: Option<Setting>,
-    /// What an index said when it was asked before; that index is asked for the file alone.
+    /// Cached file addresses of an index; from that index only the file is requested.
     pub listing: Option<Listing>,
-    /// Addresses of places that get no credentials of the user, whatever the netrc file says of their hosts.
+    /// Addresses that get no credentials of the user, even if the netrc file names their hosts.
     pub strange: Vec<String>,
-    /// Leave the network alone: only folders are looked at.
+    /// No network: only folders are searched.
     pub offline: bool,
-    /// Patience with a network.
+    /// Network time limits and retries.
     pub limits: Limits,
 }
 
-/// A place for wheels, as somebody wrote it down.
+/// A source of wheels, as configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     /// A folder; or a `file:`, `http:` or `https:` address of a folder, a simple index, or a plain mirror.
     pub value: String,
-    /// Where it was written, for messages: `SHEAF_TOOLCHAIN_INDEX`, a file with the key in it.
+    /// Origin of the setting, for messages: `SHEAF_TOOLCHAIN_INDEX`, or a file and its key.
     pub origin: String,
 }
 
-/// How long to wait for a network, and how often to try.
+/// Network time limits and retries.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// For a connection.
+    /// Time limit for connecting.
     pub connect: Duration,
-    /// Without a byte arriving.
+    /// Time limit without a byte received.
     pub stall: Duration,
-    /// How often a transfer that breaks off is started, at least once; it goes on where it stopped if the server can.
+    /// Maximum number of attempts at a transfer, at least one; resumed if the server supports it.
     pub attempts: u32,
-    /// Before the second attempt; before each further one it doubles, up to [`Limits::LONGEST_PAUSE`].
+    /// Pause before the second attempt, doubled for each further one up to [`Limits::LONGEST_PAUSE`].
     pub pause: Duration,
 }
 
 impl Limits {
-    /// No pause is longer.
+    /// Maximum pause.
     pub const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
     /// The pause after this many attempts.
@@ -78,30 +78,30 @@ impl Default for Limits {
     }
 }
 
-/// A place that is searched for the wheel.
+/// Location of a wheel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
     /// A folder of this machine, or the wheel itself.
     Folder(PathBuf),
     /// A simple index, or a plain mirror with the wheel in it.
     Address(Url),
-    /// A plain mirror, which has no page to ask for.
+    /// A plain mirror, which has no page.
     Mirror(Url),
     /// The wheel itself.
     File(Url),
 }
 
-/// A place with what to do if it has a wrong file.
+/// A location with advice for the case that its file is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {
-    /// The place.
+    /// The location.
     pub(crate) place: Place,
-    /// How to name another in the setting that it came from.
+    /// Advice on naming another in the setting that it came from.
     pub(crate) instead: String,
 }
 
 impl Place {
-    /// Understands a setting.
+    /// Parses a setting.
     fn parse(setting: &Setting) -> Result<Self, InstallError> {
         let bad = |cause: &str| InstallError::BadSetting {
             origin: setting.origin.clone(),
@@ -126,7 +126,7 @@ impl Place {
     }
 }
 
-/// The mirrors to search first, in their order.
+/// The mirrors, in order.
 pub(crate) fn mirrors(settings: &Settings) -> Result<Vec<Source>, InstallError> {
     let parsed = settings.mirrors.iter().map(|setting| {
         let place = match Place::parse(setting)? {
@@ -138,7 +138,7 @@ pub(crate) fn mirrors(settings: &Settings) -> Result<Vec<Source>, InstallError> 
     parsed.collect()
 }
 
-/// The places to search when no mirror has the wheel, in their order.
+/// The sources to use if no mirror has the wheel, in order.
 pub(crate) fn places(settings: &Settings, release: &Release<'_>) -> Result<Vec<Source>, InstallError> {
     let places = match &settings.index {
         Some(setting) => {
@@ -156,7 +156,7 @@ pub(crate) fn places(settings: &Settings, release: &Release<'_>) -> Result<Vec<S
     }
 }
 
-/// The places of pip's configuration: its folders first, since they cost no network.
+/// The sources of pip's configuration: its folders first, since they need no network.
 fn pip_places(
     config: &PipConfig,
     builtin: impl FnOnce() -> Option<String>,
@@ -184,7 +184,7 @@ fn pip_places(
     Ok(places)
 }
 
-/// A file or folder in the folder that an address stands for, with or without a slash at its end.
+/// The address of a file or folder in a folder, whose address may lack the final slash.
 pub(crate) fn below(address: &Url, name: &str) -> Url {
     let mut address = address.clone();
     let folder = address.path().trim_end_matches('/').to_owned();
@@ -197,7 +197,7 @@ pub(crate) fn page_of(index: &Url) -> Url {
     below(index, &format!("{PACKAGE}/"))
 }
 
-/// The files of a folder that would be the wheel: the folder itself, in it, or in it as an index lays it out.
+/// The paths in a folder at which the wheel may be: the folder itself, in it, or in an index layout.
 pub(crate) fn candidates(folder: &Path, wheel: &str) -> Vec<PathBuf> {
     if folder.file_name().is_some_and(|name| name == wheel) {
         return vec![folder.to_path_buf()];
@@ -205,7 +205,7 @@ pub(crate) fn candidates(folder: &Path, wheel: &str) -> Vec<PathBuf> {
     vec![folder.join(wheel), folder.join(PACKAGE).join(wheel)]
 }
 
-/// An address for people to read: without user name, password, query and fragment.
+/// An address for display: without user name, password, query and fragment.
 pub(crate) fn shown(url: &Url) -> String {
     let mut url = url.clone();
     // These fail only for addresses without a host, which have nothing to hide.
@@ -216,7 +216,7 @@ pub(crate) fn shown(url: &Url) -> String {
     url.to_string()
 }
 
-/// The same for text that may not be an address.
+/// Like [`shown`] for text that may not be an address.
 fn without_credentials(text: &str) -> String {
     match (text.split_once("://"), text.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),

@@ -1,18 +1,18 @@
-//! What a program is compiled for, as flags of the compiler.
+//! Compiler flags of a compilation target.
 
 use crate::destination::Processor;
 
-/// A device that runs compile for.
+/// A device that programs are compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Target {
-    /// Its kind, as keys have it.
+    /// Its kind, as in keys.
     pub device: &'static str,
-    /// What names it to the compiler.
+    /// The flags that select it.
     flags: [&'static str; 2],
 }
 
-/// Programs are `StableHLO`; what only helps in finding errors of the compiler is left out of them, which makes a small
-/// program a third smaller.
+/// Programs are `StableHLO`; debug information for errors of the compiler is left out, which makes a small program a
+/// third smaller.
 const COMMON: [&str; 5] = [
     "--iree-input-type=stablehlo",
     "--iree-llvmcpu-debug-symbols=false",
@@ -21,8 +21,8 @@ const COMMON: [&str; 5] = [
     "--iree-opt-strip-assertions=true",
 ];
 
-/// IREE makes singles of doubles unless it is told not to. Only programs with doubles get the flag: it is part of their
-/// keys, and the keys of all others stay what they are.
+/// IREE demotes doubles to singles by default. Only programs with doubles get this flag: it is part of their keys, and
+/// the keys of all others remain unchanged.
 const DOUBLES: &str = "--iree-input-demote-f64-to-f32=false";
 
 impl Target {
@@ -32,8 +32,8 @@ impl Target {
         flags: ["--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu"],
     };
 
-    /// The compiler's flags, always the same and in the same order for the same target and processor. The processor of
-    /// this machine is named by what it has, so that the flags mean the same on every machine.
+    /// The compiler's flags. Deterministic for the same target and processor, including their order. The processor of
+    /// this machine is described by its features, so that the flags mean the same on every machine.
     pub fn flags(self) -> Vec<String> {
         let named = COMMON.iter().chain(&self.flags).map(|flag| (*flag).to_owned());
         named.chain(Processor::Host.flags()).collect()

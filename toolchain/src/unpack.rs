@@ -1,4 +1,4 @@
-//! Takes the compiler out of a verified wheel.
+//! Extraction of the compiler from a verified wheel.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -11,8 +11,8 @@ use crate::error::{InstallError, file_error};
 use crate::progress::{Progress, Stage};
 use crate::releases::{Member, Release};
 
-/// Unpacks the files of the release, and nothing else, into `folder`, which exists; each file is on the disk when this returns.
-/// `origin` says where the wheel came from.
+/// Extracts the files of the release, and no others, into the existing `folder`; all are synced to disk on return.
+/// `origin` is the source of the wheel.
 pub(crate) fn unpack(
     release: &Release<'_>,
     wheel: &Path,
@@ -47,8 +47,8 @@ pub(crate) fn unpack(
     Ok(())
 }
 
-/// Writes one file of the release from `entry` into `folder`, onto the disk, if it has the size and the SHA-256 that it
-/// should have; else the error is one that `damaged` makes. Reads at most one buffer more than that.
+/// Writes one file of the release from `entry` into `folder`, synced to disk, if its size and SHA-256 match; otherwise
+/// returns an error made by `damaged`. Reads at most one buffer too many.
 pub(crate) fn write_member(
     release: &Release<'_>,
     member: &Member<'_>,
@@ -64,7 +64,7 @@ pub(crate) fn write_member(
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
     let mut left = member.size;
-    // To the end of the entry, where an archive verifies its own checksum; but no further than it should be.
+    // To the end of the entry, where an archive verifies its own checksum; but not beyond the expected size.
     loop {
         let count = entry.read(&mut buffer).map_err(|error| damaged(format!("{path}: {error}")))?;
         if count == 0 {
@@ -88,7 +88,7 @@ pub(crate) fn write_member(
     output.sync_all().map_err(failed)
 }
 
-/// Does a name lead out of the folder that an archive is unpacked into, on any system?
+/// True if a name leads out of the extraction folder, on any system.
 pub(crate) fn escapes(name: &str) -> bool {
     let drive = name.as_bytes().get(1) == Some(&b':');
     drive || name.starts_with(['/', '\\']) || name.split(['/', '\\']).any(|part| part == "..")

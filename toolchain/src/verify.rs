@@ -1,4 +1,4 @@
-//! Reads an installed compiler again, to the last byte.
+//! Full verification of an installed compiler.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -11,18 +11,18 @@ use crate::locate::{self, MARKER, marker_text};
 use crate::progress::{Progress, Stage};
 use crate::releases::Release;
 
-/// A file of an installation that is not what it should be.
+/// A damaged file of an installation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {cause}", path.display())]
 pub struct Difference {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The defect.
     pub cause: String,
 }
 
-/// Hashes every file of an installed release and tells which differ from the table: none where all is well. A release that
-/// is not installed at all lacks all its files.
+/// Hashes every file of an installed release and returns those that differ from the table. All files of a release that
+/// is not installed count as missing.
 pub fn verify(
     release: &Release<'_>,
     home: &Path,
@@ -59,7 +59,7 @@ pub fn verify(
     Ok(differences)
 }
 
-/// There is no such file, or no such folder.
+/// True if the file or its folder does not exist.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

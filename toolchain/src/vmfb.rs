@@ -1,20 +1,20 @@
-//! What a compiled program says of itself, read without the runtime.
+//! Bytecode version of a compiled program, read without the runtime.
 //!
-//! A VMFB is a `FlatBuffer` behind its length, itself perhaps behind the header of a zip archive; the identifier is `IREE`.
-//! Its root table has the version of the bytecode, which decides whether a runtime loads it. Nothing else is read, every
-//! access is bounded, and no byte is trusted.
+//! A VMFB is a `FlatBuffer` after its length, optionally after the header of a zip archive; the identifier is `IREE`.
+//! Its root table has the version of the bytecode, which determines if a runtime loads it. Nothing else is read, every
+//! access is bounds-checked, and no byte is trusted.
 
-/// The field of the root table (`BytecodeModuleDef`) with the version of the bytecode; all releases of the table have it
-/// there.
+/// The field of the root table (`BytecodeModuleDef`) with the version of the bytecode, the same in all releases of the
+/// table.
 const BYTECODE_VERSION: usize = 13;
 
-/// What begins a zip archive, and the length of its header without names.
+/// Start of a zip archive, and the length of its header without names.
 const ZIP: [u8; 4] = *b"PK\x03\x04";
 const ZIP_HEADER: usize = 30;
 
-/// Major and minor version of the bytecode in a VMFB; none if the bytes are no VMFB. A field that is left out is 0.
+/// Major and minor version of the bytecode in a VMFB; `None` if the bytes are not a VMFB. A missing field is 0.
 ///
-/// [`is_loadable`](crate::is_loadable) says whether the runtime that is linked in loads it.
+/// [`is_loadable`](crate::is_loadable) tells if the linked runtime loads it.
 pub fn bytecode_version(vmfb: &[u8]) -> Option<(u16, u16)> {
     let table = flatbuffer(vmfb)?;
     if table.get(4..8)? != b"IREE" {
@@ -35,7 +35,7 @@ pub fn bytecode_version(vmfb: &[u8]) -> Option<(u16, u16)> {
     Some(((version >> 16) as u16, version as u16))
 }
 
-/// The `FlatBuffer`, without what stands before and after it.
+/// The `FlatBuffer`, without the bytes before and after it.
 fn flatbuffer(vmfb: &[u8]) -> Option<&[u8]> {
     let rest = if vmfb.starts_with(&ZIP) {
         let names = usize::from(u16_at(vmfb, 26)?) + usize::from(u16_at(vmfb, 28)?);
@@ -59,7 +59,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// A VMFB with nothing but the version.
+    /// A VMFB with only the version.
     fn vmfb(version: u32) -> Vec<u8> {
         let fields = 4 + 2 * (BYTECODE_VERSION + 1);
         let mut table = vec![];
@@ -91,7 +91,7 @@ mod tests {
     fn no_bytes_make_the_reader_panic() {
         let whole = vmfb(17 << 16);
         for length in 0..whole.len() {
-            // What is cut off anywhere is no VMFB.
+            // A VMFB truncated anywhere is invalid.
             assert_eq!(bytecode_version(&whole[..length]), None, "cut at {length}");
         }
         for at in 0..whole.len() {

@@ -1,4 +1,4 @@
-//! The child side of a compile worker: a process that holds the compiler and compiles what it is sent.
+//! The child side of a compile worker: a process that loads the compiler and compiles the received programs.
 
 use std::fs::File;
 use std::io::{self, BufReader, Write};
@@ -12,21 +12,21 @@ use crate::capi::Library;
 use crate::message::{Answer, Request};
 use crate::output;
 
-/// Room for the compiler's recursion over deeply nested programs, on every system.
+/// Stack size for the compiler's recursion over deeply nested programs, on every system.
 const STACK_BYTES: usize = 256 << 20;
 
-/// The environment variable that limits the worker's address space, in bytes. It holds for the linker too, which is told
-/// nothing of it.
+/// The environment variable that limits the worker's address space, in bytes. Its children, such as the linker, inherit
+/// the limit itself.
 pub(crate) const MEMORY_LIMIT: &str = "SHEAF_COMPILE_WORKER_BYTES";
 
-/// Tells the parent why there will be no answer. A parent that is gone needs no reason.
+/// Reports to the parent why there will be no answer. Ignores errors, since the parent may have ended.
 fn say(reason: std::fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{reason}");
 }
 
 /// Runs a compile worker: loads the compiler at `library`, then answers requests on standard input with programs on
-/// standard output until the input ends; then the process ends too, even in the middle of a compilation. What the
-/// compiler prints goes to standard error.
+/// standard output until the input ends; then the process ends too, even during a compilation. The compiler's own
+/// output goes to standard error.
 ///
 /// The process must not use standard input or output for anything else, and can call this once.
 pub fn run_worker(library: &Path) -> ExitCode {
@@ -41,7 +41,7 @@ pub fn run_worker(library: &Path) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    // Work that is not done: the loading, which comes first, and requests.
+    // Pending work: the loading, which comes first, and requests.
     let open = AtomicUsize::new(1);
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
@@ -61,7 +61,7 @@ pub fn run_worker(library: &Path) -> ExitCode {
                 break;
             }
         }
-        // Nobody is left to hear the answer.
+        // The parent has ended.
         if open.load(Ordering::SeqCst) > 0 && !compiler.is_finished() {
             end_now();
         }
@@ -98,28 +98,28 @@ fn compile_all(
     Ok(())
 }
 
-/// Keeps to the limit that the parent set. Memory that was never touched counts as well.
+/// Applies the limit that the parent set. Reserved, untouched memory counts as well.
 #[cfg(unix)]
 fn limit_memory() -> io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = std::env::var(MEMORY_LIMIT).ok().and_then(|text| text.parse::<u64>().ok());
     let Some(limit) = limit else { return Ok(()) };
     let maximum = getrlimit(Resource::As).maximum;
-    // Nobody may raise what the system has set.
+    // The system's maximum cannot be raised.
     let limit = maximum.map_or(limit, |maximum| limit.min(maximum));
     setrlimit(Resource::As, Rlimit { current: Some(limit), maximum })?;
     Ok(())
 }
 
-/// There is no such limit.
+/// Not supported.
 #[cfg(not(unix))]
 #[allow(clippy::unnecessary_wraps, reason = "elsewhere it fails")]
 fn limit_memory() -> io::Result<()> {
     Ok(())
 }
 
-/// Takes standard input and output for messages, and puts nothing and standard error in their places, so that neither
-/// the compiler nor a program it starts can read or write a message.
+/// Takes standard input and output for messages, and replaces them with the null device and standard error, so that
+/// neither the compiler nor its child processes can read or write a message.
 #[cfg(unix)]
 fn claim_streams() -> io::Result<(File, File)> {
     use std::os::fd::AsFd;
@@ -130,7 +130,7 @@ fn claim_streams() -> io::Result<(File, File)> {
     Ok((requests, answers))
 }
 
-/// Takes standard input and output for messages. A print into the output ends the conversation with an error.
+/// Takes standard input and output for messages. A print to the output ends the communication with an error.
 #[cfg(windows)]
 fn claim_streams() -> io::Result<(File, File)> {
     use std::os::windows::io::AsHandle;
@@ -139,7 +139,7 @@ fn claim_streams() -> io::Result<(File, File)> {
     Ok((requests, answers))
 }
 
-/// Ends the process without running exit handlers, which may not run beside a compilation.
+/// Ends the process without exit handlers, which must not run concurrently with a compilation.
 fn end_now() {
     #[cfg(unix)]
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);

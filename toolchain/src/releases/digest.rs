@@ -1,4 +1,4 @@
-//! A release as a whole: its digest, which action keys have, and the files that compile on another machine.
+//! Digest of a whole release, part of action keys, and its files for remote execution.
 //!
 //! The digest is the SHA-256 of a text in UTF-8 whose lines end with a line feed. The first is `sheaf compiler 1`, the
 //! second `version` and the version; then comes a line for each platform of the release, in the order of
@@ -12,35 +12,35 @@
 //! ...
 //! ```
 //!
-//! So the same release has the same digest on every platform, and another set of wheels under the same version has
+//! Hence the same release has the same digest on every platform, and another set of wheels under the same version has
 //! another.
 
 use sha2::{Digest, Sha256};
 
 use super::{Platform, RELEASES, Release};
 
-/// A file of the compiler for Linux on x86-64, as another machine needs it.
+/// A file of the compiler for Linux on x86-64, for remote execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolFile {
-    /// Its path relative to the folder that holds all of them; it has one part.
+    /// Its path relative to the folder that holds all of them; a single component.
     pub path: &'static str,
     /// Its SHA-256.
     pub sha256: [u8; 32],
     /// Its size in bytes.
     pub size: u64,
-    /// Whether it is a program.
+    /// True if it is executable.
     pub executable: bool,
 }
 
-/// The digest of a release over all platforms, or none if the table does not have the version. The text that is hashed
-/// is a line `sheaf compiler 1`, a line `version 3.13.0`, and for each platform a line with the platform, the wheel's file
+/// The digest of a release over all platforms, or `None` if the table does not have the version. The hashed text is a
+/// line `sheaf compiler 1`, a line `version 3.13.0`, and for each platform a line with the platform, the wheel's file
 /// name, size and SHA-256, separated by single spaces; every line ends with a line feed.
 pub fn compiler_digest(version: &str) -> Option<[u8; 32]> {
     let rows: Vec<_> = RELEASES.iter().filter(|release| release.version == version).collect();
     if rows.is_empty() { None } else { Some(Sha256::digest(text(version, &rows)).into()) }
 }
 
-/// What is hashed.
+/// The hashed text.
 fn text(version: &str, rows: &[&Release<'_>]) -> String {
     let mut text = format!("sheaf compiler 1\nversion {version}\n");
     for platform in Platform::ALL {
@@ -51,9 +51,9 @@ fn text(version: &str, rows: &[&Release<'_>]) -> String {
     text
 }
 
-/// The files that compile on a machine with Linux on x86-64: `iree-compile`, the library and the linker, which must lie in
-/// one folder. Installed, they lie in the folder of the [`Toolchain`](crate::Toolchain) under the same names. None if the
-/// table does not have the version.
+/// The files for compilation on Linux on x86-64: `iree-compile`, the library and the linker, which must be in one
+/// folder. Their installed copies have the same names in the folder of the [`Toolchain`](crate::Toolchain). `None` if
+/// the table does not have the version.
 pub fn executor_files(version: &str) -> Option<Vec<ToolFile>> {
     let release = Release::find(version, Platform::LinuxX86_64)?;
     let files = [(release.program, true), (release.library, false), (release.linker, true)];
@@ -76,7 +76,7 @@ mod tests {
         let text = text(version, &rows);
         insta::assert_snapshot!(text);
         assert_eq!(compiler_digest(version), Some(Sha256::digest(text).into()));
-        // Keys hold it: it may not change.
+        // Part of keys: must not change.
         insta::assert_snapshot!(hex::encode(compiler_digest(version).expect("in the table")));
     }
 

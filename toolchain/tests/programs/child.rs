@@ -1,4 +1,4 @@
-//! What the tests run as another process, so that it can be killed, starved of space, or crash.
+//! A child process for tests, which can be killed, run out of space, or crash.
 //!
 //!     toolchain-child worker LIBRARY
 //!     toolchain-child install HOME PLACE [WHEEL SIZE SHA256 MEMBERS]
@@ -62,7 +62,7 @@ fn parse<'a>(arguments: &[&'a str]) -> Result<Release<'a>, Box<dyn Error>> {
     })
 }
 
-/// An empty place means whatever pip is configured with.
+/// An empty place means pip's configuration.
 fn install(home: &str, place: &str, release: &Release<'_>) -> Result<(), Box<dyn Error>> {
     let index =
         (!place.is_empty()).then(|| Setting { value: place.to_owned(), origin: "the test".to_owned() });

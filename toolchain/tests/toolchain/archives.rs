@@ -1,5 +1,4 @@
-//! Wheels that have the right hash and still are not what they should be: nothing gets out of the folder, and nothing is
-//! installed.
+//! Wheels with the right hash and wrong content: no file is written outside the folder, and nothing is installed.
 
 use std::io::{Cursor, Write};
 
@@ -15,7 +14,7 @@ fn message(wheel: &Wheel) -> String {
     failure(wheel, &folder.path().display().to_string())
 }
 
-/// A wheel with this library, for a release that says that it has another.
+/// A wheel with this library, for a release whose table has another.
 fn with_library(library: &[u8], expected: Vec<u8>) -> Wheel {
     let archive = wheel::archive(&[
         ("iree/libIREECompiler.so", library),
@@ -80,7 +79,7 @@ fn a_wheel_whose_content_is_damaged() {
 
 #[test]
 fn a_wheel_that_claims_a_smaller_size_than_it_unpacks_to() {
-    // A bomb: the directory says 1,000 bytes, and a megabyte comes out.
+    // A decompression bomb: the directory says 1,000 bytes, and a megabyte comes out.
     let (small, large) = (wheel::noise(1_000), vec![0; 1 << 20]);
     let mut wheel = with_library(&large, small);
     let size = (large.len() as u32).to_le_bytes();

@@ -1,4 +1,4 @@
-//! Compilers in one file: written, read, and read when somebody else has written it.
+//! Compilers in one file: written, read, and read from untrusted sources.
 
 use std::fs::{self, File};
 #[cfg(target_os = "linux")]
@@ -19,7 +19,7 @@ fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
-/// The stand-in in a file.
+/// A bundle of the stand-in.
 fn written(wheel: &Wheel, folder: &Path) -> PathBuf {
     let (home, place) = (self::folder(), folder_with(&wheel.bytes));
     install(wheel, home.path(), &place.path().display().to_string()).expect("installed");
@@ -36,7 +36,7 @@ fn what_is_bundled_installs_on_another_machine() {
     let home = folder();
     install_release_from(&wheel.release(), &file, home.path(), &()).expect("installed");
     assert_installed(&wheel, home.path());
-    // The same again, byte for byte, and nothing beside it.
+    // Deterministic, and no other files are written.
     let first = fs::read(&file).expect("a file");
     assert!(fs::read(written(&wheel, place.path())).expect("a file") == first, "another file");
     assert_eq!(fs::read_dir(place.path()).expect("a folder").count(), 1);
@@ -62,7 +62,7 @@ fn a_damaged_compiler_is_not_bundled() {
     let wheel = Wheel::new(1_000);
     let (home, place, index) = (folder(), folder(), folder_with(&wheel.bytes));
     let toolchain = install(&wheel, home.path(), &index.path().display().to_string()).expect("installed");
-    // The size stays.
+    // The same size.
     fs::write(&toolchain.linker, "#!/bin/ls\n").expect("a linker");
     let error = bundle(&wheel.release(), home.path(), &place.path().join("x.tar.gz"), &());
     let error = error.expect_err("damaged");
@@ -119,7 +119,7 @@ fn a_bundle_that_is_cut_or_damaged() {
     assert!(message.ends_with("make it anew with `sheaf toolchain bundle`"), "{message}");
 }
 
-/// How much memory this process has ever taken, in KiB.
+/// Peak memory of this process, in KiB.
 #[cfg(target_os = "linux")]
 fn most_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").expect("a text");
@@ -178,7 +178,7 @@ fn crafted(entries: &[(&str, EntryType, &[u8])]) -> (TempDir, PathBuf) {
             header.set_size(0);
             header.set_link_name("/etc/passwd").expect("a short name");
         }
-        // Past the checks of the writer, which refuses names that lead out.
+        // Bypasses the checks of the writer, which refuses names that lead out.
         header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
         header.set_cksum();
         archive.append(&header, if kind.is_file() { *content } else { b"" }).expect("written");

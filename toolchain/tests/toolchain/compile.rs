@@ -21,7 +21,7 @@ pub(crate) const ADD: &str = "module @sheaf {
 }
 ";
 
-/// The pinned compiler, or none, and then it is said.
+/// The pinned compiler; prints that the test is skipped if it is `None`.
 pub(crate) fn toolchain() -> Option<Toolchain> {
     if let Some(home) = std::env::var_os("SHEAF_TEST_HOME") {
         return Some(install(Path::new(&home), &Settings::default(), &()).expect("the pinned compiler"));
@@ -169,7 +169,7 @@ fn a_compiler_that_crashes_is_an_error_and_the_next_one_works() {
     compiler.compile(ADD, &Target::CPU.flags()).expect("a program after the crash");
     let second = compiler.worker_id().expect("a worker");
     assert_ne!(first, second);
-    // One that ends while it has nothing to do is no error at all.
+    // A worker that ends while idle is not an error.
     assert!(Command::new("kill").args(["-KILL", &second.to_string()]).status().expect("kill").success());
     thread::sleep(Duration::from_millis(100));
     compiler.compile(ADD, &Target::CPU.flags()).expect("a program after the end");
@@ -199,13 +199,13 @@ fn a_worker_ends_with_its_input_even_while_it_compiles() {
         let mut rest = Vec::new();
         output.read_to_end(&mut rest).expect("the end of its output");
         let status = worker.wait().expect("its end");
-        // Killed by itself if it was compiling; it did not finish the program, which is larger than this.
+        // Killed if it was compiling; the program, which is larger than this, was not finished.
         assert_eq!(status.success(), !busy, "{status:?}");
         assert!(rest.len() < 1_000);
     }
 }
 
-/// A request as the worker reads it.
+/// Writes a request as the worker reads it.
 fn input_request(input: &mut impl std::io::Write, program: &str) {
     let flags = Target::CPU.flags();
     let parts: Vec<&str> = std::iter::once(program).chain(flags.iter().map(String::as_str)).collect();
@@ -222,14 +222,14 @@ fn input_request(input: &mut impl std::io::Write, program: &str) {
 #[test]
 fn the_recorded_processor_has_every_feature_that_the_compiler_uses() {
     let Some(toolchain) = toolchain() else { return };
-    // A compiler that cannot link shows what it wanted to link, with the features.
+    // A compiler that cannot link prints its linker command, with the features.
     let mut compiler = compiler(Toolchain { linker: PathBuf::from("/nowhere/iree-lld"), ..toolchain });
     let error = compiler.compile(ADD, &Target::CPU.flags()).expect_err("no linker");
     let CompileError::Rejected { diagnostics, .. } = error else { panic!("{error}") };
     let text = diagnostics.iter().find_map(|said| said.message.split_once("cpu_features = \""));
     let (_, text) = text.expect("the features");
     let (features, _) = text.split_once('"').expect("a closing quote");
-    // What every x86-64 processor has, what only system software and intrinsics use, and hints.
+    // The features of every x86-64 processor, those used only by system software and intrinsics, and hints.
     let irrelevant: BTreeSet<&str> = "64bit cmov cx8 fxsr mmx sse sse2 x87 sahf crc32 clflushopt clwb clzero cldemote \
         enqcmd fsgsbase hreset invpcid kl widekl lwp movdir64b movdiri mwaitx pconfig pku prefetchi prfchw ptwrite raoint \
         rdpid rdpru rdrnd rdseed rtm serialize sgx shstk tsxldtrk uintr usermsr waitpkg wbnoinvd cmpccxadd \

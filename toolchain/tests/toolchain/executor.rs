@@ -1,4 +1,4 @@
-//! What another machine is sent to compile there.
+//! Files for remote compilation.
 
 use std::fs;
 use std::io::Write;
@@ -24,7 +24,7 @@ fn its_files_alone_compile_what_the_worker_compiles() {
         assert_eq!(fs::metadata(&installed).expect("a file").len(), file.size, "{file:?}");
         let bytes = fs::read(&installed).expect("a file");
         assert_eq!(<[u8; 32]>::from(Sha256::digest(&bytes)), file.sha256, "{file:?}");
-        // In the place and under the name that they have there.
+        // At the path that they have there.
         fs::hard_link(&installed, folder.path().join(file.path)).expect("a link");
     }
     let release = Release::host().expect("a release");
@@ -37,7 +37,7 @@ fn its_files_alone_compile_what_the_worker_compiles() {
     assert!(own.compile(ADD, &flags).expect("a program") == remote, "another program");
 }
 
-/// What `iree-compile` makes of a text, in an empty environment.
+/// The output of `iree-compile` for a text, in an empty environment.
 fn run(program: &Path, flags: &[String], input: &[u8]) -> Vec<u8> {
     let mut child = Command::new(program)
         .args(flags)

@@ -1,4 +1,4 @@
-//! What can go wrong with an installation: each case has its message, leaves nothing behind, and the next try works.
+//! Failed installations: each case has its message, leaves nothing behind, and the next attempt works.
 
 use std::fs;
 use std::net::TcpListener;
@@ -14,8 +14,8 @@ use crate::server::{Response, Server};
 use crate::wheel::{NAME, Wheel};
 use crate::{assert_installed, install, installed, settings, skipped};
 
-/// Fails to install from `place`, shows the message with paths and addresses made neutral, and then checks that a
-/// good place still does.
+/// Fails to install from `place`, returns the message with paths and addresses replaced, and then checks that a good
+/// place still works.
 pub(crate) fn failure(wheel: &Wheel, place: &str) -> String {
     let home = tempfile::tempdir().expect("a folder");
     let error = install(wheel, home.path(), place).expect_err("a failure");
@@ -24,7 +24,7 @@ pub(crate) fn failure(wheel: &Wheel, place: &str) -> String {
     neutral(&said(&error), place, home.path())
 }
 
-/// The whole message: where, why, and what to do.
+/// The whole message: location, cause and remedy.
 fn said(error: &InstallError) -> String {
     format!("{error}\nhelp: {}", error.remedy())
 }
@@ -45,7 +45,7 @@ pub(crate) fn folder_with(bytes: &[u8]) -> TempDir {
 
 fn neutral(message: &str, place: &str, home: &Path) -> String {
     let message = message.replace(place, "[place]").replace(&home.display().to_string(), "[home]");
-    // The staging folder's name ends at random.
+    // The staging folder's name has a random suffix.
     match message.split_once(".staging-") {
         Some((before, after)) => {
             format!("{before}.staging-X{}", after.trim_start_matches(char::is_alphanumeric))
@@ -204,7 +204,7 @@ fn a_page_and_a_file_that_come_at_last() {
     let bytes = wheel.bytes.clone();
     let tries = AtomicUsize::new(0);
     let server = Server::start(move |request| {
-        // As often as the tests' settings allow, for each of the two.
+        // The test settings' number of attempts, for each of the two.
         match tries.fetch_add(1, Ordering::SeqCst) {
             0 => Response::new(429, "slowly"),
             1 | 3 => Response::none(),
@@ -224,7 +224,7 @@ fn a_page_and_a_file_that_come_at_last() {
 fn a_transfer_that_always_breaks_off() {
     let wheel = Wheel::new(10_000);
     let bytes = wheel.bytes.clone();
-    // Knows nothing of ranges: always the beginning.
+    // Ignores ranges.
     let server = Server::start(move |request| {
         if request.path.ends_with('/') {
             Response::not_found()
@@ -295,7 +295,7 @@ fn a_transfer_that_breaks_off_goes_on_where_it_was() {
     assert_eq!(ranges, ["", "", "bytes=70000-", "bytes=70000-"]);
 }
 
-/// Installs in a process for which the shell has prepared `script`, with the home in its first argument.
+/// Installs in a process prepared by the shell `script`, with the home in its first argument.
 fn under(script: &str, wheel: &Wheel, home: &Path, place: &Path) -> Result<String, String> {
     let child = env!("CARGO_BIN_EXE_toolchain-child");
     let mut command = Command::new("sh");
@@ -308,7 +308,7 @@ fn under(script: &str, wheel: &Wheel, home: &Path, place: &Path) -> Result<Strin
 #[test]
 fn a_full_disk() {
     let home = tempfile::tempdir().expect("a folder");
-    // A file system of its own, in a mount namespace that goes with the process.
+    // A file system of its own, in a mount namespace that ends with the process.
     let works =
         Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "none"]).arg(home.path()).output();
     if !works.is_ok_and(|output| output.status.success()) {
@@ -326,7 +326,7 @@ fn a_full_disk() {
         let message = under(&script(size), &wheel, home.path(), folder.path()).expect_err("a full disk");
         neutral(&message, "[place]", home.path())
     };
-    // Too small for the wheel; enough for the wheel, too small for what is in it.
+    // Too small for the wheel; enough for the wheel, too small for its content.
     insta::assert_snapshot!(message("100k"), @"[home]/toolchains/.partial-8978a5a8600d62b9 could not be written: No space left on device (os error 28)");
     insta::assert_snapshot!(message("400k"), @"[home]/toolchains/.staging-X/content/libIREECompiler.so could not be written: No space left on device (os error 28)");
     under(&script("2m"), &wheel, home.path(), folder.path()).expect("installed");

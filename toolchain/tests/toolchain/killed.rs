@@ -12,10 +12,10 @@ use crate::server::{Response, Server};
 use crate::wheel::{NAME, Wheel};
 use crate::{assert_installed, child};
 
-/// How many installations are to be killed before they are complete.
+/// Number of installations to kill before they are complete.
 const KILLS: usize = 12;
 
-/// A server that is slow enough to be interrupted.
+/// A server slow enough to be interrupted.
 fn slow_mirror(wheel: &Wheel) -> Server {
     let bytes = wheel.bytes.clone();
     Server::start(move |request| {
@@ -24,7 +24,7 @@ fn slow_mirror(wheel: &Wheel) -> Server {
     })
 }
 
-/// Starts an installation, kills it after `steps` lines of its progress and `pause`, and tells how many lines it gave.
+/// Starts an installation, kills it after `steps` lines of its progress and `pause`, and returns its number of lines.
 fn run(wheel: &Wheel, home: &Path, place: &str, steps: usize, pause: Duration) -> usize {
     let arguments = [
         vec!["install".to_owned(), home.display().to_string(), place.to_owned()],
@@ -37,7 +37,7 @@ fn run(wheel: &Wheel, home: &Path, place: &str, steps: usize, pause: Duration) -
     let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
     let count = lines.by_ref().take(steps).count();
     std::thread::sleep(pause);
-    // It may have ended by itself.
+    // It may have ended already.
     let _ = child.kill();
     child.wait().expect("its end");
     count
@@ -52,7 +52,7 @@ fn a_killed_installation_is_completed_by_the_next() {
     assert_installed(&wheel, whole.path());
 
     let home = tempfile::tempdir().expect("a folder");
-    // Steps from the first to beyond the last, each with a pause of its own, at random; the seed is in the message.
+    // Steps from the first to beyond the last, each with a random pause; the seed is in the message.
     let seed = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_nanos() as u64;
     let mut state = seed;
     let mut random = |limit: u64| {
@@ -60,12 +60,12 @@ fn a_killed_installation_is_completed_by_the_next() {
         (state >> 33) % limit
     };
     let mut interrupted = 0;
-    // Some come too late.
+    // Some kills come too late.
     for number in 0..10 * KILLS {
         if interrupted == KILLS {
             break;
         }
-        // The last lines are unpacking and the move into place, which deserve as many kills as the long download.
+        // The last lines are unpacking and the move into place, which get as many kills as the long download.
         let late = number % 2 == 1;
         let after = if late { steps - random(10) as usize } else { random(steps as u64) as usize };
         let pause = Duration::from_micros(random(4_000));

@@ -1,4 +1,4 @@
-//! Compilations that take too much, and several workers at once.
+//! Compilations that exceed their limits, and several workers at once.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn no_limits() -> CompileLimits {
     CompileLimits { time: None, memory: None, crashes: None }
 }
 
-/// What a worker that is this shell script does under these limits.
+/// The error of a worker that is this shell script, under these limits.
 fn with_script(script: &'static str, limits: CompileLimits) -> CompileError {
     let command = move || {
         let mut command = Command::new("sh");
@@ -54,7 +54,7 @@ fn a_program_that_takes_too_long_is_stopped_and_kept_and_the_next_one_works() {
     let crashes = folder.path().join("crashes");
     let limits = CompileLimits { crashes: Some(crashes.clone()), ..no_limits() };
     let mut compiler = compiler(toolchain).with_limits(limits.clone());
-    // Loading has as long as it takes.
+    // Loading has no time limit.
     compiler.start().expect("a compiler");
     let first = compiler.worker_id();
     let mut compiler = compiler.with_time(Some(Duration::from_millis(300)));
@@ -79,7 +79,7 @@ fn a_worker_keeps_to_its_memory() {
     let folder = tempfile::tempdir().expect("a folder");
     let crashes = folder.path().join("crashes");
     let limits = CompileLimits { memory: Some(64 << 20), crashes: Some(crashes), ..no_limits() };
-    // Not even the compiler itself has room.
+    // Too small even for the compiler itself.
     let error = compiler(toolchain.clone()).with_limits(limits.clone()).compile(ADD, &Target::CPU.flags());
     let error = error.expect_err("no room");
     assert!(matches!(error, CompileError::Crashed { .. } | CompileError::Load { .. }), "{error:?}");
@@ -98,7 +98,7 @@ fn a_program_that_takes_too_much_memory_is_kept_and_the_next_one_works() {
     compiler.start().expect("a compiler");
     let worker = compiler.worker_id().expect("a worker").to_string();
     compiler.compile(ADD, &Target::CPU.flags()).expect("a program");
-    // From here on nothing more fits, as where a limit is reached in the middle of a program.
+    // From here on every allocation fails, as if a limit is reached during a compilation.
     let status = fs::read_to_string(format!("/proc/{worker}/statm")).expect("a process");
     let pages: u64 = status.split(' ').next().and_then(|pages| pages.parse().ok()).expect("a number");
     let limit = format!("--as={}", pages * 4096 + (1 << 20));
@@ -125,7 +125,7 @@ fn one_worker_and_many_give_the_same_programs() {
     };
     let one = all(&mut compiler(toolchain.clone()), &programs);
     let many: Vec<Vec<u8>> = thread::scope(|scope| {
-        // Each in another order, with another past.
+        // Each in another order, with another history.
         let workers: Vec<_> = programs
             .chunks(3)
             .map(|chunk| {

@@ -1,4 +1,4 @@
-//! An index that was asked before: one request for an installation, as from a mirror.
+//! An index with cached file addresses: one request for an installation, as from a mirror.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::{assert_installed, settings};
 
 const PAGE: &str = "/simple/iree-base-compiler/";
 
-/// An index whose page links to `href` and which has other things where `files` says so.
+/// An index whose page links to `href`, with other responses given by `files`.
 fn index(href: String, files: impl Fn(&Request) -> Option<Response> + Send + Sync + 'static) -> Server {
     Server::start(move |request| match request.path.as_str() {
         PAGE => Response::html(format!("<a href='{href}'>it</a>")),
@@ -32,17 +32,17 @@ fn simple(server: &Server) -> String {
     format!("{}/simple", server.url())
 }
 
-/// What the index says.
+/// The listing of the index.
 fn listing(wheel: &Wheel, index: &str) -> Option<Listing> {
     Listing::ask(&[wheel.release()], &settings(index), &()).expect("an answer")
 }
 
-/// That the file of the wheel is at `file`, as `index` had it.
+/// A listing with the wheel at `file` on `index`.
 fn listed(index: &str, file: &str) -> Listing {
     Listing { index: index.to_owned(), files: [("linux-x86_64".to_owned(), file.to_owned())].into() }
 }
 
-/// Installs from `index` with what is known of it; the warnings.
+/// Installs from `index` with a listing; returns the warnings.
 fn install(wheel: &Wheel, index: &str, listing: Listing) -> Vec<String> {
     let home = home();
     let warnings = Warnings::default();
@@ -59,7 +59,7 @@ fn an_index_whose_answer_is_known_is_asked_exactly_once() {
     let known = listing(&wheel, &simple(&server)).expect("a listing");
     assert_eq!(known, listed(&simple(&server), &format!("{}/files/{NAME}", server.url())));
     assert_eq!(server.paths(), [PAGE]);
-    // A slash at the end makes no other index.
+    // A final slash does not make another index.
     for index in [simple(&server), format!("{}/", simple(&server))] {
         let before = server.paths().len();
         assert_eq!(install(&wheel, &index, known.clone()), [""; 0]);

@@ -1,4 +1,4 @@
-//! Mirrors: one request for an installation, whatever else could be asked.
+//! Mirrors: one request for an installation, whatever other sources are configured.
 
 use std::cell::RefCell;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::server::{Response, Server};
 use crate::wheel::{NAME, Wheel};
 use crate::{assert_installed, child, partial, settings};
 
-/// Settings with these mirrors, and an index that is nobody's.
+/// Settings with these mirrors, and an unreachable index.
 fn with_mirrors(mirrors: &[&str]) -> Settings {
     let mirrors =
         mirrors.iter().map(|value| Setting { value: (*value).to_owned(), origin: "the test".to_owned() });
@@ -32,7 +32,7 @@ fn a_mirror_is_asked_exactly_once() {
     install_release(&wheel.release(), home.path(), &settings, &()).expect("installed");
     assert_installed(&wheel, home.path());
     assert_eq!(server.paths(), [format!("/{NAME}")], "the wheel and nothing else");
-    // Installed, it asks nobody.
+    // An existing installation makes no requests.
     install_release(&wheel.release(), home.path(), &settings, &()).expect("still there");
     assert_eq!(server.paths().len(), 1);
 }
@@ -80,7 +80,7 @@ fn a_mirror_with_another_file_is_not_believed() {
     assert!(matches!(error, InstallError::Checksum { .. }), "{error}");
 }
 
-/// Keeps what an installation warns of.
+/// Collects the warnings of an installation.
 #[derive(Default)]
 pub(crate) struct Warnings(RefCell<Vec<String>>);
 
@@ -121,7 +121,7 @@ fn after_a_mirror_with_a_wrong_file_the_others_are_asked() {
         assert!(warning.contains(mirror) && warning.ends_with("; asking the next place"), "{warning}");
     }
 
-    // Where nobody has the right one, the first is told of.
+    // If no source has the right one, the first is reported.
     let home = self::home();
     let error = install_release(&wheel.release(), home.path(), &with_mirrors(&mirrors), &());
     let error = error.expect_err("wrong files");
@@ -159,7 +159,7 @@ fn offline_only_folders_are_looked_at() {
     assert_eq!(server.paths(), [""; 0]);
 }
 
-/// Installs in another process with these variables, and tells whether it did and what it said.
+/// Installs in another process with these variables; returns its success and its output.
 fn in_child(wheel: &Wheel, home: &Path, place: &str, variables: &[(&str, &str)]) -> (bool, String) {
     let arguments = [
         vec!["install".to_owned(), home.display().to_string(), place.to_owned()],
@@ -241,7 +241,7 @@ fn a_netrc_password_goes_to_its_own_host_and_not_in_the_clear() {
 fn a_proxy_is_used() {
     let wheel = Wheel::new(10_000);
     let bytes = wheel.bytes.clone();
-    // To a proxy the whole address is the path.
+    // A proxy gets the whole address as the path.
     let proxy = Server::start(move |request| match request.path.as_str() {
         path if path == format!("http://mirror.invalid/{NAME}") => Response::range(request, &bytes),
         _ => Response::not_found(),

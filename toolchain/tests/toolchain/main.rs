@@ -1,7 +1,7 @@
-//! Installing from real places over real connections, and compiling in real processes.
+//! Installing from real sources over real connections, and compiling in real processes.
 //!
 //! The installations use small stand-in wheels, served from this machine. Tests of compilation need the pinned
-//! compiler. They use the one under `SHEAF_HOME`, or in the user's data folder, and without it they say that they are
+//! compiler. They use the one under `SHEAF_HOME`, or in the user's data folder, and without it print that they are
 //! skipped. If `SHEAF_TEST_HOME` names a data folder, then they use that one, and first install the compiler there.
 
 mod archives;
@@ -30,20 +30,20 @@ use sheaf_toolchain::{InstallError, Limits, Setting, Settings, Toolchain, instal
 
 use crate::wheel::Wheel;
 
-/// A command of the program that tests run as another process.
+/// A command of the child process.
 fn child(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolchain-child"));
     command.args(arguments);
     command
 }
 
-/// Says on the terminal, past the capture of test output, that a test did not run.
+/// Prints on the terminal, bypassing output capture, that a test is skipped.
 fn skipped(reason: &str) {
     let line = format!("SKIPPED {}: {reason}\n", std::thread::current().name().unwrap_or_default());
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
-/// Settings that look in one place and do not wait for long.
+/// Settings with one source and short timeouts.
 fn settings(place: &str) -> Settings {
     Settings {
         index: Some(Setting { value: place.to_owned(), origin: "the test".to_owned() }),
@@ -57,7 +57,7 @@ fn install(wheel: &Wheel, home: &Path, place: &str) -> Result<Toolchain, Install
     install_release(&wheel.release(), home, &settings(place), &())
 }
 
-/// The files and folders under `home/toolchains`, other than the lock and what a broken network left, sorted.
+/// The sorted files and folders under `home/toolchains`, without the lock and partial downloads.
 fn installed(home: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(home.join("toolchains")) else { return Vec::new() };
     let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
@@ -66,14 +66,14 @@ fn installed(home: &Path) -> Vec<String> {
     names
 }
 
-/// What a broken network left of a wheel.
+/// The partial download of a wheel.
 fn partial(home: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(home.join("toolchains")).expect("a folder");
     let mut paths = entries.map(|entry| entry.expect("an entry").path());
     paths.find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".partial-")))
 }
 
-/// Checks that the stand-in is installed with the content it should have, and nothing beside it.
+/// Checks that the stand-in is installed with the expected content, and no other files.
 fn assert_installed(wheel: &Wheel, home: &Path) {
     let toolchain = sheaf_toolchain::locate_release(&wheel.release(), home).expect("an installation");
     assert!(std::fs::read(&toolchain.library).expect("a library") == wheel.library, "another library");

@@ -1,4 +1,4 @@
-//! Downloads that go on where an earlier process stopped.
+//! Downloads resumed by a later process.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn breaking(wheel: &Wheel, after: usize) -> Server {
     })
 }
 
-/// A mirror that does as it should, and the ranges that it was asked for.
+/// A working mirror, and the ranges that were requested.
 fn whole(wheel: &Wheel) -> Server {
     let bytes = wheel.bytes.clone();
     Server::start(move |request| {
@@ -41,11 +41,11 @@ fn ranges(server: &Server) -> Vec<String> {
     asked.map(|request| request.header("range").to_owned()).collect()
 }
 
-/// A home in which a download broke off.
+/// A home with a partial download.
 fn broken_off(wheel: &Wheel) -> TempDir {
     let home = home();
     install(wheel, home.path(), &breaking(wheel, 20_000).url()).expect_err("it breaks off");
-    // Three attempts, as the tests' settings say.
+    // Three attempts, as in the test settings.
     assert_eq!(size(&partial(home.path()).expect("a part")), 60_000);
     home
 }
@@ -104,7 +104,7 @@ fn a_damaged_part_costs_a_second_download_and_no_more() {
     for spoil in [
         |part: &mut Vec<u8>| part[30_000] ^= 1,
         |part: &mut Vec<u8>| part.resize(1_000_000, 7),
-        // As long as the whole, so that there is nothing left to fetch.
+        // As long as the whole, so that nothing is left to download.
         |part: &mut Vec<u8>| part.resize(Wheel::new(100_000).bytes.len(), 7),
     ] {
         let home = broken_off(&wheel);

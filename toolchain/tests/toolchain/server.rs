@@ -1,4 +1,4 @@
-//! A web server on the loopback interface that can also misbehave. It ends with its value.
+//! A web server on the loopback interface that can also misbehave. Stopped on drop.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// A request as it came, with header names in lower case.
+/// A request, with header names in lower case.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) path: String,
@@ -21,17 +21,17 @@ impl Request {
     }
 }
 
-/// What is sent back, and how.
+/// A response, and how it is sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Response {
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: Vec<u8>,
-    /// The length that is announced, if one is.
+    /// The announced length, if any.
     announced: Option<usize>,
     /// Send this many bytes at a time, with a pause after each.
     pieces: Option<(usize, Duration)>,
-    /// After the body keep the connection open for as long.
+    /// Time to keep the connection open after the body.
     hang: Duration,
 }
 
@@ -46,7 +46,7 @@ impl Response {
         Self::new(200, body)
     }
 
-    /// Closes the connection without a word.
+    /// Closes the connection without a response.
     pub(crate) fn none() -> Self {
         Self::new(0, "")
     }
@@ -68,13 +68,13 @@ impl Response {
         Self::ok(body).header("Content-Type", "text/html; charset=utf-8")
     }
 
-    /// Sends only this many bytes of what is announced.
+    /// Sends only this many of the announced bytes.
     pub(crate) fn cut(mut self, bytes: usize) -> Self {
         self.body.truncate(bytes);
         self
     }
 
-    /// Does not say how long the body is.
+    /// Does not announce the length of the body.
     pub(crate) fn unannounced(mut self) -> Self {
         self.announced = None;
         self
@@ -132,7 +132,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Answers every request with what `respond` gives.
+    /// Answers every request with the result of `respond`.
     pub(crate) fn start(respond: impl Fn(&Request) -> Response + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
         let address = listener.local_addr().expect("an address");
@@ -174,7 +174,7 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// The paths that were asked for, in their order.
+    /// The requested paths, in order.
     pub(crate) fn paths(&self) -> Vec<String> {
         self.requests().into_iter().map(|request| request.path).collect()
     }

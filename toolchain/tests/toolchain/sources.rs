@@ -1,4 +1,4 @@
-//! The places a wheel can come from.
+//! The sources of wheels.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn home() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
-/// An index whose page is given by `page` and whose files are elsewhere on it.
+/// An index whose page is given by `page` and whose files are at other paths.
 fn index(wheel: &Wheel, page: fn(&Request) -> Response) -> Server {
     let bytes = wheel.bytes.clone();
     Server::start(move |request| match request.path.as_str() {
@@ -125,7 +125,7 @@ fn folders_in_all_their_forms() {
     }
 }
 
-/// Installs in another process, which asks the machine's pip under these variables.
+/// Installs in another process, which uses the machine's pip under these variables.
 fn with_pip(wheel: &Wheel, home: &Path, variables: &[(&str, &str)]) -> Option<(bool, String)> {
     if !child_has_pip() {
         skipped("no pip on this machine");

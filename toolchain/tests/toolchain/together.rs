@@ -1,4 +1,4 @@
-//! Installations side by side, again, and over something broken.
+//! Concurrent and repeated installations, and installations over damaged ones.
 
 use std::fs;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! Reading an installation again, and taking it away.
+//! Verifying and removing an installation.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn installation(wheel: &Wheel, home: &Path) -> Toolchain {
     install(wheel, home, &folder.path().display().to_string()).expect("installed")
 }
 
-/// What verification finds, one line for each file.
+/// The result of a verification, one line for each file.
 fn found(wheel: &Wheel, home: &Path) -> String {
     let differences = verify(&wheel.release(), home, &()).expect("readable");
     let lines: Vec<_> = differences.iter().map(ToString::to_string).collect();
@@ -28,7 +28,7 @@ fn every_file_that_differs_is_named() {
     let toolchain = installation(&wheel, home.path());
     assert_eq!(found(&wheel, home.path()), "");
 
-    // Of the same size, so that nothing but reading it tells.
+    // Of the same size, so that only its digest differs.
     let mut library = wheel.library.clone();
     library[999] ^= 1;
     fs::write(&toolchain.library, library).expect("a library");

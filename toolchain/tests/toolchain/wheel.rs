@@ -15,11 +15,11 @@ pub(crate) const LINKER: &[u8] = b"#!/bin/sh\n";
 pub(crate) const PROGRAM: &[u8] = b"#!/bin/sh\nexit 1\n";
 pub(crate) const NOTICE: &[u8] = b"License: Apache-2.0\n";
 
-/// A wheel and what is in it.
+/// A wheel and its content.
 pub(crate) struct Wheel {
     pub(crate) bytes: Vec<u8>,
     pub(crate) library: Vec<u8>,
-    /// The SHA-256 of the wheel, and of what should be in it in the order of [`Release::members`].
+    /// The SHA-256 of the wheel, and of its expected files in the order of [`Release::members`].
     hashes: [String; 5],
 }
 
@@ -43,14 +43,14 @@ impl Wheel {
         Self::from_archive(archive(&entries), library)
     }
 
-    /// Any bytes as a wheel that claims to have the usual files in it, with this library.
+    /// Any bytes as a wheel, for a release with the usual files and this library.
     pub(crate) fn from_archive(bytes: Vec<u8>, library: Vec<u8>) -> Self {
         let hashes =
             [&bytes, &library, LINKER, PROGRAM, NOTICE].map(|bytes| hex::encode(Sha256::digest(bytes)));
         Self { bytes, library, hashes }
     }
 
-    /// What a table of releases would say of it.
+    /// Its release, as in the table.
     pub(crate) fn release(&self) -> Release<'_> {
         let [wheel, library, linker, program, notice] = self.hashes.each_ref().map(String::as_str);
         Release {
@@ -95,7 +95,7 @@ pub(crate) fn archive(entries: &[(&str, &[u8])]) -> Vec<u8> {
     writer.finish().expect("memory").into_inner()
 }
 
-/// Bytes without a pattern, always the same.
+/// Incompressible bytes, always the same.
 pub(crate) fn noise(size: usize) -> Vec<u8> {
     let mut state = 1u64;
     let step = |_| {

@@ -1,4 +1,4 @@
-//! The parent side against processes that are no compilers.
+//! The parent side against processes that are not compilers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use sheaf_toolchain::{CompileError, Compiler, Toolchain};
 
 use crate::child;
 
-/// A toolchain that is not there.
+/// A missing toolchain.
 pub(crate) fn nowhere() -> Toolchain {
     Toolchain {
         version: "3.13.0".to_owned(),
@@ -19,7 +19,7 @@ pub(crate) fn nowhere() -> Toolchain {
     }
 }
 
-/// What compiling says when the worker is this shell script.
+/// The error of compiling with this shell script as the worker.
 fn with_script(script: &'static str) -> CompileError {
     let command = move || {
         let mut command = Command::new("sh");
@@ -58,8 +58,8 @@ fn a_worker_is_ended_when_its_program_is_not_wanted_any_more() {
     let process = format!("/proc/{}", pid().expect("a process").trim());
     assert!(!Path::new(&process).exists(), "the worker goes on");
     assert_eq!(compiler.worker_id(), None);
-    // A worker that the terminal told first has not crashed. A test in the background may have inherited that the signal
-    // is ignored, which a shell cannot undo.
+    // A worker interrupted first by the terminal has not crashed. A test in the background may have inherited that the
+    // signal is ignored, which a shell cannot undo.
     let told = with_script("exec env --default-signal=INT sh -c 'kill -INT $$'");
     assert!(matches!(told, CompileError::Interrupted), "{told}");
 }
