@@ -1,4 +1,4 @@
-//! What a call costs: 500 steps of gradient descent on XOR, each a call of a compiled program whose results are fed
+//! The cost of a call: 500 steps of gradient descent on XOR, each a call of a compiled program whose results are fed
 //! back on the device, on each CPU target.
 //!
 //! `cargo run --release -p sheaf-runtime --example call_loop [TARGET ...]`, with a compiler as the tests want one.
@@ -81,7 +81,7 @@ fn timed<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<(T, Duration), Er
     Ok((value, begin.elapsed()))
 }
 
-/// Trains from `start`; gives the last loss.
+/// Trains from `start`; returns the last loss.
 fn train(frame: &mut CallFrame, start: &[Buffer; PARAMETERS]) -> Result<Buffer, Error> {
     for (index, parameter) in start.iter().enumerate() {
         frame.set(index, parameter)?;
@@ -97,6 +97,6 @@ fn train(frame: &mut CallFrame, start: &[Buffer; PARAMETERS]) -> Result<Buffer, 
     Ok(results.swap_remove(PARAMETERS))
 }
 
-/// Any numbers that learn XOR.
+/// Arbitrary initial weights that learn XOR.
 const W1: [f32; 16] = [0.9, -0.7, 0.3, -1.1, 0.6, -0.4, 1.2, -0.8, -0.6, 1.0, 0.8, 0.5, -1.3, 0.7, -0.9, 0.4];
 const W2: [f32; 8] = [0.8, 0.9, -0.6, -0.7, 1.1, -0.5, 0.7, 0.6];

@@ -1,4 +1,4 @@
-//! Tensors where programs can use them.
+//! Device buffers that hold tensors.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -12,9 +12,9 @@ use crate::regions::Region;
 use crate::runtime::{Shared, Target};
 use crate::{ElementType, UnknownElementType};
 
-/// A tensor in memory that programs can use: dense, in row-major order.
+/// A tensor in device memory: dense, in row-major order.
 ///
-/// Cloning is cheap and gives the same memory. Nothing writes to a buffer after it was made, except for a call that
+/// Cloning is cheap and shares the memory. A buffer is never written after it was created, except by a call that
 /// [consumes](crate::CallFrame::donate) it.
 #[derive(Clone)]
 pub struct Buffer {
@@ -25,9 +25,9 @@ struct Inner {
     view: Ref<iree::iree_hal_buffer_view_t>,
     element: ElementType,
     target: Target,
-    /// The allocation that it is noted as a part of, and which.
+    /// Address of the allocation in which it is recorded as a suballocation, and that suballocation.
     region: Option<(usize, Region)>,
-    // Declared after the view: the memory may be the device's, which must be the last to go.
+    // Declared after the view: the memory may be the device's, which must be dropped last.
     shared: Rc<Shared>,
 }
 
@@ -80,11 +80,11 @@ impl Buffer {
             })
         };
         let view = view.map_err(|status| Error::Buffer { action: "made", target, status })?;
-        // An allocation of its own.
+        // A separate allocation.
         Ok(Self::new(Inner { view, element, target, region: None, shared: Rc::clone(&device.shared) }))
     }
 
-    /// Wraps what a program has given.
+    /// Wraps a result of a program.
     pub(crate) fn from_view(
         view: Ref<iree::iree_hal_buffer_view_t>,
         target: Target,
@@ -120,15 +120,15 @@ impl Buffer {
         }
     }
 
-    /// Bytes that the elements take.
+    /// Size of the elements in bytes.
     pub fn byte_len(&self) -> usize {
         // SAFETY: the view is live.
         (unsafe { iree::iree_hal_buffer_view_byte_length(self.inner.view.as_ptr()) }) as usize
     }
 
-    /// Whether this handle is all that refers to the memory: no other handle, no argument or result of a frame, and no
-    /// constant of a program does. The workers of [`Target::LocalTask`] let go of what they used a moment after a call has
-    /// ended.
+    /// True if this handle holds the only reference to the memory: no other handle, no argument or result of a frame,
+    /// and no constant of a program does. The workers of [`Target::LocalTask`] release their references shortly after a
+    /// call has ended.
     pub fn is_unshared(&self) -> bool {
         let Inner { view, region, shared, .. } = &*self.inner;
         // SAFETY: the view and its memory are live.
@@ -154,7 +154,7 @@ impl Buffer {
         Ok(bytes)
     }
 
-    /// Copies the elements to `bytes`, which must have just their length.
+    /// Copies the elements to `bytes`, which must have exactly their size.
     pub fn read_into(&self, bytes: &mut [u8]) -> Result<(), Error> {
         let expected = self.byte_len();
         if bytes.len() != expected {
@@ -164,8 +164,7 @@ impl Buffer {
         self.read_part(0, bytes)
     }
 
-    /// Copies as many bytes as `bytes` has, from the byte `start` on. It is an error of the device if the elements end
-    /// before.
+    /// Fills `bytes` from the byte offset `start` on. An error of the device if the elements end earlier.
     pub fn read_part(&self, start: usize, bytes: &mut [u8]) -> Result<(), Error> {
         // SAFETY: the view and its memory are live; as many bytes are copied as `bytes` has, and IREE checks the range.
         let status = unsafe {
@@ -194,7 +193,8 @@ impl std::fmt::Debug for Buffer {
     }
 }
 
-/// The allocation that the memory of a view is a part of, by its address, and which part. `None` for all of it.
+/// The address of the allocation that the memory of a view is a part of, and its suballocation. `None` if it is all of
+/// it.
 fn part_of(view: &Ref<iree::iree_hal_buffer_view_t>) -> Option<(usize, Region)> {
     // SAFETY: the view is live, and with it its memory and the allocation.
     unsafe {
@@ -206,15 +206,15 @@ fn part_of(view: &Ref<iree::iree_hal_buffer_view_t>) -> Option<(usize, Region)> 
     }
 }
 
-/// The references to an object of IREE's.
+/// The reference count of an IREE object.
 fn references<T: Counted>(object: *mut T) -> usize {
     // SAFETY: the object is live, and begins with the count, as every counted object of IREE's does: an atomic integer,
-    // since worker threads let go of what they used.
+    // since worker threads release their references.
     let count = unsafe { AtomicI32::from_ptr(object.cast()) };
     usize::try_from(count.load(Ordering::Acquire)).unwrap_or(usize::MAX)
 }
 
-/// Memory that any device of the CPU can use and the host can read.
+/// Memory that any CPU device can use and the host can read.
 const PARAMETERS: iree::iree_hal_buffer_params_t = iree::iree_hal_buffer_params_t {
     usage: iree::iree_hal_buffer_usage_bits_t_IREE_HAL_BUFFER_USAGE_DEFAULT
         | iree::iree_hal_buffer_usage_bits_t_IREE_HAL_BUFFER_USAGE_MAPPING,

@@ -1,4 +1,4 @@
-//! Opened devices, and the handle through which programs and buffers are made on them.
+//! Opened devices, and the handle that creates programs and buffers on them.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use crate::process::Process;
 use crate::runtime::{Shared, Target};
 use crate::{Buffer, ElementType, Memory, Program, Vmfb, hal, sync, task};
 
-/// An opened device: where its buffers come from, and the VM module that its programs import.
+/// An opened device: the allocator of its buffers, and the VM module that its programs import.
 pub(crate) struct Backend {
     pub(crate) allocator: Ref<iree::iree_hal_allocator_t>,
     pub(crate) module: Ref<iree::iree_vm_module_t>,
@@ -26,32 +26,32 @@ impl Backend {
     }
 }
 
-/// A place where programs run. Cloning is cheap and gives the same device.
+/// An execution device. Cloning is cheap and shares the device.
 #[derive(Clone)]
 pub struct Device {
     pub(crate) backend: Rc<Backend>,
     pub(crate) target: Target,
-    // Declared after the backend: the last to go.
+    // Declared after the backend: must be dropped last.
     pub(crate) shared: Rc<Shared>,
 }
 
 impl Device {
-    /// A handle of what has been opened for `target`.
+    /// A handle of the device opened for `target`.
     pub(crate) fn new(shared: Rc<Shared>, target: Target, backend: Rc<Backend>) -> Self {
         Self { backend, target, shared }
     }
 
-    /// What this device was opened for.
+    /// The target of this device.
     pub fn target(&self) -> Target {
         self.target
     }
 
-    /// What the buffers of this device take, and took at most.
+    /// Current and peak memory of this device's buffers.
     pub fn memory(&self) -> Memory {
         Memory::of(&self.backend.allocator)
     }
 
-    /// Loads a program: its kernels are linked and its initialisers run. The bytes are used where they are.
+    /// Loads a program: links its kernels and runs its initialisers. The bytes are used in place.
     pub fn load(&self, vmfb: &Vmfb) -> Result<Program, Error> {
         Program::load(self, vmfb)
     }
@@ -70,7 +70,7 @@ impl std::fmt::Debug for Device {
     }
 }
 
-/// Calls one of IREE's constructors and takes over what it makes.
+/// Calls one of IREE's constructors and takes ownership of the object.
 ///
 /// # Safety
 ///
@@ -98,7 +98,7 @@ pub(crate) fn heap_allocator() -> Result<Ref<iree::iree_hal_allocator_t>, Status
     }
 }
 
-/// The loader of the kernels that the compiler's backend `llvm-cpu` makes: ELF images for no system, which need no
+/// The loader of kernels of the compiler's backend `llvm-cpu`: ELF images independent of any system, which need no
 /// linker and no file.
 pub(crate) fn embedded_elf_loader() -> Result<Ref<iree::iree_hal_executable_loader_t>, Status> {
     // SAFETY: no plugins are wanted, for which null stands.

@@ -61,8 +61,8 @@ impl ElementType {
         }
     }
 
-    /// The number by which IREE knows the type. Integers are told apart by sign so that a result says what it is;
-    /// as arguments IREE accepts any integer of the right width.
+    /// IREE's number of the type. Integers are distinguished by sign so that a result has its exact type; as arguments
+    /// IREE accepts any integer of the right width.
     pub(crate) const fn to_iree(self) -> iree::iree_hal_element_type_t {
         match self {
             Self::F32 => iree::iree_hal_element_types_t_IREE_HAL_ELEMENT_TYPE_FLOAT_32,
@@ -81,7 +81,7 @@ impl ElementType {
         }
     }
 
-    /// The type that IREE means; its integers without a sign count as signed, as in MLIR.
+    /// The type for IREE's number; its signless integers count as signed, as in MLIR.
     pub(crate) const fn from_iree(raw: iree::iree_hal_element_type_t) -> Result<Self, UnknownElementType> {
         Ok(match raw {
             iree::iree_hal_element_types_t_IREE_HAL_ELEMENT_TYPE_FLOAT_32 => Self::F32,

@@ -1,4 +1,4 @@
-//! What can go wrong, in words for the person who has to repair it.
+//! Errors, worded for the user who has to fix them.
 
 use std::ffi::CStr;
 
@@ -7,19 +7,19 @@ use eerie_sys::runtime as iree;
 use crate::ffi::host_allocator;
 use crate::{Target, UnknownElementType};
 
-/// Why a device, a program, a buffer or a call failed.
+/// Failure of a device, a program, a buffer or a call.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// IREE itself could not start.
+    /// IREE could not start.
     #[error("the IREE runtime could not start: {0}")]
     Start(Status),
     /// The device could not be opened.
     #[error("the device {target} could not be opened: {status}")]
     Device {
-        /// The device that was asked for.
+        /// The requested device.
         target: Target,
-        /// What IREE said.
+        /// IREE's status.
         status: Status,
     },
     /// The bytes are not a program that this runtime can load.
@@ -28,30 +28,30 @@ pub enum Error {
          compile it again with the compiler that belongs to this runtime"
     )]
     Load {
-        /// The device it was loaded for.
+        /// The target device.
         target: Target,
-        /// What IREE said.
+        /// IREE's status.
         status: Status,
     },
-    /// The program has no `main`, or its `main` takes or gives something that is not a tensor.
+    /// The program has no `main`, or its `main` takes or returns a value that is not a tensor.
     #[error(
         "the program has no usable function `main`: {reason}; \
          compile it again from a module whose `main` takes and gives tensors only"
     )]
     Entry {
-        /// What is wrong with it.
+        /// The defect.
         reason: String,
     },
-    /// Host bytes do not fill the buffer that was asked for.
+    /// The size of the host bytes does not match the buffer.
     #[error("{element}{shape:?} takes {expected} bytes, but {actual} were given")]
     ByteLength {
         /// Type of the elements.
         element: crate::ElementType,
         /// Length of each dimension.
         shape: Vec<usize>,
-        /// Bytes that the buffer takes.
+        /// Size of the buffer.
         expected: usize,
-        /// Bytes that were given.
+        /// Size of the given bytes.
         actual: usize,
     },
     /// The shape has more elements than can be addressed.
@@ -65,11 +65,11 @@ pub enum Error {
     /// A buffer could not be allocated, read or written.
     #[error("the buffer could not be {action} on {target}: {status}")]
     Buffer {
-        /// What was being done: `allocated`, `read`, ...
+        /// The failed action: `allocated`, `read`, ...
         action: &'static str,
-        /// The device that holds it.
+        /// The device of the buffer.
         target: Target,
-        /// What IREE said.
+        /// IREE's status.
         status: Status,
     },
     /// There is no such argument.
@@ -77,7 +77,7 @@ pub enum Error {
     NoSuchArgument {
         /// The argument that was set.
         index: usize,
-        /// How many the program takes.
+        /// Number of the program's arguments.
         count: usize,
     },
     /// The program was called before all its arguments were set.
@@ -85,15 +85,15 @@ pub enum Error {
     MissingArgument {
         /// The first argument that is missing.
         index: usize,
-        /// How many the program takes.
+        /// Number of the program's arguments.
         count: usize,
     },
-    /// There is no such result, or no call has been made, or its results were taken.
+    /// The index is out of range, no call has been made, or its results were taken.
     #[error("there is no result {index}: the last call left {count} (counted from 0)")]
     NoSuchResult {
-        /// The result that was asked for.
+        /// The requested result.
         index: usize,
-        /// How many results there are now.
+        /// Current number of results.
         count: usize,
     },
     /// The buffer belongs to another runtime.
@@ -102,7 +102,7 @@ pub enum Error {
         /// The argument that was set.
         index: usize,
     },
-    /// The buffer cannot be consumed, since something else refers to its memory.
+    /// The buffer cannot be consumed, since there are other references to its memory.
     #[error(
         "argument {index} cannot be consumed by the call, since its memory is used elsewhere: drop the other handles first, or set the argument without donating it"
     )]
@@ -110,26 +110,26 @@ pub enum Error {
         /// The argument that was donated.
         index: usize,
     },
-    /// A result has elements of a type that Sheaf does not know.
+    /// A result has an element type that Sheaf does not know.
     #[error("result {index}: {cause}; compile the program again with results of a known type")]
     ResultType {
         /// The result.
         index: usize,
-        /// Its type, as IREE numbers it.
+        /// IREE's number of its type.
         #[source]
         cause: UnknownElementType,
     },
-    /// The program stopped with an error: an argument of the wrong type or shape, no memory, ...
+    /// The program failed: an argument of the wrong type or shape, no memory, ...
     #[error("the call failed on {target}: {status}")]
     Call {
-        /// The device it ran on.
+        /// The device.
         target: Target,
-        /// What IREE said.
+        /// IREE's status.
         status: Status,
     },
 }
 
-/// What IREE says of a failure: a code and a text.
+/// A status of IREE: a code and a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     code: iree::iree_status_code_t,
@@ -144,12 +144,12 @@ impl Status {
         name.to_str().unwrap_or("UNKNOWN")
     }
 
-    /// What happened, in IREE's words, without the code's name and without the place in IREE's own source.
+    /// IREE's message, without the code's name and without the location in IREE's own source.
     pub fn message(&self) -> &str {
         &self.text
     }
 
-    /// Takes over a failed status and frees it.
+    /// Consumes a failed status and frees it.
     ///
     /// # Safety
     ///
@@ -191,7 +191,7 @@ impl std::fmt::Display for Status {
     }
 }
 
-/// Makes a `Result` of what an IREE function returned.
+/// Converts the status of an IREE function to a `Result`.
 ///
 /// # Safety
 ///
@@ -205,8 +205,8 @@ pub(crate) unsafe fn check(raw: iree::iree_status_t) -> Result<(), Status> {
     }
 }
 
-/// Drops what only an author of IREE could use: the place in its source, which stands first, the code's name, which
-/// follows it, and the stack of VM frames. Joins lines.
+/// Drops parts that only IREE's developers can use: the location in its source, which comes first, the code's name,
+/// which follows it, and the stack of VM frames. Joins lines.
 fn tidy(text: &str, code_name: &str) -> String {
     let text = match text.split_once(code_name) {
         Some((place, rest)) if !place.contains('\n') => rest,

@@ -1,4 +1,4 @@
-//! Owned references to IREE's objects, strings, and the C functions that `eerie-sys` carries but does not bind.
+//! Owned references to IREE's objects, strings, and C functions that `eerie-sys` contains but does not bind.
 
 use std::ptr::NonNull;
 
@@ -14,7 +14,7 @@ unsafe extern "C" {
     ) -> iree::iree_status_t;
 }
 
-/// The allocator that every IREE object of this process is made with.
+/// The allocator of all IREE objects of this process.
 pub(crate) const fn host_allocator() -> iree::iree_allocator_t {
     iree::iree_allocator_t { self_: std::ptr::null_mut(), ctl: Some(iree_allocator_libc_ctl) }
 }
@@ -24,7 +24,7 @@ pub(crate) fn view(text: &str) -> iree::iree_string_view_t {
     iree::iree_string_view_t { data: text.as_ptr().cast(), size: text.len() }
 }
 
-/// Reads a string that IREE lends.
+/// Reads a string borrowed from IREE.
 ///
 /// # Safety
 ///
@@ -37,7 +37,7 @@ pub(crate) unsafe fn text_of<'a>(text: iree::iree_string_view_t) -> std::borrow:
     String::from_utf8_lossy(unsafe { std::slice::from_raw_parts(text.data.cast(), text.size) })
 }
 
-/// An object whose references IREE counts.
+/// A reference-counted IREE object.
 pub(crate) trait Counted {
     /// Adds a reference.
     ///
@@ -45,7 +45,7 @@ pub(crate) trait Counted {
     ///
     /// `this` points at a live object.
     unsafe fn retain(this: *mut Self);
-    /// Gives a reference back; the last one destroys the object.
+    /// Releases a reference; the last one destroys the object.
     ///
     /// # Safety
     ///
@@ -53,11 +53,11 @@ pub(crate) trait Counted {
     unsafe fn release(this: *mut Self);
 }
 
-/// One owned reference to an object of IREE. Cloning adds a reference, dropping gives it back.
+/// One owned reference to an object of IREE. Cloning retains it, dropping releases it.
 pub(crate) struct Ref<T: Counted>(NonNull<T>);
 
 impl<T: Counted> Ref<T> {
-    /// Takes over a reference that an IREE function has given.
+    /// Takes ownership of a reference that an IREE function returned.
     ///
     /// # Safety
     ///

@@ -10,15 +10,15 @@ use crate::ffi::{Ref, host_allocator};
 use crate::program::Loaded;
 use crate::{Buffer, Program};
 
-/// What one call of a program needs, made once: its argument list and its result list.
+/// State of calls of a program, allocated once: its argument list and its result list.
 ///
-/// Arguments stay set from call to call, so a loop sets only those that change. Set arguments and results that have
-/// not been taken are kept alive by the frame; [`CallFrame::clear`] lets go of them.
+/// Arguments stay set from call to call, so a loop sets only those that change. The frame keeps set arguments and
+/// results that have not been taken alive; [`CallFrame::clear`] releases them.
 pub struct CallFrame {
     arguments: Ref<iree::iree_vm_list_t>,
     results: Ref<iree::iree_vm_list_t>,
     is_set: Vec<bool>,
-    /// Arguments that the next call consumes; held until then, so that the parts of an allocation stay known.
+    /// Arguments that the next call consumes; held until then, so that the suballocations stay recorded.
     donated: Vec<(usize, Buffer)>,
     /// Results of the last call that are still in the list.
     result_count: usize,
@@ -30,7 +30,7 @@ impl CallFrame {
         let program = Rc::clone(&program.loaded);
         let failed = |status| Error::Call { target: program.target, status };
         let arguments = list(program.argument_count).map_err(failed)?;
-        // SAFETY: the list is live; new places hold null.
+        // SAFETY: the list is live; new elements are null.
         unsafe { check(iree::iree_vm_list_resize(arguments.as_ptr(), program.argument_count)) }
             .map_err(failed)?;
         let results = list(program.result_count).map_err(failed)?;
@@ -44,7 +44,7 @@ impl CallFrame {
         })
     }
 
-    /// Sets argument `index`, counted from 0, for all calls to come.
+    /// Sets argument `index`, counted from 0, for all later calls.
     ///
     /// Element type and shape are checked by the program itself when it is called.
     pub fn set(&mut self, index: usize, buffer: &Buffer) -> Result<(), Error> {
@@ -67,9 +67,9 @@ impl CallFrame {
         Ok(())
     }
 
-    /// Sets argument `index` for one call, which consumes it: the program may write a result where it was.
+    /// Sets argument `index` for one call, which consumes it: the program may write a result to its memory.
     ///
-    /// The buffer must be all that refers to its memory ([`Buffer::is_unshared`]).
+    /// The buffer must hold the only reference to its memory ([`Buffer::is_unshared`]).
     pub fn donate(&mut self, index: usize, buffer: Buffer) -> Result<(), Error> {
         if !buffer.is_unshared() {
             return Err(Error::SharedBuffer { index });
@@ -79,10 +79,10 @@ impl CallFrame {
         Ok(())
     }
 
-    /// Lets go of argument `index`; it must be set anew before the next call.
+    /// Unsets argument `index`; it must be set again before the next call.
     pub fn unset(&mut self, index: usize) {
         if let Some(is_set) = self.is_set.get_mut(index) {
-            // SAFETY: the list is live and has such a place; null stands for no buffer view and cannot fail.
+            // SAFETY: the list is live and has this index; null stands for no buffer view and cannot fail.
             let status = unsafe {
                 iree::iree_vm_list_set_buffer_view_retain(
                     self.arguments.as_ptr(),
@@ -97,14 +97,14 @@ impl CallFrame {
 
     /// Calls the program and waits for it. All arguments must have been set.
     ///
-    /// The results of the call before, if not taken, are dropped.
+    /// Untaken results of the previous call are dropped.
     pub fn invoke(&mut self) -> Result<(), Error> {
         if let Some(index) = self.is_set.iter().position(|is_set| !is_set) {
             return Err(Error::MissingArgument { index, count: self.is_set.len() });
         }
         self.result_count = 0;
-        // SAFETY: context, function and lists are live and belong together; the lists are used by nobody else during
-        // the call; there is no policy, for which null stands.
+        // SAFETY: context, function and lists are live and belong together; the lists are not used elsewhere during the
+        // call; there is no policy, for which null stands.
         let status = unsafe {
             check(iree::iree_vm_invoke(
                 self.program.context.as_ptr(),
@@ -120,7 +120,7 @@ impl CallFrame {
             self.unset(index);
         }
         if let Err(status) = status {
-            // A call that fails leaves the list as the call before has filled it.
+            // A failed call leaves the list as the previous call filled it.
             self.drop_results();
             return Err(self.failed(status));
         }
@@ -133,8 +133,8 @@ impl CallFrame {
         if index >= self.result_count {
             return Err(Error::NoSuchResult { index, count: self.result_count });
         }
-        // SAFETY: the list is live and holds that many results; a reference that is ours comes back, or null if the
-        // result is not a buffer view.
+        // SAFETY: the list is live and holds that many results; returns an owned reference, or null if the result is
+        // not a buffer view.
         let view = unsafe { iree::iree_vm_list_get_buffer_view_retain(self.results.as_ptr(), index) };
         if view.is_null() {
             return Err(Error::Entry { reason: format!("result {index} is not a tensor") });
@@ -152,7 +152,7 @@ impl CallFrame {
         results
     }
 
-    /// Lets go of all arguments and results. The frame can be used again once the arguments are set anew.
+    /// Releases all arguments and results. The frame can be used again once the arguments are set again.
     pub fn clear(&mut self) {
         self.drop_results();
         self.donated.clear();

@@ -7,7 +7,7 @@ use crate::error::Status;
 use crate::ffi::{Ref, host_allocator};
 use crate::process::Process;
 
-/// The threads that watch a device's asynchronous work; every device wants a pool. They start when first needed.
+/// The threads that poll a device's asynchronous work; every device requires a pool. They start on first use.
 pub(crate) fn proactor_pool() -> Result<Ref<iree::iree_async_proactor_pool_t>, Status> {
     // SAFETY: null node ids mean "the first so many"; the options are IREE's own.
     unsafe {
@@ -23,16 +23,16 @@ pub(crate) fn proactor_pool() -> Result<Ref<iree::iree_async_proactor_pool_t>, S
     }
 }
 
-/// Makes the VM module `hal` over one device.
+/// Creates the VM module `hal` for one device.
 pub(crate) fn open(process: &Process, device: &Ref<iree::iree_hal_device_t>) -> Result<Backend, Status> {
     let options = iree::iree_async_frontier_tracker_options_t {
         axis_table_capacity: FRONTIER_AXES,
         session_epoch: 1,
         machine_index: 0,
     };
-    // SAFETY: every object is live for the calls it is lent to, and the group and module keep their own references.
-    // The device's allocator lives as long as the device, which the module holds through the group; the reference
-    // taken here is owned.
+    // SAFETY: every object is live for the calls that borrow it, and the group and module keep their own references.
+    // The device's allocator lives as long as the device, which the module holds through the group; the reference taken
+    // here is owned.
     unsafe {
         let tracker: Ref<iree::iree_async_frontier_tracker_t> =
             create(|out| iree::iree_async_frontier_tracker_create(options, host_allocator(), out))?;

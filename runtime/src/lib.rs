@@ -9,7 +9,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let bytes = std::fs::read("double.vmfb")?;
-//! let digest = sha256(&bytes); // in earnest: from the manifest that came with the file
+//! let digest = sha256(&bytes); // in real code: from the manifest that came with the file
 //!
 //! let runtime = Runtime::new()?;
 //! let device = runtime.device(Target::LocalSync)?;
@@ -27,8 +27,8 @@
 //!
 //! # Rules
 //!
-//! - **One thread.** No type here is `Send` or `Sync`: the thread that made a [`Runtime`] uses it. IREE itself may
-//!   start worker threads ([`Target::LocalTask`]). Several threads may each make a runtime of their own.
+//! - **One thread.** No type here is `Send` or `Sync`: only the thread that created a [`Runtime`] uses it. IREE itself
+//!   may start worker threads ([`Target::LocalTask`]). Each thread may create a runtime of its own.
 //!   ```compile_fail,E0277
 //!   let runtime = sheaf_runtime::Runtime::new().unwrap();
 //!   std::thread::spawn(move || drop(runtime)); // error: `Rc<...>` cannot be sent between threads safely
@@ -43,7 +43,7 @@
 
 // The only purpose of this crate is to wrap a C API.
 #![allow(unsafe_code)]
-// Prints panic where nobody reads them, and belong to the command line.
+// Printing is left to the command line: prints panic if the output is closed.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 #![warn(clippy::undocumented_unsafe_blocks, unsafe_op_in_unsafe_fn)]
 

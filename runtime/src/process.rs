@@ -1,7 +1,7 @@
-//! What IREE has once per process: the VM instance with its registered types.
+//! Per-process state of IREE: the VM instance with its registered types.
 //!
-//! IREE keeps the ids of registered types in global variables, and writes them each time that types are registered. One
-//! instance, made once behind a lock, serves all threads.
+//! IREE keeps the ids of registered types in global variables, and writes them at each registration. One instance,
+//! created once behind a lock, serves all threads.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -17,7 +17,7 @@ pub(crate) struct Process {
     changing: Mutex<()>,
 }
 
-// SAFETY: IREE documents the instance as thread-safe, and nothing else of it is in here.
+// SAFETY: IREE documents the instance as thread-safe, and the struct has no other IREE object.
 unsafe impl Send for Process {}
 // SAFETY: as above.
 unsafe impl Sync for Process {}
@@ -25,7 +25,7 @@ unsafe impl Sync for Process {}
 static PROCESS: OnceLock<Result<Process, Status>> = OnceLock::new();
 
 impl Process {
-    /// The one of this process; the first call makes it.
+    /// The process's instance; the first call creates it.
     pub(crate) fn get() -> Result<&'static Self, Error> {
         PROCESS.get_or_init(Self::new).as_ref().map_err(|status| Error::Start(status.clone()))
     }
@@ -45,7 +45,7 @@ impl Process {
     }
 
     /// To be held while a device is opened or a program loaded: both describe the processor in a global variable, which
-    /// is empty for a moment each time.
+    /// is briefly empty each time.
     pub(crate) fn changing(&self) -> MutexGuard<'_, ()> {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }

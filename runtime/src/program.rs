@@ -10,16 +10,16 @@ use crate::ffi::{Ref, host_allocator, text_of, view};
 use crate::runtime::{Shared, Target};
 use crate::{CallFrame, Vmfb};
 
-/// A loaded program: a module with one function, `main`, that takes tensors and gives tensors.
+/// A loaded program: a module with one function, `main`, that takes and returns tensors.
 ///
-/// Cloning is cheap and gives the same program. Its state (constants, memoised command buffers) is shared by all
-/// frames that call it.
+/// Cloning is cheap and shares the program. Its state (constants, memoised command buffers) is shared by all frames
+/// that call it.
 #[derive(Clone)]
 pub struct Program {
     pub(crate) loaded: Rc<Loaded>,
 }
 
-/// The order of the fields is the order of their end: the context first, since it uses the bytes and the device.
+/// Fields are dropped in order: the context first, since it uses the bytes and the device.
 pub(crate) struct Loaded {
     pub(crate) context: Ref<iree::iree_vm_context_t>,
     /// Points into the module, which the context holds.
@@ -38,8 +38,8 @@ impl Program {
         let _alone = shared.process.changing();
         let instance = shared.process.instance();
         let bytes = vmfb.bytes();
-        // SAFETY: the instance lives for ever, and the bytes as long as `Loaded`, which drops the context, and with
-        // it the module, before them. The null allocator leaves them to us.
+        // SAFETY: the instance lives for ever, and the bytes as long as `Loaded`, which drops the context, and with it
+        // the module, before them. The null allocator leaves their deallocation to us.
         let module: Ref<iree::iree_vm_module_t> = unsafe {
             create(|out| {
                 iree::iree_vm_bytecode_module_create(
@@ -76,22 +76,22 @@ impl Program {
         Ok(Self { loaded: Rc::new(loaded) })
     }
 
-    /// Number of arguments that `main` takes.
+    /// Number of `main`'s arguments.
     pub fn argument_count(&self) -> usize {
         self.loaded.argument_count
     }
 
-    /// Number of results that `main` gives.
+    /// Number of `main`'s results.
     pub fn result_count(&self) -> usize {
         self.loaded.result_count
     }
 
-    /// The device that it was loaded on.
+    /// The device it was loaded on.
     pub fn target(&self) -> Target {
         self.loaded.target
     }
 
-    /// A frame for calls: argument and result lists, made once and used again by each call.
+    /// A frame for calls: argument and result lists, allocated once and reused by each call.
     pub fn call_frame(&self) -> Result<CallFrame, Error> {
         CallFrame::new(self)
     }
@@ -133,7 +133,7 @@ fn entry_of(module: &Ref<iree::iree_vm_module_t>) -> Result<(iree::iree_vm_funct
     }
 }
 
-/// Counts the values of one side of a VM calling convention: `r` is a reference, all others are plain numbers.
+/// Number of values on one side of a VM calling convention: `r` is a reference, all others are plain numbers.
 fn count_tensors(convention: &str) -> Result<usize, Error> {
     match convention.chars().find(|&kind| kind != 'r' && kind != 'v') {
         None => Ok(convention.chars().filter(|&kind| kind == 'r').count()),

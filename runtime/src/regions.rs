@@ -1,16 +1,16 @@
-//! Which parts of shared allocations are in use.
+//! Live suballocations of shared allocations.
 //!
-//! IREE packs the results of a call into one allocation. Whether something else refers to the memory of one of them cannot
-//! be told from counts of references alone: its neighbours refer to the same allocation, and so may a result that lies
-//! within an argument, or a constant of a program.
+//! IREE packs the results of a call into one allocation. Reference counts alone do not show if a result's memory is
+//! shared: its neighbours refer to the same allocation, and so may a result that lies within an argument, or a constant
+//! of a program.
 
 use std::collections::HashMap;
 
-/// The live parts of each allocation, by its address.
+/// The live suballocations of each allocation, by its address.
 #[derive(Default)]
 pub(crate) struct Regions(HashMap<usize, Vec<Region>>);
 
-/// A part of an allocation: the object of IREE's that stands for it, and where it begins and ends.
+/// A part of an allocation: the IREE object for it, and its start and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
     pub(crate) object: usize,
@@ -33,7 +33,8 @@ impl Regions {
         }
     }
 
-    /// Whether all of the `references` to an allocation are known parts of it, of which none but `region` overlaps it.
+    /// True if all of the `references` to an allocation are recorded suballocations, of which none but `region`
+    /// overlaps it.
     pub(crate) fn is_apart(&self, allocation: usize, region: Region, references: usize) -> bool {
         let Some(regions) = self.0.get(&allocation) else { return false };
         let overlapping = regions.iter().filter(|r| r.start < region.end && region.start < r.end);

@@ -1,4 +1,4 @@
-//! The runtime and the devices it offers.
+//! The runtime and its devices.
 
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
@@ -9,33 +9,33 @@ use crate::error::Error;
 use crate::process::Process;
 use crate::regions::Regions;
 
-/// The release of IREE whose runtime is linked in; `eerie-sys` carries its source.
+/// The release of the linked IREE runtime; `eerie-sys` contains its source.
 const IREE_VERSION: &str = "3.13.0";
 
-/// Where programs run.
+/// Execution targets.
 ///
-/// A GPU driver would be one more variant with the name of its IREE driver: the features `cuda` and `vulkan` link
-/// those drivers. Its buffers would not lie in host memory, so they need transfers instead of mappings.
+/// A GPU driver would be another variant with the name of its IREE driver: the features `cuda` and `vulkan` link those
+/// drivers. Its buffers would not be in host memory, so they need transfers instead of mappings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// The calling thread, as a device of IREE's. Least overhead per call; for small work.
+    /// The calling thread, as an IREE device. Least overhead per call; for small work.
     LocalSync,
-    /// A pool of worker threads, as a device of IREE's; for large work. Each number of workers is a device of its own.
+    /// A pool of worker threads, as an IREE device; for large work. Each number of workers is a separate device.
     LocalTask(Workers),
 }
 
 /// The threads of [`Target::LocalTask`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Workers {
-    /// One for each physical core that this process may use, each bound to its core.
+    /// One per physical core available to this process, each bound to its core.
     #[default]
     Cores,
-    /// So many, free to move between processors.
+    /// This many, free to move between processors.
     Exactly(NonZeroUsize),
 }
 
 impl Target {
-    /// One target of each kind that this build knows.
+    /// One target of each kind supported by this build.
     pub const ALL: [Self; 2] = [Self::LocalSync, Self::LocalTask(Workers::Cores)];
 }
 
@@ -51,14 +51,14 @@ impl std::fmt::Display for Target {
 
 /// The IREE runtime of one thread.
 ///
-/// Cloning is cheap and gives the same runtime. Devices, programs and buffers keep it alive.
+/// Cloning is cheap and shares the runtime. Devices, programs and buffers keep it alive.
 #[derive(Clone)]
 pub struct Runtime {
     shared: Rc<Shared>,
 }
 
-/// Owner of all devices: while any buffer or program lives, so do they, because a result of one device may lie in
-/// memory that another has handed out.
+/// Owner of all devices: they live as long as any buffer or program, because a result of one device may lie in memory
+/// that another has allocated.
 pub(crate) struct Shared {
     pub(crate) process: &'static Process,
     backends: RefCell<Vec<(Target, Rc<Backend>)>>,
@@ -74,8 +74,7 @@ impl Runtime {
         })
     }
 
-    /// Release of the IREE runtime that is linked in, such as `3.13.0`. It loads what the compiler of the same
-    /// release makes.
+    /// Release of the linked IREE runtime, such as `3.13.0`. It loads programs of the compiler of the same release.
     pub const fn version() -> &'static str {
         IREE_VERSION
     }
@@ -87,7 +86,7 @@ impl Runtime {
 }
 
 impl Shared {
-    /// What is opened for `target`, opened now if need be.
+    /// The opened device for `target`, opened now if needed.
     fn backend(&self, target: Target) -> Result<Rc<Backend>, Error> {
         let known = self.backends.borrow().iter().find(|(t, _)| *t == target).map(|(_, b)| Rc::clone(b));
         if let Some(backend) = known {

@@ -1,9 +1,9 @@
 //! The device `local-sync`.
 //!
-//! IREE's registered driver opens it with every loader of kernels that is linked in. One of them makes a VM instance of
-//! its own, which registers IREE's types again, in global variables that programs of other threads are reading. Here
-//! the device gets the one loader that it needs; the functions for that are in the archive, but not among the bindings
-//! of `eerie-sys`.
+//! IREE's registered driver opens it with all linked kernel loaders. One of them creates a VM instance of its own,
+//! which registers IREE's types again, in global variables that programs of other threads are reading. Here the device
+//! gets only the loader that it needs; the functions for that are in the archive, but not among the bindings of
+//! `eerie-sys`.
 
 use eerie_sys::runtime as iree;
 
@@ -32,7 +32,7 @@ unsafe extern "C" {
     ) -> iree::iree_status_t;
 }
 
-/// Makes the device.
+/// Creates the device.
 pub(crate) fn device() -> Result<Ref<iree::iree_hal_device_t>, Status> {
     let loader = embedded_elf_loader()?;
     let allocator = heap_allocator()?;
@@ -41,8 +41,8 @@ pub(crate) fn device() -> Result<Ref<iree::iree_hal_device_t>, Status> {
         iree::iree_hal_device_create_params_t { next: std::ptr::null(), proactor_pool: pool.as_ptr() };
     let mut loaders = [loader.as_ptr()];
     let mut parameters = DeviceParameters { arena_block_size: 0 };
-    // SAFETY: the struct has the layout of IREE's, see above; everything lent is live for the call, and the device
-    // copies the parameters and keeps its own references to loader, allocator and pool.
+    // SAFETY: the struct has the layout of IREE's, see above; all borrowed objects are live for the call, and the
+    // device copies the parameters and keeps its own references to loader, allocator and pool.
     unsafe {
         iree_hal_sync_device_params_initialize(&raw mut parameters);
         create(|out| {

@@ -1,6 +1,6 @@
 //! The device `local-task`, with a chosen number of workers.
 //!
-//! IREE's registered driver sizes its pool from process-wide command-line flags. Here the pool is made by hand, so
+//! IREE's registered driver sizes its pool from process-wide command-line flags. Here the pool is created directly, so
 //! each runtime has its own; the functions for that are in the archive, but not among the bindings of `eerie-sys`.
 
 use std::num::NonZeroUsize;
@@ -48,8 +48,8 @@ struct DeviceParameters {
     inline_transfer_threshold: iree::iree_device_size_t,
 }
 
-/// Room for an `iree_task_topology_t` of `iree/task/topology.h`: 256 groups of about 100 bytes each, depending on the
-/// platform. IREE fills and reads it; this is more than twice what it takes anywhere.
+/// Storage for an `iree_task_topology_t` of `iree/task/topology.h`: 256 groups of about 100 bytes each, depending on
+/// the platform. IREE fills and reads it; this is more than twice its size on any platform.
 #[repr(C, align(64))]
 struct Topology([u8; 64 * 1024]);
 
@@ -89,7 +89,7 @@ unsafe extern "C" {
     ) -> iree::iree_status_t;
 }
 
-/// Makes the device.
+/// Creates the device.
 pub(crate) fn device(workers: Workers) -> Result<Ref<iree::iree_hal_device_t>, Status> {
     let executor = executor(workers)?;
     let loader = embedded_elf_loader()?;
@@ -100,8 +100,8 @@ pub(crate) fn device(workers: Workers) -> Result<Ref<iree::iree_hal_device_t>, S
     let mut loaders = [loader.as_ptr()];
     let mut parameters =
         DeviceParameters { arena_block_size: 0, queue_scope_flags: 0, inline_transfer_threshold: 0 };
-    // SAFETY: the structs have the layout of IREE's, see above; everything lent is live for the call, and the device
-    // copies the parameters and keeps its own references to executor, loader, allocator and pool.
+    // SAFETY: the structs have the layout of IREE's, see above; all borrowed objects are live for the call, and the
+    // device copies the parameters and keeps its own references to executor, loader, allocator and pool.
     unsafe {
         iree_hal_task_device_params_initialize(&raw mut parameters);
         create(|out| {
@@ -142,7 +142,7 @@ fn executor(workers: Workers) -> Result<Ref<Executor>, Status> {
                 ANY_NODE,
                 ANY_PERFORMANCE_LEVEL,
                 SCATTERED,
-                // A container may allow less time than there are cores.
+                // A container may be allotted less CPU time than there are cores.
                 std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_WORKERS),
                 topology,
             ))?,
@@ -154,7 +154,7 @@ fn executor(workers: Workers) -> Result<Ref<Executor>, Status> {
     }
 }
 
-/// IREE's own default for its automatic choice; it could do 256.
+/// IREE's own default for its automatic choice; its maximum is 256.
 const MAX_WORKERS: usize = 64;
 /// `IREE_TASK_TOPOLOGY_NODE_ID_ANY`.
 const ANY_NODE: u32 = u32::MAX;

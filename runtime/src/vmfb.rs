@@ -1,32 +1,33 @@
-//! Compiled programs whose bytes are known to be whole.
+//! Compiled programs with verified bytes.
 
 use std::ptr::NonNull;
 use std::rc::Rc;
 
 use sha2::{Digest as _, Sha256};
 
-/// IREE reads the file in place: its tables want 16 bytes, and constants are used without a copy where they lie on 64.
+/// IREE reads the file in place: its tables need an alignment of 16 bytes, and constants are used without a copy if
+/// aligned to 64.
 const ALIGNMENT: usize = 64;
 
-/// A compiled program whose SHA-256 was the expected one.
+/// A compiled program with a verified SHA-256.
 ///
-/// IREE trusts what it loads, and damaged bytes can crash the process, so there is no other way to make one.
-/// Cloning is cheap; the bytes are shared with every [`Program`](crate::Program) that was loaded from them.
+/// IREE trusts its input, and damaged bytes can crash the process, so there is no other way to create one. Cloning is
+/// cheap; the bytes are shared with every [`Program`](crate::Program) that was loaded from them.
 #[derive(Clone)]
 pub struct Vmfb {
-    /// What was checked. Taken once, so that what is loaded later is what was checked.
+    /// The verified bytes. Borrowed once, so that the loaded bytes are the verified ones.
     bytes: NonNull<[u8]>,
-    /// Keeps `bytes` in place; never looked at again.
+    /// Keeps `bytes` in place; never accessed again.
     _owner: Rc<dyn AsRef<[u8]>>,
 }
 
 impl Vmfb {
-    /// Checks `bytes` against `expected` and keeps them.
+    /// Checks the SHA-256 of `bytes` against `expected` and keeps them.
     ///
-    /// `bytes` may be anything that owns bytes: a `Vec<u8>`, an `Arc<[u8]>`, a mapped file that nobody writes to.
-    /// They are not copied if they start at a multiple of 64, as mapped files do; else they are copied once.
+    /// `bytes` may be any owner of bytes: a `Vec<u8>`, an `Arc<[u8]>`, a mapped file that is not written to. They are
+    /// not copied if they start at a multiple of 64, as mapped files do; otherwise they are copied once.
     pub fn verify(bytes: impl AsRef<[u8]> + 'static, expected: &[u8; 32]) -> Result<Self, DigestMismatch> {
-        // Boxed first: only then is the place of the bytes final.
+        // Boxed first: only then is the address of the bytes final.
         let mut owner: Rc<dyn AsRef<[u8]>> = Rc::new(bytes);
         if !(*owner).as_ref().as_ptr().addr().is_multiple_of(ALIGNMENT) {
             owner = Rc::new(Aligned::copy_of((*owner).as_ref()));
@@ -58,7 +59,7 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// The bytes are not those that were expected: damaged, cut short, or another file.
+/// The digest does not match: the bytes are damaged, truncated, or another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the program's bytes are not the expected ones: their SHA-256 is {}, not {}; \
@@ -67,9 +68,9 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     hex::encode(expected)
 )]
 pub struct DigestMismatch {
-    /// What was expected.
+    /// The expected digest.
     pub expected: [u8; 32],
-    /// What the bytes have.
+    /// The actual digest.
     pub actual: [u8; 32],
 }
 

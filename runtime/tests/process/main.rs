@@ -1,4 +1,4 @@
-//! What shows only of a whole process: its memory and its threads. One test at a time looks.
+//! Tests of process-wide state: memory and threads. Run one at a time.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -19,7 +19,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 #[test]
 fn memory_does_not_grow_with_the_number_of_calls() {
     let _one = ONE_AT_A_TIME.lock().unwrap();
-    // Each failed call makes a status and each good one results; one that leaked would show after thousands.
+    // Each failed call makes a status and each good one results; a leak would show after thousands.
     let runtime = Runtime::new().unwrap();
     for target in Target::ALL {
         let device = runtime.device(target).unwrap();
@@ -42,7 +42,7 @@ fn memory_does_not_grow_with_the_number_of_calls() {
         let before = resident_kib();
         rounds(5000);
         let grown = resident_kib().saturating_sub(before);
-        // The least thing that could leak on each round, a status or a view, takes more than 64 bytes.
+        // The smallest possible leak per round, a status or a view, is more than 64 bytes.
         assert!(grown < 5000 * 64 / 1024, "{grown} KiB in 5000 rounds on {target}");
     }
 }
@@ -56,7 +56,7 @@ fn the_task_device_has_the_number_of_workers_that_was_chosen() {
         let Some(add) = load(&device, ADD) else { return };
         let one = f32s(&device, &[4], &[1.0; 4]);
         assert_eq!(read_f32s(&call(&add, &[&one, &one]).unwrap()[0]), [2.0; 4]);
-        // A thread names itself when it gets to run.
+        // A thread names itself once it runs.
         let mut threads = threads_named("iree-worker");
         for _ in 0..1000 {
             if threads.is_none_or(|threads| threads >= workers) {
@@ -69,14 +69,14 @@ fn the_task_device_has_the_number_of_workers_that_was_chosen() {
     }
 }
 
-/// Threads of this process whose name begins so; none where the system does not tell.
+/// Number of threads of this process with this name prefix; `None` if the system does not report it.
 fn threads_named(prefix: &str) -> Option<usize> {
     let threads = std::fs::read_dir("/proc/self/task").ok()?;
     let names = threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("comm")).ok());
     Some(names.filter(|name| name.starts_with(prefix)).count())
 }
 
-/// Memory of this process, in KiB; 0 where the system does not tell.
+/// Memory of this process, in KiB; 0 if the system does not report it.
 fn resident_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));

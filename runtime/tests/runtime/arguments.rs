@@ -1,4 +1,4 @@
-//! Calls with the wrong arguments: each is an error, and the frame can be used afterwards.
+//! Calls with wrong arguments: each is an error, and the frame remains usable.
 
 use sheaf_runtime::{ElementType, Error, Runtime, Target};
 

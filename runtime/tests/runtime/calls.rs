@@ -1,4 +1,4 @@
-//! What programs compute, and how frames are used again.
+//! Results of programs, and reuse of frames.
 
 use sheaf_runtime::{ElementType, Error, Runtime, Target, Workers};
 
@@ -127,7 +127,7 @@ fn threads_may_have_runtimes_of_their_own() {
     });
 }
 
-/// IREE keeps what it knows of its types in global variables, which the opening of a device must not write to again.
+/// IREE keeps its type registry in global variables, which opening a device must not write again.
 #[test]
 fn devices_may_be_opened_while_programs_run() {
     let opening = std::sync::atomic::AtomicBool::new(true);

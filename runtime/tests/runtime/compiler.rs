@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, LazyLock, Mutex};
 
-/// Compiles a module, once per test run; none if there is no compiler.
+/// Compiles a module, once per test run; `None` without a compiler.
 pub fn compile(mlir: &str) -> Option<Arc<[u8]>> {
     type Compiled = Arc<Mutex<Option<Arc<[u8]>>>>;
     static DONE: LazyLock<Mutex<HashMap<String, Compiled>>> = LazyLock::new(Mutex::default);
@@ -66,7 +66,7 @@ impl Compiler {
                 command.args(arguments);
                 command
             }
-            // The library's entry point may be called once in a process, so this very program is started for it.
+            // The library's entry point may be called once per process, so this test program is started for it.
             Self::Library(library) => {
                 let mut command = Command::new(std::env::current_exe().unwrap());
                 command.args(["--exact", "library_process", "--ignored", "--nocapture"]);
@@ -93,13 +93,13 @@ fn arguments(source: &Path, target: &Path) -> Vec<String> {
         "--iree-vm-emit-polyglot-zip=false".to_owned(),
         "--iree-opt-strip-assertions=true".to_owned(),
     ];
-    // For measurements of what a flag is worth.
+    // For measurements of a flag's effect.
     let more = std::env::var("SHEAF_TEST_FLAGS").unwrap_or_default();
     arguments.extend(more.split_whitespace().map(str::to_owned));
     arguments
 }
 
-/// Whether this process was started by `Compiler::command` to run the library.
+/// True if this process was started by `Compiler::command` to run the library.
 pub fn is_library_process() -> bool {
     std::env::var_os("SHEAF_TEST_LIBRARY").is_some()
 }

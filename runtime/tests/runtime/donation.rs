@@ -4,7 +4,7 @@ use sheaf_runtime::{Error, Runtime, Target, Workers};
 
 use crate::support::{ADD, call, f32s, load, on_each_target, read_f32s};
 
-/// `(a, b) -> (a + b, b * b)`, the first in the place of `a`.
+/// `(a, b) -> (a + b, b * b)`, the first in the memory of `a`.
 const IN_PLACE: &str = "
 module @sheaf {
   func.func @main(%a: tensor<65536xf32> {tf.aliasing_output = 0 : i32}, %b: tensor<65536xf32>)
@@ -32,12 +32,12 @@ fn a_result_takes_the_place_of_a_consumed_argument() {
             let [sum, square] = <[_; 2]>::try_from(frame.take_results().unwrap()).unwrap();
             assert_eq!(read_f32s(&sum), vec![1.0 + 2.0 * f32::from(step); COUNT], "{target}");
             assert!(sum.is_unshared(), "{target}: the result can be consumed in turn");
-            // A neighbour in an allocation that lives on is no reason against that.
+            // A live neighbour in the same allocation does not prevent donation.
             kept.push(square);
             a = sum;
         }
         assert!(kept.iter().all(|square| read_f32s(square) == vec![4.0; COUNT]));
-        // Consumed once, and not set since.
+        // Consumed once, and not set again.
         assert!(matches!(frame.invoke(), Err(Error::MissingArgument { index: 0, .. })));
     }
 }
@@ -63,7 +63,7 @@ fn what_something_else_refers_to_is_not_consumed() {
     });
 }
 
-/// A result that is an argument is one tensor with it.
+/// A result that is an argument shares its memory.
 #[test]
 fn a_result_that_is_an_argument_is_shared_with_it() {
     const SAME: &str = "

@@ -1,10 +1,10 @@
-//! What outlives what.
+//! Lifetimes of objects that refer to each other.
 
 use sheaf_runtime::{Runtime, Target, Workers};
 
 use crate::support::{ADD, call, f32s, load, read_f32s};
 
-/// Gives its argument and a constant, as they are.
+/// Returns its argument and a constant unchanged.
 const PASS: &str = "
 module @sheaf {
   func.func @main(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<f32>) {
@@ -47,7 +47,7 @@ fn a_large_constant_outlives_the_program_that_holds_it() {
         let Some(program) = load(&device, &mlir) else { return };
         let results = call(&program, &[]).unwrap();
         drop(program);
-        // What the program's bytes took can be handed out again, and be overwritten, only if they are free.
+        // The program's bytes can be reallocated and overwritten only if they are free.
         let _others: Vec<_> = (0..100).map(|_| f32s(&device, &[512], &[-1.0; 512])).collect();
         for result in &results {
             assert_eq!(read_f32s(result), expected, "{target}");
@@ -57,7 +57,7 @@ fn a_large_constant_outlives_the_program_that_holds_it() {
 
 #[test]
 fn a_result_passed_on_outlives_the_program_that_made_it() {
-    // Results that another device passes through may lie in memory of the first.
+    // Results that another device returns may lie in memory of the first.
     let runtime = Runtime::new().unwrap();
     for first in Target::ALL {
         for second in Target::ALL {

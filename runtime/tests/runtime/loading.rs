@@ -1,4 +1,4 @@
-//! Programs that are refused.
+//! Rejected programs.
 
 use sheaf_runtime::{Error, Runtime, Target, Vmfb, sha256};
 

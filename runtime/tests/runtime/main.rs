@@ -1,7 +1,7 @@
-//! The runtime against programs that the real compiler makes on the spot.
+//! The runtime with programs compiled by the real compiler during the test.
 //!
-//! The compiler is the one that `SHEAF_TEST_IREE_COMPILE` names (a path of `iree-compile`), else the one that Sheaf
-//! has installed. Without either, tests that need one say "skipped: no compiler" and pass.
+//! The compiler is the one that `SHEAF_TEST_IREE_COMPILE` names (a path of `iree-compile`), else the one installed by
+//! Sheaf. Without either, tests that need one print "skipped: no compiler" and pass.
 
 mod arguments;
 mod calls;

@@ -1,4 +1,4 @@
-//! Programs and short forms that several tests use.
+//! Programs and helpers shared by the tests.
 
 #![allow(clippy::unwrap_used, reason = "only tests use this")]
 
@@ -15,14 +15,14 @@ module @sheaf {
   }
 }";
 
-/// Verifies and loads a program; none if there is no compiler.
+/// Verifies and loads a program; `None` without a compiler.
 pub fn load(device: &Device, mlir: &str) -> Option<Program> {
     let bytes = compile(mlir)?;
     let digest = sha256(&bytes);
     Some(device.load(&Vmfb::verify(bytes, &digest).unwrap()).unwrap())
 }
 
-/// Runs a test on each target, in a runtime of its own.
+/// Runs a test on each target, in a separate runtime.
 pub fn on_each_target(test: impl Fn(&Device, Target)) {
     for target in Target::ALL {
         test(&Runtime::new().unwrap().device(target).unwrap(), target);

@@ -1,4 +1,4 @@
-//! Buffers by themselves: every element type, odd shapes, wrong lengths.
+//! Buffers without programs: every element type, odd shapes, wrong lengths.
 
 use sheaf_runtime::{ElementType, Error, Runtime, Target};
 
@@ -23,7 +23,7 @@ fn bytes_of_every_type_come_back_as_they_were() {
 
 #[test]
 fn programs_take_and_give_every_type() {
-    // Each argument comes back changed, so that its bytes went through a kernel.
+    // Each argument is returned changed, so that its bytes passed through a kernel.
     const TYPES: [(ElementType, &str); 12] = [
         (ElementType::F32, "f32"),
         (ElementType::F64, "f64"),
@@ -49,7 +49,7 @@ fn programs_take_and_give_every_type() {
         names.join(", "),
         types = types.join(", "),
     );
-    // One and two as bytes of each type; 1 + 1 = 2 even where the bytes are an unnormalised number's.
+    // One and two as bytes of each type; 1 + 1 = 2 holds even if the bytes are a denormal number.
     let ones = |element: ElementType| -> (Vec<u8>, Vec<u8>) {
         let (one, two): (&[u8], &[u8]) = match element {
             ElementType::F32 => (&1_f32.to_ne_bytes(), &2_f32.to_ne_bytes()),
