@@ -1,4 +1,4 @@
-//! Reading TOML key by key, so that each complaint has its place.
+//! Span-aware TOML reader: every error has its source location.
 
 use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
@@ -18,14 +18,14 @@ use crate::place::Place;
 pub enum Found<T> {
     /// Nothing.
     Absent,
-    /// A file of somebody else, which was not read.
+    /// Owned by another user, and not read.
     Foreign(Foreign),
     /// A file, read.
     File(T),
 }
 
 impl<T> Found<T> {
-    /// The contents of the file as `read` parses them.
+    /// Parses the contents of the file with `read`.
     pub(crate) fn and<U>(self, read: impl FnOnce(T) -> Result<U, FileError>) -> Result<Found<U>, FileError> {
         Ok(match self {
             Self::Absent => Found::Absent,
@@ -35,7 +35,7 @@ impl<T> Found<T> {
     }
 }
 
-/// The text of the file at `path`; none if there is no such file.
+/// The text of the file at `path`; `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, FileError> {
     match open(path).and_then(|(mut file, _)| whole(&mut file)) {
         Ok(bytes) => text(path, bytes).map(Some),
@@ -44,9 +44,9 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, FileError> {
     }
 }
 
-/// The text of the file at `path`, if it belongs to one of the `owners`.
+/// The text of the file at `path`, if one of the `owners` owns it.
 pub(crate) fn read_owned(path: &Path, owners: &Owners) -> Result<Found<String>, FileError> {
-    // Of somebody else it need not even be possible to open it.
+    // A file of another user need not even be openable.
     if let Some(foreign) =
         fs::symlink_metadata(path).ok().and_then(|metadata| owners.foreign(path, &metadata))
     {
@@ -58,14 +58,14 @@ pub(crate) fn read_owned(path: &Path, owners: &Owners) -> Result<Found<String>, 
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Absent),
         Err(source) => return Err(unreadable(source)),
     };
-    // What was opened decides: the name may lead elsewhere by now.
+    // The opened file decides: the path may lead elsewhere by now.
     if let Some(foreign) = owners.foreign(path, &metadata) {
         return Ok(Found::Foreign(foreign));
     }
     text(path, whole(&mut file).map_err(unreadable)?).map(Found::File)
 }
 
-/// Opens a file. A pipe is an error, and not waited for.
+/// Opens a file. A pipe is an error, and does not block.
 fn open(path: &Path) -> io::Result<(File, fs::Metadata)> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -94,7 +94,7 @@ fn text(path: &Path, bytes: Vec<u8>) -> Result<String, FileError> {
     })
 }
 
-/// A TOML file and what was noticed in it.
+/// A parsed TOML file and its warnings.
 pub(crate) struct Document<'t> {
     path: &'t Path,
     text: &'t str,
@@ -103,7 +103,7 @@ pub(crate) struct Document<'t> {
 }
 
 impl<'t> Document<'t> {
-    /// Parses `text`, which is what `path` holds.
+    /// Parses `text`, the contents of `path`.
     pub fn parse(path: &'t Path, text: &'t str) -> Result<Self, FileError> {
         let root = DeTable::parse(text).map_err(|error| FileError::NotToml {
             place: Place::new(path, text, error.span().unwrap_or(0..0)).into(),
@@ -117,7 +117,7 @@ impl<'t> Document<'t> {
         self.path
     }
 
-    /// The top level, where `known` are the known keys.
+    /// The top level, with its `known` keys.
     pub fn root<'d>(&'d self, known: &'static [&'static str]) -> Table<'d, 't> {
         Table::new(self, String::new(), Some(&self.root), known)
     }
@@ -134,14 +134,14 @@ impl<'t> Document<'t> {
     }
 }
 
-/// A table of a document; one that is not there has no keys.
+/// A table of a document; a missing one has no keys.
 pub(crate) struct Table<'d, 't> {
     document: &'d Document<'t>,
     name: String,
     content: Option<&'d DeTable<'t>>,
 }
 
-/// A string with the place that it was read from.
+/// A string with its source location.
 pub(crate) struct Text<'d, 't> {
     document: &'d Document<'t>,
     key: String,
@@ -166,13 +166,13 @@ impl<'d, 't> Table<'d, 't> {
         Self { document, name, content }
     }
 
-    /// The table under `key`, where `known` are the known keys.
+    /// The table under `key`, with its `known` keys.
     pub fn table(&self, key: &str, known: &'static [&'static str]) -> Result<Self, FileError> {
         let table = self.get(key).map(|value| self.table_in(key, value)).transpose()?;
         Ok(Self::new(self.document, self.full(key), table, known))
     }
 
-    /// The table under `key`, unread.
+    /// The table under `key`, as a plain value.
     pub fn raw_table(&self, key: &str) -> Result<toml::Table, FileError> {
         let Some(value) = self.get(key) else { return Ok(toml::Table::new()) };
         self.table_in(key, value)?;
@@ -188,7 +188,7 @@ impl<'d, 't> Table<'d, 't> {
         self.get(key).map(|value| self.text(self.full(key), value)).transpose()
     }
 
-    /// The integer under `key`, which must be in `range`, or else is not `expected`.
+    /// The integer under `key`, an error that names `expected` unless it is in `range`.
     pub fn integer(
         &self,
         key: &str,
@@ -220,7 +220,7 @@ impl<'d, 't> Table<'d, 't> {
         Ok(texts.map(|texts| texts.into_iter().map(|text| text.value).collect()))
     }
 
-    /// The same, with their places.
+    /// The same, with their locations.
     pub fn texts(&self, key: &str) -> Result<Option<Vec<Text<'d, 't>>>, FileError> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let key = self.full(key);
@@ -232,7 +232,7 @@ impl<'d, 't> Table<'d, 't> {
         texts.collect::<Result<_, _>>().map(Some)
     }
 
-    /// The error that `key` is missing beside `other`; none if that is not there either.
+    /// Errors if `key` is missing while `other` is present.
     pub fn missing(&self, key: &str, other: &str, remedy: &'static str) -> Result<(), FileError> {
         let found = self.content.into_iter().flatten().find(|(name, _)| name.get_ref() == other);
         found.map_or(Ok(()), |(name, _)| {
@@ -284,7 +284,7 @@ impl<'d, 't> Table<'d, 't> {
 }
 
 impl Text<'_, '_> {
-    /// The error that the value is not `expected`.
+    /// The error for a value that is not `expected`.
     pub fn wrong(&self, expected: &'static str) -> FileError {
         FileError::WrongValue {
             place: self.document.place(self.span.clone()).into(),

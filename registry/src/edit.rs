@@ -1,5 +1,4 @@
-//! Changing a TOML file in place: what is not changed stays as it was written, and the file is the old one or the new one,
-//! whatever happens.
+//! In-place edits of a TOML file: unchanged parts stay as written, and writes are atomic.
 
 use std::fs;
 use std::io::{self, Write};
@@ -9,15 +8,15 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError, value};
 
 use crate::lock::LOCK_NAME;
 
-/// Why a file was not changed. Each message has the place, the cause and the remedy.
+/// Cause of a failed edit. Each message has the location, the cause and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
-    /// The file is there but cannot be read.
+    /// The file exists but cannot be read.
     #[error("{} cannot be read: {source}; make it a file that you may read, or move it away", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The file is not TOML.
@@ -25,7 +24,7 @@ pub enum EditError {
     NotToml {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with the line.
+        /// The syntax error, with the line.
         source: Box<TomlError>,
     },
     /// The file or its folder cannot be written.
@@ -36,12 +35,12 @@ pub enum EditError {
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
-/// What to do about a file that is not TOML.
+/// The fix for a file that is not TOML.
 fn correct(path: &Path) -> &'static str {
     if path.file_name().is_some_and(|name| name == LOCK_NAME) {
         "correct this line, or move the file away: the command writes it anew"
@@ -50,11 +49,11 @@ fn correct(path: &Path) -> &'static str {
     }
 }
 
-/// What begins some files of Windows.
+/// Start of some files on Windows.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// Changes the file at `path`, which is empty where there is none. A byte-order mark and line ends of Windows stay, if all
-/// are such.
+/// Edits the file at `path`, empty if it does not exist. Keeps a byte-order mark, and Windows line ends if all are
+/// such.
 pub(crate) fn edit(path: &Path, change: impl FnOnce(&mut DocumentMut)) -> Result<(), EditError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -79,13 +78,13 @@ pub(crate) fn edit(path: &Path, change: impl FnOnce(&mut DocumentMut)) -> Result
     replace(path, changed.as_bytes()).map_err(|source| EditError::Unwritable { path: path.into(), source })
 }
 
-/// Writes the whole file at `path` beside it and renames it into place. A link stays one: what it leads to is replaced.
+/// Atomically writes the whole file at `path`. A link is kept: its target is replaced.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // Not as `NamedTempFile` makes its files, whose errors tell of a name that nobody has given.
+    // Not with `NamedTempFile`, whose errors name the temporary path.
     let mut file = tempfile::Builder::new().make_in(folder, |path| fs::File::create_new(path))?;
-    // First of all: what only its owner may read stays so.
+    // First of all: private files stay private.
     if let Ok(old) = fs::metadata(&path) {
         file.as_file().set_permissions(old.permissions())?;
     } else {
@@ -100,7 +99,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The usual rights of a file, where temporary files have fewer.
+/// Sets the default permissions of a file; temporary files have fewer.
 #[cfg(unix)]
 fn readable(file: &fs::File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -112,8 +111,7 @@ fn readable(_: &fs::File) -> io::Result<()> {
     Ok(())
 }
 
-/// Changes the table under `key` of the top level, made at the end where there is none or where something else is in its
-/// place.
+/// Changes the table under `key` of the top level, created at the end if it does not exist or is not a table.
 pub(crate) fn in_table(document: &mut DocumentMut, key: &str, change: impl FnOnce(&mut dyn TableLike)) {
     let item = document.entry(key).or_insert_with(|| Item::Table(Table::new()));
     if !item.is_table_like() {
@@ -124,7 +122,7 @@ pub(crate) fn in_table(document: &mut DocumentMut, key: &str, change: impl FnOnc
     }
 }
 
-/// Sets a key to a text. Comments around an old value stay.
+/// Sets a key to a text. Comments around an old value are kept.
 pub(crate) fn set(table: &mut dyn TableLike, key: &str, text: &str) {
     match table.get_mut(key).and_then(Item::as_value_mut) {
         Some(old) => {
@@ -142,7 +140,7 @@ pub(crate) fn set(table: &mut dyn TableLike, key: &str, text: &str) {
 mod tests {
     use super::*;
 
-    /// What becomes of a file in which `a` is set to `new`.
+    /// The file after setting `a` to `new`.
     fn edited(name: &str, text: &str) -> Result<String, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);

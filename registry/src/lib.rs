@@ -1,4 +1,4 @@
-//! Projects and settings: `Sheaf.toml`, the user's configuration, and where Sheaf's own files lie.
+//! Projects and settings: `Sheaf.toml`, the user's configuration, and the paths of Sheaf's own files.
 //!
 //! ```text
 //! the program's file ──▶ Project ──▶ SheafToml ────────┐
@@ -6,10 +6,10 @@
 //!                              environment, options ───┘
 //! ```
 //!
-//! Both files are read alike: an unknown key is a [`Warning`], so that an older Sheaf reads the file of a newer one; a
-//! key of the wrong type is a [`FileError`] that shows the line.
+//! Both files are parsed alike: an unknown key is a [`Warning`], so that an older Sheaf reads the file of a newer one;
+//! a key of the wrong type is a [`FileError`] that shows the line.
 
-// Prints panic where nobody reads them, and belong to the command line.
+// Printing is left to the command line: prints panic if the output is closed.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 mod document;

@@ -1,4 +1,4 @@
-//! `Sheaf.lock`: what a project has settled on, to the byte.
+//! `Sheaf.lock`: the pinned dependencies of a project, by digest.
 //!
 //! ```toml
 //! [toolchain]
@@ -13,9 +13,9 @@
 //! linux-x86_64 = "https://index.example/files/iree_base_compiler-3.13.0-....whl"
 //! ```
 //!
-//! A file is named by its name and its SHA-256, so that any mirror serves. The addresses save whoever asks the same index the
-//! question where it has the file, and are believed for nothing else. Each section belongs to one command; the others are
-//! kept as they are, with their comments.
+//! A file is identified by its name and its SHA-256, so that any mirror serves. The addresses save users of the same
+//! index the request for the file's address, and are trusted for nothing else. Each section belongs to one command; the
+//! others are kept as they are, with their comments.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +29,7 @@ use crate::error::FileError;
 use crate::owner::Owners;
 use crate::tables::is_release;
 
-/// The name of the file, which lies beside `Sheaf.toml`.
+/// The name of the file, next to `Sheaf.toml`.
 pub const LOCK_NAME: &str = "Sheaf.lock";
 
 /// The platforms of the compiler.
@@ -42,11 +42,11 @@ pub struct ToolchainLock {
     pub iree: String,
     /// The file of each platform, by the platform's name.
     pub files: BTreeMap<String, LockedFile>,
-    /// Where an index had the files; none where none was asked.
+    /// Addresses of the files on an index; `None` if no index was asked.
     pub addresses: Option<Addresses>,
 }
 
-/// Where an index had the files when the section was written.
+/// Addresses of the files on an index when the section was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Addresses {
     /// The address of the index.
@@ -55,7 +55,7 @@ pub struct Addresses {
     pub files: BTreeMap<String, String>,
 }
 
-/// A file, whatever place it comes from.
+/// A file, independent of its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockedFile {
     /// Its name.
@@ -67,19 +67,19 @@ pub struct LockedFile {
 }
 
 impl ToolchainLock {
-    /// Reads the section of the file at `path`, if that belongs to one of the `owners`; none if there is no such section.
+    /// Reads the section of the file at `path`, if one of the `owners` owns it; `None` if there is no such section.
     pub fn read(path: &Path, owners: &Owners) -> Result<Found<Option<Self>>, FileError> {
         document::read_owned(path, owners)?.and(|text| Self::parse(path, &text))
     }
 
-    /// Reads the section in `text`, which is what `path` holds.
+    /// Reads the section in `text`, the contents of `path`.
     pub fn parse(path: &Path, text: &str) -> Result<Option<Self>, FileError> {
         let document = Document::parse(path, text)?;
-        // Sections of a newer Sheaf are none of this one's business.
+        // Ignores sections of a newer Sheaf.
         let root = document.root(&["toolchain"]);
         let table = root.table("toolchain", &["iree", "files", "addresses"])?;
         let Some(iree) = table.string("iree")? else {
-            // Files of nobody knows which release; without them nothing is said.
+            // Files of an unknown release; an error only if there are any.
             table.missing("iree", "files", "run `sheaf toolchain pin VERSION`")?;
             return Ok(None);
         };
@@ -109,7 +109,7 @@ impl ToolchainLock {
         Ok(Some(Self { iree: iree.value, files, addresses: addresses(&table)? }))
     }
 
-    /// Writes the section into the file at `path`, which is made where there is none. All other sections stay as they are.
+    /// Writes the section into the file at `path`, creating it if needed. All other sections are kept as they are.
     pub fn write(&self, path: &Path) -> Result<(), EditError> {
         edit::edit(path, |document| self.put(document))
     }
@@ -119,7 +119,7 @@ impl ToolchainLock {
             document.decor_mut().set_prefix("# Written by Sheaf; keep it under version control.\n\n");
         }
         let mut files = Table::new();
-        // In the order in which the platforms are known, which is not that of the letters.
+        // In the order of `PLATFORMS`, not alphabetically.
         for platform in PLATFORMS {
             let Some(file) = self.files.get(platform) else { continue };
             let mut inline = InlineTable::new();
@@ -153,7 +153,7 @@ impl Addresses {
     }
 }
 
-/// Reads where an index had the files; none without an index, which alone would say nothing.
+/// Reads the addresses of the files on an index; `None` without an index, which they depend on.
 fn addresses(toolchain: &document::Table<'_, '_>) -> Result<Option<Addresses>, FileError> {
     const KEYS: &[&str] = &["index", PLATFORMS[0], PLATFORMS[1], PLATFORMS[2], PLATFORMS[3]];
     let table = toolchain.table("addresses", KEYS)?;

@@ -1,4 +1,4 @@
-//! `Sheaf.toml`: what a package says of itself.
+//! `Sheaf.toml`: the manifest of a package.
 
 use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
@@ -9,10 +9,10 @@ use crate::error::{FileError, Warning};
 use crate::owner::Owners;
 use crate::tables::{CacheTable, ToolchainTable};
 
-/// The program that `sheaf run` runs when the package names none.
+/// The program of `sheaf run` if the package names none.
 pub const DEFAULT_MAIN: &str = "src/main.shf";
 
-/// A `Sheaf.toml`, read and checked.
+/// A parsed and checked `Sheaf.toml`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SheafToml {
     /// The file.
@@ -27,18 +27,18 @@ pub struct SheafToml {
     pub fmt: FmtTable,
     /// `[dependencies]`, as written.
     pub dependencies: toml::Table,
-    /// What is in the file without effect.
+    /// Ineffective keys of the file.
     pub warnings: Vec<Warning>,
 }
 
-/// `[fmt]`: how `sheaf fmt` lays programs out.
+/// `[fmt]`: the layout options of `sheaf fmt`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FmtTable {
-    /// The columns of a line.
+    /// Maximum columns of a line.
     pub width: Option<usize>,
 }
 
-/// The widths that a project may choose.
+/// Range of permitted widths.
 const WIDTHS: RangeInclusive<i64> = 20..=1000;
 
 /// `[package]`.
@@ -48,17 +48,17 @@ pub struct Package {
     pub name: Option<String>,
     /// The package's version.
     pub version: Option<String>,
-    /// The program that `sheaf run` runs, relative to the package; see [`DEFAULT_MAIN`].
+    /// The program of `sheaf run`, relative to the package; see [`DEFAULT_MAIN`].
     pub main: Option<PathBuf>,
 }
 
 impl SheafToml {
-    /// Reads the file at `path`, if it belongs to one of the `owners`.
+    /// Reads the file at `path`, if one of the `owners` owns it.
     pub fn read(path: &Path, owners: &Owners) -> Result<Found<Self>, FileError> {
         document::read_owned(path, owners)?.and(|text| Self::parse(path, &text))
     }
 
-    /// Reads `text`, which is what `path` holds.
+    /// Parses `text`, the contents of `path`.
     pub fn parse(path: &Path, text: &str) -> Result<Self, FileError> {
         let document = Document::parse(path, text)?;
         let root = document.root(&["package", "toolchain", "cache", "fmt", "dependencies"]);
@@ -74,7 +74,7 @@ impl SheafToml {
     }
 }
 
-/// Pins the release of the compiler in the `Sheaf.toml` at `path`; the rest of the file stays as it is.
+/// Pins the release of the compiler in the `Sheaf.toml` at `path`; the rest of the file is kept as it is.
 pub fn pin_toolchain(path: &Path, release: &str) -> Result<(), EditError> {
     edit::edit(path, |document| {
         edit::in_table(document, "toolchain", |table| edit::set(table, "iree", release));
@@ -96,7 +96,7 @@ impl Package {
     }
 }
 
-/// Whether `path`, joined to a folder, is something in that folder.
+/// True if `path`, joined to a folder, is inside that folder.
 fn is_inside(path: &Path) -> bool {
     path.file_name().is_some()
         && path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))

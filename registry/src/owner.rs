@@ -1,25 +1,25 @@
-//! Whose files count: a compiled program is native code, and a setting starts programs, so what somebody else put on the way
-//! is passed over.
+//! Ownership checks: a compiled program is native code, and settings start programs, so files of other users are
+//! ignored.
 //!
-//! A file counts if it belongs to
+//! A file is trusted if its owner is
 //!
 //! - the user: the effective user id, and after `sudo` that of `SUDO_UID` too;
 //! - root;
-//! - the overflow user id, inside a user namespace that does not map root: there root's files seem to belong to it;
+//! - the overflow user id, inside a user namespace that does not map root: root's files appear to belong to it there;
 //!
-//! or if it lies in a folder that the user has named, in `safe-directories` of `config.toml` or in `SHEAF_SAFE_DIRECTORIES`, a
-//! list like `PATH`. There `*` stands for all folders, as in git's `safe.directory`.
+//! or if it is in a folder that the user has named, in `safe-directories` of `config.toml` or in
+//! `SHEAF_SAFE_DIRECTORIES`, a list like `PATH`. There `*` stands for all folders, as in git's `safe.directory`.
 //!
-//! Systems without the users of Unix have no such owners: there every file counts.
+//! On systems without Unix users every file is trusted.
 
 use std::fmt;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
-/// The environment variable that names folders in which every file counts.
+/// The environment variable that names folders in which every file is trusted.
 pub const SAFE_VARIABLE: &str = "SHEAF_SAFE_DIRECTORIES";
 
-/// Who counts as the user, and where everybody does.
+/// The trusted user ids, and the folders in which all are trusted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Owners {
     /// User ids.
@@ -29,7 +29,7 @@ pub struct Owners {
     everywhere: bool,
 }
 
-/// Something that is not used, since it is not the user's.
+/// A file that is not used because the user does not own it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Foreign {
     /// The file or folder.
@@ -39,9 +39,9 @@ pub struct Foreign {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Why {
-    /// It belongs to this user.
+    /// Owned by this user.
     Owner(u32),
-    /// It leads elsewhere, perhaps to what somebody else put there.
+    /// A link, perhaps to another user's file.
     Link,
 }
 
@@ -58,8 +58,8 @@ struct Process<'a> {
 }
 
 impl Owners {
-    /// Those of this process, with the folders of `SHEAF_SAFE_DIRECTORIES` and those `named` in the user's configuration;
-    /// `environment` looks up a variable.
+    /// The owners for this process, with the folders of `SHEAF_SAFE_DIRECTORIES` and those `named` in the user's
+    /// configuration; `environment` looks up a variable.
     pub fn of_process(environment: impl Fn(&str) -> Option<String>, named: &[PathBuf]) -> Self {
         let mut owners = Self { users: users(&environment), ..Self::default() };
         let listed = environment(SAFE_VARIABLE).unwrap_or_default();
@@ -69,12 +69,12 @@ impl Owners {
         owners
     }
 
-    /// Counts every file in a folder. One that is not there, and one that is not named from the root, names nothing.
+    /// Trusts every file in a folder. Ignores missing folders and relative paths.
     fn name_safe(&mut self, folder: &Path) {
         if folder == Path::new("*") {
             self.everywhere = true;
         }
-        // As git writes it, too.
+        // Git's notation is accepted, too.
         let folder = if folder.ends_with("*") { folder.parent().unwrap_or(folder) } else { folder };
         if folder.is_absolute()
             && let Ok(folder) = fs::canonicalize(folder)
@@ -83,7 +83,7 @@ impl Owners {
         }
     }
 
-    /// True if `path` lies in a folder that the user has named. A link counts where it lies, not where it leads.
+    /// True if `path` is in a folder that the user has named. For a link its own location counts, not its target's.
     pub fn is_safe(&self, path: &Path) -> bool {
         if self.everywhere || self.safe.is_empty() {
             return self.everywhere;
@@ -95,13 +95,14 @@ impl Owners {
         self.safe.iter().any(|safe| path.starts_with(safe))
     }
 
-    /// Why the file or folder at `path` does not count, which has this `metadata`; none if it does.
+    /// The reason for not trusting the file or folder at `path` with this `metadata`; `None` if it is trusted.
     pub fn foreign(&self, path: &Path, metadata: &Metadata) -> Option<Foreign> {
         let owner = owner(metadata).filter(|owner| !self.users.contains(owner))?;
         (!self.is_safe(path)).then(|| Foreign { path: path.into(), why: Why::Owner(owner) })
     }
 
-    /// The same for a folder, whose `metadata` was read without following links: a link is none of the user's folders.
+    /// Like [`foreign`](Self::foreign) for a folder, whose `metadata` was read without following links: links are not
+    /// trusted.
     pub fn foreign_folder(&self, path: &Path, metadata: &Metadata) -> Option<Foreign> {
         if cfg!(unix) && metadata.is_symlink() && !self.is_safe(path) {
             return Some(Foreign { path: path.into(), why: Why::Link });
@@ -109,7 +110,7 @@ impl Owners {
         self.foreign(path, metadata)
     }
 
-    /// Why what is at `path`, and what a link there leads to, does not count; none if it does, or nothing is there.
+    /// The reason for not trusting the file at `path` and its link target; `None` if they are trusted or do not exist.
     pub fn foreign_at(&self, path: &Path) -> Option<Foreign> {
         let there = [fs::symlink_metadata(path), fs::metadata(path)];
         there.into_iter().flatten().find_map(|metadata| self.foreign(path, &metadata))
@@ -117,12 +118,12 @@ impl Owners {
 }
 
 impl Foreign {
-    /// The folder to name for it to count.
+    /// The folder to name to have it trusted.
     fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)
     }
 
-    /// The owner, for people, or that it is a link.
+    /// The owner for messages, or that it is a link.
     pub fn owner(&self) -> String {
         match self.why {
             Why::Owner(owner) => format!("belongs to {}", user(owner)),
@@ -146,7 +147,7 @@ impl fmt::Display for Foreign {
     }
 }
 
-/// The ids of those who count as the user.
+/// The trusted user ids.
 fn trusted(process: Process<'_>) -> Vec<u32> {
     const ROOT: u32 = 0;
     let mut users = vec![process.effective, ROOT];
@@ -159,8 +160,8 @@ fn trusted(process: Process<'_>) -> Vec<u32> {
     users
 }
 
-/// True if a user namespace with this `uid_map` has a root, of its own or that of the machine: then what belongs to the
-/// overflow user belongs to others. A map that cannot be read is taken to have one.
+/// True if a user namespace with this `uid_map` maps root, its own or the machine's: then files of the overflow user
+/// belong to other users. An unreadable map counts as mapping root.
 fn maps_root(map: &str) -> bool {
     map.lines().any(|line| {
         let numbers: Vec<u64> = line.split_whitespace().map_while(|number| number.parse().ok()).collect();
@@ -197,7 +198,7 @@ fn owner(_: &Metadata) -> Option<u32> {
     None
 }
 
-/// A user for people: the name, where there is one, and the id.
+/// A user for messages: the name, if there is one, and the id.
 #[cfg(unix)]
 fn user(id: u32) -> String {
     let known = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(id)).ok().flatten();

@@ -1,7 +1,7 @@
-//! Where Sheaf's own files lie on the user's machine. Nothing else joins these paths.
+//! Paths of Sheaf's own files on the user's machine. They are joined nowhere else.
 //!
 //! ```text
-//!                  with SHEAF_HOME           without, on Linux (elsewhere as is usual there)
+//!                  with SHEAF_HOME           without, on Linux (elsewhere: its conventions)
 //! configuration    $SHEAF_HOME/config.toml   ~/.config/sheaf/config.toml
 //! data             $SHEAF_HOME/data/         ~/.local/share/sheaf/
 //!   toolchains     …/toolchains/
@@ -12,8 +12,8 @@
 //!   REPL           …/repl/
 //! ```
 //!
-//! What lies there starts programs, so a `SHEAF_HOME` of somebody else is refused, and so is one inside a project, whose
-//! files are not the user's: but where `SHEAF_SAFE_DIRECTORIES` names a folder above.
+//! Files there start programs, so a `SHEAF_HOME` of another user is refused, and so is one inside a project, whose
+//! files are not the user's; except if `SHEAF_SAFE_DIRECTORIES` names a folder above.
 
 use std::fs;
 use std::io;
@@ -26,33 +26,33 @@ use crate::project::Project;
 
 const HOME_VARIABLE: &str = "SHEAF_HOME";
 
-/// The user's folders of Sheaf. None of them is made here.
+/// The user's folders of Sheaf. They are not created here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     config: PathBuf,
     data: PathBuf,
     cache: PathBuf,
-    /// The folder of all three, where it was named.
+    /// The folder of all three, if `SHEAF_HOME` is set.
     named: Option<PathBuf>,
 }
 
-/// Why there is no place for Sheaf's files.
+/// Cause of a missing or refused home.
 #[derive(Debug, thiserror::Error)]
 pub enum HomeError {
-    /// The system knows of no home folder.
+    /// The system reports no home folder.
     #[error("the user has no home folder; set {HOME_VARIABLE} to a folder for Sheaf's files")]
     NoHome,
-    /// `SHEAF_HOME` is relative, and so is everything.
+    /// `SHEAF_HOME` is relative, and the current folder is unknown.
     #[error(
         "{HOME_VARIABLE} is `{value}`, but the current folder cannot be told: {source}; set {HOME_VARIABLE} to a path from the root"
     )]
     NoCurrentFolder {
         /// The value of `SHEAF_HOME`.
         value: String,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// `SHEAF_HOME`, or something of Sheaf in it, belongs to somebody else.
+    /// Another user owns `SHEAF_HOME`, or files of Sheaf in it.
     #[error(
         "{HOME_VARIABLE} is not used: {} {}; set it to a folder of yours, or, if you trust that one, set {SAFE_VARIABLE} \
          to it",
@@ -60,10 +60,10 @@ pub enum HomeError {
         foreign.owner()
     )]
     Foreign {
-        /// Owners of files and folders.
+        /// The file or folder, and its owner.
         foreign: Foreign,
     },
-    /// `SHEAF_HOME` lies in a project, which could bring settings that start programs.
+    /// `SHEAF_HOME` is in a project, which could provide settings that start programs.
     #[error(
         "{HOME_VARIABLE} is not used: {} is inside the project {}, whose files would be taken for your own settings, keys \
          and compilers; set it to a folder elsewhere, or, if all of that project is yours, set {SAFE_VARIABLE} to it",
@@ -79,7 +79,7 @@ pub enum HomeError {
 }
 
 impl Home {
-    /// The user's folders, where `environment` looks up a variable.
+    /// The user's folders, with `environment` to look up a variable.
     pub fn locate(environment: impl Fn(&str) -> Option<String>) -> Result<Self, HomeError> {
         if let Some(value) = environment(HOME_VARIABLE).filter(|value| !value.is_empty()) {
             return match std::path::absolute(&value) {
@@ -96,7 +96,7 @@ impl Home {
         })
     }
 
-    /// All folders under `folder`, if it and what is in it belong to one of the `owners`.
+    /// All folders under `folder`, if one of the `owners` owns it and its contents.
     fn owned(folder: &Path, owners: &Owners) -> Result<Self, HomeError> {
         let home = Self::under(folder);
         let all = [folder, &home.config_file(), &home.data, &home.cache];
@@ -104,17 +104,17 @@ impl Home {
         foreign.map_or(Ok(home), |foreign| Err(HomeError::Foreign { foreign }))
     }
 
-    /// That a named home is not inside a project; `environment` looks up a variable.
+    /// Errors if a named home is inside a project; `environment` looks up a variable.
     pub fn outside(
         &self,
         project: &Project,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<(), HomeError> {
         let Some(named) = &self.named else { return Ok(()) };
-        // What is not there yet lies where the folder above does.
+        // A missing folder is resolved through its nearest existing parent.
         let there = named.ancestors().find_map(|folder| fs::canonicalize(folder).ok());
         let is_inside = there.is_some_and(|there| there.starts_with(&project.root));
-        // Not the folders of the user's configuration, which is in there.
+        // Not those of the user's configuration, which is in the home itself.
         let is_told = || Owners::of_process(environment, &[]).is_safe(named);
         if is_inside && project.manifest.is_some() && !is_told() {
             return Err(HomeError::InProject { home: named.clone(), project: project.root.clone() });
@@ -137,7 +137,7 @@ impl Home {
         self.config.join("config.toml")
     }
 
-    /// What Sheaf installs.
+    /// Installed files.
     pub fn data(&self) -> &Path {
         &self.data
     }
@@ -147,27 +147,27 @@ impl Home {
         self.data.join("toolchains")
     }
 
-    /// The key that signs what is compiled here for remote caches; readable for the user alone.
+    /// The key that signs locally compiled programs for remote caches; readable only for the user.
     pub fn cache_key(&self) -> PathBuf {
         self.data.join("cache-key")
     }
 
-    /// What the user has allowed projects; see [`Trusted`](crate::Trusted).
+    /// The user's consent to requests of projects; see [`Trusted`](crate::Trusted).
     pub fn trust(&self) -> PathBuf {
         self.data.join("trust")
     }
 
-    /// What was typed in the REPL.
+    /// The history of the REPL.
     pub fn repl_history(&self) -> PathBuf {
         self.data.join("repl-history")
     }
 
-    /// What was compiled in the REPL, which belongs to no program.
+    /// Programs compiled in the REPL, which belong to no project.
     pub fn repl_artifacts(&self) -> PathBuf {
         self.cache.join("repl")
     }
 
-    /// What can be deleted at any time: it is compiled or fetched again.
+    /// Files that can be deleted at any time: they are recompiled or downloaded again.
     pub fn cache(&self) -> &Path {
         &self.cache
     }
@@ -226,7 +226,7 @@ mod tests {
         insta::assert_snapshot!(error.replace(&*root.to_string_lossy(), "~"), @"SHEAF_HOME is not used: ~/p/.home is inside the project ~/p, whose files would be taken for your own settings, keys and compilers; set it to a folder elsewhere, or, if all of that project is yours, set SHEAF_SAFE_DIRECTORIES to it");
     }
 
-    /// Only root can give files away.
+    /// Only root can change a file's owner.
     #[cfg(unix)]
     #[test]
     fn a_home_of_somebody_else_is_refused() {

@@ -1,10 +1,10 @@
-//! Where in a file something is.
+//! Source locations in text files.
 
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A place in a text file, with the line that it is on.
+/// A location in a text file, with its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The file.
@@ -15,12 +15,12 @@ pub struct Place {
     pub column: usize,
     /// The text of the line.
     pub excerpt: String,
-    /// How many characters of the line are meant, at least 1.
+    /// Number of marked characters, at least 1.
     pub width: usize,
 }
 
 impl Place {
-    /// The place of the bytes `span` in `text`, which is what `path` holds.
+    /// The location of the bytes `span` in `text`, the contents of `path`.
     pub(crate) fn new(path: &Path, text: &str, span: Range<usize>) -> Self {
         let start = floor(text, span.start);
         let line_start = text[..start].rfind('\n').map_or(0, |end| end + 1);
@@ -35,13 +35,13 @@ impl Place {
         }
     }
 
-    /// The line, with marks under what is meant.
+    /// The line, with marks under the location.
     pub fn marked_line(&self) -> impl fmt::Display + '_ {
         MarkedLine(self)
     }
 }
 
-/// The last boundary between characters that is not behind `index`.
+/// The last character boundary at or before `index`.
 fn floor(text: &str, index: usize) -> usize {
     (0..=index.min(text.len())).rev().find(|&index| text.is_char_boundary(index)).unwrap_or(0)
 }
@@ -58,7 +58,7 @@ impl fmt::Display for MarkedLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Place { line, column, excerpt, width, .. } = self.0;
         let number = line.to_string();
-        // Tabs stay tabs, or the marks would stand elsewhere.
+        // Tabs are kept, so that the marks are aligned.
         let indent: String =
             excerpt.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         let gutter = " ".repeat(number.len());

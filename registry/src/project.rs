@@ -1,4 +1,4 @@
-//! The project that a program belongs to.
+//! The project of a program.
 
 use std::fs;
 use std::io;
@@ -10,21 +10,21 @@ use crate::lock::{LOCK_NAME, ToolchainLock};
 use crate::manifest::{DEFAULT_MAIN, SheafToml};
 use crate::owner::{Foreign, Owners};
 
-/// The name of the file that makes a folder a package.
+/// The name of a package's manifest.
 pub const MANIFEST_NAME: &str = "Sheaf.toml";
-/// The name of the folder for compiled programs.
+/// The name of the artifact folder.
 pub const ARTIFACT_FOLDER: &str = "__sheaf__";
 
-/// A package, or the folder of a program that belongs to none.
+/// A package, or the folder of a program outside any package.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Project {
     /// The folder of `Sheaf.toml`, or else that of the program: an absolute path.
     pub root: PathBuf,
     /// `Sheaf.toml`, if there is one.
     pub manifest: Option<SheafToml>,
-    /// Whose files count in it.
+    /// The trusted owners of its files.
     pub owners: Owners,
-    /// The files named `Sheaf.toml` that do not, from the program's folder upwards.
+    /// Ignored files named `Sheaf.toml`, from the program's folder upwards.
     pub passed_over: Vec<Foreign>,
 }
 
@@ -34,7 +34,7 @@ impl Project {
         Self::locate_from(file.parent().unwrap_or(Path::new("")), owners)
     }
 
-    /// The project that `folder` is in: the nearest folder upwards with a `Sheaf.toml` of one of the `owners`, or else `folder`
+    /// The project of `folder`: the nearest folder upwards with a `Sheaf.toml` of one of the `owners`, or else `folder`
     /// itself.
     pub fn locate_from(folder: &Path, owners: Owners) -> Result<Self, FileError> {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -62,17 +62,17 @@ impl Project {
         ToolchainLock::read(&self.lock_file(), &self.owners)
     }
 
-    /// `Sheaf.lock`, which need not exist.
+    /// `Sheaf.lock`, which may not exist.
     pub fn lock_file(&self) -> PathBuf {
         self.root.join(LOCK_NAME)
     }
 
-    /// The folder for compiled programs, which need not exist.
+    /// The artifact folder, which may not exist.
     pub fn artifact_folder(&self) -> PathBuf {
         self.root.join(ARTIFACT_FOLDER)
     }
 
-    /// The program that `sheaf run` runs: the package's `main`. None outside a package.
+    /// The program of `sheaf run`: the package's `main`. `None` outside a package.
     pub fn main(&self) -> Option<PathBuf> {
         let manifest = self.manifest.as_ref()?;
         Some(self.root.join(manifest.package.main.as_deref().unwrap_or(Path::new(DEFAULT_MAIN))))
@@ -151,7 +151,7 @@ mod tests {
         assert!(Project::locate(Path::new(""), own()).unwrap().root.is_absolute());
     }
 
-    /// Only root can give files away.
+    /// Only root can change a file's owner.
     #[cfg(unix)]
     #[test]
     fn a_manifest_of_somebody_else_is_passed_over() {
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(project.root, tree.root());
         let told: Vec<_> = project.passed_over.iter().map(|foreign| foreign.path.clone()).collect();
         assert_eq!(told, std::slice::from_ref(&planted));
-        // A link of the user's to it is no more than it.
+        // A link of the user to it is ignored as well.
         std::os::unix::fs::symlink(&planted, tree.root().join("p/src/Sheaf.toml")).unwrap();
         assert_eq!(tree.locate("p/src/a.shf").unwrap().passed_over.len(), 2);
         let named = Owners::of_process(|_| None, &[tree.root().join("p")]);

@@ -1,8 +1,8 @@
-//! Settings from all places where they can be made.
+//! Settings merged from all sources.
 //!
-//! From lowest to highest: the user's `config.toml`, the project's `Sheaf.toml`, the environment, an option of the
-//! command line. The highest place that sets something sets all of it: lists are not joined, but for the mirrors of the
-//! compiler and for revoked keys.
+//! From lowest to highest precedence: the user's `config.toml`, the project's `Sheaf.toml`, the environment, an option
+//! of the command line. The highest source that has a setting determines all of it: lists are not joined, except for
+//! the mirrors of the compiler and for revoked keys.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -16,45 +16,45 @@ use crate::tables::{CacheTable, Mode, SIZE_EXPECTED, ToolchainTable, size};
 use crate::trust::Request;
 use crate::user_config::UserConfig;
 
-/// What is in force.
+/// The effective settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// The package index, mirror or folder that the compiler comes from; none for the usual one.
+    /// The package index, mirror or folder of the compiler; `None` for the default.
     pub index: Option<Setting<String>>,
-    /// The release of the compiler; none for the one that Sheaf was made for.
+    /// The release of the compiler; `None` for Sheaf's default.
     pub iree: Option<Setting<String>>,
-    /// Mirrors of the compiler, in the order in which they are asked before the index. Here lists are joined: those of the
-    /// environment come first, then the project's, then the user's.
+    /// Mirrors of the compiler, in the order in which they are tried before the index. These lists are joined: the
+    /// environment's, then the project's, then the user's.
     pub mirrors: Vec<Setting<String>>,
-    /// Where an index had the compiler when the project was locked.
+    /// Addresses of the compiler on an index when the project was locked.
     pub addresses: Option<Addresses>,
-    /// The addresses of remote caches, in the order in which they are asked.
+    /// The addresses of remote caches, in look-up order.
     pub remote: Setting<Vec<String>>,
-    /// Whether remote caches are written too.
+    /// Read-only or read-write use of remote caches.
     pub mode: Setting<Mode>,
     /// The public keys whose signatures are trusted.
     pub trusted_keys: Setting<Vec<String>>,
-    /// The public keys that nothing makes trusted: those of all files together.
+    /// The public keys that are never trusted: those of all files together.
     pub revoked_keys: Vec<String>,
-    /// The program that knows the credentials of remote caches.
+    /// The credential helper of remote caches.
     pub credential_helper: Setting<Option<String>>,
-    /// The largest size of the local store, in bytes.
+    /// Maximum size of the local store, in bytes.
     pub max_size: Setting<Option<u64>>,
-    /// The address of a cluster that compiles what no cache has.
+    /// The address of a cluster that compiles on cache misses.
     pub executor: Setting<Option<String>>,
-    /// How long a look-up in a remote cache may take, and all that a run does in vain, in seconds.
+    /// Time limit of a look-up in a remote cache, and of a run's unsuccessful look-ups together, in seconds.
     pub cache_timeout: Setting<Option<u64>>,
-    /// Whether the network is left alone.
+    /// True to disable network access.
     pub offline: Setting<bool>,
-    /// What the project's file sets and only the user may set: none of it is in force.
+    /// Settings of the project's file that only the user may make: not in effect.
     pub refused: Vec<Refused>,
-    /// What the project's file asks for and the user has not allowed: none of it is in force.
+    /// Settings of the project's file that need the user's consent: not in effect.
     pub passed_over: Option<PassedOver>,
-    /// The remote caches that the user has named, whether or not they are in force.
+    /// The remote caches that the user has named, in effect or not.
     pub named_remotes: Vec<String>,
 }
 
-/// What a project asks for without the user's consent; see [`Request`](crate::Request).
+/// A project's requests without the user's consent; see [`Request`](crate::Request).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{} in {} {} passed over: look at {}, and then run `sheaf trust {}`",
@@ -79,8 +79,8 @@ fn quoted(names: &[&str]) -> String {
     }
 }
 
-/// A setting of a project's file that is not in force: a project is not trusted to start programs, nor to name who compiles
-/// for all projects of a user, or how many programs of theirs are kept.
+/// An ineffective setting of a project's file: a project is not trusted to start programs, nor to choose the executor
+/// for all projects of a user, or the size of their store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`cache.{name}` in {} is not used: only the user may choose that", path.display())]
 pub struct Refused {
@@ -88,41 +88,41 @@ pub struct Refused {
     pub path: PathBuf,
     /// The name of the setting.
     pub name: &'static str,
-    /// The environment variable by which the user sets it.
+    /// The environment variable by which the user can set it.
     pub variable: &'static str,
 }
 
 impl Refused {
-    /// What a person can do about it.
+    /// The fix to suggest to the user.
     pub fn remedy(&self) -> String {
         format!("set it in the user's config.toml, or set {}", self.variable)
     }
 }
 
-/// A value and where it was set.
+/// A value and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting<T> {
     /// The value.
     pub value: T,
-    /// Where it was set, for messages about it.
+    /// Origin of the value, for messages.
     pub origin: Origin,
 }
 
-/// Where a setting was made.
+/// Origin of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Nowhere.
+    /// Not set.
     Default,
-    /// In this file.
+    /// Set in this file.
     File(PathBuf),
-    /// In this environment variable.
+    /// Set in this environment variable.
     Environment(&'static str),
-    /// With this option.
+    /// Set with this option.
     Option(&'static str),
 }
 
 impl Origin {
-    /// True if it is a project's file, which may say anything.
+    /// True for a project's file, which is untrusted.
     fn is_project(&self) -> bool {
         matches!(self, Self::File(path) if path.ends_with(MANIFEST_NAME))
     }
@@ -138,12 +138,12 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What was set on the command line.
+/// Settings of the command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
     /// `--toolchain-index`.
     pub index: Option<String>,
-    /// `--cache-remote`, as often as it was given; empty when it was not.
+    /// `--cache-remote`, once per occurrence.
     pub remote: Vec<String>,
     /// `--read-only`.
     pub read_only: bool,
@@ -153,7 +153,7 @@ pub struct Options {
     pub executor: Option<String>,
 }
 
-/// An environment variable with a value that means nothing.
+/// An environment variable with an invalid value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the environment variable {variable} is `{value}`, but it must be {expected}; correct or unset it")]
 pub struct SettingsError {
@@ -161,19 +161,19 @@ pub struct SettingsError {
     pub variable: &'static str,
     /// Its value.
     pub value: String,
-    /// What it must be.
+    /// The valid values.
     pub expected: &'static str,
 }
 
-/// The limits of one compilation, with what their values must be.
+/// The limits of one compilation, with their valid values.
 const COMPILE_LIMITS: [(&str, &str); 2] = [
     ("SHEAF_COMPILE_SECONDS", "a whole number of seconds, where 0 is no limit"),
     ("SHEAF_COMPILE_MIB", "a whole number of MiB, where 0 is no limit"),
 ];
 
 impl Settings {
-    /// Merges all places. `environment` looks up a variable, and an empty one counts as unset. What the project asks for
-    /// counts if `allowed` says so of it.
+    /// Merges all sources. `environment` looks up a variable, and an empty one counts as unset. Requests of the project
+    /// take effect if `allowed` returns true.
     pub fn merge(
         user: Option<&UserConfig>,
         project: Option<&SheafToml>,
@@ -211,13 +211,13 @@ impl Settings {
         Ok(settings)
     }
 
-    /// True if the user has named this remote cache: one of the same scheme, host (or bucket) and port. Credentials are for
-    /// no others, whatever a project asks for.
+    /// True if the user has named this remote cache: one with the same scheme, host (or bucket) and port. Only those
+    /// get credentials, whatever a project requests.
     pub fn names_remote(&self, address: &str) -> bool {
         is_among(&self.named_remotes, address)
     }
 
-    /// The places of the compiler that a project asks for and the user has not named: they get no credentials.
+    /// The compiler's sources that a project requests and the user has not named: they get no credentials.
     pub fn strange_places(&self) -> Vec<&str> {
         let all = || self.mirrors.iter().chain(&self.index);
         let named: Vec<_> = all().filter(|place| !place.origin.is_project()).map(|p| &p.value).collect();
@@ -225,7 +225,7 @@ impl Settings {
         asked.filter(|place| !is_among(&named, place)).collect()
     }
 
-    /// Takes over what a project may only ask for.
+    /// Applies the project's requests.
     fn set_requests(&mut self, path: &Path, toolchain: &ToolchainTable, cache: &CacheTable) {
         let origin = || Origin::File(path.to_path_buf());
         if let Some(index) = &toolchain.index {
@@ -236,7 +236,7 @@ impl Settings {
         self.trusted_keys.set(cache.trusted_keys.clone(), origin());
     }
 
-    /// Notes what a project has asked for in vain, where no higher place has set it.
+    /// Records the project's requests that are not in effect, unless a source of higher precedence sets them.
     fn pass_over(&mut self, path: &Path, toolchain: &ToolchainTable, cache: &CacheTable) {
         let is_open = |origin: &Origin| matches!(origin, Origin::Default | Origin::File(_));
         let index = self.index.as_ref().is_none_or(|index| is_open(&index.origin));
@@ -259,7 +259,7 @@ impl Settings {
         self.revoked_keys.extend(cache.revoked_keys.clone().unwrap_or_default());
     }
 
-    /// Notes what a project's file may not set.
+    /// Records settings that a project's file may not make.
     fn refuse(&mut self, path: &Path, cache: &CacheTable) {
         let all = [
             (cache.credential_helper.is_some(), "credential-helper", "SHEAF_CACHE_CREDENTIAL_HELPER"),
@@ -270,7 +270,7 @@ impl Settings {
         self.refused.extend(set.map(|(_, name, variable)| Refused { path: path.into(), name, variable }));
     }
 
-    /// Puts mirrors before those of lower places.
+    /// Puts mirrors before those of lower precedence.
     fn add_mirrors(&mut self, mirrors: Vec<String>, origin: &Origin) {
         let mirrors = mirrors.into_iter().map(|value| Setting { value, origin: origin.clone() });
         self.mirrors.splice(..0, mirrors);
@@ -313,7 +313,7 @@ impl Settings {
             };
             self.cache_timeout.set(Some(Some(seconds)), Origin::Environment(name));
         }
-        // Read where compilers run; here so that a value without a meaning is refused like the others.
+        // Used by the compile workers; checked here so that an invalid value is rejected like the others.
         for (name, expected) in COMPILE_LIMITS {
             if let Some((value, variable)) = variable(name)
                 && value.parse::<u64>().is_err()
@@ -347,10 +347,10 @@ impl Settings {
     }
 }
 
-/// The environment variable that allows all that projects ask for, for machines that run reviewed code alone.
+/// The environment variable that allows all requests of projects, for machines that run only reviewed code.
 const TRUST_VARIABLE: &str = "SHEAF_TRUST_PROJECT";
 
-/// A variable that says yes or no; none where it is unset.
+/// A boolean variable; `None` if unset.
 fn flag(
     environment: &impl Fn(&str) -> Option<String>,
     variable: &'static str,
@@ -364,7 +364,7 @@ fn flag(
     }
 }
 
-/// True if an address has scheme, host and port of one of the others.
+/// True if an address has the scheme, host and port of one of the others.
 fn is_among(others: &[impl AsRef<str>], address: &str) -> bool {
     let place = |address: &str| {
         let url = Url::parse(address.trim()).ok()?;
@@ -374,7 +374,7 @@ fn is_among(others: &[impl AsRef<str>], address: &str) -> bool {
     others.iter().any(|other| place(other.as_ref()).as_ref() == Some(&asked))
 }
 
-/// The items of a list that commas divide.
+/// The items of a comma-separated list.
 fn listed(value: &str) -> Vec<String> {
     value.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
 }
@@ -538,7 +538,7 @@ mod tests {
         }
         assert!(merge("0", false, &[]).unwrap().passed_over.is_some());
         assert!(merge("yes", false, &[]).is_err());
-        // The recipe for pull requests: what counts is set by a higher place.
+        // The recipe for pull requests: the effective settings come from a source of higher precedence.
         let set = [
             ("SHEAF_CACHE_REMOTE", "https://a.example"),
             ("SHEAF_CACHE_TRUSTED_KEYS", "a"),

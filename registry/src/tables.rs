@@ -6,50 +6,50 @@ use std::path::Path;
 use crate::document::{Document, Table};
 use crate::error::FileError;
 
-/// `[toolchain]`: where the compiler comes from.
+/// `[toolchain]`: the source of the compiler.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolchainTable {
-    /// A package index, a mirror or a folder with the compiler's wheel. A relative folder has been joined to the
-    /// folder of the file it was written in.
+    /// A package index, a mirror or a folder with the compiler's wheel. A relative folder has been joined to the folder
+    /// of the file that contains it.
     pub index: Option<String>,
-    /// The release of the compiler, such as `3.13.0`; without it, the one that Sheaf was made for.
+    /// The release of the compiler, such as `3.13.0`; `None` for Sheaf's default.
     pub iree: Option<String>,
-    /// Places that have the compiler's wheels under their own names: addresses or folders, joined as `index` is. They are
-    /// asked before the index, in their order.
+    /// Sources of the compiler's wheels by file name: addresses or folders, joined like `index`. They are tried before
+    /// the index, in order.
     pub mirrors: Option<Vec<String>>,
 }
 
-/// `[cache]`: where compiled programs are shared.
+/// `[cache]`: the shared caches of compiled programs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CacheTable {
-    /// The addresses of remote caches, in the order in which they are asked.
+    /// The addresses of remote caches, in look-up order.
     pub remote: Option<Vec<String>>,
-    /// Whether remote caches are written too.
+    /// Read-only or read-write use of remote caches.
     pub mode: Option<Mode>,
     /// The public keys whose signatures are trusted.
     pub trusted_keys: Option<Vec<String>>,
-    /// The public keys that nothing makes trusted.
+    /// The public keys that are never trusted.
     pub revoked_keys: Option<Vec<String>>,
-    /// The program that knows the credentials of remote caches.
+    /// The credential helper of remote caches.
     pub credential_helper: Option<String>,
-    /// The largest size of the local store, in bytes.
+    /// Maximum size of the local store, in bytes.
     pub max_size: Option<u64>,
     /// The address of a cluster that compiles.
     pub executor: Option<String>,
 }
 
-/// How remote caches are used.
+/// Use of remote caches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// What is compiled here is sent there.
+    /// Locally compiled programs are uploaded.
     #[default]
     ReadWrite,
-    /// Nothing is sent.
+    /// Nothing is uploaded.
     ReadOnly,
 }
 
 impl Mode {
-    /// What the text of a mode must be.
+    /// The valid texts of a mode.
     pub(crate) const EXPECTED: &str = "\"read-write\" or \"read-only\"";
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
@@ -85,7 +85,7 @@ impl ToolchainTable {
 }
 
 impl CacheTable {
-    /// Reads `[cache]`, when the top level is `root`.
+    /// Reads `[cache]` of the document with the top level `root`.
     pub(crate) fn read(root: &Table<'_, '_>) -> Result<Self, FileError> {
         let known =
             &["remote", "mode", "trusted-keys", "revoked-keys", "credential-helper", "max-size", "executor"];
@@ -106,10 +106,10 @@ impl CacheTable {
     }
 }
 
-/// What the text of a size must be.
+/// The valid texts of a size.
 pub(crate) const SIZE_EXPECTED: &str = "a size such as \"500 MB\", \"5 GB\" or \"2 GiB\"";
 
-/// Reads a size: a number and a unit.
+/// Parses a size: a number and a unit.
 pub fn size(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -128,14 +128,14 @@ pub fn size(text: &str) -> Option<u64> {
     Some((number * unit) as u64)
 }
 
-/// Whether a text is numbers with dots between them.
+/// True for a text of numbers separated by dots.
 pub(crate) fn is_release(text: &str) -> bool {
     text.split('.').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// `index` from the point of view of a file in `folder`: an address as it is, a path joined.
+/// `index` as written in a file in `folder`: an address unchanged, a path joined.
 fn joined(folder: &Path, index: String) -> String {
-    // One letter before the colon is a drive of Windows.
+    // One letter before the colon is a Windows drive.
     let is_address = index.split_once(':').is_some_and(|(scheme, _)| {
         scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
     });

@@ -1,8 +1,8 @@
 //! Requests of projects, and the consent of the user.
 //!
-//! A project's file may name whose compiled programs are run, and where compilers and programs come from. That is a request:
-//! it takes effect once the user has said yes to it, in `sheaf trust`, for this project and this very content. Each project
-//! has a file in the folder `trust` of the user's data:
+//! A project's file may name trusted signers of compiled programs, and the sources of compilers and programs. That is a
+//! request: it takes effect once the user has consented to it, with `sheaf trust`, for this project and this exact
+//! content. Each project has a file in the folder `trust` of the user's data:
 //!
 //! ```json
 //! { "project": "/home/ada/vision",
@@ -20,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 use crate::edit::replace;
 use crate::manifest::SheafToml;
 
-/// What a project's file asks for, of the things that take effect only with the user's consent.
+/// The settings of a project's file that take effect only with the user's consent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Request {
@@ -38,14 +38,14 @@ pub struct Request {
     pub index: Option<String>,
 }
 
-/// A line of what a request has more or less than another.
+/// A line of the difference between two requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The setting, such as `cache.remote`.
     pub name: &'static str,
     /// An item of it.
     pub value: String,
-    /// True if it is there now, or was there before; none where it is in both.
+    /// True if only in the new request, false if only in the old one; `None` if in both.
     pub is_new: Option<bool>,
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for Difference {
 }
 
 impl Request {
-    /// What this file asks for; none if that is nothing.
+    /// The request of this file; `None` if it is empty.
     pub fn of(manifest: &SheafToml) -> Option<Self> {
         let request = Self {
             trusted_keys: manifest.cache.trusted_keys.clone(),
@@ -72,13 +72,13 @@ impl Request {
         (request != Self::default()).then_some(request)
     }
 
-    /// The SHA-256 of all of it, in hexadecimal.
+    /// The SHA-256 of the whole request, in hexadecimal.
     pub fn digest(&self) -> String {
-        // Texts and lists of texts are written in one way.
+        // Texts and lists of texts have a single serialisation.
         hex::encode(Sha256::digest(serde_json::to_vec(self).unwrap_or_default()))
     }
 
-    /// What it asks for, item by item, beside what was asked `before`.
+    /// Its items, compared with those of the request `before`.
     pub fn differences(&self, before: Option<&Self>) -> Vec<Difference> {
         let none = Self::default();
         let (now, then) = (self.items(), before.unwrap_or(&none).items());
@@ -107,31 +107,31 @@ impl Request {
     }
 }
 
-/// The consent of the user for one project.
+/// The user's consent for one project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowed {
-    /// The project's folder, for people: the file's name decides.
+    /// The project's folder, for display: the file's name is the key.
     pub project: String,
-    /// The requests that were allowed, the last one at the end.
+    /// The allowed requests, oldest first.
     pub trusted: Vec<Consent>,
 }
 
-/// A request that was allowed.
+/// An allowed request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Consent {
     /// Its digest.
     pub digest: String,
-    /// Its earlier requests, to show the changes.
+    /// The request itself, to show later changes.
     pub settings: Request,
 }
 
-/// The record of what the user has allowed. A file that cannot be read allows nothing.
+/// The record of the user's consent. An unreadable file allows nothing.
 #[derive(Debug, Clone)]
 pub struct Trusted {
     folder: PathBuf,
 }
 
-/// A record that could not be changed.
+/// A failed change of the record.
 #[derive(Debug, thiserror::Error)]
 #[error("{} cannot be written: {source}; make the folder writable for you, with room on the disk", path.display())]
 pub struct TrustError {
@@ -147,18 +147,18 @@ impl Trusted {
         Self { folder }
     }
 
-    /// True if the user has allowed this to the project in the folder `root`.
+    /// True if the user has allowed this request of the project in the folder `root`.
     pub fn allows(&self, root: &Path, request: &Request) -> bool {
         let digest = request.digest();
         self.of(root).is_some_and(|allowed| allowed.trusted.iter().any(|consent| consent.digest == digest))
     }
 
-    /// The request that was allowed last.
+    /// The last allowed request.
     pub fn last(&self, root: &Path) -> Option<Request> {
         Some(self.of(root)?.trusted.pop()?.settings)
     }
 
-    /// Allows this to the project in the folder `root`.
+    /// Allows this request of the project in the folder `root`.
     pub fn allow(&self, root: &Path, request: &Request) -> Result<(), TrustError> {
         let digest = request.digest();
         let project = root.display().to_string();
@@ -175,7 +175,7 @@ impl Trusted {
         write().map_err(|source| TrustError { path: path.clone(), source })
     }
 
-    /// Allows nothing any more to the project in the folder `root`. Says whether it had been allowed something.
+    /// Revokes all consent for the project in the folder `root`. Returns true if there was any.
     pub fn revoke(&self, root: &Path) -> Result<bool, TrustError> {
         let path = self.file(root);
         match fs::remove_file(&path) {
@@ -185,7 +185,7 @@ impl Trusted {
         }
     }
 
-    /// All projects that have been allowed something, in the order of their names.
+    /// All projects with consent, sorted by name.
     pub fn list(&self) -> Vec<Allowed> {
         let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let mut all: Vec<Allowed> = files.filter_map(|file| read(&file.path())).collect();

@@ -1,4 +1,4 @@
-//! `config.toml`: what the user wants for all projects.
+//! `config.toml`: the user's settings for all projects.
 
 use std::path::{Path, PathBuf};
 
@@ -6,23 +6,23 @@ use crate::document::{self, Document};
 use crate::error::{FileError, Warning};
 use crate::tables::{CacheTable, ToolchainTable};
 
-/// The user's `config.toml`, read and checked; see [`Home::config_file`](crate::Home::config_file).
+/// The user's parsed and checked `config.toml`; see [`Home::config_file`](crate::Home::config_file).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserConfig {
-    /// The file, whether or not it is there.
+    /// The file, which may not exist.
     pub path: PathBuf,
     /// `[toolchain]`.
     pub toolchain: ToolchainTable,
     /// `[cache]`.
     pub cache: CacheTable,
-    /// `safe-directories`: the folders in which everybody's files count; see [`Owners`](crate::Owners).
+    /// `safe-directories`: the folders in which files of all users are trusted; see [`Owners`](crate::Owners).
     pub safe_directories: Vec<PathBuf>,
-    /// What is in the file without effect.
+    /// Ineffective keys of the file.
     pub warnings: Vec<Warning>,
 }
 
 impl UserConfig {
-    /// Reads the file at `path`. A file that is not there says nothing.
+    /// Reads the file at `path`. A missing file is empty.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let text = document::read(path)?.unwrap_or_default();
         let document = Document::parse(path, &text)?;
