@@ -9,13 +9,13 @@ use sheaf_toolchain::{InstallError, Release, Settings, Toolchain, install};
 
 use crate::{kept_folder, skip};
 
-/// The data folder with the pinned compiler: the one that `SHEAF_TEST_HOME` names, or one under `target`. The
-/// compiler is installed there if it is not. `None`, and then it has been said, if that is not possible.
+/// The data folder with the pinned compiler: the one that `SHEAF_TEST_HOME` names, or one under `target`. Installs the
+/// compiler there if needed. `None` if that is not possible, after printing the reason.
 pub(crate) fn data_folder() -> Option<&'static Path> {
     shared().map(|(data, _)| data.as_path())
 }
 
-/// The pinned compiler, as [`World::with_compiler`](crate::World::with_compiler) has it.
+/// The pinned compiler of [`World::with_compiler`](crate::World::with_compiler).
 pub fn toolchain() -> Option<Toolchain> {
     shared().map(|(_, toolchain)| toolchain.clone())
 }
@@ -37,7 +37,7 @@ fn shared() -> Option<&'static (PathBuf, Toolchain)> {
     shared.as_ref().map_err(|reason| skip(&format!("there is no compiler: {reason}"))).ok()
 }
 
-/// The wheel of the pinned compiler, fetched once by pip. `None`, and then it has been said, without pip or network.
+/// The wheel of the pinned compiler, downloaded once by pip. `None` without pip or network, after printing that.
 pub fn wheel() -> Option<PathBuf> {
     static WHEEL: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     WHEEL.get_or_init(fetch_wheel).as_ref().map_err(|reason| skip(reason)).ok().cloned()
@@ -53,7 +53,7 @@ fn fetch_wheel() -> Result<PathBuf, String> {
     }
     fs::create_dir_all(&folder).expect("a folder");
     let staging = tempfile::tempdir_in(&folder).expect("a folder");
-    // The last parts of the name say what the wheel is for.
+    // The last components of the name are the wheel's tags.
     let mut tags = release.wheel.trim_end_matches(".whl").rsplit('-');
     let platforms = tags.next().unwrap_or_default().split('.');
     let mut pip = Command::new("python3");

@@ -1,7 +1,7 @@
-//! What the tests of the whole program share: sealed worlds to run `sheaf` in, one installed compiler for all of
-//! them, disks of a known size, and a web server that takes its time.
+//! Helpers shared by the tests of the whole program: sealed worlds to run `sheaf` in, one installed compiler for all of
+//! them, disks of a known size, and a slow web server.
 //!
-//! A test that cannot run on this machine says so on the terminal ([`skip`]) and passes.
+//! A test that cannot run on this machine prints that ([`skip`]) and passes.
 
 mod compiler;
 mod mount;
@@ -20,7 +20,7 @@ pub use output::Output;
 pub use server::Server;
 pub use world::{Run, World};
 
-/// The program under test, as cargo builds it beside the tests.
+/// The program under test, built by cargo next to the tests.
 ///
 /// # Panics
 /// If it has not been built.
@@ -33,16 +33,16 @@ pub fn sheaf() -> PathBuf {
 /// `target/<profile>`.
 fn profile_folder() -> PathBuf {
     let test = std::env::current_exe().expect("the path of the test");
-    // The tests lie in its folder `deps`.
+    // The tests are in its folder `deps`.
     test.ancestors().nth(2).expect("a folder above").to_owned()
 }
 
-/// A folder under `target` for what tests fetch once and keep.
+/// A folder under `target` for cached downloads of tests.
 fn kept_folder() -> PathBuf {
     profile_folder().with_file_name("sheaf-tests")
 }
 
-/// Says on the terminal, past the capture of test output, that a test does not run, and how many did not so far.
+/// Prints on the terminal, bypassing output capture, that a test is skipped, and the number of tests skipped so far.
 pub fn skip(reason: &str) {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let count = COUNT.fetch_add(1, Ordering::SeqCst) + 1;

@@ -1,4 +1,4 @@
-//! File systems for one process: small or read-only, in a mount namespace that vanishes with it.
+//! File systems for one process: small or read-only, in a mount namespace that disappears with it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,13 +9,13 @@ use crate::skip;
 /// A file system for one run.
 #[derive(Clone, Copy, Debug)]
 pub enum Mount {
-    /// An empty one of so many KiB.
+    /// An empty one of this many KiB.
     Small(u32),
-    /// What is there, not to be written.
+    /// The existing files, read-only.
     ReadOnly,
 }
 
-/// Mounts, runs what follows, and notes which files there are in the end.
+/// Mounts, runs the rest, and lists the files at the end.
 const SCRIPT: &str = r#"
 eval "$MOUNT" || exit 99
 "$0" "$@"
@@ -25,7 +25,7 @@ exit $code
 "#;
 
 impl Mount {
-    /// Whether this machine lets tests mount; if not, it says so.
+    /// True if tests can mount on this machine; prints a message if not.
     pub fn available() -> bool {
         let available = namespace().is_some();
         if !available {
@@ -34,7 +34,7 @@ impl Mount {
         available
     }
 
-    /// A command that runs `program` with this at the folder `at`.
+    /// A command that runs `program` with this file system at the folder `at`.
     pub(crate) fn command(self, at: &Path, listing: &Path, program: &Path) -> Command {
         let mount = match self {
             Mount::Small(size) => format!(r#"mount -t tmpfs -o size={size}k none "{}""#, at.display()),
@@ -50,7 +50,7 @@ impl Mount {
     }
 }
 
-/// The way to a mount namespace of one's own: with a user namespace, or as root.
+/// Command prefix for a new mount namespace: with a user namespace, or as root.
 fn namespace() -> Option<&'static [&'static str]> {
     static WAY: OnceLock<Option<&'static [&'static str]>> = OnceLock::new();
     *WAY.get_or_init(|| {

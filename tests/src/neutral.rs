@@ -1,26 +1,26 @@
-//! Text without what differs from run to run and from machine to machine.
+//! Text normalised across runs and machines.
 
 use std::path::Path;
 
 use regex::Regex;
 
-/// What is replaced by what.
+/// Replacements of texts.
 #[derive(Debug, Default)]
 pub struct Neutral {
     paths: Vec<(String, String)>,
 }
 
 impl Neutral {
-    /// Shows a path as a word in brackets.
+    /// Replaces a path by a word in brackets.
     pub fn path(&mut self, path: &Path, word: &str) {
         let word = format!("[{word}]");
-        // A system may know the temporary folder under two names.
+        // A system may have two names for the temporary folder.
         for path in [path.canonicalize().unwrap_or_default(), path.to_owned()] {
             self.paths.push((path.display().to_string(), word.clone()));
         }
     }
 
-    /// The text with all that replaced.
+    /// The text with all replacements.
     pub fn apply(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for (path, word) in self.paths.iter().filter(|(path, _)| !path.is_empty()) {
@@ -34,7 +34,7 @@ impl Neutral {
             (r"127\.0\.0\.1:\d+", "[address]"),
             (r"iree_base_compiler-[\w.-]+\.whl", "[wheel]"),
             (r"iree-compiler-[\w.-]+", "[compiler]"),
-            // Programs for another processor are of another size.
+            // Programs for another processor have another size.
             (r"\d+ bytes instead of \d+", "[n] bytes instead of [n]"),
             (r"\d+ bytes\)", "[n] bytes)"),
             (r"\d+ MiB", "[n] MiB"),

@@ -1,32 +1,32 @@
-//! What came of a run.
+//! Result of a run.
 
 use std::fmt;
 
 use crate::neutral::Neutral;
 
-/// Programs of more lines are not shown.
+/// Maximum number of lines of a program shown.
 const SHOWN_LINES: usize = 12;
 
-/// What a run printed, and how it ended. Shown, it is a whole story for a snapshot: the program, the command, the exit
-/// code, and both outputs, without what differs between machines and runs.
+/// Output and exit code of a run. Its display is a complete record for a snapshot: the program, the command, the exit
+/// code, and both outputs, normalised across machines and runs.
 #[must_use]
 #[derive(Debug)]
 pub struct Output {
     pub(crate) programs: Vec<(String, String)>,
     pub(crate) command: Vec<String>,
-    /// The exit code; none after a signal.
+    /// The exit code; `None` after a signal.
     pub code: Option<i32>,
     /// Standard output.
     pub stdout: String,
     /// Standard error.
     pub stderr: String,
-    /// The files that a mounted file system had in the end.
+    /// The files of a mounted file system at the end.
     pub mounted: Vec<String>,
     pub(crate) neutral: Neutral,
 }
 
 impl Output {
-    /// The output, after checking that the run succeeded without a word on standard error.
+    /// Standard output, after checking that the run succeeded without output on standard error.
     #[track_caller]
     pub fn silent(self) -> String {
         assert!(self.code == Some(0) && self.stderr.is_empty(), "not silent:\n{self}");

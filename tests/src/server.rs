@@ -1,4 +1,4 @@
-//! A web server on the loopback interface that takes its time. It ends with its value.
+//! A slow web server on the loopback interface. Stopped on drop.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How much is sent at a time, in bytes.
+/// Size of the pieces sent, in bytes.
 const PIECE: usize = 1 << 20;
 
-/// A plain mirror of one wheel of the compiler, and below `/simple` an index that has it there.
+/// A plain mirror of one wheel of the compiler, and below `/simple` an index with it.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -46,7 +46,7 @@ impl Server {
         Server { address, requests, stop, thread: Some(thread) }
     }
 
-    /// The paths that were asked for, in their order.
+    /// The requested paths, in order.
     pub fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,4 +1,4 @@
-//! Sealed worlds: a program run in one sees nothing of the machine but the system's own programs.
+//! Sealed worlds: a program run in one has access only to the system's own programs.
 
 use std::fs;
 use std::io::{Read, Write as _};
@@ -13,13 +13,13 @@ use crate::mount::Mount;
 use crate::neutral::Neutral;
 use crate::output::Output;
 
-/// A run that takes longer has hung, unless its test says otherwise.
+/// Default time limit of a run; longer runs hang.
 const TIMEOUT: Duration = Duration::from_secs(240);
 
-/// Where the compiler is looked for unless a test says otherwise: an address at which nobody listens.
+/// Default source of the compiler: an unreachable address.
 const NOWHERE: &str = "http://127.0.0.1:1";
 
-/// A folder with programs, and a `SHEAF_HOME`, of one test alone. They vanish with the value.
+/// A folder with programs, and a `SHEAF_HOME`, for a single test. Removed on drop.
 #[derive(Debug)]
 pub struct World {
     root: TempDir,
@@ -35,15 +35,15 @@ impl World {
         World { root }
     }
 
-    /// A world with the pinned compiler, installed for all tests together; its caches are its own. `None`, and then
-    /// it has been said, where the compiler can be neither found nor fetched.
+    /// A world with the pinned compiler, installed once for all tests; its caches are its own. `None` if the compiler
+    /// can be neither found nor downloaded, after printing that.
     pub fn with_compiler() -> Option<World> {
         let data = crate::compiler::data_folder()?;
         let world = World::new();
         fs::create_dir(world.home().join("data")).expect("a folder");
         let (there, here) = (data.join("toolchains"), world.home().join("data/toolchains"));
-        // The folder behind the link is only read: what is installed is complete. What else is kept with it, such as keys,
-        // is of this world alone.
+        // The folder behind the link is only read: the installation is complete. The rest of the data folder, such as
+        // keys, belongs to this world.
         #[cfg(unix)]
         std::os::unix::fs::symlink(there, here).expect("a link");
         #[cfg(windows)]
@@ -61,19 +61,19 @@ impl World {
         self.root.path().join("home")
     }
 
-    /// Where temporary files of runs go.
+    /// Folder of the runs' temporary files.
     pub fn temporary(&self) -> PathBuf {
         self.root.path().join("tmp")
     }
 
-    /// Writes a file into the current folder of runs, with the folders in between.
+    /// Writes a file into the current folder of runs, creating the folders in between.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         fs::write(path, content).expect("a file");
     }
 
-    /// Copies one of the repository's examples here, sources and data, and gives its path.
+    /// Copies one of the repository's examples here, sources and data, and returns its path.
     pub fn example(&self, name: &str) -> String {
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("examples");
         let source = fs::read(examples.join(name)).expect("an example");
@@ -81,13 +81,13 @@ impl World {
         name.to_owned()
     }
 
-    /// Makes this world's `work` and cache those of another one.
+    /// Replaces this world's `work` and cache by copies of another one's.
     pub fn copy_from(&self, other: &World) {
         copy(&other.path(""), &self.path(""));
         copy(&other.home().join("cache"), &self.home().join("cache"));
     }
 
-    /// Runs `sheaf` with these arguments to its end.
+    /// Runs `sheaf` with these arguments to completion.
     pub fn run(&self, arguments: &[&str]) -> Output {
         self.sheaf(arguments).run()
     }
@@ -104,7 +104,7 @@ impl World {
         }
     }
 
-    /// Copies a folder of the repository's `tests` here, with all that is in it.
+    /// Copies a folder of the repository's `tests` here.
     pub fn folder(&self, name: &str) {
         copy(&Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("tests").join(name), &self.path(name));
     }
@@ -164,7 +164,7 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Lets the run take longer than most.
+    /// Sets a longer time limit.
     #[must_use]
     pub fn within(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
@@ -178,14 +178,14 @@ impl Run<'_> {
         self
     }
 
-    /// Gives the run something to read from standard input.
+    /// Sets the standard input.
     #[must_use]
     pub fn input(mut self, text: impl Into<String>) -> Self {
         self.input = text.into();
         self
     }
 
-    /// Gives the run a file system of its own at a folder, which vanishes with it.
+    /// Mounts a separate file system at a folder, which disappears after the run.
     #[must_use]
     pub fn mounted(mut self, mount: Mount, at: PathBuf) -> Self {
         self.mount = Some((mount, at));
@@ -215,7 +215,7 @@ impl Run<'_> {
         command
     }
 
-    /// Runs to the end.
+    /// Runs to completion.
     ///
     /// # Panics
     /// If the program cannot be started, or hangs.
@@ -223,7 +223,7 @@ impl Run<'_> {
         let mut command = self.command();
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::piped());
         let mut child = command.spawn().expect("sheaf starts");
-        // Who does not read it has closed the pipe: that is no fault.
+        // A program that does not read it has closed the pipe, which is fine.
         let _ = child.stdin.take().expect("a pipe").write_all(self.input.as_bytes());
         let stdout = collect(child.stdout.take().expect("a pipe"));
         let stderr = collect(child.stderr.take().expect("a pipe"));
@@ -247,7 +247,7 @@ impl Run<'_> {
         }
     }
 
-    /// Where the names of the files go that a mounted file system has in the end.
+    /// File with the names of the files that a mounted file system has at the end.
     fn listing(&self) -> PathBuf {
         self.world.temporary().join("listing")
     }
@@ -269,7 +269,7 @@ fn collect(mut stream: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     })
 }
 
-/// Waits for the end; ends a process that hangs.
+/// Waits for the end; kills a process that hangs.
 fn wait(child: &mut Child, timeout: Duration) -> Option<std::process::ExitStatus> {
     let start = Instant::now();
     let mut pause = Duration::from_millis(1);

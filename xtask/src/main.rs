@@ -1,4 +1,4 @@
-//! What the project's own people do now and then. No user runs it, and nothing that is shipped depends on it.
+//! Occasional tasks of the project's developers. Users never run it, and no shipped code depends on it.
 
 mod pin_compiler;
 
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Whatever stopped a task: whoever runs one reads its source.
+/// Errors are not typed: users of a task read its source.
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 #[derive(Parser)]
@@ -22,15 +22,15 @@ struct Cli {
 enum Task {
     /// Write toolchain/src/releases/table.rs: the compiler wheels that Sheaf accepts
     ///
-    /// Each platform's wheel is fetched with pip, from whatever index this machine's pip uses, into a temporary folder; its
-    /// size, its SHA-256, and those of the files that Sheaf takes out of it, are read from the bytes that came. The compiler
-    /// of Linux on x86-64, which must be this machine's platform, is started: it tells its backends, and a small program
-    /// that it compiles tells the version of its bytecode. For other platforms the backends are those whose plug-ins are
-    /// named in the library; where the compiler can be started, both must agree. Look at the difference in version control
-    /// before committing it.
+    /// Downloads each platform's wheel with pip, from the index configured on this machine, into a temporary folder;
+    /// its size, its SHA-256, and those of the files that Sheaf extracts from it, are computed from the received bytes.
+    /// The compiler of Linux on x86-64, which must be this machine's platform, is run: it reports its backends, and a
+    /// small program that it compiles contains the version of its bytecode. For other platforms the backends are those
+    /// whose plug-ins are named in the library; on Linux on x86-64, both must agree. Review the diff before committing
+    /// it.
     #[command(after_help = "Example:\n  cargo xtask pin-compiler --notes /tmp/notes 3.13.0 3.12.0")]
     PinCompiler {
-        /// Where what was found out about each wheel is kept, so that an interrupted run goes on where it was
+        /// Folder of the results for each wheel, so that an interrupted run can be resumed
         #[arg(long, value_name = "FOLDER")]
         notes: Option<PathBuf>,
         /// The releases: the first is the default, the others can be pinned by a project

@@ -1,4 +1,4 @@
-//! Finds out what there is to know of the compiler's wheels, and writes the table.
+//! Inspects the compiler's wheels, and writes the table.
 
 mod table;
 mod wheel;
@@ -18,7 +18,7 @@ pub(crate) fn pin_compiler(versions: &[String], notes: Option<&Path>) -> Result<
         let mut bytecode = None;
         for platform in Platform::ALL {
             let found = noted(&Wheel { version, platform }, notes)?;
-            // The platform that tells comes first, and the others' compilers are of the same sources.
+            // The platform that can run comes first, and the compilers of the others have the same sources.
             bytecode = bytecode.or(found.bytecode);
             let bytecode = bytecode.ok_or("the version of the bytecode is not known")?;
             println!("{}: {} {} {bytecode:?}", found.wheel, found.sha256, found.backends.join(" "));
@@ -56,7 +56,7 @@ pub(crate) fn pin_compiler(versions: &[String], notes: Option<&Path>) -> Result<
     Ok(())
 }
 
-/// What is found out of a wheel, or was when an earlier run noted it.
+/// The result for a wheel, from the notes if an earlier run recorded it.
 fn noted(wheel: &Wheel<'_>, notes: Option<&Path>) -> Result<Found> {
     let Some(notes) = notes else { return wheel.inspect() };
     let note = notes.join(format!("{}-{}.json", wheel.version, wheel.platform.name()));
@@ -69,7 +69,7 @@ fn noted(wheel: &Wheel<'_>, notes: Option<&Path>) -> Result<Found> {
     Ok(found)
 }
 
-/// The file that is written.
+/// The generated file.
 fn table_path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("toolchain").join("src/releases/table.rs")
 }

@@ -1,4 +1,4 @@
-//! The table as Rust, laid out as rustfmt does.
+//! The table as Rust source, formatted as by rustfmt.
 
 use sheaf_toolchain::{Member, Release};
 
@@ -52,7 +52,7 @@ fn member(name: &str, Member { path, size, sha256 }: &Member<'_>) -> String {
     )
 }
 
-/// A number with a line below every three digits.
+/// A number with an underscore before every three digits.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();

@@ -1,4 +1,4 @@
-//! One wheel of the compiler: fetched, taken apart, and its compiler started where that can be done.
+//! Inspection of one wheel of the compiler: download, extraction, and a run of its compiler if possible.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -15,11 +15,11 @@ use zip::ZipArchive;
 use crate::Result;
 
 const PACKAGE: &str = "iree-base-compiler";
-/// Where the compiler is in its wheels.
+/// The compiler's folder in its wheels.
 const FOLDER: &str = "iree/compiler/_mlir_libs";
-/// The platform whose compiler is started, which must be this machine's.
+/// The platform whose compiler is run, which must be this machine's.
 const OWN: Platform = Platform::LinuxX86_64;
-/// What a backend is called on the command line, and the name of its plug-in in the library; sorted.
+/// Command line names of backends, each with the name of its plug-in in the library; sorted.
 const PLUGINS: [(&str, &str); 7] = [
     ("cuda", "hal_target_cuda"),
     ("llvm-cpu", "hal_target_llvm_cpu"),
@@ -29,7 +29,7 @@ const PLUGINS: [(&str, &str); 7] = [
     ("vmvx-inline", "hal_target_vmvx"),
     ("vulkan-spirv", "hal_target_vulkan_spirv"),
 ];
-/// What is compiled to see which bytecode comes out.
+/// Program compiled to determine the version of the bytecode.
 const PROGRAM: &str = "\
 func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.add %a, %a : tensor<4xf32>
@@ -38,13 +38,13 @@ func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
 ";
 
 /// The wheel of a version for a platform. It is the one of the stable ABI (cp312-abi3), which every Python from 3.12 on
-/// fetches, or for releases without it that of Python 3.12; Sheaf takes nothing out of it that depends on Python.
+/// downloads, or for releases without it that of Python 3.12; none of the extracted files depends on Python.
 pub(super) struct Wheel<'a> {
     pub(super) version: &'a str,
     pub(super) platform: Platform,
 }
 
-/// What the table says of one wheel.
+/// The table's data of one wheel.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Found {
     pub(super) wheel: String,
@@ -53,7 +53,7 @@ pub(super) struct Found {
     /// Library, linker, program and notice.
     pub(super) members: [FoundMember; 4],
     pub(super) backends: Vec<String>,
-    /// Where the compiler was started.
+    /// `None` unless the compiler was run.
     pub(super) bytecode: Option<(u16, u16)>,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct FoundMember {
 }
 
 impl Wheel<'_> {
-    /// Fetches it, and reads off what there is to know.
+    /// Downloads and inspects it.
     pub(super) fn inspect(&self) -> Result<Found> {
         let folder = tempfile::tempdir()?;
         let path = self.fetch(folder.path())?;
@@ -98,7 +98,7 @@ impl Wheel<'_> {
         Ok(Found { wheel, size, sha256, members, backends, bytecode })
     }
 
-    /// Downloads it with pip; where it is.
+    /// Downloads it with pip; returns its path.
     fn fetch(&self, folder: &Path) -> Result<PathBuf> {
         let mut pip = Command::new("python3");
         pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]);
@@ -110,7 +110,7 @@ impl Wheel<'_> {
         Ok(wheel.path())
     }
 
-    /// What pip calls the platform.
+    /// Pip's platform tag.
     fn tag(&self) -> &'static str {
         match self.platform {
             Platform::LinuxX86_64 => "manylinux_2_28_x86_64",
@@ -120,7 +120,7 @@ impl Wheel<'_> {
         }
     }
 
-    /// The library, the linker, and the compiler as a program.
+    /// The library, the linker, and the compiler's executable.
     fn names(&self) -> [&'static str; 3] {
         match self.platform {
             Platform::LinuxX86_64 | Platform::LinuxAarch64 => {
@@ -132,7 +132,7 @@ impl Wheel<'_> {
     }
 }
 
-/// Takes a file out of a wheel, into `folder`.
+/// Extracts a file of a wheel into `folder`.
 fn extract(archive: &mut ZipArchive<File>, name: &str, folder: &Path) -> Result<FoundMember> {
     let mut entry = archive.by_name(name).map_err(|error| format!("{name}: {error}"))?;
     let path = folder.join(name);
@@ -158,7 +158,7 @@ fn named_in(library: &[u8]) -> Vec<&'static str> {
     found.map(|(backend, _)| backend).collect()
 }
 
-/// The backends that a compiler tells.
+/// The backends that a compiler reports.
 fn told_backends(compiler: &Path) -> Result<BTreeSet<String>> {
     let listing = output(Command::new(compiler).arg("--iree-hal-list-target-backends"), b"")?;
     let listing = String::from_utf8_lossy(&listing).into_owned();
@@ -168,7 +168,7 @@ fn told_backends(compiler: &Path) -> Result<BTreeSet<String>> {
     Ok(names.filter(|name| !name.is_empty()).filter(is_name).map(str::to_owned).collect())
 }
 
-/// The version of the bytecode that a compiler writes.
+/// The bytecode version of a compiler's output.
 fn written_bytecode(compiler: &Path) -> Result<(u16, u16)> {
     let mut command = Command::new(compiler);
     command.args(["--iree-input-type=stablehlo", "--iree-hal-target-device=local"]);
@@ -177,7 +177,7 @@ fn written_bytecode(compiler: &Path) -> Result<(u16, u16)> {
     Ok(bytecode_version(&vmfb).ok_or("the compiler has written no VMFB")?)
 }
 
-/// What a command that succeeds writes, when it reads `input`.
+/// The output of a successful command, given `input`.
 fn output(command: &mut Command, input: &[u8]) -> Result<Vec<u8>> {
     let failed = |command: &Command, error: &dyn std::fmt::Display| {
         format!("{}: {error}", command.get_program().display())
