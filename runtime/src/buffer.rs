@@ -8,8 +8,8 @@ use eerie_sys::runtime as iree;
 use crate::device::{Device, create};
 use crate::error::{Error, check};
 use crate::ffi::{Counted, Ref, host_allocator};
-use crate::regions::Region;
 use crate::runtime::{Shared, Target};
+use crate::suballocations::Suballocation;
 use crate::{ElementType, UnknownElementType};
 
 /// A tensor in device memory: dense, in row-major order.
@@ -26,15 +26,15 @@ struct Inner {
     element: ElementType,
     target: Target,
     /// Address of the allocation in which it is recorded as a suballocation, and that suballocation.
-    region: Option<(usize, Region)>,
+    suballocation: Option<(usize, Suballocation)>,
     // Declared after the view: the memory may be the device's, which must be dropped last.
     shared: Rc<Shared>,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some((allocation, region)) = self.region {
-            self.shared.regions.borrow_mut().remove(allocation, region);
+        if let Some((allocation, suballocation)) = self.suballocation {
+            self.shared.suballocations.borrow_mut().remove(allocation, suballocation);
         }
     }
 }
@@ -81,7 +81,7 @@ impl Buffer {
         };
         let view = view.map_err(|status| Error::Buffer { action: "made", target, status })?;
         // A separate allocation.
-        Ok(Self::new(Inner { view, element, target, region: None, shared: Rc::clone(&device.shared) }))
+        Ok(Self::new(Inner { view, element, target, suballocation: None, shared: Rc::clone(&device.shared) }))
     }
 
     /// Wraps a result of a program.
@@ -93,11 +93,11 @@ impl Buffer {
         // SAFETY: the view is live.
         let element =
             ElementType::from_iree(unsafe { iree::iree_hal_buffer_view_element_type(view.as_ptr()) })?;
-        let region = part_of(&view);
-        if let Some((allocation, region)) = region {
-            shared.regions.borrow_mut().add(allocation, region);
+        let suballocation = part_of(&view);
+        if let Some((allocation, suballocation)) = suballocation {
+            shared.suballocations.borrow_mut().add(allocation, suballocation);
         }
-        Ok(Self::new(Inner { view, element, target, region, shared: Rc::clone(shared) }))
+        Ok(Self::new(Inner { view, element, target, suballocation, shared: Rc::clone(shared) }))
     }
 
     fn new(inner: Inner) -> Self {
@@ -130,7 +130,7 @@ impl Buffer {
     /// and no constant of a program does. The workers of [`Target::LocalTask`] release their references shortly after a
     /// call has ended.
     pub fn is_unshared(&self) -> bool {
-        let Inner { view, region, shared, .. } = &*self.inner;
+        let Inner { view, suballocation, shared, .. } = &*self.inner;
         // SAFETY: the view and its memory are live.
         let (memory, allocation) = unsafe {
             let memory = iree::iree_hal_buffer_view_buffer(view.as_ptr());
@@ -139,10 +139,10 @@ impl Buffer {
         if Rc::strong_count(&self.inner) != 1 || references(view.as_ptr()) != 1 || references(memory) != 1 {
             return false;
         }
-        match region {
+        match suballocation {
             None => allocation == memory,
-            Some((address, region)) => {
-                shared.regions.borrow().is_apart(*address, *region, references(allocation))
+            Some((address, suballocation)) => {
+                shared.suballocations.borrow().is_exclusive(*address, *suballocation, references(allocation))
             }
         }
     }
@@ -195,14 +195,15 @@ impl std::fmt::Debug for Buffer {
 
 /// The address of the allocation that the memory of a view is a part of, and its suballocation. `None` if it is all of
 /// it.
-fn part_of(view: &Ref<iree::iree_hal_buffer_view_t>) -> Option<(usize, Region)> {
+fn part_of(view: &Ref<iree::iree_hal_buffer_view_t>) -> Option<(usize, Suballocation)> {
     // SAFETY: the view is live, and with it its memory and the allocation.
     unsafe {
         let memory = iree::iree_hal_buffer_view_buffer(view.as_ptr());
         let allocation = iree::iree_hal_buffer_allocated_buffer(memory);
         let start = iree::iree_hal_buffer_byte_offset(memory);
         let end = start + iree::iree_hal_buffer_byte_length(memory);
-        (allocation != memory).then(|| (allocation.addr(), Region { object: memory.addr(), start, end }))
+        (allocation != memory)
+            .then(|| (allocation.addr(), Suballocation { object: memory.addr(), start, end }))
     }
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::device::{Backend, Device};
 use crate::error::Error;
 use crate::process::Process;
-use crate::regions::Regions;
+use crate::suballocations::Suballocations;
 
 /// The release of the linked IREE runtime; `eerie-sys` contains its source.
 const IREE_VERSION: &str = "3.13.0";
@@ -62,7 +62,7 @@ pub struct Runtime {
 pub(crate) struct Shared {
     pub(crate) process: &'static Process,
     backends: RefCell<Vec<(Target, Rc<Backend>)>>,
-    pub(crate) regions: RefCell<Regions>,
+    pub(crate) suballocations: RefCell<Suballocations>,
 }
 
 impl Runtime {
@@ -70,7 +70,11 @@ impl Runtime {
     pub fn new() -> Result<Self, Error> {
         let process = Process::get()?;
         Ok(Self {
-            shared: Rc::new(Shared { process, backends: RefCell::default(), regions: RefCell::default() }),
+            shared: Rc::new(Shared {
+                process,
+                backends: RefCell::default(),
+                suballocations: RefCell::default(),
+            }),
         })
     }
 
