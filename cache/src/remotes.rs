@@ -98,7 +98,7 @@ pub enum Trouble {
     },
     /// An entry of an untrusted signer.
     #[error("{remote} has a program for {function}, but it is signed by {signer}, who is not trusted")]
-    Stranger {
+    UntrustedSigner {
         /// The remote.
         remote: String,
         /// The function that the entry names.
@@ -122,7 +122,7 @@ impl Trouble {
         match self {
             Self::Remote(error) => error.remedy().into(),
             Self::Unsigned { .. } => "let those who fill that cache sign: `sheaf cache key new` there".into(),
-            Self::Stranger { signer, .. } => {
+            Self::UntrustedSigner { signer, .. } => {
                 format!("if you know that key, run `sheaf cache key trust {signer}`")
             }
             Self::Altered { .. } => {
@@ -317,7 +317,7 @@ impl Remotes {
             None => return Err(Trouble::Unsigned { remote: remote(), function: function() }),
             Some(signer) if !self.trusted.trusts(signer, &tier.address) => {
                 let signer = signer.clone();
-                return Err(Trouble::Stranger { remote: remote(), function: function(), signer });
+                return Err(Trouble::UntrustedSigner { remote: remote(), function: function(), signer });
             }
             Some(_) => {}
         }

@@ -381,14 +381,14 @@ mod tests {
     fn who_holds_a_lock_too_long_is_passed_by() {
         let Fixture { folder: _folder, store, key } = fixture();
         let held = store.exclusive(&key, |_| panic!("it is free")).unwrap();
-        let beside = store.clone().with_patience(Duration::from_millis(100));
+        let impatient = store.clone().with_patience(Duration::from_millis(100));
         let mut report = Vec::new();
-        assert!(beside.exclusive(&key, |wait| report.push(wait)).is_none());
+        assert!(impatient.exclusive(&key, |wait| report.push(wait)).is_none());
         assert_eq!(report, [Wait::Begun, Wait::GivenUp]);
-        put(&beside, "p", "forward", b"vmfb").unwrap();
+        put(&impatient, "p", "forward", b"vmfb").unwrap();
         put(&store, "p", "forward", b"vmfb").unwrap();
         drop(held);
-        assert!(beside.exclusive(&key, |_| panic!("it is free")).is_some());
+        assert!(impatient.exclusive(&key, |_| panic!("it is free")).is_some());
         assert!(matches!(store.get(&key), Lookup::Hit { .. }));
     }
 

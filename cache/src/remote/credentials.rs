@@ -224,12 +224,12 @@ fn ask(helper: &str, address: &Url) -> Result<Headers, String> {
     }
     let output = child.stdout.take();
     // Reading stops after the JSON: a child process of the helper may keep the pipe open.
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let answer = output.and_then(|output| {
             serde_json::Deserializer::from_reader(output.take(HELPER_LIMIT)).into_iter::<Answer>().next()
         });
-        let _ = tell.send(answer);
+        let _ = sender.send(answer);
     });
     let late = || format!("it gave no answer within {} s", HELPER_TIME.as_secs());
     let start = Instant::now();
@@ -248,7 +248,7 @@ fn ask(helper: &str, address: &Url) -> Result<Headers, String> {
     if !status.success() {
         return Err(format!("it ended with {status}"));
     }
-    let answer = told.recv_timeout(HELPER_TIME.saturating_sub(start.elapsed())).map_err(|_| late())?;
+    let answer = receiver.recv_timeout(HELPER_TIME.saturating_sub(start.elapsed())).map_err(|_| late())?;
     // The answer holds a secret, so the message must not quote it.
     let Some(Ok(answer)) = answer else { return Err("its answer is no JSON with headers".into()) };
     let all = answer.headers.into_iter();

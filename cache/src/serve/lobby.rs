@@ -106,13 +106,13 @@ impl Lobby {
             let crowd = if is_crowd { Some(address) } else { waiting.crowd() };
             waiting.put_out_oldest(crowd.filter(|_| hard)?)?;
         }
-        let (put_out, told) = oneshot::channel();
+        let (put_out, evicted) = oneshot::channel();
         waiting.arrivals += 1;
         let number = waiting.arrivals;
         waiting.guests.insert(number, Stay { address, is_known: false, put_out });
         self.open.inc();
         let guest = Guest { lobby: self.clone(), number, place: OnceCell::new() };
-        Some((guest.into(), told))
+        Some((guest.into(), evicted))
     }
 }
 
@@ -191,8 +191,8 @@ mod tests {
         [192, 0, 2, last].into()
     }
 
-    fn is_out(told: &mut PutOut) -> bool {
-        matches!(told.try_recv(), Ok(()))
+    fn is_out(evicted: &mut PutOut) -> bool {
+        matches!(evicted.try_recv(), Ok(()))
     }
 
     /// A lobby with eight places.
@@ -214,7 +214,7 @@ mod tests {
         let mut other = lobby.enter(from(2)).await.unwrap();
         let mut crowd = all(&lobby, 1, 9).await;
         assert!(!is_out(&mut other.1));
-        let out: Vec<bool> = crowd.iter_mut().map(|(_, told)| is_out(told)).collect();
+        let out: Vec<bool> = crowd.iter_mut().map(|(_, evicted)| is_out(evicted)).collect();
         assert_eq!(out, [true, true, true, false, false, false, false, false, false]);
         assert_eq!(lobby.open.get(), 10);
         drop(crowd);

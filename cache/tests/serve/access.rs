@@ -44,18 +44,18 @@ async fn http(server: &Serving, authorization: Option<&str>) -> (u16, u16, Strin
 #[tokio::test]
 async fn http_asks_for_tokens() {
     let server = serving(false);
-    let told = http(&server, None).await;
-    insta::assert_snapshot!(told.2, @"a token is needed: send it as `Authorization: Bearer TOKEN`, or as the password of Basic");
-    assert_eq!((told.0, told.1), (401, 401));
-    let told = http(&server, Some("Bearer r")).await;
-    insta::assert_snapshot!(told.2, @"this token allows reading only");
-    assert_eq!((told.0, told.1), (404, 403));
-    let told = http(&server, Some("Bearer old")).await;
-    insta::assert_snapshot!(told.2, @r#"the token "old" has expired: ask for a new one"#);
-    assert_eq!((told.0, told.1), (401, 401));
+    let answer = http(&server, None).await;
+    insta::assert_snapshot!(answer.2, @"a token is needed: send it as `Authorization: Bearer TOKEN`, or as the password of Basic");
+    assert_eq!((answer.0, answer.1), (401, 401));
+    let answer = http(&server, Some("Bearer r")).await;
+    insta::assert_snapshot!(answer.2, @"this token allows reading only");
+    assert_eq!((answer.0, answer.1), (404, 403));
+    let answer = http(&server, Some("Bearer old")).await;
+    insta::assert_snapshot!(answer.2, @r#"the token "old" has expired: ask for a new one"#);
+    assert_eq!((answer.0, answer.1), (401, 401));
     for wrong in ["Bearer x", "Bearer ", "Basic x", "w", "Basic dzp4"] {
-        let told = http(&server, Some(wrong)).await;
-        assert_eq!(told, (401, 401, "the token is unknown here\n".into()), "{wrong}");
+        let answer = http(&server, Some(wrong)).await;
+        assert_eq!(answer, (401, 401, "the token is unknown here\n".into()), "{wrong}");
     }
     assert_eq!(server.status("status").await, 401);
     assert_eq!(server.status("metrics").await, 401);
@@ -72,9 +72,9 @@ async fn http_asks_for_tokens() {
 #[tokio::test]
 async fn reading_can_be_for_everybody() {
     let server = serving(true);
-    let told = http(&server, None).await;
-    insta::assert_snapshot!(told.2, @"writing needs a token");
-    assert_eq!((told.0, told.1), (404, 401));
+    let answer = http(&server, None).await;
+    insta::assert_snapshot!(answer.2, @"writing needs a token");
+    assert_eq!((answer.0, answer.1), (404, 401));
     assert_eq!(http(&server, Some("Bearer r")).await.1, 403);
     assert_eq!(http(&server, Some("Bearer w")).await.1, 201);
     // The holder of an expired token is told so.

@@ -99,8 +99,8 @@ async fn http_and_grpc_are_one_cache() {
         action_result: Some(result(&program)),
         ..Default::default()
     };
-    let told = clients.actions.update_action_result(update).await.unwrap().into_inner();
-    assert_eq!(told, result(&program));
+    let answer = clients.actions.update_action_result(update).await.unwrap().into_inner();
+    assert_eq!(answer, result(&program));
     // Without its blob it is a miss through both.
     assert_eq!(clients.actions.get_action_result(get(&action)).await.unwrap_err().code(), Code::NotFound);
     assert_eq!(server.status(&format!("ac/{}", action.hash)).await, 404);
