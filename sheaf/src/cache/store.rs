@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use sheaf_cache::{Collected, Listed, Lookups};
+use sheaf_cache::{CacheStats, Collected, Listed};
 
 use super::{World, ago, bytes, local_store, programs, show_json};
 use crate::cli::NetworkOptions;
@@ -48,11 +48,11 @@ pub fn stats(json: bool) -> Result<(), Failed> {
         ("signer", by(&signer)),
     ];
     let seconds: f64 = list.iter().map(|entry| entry.signed.claim.seconds).sum();
-    let lookups = store.lookups();
+    let stats = store.stats();
     if json {
         let mut object = json!({
             "entries": size.entries, "bytes": size.bytes, "seconds": seconds,
-            "lookups": lookups, "hit_rate": lookups.hit_rate(),
+            "lookups": stats, "hit_rate": stats.hit_rate(),
         });
         for (name, groups) in tables {
             object[name] = groups
@@ -64,12 +64,12 @@ pub fn stats(json: bool) -> Result<(), Failed> {
         return show_json(&object);
     }
     println!("{}, {}, which took {seconds:.1} s to compile", programs(size.entries), bytes(size.bytes));
-    if let Some(rate) = lookups.hit_rate() {
-        let Lookups { stored, fetched, compiled, saved, spent, since } = lookups;
+    if let Some(rate) = stats.hit_rate() {
+        let CacheStats { stored, fetched, compiled, saved, spent, since } = stats;
         println!(
             "found {:.0} % of {} looked for: {stored} here, {fetched} in a remote cache, which saved {saved:.1} s",
             100.0 * rate,
-            lookups.total()
+            stats.total()
         );
         println!("compiled {compiled} in {spent:.1} s; first counted {}", ago(since));
     }

@@ -1,7 +1,7 @@
-//! `sheaf cache why`: the compilation that is nearest to the last one of a function, and what differs.
+//! `sheaf cache why`: the reason for the last compilation of a function, by comparison with the nearest earlier one.
 
 use serde_json::json;
-use sheaf_cache::{Claim, Difference, Listed};
+use sheaf_cache::{Claim, Listed, RebuildReason};
 
 use super::{World, ago, show_json};
 use crate::cli::NetworkOptions;
@@ -9,19 +9,19 @@ use crate::engine;
 use crate::evaluator::{Failed, told};
 use crate::messages;
 
-/// An earlier compilation, and where it is known from.
+/// An earlier compilation, with the cache that has its claim.
 struct Earlier {
     claim: Claim,
     place: String,
-    differences: Vec<Difference>,
+    reasons: Vec<RebuildReason>,
 }
 
-/// Says why `function` was compiled.
+/// Prints the reason for the last compilation of `function`.
 pub fn why(function: &str, network: &NetworkOptions, json: bool) -> Result<(), Failed> {
     let world = World::here(network)?;
     let mut listed = world.store.list();
     listed.retain(|listed| is_of(&listed.signed.claim, function));
-    // Of one second, the one that was written last.
+    // Ties within a second go to the one written last.
     listed.sort_by_key(|listed| (listed.signed.claim.time, listed.used));
     let mut claims: Vec<Claim> = listed.into_iter().map(|Listed { signed, .. }| signed.claim).collect();
     let Some(last) = claims.pop() else {
@@ -51,16 +51,16 @@ pub fn why(function: &str, network: &NetworkOptions, json: bool) -> Result<(), F
     }
     let text =
         |claim: &Claim| world.store.program(claim).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    // Of those that are equally near, the latest.
+    // Ties go to the latest.
     let nearest = earlier.into_iter().min_by_key(|(claim, _)| (last.distance(claim), u64::MAX - claim.time));
     let nearest = nearest.map(|(claim, place)| {
-        let differences = last.differences(&claim, text);
-        Earlier { claim, place, differences }
+        let reasons = last.rebuild_reasons(&claim, text);
+        Earlier { claim, place, reasons }
     });
     if json {
         let nearest = nearest.map(|earlier| {
-            let differences: Vec<_> = earlier.differences.iter().map(ToString::to_string).collect();
-            json!({ "key": earlier.claim.key.to_string(), "from": earlier.place, "time": earlier.claim.time, "differences": differences })
+            let reasons: Vec<_> = earlier.reasons.iter().map(ToString::to_string).collect();
+            json!({ "key": earlier.claim.key.to_string(), "from": earlier.place, "time": earlier.claim.time, "differences": reasons })
         });
         return show_json(&json!({
             "function": last.function, "key": last.key.to_string(), "seconds": last.seconds, "time": last.time,
@@ -75,19 +75,19 @@ pub fn why(function: &str, network: &NetworkOptions, json: bool) -> Result<(), F
         if last.inputs.is_empty() { "no arguments".into() } else { last.inputs.join(", ") }
     );
     println!("  key {}", last.key);
-    let Some(Earlier { claim, place, differences }) = nearest else {
+    let Some(Earlier { claim, place, reasons }) = nearest else {
         println!("nothing like it had been compiled before, as far as the caches know");
         return Ok(());
     };
     println!("the nearest that had been compiled, {} ({place}), differs in", ago(claim.time));
-    for difference in differences {
-        println!("  {difference}");
+    for reason in reasons {
+        println!("  {reason}");
     }
     println!("  key {}", claim.key);
     Ok(())
 }
 
-/// Whether a claim is for a function or its gradient.
+/// True for a claim of the function or its gradient.
 fn is_of(claim: &Claim, function: &str) -> bool {
     claim.function == function
         || claim.function.strip_prefix(function).is_some_and(|rest| rest.starts_with(" ("))

@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sheaf_cache::remote::{Address, Credentials, KEY_VARIABLE, Secret, TOKEN_VARIABLE};
 use sheaf_cache::{
-    ActionKey, ArtifactFolder, BUDGET, Claim, Compilation, Digest, Entry, Exclusive, FolderError, Leaf,
-    Lookup, Lookups, Miss, RemoteSettings, Remotes, SecretKey, SignedClaim, Store, TrustedKeys, Upload, Wait,
+    ActionKey, ArtifactFolder, BUDGET, CacheStats, Claim, Compilation, Digest, Entry, Exclusive, FolderError,
+    Leaf, Lookup, Miss, RemoteSettings, Remotes, SecretKey, SignedClaim, Store, TrustedKeys, Upload, Wait,
     Wanted,
 };
 use sheaf_lang::host::HostError;
@@ -56,7 +56,7 @@ pub struct Caches {
     /// How many programs have been put into the store.
     added: Cell<usize>,
     /// Where programs were found.
-    lookups: Cell<Lookups>,
+    stats: Cell<CacheStats>,
     /// The warnings that have been shown: one fault may meet every function of a program.
     warned: RefCell<HashSet<String>>,
 }
@@ -153,7 +153,7 @@ impl Caches {
             trusted,
             store_size: settings.max_size.value.unwrap_or(STORE_SIZE),
             added: Cell::new(0),
-            lookups: Cell::default(),
+            stats: Cell::default(),
             warned: RefCell::default(),
         })
     }
@@ -203,9 +203,9 @@ impl Caches {
                 if !is_ours {
                     return None;
                 }
-                self.count(|lookups| {
-                    lookups.stored += 1;
-                    lookups.saved += entry.claim.seconds;
+                self.count(|stats| {
+                    stats.stored += 1;
+                    stats.saved += entry.claim.seconds;
                 });
                 Some((bytes, entry.claim.vmfb.digest))
             }
@@ -231,9 +231,9 @@ impl Caches {
             self.warn(&trouble, WITHOUT, Some(&trouble.remedy()));
         }
         let fetched = fetched?;
-        self.count(|lookups| {
-            lookups.fetched += 1;
-            lookups.saved += fetched.signed.claim.seconds;
+        self.count(|stats| {
+            stats.fetched += 1;
+            stats.saved += fetched.signed.claim.seconds;
         });
         if let Err(e) = self.store.put(&fetched.signed, program.as_bytes(), &fetched.vmfb) {
             self.warn(&e, NOT_KEPT, Some(e.remedy()));
@@ -259,9 +259,9 @@ impl Caches {
 
     /// Keeps what was compiled everywhere but beside the sources.
     pub fn keep(&self, job: &Job, bytes: &[u8], run: CompileRun) {
-        self.count(|lookups| {
-            lookups.compiled += 1;
-            lookups.spent += run.seconds;
+        self.count(|stats| {
+            stats.compiled += 1;
+            stats.spent += run.seconds;
         });
         let program = action::program(&job.action);
         let compilation = Compilation {
@@ -310,10 +310,10 @@ impl Caches {
         self.artifacts.record(&job.action, job.specialisation.clone(), bytes)
     }
 
-    fn count(&self, change: impl FnOnce(&mut Lookups)) {
-        let mut lookups = self.lookups.get();
-        change(&mut lookups);
-        self.lookups.set(lookups);
+    fn count(&self, change: impl FnOnce(&mut CacheStats)) {
+        let mut stats = self.stats.get();
+        change(&mut stats);
+        self.stats.set(stats);
     }
 
     /// Warns of damage in a cache; that something is simply not there is no trouble.
@@ -364,9 +364,9 @@ impl Drop for Caches {
                 );
             }
         }
-        let lookups = self.lookups.get();
-        if lookups != Lookups::default() {
-            self.store.count(&lookups);
+        let stats = self.stats.get();
+        if stats != CacheStats::default() {
+            self.store.count(&stats);
         }
         if self.added.get() > 0 && self.store.is_due(COLLECT_AFTER, self.added.get()) {
             self.store.collect(self.store_size);

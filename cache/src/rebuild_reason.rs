@@ -7,7 +7,7 @@ use crate::claim::Claim;
 
 /// A part of the key in which two compilations differ; in pairs, the earlier one comes first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Difference {
+pub enum RebuildReason {
     /// An argument's type.
     Argument {
         /// Its position, from 1.
@@ -44,7 +44,7 @@ pub enum Difference {
     Debug(bool, bool),
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for RebuildReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let changes = |f: &mut fmt::Formatter<'_>, lost: &[String], gained: &[String]| {
             let lost = lost.iter().map(|item| format!("without {item}"));
@@ -93,12 +93,16 @@ impl fmt::Display for Difference {
 impl Claim {
     /// The parts in which the compilation of `self` differs from the `earlier` one. `program` gives the text of a
     /// program, if available.
-    pub fn differences(&self, earlier: &Self, program: impl Fn(&Self) -> Option<String>) -> Vec<Difference> {
+    pub fn rebuild_reasons(
+        &self,
+        earlier: &Self,
+        program: impl Fn(&Self) -> Option<String>,
+    ) -> Vec<RebuildReason> {
         let mut all = Vec::new();
         for number in 1..=self.inputs.len().max(earlier.inputs.len()) {
             let types = (earlier.inputs.get(number - 1).cloned(), self.inputs.get(number - 1).cloned());
             if types.0 != types.1 {
-                all.push(Difference::Argument { number, types });
+                all.push(RebuildReason::Argument { number, types });
             }
         }
         if self.program != earlier.program && all.is_empty() {
@@ -107,7 +111,7 @@ impl Claim {
                 let pair = before.lines().zip(after.lines()).find(|(before, after)| before != after);
                 pair.map(|(before, after)| (before.to_owned(), after.to_owned()))
             });
-            all.push(Difference::Program { lines });
+            all.push(RebuildReason::Program { lines });
         }
         let differ =
             |before: &str, after: &str| (before != after).then(|| (before.to_owned(), after.to_owned()));
@@ -115,9 +119,9 @@ impl Claim {
             // Builds of the same release differ in their digests.
             let named = earlier.compiler != self.compiler;
             let name = |c: &Self| if named { c.compiler.clone() } else { c.compiler_digest.short(12) };
-            all.push(Difference::Compiler(name(earlier), name(self)));
+            all.push(RebuildReason::Compiler(name(earlier), name(self)));
         }
-        all.extend(differ(&earlier.device, &self.device).map(|(a, b)| Difference::Device(a, b)));
+        all.extend(differ(&earlier.device, &self.device).map(|(a, b)| RebuildReason::Device(a, b)));
         let features = |claim: &Self| -> BTreeSet<String> {
             let cpu = claim.cpu.iter();
             cpu.flat_map(|cpu| cpu.features.iter().cloned().chain([cpu.arch.clone()])).collect()
@@ -125,7 +129,7 @@ impl Claim {
         let (before, after) = (features(earlier), features(self));
         if before != after {
             let only = |a: &BTreeSet<String>, b: &BTreeSet<String>| a.difference(b).cloned().collect();
-            all.push(Difference::Cpu { lost: only(&before, &after), gained: only(&after, &before) });
+            all.push(RebuildReason::Cpu { lost: only(&before, &after), gained: only(&after, &before) });
         }
         // Flags that follow from another device or CPU are not a reason of their own.
         let is_follower = |flag: &&String| {
@@ -141,14 +145,14 @@ impl Claim {
             let (lost, gained) = (only(&before, &after), only(&after, &before));
             let reordered = before.iter().collect::<BTreeSet<_>>() == after.iter().collect();
             if reordered || !lost.is_empty() || !gained.is_empty() {
-                all.push(Difference::Flags { lost, gained });
+                all.push(RebuildReason::Flags { lost, gained });
             }
         }
         let donation =
             |claim: &Self| claim.donation.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        all.extend(differ(&donation(earlier), &donation(self)).map(|(a, b)| Difference::Donation(a, b)));
+        all.extend(differ(&donation(earlier), &donation(self)).map(|(a, b)| RebuildReason::Donation(a, b)));
         if earlier.debug != self.debug {
-            all.push(Difference::Debug(earlier.debug, self.debug));
+            all.push(RebuildReason::Debug(earlier.debug, self.debug));
         }
         all
     }
@@ -156,13 +160,13 @@ impl Claim {
     /// Distance between two compilations: the number of differences, weighted so that another device or compiler counts
     /// more than another shape, and another source most.
     pub fn distance(&self, other: &Self) -> usize {
-        let weight = |difference: &Difference| match difference {
-            Difference::Program { .. } => 8,
-            Difference::Device(..) | Difference::Compiler(..) => 4,
-            Difference::Donation(..) => 2,
+        let weight = |reason: &RebuildReason| match reason {
+            RebuildReason::Program { .. } => 8,
+            RebuildReason::Device(..) | RebuildReason::Compiler(..) => 4,
+            RebuildReason::Donation(..) => 2,
             _ => 1,
         };
-        self.differences(other, |_| None).iter().map(weight).sum()
+        self.rebuild_reasons(other, |_| None).iter().map(weight).sum()
     }
 }
 
@@ -190,7 +194,7 @@ mod tests {
         Claim::new(&action, action.program.as_bytes(), b"vmfb", compilation)
     }
 
-    fn told(change: impl FnOnce(&mut Action, &mut Compilation)) -> String {
+    fn reasons(change: impl FnOnce(&mut Action, &mut Compilation)) -> String {
         let text = |program: &'static str| {
             move |c: &Claim| {
                 Some(if c.key == claim(|_, _| {}).key {
@@ -200,27 +204,27 @@ mod tests {
                 })
             }
         };
-        let all = claim(change).differences(&claim(|_, _| {}), text("func @main\n  multiply"));
+        let all = claim(change).rebuild_reasons(&claim(|_, _| {}), text("func @main\n  multiply"));
         all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 
     #[test]
     fn each_part_is_told() {
-        assert_eq!(told(|_, _| {}), "");
-        insta::assert_snapshot!(told(|a, c| { a.program = "x".into(); c.inputs[0] = "f32[8]".into(); }), @"argument 1: f32[4] -> f32[8]");
-        insta::assert_snapshot!(told(|a, c| { a.program = "x".into(); c.inputs.pop(); }), @"argument 2 is gone: ~f32[]");
-        insta::assert_snapshot!(told(|a, c| { a.program = "x".into(); c.inputs.push("i32[]".into()); }), @"argument 3 is new: i32[]");
-        insta::assert_snapshot!(told(|a, _| a.program = "func @main\n  multiply".into()), @"
+        assert_eq!(reasons(|_, _| {}), "");
+        insta::assert_snapshot!(reasons(|a, c| { a.program = "x".into(); c.inputs[0] = "f32[8]".into(); }), @"argument 1: f32[4] -> f32[8]");
+        insta::assert_snapshot!(reasons(|a, c| { a.program = "x".into(); c.inputs.pop(); }), @"argument 2 is gone: ~f32[]");
+        insta::assert_snapshot!(reasons(|a, c| { a.program = "x".into(); c.inputs.push("i32[]".into()); }), @"argument 3 is new: i32[]");
+        insta::assert_snapshot!(reasons(|a, _| a.program = "func @main\n  multiply".into()), @"
         source: the function, or one that it calls, does something else
             before: add
             now:    multiply
         ");
-        insta::assert_snapshot!(told(|a, _| { a.compiler = "3.14.0".into(); a.compiler_digest = crate::digest::Digest::of(b"3.14.0"); }), @"compiler: 3.13.0 -> 3.14.0");
-        insta::assert_snapshot!(told(|a, _| a.flags[0] = "--b".into()), @"flags: without --a, with --b");
-        insta::assert_snapshot!(told(|a, _| a.flags.reverse()), @"flags: another order");
-        insta::assert_snapshot!(told(|a, _| { a.cpu.as_mut().unwrap().features = ["fma".to_owned()].into(); a.flags[1] = "--iree-llvmcpu-target-cpu=y".into(); }), @"cpu: without avx2, with fma");
-        insta::assert_snapshot!(told(|a, _| { a.device = "cuda".into(); a.flags = vec!["--cuda".into()]; }), @"device: cpu -> cuda");
-        insta::assert_snapshot!(told(|a, _| a.debug = true), @"debug information: false -> true");
+        insta::assert_snapshot!(reasons(|a, _| { a.compiler = "3.14.0".into(); a.compiler_digest = crate::digest::Digest::of(b"3.14.0"); }), @"compiler: 3.13.0 -> 3.14.0");
+        insta::assert_snapshot!(reasons(|a, _| a.flags[0] = "--b".into()), @"flags: without --a, with --b");
+        insta::assert_snapshot!(reasons(|a, _| a.flags.reverse()), @"flags: another order");
+        insta::assert_snapshot!(reasons(|a, _| { a.cpu.as_mut().unwrap().features = ["fma".to_owned()].into(); a.flags[1] = "--iree-llvmcpu-target-cpu=y".into(); }), @"cpu: without avx2, with fma");
+        insta::assert_snapshot!(reasons(|a, _| { a.device = "cuda".into(); a.flags = vec!["--cuda".into()]; }), @"device: cpu -> cuda");
+        insta::assert_snapshot!(reasons(|a, _| a.debug = true), @"debug information: false -> true");
     }
 
     #[test]
