@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::place::Place;
+use crate::location::SourceLocation;
 
 /// A file that cannot be used. Each message has the location, the cause and the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -17,18 +17,18 @@ pub enum FileError {
         source: io::Error,
     },
     /// The file is not TOML.
-    #[error("{place}: this is not TOML: {cause}; correct this line\n{}", place.marked_line())]
+    #[error("{location}: this is not TOML: {cause}; correct this line\n{}", location.marked_line())]
     NotToml {
         /// Source location.
-        place: Box<Place>,
+        location: Box<SourceLocation>,
         /// The syntax error.
         cause: String,
     },
     /// A key has a value of the wrong type.
-    #[error("{place}: `{key}` is {found}, but it must be {expected}, such as {example}\n{}", place.marked_line())]
+    #[error("{location}: `{key}` is {found}, but it must be {expected}, such as {example}\n{}", location.marked_line())]
     WrongType {
         /// Location of the value.
-        place: Box<Place>,
+        location: Box<SourceLocation>,
         /// The key with its tables, such as `cache.remote`.
         key: String,
         /// The type of the value, with an article.
@@ -39,10 +39,10 @@ pub enum FileError {
         example: String,
     },
     /// A key has an invalid value.
-    #[error("{place}: `{key}` is \"{value}\", but it must be {expected}\n{}", place.marked_line())]
+    #[error("{location}: `{key}` is \"{value}\", but it must be {expected}\n{}", location.marked_line())]
     WrongValue {
         /// Location of the value.
-        place: Box<Place>,
+        location: Box<SourceLocation>,
         /// The key with its tables, such as `cache.mode`.
         key: String,
         /// The value.
@@ -51,10 +51,10 @@ pub enum FileError {
         expected: &'static str,
     },
     /// A required key is missing.
-    #[error("{place}: `{key}` is missing; {remedy}\n{}", place.marked_line())]
+    #[error("{location}: `{key}` is missing; {remedy}\n{}", location.marked_line())]
     Missing {
         /// Location of the keys that require it.
-        place: Box<Place>,
+        location: Box<SourceLocation>,
         /// The key with its tables, such as `toolchain.iree`.
         key: String,
         /// The fix.
@@ -65,14 +65,14 @@ pub enum FileError {
 /// An ineffective key in a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{place}: `{key}` is not known {} and does nothing; {}\n{}",
+    "{location}: `{key}` is not known {} and does nothing; {}\n{}",
     if table.is_empty() { "here".into() } else { format!("in [{table}]") },
     known_keys(known),
-    place.marked_line()
+    location.marked_line()
 )]
 pub struct Warning {
     /// Location of the key.
-    pub place: Place,
+    pub location: SourceLocation,
     /// The key.
     pub key: String,
     /// The table it is in; empty for the file's top level.

@@ -12,30 +12,30 @@
 // Printing is left to the command line: prints panic if the output is closed.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
-mod document;
 mod edit;
 mod error;
+mod location;
 mod lock;
 mod manifest;
 mod owner;
 mod paths;
-mod place;
 mod project;
 mod settings;
+mod spanned_toml;
 mod tables;
 mod trust;
 mod user_config;
 
-pub use document::Found;
 pub use edit::EditError;
 pub use error::{FileError, Warning};
+pub use location::SourceLocation;
 pub use lock::{Addresses, LOCK_NAME, LockedFile, ToolchainLock};
 pub use manifest::{DEFAULT_MAIN, FmtTable, Package, SheafToml, pin_toolchain};
 pub use owner::{Foreign, Owners, SAFE_VARIABLE};
 pub use paths::{Home, HomeError};
-pub use place::Place;
 pub use project::{ARTIFACT_FOLDER, MANIFEST_NAME, Project};
 pub use settings::{Options, Origin, PassedOver, Refused, Setting, Settings, SettingsError};
+pub use spanned_toml::Found;
 pub use tables::{CacheTable, Mode, ToolchainTable, size as parse_size};
 pub use trust::{Allowed, Consent, Difference, Request, TrustError, Trusted};
 pub use user_config::UserConfig;

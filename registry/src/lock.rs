@@ -23,10 +23,10 @@ use std::path::Path;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, value};
 use url::Url;
 
-use crate::document::{self, Document, Found};
 use crate::edit::{self, EditError};
 use crate::error::FileError;
 use crate::owner::Owners;
+use crate::spanned_toml::{self, Document, Found};
 use crate::tables::is_release;
 
 /// The name of the file, next to `Sheaf.toml`.
@@ -69,7 +69,7 @@ pub struct LockedFile {
 impl ToolchainLock {
     /// Reads the section of the file at `path`, if one of the `owners` owns it; `None` if there is no such section.
     pub fn read(path: &Path, owners: &Owners) -> Result<Found<Option<Self>>, FileError> {
-        document::read_owned(path, owners)?.and(|text| Self::parse(path, &text))
+        spanned_toml::read_owned(path, owners)?.and(|text| Self::parse(path, &text))
     }
 
     /// Reads the section in `text`, the contents of `path`.
@@ -154,7 +154,7 @@ impl Addresses {
 }
 
 /// Reads the addresses of the files on an index; `None` without an index, which they depend on.
-fn addresses(toolchain: &document::Table<'_, '_>) -> Result<Option<Addresses>, FileError> {
+fn addresses(toolchain: &spanned_toml::Table<'_, '_>) -> Result<Option<Addresses>, FileError> {
     const KEYS: &[&str] = &["index", PLATFORMS[0], PLATFORMS[1], PLATFORMS[2], PLATFORMS[3]];
     let table = toolchain.table("addresses", KEYS)?;
     let address = |key: &str| {

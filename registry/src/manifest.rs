@@ -3,10 +3,10 @@
 use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
 
-use crate::document::{self, Document, Found, Table};
 use crate::edit::{self, EditError};
 use crate::error::{FileError, Warning};
 use crate::owner::Owners;
+use crate::spanned_toml::{self, Document, Found, Table};
 use crate::tables::{CacheTable, ToolchainTable};
 
 /// The program of `sheaf run` if the package names none.
@@ -55,7 +55,7 @@ pub struct Package {
 impl SheafToml {
     /// Reads the file at `path`, if one of the `owners` owns it.
     pub fn read(path: &Path, owners: &Owners) -> Result<Found<Self>, FileError> {
-        document::read_owned(path, owners)?.and(|text| Self::parse(path, &text))
+        spanned_toml::read_owned(path, owners)?.and(|text| Self::parse(path, &text))
     }
 
     /// Parses `text`, the contents of `path`.

@@ -115,8 +115,8 @@ impl Home {
         let there = named.ancestors().find_map(|folder| fs::canonicalize(folder).ok());
         let is_inside = there.is_some_and(|there| there.starts_with(&project.root));
         // Not those of the user's configuration, which is in the home itself.
-        let is_told = || Owners::of_process(environment, &[]).is_safe(named);
-        if is_inside && project.manifest.is_some() && !is_told() {
+        let is_safe = || Owners::of_process(environment, &[]).is_safe(named);
+        if is_inside && project.manifest.is_some() && !is_safe() {
             return Err(HomeError::InProject { home: named.clone(), project: project.root.clone() });
         }
         Ok(())
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_home_inside_a_project_is_refused_unless_told() {
+    fn a_home_inside_a_project_is_refused_unless_declared_safe() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         fs::create_dir(root.join("p")).unwrap();
@@ -213,8 +213,8 @@ mod tests {
             |path: &str| Project::locate_from(&root.join(path), Owners::of_process(|_| None, &[])).unwrap();
         let outside = |home: &str, project: &Project, safe: &str| {
             let safe = safe.to_owned();
-            let told = move |name: &str| (name == SAFE_VARIABLE).then(|| safe.clone());
-            Home::under(&root.join(home)).outside(project, told)
+            let environment = move |name: &str| (name == SAFE_VARIABLE).then(|| safe.clone());
+            Home::under(&root.join(home)).outside(project, environment)
         };
         assert!(outside("home", &project("p"), "").is_ok());
         assert!(outside("home", &project(""), "").is_ok(), "a folder with programs is no project");

@@ -4,11 +4,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::document::Found;
 use crate::error::FileError;
 use crate::lock::{LOCK_NAME, ToolchainLock};
 use crate::manifest::{DEFAULT_MAIN, SheafToml};
 use crate::owner::{Foreign, Owners};
+use crate::spanned_toml::Found;
 
 /// The name of a package's manifest.
 pub const MANIFEST_NAME: &str = "Sheaf.toml";
@@ -163,8 +163,8 @@ mod tests {
         }
         let project = tree.locate("p/src/a.shf").unwrap();
         assert_eq!(project.root, tree.root());
-        let told: Vec<_> = project.passed_over.iter().map(|foreign| foreign.path.clone()).collect();
-        assert_eq!(told, std::slice::from_ref(&planted));
+        let ignored: Vec<_> = project.passed_over.iter().map(|foreign| foreign.path.clone()).collect();
+        assert_eq!(ignored, std::slice::from_ref(&planted));
         // A link of the user to it is ignored as well.
         std::os::unix::fs::symlink(&planted, tree.root().join("p/src/Sheaf.toml")).unwrap();
         assert_eq!(tree.locate("p/src/a.shf").unwrap().passed_over.len(), 2);

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::document::{Document, Table};
 use crate::error::FileError;
+use crate::spanned_toml::{Document, Table};
 
 /// `[toolchain]`: the source of the compiler.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

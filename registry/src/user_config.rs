@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::document::{self, Document};
 use crate::error::{FileError, Warning};
+use crate::spanned_toml::{self, Document};
 use crate::tables::{CacheTable, ToolchainTable};
 
 /// The user's parsed and checked `config.toml`; see [`Home::config_file`](crate::Home::config_file).
@@ -24,7 +24,7 @@ pub struct UserConfig {
 impl UserConfig {
     /// Reads the file at `path`. A missing file is empty.
     pub fn read(path: &Path) -> Result<Self, FileError> {
-        let text = document::read(path)?.unwrap_or_default();
+        let text = spanned_toml::read(path)?.unwrap_or_default();
         let document = Document::parse(path, &text)?;
         let root = document.root(&["safe-directories", "toolchain", "cache"]);
         let mut safe_directories = Vec::new();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// A location in a text file, with its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLocation {
     /// The file.
     pub path: PathBuf,
     /// The line, from 1.
@@ -19,7 +19,7 @@ pub struct Place {
     pub width: usize,
 }
 
-impl Place {
+impl SourceLocation {
     /// The location of the bytes `span` in `text`, the contents of `path`.
     pub(crate) fn new(path: &Path, text: &str, span: Range<usize>) -> Self {
         let start = floor(text, span.start);
@@ -46,17 +46,17 @@ fn floor(text: &str, index: usize) -> usize {
     (0..=index.min(text.len())).rev().find(|&index| text.is_char_boundary(index)).unwrap_or(0)
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.path.display(), self.line, self.column)
     }
 }
 
-struct MarkedLine<'a>(&'a Place);
+struct MarkedLine<'a>(&'a SourceLocation);
 
 impl fmt::Display for MarkedLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { line, column, excerpt, width, .. } = self.0;
+        let SourceLocation { line, column, excerpt, width, .. } = self.0;
         let number = line.to_string();
         // Tabs are kept, so that the marks are aligned.
         let indent: String =
@@ -71,8 +71,8 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, span: Range<usize>) -> String {
-        let place = Place::new(Path::new("f.toml"), text, span);
-        format!("{place}\n{}", place.marked_line())
+        let location = SourceLocation::new(Path::new("f.toml"), text, span);
+        format!("{location}\n{}", location.marked_line())
     }
 
     #[test]

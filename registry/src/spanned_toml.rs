@@ -10,8 +10,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{FileError, Warning};
+use crate::location::SourceLocation;
 use crate::owner::{Foreign, Owners};
-use crate::place::Place;
 
 /// The file or folder found at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,8 +89,8 @@ fn text(path: &Path, bytes: Vec<u8>) -> Result<String, FileError> {
     String::from_utf8(bytes).map_err(|error| {
         let end = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(error.as_bytes());
-        let place = Place::new(path, &text, end..end + 1).into();
-        FileError::NotToml { place, cause: "a character is not written in UTF-8".into() }
+        let location = SourceLocation::new(path, &text, end..end + 1).into();
+        FileError::NotToml { location, cause: "a character is not written in UTF-8".into() }
     })
 }
 
@@ -106,7 +106,7 @@ impl<'t> Document<'t> {
     /// Parses `text`, the contents of `path`.
     pub fn parse(path: &'t Path, text: &'t str) -> Result<Self, FileError> {
         let root = DeTable::parse(text).map_err(|error| FileError::NotToml {
-            place: Place::new(path, text, error.span().unwrap_or(0..0)).into(),
+            location: SourceLocation::new(path, text, error.span().unwrap_or(0..0)).into(),
             cause: error.message().into(),
         })?;
         Ok(Self { path, text, root: root.into_inner(), warnings: RefCell::default() })
@@ -125,12 +125,12 @@ impl<'t> Document<'t> {
     /// The warnings so far, in the order of the file.
     pub fn into_warnings(self) -> Vec<Warning> {
         let mut warnings = self.warnings.into_inner();
-        warnings.sort_by_key(|warning| (warning.place.line, warning.place.column));
+        warnings.sort_by_key(|warning| (warning.location.line, warning.location.column));
         warnings
     }
 
-    fn place(&self, span: Range<usize>) -> Place {
-        Place::new(self.path, self.text, span)
+    fn location(&self, span: Range<usize>) -> SourceLocation {
+        SourceLocation::new(self.path, self.text, span)
     }
 }
 
@@ -158,7 +158,7 @@ impl<'d, 't> Table<'d, 't> {
     ) -> Self {
         let unknown = content.into_iter().flatten().filter(|(key, _)| !known.contains(&&**key.get_ref()));
         document.warnings.borrow_mut().extend(unknown.map(|(key, _)| Warning {
-            place: document.place(key.span()),
+            location: document.location(key.span()),
             key: key.get_ref().to_string(),
             table: name.clone(),
             known,
@@ -236,8 +236,8 @@ impl<'d, 't> Table<'d, 't> {
     pub fn missing(&self, key: &str, other: &str, remedy: &'static str) -> Result<(), FileError> {
         let found = self.content.into_iter().flatten().find(|(name, _)| name.get_ref() == other);
         found.map_or(Ok(()), |(name, _)| {
-            let place = self.document.place(name.span()).into();
-            Err(FileError::Missing { place, key: self.full(key), remedy })
+            let location = self.document.location(name.span()).into();
+            Err(FileError::Missing { location, key: self.full(key), remedy })
         })
     }
 
@@ -274,8 +274,8 @@ impl<'d, 't> Table<'d, 't> {
             DeValue::Array(_) => "a list",
             DeValue::Table(_) => "a table",
         };
-        let place = self.document.place(value.span()).into();
-        FileError::WrongType { place, key, found, expected, example }
+        let location = self.document.location(value.span()).into();
+        FileError::WrongType { location, key, found, expected, example }
     }
 
     fn full(&self, key: &str) -> String {
@@ -287,7 +287,7 @@ impl Text<'_, '_> {
     /// The error for a value that is not `expected`.
     pub fn wrong(&self, expected: &'static str) -> FileError {
         FileError::WrongValue {
-            place: self.document.place(self.span.clone()).into(),
+            location: self.document.location(self.span.clone()).into(),
             key: self.key.clone(),
             value: self.value.clone(),
             expected,
