@@ -81,11 +81,11 @@ impl Wheel<'_> {
         let backends = named_in(&fs::read(folder.path().join(library))?);
         let bytecode = if self.platform == OWN {
             let compiler = folder.path().join(program);
-            let told = told_backends(&compiler)?;
-            if !told.iter().map(String::as_str).eq(backends.iter().copied()) {
+            let reported = reported_backends(&compiler)?;
+            if !reported.iter().map(String::as_str).eq(backends.iter().copied()) {
                 let version = self.version;
                 return Err(format!(
-                    "{version} tells the backends {told:?}, but its library has {backends:?}"
+                    "{version} reports the backends {reported:?}, but its library has {backends:?}"
                 )
                 .into());
             }
@@ -159,7 +159,7 @@ fn named_in(library: &[u8]) -> Vec<&'static str> {
 }
 
 /// The backends that a compiler reports.
-fn told_backends(compiler: &Path) -> Result<BTreeSet<String>> {
+fn reported_backends(compiler: &Path) -> Result<BTreeSet<String>> {
     let listing = output(Command::new(compiler).arg("--iree-hal-list-target-backends"), b"")?;
     let listing = String::from_utf8_lossy(&listing).into_owned();
     let is_name =
