@@ -218,11 +218,11 @@ impl Settings {
     }
 
     /// The compiler's sources that a project requests and the user has not named: they get no credentials.
-    pub fn strange_places(&self) -> Vec<&str> {
+    pub fn sources_without_credentials(&self) -> Vec<&str> {
         let all = || self.mirrors.iter().chain(&self.index);
-        let named: Vec<_> = all().filter(|place| !place.origin.is_project()).map(|p| &p.value).collect();
-        let asked = all().filter(|place| place.origin.is_project()).map(|place| place.value.as_str());
-        asked.filter(|place| !is_among(&named, place)).collect()
+        let named: Vec<_> = all().filter(|source| !source.origin.is_project()).map(|p| &p.value).collect();
+        let asked = all().filter(|source| source.origin.is_project()).map(|source| source.value.as_str());
+        asked.filter(|source| !is_among(&named, source)).collect()
     }
 
     /// Applies the project's requests.
@@ -366,12 +366,12 @@ fn flag(
 
 /// True if an address has the scheme, host and port of one of the others.
 fn is_among(others: &[impl AsRef<str>], address: &str) -> bool {
-    let place = |address: &str| {
+    let authority = |address: &str| {
         let url = Url::parse(address.trim()).ok()?;
         Some((url.scheme().to_owned(), url.host_str()?.to_owned(), url.port_or_known_default()))
     };
-    let Some(asked) = place(address) else { return false };
-    others.iter().any(|other| place(other.as_ref()).as_ref() == Some(&asked))
+    let Some(asked) = authority(address) else { return false };
+    others.iter().any(|other| authority(other.as_ref()).as_ref() == Some(&asked))
 }
 
 /// The items of a comma-separated list.
@@ -491,9 +491,9 @@ mod tests {
         let none = Options::default();
         let theirs = Settings::merge(None, Some(&project(text)), |_| true, |_| None, &none).unwrap();
         assert_eq!((&theirs.credential_helper.value, &theirs.executor.value), (&None, &None));
-        let told: Vec<_> = theirs.refused.iter().map(|r| format!("{r}; {}", r.remedy())).collect();
+        let refused: Vec<_> = theirs.refused.iter().map(|r| format!("{r}; {}", r.remedy())).collect();
         assert_eq!(
-            told,
+            refused,
             [
                 "`cache.credential-helper` in /p/Sheaf.toml is not used: only the user may choose that; \
              set it in the user's config.toml, or set SHEAF_CACHE_CREDENTIAL_HELPER",
@@ -578,14 +578,14 @@ mod tests {
     }
 
     #[test]
-    fn mirrors_of_a_project_are_strange_unless_the_user_named_them() {
+    fn mirrors_of_a_project_get_no_credentials_unless_the_user_named_them() {
         let user = user("toolchain.mirrors = [\"https://a.example/x\"]");
         let project = project(
             "toolchain.mirrors = [\"https://a.example/y\", \"https://b.example\"]\ntoolchain.index = \"https://c.example\"",
         );
         let settings =
             Settings::merge(Some(&user), Some(&project), |_| true, |_| None, &Options::default()).unwrap();
-        assert_eq!(settings.strange_places(), ["https://b.example", "https://c.example"]);
+        assert_eq!(settings.sources_without_credentials(), ["https://b.example", "https://c.example"]);
     }
 
     #[test]

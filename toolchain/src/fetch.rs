@@ -10,7 +10,7 @@ use crate::error::{InstallError, file_error};
 use crate::http::{Client, Received, Transfer};
 use crate::progress::{Progress, Stage};
 use crate::releases::Release;
-use crate::source::{Place, Settings, Source, below, candidates, mirrors, page_of, places, shown};
+use crate::source::{Candidate, Settings, WheelSource, below, mirrors, page_of, shown, sources, wheel_paths};
 
 /// Source of a wheel, with its size and digest.
 type Found = Option<(String, Received)>;
@@ -46,20 +46,20 @@ impl<'a> Fetch<'a> {
 
     /// Downloads and verifies the wheel. Returns its source.
     pub(crate) fn fetch(mut self) -> Result<String, InstallError> {
-        for source in mirrors(self.settings)? {
-            if let Some(origin) = self.try_source(&source)? {
+        for candidate in mirrors(self.settings)? {
+            if let Some(origin) = self.try_source(&candidate)? {
                 return Ok(origin);
             }
         }
         // Pip's configuration is read only if no mirror has the wheel, since starting pip takes time.
-        let places = match places(self.settings, self.release) {
+        let sources = match sources(self.settings, self.release) {
             // Mirrors may be the only configured sources.
             Err(InstallError::NoSource { .. }) if !self.settings.mirrors.is_empty() => Vec::new(),
-            places => places?,
+            sources => sources?,
         };
-        let places: Vec<_> = places.into_iter().flat_map(|source| self.with_listed(source)).collect();
-        for source in places {
-            if let Some(origin) = self.try_source(&source)? {
+        let sources: Vec<_> = sources.into_iter().flat_map(|candidate| self.with_listed(candidate)).collect();
+        for candidate in sources {
+            if let Some(origin) = self.try_source(&candidate)? {
                 return Ok(origin);
             }
         }
@@ -72,30 +72,31 @@ impl<'a> Fetch<'a> {
     }
 
     /// The wheel's last known address on an index, if any, followed by the index, which may have moved it.
-    fn with_listed(&self, source: Source) -> impl Iterator<Item = Source> + use<> {
-        let listed = match (&self.settings.listing, &source.place) {
-            (Some(listing), Place::Address(index)) => listing.find(index, self.release),
+    fn with_listed(&self, candidate: Candidate) -> impl Iterator<Item = Candidate> + use<> {
+        let listed = match (&self.settings.listing, &candidate.source) {
+            (Some(listing), WheelSource::Address(index)) => listing.find(index, self.release),
             _ => None,
         };
-        let listed = listed.map(|url| Source { place: Place::File(url), instead: source.instead.clone() });
-        listed.into_iter().chain([source])
+        let listed = listed
+            .map(|url| Candidate { source: WheelSource::File(url), instead: candidate.instead.clone() });
+        listed.into_iter().chain([candidate])
     }
 
     /// Tries one source; returns its address if it has the wheel. A failing source does not prevent trying the others.
-    fn try_source(&mut self, source: &Source) -> Result<Option<String>, InstallError> {
-        if self.settings.offline && !matches!(source.place, Place::Folder(_)) {
+    fn try_source(&mut self, candidate: &Candidate) -> Result<Option<String>, InstallError> {
+        if self.settings.offline && !matches!(candidate.source, WheelSource::Folder(_)) {
             return Ok(None);
         }
         if let Some(untold) = self.untold.take() {
             self.progress.warning(&format!("{untold}; asking the next place"));
         }
-        let error = match self.ask(source) {
+        let error = match self.ask(candidate) {
             Ok(None) => return Ok(None),
             Ok(Some((origin, received))) => {
                 if received.sha256 == self.release.sha256 && received.bytes == self.release.size {
                     return Ok(Some(origin));
                 }
-                self.unlike(origin, source, received.bytes, Some(received.sha256))
+                self.unlike(origin, candidate, received.bytes, Some(received.sha256))
             }
             Err(error) => error,
         };
@@ -112,19 +113,19 @@ impl<'a> Fetch<'a> {
         Ok(None)
     }
 
-    fn ask(&mut self, source: &Source) -> Result<Found, InstallError> {
-        match &source.place {
-            Place::Folder(folder) => self.copy(folder, source),
-            Place::Address(address) => self.ask_index(address),
-            Place::Mirror(address) => self.download(&below(address, self.release.wheel)),
-            Place::File(address) => self.download(address),
+    fn ask(&mut self, candidate: &Candidate) -> Result<Found, InstallError> {
+        match &candidate.source {
+            WheelSource::Folder(folder) => self.copy(folder, candidate),
+            WheelSource::Address(address) => self.ask_index(address),
+            WheelSource::Mirror(address) => self.download(&below(address, self.release.wheel)),
+            WheelSource::File(address) => self.download(address),
         }
     }
 
     /// Copies the file from a folder.
-    fn copy(&mut self, folder: &Path, place: &Source) -> Result<Found, InstallError> {
+    fn copy(&mut self, folder: &Path, candidate: &Candidate) -> Result<Found, InstallError> {
         let release = self.release;
-        for path in candidates(folder, release.wheel) {
+        for path in wheel_paths(folder, release.wheel) {
             let origin = path.display().to_string();
             let failed = |error| file_error("read", &path, release.space(), error);
             // Before opening: opening a pipe may block forever.
@@ -143,7 +144,7 @@ impl<'a> Fetch<'a> {
             }
             let source = File::open(&path).map_err(failed)?;
             if metadata.len() != release.size {
-                return Err(self.unlike(origin, place, metadata.len(), None));
+                return Err(self.unlike(origin, candidate, metadata.len(), None));
             }
             let file = File::create(self.wheel);
             let mut file = file.map_err(|error| file_error("make", self.wheel, release.space(), error))?;
@@ -217,10 +218,16 @@ impl<'a> Fetch<'a> {
     }
 
     /// The error for a file that is not the wheel.
-    fn unlike(&self, origin: String, source: &Source, size: u64, sha256: Option<String>) -> InstallError {
+    fn unlike(
+        &self,
+        origin: String,
+        candidate: &Candidate,
+        size: u64,
+        sha256: Option<String>,
+    ) -> InstallError {
         InstallError::Checksum {
             origin,
-            instead: source.instead.clone(),
+            instead: candidate.instead.clone(),
             expected: self.release.sha256.to_owned(),
             computed: sha256,
             expected_size: self.release.size,

@@ -29,7 +29,7 @@ pub(crate) struct Client {
     /// User names and passwords by host; `None` without a readable file.
     netrc: Option<Netrc>,
     /// Addresses that get no credentials.
-    strange: Vec<Url>,
+    no_credentials: Vec<Url>,
 }
 
 /// Size and digest of a received file.
@@ -46,8 +46,8 @@ impl Client {
     /// file that `NETRC` names or `~/.netrc`.
     pub(crate) fn new(settings: &Settings, progress: &dyn Progress) -> Result<Self, InstallError> {
         let limits = settings.limits;
-        let strange = settings.strange.iter().filter_map(|address| Url::parse(address).ok());
-        let strange = strange.collect();
+        let no_credentials = settings.no_credentials.iter().filter_map(|address| Url::parse(address).ok());
+        let no_credentials = no_credentials.collect();
         // Fails only if the process has already selected a provider, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::blocking::Client::builder()
@@ -60,7 +60,7 @@ impl Client {
                 address: "the network".to_owned(),
                 cause: root_cause(&error),
             })?;
-        Ok(Self { http, limits, netrc: netrc(progress), strange })
+        Ok(Self { http, limits, netrc: netrc(progress), no_credentials })
     }
 
     /// A request for an address, with the address's user name and password, or else those of the netrc file for exactly
@@ -73,7 +73,7 @@ impl Client {
                 if url.username().is_empty()
                     && url.password().is_none()
                     && is_private(url)
-                    && !self.strange.iter().any(|strange| strange.origin() == url.origin()) =>
+                    && !self.no_credentials.iter().any(|address| address.origin() == url.origin()) =>
             {
                 // The default entry is not meant for any particular host.
                 netrc.hosts.get(host).filter(|_| host != "default")

@@ -41,7 +41,7 @@ impl Page {
         };
         Ok(address.map(|mut address| {
             address.set_fragment(None);
-            lend_credentials(&self.url, &mut address);
+            copy_credentials(&self.url, &mut address);
             address
         }))
     }
@@ -70,7 +70,7 @@ impl Page {
 }
 
 /// Copies the index's user name and password to a file address on the same host.
-pub(crate) fn lend_credentials(index: &Url, address: &mut Url) {
+pub(crate) fn copy_credentials(index: &Url, address: &mut Url) {
     let same_host = address.origin() == index.origin();
     if same_host && address.username().is_empty() && !index.username().is_empty() {
         let _ = address.set_username(index.username());

@@ -6,10 +6,10 @@ use reqwest::Url;
 
 use crate::error::InstallError;
 use crate::http::Client;
-use crate::index::{lend_credentials, names};
+use crate::index::{copy_credentials, names};
 use crate::progress::Progress;
 use crate::releases::Release;
-use crate::source::{Place, Settings, page_of, places, shown};
+use crate::source::{Settings, WheelSource, page_of, shown, sources};
 
 /// The entries of an index page for one release. Only a hint: downloads from these addresses are verified by digest,
 /// and if nothing is found the page is requested.
@@ -34,14 +34,14 @@ impl Listing {
         if settings.offline || !settings.mirrors.is_empty() {
             return Ok(None);
         }
-        let places = match places(settings, first) {
+        let sources = match sources(settings, first) {
             Err(InstallError::NoSource { .. }) => return Ok(None),
-            places => places?,
+            sources => sources?,
         };
         let client = Client::new(settings, progress)?;
         let mut first_error = None;
-        for source in places {
-            let Place::Address(index) = source.place else { continue };
+        for candidate in sources {
+            let WheelSource::Address(index) = candidate.source else { continue };
             match Self::of(&index, &client, releases, progress) {
                 Ok(None) => {}
                 Ok(listing) => return Ok(listing),
@@ -83,7 +83,7 @@ impl Listing {
         if !matches!(address.scheme(), "http" | "https") || !names(&address, release.wheel) {
             return None;
         }
-        lend_credentials(index, &mut address);
+        copy_credentials(index, &mut address);
         Some(address)
     }
 }

@@ -27,7 +27,7 @@ pub struct Settings {
     /// Cached file addresses of an index; from that index only the file is requested.
     pub listing: Option<Listing>,
     /// Addresses that get no credentials of the user, even if the netrc file names their hosts.
-    pub strange: Vec<String>,
+    pub no_credentials: Vec<String>,
     /// No network: only folders are searched.
     pub offline: bool,
     /// Network time limits and retries.
@@ -80,7 +80,7 @@ impl Default for Limits {
 
 /// Location of a wheel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum WheelSource {
     /// A folder of this machine, or the wheel itself.
     Folder(PathBuf),
     /// A simple index, or a plain mirror with the wheel in it.
@@ -91,16 +91,16 @@ pub(crate) enum Place {
     File(Url),
 }
 
-/// A location with advice for the case that its file is wrong.
+/// A source with advice for the case that its file is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Source {
-    /// The location.
-    pub(crate) place: Place,
+pub(crate) struct Candidate {
+    /// The source.
+    pub(crate) source: WheelSource,
     /// Advice on naming another in the setting that it came from.
     pub(crate) instead: String,
 }
 
-impl Place {
+impl WheelSource {
     /// Parses a setting.
     fn parse(setting: &Setting) -> Result<Self, InstallError> {
         let bad = |cause: &str| InstallError::BadSetting {
@@ -127,61 +127,61 @@ impl Place {
 }
 
 /// The mirrors, in order.
-pub(crate) fn mirrors(settings: &Settings) -> Result<Vec<Source>, InstallError> {
+pub(crate) fn mirrors(settings: &Settings) -> Result<Vec<Candidate>, InstallError> {
     let parsed = settings.mirrors.iter().map(|setting| {
-        let place = match Place::parse(setting)? {
-            Place::Address(url) => Place::Mirror(url),
+        let source = match WheelSource::parse(setting)? {
+            WheelSource::Address(url) => WheelSource::Mirror(url),
             folder => folder,
         };
-        Ok(Source { place, instead: format!("set {} to another mirror or folder", setting.origin) })
+        Ok(Candidate { source, instead: format!("set {} to another mirror or folder", setting.origin) })
     });
     parsed.collect()
 }
 
 /// The sources to use if no mirror has the wheel, in order.
-pub(crate) fn places(settings: &Settings, release: &Release<'_>) -> Result<Vec<Source>, InstallError> {
-    let places = match &settings.index {
+pub(crate) fn sources(settings: &Settings, release: &Release<'_>) -> Result<Vec<Candidate>, InstallError> {
+    let sources = match &settings.index {
         Some(setting) => {
             let instead = format!("set {} to another index or folder", setting.origin);
-            vec![Source { place: Place::parse(setting)?, instead }]
+            vec![Candidate { source: WheelSource::parse(setting)?, instead }]
         }
-        None => pip_places(&pip::configured(), || {
+        None => pip_sources(&pip::configured(), || {
             pip::builtin_index().or_else(|| BUILD_INDEX.map(str::to_owned))
         })?,
     };
-    if places.is_empty() {
+    if sources.is_empty() {
         Err(InstallError::NoSource { wheel: release.wheel.to_owned() })
     } else {
-        Ok(places)
+        Ok(sources)
     }
 }
 
 /// The sources of pip's configuration: its folders first, since they need no network.
-fn pip_places(
+fn pip_sources(
     config: &PipConfig,
     builtin: impl FnOnce() -> Option<String>,
-) -> Result<Vec<Source>, InstallError> {
+) -> Result<Vec<Candidate>, InstallError> {
     let parse = |value: &str, key: &str| {
         let origin = format!("pip's configuration, {key}");
         let instead = format!(
             "set SHEAF_TOOLCHAIN_INDEX to another index or folder, since this one comes from {origin}"
         );
-        Ok(Source { place: Place::parse(&Setting { value: value.to_owned(), origin })?, instead })
+        Ok(Candidate { source: WheelSource::parse(&Setting { value: value.to_owned(), origin })?, instead })
     };
-    let mut places = Vec::new();
+    let mut sources = Vec::new();
     for link in &config.find_links {
-        places.push(parse(link, "find-links")?);
+        sources.push(parse(link, "find-links")?);
     }
     if config.no_index {
-        return Ok(places);
+        return Ok(sources);
     }
     if let Some(index) = config.index.clone().or_else(builtin) {
-        places.push(parse(&index, "index-url")?);
+        sources.push(parse(&index, "index-url")?);
     }
     for index in &config.extra_indexes {
-        places.push(parse(index, "extra-index-url")?);
+        sources.push(parse(index, "extra-index-url")?);
     }
-    Ok(places)
+    Ok(sources)
 }
 
 /// The address of a file or folder in a folder, whose address may lack the final slash.
@@ -198,7 +198,7 @@ pub(crate) fn page_of(index: &Url) -> Url {
 }
 
 /// The paths in a folder at which the wheel may be: the folder itself, in it, or in an index layout.
-pub(crate) fn candidates(folder: &Path, wheel: &str) -> Vec<PathBuf> {
+pub(crate) fn wheel_paths(folder: &Path, wheel: &str) -> Vec<PathBuf> {
     if folder.file_name().is_some_and(|name| name == wheel) {
         return vec![folder.to_path_buf()];
     }
@@ -232,26 +232,26 @@ mod tests {
         Setting { value: value.to_owned(), origin: "SHEAF_TOOLCHAIN_INDEX".to_owned() }
     }
 
-    fn address(text: &str) -> Place {
-        Place::Address(Url::parse(text).expect("an address"))
+    fn address(text: &str) -> WheelSource {
+        WheelSource::Address(Url::parse(text).expect("an address"))
     }
 
     #[test]
     fn a_setting_is_a_folder_or_an_address() {
-        let parse = |value: &str| Place::parse(&setting(value)).expect("usable");
+        let parse = |value: &str| WheelSource::parse(&setting(value)).expect("usable");
         assert_eq!(parse("https://index.test/simple"), address("https://index.test/simple"));
         assert_eq!(parse(" http://127.0.0.1:8000/ "), address("http://127.0.0.1:8000/"));
         if cfg!(unix) {
-            assert_eq!(parse("/srv/wheels"), Place::Folder("/srv/wheels".into()));
-            assert_eq!(parse("file:///srv/my%20wheels"), Place::Folder("/srv/my wheels".into()));
+            assert_eq!(parse("/srv/wheels"), WheelSource::Folder("/srv/wheels".into()));
+            assert_eq!(parse("file:///srv/my%20wheels"), WheelSource::Folder("/srv/my wheels".into()));
         }
         let here = std::env::current_dir().expect("a current folder");
-        assert_eq!(parse("wheels"), Place::Folder(here.join("wheels")));
+        assert_eq!(parse("wheels"), WheelSource::Folder(here.join("wheels")));
     }
 
     #[test]
     fn unusable_settings_say_why() {
-        let message = |value: &str| Place::parse(&setting(value)).expect_err("unusable").to_string();
+        let message = |value: &str| WheelSource::parse(&setting(value)).expect_err("unusable").to_string();
         insta::assert_snapshot!(message(" "), @"SHEAF_TOOLCHAIN_INDEX: ` ` is not a usable place for the compiler: it is empty");
         insta::assert_snapshot!(message("ftp://index.test/simple"), @"SHEAF_TOOLCHAIN_INDEX: `ftp://index.test/simple` is not a usable place for the compiler: `ftp` is not a scheme Sheaf can fetch from");
         insta::assert_snapshot!(message("https://user:secret@:99/x"), @"SHEAF_TOOLCHAIN_INDEX: `https://:99/x` is not a usable place for the compiler: empty host");
@@ -266,18 +266,18 @@ mod tests {
             no_index: false,
         };
         let builtin = || Some("http://builtin.test/simple".to_owned());
-        let pip_places = |config: &PipConfig, builtin: fn() -> Option<String>| {
-            let places = pip_places(config, builtin).expect("usable");
-            places.into_iter().map(|source| source.place).collect::<Vec<_>>()
+        let pip_sources = |config: &PipConfig, builtin: fn() -> Option<String>| {
+            let sources = pip_sources(config, builtin).expect("usable");
+            sources.into_iter().map(|candidate| candidate.source).collect::<Vec<_>>()
         };
         assert_eq!(
-            pip_places(&config, builtin),
+            pip_sources(&config, builtin),
             ["http://c.test/links", "http://a.test/simple", "http://b.test/simple"].map(address)
         );
         let offline = PipConfig { no_index: true, ..config };
-        assert_eq!(pip_places(&offline, builtin), [address("http://c.test/links")]);
-        assert_eq!(pip_places(&PipConfig::default(), builtin), [address("http://builtin.test/simple")]);
-        assert_eq!(pip_places(&PipConfig::default(), || None), []);
+        assert_eq!(pip_sources(&offline, builtin), [address("http://c.test/links")]);
+        assert_eq!(pip_sources(&PipConfig::default(), builtin), [address("http://builtin.test/simple")]);
+        assert_eq!(pip_sources(&PipConfig::default(), || None), []);
     }
 
     #[test]
@@ -288,10 +288,10 @@ mod tests {
         };
         let mirrors = mirrors(&settings).expect("usable");
         assert_eq!(
-            mirrors[0].place,
-            Place::Mirror(Url::parse("https://mirror.test/wheels").expect("an address"))
+            mirrors[0].source,
+            WheelSource::Mirror(Url::parse("https://mirror.test/wheels").expect("an address"))
         );
-        assert!(matches!(mirrors[1].place, Place::Folder(_)));
+        assert!(matches!(mirrors[1].source, WheelSource::Folder(_)));
     }
 
     #[test]

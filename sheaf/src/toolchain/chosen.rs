@@ -23,7 +23,7 @@ pub fn fetching(settings: &Settings) -> sheaf_toolchain::Settings {
         index: settings.index.as_ref().map(|index| place(index, "index")),
         listing: settings.addresses.clone().map(|Addresses { index, files }| Listing { index, files }),
         offline: settings.offline.value,
-        strange: settings.strange_places().into_iter().map(str::to_owned).collect(),
+        no_credentials: settings.sources_without_credentials().into_iter().map(str::to_owned).collect(),
         ..sheaf_toolchain::Settings::default()
     }
 }

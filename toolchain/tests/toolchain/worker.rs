@@ -60,8 +60,8 @@ fn a_worker_is_ended_when_its_program_is_not_wanted_any_more() {
     assert_eq!(compiler.worker_id(), None);
     // A worker interrupted first by the terminal has not crashed. A test in the background may have inherited that the
     // signal is ignored, which a shell cannot undo.
-    let told = with_script("exec env --default-signal=INT sh -c 'kill -INT $$'");
-    assert!(matches!(told, CompileError::Interrupted), "{told}");
+    let error = with_script("exec env --default-signal=INT sh -c 'kill -INT $$'");
+    assert!(matches!(error, CompileError::Interrupted), "{error}");
 }
 
 #[test]
