@@ -18,7 +18,9 @@ use sheaf_registry::Project;
 use sheaf_toolchain::{CompileError, Destination, Processor, Toolchain};
 
 use crate::cli::{BuildOptions, Emit, PullOptions};
-use crate::engine::{Donate, Engine, Faulty, Goal, Keep, Kernels, Made, Place, Plan, ProgramPlace, Workshop};
+use crate::engine::{
+    CompileService, Donate, Engine, Faulty, Goal, Keep, Kernels, Made, Place, Plan, ProgramPlace,
+};
 use crate::evaluator::{Failed, artifacts, home, on_large_stack, project_of, settings, told};
 use crate::messages;
 use crate::run::main_program;
@@ -146,7 +148,8 @@ impl Builder<'_> {
             return emit::text(interp, &orders, form, &goal);
         }
         let plans = self.plans(interp, &orders, &goal);
-        let workshop = Workshop::new(home.clone(), settings.clone(), compiler, true).map_err(told)?;
+        let compile_service =
+            CompileService::new(home.clone(), settings.clone(), compiler, true).map_err(told)?;
         let artifacts = artifacts(project, project.artifact_folder());
         let place = Place {
             home,
@@ -163,7 +166,7 @@ impl Builder<'_> {
         if self.fetch {
             engine.be_patient();
         }
-        let mut built = self.compile(interp, &engine, &workshop, plans, Need::Wanted)?;
+        let mut built = self.compile(interp, &engine, &compile_service, plans, Need::Wanted)?;
         if options.emit.is_none() {
             // What a run would make after some calls.
             let in_place = built.iter().filter_map(|b| {
@@ -171,7 +174,7 @@ impl Builder<'_> {
                 Some(Specialised { plan, name: b.name.clone(), same: Vec::new() })
             });
             let in_place = in_place.collect();
-            built.extend(self.compile(interp, &engine, &workshop, in_place, Need::Welcome)?);
+            built.extend(self.compile(interp, &engine, &compile_service, in_place, Need::Welcome)?);
         }
         if options.emit == Some(Emit::Vmfb) {
             return emit::vmfb(&built, &goal, options);
@@ -284,7 +287,7 @@ impl Builder<'_> {
         &mut self,
         interp: &mut Interp,
         engine: &Engine,
-        workshop: &Workshop,
+        compile_service: &CompileService,
         plans: Vec<Specialised>,
         need: Need,
     ) -> Result<Vec<Built>, Failed> {
@@ -313,7 +316,7 @@ impl Builder<'_> {
         };
         let named = |ids: &[usize]| ids.iter().map(|id| plans[*id].plan.name().to_owned()).collect();
         let jobs = self.options.jobs.map(usize::from);
-        if let Some((cluster, home)) = workshop.cluster() {
+        if let Some((cluster, home)) = compile_service.cluster() {
             let ids = missing(&made);
             let mut progress = Progress::new(named(&ids));
             let at_once = jobs.unwrap_or(elsewhere::AT_ONCE);
@@ -334,7 +337,7 @@ impl Builder<'_> {
         }
         let missing = missing(&made);
         if !missing.is_empty() {
-            let toolchain = installed(workshop)?;
+            let toolchain = installed(compile_service)?;
             let request = |id: usize, candidate: usize| {
                 let action = plans[id].plan.action(candidate);
                 Request {
@@ -422,8 +425,8 @@ fn is_gone(error: &CompileError) -> bool {
 }
 
 /// The compiler; without one nothing is built.
-fn installed(workshop: &Workshop) -> Result<Toolchain, Failed> {
-    match workshop.find_toolchain() {
+fn installed(compile_service: &CompileService) -> Result<Toolchain, Failed> {
+    match compile_service.find_toolchain() {
         Ok(Ok(toolchain)) => Ok(toolchain),
         Ok(Err(absent)) => {
             messages::error(format!("there is no compiler: {}", absent.why), Some(&absent.remedy));

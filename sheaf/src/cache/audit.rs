@@ -5,7 +5,7 @@ use sheaf_toolchain::Compiler;
 
 use super::{World, programs};
 use crate::cli::NetworkOptions;
-use crate::engine::{Verdict, Workshop, compare, worker_command};
+use crate::engine::{CompileService, Verdict, compare, worker_command};
 use crate::evaluator::{Failed, failed, told};
 use crate::messages;
 use crate::progress::Spinner;
@@ -21,7 +21,7 @@ pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result
     let project = &world.project;
     let release = crate::toolchain::used(&mut world.settings, project)?;
     let home = crate::evaluator::home()?;
-    let workshop = Workshop::new(home, world.settings.clone(), release, true).map_err(told)?;
+    let compile_service = CompileService::new(home, world.settings.clone(), release, true).map_err(told)?;
     let chosen = world.store.list().into_iter().map(|Listed { signed, .. }| signed);
     let chosen = chosen.filter(|signed| is_chosen(signed, sample, seed));
     let (chosen, others): (Vec<SignedClaim>, Vec<_>) = chosen
@@ -39,7 +39,7 @@ pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result
         println!("chosen: none of {}", programs(world.store.size().entries));
         return Ok(());
     }
-    let toolchain = match workshop.find_toolchain().map_err(told)? {
+    let toolchain = match compile_service.find_toolchain().map_err(told)? {
         Ok(toolchain) => toolchain,
         Err(absent) => {
             messages::error(format!("there is no compiler: {}", absent.why), Some(&absent.remedy));

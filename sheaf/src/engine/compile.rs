@@ -53,8 +53,8 @@ pub enum Compiled {
     NoCompiler,
 }
 
-/// The compiler as far as it is needed.
-pub struct Workshop {
+/// Compiles on a cluster or in a local worker process, which is started on first use.
+pub struct CompileService {
     home: Home,
     settings: Settings,
     compiler: Option<Release<'static>>,
@@ -76,17 +76,17 @@ enum State {
     Without,
 }
 
-impl Workshop {
-    /// A workshop that has not been entered yet.
+impl CompileService {
+    /// A service without a compiler yet.
     pub fn new(
         home: Home,
         settings: Settings,
         compiler: Option<Release<'static>>,
         strict: bool,
-    ) -> Result<Workshop, HostError> {
+    ) -> Result<CompileService, HostError> {
         let cluster = Cluster::open(&settings)?;
         let interrupt = Interrupt::default();
-        Ok(Workshop { home, settings, compiler, cluster, strict, state: State::Unused, interrupt })
+        Ok(CompileService { home, settings, compiler, cluster, strict, state: State::Unused, interrupt })
     }
 
     /// From now on `interrupt` ends what is being compiled, and the compiler's process with it.

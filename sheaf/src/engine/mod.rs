@@ -19,7 +19,7 @@ pub use action::described;
 pub use ahead::{Faulty, Goal, Keep, Made, Plan};
 pub use audit::{Verdict, compare};
 pub use caches::{STORE_SIZE, remotes, signing_key, trusted_keys};
-pub use compile::{COMPILE_WORKER, CompileRun, Compiled, Workshop, worker_command};
+pub use compile::{COMPILE_WORKER, CompileRun, CompileService, Compiled, worker_command};
 pub use donation::Donate;
 pub use executor::Cluster;
 pub use flags::alternatives;
@@ -72,7 +72,7 @@ pub struct Place {
 pub struct Engine {
     runtime: Runtime,
     caches: Rc<Caches>,
-    workshop: Workshop,
+    compile_service: CompileService,
     compiler: Option<Release<'static>>,
     recompile: bool,
     donate: Donate,
@@ -97,7 +97,7 @@ impl Engine {
             place: place.place,
             refusal: Refusal::default(),
             kept: OnceCell::new(),
-            workshop: Workshop::new(place.home, place.settings, place.compiler, place.strict)?,
+            compile_service: CompileService::new(place.home, place.settings, place.compiler, place.strict)?,
         })
     }
 
@@ -118,7 +118,7 @@ impl Engine {
             if let Some(loaded) = self.compiled_meanwhile(unit, candidate) {
                 return Ok(Some(loaded.instead_of(first.as_ref())));
             }
-            let failure = match self.workshop.compile(&candidate.job)? {
+            let failure = match self.compile_service.compile(&candidate.job)? {
                 Compiled::Yes { bytes, run } => match self.compiled(unit, candidate, &bytes, run) {
                     Ok(loaded) => return Ok(Some(loaded.instead_of(first.as_ref()))),
                     Err(failure) => failure,
@@ -131,7 +131,7 @@ impl Engine {
         }
         if let Some(Failure { refusal, error, remedy, .. }) = last {
             self.refusal = refusal;
-            self.workshop.give_up(&candidates[0].job.name, &error, &remedy)?;
+            self.compile_service.give_up(&candidates[0].job.name, &error, &remedy)?;
         }
         Ok(None)
     }
@@ -187,14 +187,14 @@ impl Engine {
         plain: &Rc<Loaded>,
     ) -> Result<Option<Rc<dyn Program>>, HostError> {
         // The plain program serves too, also on a machine without a compiler.
-        if !self.workshop.is_there() {
+        if !self.compile_service.is_there() {
             return Ok(None);
         }
         let _turn = self.caches.exclusive(&candidate.job);
         if let Some(loaded) = self.compiled_meanwhile(unit, &candidate) {
             return Ok(Some(loaded.beside(plain)));
         }
-        let compiled = self.workshop.compile(&candidate.job)?;
+        let compiled = self.compile_service.compile(&candidate.job)?;
         let Compiled::Yes { bytes, run } = compiled else { return Ok(None) };
         let Ok(loaded) = self.load(unit, &candidate, bytes.clone(), &Digest::of(&bytes)) else {
             return Ok(None);
@@ -467,7 +467,7 @@ impl Backend for Engine {
     }
 
     fn stopped_by(&mut self, interrupt: Interrupt) {
-        self.workshop.stopped_by(interrupt);
+        self.compile_service.stopped_by(interrupt);
     }
 
     fn upload(&mut self, tensor: &HostTensor) -> Result<Buffer, HostError> {
