@@ -39,7 +39,7 @@ fn main() {
 
 fn measure() {
     let environment = |name: &str| std::env::var(name).ok();
-    let home = sheaf_registry::Home::locate(environment).expect("a home folder");
+    let home = sheaf_project::Home::locate(environment).expect("a home folder");
     let toolchain = sheaf_toolchain::locate(home.data()).expect("an installed compiler: run a program once");
     let mut compiler = Compiler::new(worker, toolchain);
     let simplified = graph(Options::default());

@@ -65,7 +65,7 @@ fn main() {
 
 fn measure() {
     let environment = |name: &str| std::env::var(name).ok();
-    let home = sheaf_registry::Home::locate(environment).expect("a home folder");
+    let home = sheaf_project::Home::locate(environment).expect("a home folder");
     let toolchain = sheaf_toolchain::locate(home.data()).expect("an installed compiler: run a program once");
     let mut compiler = Compiler::new(worker, toolchain);
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();

@@ -8,7 +8,7 @@ use sheaf_cache::ArtifactFolder;
 use sheaf_lang::eval::STACK_BYTES;
 use sheaf_lang::graph::{Graph, Var, inline_calls};
 use sheaf_lang::primitives::OptimizationBarrier;
-use sheaf_registry::{Home, Settings};
+use sheaf_project::{Home, Settings};
 
 /// The median time of `runs` calls of `f`, after one that is not counted.
 pub fn median(runs: usize, mut f: impl FnMut()) -> Duration {
@@ -59,7 +59,7 @@ pub fn run(measure: fn()) {
 pub fn engine(artifacts: &Path, recompile: bool) -> Engine {
     let environment = |name: &str| std::env::var(name).ok();
     let home = Home::locate(environment).expect("a home folder");
-    let settings = Settings::merge(None, None, |_| false, environment, &sheaf_registry::Options::default())
+    let settings = Settings::merge(None, None, |_| false, environment, &sheaf_project::Options::default())
         .expect("settings");
     Engine::new(Place {
         compiler: sheaf_toolchain::Release::host(),

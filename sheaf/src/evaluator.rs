@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use sheaf_cache::{ArtifactFolder, Guard, MANIFEST_FILE};
 use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
 use sheaf_lang::host::Backend;
-use sheaf_registry::{FileError, Home, HomeError, Owners, Project, Request, Settings, Trusted, UserConfig};
+use sheaf_project::{FileError, Home, HomeError, Owners, Project, Request, Settings, Trusted, UserConfig};
 
 use crate::cli::{DonateMode, EngineOptions, JitMode, KernelsMode, NetworkOptions};
 use crate::engine::{Donate, Engine, Kernels, Place};
@@ -179,7 +179,7 @@ pub fn settings(options: &NetworkOptions, project: &Project, home: &Home) -> Res
     for warning in user.warnings.iter().chain(manifest_warnings) {
         messages::warning(warning, None);
     }
-    let given = sheaf_registry::Options {
+    let given = sheaf_project::Options {
         index: options.place.toolchain_index.clone(),
         remote: options.cache_remote.clone(),
         read_only: options.read_only,

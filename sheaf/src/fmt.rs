@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use sheaf_lang::fmt::{DEFAULT_WIDTH, format};
 use sheaf_lang::syntax::Sources;
 use sheaf_lang::visible::visible;
-use sheaf_registry::Project;
+use sheaf_project::Project;
 
 use crate::cli::FmtOptions;
 use crate::evaluator::{Failed, failed, on_large_stack, project_here, project_of};

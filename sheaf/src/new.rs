@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sheaf_lang::eval::STANDARD;
-use sheaf_registry::{ARTIFACT_FOLDER, DEFAULT_MAIN, MANIFEST_NAME};
+use sheaf_project::{ARTIFACT_FOLDER, DEFAULT_MAIN, MANIFEST_NAME};
 
 use crate::cli::{InitOptions, NewOptions};
 use crate::evaluator::{Failed, failed};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sheaf_registry::Project;
+use sheaf_project::Project;
 
 use crate::build;
 use crate::cli::RunOptions;

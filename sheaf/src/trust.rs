@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use sheaf_lang::visible::visible;
-use sheaf_registry::{MANIFEST_NAME, Project, Request, Trusted};
+use sheaf_project::{MANIFEST_NAME, Project, Request, Trusted};
 
 use crate::cli::TrustOptions;
 use crate::evaluator::{Failed, failed, home, outside, project_at};

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::host::{Host, HostError};
 use sheaf_lang::syntax::Sources;
-use sheaf_registry::ARTIFACT_FOLDER;
+use sheaf_project::ARTIFACT_FOLDER;
 
 use crate::evaluator::Failed;
 use crate::messages;

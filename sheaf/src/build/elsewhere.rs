@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use sheaf_registry::Home;
+use sheaf_project::Home;
 
 use crate::engine::{Cluster, CompileRun, Compiled, Job};
 

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use sheaf_cache::ActionKey;
 use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::eval::{Abstract, FunctionName, Interp, Jit, Options, Refused};
-use sheaf_registry::Project;
+use sheaf_project::Project;
 use sheaf_toolchain::{CompileError, Destination, Processor, Toolchain};
 
 use crate::cli::{BuildOptions, Emit, PullOptions};

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use sheaf_cache::{Remotes, SecretKey, Store, TrustedKeys};
-use sheaf_registry::{Project, Settings};
+use sheaf_project::{Project, Settings};
 
 use crate::cli::NetworkOptions;
 use crate::engine;

@@ -197,6 +197,6 @@ fn room(text: &str) -> Result<u64, String> {
 }
 
 fn size(text: &str) -> Result<u64, String> {
-    sheaf_registry::parse_size(text)
+    sheaf_project::parse_size(text)
         .ok_or_else(|| "a size is a number with a unit, such as 500MB or 2GiB".into())
 }

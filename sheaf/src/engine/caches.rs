@@ -13,7 +13,7 @@ use sheaf_cache::{
     Wanted,
 };
 use sheaf_lang::host::HostError;
-use sheaf_registry::{Home, Mode, Settings};
+use sheaf_project::{Home, Mode, Settings};
 
 use super::action;
 use super::compile::CompileRun;

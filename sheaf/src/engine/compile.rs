@@ -6,7 +6,7 @@ use std::time::Instant;
 use sheaf_cache::remote::SECRETS;
 use sheaf_lang::eval::Interrupt;
 use sheaf_lang::host::HostError;
-use sheaf_registry::{Home, Settings};
+use sheaf_project::{Home, Settings};
 use sheaf_toolchain::{
     CompileError, Compiler, InstallError, Release, Toolchain, install_release, locate_release,
 };

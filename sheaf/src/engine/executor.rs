@@ -7,7 +7,7 @@ use sheaf_cache::reapi::execute::ExecuteError;
 use sheaf_cache::remote::RemoteError;
 use sheaf_cache::{Action, Executor};
 use sheaf_lang::host::HostError;
-use sheaf_registry::{Home, Settings};
+use sheaf_project::{Home, Settings};
 use sheaf_toolchain::{Platform, Release, locate_release};
 
 use super::action::{FOLDER, described_run};

@@ -35,7 +35,7 @@ use sheaf_lang::graph::Donation;
 use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Kept, Placement, Program, Unit};
 use sheaf_lang::stablehlo::{Features, Model, emit_donating};
 use sheaf_lang::tensor::{HostTensor, TensorType};
-use sheaf_registry::{Home, Settings};
+use sheaf_project::{Home, Settings};
 use sheaf_runtime::{CallFrame, Runtime, Target, Vmfb};
 
 use sheaf_toolchain::{COMPILER, Release, bytecode_version, is_loadable};

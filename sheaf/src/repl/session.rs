@@ -9,7 +9,7 @@ use sheaf_lang::builtins::{habit, nearest, repr, type_text};
 use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::docs;
 use sheaf_lang::eval::{Definition, Interp, Interrupt, Module, Value};
-use sheaf_registry::Project;
+use sheaf_project::Project;
 
 use super::command::{self, COMMANDS, Command, Request};
 use crate::cli::EngineOptions;
@@ -261,7 +261,7 @@ fn shown(value: &Value) -> String {
 
 /// What is compiled in a session is no part of a program: it is kept with the caches.
 fn start(options: &EngineOptions, project: &Project) -> Result<Interp, Failed> {
-    evaluator(options, project, World::default(), sheaf_registry::Home::repl_artifacts)
+    evaluator(options, project, World::default(), sheaf_project::Home::repl_artifacts)
 }
 
 /// The module of a session.

@@ -4,7 +4,7 @@
 //! runtime is linked in. What contradicts itself is an error that names the command that mends it.
 
 use crate::messages;
-use sheaf_registry::{
+use sheaf_project::{
     Addresses, Found, LOCK_NAME, LockedFile, MANIFEST_NAME, Origin, Project, Setting, Settings, ToolchainLock,
 };
 use sheaf_toolchain::{COMPILER, InstallError, Listing, Platform, Progress, Release};
@@ -167,7 +167,7 @@ fn locked_file(release: &Release<'_>) -> LockedFile {
 mod tests {
     use std::path::Path;
 
-    use sheaf_registry::SheafToml;
+    use sheaf_project::SheafToml;
 
     use super::*;
 
@@ -176,7 +176,7 @@ mod tests {
         let text = format!("[toolchain]\n{table}\n");
         let manifest = SheafToml::parse(Path::new("/p/Sheaf.toml"), &text).expect("a manifest");
         let mut settings =
-            Settings::merge(None, Some(&manifest), |_| true, |_| None, &sheaf_registry::Options::default())
+            Settings::merge(None, Some(&manifest), |_| true, |_| None, &sheaf_project::Options::default())
                 .expect("settings");
         let project = Project { root: "/p".into(), manifest: Some(manifest), ..Project::default() };
         let result = settle(&mut settings, &project, lock).and_then(|()| release(&settings));

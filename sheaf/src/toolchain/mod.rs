@@ -7,7 +7,7 @@ mod show;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sheaf_registry::{Found, Home, LOCK_NAME, MANIFEST_NAME, Project, Settings, pin_toolchain};
+use sheaf_project::{Found, Home, LOCK_NAME, MANIFEST_NAME, Project, Settings, pin_toolchain};
 use sheaf_toolchain::{InstallError, Platform, Release, Toolchain};
 
 use crate::cli::{NetworkOptions, PlaceOptions};

@@ -1,5 +1,5 @@
 //! What belongs to somebody else is passed over. Only root can give files away, so elsewhere most of this is skipped; the unit
-//! tests of `registry` decide for every owner.
+//! tests of `project` decide for every owner.
 
 use std::fs;
 use std::os::unix::fs::{chown, symlink};
