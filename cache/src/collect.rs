@@ -142,8 +142,8 @@ impl Store {
         (self.claim_path(&key) == path).then_some(key)
     }
 
-    /// True if a collection is due: a store of `many` programs got `added` ones in this run, or a day has passed since
-    /// the last check. Returning true restarts the day.
+    /// True if a collection is due: at least `many` programs were `added` in this run, or a day has passed since the
+    /// last check. Returning true restarts the day.
     pub fn is_due(&self, many: usize, added: usize) -> bool {
         let mark = self.path().join("collected");
         let last = std::fs::metadata(&mark).and_then(|metadata| metadata.modified());

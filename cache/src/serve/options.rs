@@ -20,7 +20,7 @@ pub struct ServeOptions {
     pub max_blob: u64,
     /// The token file. Without one, all clients may read and write.
     pub tokens: Option<PathBuf>,
-    /// True if all clients may read and write; required for addresses that other machines can reach.
+    /// True if all clients may read and write; required without a token file if other machines can reach the address.
     pub everyone: bool,
     /// True if clients without a token may read.
     pub anonymous_read: bool,
