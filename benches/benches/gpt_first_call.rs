@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use sheaf::World;
-use sheaf::engine::Engine;
+use sheaf_engine::Engine;
 use sheaf_lang::eval::{Interp, Options};
 use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
 use sheaf_lang::stablehlo::{Model, emit};

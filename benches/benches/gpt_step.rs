@@ -80,7 +80,7 @@ fn measure() {
 
 fn worker() -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.arg(sheaf::engine::COMPILE_WORKER);
+    command.arg(sheaf_engine::COMPILE_WORKER);
     command
 }
 

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use sheaf::World;
-use sheaf::engine::alternatives;
+use sheaf_engine::alternatives;
 use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::graph::Graph;
 use sheaf_lang::host::{Backend, HostError, Program, Unit};
@@ -94,7 +94,7 @@ fn measure() {
 
 fn worker() -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.arg(sheaf::engine::COMPILE_WORKER);
+    command.arg(sheaf_engine::COMPILE_WORKER);
     command
 }
 

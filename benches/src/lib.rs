@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use sheaf::engine::{COMPILE_WORKER, Donate, Engine, Kernels, Place, ProgramPlace};
 use sheaf_cache::ArtifactFolder;
+use sheaf_engine::{Engine, EngineConfig, answer_compile_worker, this_program};
 use sheaf_lang::eval::STACK_BYTES;
 use sheaf_lang::graph::{Graph, Var, inline_calls};
 use sheaf_lang::primitives::OptimizationBarrier;
@@ -31,7 +31,7 @@ pub fn without_barriers(graph: &Graph) -> Graph {
     let equations = std::mem::take(&mut bare.equations);
     for mut eqn in equations {
         eqn.inputs.iter_mut().for_each(|var| *var = same[var.index()]);
-        if (eqn.op.as_ref() as &dyn std::any::Any).is::<OptimizationBarrier>() {
+        if eqn.op.is::<OptimizationBarrier>() {
             for (held, var) in eqn.outputs.iter().zip(&eqn.inputs) {
                 same[held.index()] = *var;
             }
@@ -45,12 +45,7 @@ pub fn without_barriers(graph: &Graph) -> Graph {
 
 /// Runs a benchmark on a stack for the evaluator. The engine starts this very program as its compile worker, too.
 pub fn run(measure: fn()) {
-    let mut arguments = std::env::args().skip(1);
-    if arguments.next().as_deref() == Some(COMPILE_WORKER) {
-        let library = arguments.next().expect("the compiler's library");
-        sheaf_toolchain::run_worker(Path::new(&library));
-        return;
-    }
+    answer_compile_worker();
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(measure).expect("a thread");
     thread.join().expect("the benchmark");
 }
@@ -61,16 +56,8 @@ pub fn engine(artifacts: &Path, recompile: bool) -> Engine {
     let home = Home::locate(environment).expect("a home folder");
     let settings = Settings::merge(None, None, |_| false, environment, &sheaf_project::Options::default())
         .expect("settings");
-    Engine::new(Place {
-        compiler: sheaf_toolchain::Release::host(),
-        home,
-        artifacts: ArtifactFolder::open(artifacts),
-        settings,
-        recompile,
-        strict: false,
-        donate: Donate::default(),
-        kernels: Kernels::default(),
-        place: ProgramPlace::default(),
-    })
-    .expect("an engine")
+    let worker = this_program().expect("no compile worker");
+    let compiler = sheaf_toolchain::Release::host();
+    let config = EngineConfig::new(home, ArtifactFolder::open(artifacts), settings, compiler, worker);
+    Engine::new(EngineConfig { recompile, ..config }).expect("an engine")
 }

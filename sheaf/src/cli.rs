@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use sheaf_engine::PlacementPolicy;
 use sheaf_toolchain::{Destination, Processor};
 
 use crate::cache::CacheCommand;
-use crate::engine::ProgramPlace;
 use crate::toolchain::ToolchainOptions;
 
 /// Run and train Sheaf programs.
@@ -283,7 +283,7 @@ pub struct EngineOptions {
     /// Where on the processor compiled programs run: auto (by their work), local-sync, local-task or
     /// local-task:WORKERS
     #[arg(long, value_name = "WAY")]
-    pub place: Option<ProgramPlace>,
+    pub place: Option<PlacementPolicy>,
     /// When a small loop, or all of a small program, is compiled as one kernel
     #[arg(long, value_enum, default_value_t = KernelsMode::Auto)]
     pub kernels: KernelsMode,

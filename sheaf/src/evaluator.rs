@@ -2,15 +2,21 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use sheaf_cache::remote::{KEY_VARIABLE, TOKEN_VARIABLE};
 use sheaf_cache::{ArtifactFolder, Guard, MANIFEST_FILE};
+use sheaf_engine::{
+    CompileService, Donate, Engine, EngineConfig, Kernels, Secrets, WorkerCommand, this_program,
+};
 use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
 use sheaf_lang::host::Backend;
 use sheaf_project::{FileError, Home, HomeError, Owners, Project, Request, Settings, Trusted, UserConfig};
+use sheaf_toolchain::Release;
 
 use crate::cli::{DonateMode, EngineOptions, JitMode, KernelsMode, NetworkOptions};
-use crate::engine::{Donate, Engine, Kernels, Place};
 use crate::messages;
+use crate::progress::TerminalReporter;
 use crate::toolchain;
 use crate::world::World;
 
@@ -25,7 +31,7 @@ pub fn failed(error: impl std::fmt::Display) -> Failed {
 
 /// Shows an error of the engine, with what to do about it.
 #[expect(clippy::needless_pass_by_value, reason = "errors are mapped by it")]
-pub fn told(error: sheaf_lang::host::HostError) -> Failed {
+pub fn report_error(error: sheaf_lang::host::HostError) -> Failed {
     messages::error(&error.message, error.help.as_deref());
     Failed
 }
@@ -145,18 +151,15 @@ pub fn evaluator(
             DonateMode::Always => Donate::Always,
             DonateMode::Never => Donate::Never,
         };
-        let place = Place {
-            home,
-            artifacts,
-            settings,
-            compiler,
+        let config = EngineConfig {
             recompile,
             strict,
             donate,
             kernels,
-            place: options.place.unwrap_or_default(),
+            placement: options.place.unwrap_or_default(),
+            ..engine_config(home, artifacts, settings, compiler)?
         };
-        Some(Box::new(Engine::new(place).map_err(told)?))
+        Some(Box::new(Engine::new(config).map_err(report_error)?))
     };
     let options = Options {
         jit,
@@ -165,6 +168,42 @@ pub fn evaluator(
         ..Options::default()
     };
     Ok(Interp::new(Box::new(world), backend, options))
+}
+
+/// Secrets of the environment.
+pub fn secrets() -> Result<Secrets, Failed> {
+    let text =
+        |name: &str| environment(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    Secrets::new(text(KEY_VARIABLE), text(TOKEN_VARIABLE)).map_err(report_error)
+}
+
+/// Compile workers are this program.
+pub fn worker() -> Result<WorkerCommand, Failed> {
+    this_program().map_err(report_error)
+}
+
+/// The configuration of an engine that shows its progress on the terminal.
+pub fn engine_config(
+    home: Home,
+    artifacts: ArtifactFolder,
+    settings: Settings,
+    compiler: Option<Release<'static>>,
+) -> Result<EngineConfig, Failed> {
+    Ok(EngineConfig {
+        secrets: secrets()?,
+        reporter: Arc::new(TerminalReporter),
+        ..EngineConfig::new(home, artifacts, settings, compiler, worker()?)
+    })
+}
+
+/// The compiler on this machine or on the project's cluster.
+pub fn compile_service(
+    home: Home,
+    settings: Settings,
+    compiler: Option<Release<'static>>,
+) -> Result<CompileService, Failed> {
+    CompileService::new(home, settings, &secrets()?, compiler, true, worker()?, Arc::new(TerminalReporter))
+        .map_err(report_error)
 }
 
 fn environment(name: &str) -> Option<String> {

@@ -11,7 +11,6 @@ pub mod cache;
 pub mod check;
 pub mod cli;
 pub mod doc;
-pub mod engine;
 mod evaluator;
 pub mod expand;
 pub mod explain;

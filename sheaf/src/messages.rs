@@ -60,8 +60,3 @@ fn plain(mut diagnostic: Diagnostic, help: Option<&str>) {
     diagnostic.help = help.map(str::to_owned);
     show(&Sources::default(), &diagnostic);
 }
-
-/// A number of things whose plural ends in s.
-pub fn counted(count: usize, thing: &str) -> String {
-    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
-}

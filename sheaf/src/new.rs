@@ -36,8 +36,8 @@ pub fn init(options: &InitOptions) -> ExitCode {
 }
 
 fn init_here(options: &InitOptions) -> Result<(), Failed> {
-    let folder =
-        std::env::current_dir().map_err(|e| failed(format!("the current folder cannot be told: {e}")))?;
+    let folder = std::env::current_dir()
+        .map_err(|e| failed(format!("the current folder cannot be report_error: {e}")))?;
     if folder.join(MANIFEST_NAME).exists() {
         let help = "`sheaf run` runs its main program; another package needs another folder";
         messages::error(format!("this folder is a package already: it has a {MANIFEST_NAME}"), Some(help));

@@ -1,5 +1,6 @@
 //! Progress bars and spinners: on a terminal they move, elsewhere there is one line for each piece of work.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -8,6 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use sheaf_engine::Reporter;
+use sheaf_lang::diagnostic::Diagnostic;
+use sheaf_lang::syntax::Sources;
 use sheaf_lang::visible::visible;
 use sheaf_toolchain::{Progress, Stage};
 
@@ -69,6 +73,31 @@ impl Drop for Spinner {
                 }
             }
         }
+    }
+}
+
+/// Shows progress and warnings of the engine on standard error.
+pub struct TerminalReporter;
+
+impl Reporter for TerminalReporter {
+    fn warning(&self, warning: Diagnostic) {
+        messages::show(&Sources::default(), &warning);
+    }
+
+    fn passed_over(&self, line: &str) {
+        messages::passed_over(line);
+    }
+
+    fn note(&self, line: &str) {
+        eprintln!("{line}");
+    }
+
+    fn begin(&self, work: &str) -> Box<dyn Any> {
+        Box::new(Spinner::start(work))
+    }
+
+    fn installation(&self) -> Box<dyn Progress> {
+        Box::new(InstallProgress::default())
     }
 }
 

@@ -13,7 +13,7 @@ use crate::evaluator::{Failed, failed, home, outside, project_at};
 use crate::messages;
 use crate::output::print_line;
 
-/// Does what `sheaf trust` was told.
+/// Runs `sheaf trust`.
 pub fn trust(options: &TrustOptions) -> ExitCode {
     match act(options) {
         Ok(()) => ExitCode::SUCCESS,

@@ -6,7 +6,7 @@ use std::thread;
 
 use sheaf_project::Home;
 
-use crate::engine::{Cluster, CompileRun, Compiled, Job};
+use sheaf_engine::{Cluster, CompileRun, Compiled, Job};
 
 /// How many compilations a cluster gets at a time unless `--jobs` says otherwise: its workers are not this machine's.
 pub const AT_ONCE: usize = 16;

@@ -10,11 +10,11 @@ use sheaf_lang::syntax::{Bracket, Form, Sources};
 use super::show::{Built, built, short};
 use super::{Order, default_output};
 use crate::cli::{BuildOptions, Emit};
-use crate::engine::{Goal, Plan};
 use crate::evaluator::Failed;
 use crate::messages;
 use crate::output::print;
 use crate::world::World;
+use sheaf_engine::{BuildTarget, Plan};
 
 /// Prints the definition of a function with every macro use in it replaced.
 pub fn forms(file: &Path, text: &str, function: &str) -> Result<(), Failed> {
@@ -71,7 +71,7 @@ fn defines(form: &Form, function: &str) -> bool {
 }
 
 /// Prints the graph of a function, that of its value and gradient, or the compiler's text.
-pub fn text(interp: &mut Interp, orders: &[Order], form: Emit, goal: &Goal) -> Result<(), Failed> {
+pub fn text(interp: &mut Interp, orders: &[Order], form: Emit, goal: &BuildTarget) -> Result<(), Failed> {
     let Some(order) = orders.first() else { return Err(Failed) };
     let unit = specialise(interp, order, form).map_err(|refused| {
         messages::show(&interp.sources, &refused.diagnostic);
@@ -114,7 +114,7 @@ fn leaves(unit: &Unit) -> String {
 }
 
 /// Writes the program of a function to a file.
-pub fn vmfb(all: &[Built], goal: &Goal, options: &BuildOptions) -> Result<(), Failed> {
+pub fn vmfb(all: &[Built], goal: &BuildTarget, options: &BuildOptions) -> Result<(), Failed> {
     let [program] = all else {
         if all.len() > 1 {
             let help = "give its parameters types, or keep one call in the shapes file";

@@ -12,16 +12,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use sheaf_cache::ActionKey;
+use sheaf_engine::{BuildTarget, CompileService, Engine, EngineConfig, Faulty, Keep, Made, Plan};
 use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::eval::{Abstract, FunctionName, Interp, Jit, Options, Refused};
 use sheaf_project::Project;
 use sheaf_toolchain::{CompileError, Destination, Processor, Toolchain};
 
 use crate::cli::{BuildOptions, Emit, PullOptions};
-use crate::engine::{
-    CompileService, Donate, Engine, Faulty, Goal, Keep, Kernels, Made, Place, Plan, ProgramPlace,
+use crate::evaluator::{
+    Failed, artifacts, compile_service, engine_config, home, on_large_stack, project_of, report_error,
+    settings, worker,
 };
-use crate::evaluator::{Failed, artifacts, home, on_large_stack, project_of, settings, told};
 use crate::messages;
 use crate::run::main_program;
 use crate::toolchain;
@@ -143,26 +144,19 @@ impl Builder<'_> {
         let home = home()?;
         let mut settings = settings(&options.network, project, &home)?;
         let compiler = toolchain::used(&mut settings, project)?;
-        let goal = Goal { destination, debug: options.debug, compiler };
+        let goal = BuildTarget { destination, debug: options.debug, compiler };
         if let Some(form @ (Emit::Graph | Emit::Grad | Emit::Stablehlo)) = options.emit {
             return emit::text(interp, &orders, form, &goal);
         }
         let plans = self.plans(interp, &orders, &goal);
-        let compile_service =
-            CompileService::new(home.clone(), settings.clone(), compiler, true).map_err(told)?;
+        let compile_service = compile_service(home.clone(), settings.clone(), compiler)?;
         let artifacts = artifacts(project, project.artifact_folder());
-        let place = Place {
-            home,
-            artifacts,
-            settings,
-            compiler,
+        let config = EngineConfig {
             recompile: options.recompile,
             strict: true,
-            donate: Donate::Auto,
-            kernels: Kernels::Auto,
-            place: ProgramPlace::Auto,
+            ..engine_config(home, artifacts, settings, compiler)?
         };
-        let engine = Engine::new(place).map_err(told)?;
+        let engine = Engine::new(config).map_err(report_error)?;
         if self.fetch {
             engine.be_patient();
         }
@@ -238,7 +232,7 @@ impl Builder<'_> {
         Ok(orders)
     }
 
-    fn plans(&mut self, interp: &mut Interp, orders: &[Order], goal: &Goal) -> Vec<Specialised> {
+    fn plans(&mut self, interp: &mut Interp, orders: &[Order], goal: &BuildTarget) -> Vec<Specialised> {
         let mut plans: Vec<Specialised> = Vec::new();
         let mut known: HashMap<ActionKey, usize> = HashMap::new();
         for Order { name, variants, named } in orders {
@@ -294,7 +288,8 @@ impl Builder<'_> {
         let keep = if self.options.emit.is_some() { Keep::Cache } else { Keep::Beside };
         let mut made: Vec<Option<(Made, bool)>> = Vec::new();
         for Specialised { plan, .. } in &plans {
-            let kept = if self.options.recompile { None } else { engine.kept(plan, keep)? };
+            let kept =
+                if self.options.recompile { None } else { engine.kept(plan, keep).map_err(report_error)? };
             made.push(kept.map(|made| (made, false)));
         }
         if self.fetch {
@@ -327,7 +322,9 @@ impl Builder<'_> {
                     // What does not serve is compiled here, as is what the cluster did not compile.
                     elsewhere::Event::Done(_, None) => {}
                     elsewhere::Event::Done(id, Some((bytes, run))) => {
-                        let program = engine.accept(&plans[id].plan, 0, bytes, Some(run), keep)?;
+                        let program = engine
+                            .accept(&plans[id].plan, 0, bytes, Some(run), keep)
+                            .map_err(report_error)?;
                         made[id] = program.ok().map(|program| (program, true));
                         progress.done(plans[id].plan.name());
                     }
@@ -356,7 +353,7 @@ impl Builder<'_> {
             first.resize_with(plans.len(), || None);
             let requests = missing.iter().map(|id| request(*id, 0)).collect();
             let store = (!self.options.recompile).then(|| engine.store());
-            pool::compile(&toolchain, store, jobs, requests, |event| {
+            pool::compile(&worker()?, &toolchain, store, jobs, requests, |event| {
                 // Until the program is kept, or not.
                 let (id, result, _turn) = match event {
                     Event::Begun(id) => {
@@ -367,14 +364,16 @@ impl Builder<'_> {
                 };
                 let Specialised { plan, name, .. } = &plans[id];
                 let faulty = match result {
-                    Ok((bytes, run)) => match engine.accept(plan, candidates[id], bytes, run, keep)? {
-                        Ok(program) => {
-                            made[id] = Some((program, true));
-                            progress.done(plan.name());
-                            return Ok(None);
+                    Ok((bytes, run)) => {
+                        match engine.accept(plan, candidates[id], bytes, run, keep).map_err(report_error)? {
+                            Ok(program) => {
+                                made[id] = Some((program, true));
+                                progress.done(plan.name());
+                                return Ok(None);
+                            }
+                            Err(faulty) => faulty,
                         }
-                        Err(faulty) => faulty,
-                    },
+                    }
                     Err(error) => {
                         if is_gone(&error) {
                             messages::error(&error, Some(&error.remedy()));

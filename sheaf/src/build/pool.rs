@@ -1,13 +1,13 @@
 //! Several compile workers at once.
 
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Instant;
 
 use sheaf_cache::{ActionKey, Exclusive, Lookup, Store, Wait};
 use sheaf_toolchain::{CompileError, Compiler, Toolchain};
 
-use crate::engine::{CompileRun, worker_command};
+use sheaf_engine::{CompileRun, WorkerCommand};
 
 /// One compilation.
 pub struct Request {
@@ -35,6 +35,7 @@ pub enum Event {
 ///
 /// What another process puts into `store` meanwhile is taken from there.
 pub fn compile<E>(
+    worker: &WorkerCommand,
     toolchain: &Toolchain,
     store: Option<&Store>,
     workers: usize,
@@ -54,7 +55,8 @@ pub fn compile<E>(
         for _ in 0..workers {
             let (queue, tell) = (&queue, tell.clone());
             scope.spawn(move || {
-                let mut compiler = Compiler::new(worker_command, toolchain.clone());
+                let worker = Arc::clone(worker);
+                let mut compiler = Compiler::new(move || worker(), toolchain.clone());
                 loop {
                     // Nothing that could panic happens under the lock.
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();

@@ -10,9 +10,9 @@ use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::eval::{FunctionName, Interp};
 use sheaf_lang::syntax::Sources;
 
+use sheaf_engine::{Made, Plan};
 use sheaf_lang::visible::visible;
 
-use crate::engine::{Made, Plan};
 use crate::evaluator::Failed;
 use crate::output::print;
 

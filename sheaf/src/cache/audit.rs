@@ -5,10 +5,10 @@ use sheaf_toolchain::Compiler;
 
 use super::{World, programs};
 use crate::cli::NetworkOptions;
-use crate::engine::{CompileService, Verdict, compare, worker_command};
-use crate::evaluator::{Failed, failed, told};
+use crate::evaluator::{Failed, compile_service, failed, report_error, worker};
 use crate::messages;
 use crate::progress::Spinner;
+use sheaf_engine::{Verdict, compare};
 
 /// Audits a share of the store, between 0 and 1.
 pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result<(), Failed> {
@@ -21,7 +21,7 @@ pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result
     let project = &world.project;
     let release = crate::toolchain::used(&mut world.settings, project)?;
     let home = crate::evaluator::home()?;
-    let compile_service = CompileService::new(home, world.settings.clone(), release, true).map_err(told)?;
+    let compile_service = compile_service(home, world.settings.clone(), release)?;
     let chosen = world.store.list().into_iter().map(|Listed { signed, .. }| signed);
     let chosen = chosen.filter(|signed| is_chosen(signed, sample, seed));
     let (chosen, others): (Vec<SignedClaim>, Vec<_>) = chosen
@@ -39,14 +39,15 @@ pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result
         println!("chosen: none of {}", programs(world.store.size().entries));
         return Ok(());
     }
-    let toolchain = match compile_service.find_toolchain().map_err(told)? {
+    let toolchain = match compile_service.find_toolchain().map_err(report_error)? {
         Ok(toolchain) => toolchain,
         Err(absent) => {
             messages::error(format!("there is no compiler: {}", absent.why), Some(&absent.remedy));
             return Err(Failed);
         }
     };
-    let mut compiler = Compiler::new(worker_command, toolchain);
+    let worker = worker()?;
+    let mut compiler = Compiler::new(move || worker(), toolchain);
     let (mut bytes, mut results, mut unknown, mut different) = (0, 0, 0, 0);
     for signed in chosen {
         let claim = &signed.claim;

@@ -65,7 +65,7 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
 
 fn list(json: bool) -> Result<(), Failed> {
     let world = World::here(&NetworkOptions::default())?;
-    let own = world.key.as_ref().map(SecretKey::public);
+    let own = world.key.as_deref().map(SecretKey::public);
     let trusted = &world.settings.trusted_keys;
     if json {
         let origin = trusted.origin.to_string();

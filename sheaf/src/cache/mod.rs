@@ -9,19 +9,20 @@ mod transfer;
 mod why;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use sheaf_cache::{Remotes, SecretKey, Store, TrustedKeys};
+use sheaf_engine as engine;
 use sheaf_project::{Project, Settings};
 
 use crate::cli::NetworkOptions;
-use crate::engine;
-use crate::evaluator::{Failed, failed, home, project_here, settings, told};
+use crate::evaluator::{Failed, failed, home, project_here, report_error, secrets, settings};
 use crate::messages;
 
 pub use options::CacheCommand;
 
-/// Does what `sheaf cache` was told.
+/// Runs `sheaf cache`.
 pub fn cache(command: &CacheCommand) -> ExitCode {
     let done = match command {
         CacheCommand::Pull(options) => return crate::build::pull(options),
@@ -49,7 +50,7 @@ struct World {
     project: Project,
     settings: Settings,
     store: Store,
-    key: Option<SecretKey>,
+    key: Option<Arc<SecretKey>>,
     trusted: TrustedKeys,
 }
 
@@ -59,15 +60,18 @@ impl World {
         let home = home()?;
         let project = project_here()?;
         let settings = settings(network, &project, &home)?;
-        let key = engine::signing_key(&home).map_err(told)?;
-        let trusted = engine::trusted_keys(&settings, key.as_ref()).map_err(told)?;
+        let secrets = secrets()?;
+        let key = engine::signing_key(&home, &secrets).map_err(report_error)?;
+        let trusted = engine::trusted_keys(&settings, key.as_deref()).map_err(report_error)?;
         let store = Store::new(home.cache());
         Ok(World { project, settings, store, key, trusted })
     }
 
     /// The remote caches; it is an error to have none.
     fn remotes(&self) -> Result<Remotes, Failed> {
-        if let Some(remotes) = engine::remotes(&self.settings, &self.trusted).map_err(told)? {
+        if let Some(remotes) =
+            engine::remotes(&self.settings, &self.trusted, &secrets()?).map_err(report_error)?
+        {
             return Ok(remotes);
         }
         let Settings { remote, offline, .. } = &self.settings;
@@ -108,7 +112,7 @@ fn bytes(count: u64) -> String {
 
 /// A number of programs for people.
 fn programs(count: usize) -> String {
-    messages::counted(count, "program")
+    engine::counted(count, "program")
 }
 
 /// How long ago a moment was, for people. Clocks of other machines may go ahead.

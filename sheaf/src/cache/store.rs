@@ -7,9 +7,9 @@ use sheaf_cache::{CacheStats, Collected, Listed};
 
 use super::{World, ago, bytes, local_store, programs, show_json};
 use crate::cli::NetworkOptions;
-use crate::engine::STORE_SIZE;
 use crate::evaluator::Failed;
 use crate::messages;
+use sheaf_engine::STORE_SIZE;
 
 /// `sheaf cache size`.
 pub fn size(json: bool) -> Result<(), Failed> {

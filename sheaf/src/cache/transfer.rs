@@ -12,9 +12,9 @@ use sheaf_cache::{ActionKey, Listed, SignedClaim, Store, Upload, WriteError};
 
 use super::{World, bytes, programs};
 use crate::cli::NetworkOptions;
-use crate::engine;
 use crate::evaluator::{Failed, artifacts};
 use crate::messages;
+use sheaf_engine as engine;
 
 /// How long the last uploads may take.
 const PATIENCE: Duration = Duration::from_secs(3600);

@@ -5,9 +5,9 @@ use sheaf_cache::{Claim, Listed, RebuildReason};
 
 use super::{World, ago, show_json};
 use crate::cli::NetworkOptions;
-use crate::engine;
-use crate::evaluator::{Failed, told};
+use crate::evaluator::{Failed, report_error, secrets};
 use crate::messages;
+use sheaf_engine as engine;
 
 /// An earlier compilation, with the cache that has its claim.
 struct Earlier {
@@ -34,7 +34,9 @@ pub fn why(function: &str, network: &NetworkOptions, json: bool) -> Result<(), F
     };
     let mut earlier: Vec<(Claim, String)> =
         claims.into_iter().rev().map(|claim| (claim, "this machine".to_owned())).collect();
-    if let Some(remotes) = engine::remotes(&world.settings, &world.trusted).map_err(told)? {
+    if let Some(remotes) =
+        engine::remotes(&world.settings, &world.trusted, &secrets()?).map_err(report_error)?
+    {
         for signed in remotes.recent(&last.function) {
             let place = match &signed.signer {
                 Some(signer) => format!("the remote cache, signed by {}", signer.name()),

@@ -2,31 +2,13 @@
 //!
 //! `Sheaf.lock` decides, then `[toolchain] iree` of `Sheaf.toml` and of the user's configuration, then the release whose
 //! runtime is linked in. What contradicts itself is an error that names the command that mends it.
+use sheaf_engine::fetching;
 
 use crate::messages;
 use sheaf_project::{
     Addresses, Found, LOCK_NAME, LockedFile, MANIFEST_NAME, Origin, Project, Setting, Settings, ToolchainLock,
 };
 use sheaf_toolchain::{COMPILER, InstallError, Listing, Platform, Progress, Release};
-
-/// The settings for fetching a compiler.
-pub fn fetching(settings: &Settings) -> sheaf_toolchain::Settings {
-    let place = |setting: &Setting<String>, key: &str| sheaf_toolchain::Setting {
-        value: setting.value.clone(),
-        origin: match &setting.origin {
-            Origin::File(path) => format!("`toolchain.{key}` in {}", path.display()),
-            origin => origin.to_string(),
-        },
-    };
-    sheaf_toolchain::Settings {
-        mirrors: settings.mirrors.iter().map(|mirror| place(mirror, "mirrors")).collect(),
-        index: settings.index.as_ref().map(|index| place(index, "index")),
-        listing: settings.addresses.clone().map(|Addresses { index, files }| Listing { index, files }),
-        offline: settings.offline.value,
-        no_credentials: settings.sources_without_credentials().into_iter().map(str::to_owned).collect(),
-        ..sheaf_toolchain::Settings::default()
-    }
-}
 
 /// Why a release cannot be used, with what to do.
 #[derive(Debug, PartialEq, Eq)]

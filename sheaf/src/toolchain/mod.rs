@@ -7,6 +7,7 @@ mod show;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use sheaf_engine::fetching;
 use sheaf_project::{Found, Home, LOCK_NAME, MANIFEST_NAME, Project, Settings, pin_toolchain};
 use sheaf_toolchain::{InstallError, Platform, Release, Toolchain};
 
@@ -16,7 +17,7 @@ use crate::messages;
 use crate::progress::InstallProgress;
 use options::Action;
 
-pub use chosen::{Unusable, fetching, loadable, release, settle, version};
+pub use chosen::{Unusable, loadable, release, settle, version};
 use chosen::{addresses, choose, lock};
 pub use options::ToolchainOptions;
 

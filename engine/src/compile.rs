@@ -1,25 +1,20 @@
 //! The compiler: installed when it is first needed, run as a worker process.
 
-use std::process::Command;
+use std::sync::Arc;
 use std::time::Instant;
 
-use sheaf_cache::remote::SECRETS;
 use sheaf_lang::eval::Interrupt;
 use sheaf_lang::host::HostError;
-use sheaf_project::{Home, Settings};
+use sheaf_project::{Addresses, Home, Origin, Setting, Settings};
 use sheaf_toolchain::{
-    CompileError, Compiler, InstallError, Release, Toolchain, install_release, locate_release,
+    CompileError, Compiler, InstallError, Listing, Release, Toolchain, install_release, locate_release,
 };
 
+use super::caches::Secrets;
 use super::executor::Cluster;
+use super::report::Reporter;
 use super::unit::Job;
-use crate::messages;
-use crate::progress::{InstallProgress, Spinner};
-use crate::toolchain::fetching;
-
-/// The first argument with which the engine starts its own program as compile worker; the second is the compiler's
-/// library. Whoever links the engine answers it by calling [`sheaf_toolchain::run_worker`].
-pub const COMPILE_WORKER: &str = "compile-worker";
+use super::worker::WorkerCommand;
 
 /// What interpretation means to the user.
 const SLOWER: &str = "results are the same, only slower";
@@ -65,6 +60,8 @@ pub struct CompileService {
     state: State,
     /// Ends a compilation from outside.
     interrupt: Interrupt,
+    worker: WorkerCommand,
+    reporter: Arc<dyn Reporter>,
 }
 
 enum State {
@@ -81,12 +78,15 @@ impl CompileService {
     pub fn new(
         home: Home,
         settings: Settings,
+        secrets: &Secrets,
         compiler: Option<Release<'static>>,
         strict: bool,
+        worker: WorkerCommand,
+        reporter: Arc<dyn Reporter>,
     ) -> Result<CompileService, HostError> {
-        let cluster = Cluster::open(&settings)?;
-        let interrupt = Interrupt::default();
-        Ok(CompileService { home, settings, compiler, cluster, strict, state: State::Unused, interrupt })
+        let cluster = Cluster::open(&settings, secrets, &reporter)?;
+        let (state, interrupt) = (State::Unused, Interrupt::default());
+        Ok(CompileService { home, settings, compiler, cluster, strict, state, interrupt, worker, reporter })
     }
 
     /// From now on `interrupt` ends what is being compiled, and the compiler's process with it.
@@ -97,34 +97,29 @@ impl CompileService {
     /// Compiles a job. Where there is no compiler, it has been said.
     pub fn compile(&mut self, job: &Job) -> Result<Compiled, HostError> {
         if let Some(cluster) = self.cluster.as_ref().filter(|cluster| cluster.serves()) {
-            let spinner = Spinner::start(&format!("compiling {} on the cluster", job.name));
+            let activity = self.reporter.begin(&format!("compiling {} on the cluster", job.name));
             let compiled = cluster.compile(job, &self.home);
-            drop(spinner);
+            drop(activity);
             if let Some(compiled) = compiled {
                 return Ok(compiled);
             }
         }
         if matches!(self.state, State::Unused) {
-            if std::env::var_os(WORKER_MARK).is_some() {
-                let message = format!(
-                    "this program was started as a compile worker, but does not answer {COMPILE_WORKER}"
-                );
-                return Err(HostError { message, help: None });
-            }
             self.state = match self.toolchain()? {
                 Some(toolchain) => {
                     let interrupt = self.interrupt.clone();
-                    let compiler = Compiler::new(worker_command, toolchain);
+                    let worker = Arc::clone(&self.worker);
+                    let compiler = Compiler::new(move || worker(), toolchain);
                     State::Ready(Box::new(compiler.stopped_by(move || interrupt.raised())))
                 }
                 None => State::Without,
             };
         }
         let State::Ready(compiler) = &mut self.state else { return Ok(Compiled::NoCompiler) };
-        let spinner = Spinner::start(&format!("compiling {}", job.name));
+        let activity = self.reporter.begin(&format!("compiling {}", job.name));
         let start = Instant::now();
         let result = compiler.compile_first(&job.action.program, &job.action.attempts());
-        drop(spinner);
+        drop(activity);
         let error = match result {
             Ok((bytes, alternative)) => {
                 let run = CompileRun { seconds: start.elapsed().as_secs_f64(), alternative };
@@ -174,7 +169,7 @@ impl CompileService {
             return Err(HostError { message, help: Some(remedy.to_owned()) });
         }
         let message = format!("{name} is interpreted, since it cannot be compiled; {SLOWER}");
-        messages::warning_with(message, why, Some(remedy));
+        self.reporter.warn(message, why, Some(remedy));
         Ok(())
     }
 
@@ -190,7 +185,7 @@ impl CompileService {
                 let message = format!(
                     "there is no compiler, so what has not been compiled before is interpreted; {SLOWER}"
                 );
-                messages::warning_with(message, why, Some(&format!("{remedy}; the next run tries again")));
+                self.reporter.warn(message, why, Some(&format!("{remedy}; the next run tries again")));
                 Ok(None)
             }
         }
@@ -213,7 +208,7 @@ impl CompileService {
             return Ok(Err(Absent { why, remedy: "allow the network once".into() }));
         }
         let settings = fetching(&self.settings);
-        match install_release(&release, self.home.data(), &settings, &InstallProgress::default()) {
+        match install_release(&release, self.home.data(), &settings, &*self.reporter.installation()) {
             Ok(toolchain) => Ok(Ok(toolchain)),
             // A file that is not what it claims to be is nothing to work around in silence.
             Err(error @ (InstallError::Checksum { .. } | InstallError::BadSetting { .. })) => {
@@ -232,18 +227,21 @@ pub struct Absent {
     pub remedy: String,
 }
 
-/// Set in the environment of a compile worker. A program that links the engine but does not answer
-/// [`COMPILE_WORKER`] would otherwise start itself without end.
-const WORKER_MARK: &str = "SHEAF_COMPILE_WORKER";
-
-/// The command of a compile worker; the library is added to it.
-pub fn worker_command() -> Command {
-    let this = std::env::current_exe().unwrap_or_else(|_| "sheaf".into());
-    let mut command = Command::new(this);
-    command.arg(COMPILE_WORKER).env(WORKER_MARK, "1");
-    // It reads programs of anybody, and has no use for what is secret.
-    for secret in SECRETS {
-        command.env_remove(secret);
+/// The settings for fetching a compiler.
+pub fn fetching(settings: &Settings) -> sheaf_toolchain::Settings {
+    let place = |setting: &Setting<String>, key: &str| sheaf_toolchain::Setting {
+        value: setting.value.clone(),
+        origin: match &setting.origin {
+            Origin::File(path) => format!("`toolchain.{key}` in {}", path.display()),
+            origin => origin.to_string(),
+        },
+    };
+    sheaf_toolchain::Settings {
+        mirrors: settings.mirrors.iter().map(|mirror| place(mirror, "mirrors")).collect(),
+        index: settings.index.as_ref().map(|index| place(index, "index")),
+        listing: settings.addresses.clone().map(|Addresses { index, files }| Listing { index, files }),
+        offline: settings.offline.value,
+        no_credentials: settings.sources_without_credentials().into_iter().map(str::to_owned).collect(),
+        ..sheaf_toolchain::Settings::default()
     }
-    command
 }

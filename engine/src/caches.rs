@@ -4,9 +4,10 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sheaf_cache::remote::{Address, Credentials, KEY_VARIABLE, Secret, TOKEN_VARIABLE};
+use sheaf_cache::remote::{Address, Credentials, KEY_VARIABLE, Secret};
 use sheaf_cache::{
     ActionKey, ArtifactFolder, BUDGET, CacheStats, Claim, Compilation, Digest, Entry, Exclusive, FolderError,
     Leaf, Lookup, Miss, RemoteSettings, Remotes, SecretKey, SignedClaim, Store, TrustedKeys, Upload, Wait,
@@ -17,9 +18,8 @@ use sheaf_project::{Home, Mode, Settings};
 
 use super::action;
 use super::compile::CompileRun;
+use super::report::{Reporter, counted};
 use super::unit::Job;
-use crate::messages;
-use crate::progress::Spinner;
 
 /// How long a run waits for its uploads at its end.
 const LAST_UPLOADS: Duration = Duration::from_secs(30);
@@ -49,7 +49,7 @@ pub struct Caches {
     store: Store,
     remotes: RefCell<Option<Remotes>>,
     /// Signs what is compiled here.
-    key: Option<SecretKey>,
+    key: Option<Arc<SecretKey>>,
     /// Whose programs are used when they come from elsewhere.
     trusted: TrustedKeys,
     store_size: u64,
@@ -57,31 +57,53 @@ pub struct Caches {
     added: Cell<usize>,
     /// Where programs were found.
     stats: Cell<CacheStats>,
-    /// The warnings that have been shown: one fault may meet every function of a program.
+    /// Warnings so far: one fault may meet every function of a program.
     warned: RefCell<HashSet<String>>,
+    reporter: Arc<dyn Reporter>,
 }
 
-/// The key with which programs are signed: that of the environment, or of the user's data folder. `None` where there is
-/// none.
-pub fn signing_key(home: &Home) -> Result<Option<SecretKey>, HostError> {
-    let (text, origin) = match environment(KEY_VARIABLE) {
-        Some(text) => (text, KEY_VARIABLE.to_owned()),
-        None => match std::fs::read_to_string(home.cache_key()) {
-            Ok(text) => (text, home.cache_key().display().to_string()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => {
-                return Err(HostError {
-                    message: format!("{} cannot be read: {error}", home.cache_key().display()),
-                    help: Some("move that file away, and make a key with `sheaf cache key new`".into()),
-                });
-            }
-        },
-    };
-    let wrong = |error: sheaf_cache::KeySyntax| HostError {
+/// Secrets of the user that are not in files.
+#[derive(Clone, Default)]
+pub struct Secrets {
+    key: Option<Arc<SecretKey>>,
+    token: Option<Secret>,
+}
+
+impl Secrets {
+    /// The texts of a signing key and of a bearer token for remote caches and clusters.
+    ///
+    /// # Errors
+    ///
+    /// The key is none.
+    pub fn new(key: Option<String>, token: Option<String>) -> Result<Secrets, HostError> {
+        let key = key
+            .map(|text| text.parse().map(Arc::new).map_err(|error| no_key(KEY_VARIABLE, &error)))
+            .transpose()?;
+        Ok(Secrets { key, token: token.map(Secret::new) })
+    }
+}
+
+fn no_key(origin: &str, error: &sheaf_cache::KeySyntax) -> HostError {
+    HostError {
         message: format!("{origin} does not hold a signing key: {error}"),
         help: Some("make one with `sheaf cache key new`".into()),
-    };
-    text.parse().map(Some).map_err(wrong)
+    }
+}
+
+/// The key with which programs are signed: that of `secrets`, or of the user's data folder; `None` without either.
+pub fn signing_key(home: &Home, secrets: &Secrets) -> Result<Option<Arc<SecretKey>>, HostError> {
+    if let Some(key) = &secrets.key {
+        return Ok(Some(Arc::clone(key)));
+    }
+    let origin = home.cache_key().display().to_string();
+    match std::fs::read_to_string(home.cache_key()) {
+        Ok(text) => text.parse().map(|key| Some(Arc::new(key))).map_err(|error| no_key(&origin, &error)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(HostError {
+            message: format!("{origin} cannot be read: {error}"),
+            help: Some("move that file away, and make a key with `sheaf cache key new`".into()),
+        }),
+    }
 }
 
 /// The keys that are trusted: the user's own, and those of the settings, without those that are revoked.
@@ -103,7 +125,11 @@ pub fn trusted_keys(settings: &Settings, own: Option<&SecretKey>) -> Result<Trus
 }
 
 /// The remote caches of the settings. `None` where there are none, or the network is to be left alone.
-pub fn remotes(settings: &Settings, trusted: &TrustedKeys) -> Result<Option<Remotes>, HostError> {
+pub fn remotes(
+    settings: &Settings,
+    trusted: &TrustedKeys,
+    secrets: &Secrets,
+) -> Result<Option<Remotes>, HostError> {
     let remote = &settings.remote;
     let is_local = |address: &String| address.starts_with("file:");
     let offline = settings.offline.value;
@@ -113,7 +139,7 @@ pub fn remotes(settings: &Settings, trusted: &TrustedKeys) -> Result<Option<Remo
     let settings = RemoteSettings {
         addresses: addresses.collect(),
         writable: settings.mode.value == Mode::ReadWrite,
-        credentials: credentials(settings),
+        credentials: credentials(settings, secrets),
         trusted: trusted.clone(),
         budget,
         run_budget: Some(budget),
@@ -124,27 +150,27 @@ pub fn remotes(settings: &Settings, trusted: &TrustedKeys) -> Result<Option<Remo
     })
 }
 
-/// What remote caches and clusters are told to let the user in.
-pub fn credentials(settings: &Settings) -> Credentials {
+/// Credentials for remote caches and clusters.
+pub fn credentials(settings: &Settings, secrets: &Secrets) -> Credentials {
     Credentials {
-        token: environment(TOKEN_VARIABLE).map(Secret::new),
+        token: secrets.token.clone(),
         helper: settings.credential_helper.value.clone(),
         netrc: true,
     }
 }
 
-/// Secrets are read here alone, and kept in nothing that can be printed.
-fn environment(name: &str) -> Option<String> {
-    let value = std::env::var(name).ok()?.trim().to_owned();
-    (!value.is_empty()).then_some(value)
-}
-
 impl Caches {
     /// The caches for programs whose `__sheaf__` is `artifacts`.
-    pub fn open(home: &Home, artifacts: ArtifactFolder, settings: &Settings) -> Result<Caches, HostError> {
-        let key = signing_key(home)?;
-        let trusted = trusted_keys(settings, key.as_ref())?;
-        let remotes = remotes(settings, &trusted)?;
+    pub fn open(
+        home: &Home,
+        artifacts: ArtifactFolder,
+        settings: &Settings,
+        secrets: &Secrets,
+        reporter: &Arc<dyn Reporter>,
+    ) -> Result<Caches, HostError> {
+        let key = signing_key(home, secrets)?;
+        let trusted = trusted_keys(settings, key.as_deref())?;
+        let remotes = remotes(settings, &trusted, secrets)?;
         Ok(Caches {
             artifacts,
             store: Store::new(home.cache()),
@@ -155,6 +181,7 @@ impl Caches {
             added: Cell::new(0),
             stats: Cell::default(),
             warned: RefCell::default(),
+            reporter: Arc::clone(reporter),
         })
     }
 
@@ -179,7 +206,7 @@ impl Caches {
     }
 
     /// A program of this project. What is damaged is said, and replaced once the job is compiled.
-    pub fn beside(&self, key: &ActionKey) -> Option<(Vec<u8>, Entry)> {
+    pub fn project_artifact(&self, key: &ActionKey) -> Option<(Vec<u8>, Entry)> {
         match self.artifacts.find(key) {
             Lookup::Hit { bytes, entry } => Some((bytes, entry)),
             Lookup::Miss(miss) => {
@@ -190,7 +217,7 @@ impl Caches {
     }
 
     /// A program from the store or a remote cache, with its digest.
-    pub fn elsewhere(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
+    pub fn shared_artifact(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
         self.stored(&job.action.key()).or_else(|| self.fetch(job))
     }
 
@@ -243,14 +270,15 @@ impl Caches {
 
     /// Waits until no other process compiles the job.
     pub fn exclusive(&self, job: &Job) -> Option<Exclusive> {
-        let mut spinner = None;
+        let mut activity = None;
         let text = format!("waiting for another process that compiles {}", job.name);
         self.store.exclusive(&job.action.key(), |wait| {
-            spinner = match wait {
-                Wait::Begun => Some(Spinner::start(&text)),
+            activity = match wait {
+                Wait::Begun => Some(self.reporter.begin(&text)),
                 Wait::GivenUp => {
-                    drop(spinner.take());
-                    eprintln!("the other process takes too long; compiling {} beside it", job.name);
+                    drop(activity.take());
+                    let line = format!("the other process takes too long; compiling {} beside it", job.name);
+                    self.reporter.note(&line);
                     None
                 }
             }
@@ -272,7 +300,7 @@ impl Caches {
             time: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
         };
         let claim = Claim::new(&job.action, program.as_bytes(), bytes, compilation);
-        let signed = SignedClaim::new(claim, self.key.as_ref());
+        let signed = SignedClaim::new(claim, self.key.as_deref());
         match self.store.put(&signed, program.as_bytes(), bytes) {
             Ok(()) => self.added.set(self.added.get() + 1),
             Err(e) => self.warn(&e, NOT_KEPT, Some(e.remedy())),
@@ -299,7 +327,7 @@ impl Caches {
     /// Keeps a program beside the sources. Trouble is no reason to stop: the next run compiles it again.
     pub fn record(&self, job: &Job, bytes: &[u8]) {
         match self.try_record(job, bytes) {
-            Err(FolderError::Foreign { line }) => messages::passed_over(line),
+            Err(FolderError::Foreign { line }) => self.reporter.passed_over(&line),
             Err(e) => self.warn(&e, NOT_KEPT, e.remedy()),
             Ok(_) => {}
         }
@@ -319,7 +347,7 @@ impl Caches {
     /// Warns of damage in a cache; that something is simply not there is no trouble.
     fn report(&self, miss: &Miss) {
         if let Miss::Foreign { line } = miss {
-            messages::passed_over(line);
+            self.reporter.passed_over(line);
         } else if miss.is_trouble() {
             let meaning = if miss.remedy().is_some() { NOT_USED } else { REPLACED };
             self.warn(miss, meaning, miss.remedy());
@@ -330,7 +358,7 @@ impl Caches {
     pub fn warn(&self, message: &dyn std::fmt::Display, meaning: &str, remedy: Option<&str>) {
         let message = message.to_string();
         if !self.warned.borrow().contains(&message) {
-            messages::warning_with(&message, meaning, remedy);
+            self.reporter.warn(&message, meaning, remedy);
             self.warned.borrow_mut().insert(message);
         }
     }
@@ -340,24 +368,23 @@ impl Drop for Caches {
     /// Ends the uploads, or drops them with a word; then sees to the size of the store.
     fn drop(&mut self) {
         if let Some(mut remotes) = self.remotes.borrow_mut().take() {
-            let spinner = match remotes.uploading() {
+            let activity = match remotes.uploading() {
                 0 => None,
                 n => {
-                    let text =
-                        format!("sending {} to the remote cache", messages::counted(n, "compiled program"));
-                    Some(Spinner::start(&text))
+                    let text = format!("sending {} to the remote cache", counted(n, "compiled program"));
+                    Some(self.reporter.begin(&text))
                 }
             };
             let dropped = remotes.finish(LAST_UPLOADS);
-            drop(spinner);
+            drop(activity);
             for trouble in remotes.troubles() {
                 self.warn(&trouble, WITHOUT, Some(&trouble.remedy()));
             }
             if dropped > 0 {
-                let programs = messages::counted(dropped, "compiled program");
+                let programs = counted(dropped, "compiled program");
                 let message = format!("not sent to the remote cache: {programs}");
                 let help = "`sheaf cache push` sends them";
-                messages::warning_with(
+                self.reporter.warn(
                     message,
                     format!("it took more than {} s", LAST_UPLOADS.as_secs()),
                     Some(help),

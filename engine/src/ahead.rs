@@ -4,22 +4,20 @@ use std::path::PathBuf;
 
 use sheaf_cache::{Action, ActionKey, Cpu, Digest, Entry, Leaf, Store};
 use sheaf_lang::graph::Donation;
-use sheaf_lang::host::Unit;
+use sheaf_lang::host::{HostError, Unit};
 use sheaf_lang::simplify::simplify;
 use sheaf_lang::stablehlo;
 use sheaf_toolchain::{Destination, Processor, Release};
 
-use super::{Candidate, CompileRun, Engine, Failure, Kernels, donation, placement, trial};
-use crate::engine::unit::Job;
-use crate::evaluator::Failed;
-use crate::messages;
+use super::{Candidate, CompileRun, Engine, Failure, Kernels, PlacementPolicy, donation, placement, trial};
+use crate::unit::Job;
 
-/// What is built for.
+/// Target of a build.
 #[derive(Clone, Debug)]
-pub struct Goal {
+pub struct BuildTarget {
     /// The device.
     pub destination: Destination,
-    /// Whether what helps in finding errors stays in programs.
+    /// True if programs keep what helps in finding errors.
     pub debug: bool,
     /// The compiler.
     pub compiler: Option<Release<'static>>,
@@ -28,9 +26,9 @@ pub struct Goal {
 /// A specialised function with the ways to compile it, best first: the next is for where one does not serve.
 pub struct Plan {
     unit: Unit,
-    goal: Goal,
+    goal: BuildTarget,
     candidates: Vec<Candidate>,
-    /// Whether this machine can load what is made.
+    /// True if this machine can load the programs.
     loads: bool,
     /// The program that it must agree with, where its calls consume arguments.
     plain: Option<Plain>,
@@ -42,7 +40,7 @@ struct Plain {
     bytes: Vec<u8>,
 }
 
-/// Where a program is kept.
+/// Places that keep a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// In the user's cache and in `__sheaf__`.
@@ -55,7 +53,7 @@ pub enum Keep {
 pub struct Made {
     /// The program.
     pub bytes: Vec<u8>,
-    /// Which of the candidates it is.
+    /// Position among the candidates.
     pub candidate: usize,
     /// The entry in the manifest and the file; none where it is only in the cache.
     pub kept: Option<(Entry, PathBuf)>,
@@ -65,16 +63,16 @@ pub struct Made {
 pub struct Faulty {
     /// The error.
     pub error: String,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: String,
 }
 
 impl Plan {
     /// The plan for a unit as it was traced.
-    pub fn new(mut unit: Unit, goal: &Goal) -> Plan {
+    pub fn new(mut unit: Unit, goal: &BuildTarget) -> Plan {
         unit.graph = simplify(&unit.graph);
         let is_cpu = matches!(goal.destination, Destination::Cpu(_));
-        let target = placement::plan(placement::Place::Auto, &unit.graph).target;
+        let target = placement::plan(PlacementPolicy::Auto, &unit.graph).target;
         let mut candidates = if is_cpu {
             Candidate::all(&unit, target, Kernels::Auto, goal.compiler)
         } else {
@@ -196,14 +194,14 @@ impl Engine {
     }
 
     /// The program of a plan, if a cache holds it.
-    pub fn kept(&self, plan: &Plan, keep: Keep) -> Result<Option<Made>, Failed> {
+    pub fn kept(&self, plan: &Plan, keep: Keep) -> Result<Option<Made>, HostError> {
         for (candidate, Candidate { job, .. }) in plan.candidates.iter().enumerate() {
             let key = job.action.key();
-            if let Some((bytes, entry)) = self.caches.beside(&key) {
+            if let Some((bytes, entry)) = self.caches.project_artifact(&key) {
                 let path = self.caches.folder().join(&entry.file);
                 return Ok(Some(Made { bytes, candidate, kept: Some((entry, path)) }));
             }
-            if let Some((bytes, _)) = self.caches.elsewhere(job) {
+            if let Some((bytes, _)) = self.caches.shared_artifact(job) {
                 return self.made(plan, candidate, bytes, keep).map(Some);
             }
         }
@@ -224,7 +222,7 @@ impl Engine {
         bytes: Vec<u8>,
         run: Option<CompileRun>,
         keep: Keep,
-    ) -> Result<Result<Made, Faulty>, Failed> {
+    ) -> Result<Result<Made, Faulty>, HostError> {
         let way = &plan.candidates[candidate];
         if plan.loads
             && let Err(Failure { error, remedy, .. }) = self.try_out(plan, way, &bytes)
@@ -238,7 +236,7 @@ impl Engine {
         self.made(plan, candidate, bytes, keep).map(Ok)
     }
 
-    fn made(&self, plan: &Plan, candidate: usize, bytes: Vec<u8>, keep: Keep) -> Result<Made, Failed> {
+    fn made(&self, plan: &Plan, candidate: usize, bytes: Vec<u8>, keep: Keep) -> Result<Made, HostError> {
         let job = &plan.candidates[candidate].job;
         if keep == Keep::Cache {
             return Ok(Made { bytes, candidate, kept: None });
@@ -248,10 +246,7 @@ impl Engine {
                 let path = self.caches.folder().join(&entry.file);
                 Ok(Made { bytes, candidate, kept: Some((entry, path)) })
             }
-            Err(e) => {
-                messages::error(&e, e.remedy());
-                Err(Failed)
-            }
+            Err(e) => Err(HostError { message: e.to_string(), help: e.remedy().map(str::to_owned) }),
         }
     }
 
@@ -273,7 +268,7 @@ impl Engine {
                 specialisation: job.specialisation.clone(),
             };
             retarget(&mut job, &Destination::Cpu(processor), false);
-            if let Some((bytes, entry)) = self.caches.beside(&job.action.key()) {
+            if let Some((bytes, entry)) = self.caches.project_artifact(&job.action.key()) {
                 return Some((bytes, entry.digest));
             }
         }

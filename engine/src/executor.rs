@@ -1,5 +1,6 @@
 //! Compilation on a cluster, where the settings name one.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -11,10 +12,10 @@ use sheaf_project::{Home, Settings};
 use sheaf_toolchain::{Platform, Release, locate_release};
 
 use super::action::{FOLDER, described_run};
-use super::caches;
+use super::caches::{self, Secrets};
 use super::compile::{CompileRun, Compiled};
+use super::report::Reporter;
 use super::unit::Job;
-use crate::messages;
 
 /// How long the cluster may take for one program, its queue and the first transfer of the compiler included.
 const LIMIT: Duration = Duration::from_secs(1800);
@@ -25,22 +26,30 @@ const HERE: &str = "this machine compiles instead";
 /// The cluster.
 pub struct Cluster {
     executor: Executor,
-    /// Whether it has failed in this run, so that this machine compiles.
+    /// True after a failure in this run: this machine compiles.
     given_up: AtomicBool,
+    reporter: Arc<dyn Reporter>,
 }
 
 impl Cluster {
     /// The cluster of the settings. `None` where there is none, or the network is to be left alone.
-    pub fn open(settings: &Settings) -> Result<Option<Cluster>, HostError> {
+    pub fn open(
+        settings: &Settings,
+        secrets: &Secrets,
+        reporter: &Arc<dyn Reporter>,
+    ) -> Result<Option<Cluster>, HostError> {
         let Some(address) = settings.executor.value.as_ref().filter(|_| !settings.offline.value) else {
             return Ok(None);
         };
         let origin = &settings.executor.origin;
-        let credentials = caches::credentials(settings);
+        let credentials = caches::credentials(settings, secrets);
         match Executor::open(address, &credentials) {
-            Ok(executor) => Ok(Some(Cluster { executor, given_up: AtomicBool::new(false) })),
+            Ok(executor) => {
+                let given_up = AtomicBool::new(false);
+                Ok(Some(Cluster { executor, given_up, reporter: Arc::clone(reporter) }))
+            }
             Err(error @ RemoteError::Helper { .. }) => {
-                messages::warning_with(&error, HERE, Some(error.remedy()));
+                reporter.warn(&error, HERE, Some(error.remedy()));
                 Ok(None)
             }
             Err(error) => Err(HostError {
@@ -72,7 +81,7 @@ impl Cluster {
             Err(error) => {
                 // Several may wait for it at once; one of them says so.
                 if !self.given_up.swap(true, Ordering::Relaxed) {
-                    messages::warning_with(&error, HERE, Some(error.remedy()));
+                    self.reporter.warn(&error, HERE, Some(error.remedy()));
                 }
                 None
             }

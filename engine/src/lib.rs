@@ -1,5 +1,8 @@
-//! The engine joins the rooms: a specialised function becomes a program by way of emission, action key, cache,
-//! compiler and runtime.
+//! Compiled execution: a specialised function becomes a program by way of emission, action key, cache, compiler and
+//! runtime.
+//!
+//! The engine shows nothing and reads no environment: its [`EngineConfig`] has folders, settings and secrets, its
+//! [`Reporter`] receives progress and warnings.
 
 mod action;
 mod ahead;
@@ -12,22 +15,27 @@ mod executor;
 mod flags;
 mod kept;
 mod placement;
+mod report;
 mod trial;
 mod unit;
+mod worker;
 
 pub use action::described;
-pub use ahead::{Faulty, Goal, Keep, Made, Plan};
+pub use ahead::{BuildTarget, Faulty, Keep, Made, Plan};
 pub use audit::{Verdict, compare};
-pub use caches::{STORE_SIZE, remotes, signing_key, trusted_keys};
-pub use compile::{COMPILE_WORKER, CompileRun, CompileService, Compiled, worker_command};
+pub use caches::{STORE_SIZE, Secrets, remotes, signing_key, trusted_keys};
+pub use compile::{CompileRun, CompileService, Compiled, fetching};
 pub use donation::Donate;
 pub use executor::Cluster;
 pub use flags::alternatives;
-pub use placement::{Kernels, Place as ProgramPlace};
+pub use placement::{Kernels, PlacementPolicy};
+pub use report::{Reporter, counted};
+pub use worker::{COMPILE_WORKER, WorkerCommand, answer_compile_worker, this_program};
 
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use sheaf_cache::{ArtifactFolder, Digest};
 use sheaf_lang::eval::Interrupt;
@@ -46,8 +54,8 @@ use placement::PlacementPlan;
 use trial::{Fresh, OnTrial};
 pub use unit::Job;
 
-/// Where the engine keeps things, and how the user wants it to work.
-pub struct Place {
+/// Configuration of an engine.
+pub struct EngineConfig {
     /// The user's folders.
     pub home: Home,
     /// The `__sheaf__` of the program.
@@ -60,12 +68,44 @@ pub struct Place {
     pub recompile: bool,
     /// Fail where there is no compiler, or it fails.
     pub strict: bool,
-    /// When calls consume arguments.
+    /// Policy for calls that consume arguments.
     pub donate: Donate,
-    /// What is one kernel.
+    /// Programs that are one kernel.
     pub kernels: Kernels,
-    /// Where programs run.
-    pub place: placement::Place,
+    /// Policy for the device of each program.
+    pub placement: PlacementPolicy,
+    /// Secrets that are not in files.
+    pub secrets: Secrets,
+    /// Command of the process in which the compiler runs.
+    pub worker: WorkerCommand,
+    /// Receiver of progress and warnings.
+    pub reporter: Arc<dyn Reporter>,
+}
+
+impl EngineConfig {
+    /// The default policies, no secrets, and no reporter.
+    pub fn new(
+        home: Home,
+        artifacts: ArtifactFolder,
+        settings: Settings,
+        compiler: Option<Release<'static>>,
+        worker: WorkerCommand,
+    ) -> EngineConfig {
+        EngineConfig {
+            home,
+            artifacts,
+            settings,
+            compiler,
+            recompile: false,
+            strict: false,
+            donate: Donate::Auto,
+            kernels: Kernels::Auto,
+            placement: PlacementPolicy::Auto,
+            secrets: Secrets::default(),
+            worker,
+            reporter: Arc::new(()),
+        }
+    }
 }
 
 /// Compiled execution on this machine.
@@ -77,8 +117,8 @@ pub struct Engine {
     recompile: bool,
     donate: Donate,
     kernels: Kernels,
-    place: placement::Place,
-    /// Why the last unit was not compiled.
+    placement: PlacementPolicy,
+    /// Reason to interpret the last unit.
     refusal: Refusal,
     /// Contents of `__sheaf__` at the first question.
     kept: OnceCell<kept::ByFunction>,
@@ -86,18 +126,23 @@ pub struct Engine {
 
 impl Engine {
     /// Starts the runtime; the compiler is started, and installed, when it is first needed.
-    pub fn new(place: Place) -> Result<Engine, HostError> {
+    pub fn new(config: EngineConfig) -> Result<Engine, HostError> {
+        let EngineConfig { home, artifacts, settings, compiler, secrets, worker, reporter, strict, .. } =
+            config;
+        let caches = Caches::open(&home, artifacts, &settings, &secrets, &reporter)?;
         Ok(Engine {
             runtime: Runtime::new().map_err(runtime_error)?,
-            caches: Rc::new(Caches::open(&place.home, place.artifacts, &place.settings)?),
-            compiler: place.compiler,
-            recompile: place.recompile,
-            donate: place.donate,
-            kernels: place.kernels,
-            place: place.place,
+            caches: Rc::new(caches),
+            compiler,
+            recompile: config.recompile,
+            donate: config.donate,
+            kernels: config.kernels,
+            placement: config.placement,
             refusal: Refusal::default(),
             kept: OnceCell::new(),
-            compile_service: CompileService::new(place.home, place.settings, place.compiler, place.strict)?,
+            compile_service: CompileService::new(
+                home, settings, &secrets, compiler, strict, worker, reporter,
+            )?,
         })
     }
 
@@ -163,7 +208,7 @@ impl Engine {
 
     /// The ways in which a unit can be compiled, best first, and what the choice rests on.
     fn candidates(&self, unit: &Unit) -> (Vec<Candidate>, String) {
-        let PlacementPlan { target, why } = placement::plan(self.place, &unit.graph);
+        let PlacementPlan { target, why } = placement::plan(self.placement, &unit.graph);
         (Candidate::all(unit, target, self.kernels, self.compiler), why)
     }
 
@@ -277,10 +322,10 @@ impl Engine {
 
     /// The bytes of a job with their digest, from wherever they are.
     fn find(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
-        if let Some((bytes, entry)) = self.caches.beside(&job.action.key()) {
+        if let Some((bytes, entry)) = self.caches.project_artifact(&job.action.key()) {
             return Some((bytes, entry.digest));
         }
-        match self.caches.elsewhere(job) {
+        match self.caches.shared_artifact(job) {
             Some((bytes, digest)) => {
                 self.caches.record(job, &bytes);
                 Some((bytes, digest))
@@ -291,7 +336,8 @@ impl Engine {
 
     /// The bytes of a job with their digest, if they are in `__sheaf__`.
     fn find_beside(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
-        let beside = self.caches.beside(&job.action.key()).map(|(bytes, entry)| (bytes, entry.digest));
+        let beside =
+            self.caches.project_artifact(&job.action.key()).map(|(bytes, entry)| (bytes, entry.digest));
         beside.or_else(|| self.find_portable(job))
     }
 }

@@ -16,7 +16,7 @@ const WORKER_WORK: u64 = PARALLEL_WORK / 2;
 
 /// Where programs are to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum PlacementPolicy {
     /// Where the size of their work says.
     #[default]
     Auto,
@@ -24,12 +24,12 @@ pub enum Place {
     Fixed(Target),
 }
 
-impl FromStr for Place {
+impl FromStr for PlacementPolicy {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Place, String> {
+    fn from_str(text: &str) -> Result<PlacementPolicy, String> {
         let target = match text {
-            "auto" => return Ok(Place::Auto),
+            "auto" => return Ok(PlacementPolicy::Auto),
             "local-sync" => Target::LocalSync,
             "local-task" => Target::LocalTask(Workers::Cores),
             _ => match text.strip_prefix("local-task:").map(str::parse) {
@@ -41,7 +41,7 @@ impl FromStr for Place {
                 }
             },
         };
-        Ok(Place::Fixed(target))
+        Ok(PlacementPolicy::Fixed(target))
     }
 }
 
@@ -78,11 +78,11 @@ pub struct PlacementPlan {
 }
 
 /// The way to run a graph.
-pub fn plan(place: Place, graph: &Graph) -> PlacementPlan {
+pub fn plan(place: PlacementPolicy, graph: &Graph) -> PlacementPlan {
     let (work, at_once) = (graph.cost(), graph.work_at_once());
     let (target, why) = match place {
-        Place::Fixed(target) => (target, "as --place says".into()),
-        Place::Auto => by_work(work, at_once, available_parallelism().map_or(1, NonZeroUsize::get)),
+        PlacementPolicy::Fixed(target) => (target, "as --place says".into()),
+        PlacementPolicy::Auto => by_work(work, at_once, available_parallelism().map_or(1, NonZeroUsize::get)),
     };
     PlacementPlan { target, why }
 }
@@ -146,11 +146,13 @@ mod tests {
     #[test]
     fn places_are_read_as_they_are_shown() {
         for text in ["local-sync", "local-task", "local-task:3"] {
-            let Ok(Place::Fixed(target)) = text.parse::<Place>() else { panic!("{text}") };
+            let Ok(PlacementPolicy::Fixed(target)) = text.parse::<PlacementPolicy>() else {
+                panic!("{text}")
+            };
             assert_eq!(target.to_string(), text);
         }
-        assert_eq!("auto".parse(), Ok(Place::Auto));
-        assert!("local-task:0".parse::<Place>().is_err());
-        assert!("gpu".parse::<Place>().unwrap_err().contains("local-sync"));
+        assert_eq!("auto".parse(), Ok(PlacementPolicy::Auto));
+        assert!("local-task:0".parse::<PlacementPolicy>().is_err());
+        assert!("gpu".parse::<PlacementPolicy>().unwrap_err().contains("local-sync"));
     }
 }
