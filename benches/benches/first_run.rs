@@ -6,11 +6,12 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use sheaf::World;
 use sheaf_engine::Engine;
+use sheaf_engine::SystemHost;
 use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Program, Unit};
 use sheaf_lang::tensor::HostTensor;
+use std::sync::Arc;
 
 const PROGRAMS: [(&str, &str); 6] = [
     ("values that grow", include_str!("../programs/growing.shf")),
@@ -63,7 +64,8 @@ fn first_run(text: &str, jit: Jit) -> Run {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("first_run");
     let backend = Timed { engine: sheaf_benches::engine(&folder, true), log: Rc::clone(&log) };
     let options = Options { jit, ..Options::default() };
-    let mut interp = Interp::new(Box::<World>::default(), Some(Box::new(backend)), options);
+    let mut interp =
+        Interp::new(Box::new(SystemHost::new(Vec::new(), Arc::new(()))), Some(Box::new(backend)), options);
     if let Err(errors) = interp.run_program("first_run.shf", text) {
         for error in &errors {
             eprintln!("{}", sheaf_lang::render::render(&interp.sources, error, false));

@@ -11,12 +11,13 @@ use std::process::Command;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use sheaf::World;
 use sheaf_engine::Engine;
+use sheaf_engine::SystemHost;
 use sheaf_lang::eval::{Interp, Options};
 use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
 use sheaf_lang::stablehlo::{Model, emit};
 use sheaf_lang::tensor::HostTensor;
+use std::sync::Arc;
 
 /// Rounds: a first call that is compiled, traces alone, and a first call of JAX in a process of its own.
 const ROUNDS: usize = 5;
@@ -122,7 +123,11 @@ fn first_call(engine: Option<Engine>) -> Sample {
     let clock = Rc::new(RefCell::new(Clock { start: Instant::now(), sample: Sample::default() }));
     let traced_only = engine.is_none();
     let backend = Timed { engine, clock: Rc::clone(&clock) };
-    let mut interp = Interp::new(Box::<World>::default(), Some(Box::new(backend)), Options::default());
+    let mut interp = Interp::new(
+        Box::new(SystemHost::new(Vec::new(), Arc::new(()))),
+        Some(Box::new(backend)),
+        Options::default(),
+    );
     let module = Interp::program(&program);
     let mut run = |text: &str| match interp.run_text(&module, "bench", text) {
         Ok(_) => {}

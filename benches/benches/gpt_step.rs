@@ -8,8 +8,8 @@ use std::process::Command;
 use std::rc::Rc;
 use std::time::Instant;
 
-use sheaf::World;
 use sheaf_benches::without_barriers;
+use sheaf_engine::SystemHost;
 use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::graph::{Donation, Graph, donations};
 use sheaf_lang::host::{Backend, HostError, Program, Unit};
@@ -17,6 +17,7 @@ use sheaf_lang::stablehlo::{Model, emit_donating};
 use sheaf_lang::tensor::{DType, HostTensor};
 use sheaf_runtime::{Buffer, CallFrame, Device, ElementType, Runtime, Target, Vmfb, Workers, sha256};
 use sheaf_toolchain::Compiler;
+use std::sync::Arc;
 
 /// Calls of each program.
 const ROUNDS: usize = 41;
@@ -91,7 +92,8 @@ fn graph(options: Options) -> Graph {
     let taken = Rc::new(RefCell::new(None));
     let options = Options { jit: Jit::Always, ..options };
     let backend = Taker(Rc::clone(&taken));
-    let mut interp = Interp::new(Box::<World>::default(), Some(Box::new(backend)), options);
+    let mut interp =
+        Interp::new(Box::new(SystemHost::new(Vec::new(), Arc::new(()))), Some(Box::new(backend)), options);
     let module = Interp::program(&program);
     let ended = interp.run_text(&module, "bench", SETUP);
     taken.take().unwrap_or_else(|| panic!("no step: {ended:?}"))

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use sheaf::World;
 use sheaf_benches::median;
+use sheaf_engine::SystemHost;
 use sheaf_lang::eval::{Interp, Options, STACK_BYTES};
+use std::sync::Arc;
 
 const DEFINITIONS: usize = 10_000;
 
@@ -23,7 +24,8 @@ fn measure() {
         );
         writeln!(text, "{definition}").expect("memory");
     }
-    let mut interp = Interp::new(Box::<World>::default(), None, Options::default());
+    let mut interp =
+        Interp::new(Box::new(SystemHost::new(Vec::new(), Arc::new(()))), None, Options::default());
     let time = median(21, || drop(interp.run_program("bench.shf", &text).expect("a program that loads")));
     println!("loading {DEFINITIONS} definitions, median of 21 runs: {:.3} s", time.as_secs_f64());
 }

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::rc::Rc;
 use std::time::Instant;
 
-use sheaf::World;
+use sheaf_engine::SystemHost;
 use sheaf_engine::alternatives;
 use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::graph::Graph;
@@ -20,6 +20,7 @@ use sheaf_lang::stablehlo::{self, Module};
 use sheaf_lang::tensor::{DType, HostTensor, element_count};
 use sheaf_runtime::{CallFrame, ElementType, Runtime, Target, Vmfb, sha256};
 use sheaf_toolchain::Compiler;
+use std::sync::Arc;
 
 /// Turns, of which the median counts.
 const ROUNDS: usize = 25;
@@ -103,7 +104,8 @@ fn graph(definition: &str, call: &str) -> Graph {
     let taken = Rc::new(RefCell::new(None));
     let options = Options { jit: Jit::Always, ..Options::default() };
     let backend = Taker(Rc::clone(&taken));
-    let mut interp = Interp::new(Box::<World>::default(), Some(Box::new(backend)), options);
+    let mut interp =
+        Interp::new(Box::new(SystemHost::new(Vec::new(), Arc::new(()))), Some(Box::new(backend)), options);
     let module = Interp::program("bench");
     let ended = interp.run_text(&module, "bench", &format!("{definition} {call}"));
     taken.take().unwrap_or_else(|| panic!("no graph: {ended:?}"))

@@ -7,8 +7,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use sheaf::World;
+use sheaf_engine::SystemHost;
 use sheaf_lang::eval::{Interp, Options, STACK_BYTES};
+use std::sync::Arc;
 
 const RUNS: usize = 21;
 
@@ -132,7 +133,8 @@ fn measure() {
         }
         None => println!("a million iterations, medians of {RUNS} runs; there is no python3 to compare with"),
     }
-    let mut interp = Interp::new(Box::<World>::default(), None, Options::default());
+    let mut interp =
+        Interp::new(Box::new(SystemHost::new(Vec::new(), Arc::new(()))), None, Options::default());
     let module = Interp::program("bench.shf");
     let mut run =
         |text: &str| interp.run_text(&module, "bench", text).map(drop).expect("a program that runs");

@@ -9,11 +9,12 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use sheaf::World;
 use sheaf_engine::Engine;
+use sheaf_engine::SystemHost;
 use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
 use sheaf_lang::tensor::HostTensor;
+use std::sync::Arc;
 
 const COUNTS: [usize; 5] = [4, 8, 16, 32, 64];
 
@@ -47,7 +48,8 @@ fn measure() {
     let compiling = Rc::new(Cell::new(Duration::ZERO));
     let backend = Timed { engine: engine(), compiling: Rc::clone(&compiling) };
     let options = Options { jit: Jit::Always, ..Options::default() };
-    let mut interp = Interp::new(Box::<World>::default(), Some(Box::new(backend)), options);
+    let mut interp =
+        Interp::new(Box::new(SystemHost::new(Vec::new(), Arc::new(()))), Some(Box::new(backend)), options);
     let module = Interp::program("unrolling");
     let mut run = |text: &str| {
         interp.begin();

@@ -1,11 +1,12 @@
 //! 500 epochs of XOR as 500 compiled calls from the interpreted loop, against a bare loop of calls of the same
 //! program through the runtime: what the language adds to a call.
 
-use sheaf::World;
 use sheaf_benches::median;
 use sheaf_cache::ArtifactFolder;
+use sheaf_engine::SystemHost;
 use sheaf_lang::eval::{Interp, Options};
 use sheaf_runtime::{Buffer, ElementType, Runtime, Target, Vmfb};
+use std::sync::Arc;
 
 const EPOCHS: usize = 500;
 const RUNS: usize = 41;
@@ -41,7 +42,11 @@ fn main() {
 fn measure() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("xor_calls");
     let engine = sheaf_benches::engine(&folder, false);
-    let mut interp = Interp::new(Box::<World>::default(), Some(Box::new(engine)), Options::default());
+    let mut interp = Interp::new(
+        Box::new(SystemHost::new(Vec::new(), Arc::new(()))),
+        Some(Box::new(engine)),
+        Options::default(),
+    );
     let module = Interp::program("bench.shf");
     let mut run = |text: &str| {
         if let Err(errors) = interp.run_text(&module, "bench", text) {

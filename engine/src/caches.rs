@@ -358,7 +358,7 @@ impl Caches {
     pub fn warn(&self, message: &dyn std::fmt::Display, meaning: &str, remedy: Option<&str>) {
         let message = message.to_string();
         if !self.warned.borrow().contains(&message) {
-            self.reporter.warn(&message, meaning, remedy);
+            self.reporter.warn(&message, Some(&meaning), remedy);
             self.warned.borrow_mut().insert(message);
         }
     }
@@ -386,7 +386,7 @@ impl Drop for Caches {
                 let help = "`sheaf cache push` sends them";
                 self.reporter.warn(
                     message,
-                    format!("it took more than {} s", LAST_UPLOADS.as_secs()),
+                    Some(&format!("it took more than {} s", LAST_UPLOADS.as_secs())),
                     Some(help),
                 );
             }

@@ -169,7 +169,7 @@ impl CompileService {
             return Err(HostError { message, help: Some(remedy.to_owned()) });
         }
         let message = format!("{name} is interpreted, since it cannot be compiled; {SLOWER}");
-        self.reporter.warn(message, why, Some(remedy));
+        self.reporter.warn(message, Some(&why), Some(remedy));
         Ok(())
     }
 
@@ -185,7 +185,7 @@ impl CompileService {
                 let message = format!(
                     "there is no compiler, so what has not been compiled before is interpreted; {SLOWER}"
                 );
-                self.reporter.warn(message, why, Some(&format!("{remedy}; the next run tries again")));
+                self.reporter.warn(message, Some(&why), Some(&format!("{remedy}; the next run tries again")));
                 Ok(None)
             }
         }

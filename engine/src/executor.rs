@@ -49,7 +49,7 @@ impl Cluster {
                 Ok(Some(Cluster { executor, given_up, reporter: Arc::clone(reporter) }))
             }
             Err(error @ RemoteError::Helper { .. }) => {
-                reporter.warn(&error, HERE, Some(error.remedy()));
+                reporter.warn(&error, Some(&HERE), Some(error.remedy()));
                 Ok(None)
             }
             Err(error) => Err(HostError {
@@ -81,7 +81,7 @@ impl Cluster {
             Err(error) => {
                 // Several may wait for it at once; one of them says so.
                 if !self.given_up.swap(true, Ordering::Relaxed) {
-                    self.reporter.warn(&error, HERE, Some(error.remedy()));
+                    self.reporter.warn(&error, Some(&HERE), Some(error.remedy()));
                 }
                 None
             }

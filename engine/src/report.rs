@@ -4,13 +4,14 @@ use std::any::Any;
 use std::fmt::Display;
 
 use sheaf_lang::diagnostic::Diagnostic;
+use sheaf_lang::syntax::Sources;
 use sheaf_toolchain::Progress;
 
 /// Receiver of progress and warnings, from any thread. All methods do nothing by default.
 pub trait Reporter: Send + Sync {
-    /// A fault after which the work goes on.
-    fn warning(&self, warning: Diagnostic) {
-        let _ = warning;
+    /// A fault after which the work goes on; its labels are places in `sources`.
+    fn warning(&self, sources: &Sources, warning: &Diagnostic) {
+        let _ = (sources, warning);
     }
 
     /// A file or folder that is passed over because of its owner; the same line may come again.
@@ -38,12 +39,13 @@ pub trait Reporter: Send + Sync {
 /// Ignores everything.
 impl Reporter for () {}
 
-impl dyn Reporter {
+impl dyn Reporter + '_ {
     /// A warning without a place: the fault, a fact about it, and the remedy.
-    pub(crate) fn warn(&self, message: impl Display, fact: impl Display, remedy: Option<&str>) {
-        let mut warning = Diagnostic::warning(message.to_string()).note(fact.to_string());
+    pub(crate) fn warn(&self, message: impl Display, fact: Option<&dyn Display>, remedy: Option<&str>) {
+        let mut warning = Diagnostic::warning(message.to_string());
+        warning.notes.extend(fact.map(ToString::to_string));
         warning.help = remedy.map(str::to_owned);
-        self.warning(warning);
+        self.warning(&Sources::default(), &warning);
     }
 }
 

@@ -6,19 +6,19 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use sheaf_lang::diagnostic::{Diagnostic, Label, Severity};
-use sheaf_lang::eval::{Checked, Interp, Jit, Options};
+use sheaf_lang::eval::{Checked, Jit, Options};
 use sheaf_lang::syntax::{Sources, Span};
 
 use crate::cli::CheckOptions;
-use crate::evaluator::{Failed, on_large_stack};
+use crate::evaluator::{Failed, interpreter, on_large_stack};
 use crate::messages;
-use crate::world::{World, programs, source_text};
+use crate::sources::programs;
+use sheaf_engine::source_text;
 
 /// Checks programs without running them: exit code 1 if anything is wrong.
 pub fn check(options: &CheckOptions) -> ExitCode {
     on_large_stack(|| {
-        let mut interp =
-            Interp::new(Box::<World>::default(), None, Options { jit: Jit::Never, ..Options::default() });
+        let mut interp = interpreter(Options { jit: Jit::Never, ..Options::default() });
         let mut checked = Checked::default();
         let here = [PathBuf::from(".")];
         let paths = if options.paths.is_empty() { &here } else { options.paths.as_slice() };

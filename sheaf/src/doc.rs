@@ -12,7 +12,7 @@ use crate::cli::DocOptions;
 use crate::evaluator::{Failed, failed, on_large_stack};
 use crate::messages;
 use crate::output::print_line;
-use crate::world::read_source;
+use crate::sources::read_source;
 
 /// Shows what names mean.
 pub fn doc(options: &DocOptions) -> ExitCode {

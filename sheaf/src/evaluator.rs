@@ -4,21 +4,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use sheaf_cache::ArtifactFolder;
 use sheaf_cache::remote::{KEY_VARIABLE, TOKEN_VARIABLE};
-use sheaf_cache::{ArtifactFolder, Guard, MANIFEST_FILE};
 use sheaf_engine::{
-    CompileService, Donate, Engine, EngineConfig, Kernels, Secrets, WorkerCommand, this_program,
+    CompileService, Donate, EngineConfig, Kernels, Secrets, Session, SystemHost, WorkerCommand, this_program,
 };
 use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
-use sheaf_lang::host::Backend;
-use sheaf_project::{FileError, Home, HomeError, Owners, Project, Request, Settings, Trusted, UserConfig};
+use sheaf_lang::syntax::Sources;
+use sheaf_project::{Home, Project, Settings};
 use sheaf_toolchain::Release;
 
 use crate::cli::{DonateMode, EngineOptions, JitMode, KernelsMode, NetworkOptions};
 use crate::messages;
 use crate::progress::TerminalReporter;
-use crate::toolchain;
-use crate::world::World;
 
 /// The command failed, and a message has said why.
 pub struct Failed;
@@ -72,7 +70,7 @@ pub fn path_here(project: &Project, name: &str) -> PathBuf {
 
 /// The project of the program `file`.
 pub fn project_of(file: &Path) -> Result<Project, Failed> {
-    told_of(Project::locate(file, owners()?))
+    project_at(file.parent().unwrap_or(Path::new("")))
 }
 
 /// The project that the current folder is in.
@@ -82,7 +80,7 @@ pub fn project_here() -> Result<Project, Failed> {
 
 /// The project that a folder is in.
 pub fn project_at(folder: &Path) -> Result<Project, Failed> {
-    told_of(Project::locate_from(folder, owners()?))
+    sheaf_engine::project_of(folder, &environment, &TerminalReporter).map_err(report_error)
 }
 
 /// That the user's folders are not the project's.
@@ -90,42 +88,11 @@ pub fn outside(home: &Home, project: &Project) -> Result<(), Failed> {
     home.outside(project, environment).map_err(failed)
 }
 
-fn told_of(project: Result<Project, FileError>) -> Result<Project, Failed> {
-    let project = project.map_err(failed)?;
-    project.passed_over.iter().for_each(messages::passed_over);
-    Ok(project)
-}
-
-/// Whose files count, as the environment and the user's configuration say.
-fn owners() -> Result<Owners, Failed> {
-    let named = match Home::locate(environment) {
-        Ok(home) => UserConfig::read(&home.config_file()).map_err(failed)?.safe_directories,
-        // Without a home there is nothing in it; with one of somebody else there is no telling.
-        Err(HomeError::NoHome) => Vec::new(),
-        Err(error) => return Err(failed(error)),
-    };
-    Ok(Owners::of_process(environment, &named))
-}
-
-/// The folder for compiled programs at `path`, in a project or elsewhere: it is used only while it is the user's.
-pub fn artifacts(project: &Project, path: PathBuf) -> ArtifactFolder {
-    let owners = project.owners.clone();
-    ArtifactFolder::guarded(
-        path,
-        Guard::new(move |path, metadata| {
-            let is_list = path.file_name().is_some_and(|name| name == MANIFEST_FILE);
-            let foreign =
-                if is_list { owners.foreign(path, metadata) } else { owners.foreign_folder(path, metadata) };
-            foreign.map(|foreign| foreign.to_string())
-        }),
-    )
-}
-
-/// An evaluator in that world for a program of `project`; what is compiled is kept in the folder `artifacts`.
+/// An evaluator for a program of `project` with these arguments; what is compiled is kept in the folder `artifacts`.
 pub fn evaluator(
     options: &EngineOptions,
     project: &Project,
-    world: World,
+    arguments: Vec<String>,
     artifacts: impl FnOnce(&Home) -> PathBuf,
 ) -> Result<Interp, Failed> {
     let jit = match (options.no_jit, options.jit) {
@@ -133,41 +100,47 @@ pub fn evaluator(
         (_, JitMode::Auto) => Jit::Auto,
         (_, JitMode::Always) => Jit::Always,
     };
-    let backend: Option<Box<dyn Backend>> = if jit == Jit::Never {
-        None
-    } else {
+    let kernels = match options.kernels {
+        KernelsMode::Auto => Kernels::Auto,
+        KernelsMode::Always => Kernels::Always,
+        KernelsMode::Never => Kernels::Never,
+    };
+    let donate = match options.donate {
+        DonateMode::Auto => Donate::Auto,
+        DonateMode::Always => Donate::Always,
+        DonateMode::Never => Donate::Never,
+    };
+    let mut session = Session::builder()
+        .located(project.clone())
+        .options(given(&options.network))
+        .jit(jit)
+        .strict(options.strict)
+        .no_bounds_check(options.no_bounds_check)
+        .arguments(arguments)
+        .recompile(options.recompile)
+        .kernels(kernels)
+        .donate(donate)
+        .placement(options.place.unwrap_or_default())
+        .reporter(Arc::new(TerminalReporter));
+    if jit != Jit::Never {
         let home = home()?;
-        let artifacts = self::artifacts(project, artifacts(&home));
-        let mut settings = settings(&options.network, project, &home)?;
-        let compiler = toolchain::used(&mut settings, project)?;
-        let (recompile, strict) = (options.recompile, options.strict);
-        let kernels = match options.kernels {
-            KernelsMode::Auto => Kernels::Auto,
-            KernelsMode::Always => Kernels::Always,
-            KernelsMode::Never => Kernels::Never,
-        };
-        let donate = match options.donate {
-            DonateMode::Auto => Donate::Auto,
-            DonateMode::Always => Donate::Always,
-            DonateMode::Never => Donate::Never,
-        };
-        let config = EngineConfig {
-            recompile,
-            strict,
-            donate,
-            kernels,
-            placement: options.place.unwrap_or_default(),
-            ..engine_config(home, artifacts, settings, compiler)?
-        };
-        Some(Box::new(Engine::new(config).map_err(report_error)?))
-    };
-    let options = Options {
-        jit,
-        strict: options.strict,
-        no_bounds_check: options.no_bounds_check,
-        ..Options::default()
-    };
-    Ok(Interp::new(Box::new(world), backend, options))
+        session = session.artifacts(artifacts(&home)).home(home).secrets(secrets()?);
+    }
+    session.build_interp().map_err(shown)
+}
+
+/// An evaluator without a compiler.
+pub fn interpreter(options: Options) -> Interp {
+    Interp::new(Box::new(SystemHost::new(Vec::new(), Arc::new(TerminalReporter))), None, options)
+}
+
+/// Shows the messages of a session.
+#[expect(clippy::needless_pass_by_value, reason = "errors are mapped by it")]
+fn shown(error: sheaf_engine::Error) -> Failed {
+    for diagnostic in error.diagnostics() {
+        messages::show(&Sources::default(), diagnostic);
+    }
+    Failed
 }
 
 /// Secrets of the environment.
@@ -212,26 +185,17 @@ fn environment(name: &str) -> Option<String> {
 
 /// The settings in force for a project.
 pub fn settings(options: &NetworkOptions, project: &Project, home: &Home) -> Result<Settings, Failed> {
-    outside(home, project)?;
-    let user = UserConfig::read(&home.config_file()).map_err(failed)?;
-    let manifest_warnings = project.manifest.iter().flat_map(|m| &m.warnings);
-    for warning in user.warnings.iter().chain(manifest_warnings) {
-        messages::warning(warning, None);
-    }
-    let given = sheaf_project::Options {
+    let given = given(options);
+    sheaf_engine::settings_of(project, home, &given, &environment, &TerminalReporter).map_err(report_error)
+}
+
+/// The settings that options give.
+fn given(options: &NetworkOptions) -> sheaf_project::Options {
+    sheaf_project::Options {
         index: options.place.toolchain_index.clone(),
         remote: options.cache_remote.clone(),
         read_only: options.read_only,
         offline: options.place.offline,
         executor: options.remote_executor.clone(),
-    };
-    let trusted = Trusted::new(home.trust());
-    let allowed = |request: &Request| trusted.allows(&project.root, request);
-    let settings = Settings::merge(Some(&user), project.manifest.as_ref(), allowed, environment, &given);
-    let settings = settings.map_err(failed)?;
-    for refused in &settings.refused {
-        messages::warning(refused, Some(&refused.remedy()));
     }
-    settings.passed_over.iter().for_each(messages::passed_over);
-    Ok(settings)
 }

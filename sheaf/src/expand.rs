@@ -7,18 +7,17 @@ use sheaf_lang::fmt;
 use sheaf_lang::syntax::Sources;
 
 use crate::cli::ExpandOptions;
-use crate::evaluator::{Failed, on_large_stack};
+use crate::evaluator::{Failed, interpreter, on_large_stack};
 use crate::messages;
 use crate::output::print;
-use crate::world::{World, read_source};
+use crate::sources::read_source;
 
 /// Shows a program with every macro use replaced.
 pub fn expand(options: &ExpandOptions) -> ExitCode {
     on_large_stack(|| {
         let text = read_source(&options.file)?;
         let shown = options.file.display().to_string();
-        let mut interp =
-            Interp::new(Box::<World>::default(), None, Options { jit: Jit::Never, ..Options::default() });
+        let mut interp = interpreter(Options { jit: Jit::Never, ..Options::default() });
         let expanded = expanded(&mut interp, &shown, &text).map_err(|errors| {
             errors.iter().for_each(|e| messages::show(&interp.sources, e));
             Failed

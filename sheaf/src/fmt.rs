@@ -13,7 +13,7 @@ use crate::cli::FmtOptions;
 use crate::evaluator::{Failed, failed, on_large_stack, project_here, project_of};
 use crate::messages;
 use crate::output::print;
-use crate::world::{programs, read_source};
+use crate::sources::{programs, read_source};
 
 /// The name that stands for standard input.
 const STANDARD_INPUT: &str = "-";

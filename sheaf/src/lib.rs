@@ -20,9 +20,7 @@ pub mod new;
 mod progress;
 pub mod repl;
 pub mod run;
+mod sources;
 pub mod test;
 pub mod toolchain;
 pub mod trust;
-mod world;
-
-pub use world::World;

@@ -80,8 +80,8 @@ impl Drop for Spinner {
 pub struct TerminalReporter;
 
 impl Reporter for TerminalReporter {
-    fn warning(&self, warning: Diagnostic) {
-        messages::show(&Sources::default(), &warning);
+    fn warning(&self, sources: &Sources, warning: &Diagnostic) {
+        messages::show(sources, warning);
     }
 
     fn passed_over(&self, line: &str) {

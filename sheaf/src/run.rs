@@ -10,8 +10,7 @@ use crate::cli::RunOptions;
 use crate::evaluator::{Failed, evaluator, on_large_stack, path_here, project_here, project_of};
 use crate::explain;
 use crate::messages;
-use crate::world::World;
-use crate::world::read_source;
+use crate::sources::read_source;
 
 /// Runs a program.
 pub fn run(options: &RunOptions) -> ExitCode {
@@ -28,12 +27,12 @@ fn run_here(options: &RunOptions) -> Result<(), Failed> {
         }
     };
     let text = options.code.clone().map_or_else(|| read_source(&file), Ok)?;
-    let world = World::with_arguments(options.arguments.clone());
-    let mut interp = evaluator(&options.engine, &project, world, |home| match options.code {
-        // A text is typed and gone: what is compiled for it is kept with the caches.
-        Some(_) => home.repl_artifacts(),
-        None => project.artifact_folder(),
-    })?;
+    let mut interp =
+        evaluator(&options.engine, &project, options.arguments.clone(), |home| match options.code {
+            // A text is typed and gone: what is compiled for it is kept with the caches.
+            Some(_) => home.repl_artifacts(),
+            None => project.artifact_folder(),
+        })?;
     let result = interp.run_program(&file.display().to_string(), &text);
     let reports = interp.reports();
     // What stopped before any call has nothing to tell but its error; a tool gets its line all the same.

@@ -9,7 +9,7 @@ use crate::cli::{JitMode, KernelsMode, TestOptions};
 use crate::evaluator::{Failed, evaluator, failed, on_large_stack, project_of};
 use crate::messages;
 use crate::output::print;
-use crate::world::{World, programs, read_source};
+use crate::sources::{programs, read_source};
 
 /// The file that lists what need not compile yet: a name and the reason, one to a line.
 const PENDING: &str = "PENDING";
@@ -44,7 +44,7 @@ fn test_here(options: &TestOptions) -> Result<(), Failed> {
     // Examples are small and many: their programs go to the user's cache, not beside the sources.
     let scratch = tempfile::tempdir().map_err(failed)?;
     let project = project_of(&sources[0].path)?;
-    let mut interp = evaluator(&options.engine, &project, World::default(), |_| scratch.path().to_owned())?;
+    let mut interp = evaluator(&options.engine, &project, Vec::new(), |_| scratch.path().to_owned())?;
     let how = Options {
         tolerance: options.tolerance,
         interpreted: options.engine.no_jit || options.engine.jit == JitMode::Auto,

@@ -13,6 +13,7 @@ mod contents;
 mod custom;
 mod define;
 mod dict;
+mod embed;
 mod expand;
 mod expr;
 mod grad;

@@ -11,15 +11,14 @@ use super::show::{Built, built, short};
 use super::{Order, default_output};
 use crate::cli::{BuildOptions, Emit};
 use crate::evaluator::Failed;
+use crate::evaluator::interpreter;
 use crate::messages;
 use crate::output::print;
-use crate::world::World;
 use sheaf_engine::{BuildTarget, Plan};
 
 /// Prints the definition of a function with every macro use in it replaced.
 pub fn forms(file: &Path, text: &str, function: &str) -> Result<(), Failed> {
-    let mut interp =
-        Interp::new(Box::<World>::default(), None, Options { jit: Jit::Never, ..Options::default() });
+    let mut interp = interpreter(Options { jit: Jit::Never, ..Options::default() });
     let forms = interp.expand_program(&file.display().to_string(), text).map_err(|errors| {
         errors.iter().for_each(|e| messages::show(&interp.sources, e));
         Failed

@@ -20,13 +20,13 @@ use sheaf_toolchain::{CompileError, Destination, Processor, Toolchain};
 
 use crate::cli::{BuildOptions, Emit, PullOptions};
 use crate::evaluator::{
-    Failed, artifacts, compile_service, engine_config, home, on_large_stack, project_of, report_error,
+    Failed, compile_service, engine_config, home, interpreter, on_large_stack, project_of, report_error,
     settings, worker,
 };
 use crate::messages;
 use crate::run::main_program;
+use crate::sources::read_source;
 use crate::toolchain;
-use crate::world::{World, read_source};
 use pool::{Event, Request};
 use show::{Built, Progress, Report};
 
@@ -85,7 +85,7 @@ fn build_here(options: &BuildOptions, fetch: bool) -> Result<(), Failed> {
         return emit::forms(&file, &text, &options.functions[0]);
     }
     let how = Options { jit: Jit::Never, no_bounds_check: options.no_bounds_check, ..Options::default() };
-    let mut interp = Interp::new(Box::<World>::default(), None, how);
+    let mut interp = interpreter(how);
     let mut builder = Builder { options, fetch, failures: Vec::new(), interpreted: Vec::new() };
     let prepared = interp.prepare_program(&file.display().to_string(), &text);
     let result = match prepared {
@@ -150,7 +150,7 @@ impl Builder<'_> {
         }
         let plans = self.plans(interp, &orders, &goal);
         let compile_service = compile_service(home.clone(), settings.clone(), compiler)?;
-        let artifacts = artifacts(project, project.artifact_folder());
+        let artifacts = sheaf_engine::artifacts(project, project.artifact_folder());
         let config = EngineConfig {
             recompile: options.recompile,
             strict: true,

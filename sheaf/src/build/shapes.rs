@@ -14,7 +14,7 @@ use sheaf_lang::tensor::{DType, HostTensor, TensorType};
 
 use crate::evaluator::{Failed, failed};
 use crate::messages;
-use crate::world::source_text;
+use sheaf_engine::source_text;
 
 /// What a shapes file says of itself.
 const FORMAT: &str = "sheaf shapes 1";

@@ -12,7 +12,9 @@ use sheaf_cache::{ActionKey, Listed, SignedClaim, Store, Upload, WriteError};
 
 use super::{World, bytes, programs};
 use crate::cli::NetworkOptions;
-use crate::evaluator::{Failed, artifacts};
+use sheaf_engine::artifacts;
+
+use crate::evaluator::Failed;
 use crate::messages;
 use sheaf_engine as engine;
 

@@ -16,7 +16,7 @@ use crate::cli::EngineOptions;
 use crate::evaluator::{Failed, evaluator, path_here};
 use crate::messages;
 use crate::output::print_line;
-use crate::world::{World, read_source};
+use crate::sources::read_source;
 
 /// How a session goes on after an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,7 +261,7 @@ fn shown(value: &Value) -> String {
 
 /// What is compiled in a session is no part of a program: it is kept with the caches.
 fn start(options: &EngineOptions, project: &Project) -> Result<Interp, Failed> {
-    evaluator(options, project, World::default(), sheaf_project::Home::repl_artifacts)
+    evaluator(options, project, Vec::new(), sheaf_project::Home::repl_artifacts)
 }
 
 /// The module of a session.

@@ -1,6 +1,5 @@
 //! `sheaf toolchain`: the compilers on this machine, and which of them a project uses.
 
-mod chosen;
 mod options;
 mod show;
 
@@ -8,17 +7,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sheaf_engine::fetching;
+use sheaf_engine::release::{Unusable, addresses, choose, loadable, lock};
 use sheaf_project::{Found, Home, LOCK_NAME, MANIFEST_NAME, Project, Settings, pin_toolchain};
 use sheaf_toolchain::{InstallError, Platform, Release, Toolchain};
 
 use crate::cli::{NetworkOptions, PlaceOptions};
 use crate::evaluator::{self, Failed, failed};
 use crate::messages;
-use crate::progress::InstallProgress;
+use crate::progress::{InstallProgress, TerminalReporter};
 use options::Action;
 
-pub use chosen::{Unusable, loadable, release, settle, version};
-use chosen::{addresses, choose, lock};
 pub use options::ToolchainOptions;
 
 /// Does what was asked for.
@@ -80,7 +78,7 @@ impl Desk {
 /// The release that a project uses on this machine, its `Sheaf.lock` taken over into the settings; `None` on a machine
 /// without compilers.
 pub fn used(settings: &mut Settings, project: &Project) -> Result<Option<Release<'static>>, Failed> {
-    choose(settings, project).map_err(said)
+    choose(settings, project, &TerminalReporter).map_err(said)
 }
 
 fn act(action: &Action) -> Result<(), Failed> {
@@ -123,7 +121,7 @@ fn host(version: &str) -> Result<Release<'static>, Failed> {
 fn list(json: bool) -> Result<(), Failed> {
     let mut desk = Desk::new()?;
     let platform = Platform::host().ok_or_else(no_compiler)?;
-    let chosen = choose(&mut desk.settings, &desk.project).unwrap_or_else(|unusable| {
+    let chosen = choose(&mut desk.settings, &desk.project, &TerminalReporter).unwrap_or_else(|unusable| {
         // No reason not to show what there is.
         messages::warning(unusable.why, unusable.remedy.as_deref());
         None

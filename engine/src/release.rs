@@ -1,21 +1,22 @@
-//! Which release of the compiler is used, and where it is looked for.
+//! The release of the compiler that a project uses.
 //!
 //! `Sheaf.lock` decides, then `[toolchain] iree` of `Sheaf.toml` and of the user's configuration, then the release whose
 //! runtime is linked in. What contradicts itself is an error that names the command that mends it.
-use sheaf_engine::fetching;
 
-use crate::messages;
 use sheaf_project::{
     Addresses, Found, LOCK_NAME, LockedFile, MANIFEST_NAME, Origin, Project, Setting, Settings, ToolchainLock,
 };
 use sheaf_toolchain::{COMPILER, InstallError, Listing, Platform, Progress, Release};
 
-/// Why a release cannot be used, with what to do.
+use crate::compile::fetching;
+use crate::report::Reporter;
+
+/// Reason why a release cannot be used.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Unusable {
     /// The reason.
     pub why: String,
-    /// What to do; none where the reason says it.
+    /// The remedy; none where the reason has it.
     pub remedy: Option<String>,
 }
 
@@ -27,11 +28,15 @@ impl Unusable {
 
 /// The release that a project uses on this machine, its `Sheaf.lock` taken over into the settings; `None` on a machine
 /// without compilers.
-pub fn choose(settings: &mut Settings, project: &Project) -> Result<Option<Release<'static>>, Unusable> {
+pub fn choose(
+    settings: &mut Settings,
+    project: &Project,
+    reporter: &dyn Reporter,
+) -> Result<Option<Release<'static>>, Unusable> {
     let lock = match project.lock() {
         Ok(Found::File(lock)) => lock,
         Ok(Found::Foreign(foreign)) => {
-            messages::passed_over(foreign);
+            reporter.passed_over(&foreign.to_string());
             None
         }
         Ok(Found::Absent) => None,

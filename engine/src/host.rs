@@ -1,33 +1,32 @@
-//! The program's world: files, output and warnings.
+//! A program's host: files, output and warnings of this process.
 
 use std::cell::Cell;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::host::{Host, HostError};
 use sheaf_lang::syntax::Sources;
-use sheaf_project::ARTIFACT_FOLDER;
 
-use crate::evaluator::Failed;
-use crate::messages;
+use crate::report::Reporter;
 
-/// The real world.
-#[derive(Debug, Default)]
-pub struct World {
+/// Files, output, entropy, environment and clock of this process.
+pub struct SystemHost {
     broken_pipe: Cell<bool>,
     arguments: Vec<String>,
+    reporter: Arc<dyn Reporter>,
 }
 
-impl World {
-    /// The world of a run with these arguments of the program.
-    pub fn with_arguments(arguments: Vec<String>) -> World {
-        World { arguments, ..World::default() }
+impl SystemHost {
+    /// The host of a program with these arguments. Warnings go to the reporter.
+    pub fn new(arguments: Vec<String>, reporter: Arc<dyn Reporter>) -> SystemHost {
+        SystemHost { broken_pipe: Cell::new(false), arguments, reporter }
     }
 }
 
-impl Host for World {
+impl Host for SystemHost {
     fn print(&mut self, text: &str) -> Result<(), HostError> {
         if self.broken_pipe.get() {
             return Ok(());
@@ -48,7 +47,7 @@ impl Host for World {
     }
 
     fn warn(&mut self, sources: &Sources, warning: &Diagnostic) {
-        messages::show(sources, warning);
+        self.reporter.warning(sources, warning);
     }
 
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
@@ -129,14 +128,6 @@ fn unlisted(path: &Path, error: &io::Error) -> HostError {
     unreadable(path, error)
 }
 
-/// The text of a program.
-pub fn read_source(path: &Path) -> Result<String, Failed> {
-    source_text(path).map_err(|error| {
-        messages::show(&Sources::default(), &error);
-        Failed
-    })
-}
-
 /// The text of a source file, or why it cannot be read.
 pub fn source_text(path: &Path) -> Result<String, Diagnostic> {
     let bytes = std::fs::read(path).map_err(|e| {
@@ -150,42 +141,6 @@ pub fn source_text(path: &Path) -> Result<String, Diagnostic> {
         Diagnostic::error(format!("{} is not UTF-8 text from byte {at} on", path.display()))
             .help("a program is plain text: save the file in that encoding")
     })
-}
-
-/// The programs that a path means: itself, or all in the folder but for hidden folders and `__sheaf__`, in the order of
-/// their names.
-pub fn programs(path: &Path) -> Result<Vec<PathBuf>, Failed> {
-    let mut found = Vec::new();
-    if path.is_dir() {
-        search(path, &mut found)?;
-    } else {
-        found.push(path.to_owned());
-    }
-    Ok(found)
-}
-
-fn search(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failed> {
-    let cannot_read = |e| {
-        let e = unreadable(folder, &e);
-        messages::error(&e.message, e.help.as_deref());
-        Failed
-    };
-    let entries = std::fs::read_dir(folder).map_err(cannot_read)?;
-    let mut entries = entries.collect::<Result<Vec<_>, _>>().map_err(cannot_read)?;
-    entries.sort_by_key(std::fs::DirEntry::file_name);
-    for entry in entries {
-        let (name, path) = (entry.file_name(), entry.path());
-        let name = name.to_string_lossy();
-        // A link to a folder could lead back here.
-        let is_folder = entry.file_type().is_ok_and(|t| t.is_dir());
-        if is_folder && !name.starts_with('.') && name != ARTIFACT_FOLDER {
-            search(&path, found)?;
-        } else if !is_folder && path.extension().is_some_and(|e| e == "shf") {
-            // A leading `./` says nothing.
-            found.push(path.strip_prefix(".").map(Path::to_owned).unwrap_or(path));
-        }
-    }
-    Ok(())
 }
 
 /// Why a file cannot be read, and what to do.
@@ -220,32 +175,32 @@ mod tests {
     fn files_are_written_whole_read_listed_and_looked_for() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-        let mut world = World::with_arguments(vec!["a".into()]);
-        world.write_file(&path("new/b.txt"), b"one").unwrap();
-        world.write_file(&path("new/b.txt"), b"two").unwrap();
-        world.write_file(&path("new/a.csv"), b"1").unwrap();
-        assert_eq!(world.read_file(&path("new/b.txt")).unwrap(), b"two");
-        assert!(world.exists(&path("new/b.txt")).unwrap() && !world.exists(&path("new/c.txt")).unwrap());
+        let mut host = SystemHost::new(vec!["a".into()], Arc::new(()));
+        host.write_file(&path("new/b.txt"), b"one").unwrap();
+        host.write_file(&path("new/b.txt"), b"two").unwrap();
+        host.write_file(&path("new/a.csv"), b"1").unwrap();
+        assert_eq!(host.read_file(&path("new/b.txt")).unwrap(), b"two");
+        assert!(host.exists(&path("new/b.txt")).unwrap() && !host.exists(&path("new/c.txt")).unwrap());
         // Nothing but the files is left.
-        assert_eq!(world.list(&path("new")).unwrap(), [path("new/a.csv"), path("new/b.txt")]);
-        assert_eq!(world.list(&path("new/*.txt")).unwrap(), [path("new/b.txt")]);
-        assert_eq!(world.list(&path("*.txt")).unwrap(), [""; 0]);
-        let refused = world.list(&path("new/a.csv")).unwrap_err();
+        assert_eq!(host.list(&path("new")).unwrap(), [path("new/a.csv"), path("new/b.txt")]);
+        assert_eq!(host.list(&path("new/*.txt")).unwrap(), [path("new/b.txt")]);
+        assert_eq!(host.list(&path("*.txt")).unwrap(), [""; 0]);
+        let refused = host.list(&path("new/a.csv")).unwrap_err();
         assert!(refused.message.ends_with("is a file, not a folder"), "{refused}");
-        let refused = world.list(&path("[")).unwrap_err();
+        let refused = host.list(&path("[")).unwrap_err();
         assert!(refused.message.contains("is not a pattern"), "{refused}");
-        let refused = world.write_file(&path("new/a.csv/x"), b"").unwrap_err();
+        let refused = host.write_file(&path("new/a.csv/x"), b"").unwrap_err();
         assert!(refused.help.is_some(), "{refused}");
     }
 
     #[test]
     fn the_run_and_the_machine() {
-        let mut world = World::with_arguments(vec!["--fast".into()]);
-        assert_eq!(world.arguments(), ["--fast"]);
-        assert_eq!(world.variable("SHEAF_NO_SUCH_VARIABLE").unwrap(), None);
-        assert!(world.variable("PATH").unwrap().is_some());
-        assert!(world.milliseconds().unwrap() > 1_700_000_000_000);
-        let numbers: Vec<u32> = (0..4).map(|_| world.entropy().unwrap()).collect();
+        let mut host = SystemHost::new(vec!["--fast".into()], Arc::new(()));
+        assert_eq!(host.arguments(), ["--fast"]);
+        assert_eq!(host.variable("SHEAF_NO_SUCH_VARIABLE").unwrap(), None);
+        assert!(host.variable("PATH").unwrap().is_some());
+        assert!(host.milliseconds().unwrap() > 1_700_000_000_000);
+        let numbers: Vec<u32> = (0..4).map(|_| host.entropy().unwrap()).collect();
         assert!(numbers.iter().any(|n| *n != numbers[0]), "{numbers:?}");
     }
 }
