@@ -29,11 +29,11 @@ struct Reports(Mutex<Vec<String>>);
 
 impl Reporter for Reports {
     fn warning(&self, _: &Sources, warning: &Diagnostic) {
-        self.0.lock().unwrap().push(format!("warning: {}", warning.message));
+        self.0.lock().expect("a lock").push(format!("warning: {}", warning.message));
     }
 
     fn begin(&self, work: &str) -> Box<dyn std::any::Any> {
-        self.0.lock().unwrap().push(work.to_owned());
+        self.0.lock().expect("a lock").push(work.to_owned());
         Box::new(())
     }
 }
