@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use sheaf_cache::remote::{Address, Credentials};
-use sheaf_cache::serve::{ServeOptions, Server};
 use sheaf_cache::{
     Action, BUDGET, Claim, Compilation, Cpu, Digest, Lookup, RemoteSettings, Remotes, SecretKey, SignedClaim,
     Store, TrustedKeys, Upload, Wanted,
 };
+use sheaf_cache_server::{ServeOptions, Server};
 
 const ENTRIES: usize = 10_000;
 const HITS: usize = 300;

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use sheaf_benches::median;
 use sheaf_cache::Digest;
-use sheaf_cache::serve::{Event, ServeOptions, serve};
+use sheaf_cache_server::{Event, ServeOptions, serve};
 
 /// Names the folder to whom shall play the server.
 const FOLDER: &str = "SHEAF_BENCH_SERVE_FOLDER";

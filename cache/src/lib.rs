@@ -23,7 +23,7 @@
 //! crashes the process that loads it. And cache errors never fail a build: reading returns a [`Miss`] or a [`Trouble`]
 //! with the reason, writing a typed error that the caller reports as a warning.
 //!
-//! [`serve`] is a server of the protocols that [`remote`] speaks.
+//! `sheaf-cache-server` is a server of the protocols that [`remote`] speaks.
 
 // Printing is left to the command line: prints panic if the output is closed.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
@@ -48,7 +48,6 @@ pub mod reapi;
 mod rebuild_reason;
 pub mod remote;
 mod remotes;
-pub mod serve;
 mod signing;
 mod stats;
 mod store;

@@ -5,7 +5,7 @@ use reqwest::Url;
 use sheaf_cache::remote::Address;
 use sheaf_cache::remote::grpc::{Grpc, GrpcOptions};
 use sheaf_cache::remote::http::HttpCache;
-use sheaf_cache::serve::{ServeOptions, Server};
+use sheaf_cache_server::{ServeOptions, Server};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 

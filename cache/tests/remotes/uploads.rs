@@ -6,11 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use sheaf_cache::remote::{Address, Credentials};
-use sheaf_cache::serve::{ServeOptions, Server};
 use sheaf_cache::{
     Action, Claim, Compilation, Digest, RemoteSettings, Remotes, SecretKey, SignedClaim, Trouble,
     TrustedKeys, Upload,
 };
+use sheaf_cache_server::{ServeOptions, Server};
 
 use crate::checks;
 

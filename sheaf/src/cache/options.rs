@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use sheaf_cache::serve::ServeOptions;
+use sheaf_cache_server::ServeOptions;
 
 use crate::cli::{NetworkOptions, PullOptions};
 

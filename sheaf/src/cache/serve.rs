@@ -1,6 +1,6 @@
 //! `sheaf cache serve`.
 
-use sheaf_cache::serve::{ServeOptions, TlsFiles, serve};
+use sheaf_cache_server::{ServeOptions, TlsFiles, serve};
 
 use super::options::ServeArguments;
 use crate::evaluator::Failed;

@@ -2,7 +2,7 @@
 
 use tonic::Status;
 
-use crate::digest::Digest;
+use sheaf_cache::Digest;
 
 /// A parsed resource name, without the instance before it and the client's suffix after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

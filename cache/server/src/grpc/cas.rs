@@ -12,11 +12,11 @@ use reapi::{batch_read_blobs_response as read, batch_update_blobs_request as upd
 use tonic::{Code, Request, Response, Status, Streaming};
 
 use super::{Api, MAX_BATCH, address};
-use crate::digest::Digest;
-use crate::serve::actions;
-use crate::serve::metrics::Request as Wanted;
-use crate::serve::storage::{Form, Key, Kind, Upload};
-use crate::serve::wire;
+use crate::actions;
+use crate::metrics::Request as Wanted;
+use crate::storage::{Form, Key, Kind, Upload};
+use crate::wire;
+use sheaf_cache::Digest;
 
 /// Number of folders per page of a tree.
 const PAGE: usize = 100;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use sheaf_cache::Digest;
-use sheaf_cache::serve::{ServeError, Server};
+use sheaf_cache_server::{ServeError, Server};
 
 use crate::common::{Serving, encoded, files, noise, options, text};
 

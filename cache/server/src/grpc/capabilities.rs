@@ -7,9 +7,9 @@ use reapi::compressor::Value as Compressor;
 use tonic::{Request, Response, Status};
 
 use super::{Api, MAX_BATCH};
-use crate::serve::access::Pass;
-use crate::serve::metrics::Request as Wanted;
-use crate::serve::tokens::Role;
+use crate::access::Pass;
+use crate::metrics::Request as Wanted;
+use crate::tokens::Role;
 
 #[tonic::async_trait]
 impl Capabilities for Api {

@@ -223,7 +223,7 @@ async fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::Digest;
+    use sheaf_cache::Digest;
 
     #[test]
     fn entries_lie_below_any_path() {

@@ -6,8 +6,8 @@ use reapi::action_cache_server::ActionCache;
 use tonic::{Request, Response, Status};
 
 use super::{Api, address};
-use crate::serve::actions;
-use crate::serve::metrics::Request as Wanted;
+use crate::actions;
+use crate::metrics::Request as Wanted;
 
 #[tonic::async_trait]
 impl ActionCache for Api {

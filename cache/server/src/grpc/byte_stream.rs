@@ -10,9 +10,9 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::Api;
 use super::resource::Resource;
-use crate::serve::actions;
-use crate::serve::metrics::Request as Wanted;
-use crate::serve::storage::{Form, Key, Kind, Reader, Upload};
+use crate::actions;
+use crate::metrics::Request as Wanted;
+use crate::storage::{Form, Key, Kind, Reader, Upload};
 
 #[tonic::async_trait]
 impl ByteStream for Api {

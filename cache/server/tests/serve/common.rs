@@ -11,7 +11,7 @@ use reapi::capabilities_client::CapabilitiesClient;
 use reapi::content_addressable_storage_client::ContentAddressableStorageClient;
 use reqwest::{RequestBuilder, StatusCode};
 use sheaf_cache::Digest;
-use sheaf_cache::serve::{ServeError, ServeOptions, Server};
+use sheaf_cache_server::{ServeError, ServeOptions, Server};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Child;
 
 use sheaf_cache::Digest;
-use sheaf_cache::serve::serve;
+use sheaf_cache_server::serve;
 
 use crate::common::{child, options};
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use bazel_remote_apis::build::bazel::remote::execution::v2 as reapi;
 use sheaf_cache::Digest;
-use sheaf_cache::serve::{ServeError, ServeOptions, Server};
+use sheaf_cache_server::{ServeError, ServeOptions, Server};
 use tonic::{Code, Request};
 
 use crate::common::{Clients, Serving, digest, encoded, options, result};

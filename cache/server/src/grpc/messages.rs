@@ -13,12 +13,12 @@ use tonic::Status;
 
 use super::methods::{Kind, Method, method};
 use super::outcome;
-use crate::serve::access::Pass;
-use crate::serve::held::Held;
-use crate::serve::metrics::Protocol;
-use crate::serve::pace::{PIECE, paced};
-use crate::serve::room::{Full, Place, Room};
-use crate::serve::{ServeOptions, Service};
+use crate::access::Pass;
+use crate::held::Held;
+use crate::metrics::Protocol;
+use crate::pace::{PIECE, paced};
+use crate::room::{Full, Place, Room};
+use crate::{ServeOptions, Service};
 
 /// Maximum number of concurrent batches. Each takes twice the size of its message.
 const BATCHES: usize = 8;

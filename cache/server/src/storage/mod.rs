@@ -26,8 +26,8 @@ use prometheus_client::metrics::counter::Counter;
 use sha2::{Digest as _, Sha256};
 
 use super::error::ServeError;
-use crate::digest::Digest;
 use index::Index;
+use sheaf_cache::Digest;
 
 pub(crate) use index::{Key, Kind, Stored};
 pub(crate) use reader::{Form, Reader};

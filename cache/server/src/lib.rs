@@ -15,12 +15,12 @@
 //! | `wire.rs` | the digests in messages, without decoding them |
 //!
 //! ```no_run
-//! use sheaf_cache::serve::{ServeOptions, serve};
+//! use sheaf_cache_server::{ServeOptions, serve};
 //!
 //! let mut options = ServeOptions::new(([127, 0, 0, 1], 9092).into(), "/var/cache/programs");
 //! options.tokens = Some("tokens.txt".into());
 //! serve(&options, |event| eprintln!("{event}"))?;
-//! # Ok::<(), sheaf_cache::serve::ServeError>(())
+//! # Ok::<(), sheaf_cache_server::ServeError>(())
 //! ```
 
 mod access;

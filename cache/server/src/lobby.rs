@@ -183,7 +183,7 @@ fn network(address: IpAddr) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::tokens::Role;
+    use crate::tokens::Role;
 
     const PASS: Pass = Pass { role: Role::Read, anonymous: false };
 

@@ -62,7 +62,7 @@ impl Room {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::tokens::Role;
+    use crate::tokens::Role;
 
     const KNOWN: Pass = Pass { role: Role::Read, anonymous: false };
     const ANONYMOUS: Pass = Pass { role: Role::Read, anonymous: true };

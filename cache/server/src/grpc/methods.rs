@@ -1,11 +1,11 @@
 //! Required role and maximum message size of each method.
 
 use super::MAX_BATCH;
-use crate::serve::metrics::Request as Wanted;
-use crate::serve::tokens::Role;
+use crate::metrics::Request as Wanted;
+use crate::tokens::Role;
 
 /// A method.
-pub(in crate::serve) struct Method {
+pub(crate) struct Method {
     service: &'static str,
     name: &'static str,
     pub wanted: Wanted,
@@ -17,7 +17,7 @@ pub(in crate::serve) struct Method {
 
 /// Traffic between client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::serve) enum Kind {
+pub(crate) enum Kind {
     /// A short message, answered by a message.
     Question,
     /// A message that may be long.
@@ -55,7 +55,7 @@ const DIGESTS: usize = 2 * 1024 * 1024;
 /// A batch, or a piece of a blob, with its envelope.
 const LONG: usize = MAX_BATCH as usize + 1024 * 1024;
 /// An entry of the action cache, with its envelope.
-const RESULT: usize = crate::serve::storage::MAX_ACTION_RESULT as usize + SHORT;
+const RESULT: usize = crate::storage::MAX_ACTION_RESULT as usize + SHORT;
 
 /// The complete list.
 const METHODS: [Method; 10] = {
@@ -86,7 +86,7 @@ const METHODS: [Method; 10] = {
 };
 
 /// The method at `path`.
-pub(in crate::serve) fn method(path: &str) -> Option<&'static Method> {
+pub(crate) fn method(path: &str) -> Option<&'static Method> {
     let (service, name) = path.strip_prefix('/')?.split_once('/')?;
     METHODS.iter().find(|method| method.service == service && method.name == name)
 }
