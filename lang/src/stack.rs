@@ -1,31 +1,31 @@
-//! Recursion that cannot exhaust the native stack, whatever the thread it happens on.
+//! Recursion that cannot overflow the native stack, on any thread.
 
 use std::cell::Cell;
 
-/// More than any code between two calls of [`deep`] needs, in a debug build too.
+/// Maximum stack use between two calls of [`maybe_grow`], in a debug build too.
 const RED_ZONE: usize = 256 << 10;
 
-/// The size of a new piece of stack.
-const PIECE: usize = 4 << 20;
+/// Size of a new stack segment.
+const SEGMENT_BYTES: usize = 4 << 20;
 
-/// Calls of the program that need more pieces than this have no end: half a gibibyte.
-const MOST_PIECES: usize = 128;
+/// Maximum segments of a terminating program: half a gibibyte.
+const MAX_SEGMENTS: usize = 128;
 
 thread_local! {
-    /// Pieces of stack in use beside the thread's own.
-    static PIECES: Cell<usize> = const { Cell::new(0) };
-    /// The address below which too little is left of the stack in use; the greatest one where that is not known.
+    /// Stack segments in use besides the thread's own.
+    static SEGMENTS: Cell<usize> = const { Cell::new(0) };
+    /// Address below which too little of the current stack is left; the maximum if unknown.
     static FLOOR: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// Runs `f`, on a new piece of stack where little is left of the current one. Functions that walk over code or data
-/// as deep as the user likes call themselves through this.
+/// Runs `f`, on a new stack segment if little is left of the current one. Functions that recurse over code or data of
+/// unlimited depth call themselves through this.
 #[inline]
-pub(crate) fn deep<T>(f: impl FnOnce() -> T) -> T {
-    if here() > FLOOR.get() || enough_is_left() { f() } else { on_new_piece(f) }
+pub(crate) fn maybe_grow<T>(f: impl FnOnce() -> T) -> T {
+    if here() > FLOOR.get() || enough_is_left() { f() } else { on_new_segment(f) }
 }
 
-/// An address in the innermost frame: to compare it with [`FLOOR`] costs less than to ask what is left each time.
+/// An address in the innermost frame: comparing it with [`FLOOR`] is cheaper than querying the remaining stack.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "the frame is the caller's")]
 fn here() -> usize {
@@ -41,20 +41,20 @@ fn enough_is_left() -> bool {
 }
 
 #[cold]
-fn on_new_piece<T>(f: impl FnOnce() -> T) -> T {
-    struct Piece;
-    impl Drop for Piece {
+fn on_new_segment<T>(f: impl FnOnce() -> T) -> T {
+    struct Segment;
+    impl Drop for Segment {
         fn drop(&mut self) {
-            PIECES.set(PIECES.get() - 1);
+            SEGMENTS.set(SEGMENTS.get() - 1);
         }
     }
-    PIECES.set(PIECES.get() + 1);
-    let _piece = Piece;
+    SEGMENTS.set(SEGMENTS.get() + 1);
+    let _segment = Segment;
     let _floor = Floor::unknown();
-    stacker::grow(PIECE, f)
+    stacker::grow(SEGMENT_BYTES, f)
 }
 
-/// Puts back, when it is dropped, what was known of the stack that was left for another.
+/// Restores the floor of the outer stack on drop.
 struct Floor(usize);
 
 impl Floor {
@@ -69,15 +69,15 @@ impl Drop for Floor {
     }
 }
 
-/// Whether so much stack is in use that the program's calls must have no end.
+/// True if the program's recursion exceeds the maximum stack.
 pub(crate) fn exhausted() -> bool {
-    PIECES.get() > MOST_PIECES
+    SEGMENTS.get() > MAX_SEGMENTS
 }
 
-/// Runs `f` with room for recursion over expanded code, whose nesting is bounded: to resolve it, to clone it, to drop it.
-pub(crate) fn roomy<T>(f: impl FnOnce() -> T) -> T {
-    /// Of a debug build, for `MAX_NESTING` forms within each other.
-    const NEEDED: usize = 32 << 20;
+/// Runs `f` with stack for recursion over expanded code, whose nesting is bounded: resolving, cloning, dropping.
+pub(crate) fn with_large_stack<T>(f: impl FnOnce() -> T) -> T {
+    /// Stack use of a debug build for `MAX_NESTING` nested forms.
+    const NEEDED_BYTES: usize = 32 << 20;
     let _floor = Floor::unknown();
-    stacker::maybe_grow(NEEDED, 2 * NEEDED, f)
+    stacker::maybe_grow(NEEDED_BYTES, 2 * NEEDED_BYTES, f)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use sheaf_lang::builtins::{habit, nearest};
+use sheaf_lang::builtins::{foreign_name_help, nearest};
 use sheaf_lang::docs::{self, Entry};
 use sheaf_lang::syntax::{Sources, read};
 use sheaf_lang::visible::visible;
@@ -71,7 +71,7 @@ fn choose(entries: Vec<Entry>, name: &str) -> Result<Vec<Entry>, Failed> {
     }
     let known = others.iter().flat_map(|entry| [entry.name.as_str(), entry.section.as_str()]);
     let means = |n: &str| docs::find(n).is_some();
-    let help = habit(name, &means).unwrap_or_else(|| match nearest(name, known) {
+    let help = foreign_name_help(name, &means).unwrap_or_else(|| match nearest(name, known) {
         Some(near) => format!("did you mean {near}?"),
         None => "`sheaf doc` lists all names".into(),
     });

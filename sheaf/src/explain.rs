@@ -1,7 +1,7 @@
 //! `--explain`: what became of the functions of a run.
 
 use serde_json::{Value, json};
-use sheaf_lang::eval::{Argument, Fate, Interpreted, Location, Report, Specialisation, What, explain};
+use sheaf_lang::eval::{Argument, Interpreted, LeafKind, Location, Report, Specialisation, Status, explain};
 use sheaf_lang::visible::visible;
 
 use crate::evaluator::Failed;
@@ -31,10 +31,10 @@ fn report(report: &Report) -> Value {
 }
 
 fn specialisation(one: &Specialisation) -> Value {
-    let (outcome, why, placement) = match &one.fate {
-        Fate::Compiled(placement) => ("compiled", None, Some(placement)),
-        Fate::TooLittleWork => ("too-little-work", None, None),
-        Fate::Interpreted(why) => ("interpreted", Some(interpreted(why)), None),
+    let (outcome, why, placement) = match &one.status {
+        Status::Compiled(placement) => ("compiled", None, Some(placement)),
+        Status::TooLittleWork => ("too-little-work", None, None),
+        Status::Interpreted(why) => ("interpreted", Some(interpreted(why)), None),
     };
     json!({
         "outcome": outcome,
@@ -51,8 +51,8 @@ fn specialisation(one: &Specialisation) -> Value {
             "against": against,
             "differences": differences.iter().map(|d| json!({
                 "path": d.path,
-                "now": d.now.as_ref().map(what),
-                "before": d.before.as_ref().map(what),
+                "now": d.now.as_ref().map(leaf_kind),
+                "before": d.before.as_ref().map(leaf_kind),
             })).collect::<Vec<_>>(),
         })),
     })
@@ -62,19 +62,19 @@ fn argument(argument: &Argument) -> Value {
     let asked = argument.asked.as_ref();
     json!({
         "path": argument.path,
-        "is": what(&argument.what),
+        "is": leaf_kind(&argument.kind),
         "asked-for-as": asked.map(|(wanted, _)| wanted),
         "asked-at": asked.and_then(|(_, at)| at.as_ref().map(place)),
     })
 }
 
-fn what(what: &What) -> Value {
-    match what {
-        What::Any(ty) => {
+fn leaf_kind(kind: &LeafKind) -> Value {
+    match kind {
+        LeafKind::Any(ty) => {
             json!({ "dtype": ty.dtype.to_string(), "shape": ty.shape.to_vec(), "weak": ty.weak })
         }
-        What::Number(value) => json!({ "number": value }),
-        What::Constant(value) => json!({ "constant": value }),
+        LeafKind::Number(value) => json!({ "number": value }),
+        LeafKind::Constant(value) => json!({ "constant": value }),
     }
 }
 

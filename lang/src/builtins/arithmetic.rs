@@ -1,24 +1,24 @@
 //! Arithmetic and element-wise mathematics.
 
-use super::{Builtin, MANY, OnNumbers, division, of_scalars, power};
+use super::{Builtin, OnNumbers, VARIADIC, division, of_scalars, power};
 use crate::eval::{Eval, Interp, Scalar, Tensor, Value};
 use crate::primitives as p;
 use crate::primitives::Primitive;
 use crate::tensor::{DType, Kind};
 
 pub(super) const BUILTINS: &[Builtin] = &[
-    Builtin::new("+", "(+ a b ...)", "the sum, element by element; of nothing 0", (0, MANY), |i, a| {
+    Builtin::new("+", "(+ a b ...)", "the sum, element by element; of nothing 0", (0, VARIADIC), |i, a| {
         fold(i, a, &ADD)
     })
     .on_numbers(ADD.numbers)
     .examples("(+ 1 2 3) ;=> 6\n(+ [1 2] 10) ;=> [11 12]\n(+ [1 2] [1 2 3]) ;=> error: do not broadcast"),
-    Builtin::new("-", "(- a b ...)", "the difference; of one argument its negative", (1, MANY), |i, a| match a {
+    Builtin::new("-", "(- a b ...)", "the difference; of one argument its negative", (1, VARIADIC), |i, a| match a {
         [x] => negate(i, x),
         _ => fold(i, a, &SUB),
     })
     .on_numbers(SUB.numbers)
     .examples("(- 10 3 2) ;=> 5\n(- [1 2]) ;=> [-1 -2]"),
-    Builtin::new("*", "(* a b ...)", "the product, element by element; of nothing 1", (0, MANY), |i, a| {
+    Builtin::new("*", "(* a b ...)", "the product, element by element; of nothing 1", (0, VARIADIC), |i, a| {
         fold(i, a, &MUL)
     })
     .on_numbers(MUL.numbers)
@@ -27,7 +27,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "/",
         "(/ a b ...)",
         "the quotient, element by element; integers become f32. Of one argument its reciprocal",
-        (1, MANY),
+        (1, VARIADIC),
         |i, a| match a {
             [x] => divide(i, &Value::Int(1), x),
             [first, rest @ ..] => rest.iter().try_fold(first.clone(), |acc, x| divide(i, &acc, x)),
@@ -143,7 +143,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     }),
 ];
 
-/// What needs a primitive of its own; the others are written in Sheaf.
+/// Activations that need a primitive of their own; the others are written in Sheaf.
 pub(super) const ACTIVATIONS: &[Builtin] =
     &[Builtin::new("sigmoid", "(sigmoid x)", "1 / (1 + e^-x), element by element", (1, 1), |i, a| {
         float(i, &a[0], p::Unary(p::Logistic))
@@ -152,7 +152,7 @@ pub(super) const ACTIVATIONS: &[Builtin] =
 
 const MODULO: &str = "the remainder of floor division, with the sign of the divisor, element by element; a modulo 0 is a for integers";
 
-/// A variadic operation: its primitive, its rule for two plain numbers, its neutral element.
+/// A variadic operation: its primitive, its rule for two scalars, its neutral element.
 pub(super) struct Fold {
     tensors: fn(&mut Interp, &Tensor, &Tensor) -> Eval<Tensor>,
     numbers: OnNumbers,
@@ -175,7 +175,7 @@ pub(super) const MUL: Fold = Fold {
     neutral: 1,
 };
 
-/// Two integers give an integer, any other two numbers a float rounded to `f32`.
+/// Integer result for two integers; any other two numbers give a float rounded to `f32`.
 #[inline]
 fn on_numbers(
     a: Scalar,
@@ -209,7 +209,7 @@ pub(super) fn two(interp: &mut Interp, a: &Value, b: &Value, op: &Fold) -> Eval<
     Ok(Value::from((op.tensors)(interp, &a, &b)?))
 }
 
-/// Two operands; booleans count as integers.
+/// Both values as operands; booleans count as integers.
 pub(super) fn numbers(interp: &mut Interp, a: &Value, b: &Value) -> Eval<(Tensor, Tensor)> {
     let (a, b) = interp.tensors(a, b)?;
     if a.ty().dtype == DType::Bool && b.ty().dtype == DType::Bool {

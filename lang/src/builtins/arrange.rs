@@ -1,11 +1,11 @@
-//! Elements of tensors in other places: joining, splitting, repeating, turning round.
+//! Tensor rearrangement: joining, splitting, repeating, reversing.
 
 use smallvec::SmallVec;
 
 use super::operands::{as_axes, as_axis, as_integers, as_size};
 use super::shape::expect_broadcast;
 use super::text::check_text;
-use super::{Builtin, MANY, Parsed, as_index, parse};
+use super::{Builtin, Parsed, VARIADIC, as_index, parse};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, fail};
 use crate::primitives as p;
@@ -46,7 +46,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "tile",
         "(tile x counts)",
         "copies of x side by side: as many along each axis as counts says, from the last",
-        (2, MANY),
+        (2, VARIADIC),
         tile,
     )
     .examples("(tile [1 2] 2) ;=> [1 2 1 2]\n(tile [1 2] '[2 2]) ;=> [[1 2 1 2] [1 2 1 2]]"),
@@ -66,7 +66,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "stack",
         "(stack xs :axis a)",
         "tensors or numbers of one shape joined along a new axis; given as a list or one by one",
-        (1, MANY),
+        (1, VARIADIC),
         |i, a| {
             let parsed = parse(a, &["axis"], &[])?;
             let items = match parsed.positional.as_slice() {
@@ -86,7 +86,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(concat a b ... :axis a)",
         "lists, strings or tensors one after the other; tensors along axis 0 or :axis, also given as one list\n\
          with another axis than 0, lists are joined item by item along the axis before it",
-        (1, MANY),
+        (1, VARIADIC),
         concat,
     )
     .examples(
@@ -158,7 +158,7 @@ fn roll(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     Ok(Value::from(rolled))
 }
 
-/// Moves the entries along one axis; a shift that is not known becomes a gather.
+/// Rolls along one axis; an unknown shift becomes a gather.
 fn roll_axis(interp: &mut Interp, t: &Tensor, shift: &Value, axis: usize) -> Eval<Tensor> {
     let n = t.shape()[axis];
     if n == 0 {
@@ -175,7 +175,7 @@ fn roll_axis(interp: &mut Interp, t: &Tensor, shift: &Value, axis: usize) -> Eva
             Tensor::host(HostTensor::new([n].as_slice(), (from..from + n as i32).collect::<Vec<_>>()))
         };
         let full = |x: usize| Tensor::host(HostTensor::filled(DType::I32, [n].as_slice(), x as f64));
-        // (i - shift) modulo n, of which rem keeps the sign.
+        // (i - shift) modulo n, with the sign that `rem` keeps.
         let moved = interp.op(p::Binary(p::Sub), &[&numbers(0), &shift])?;
         let rest = interp.op(p::Binary(p::Rem), &[&moved, &full(n)])?;
         return interp.take(t, axis, &Value::Tensor(rest));
@@ -200,7 +200,7 @@ fn tile(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     }
     let rank = t.ty().rank().max(counts.len());
     let at = |i: usize, len: usize| (i + len).checked_sub(rank);
-    // Each axis becomes two, copies and entries, of which the first is stretched.
+    // Each axis becomes (copies, entries), of which the first is broadcast.
     let (mut parted, mut full, mut shape) = (Shape::new(), Shape::new(), Shape::new());
     for i in 0..rank {
         let count = at(i, counts.len()).map_or(1, |i| counts[i] as usize);
@@ -228,13 +228,13 @@ fn pad(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
         return fail(format!(":value is one number, got {}", value.ty()));
     }
     let t = interp.strong(&t)?;
-    // The plain zero is of every type.
+    // A weak zero adapts to every dtype.
     let value = if parsed.option("value").is_none() { interp.convert(&value, t.ty().dtype)? } else { value };
     let (t, value) = interp.promote(&t, &value)?;
     interp.op(p::Pad { low, high }, &[&t, &value]).map(Value::from)
 }
 
-/// How much to pad before and after each axis.
+/// Padding before and after each axis.
 fn margins(interp: &mut Interp, widths: &Value, t: &Tensor) -> Eval<(Shape, Shape)> {
     let rank = t.ty().rank();
     let wrong = |found: &str| {
@@ -323,13 +323,13 @@ fn join(interp: &mut Interp, tensors: &[Tensor], axis: usize) -> Eval<Value> {
     Ok(Value::Tensor(interp.op(p::Concatenate { axis }, &refs)?))
 }
 
-/// Fails where a list would be longer than any may be, so that one which doubles again and again ends in an error.
+/// Fails above the maximum length of a list, so that repeated doubling ends in an error.
 fn check_items(count: usize) -> Eval<()> {
-    const MOST: usize = 1 << 24;
-    if count <= MOST {
+    const MAX_ITEMS: usize = 1 << 24;
+    if count <= MAX_ITEMS {
         return Ok(());
     }
-    Err(Diagnostic::error(format!("a list of {count} items is too long: {MOST} are the most"))
+    Err(Diagnostic::error(format!("a list of {count} items is too long: {MAX_ITEMS} are the most"))
         .help("a tensor holds more numbers, in less memory")
         .into())
 }
@@ -355,7 +355,7 @@ fn concat(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
             Ok(Value::text(text))
         }
         Some(Value::List(first)) => {
-            // A list of tensors alone joins them; several lists are chained.
+            // A single list of tensors is joined; several lists are concatenated.
             if parsed.positional.len() == 1
                 && first.items.iter().all(|v| matches!(v, Value::Tensor(t) if t.ty().rank() > 0))
                 && !first.items.is_empty()
@@ -373,7 +373,7 @@ fn concat(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     }
 }
 
-/// Lists one after the other; along a later axis the items of all lists side by side.
+/// Concatenated lists; along a later axis, item by item.
 fn concat_lists(interp: &mut Interp, parts: &[&Value], axis: i64) -> Eval<Value> {
     if axis < 0 {
         return Err(Diagnostic::error(format!("concat joins lists along axis 0 or a later one, got {axis}"))
@@ -406,13 +406,13 @@ fn concat_lists(interp: &mut Interp, parts: &[&Value], axis: i64) -> Eval<Value>
             [Value::Tensor(t), ..] if t.ty().rank() > 0 => {
                 concat_tensors(interp, &items, Some(&Value::Int(axis - 1)))
             }
-            items => crate::stack::deep(|| concat_lists(interp, items, axis - 1)),
+            items => crate::stack::maybe_grow(|| concat_lists(interp, items, axis - 1)),
         }
     });
     joined.collect::<Eval<Vec<Value>>>().map(Value::list)
 }
 
-/// Fails where `:axis` names another axis than the one that a list or a string has.
+/// Fails if `:axis` is not 0, the only axis of a list or string.
 pub(super) fn only_axis(parsed: &Parsed, name: &str, xs: &Value) -> Eval<()> {
     let axis = parsed.option("axis").filter(|v| !matches!(v, Value::Nil)).map(|v| as_index(v, ":axis"));
     match axis.transpose()? {
@@ -421,7 +421,7 @@ pub(super) fn only_axis(parsed: &Parsed, name: &str, xs: &Value) -> Eval<()> {
     }
 }
 
-/// `t` with further entries along axis 0.
+/// `t` with `entries` appended along axis 0.
 pub(super) fn append(interp: &mut Interp, t: &Tensor, entries: &[Value]) -> Eval<Value> {
     let row: Shape = t.shape()[1..].into();
     let wanted: Shape = std::iter::once(1).chain(row.iter().copied()).collect();

@@ -2,7 +2,7 @@
 
 use super::division::constant;
 use super::operands::whole;
-use super::{Builtin, MANY};
+use super::{Builtin, VARIADIC};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value};
 use crate::primitives as p;
@@ -19,11 +19,11 @@ pub(super) const BUILTINS: &[Builtin] = &[
         |i, a| shift(i, &a[0], &a[1]),
     )
     .examples("(ash 1 10) ;=> 1024\n(ash -5 -1) ;=> -3\n(ash [1 2] 3) ;=> tensor i32[2] = [8 16]"),
-    Builtin::new("bit-and", "(bit-and a b ...)", "the bits set in all; of booleans, both", (2, MANY), |i, a| {
+    Builtin::new("bit-and", "(bit-and a b ...)", "the bits set in all; of booleans, both", (2, VARIADIC), |i, a| {
         bitwise(i, a, |a, b| a & b, p::Binary(p::And))
     })
     .examples("(bit-and 12 10) ;=> 8\n(bit-and 1.5 1) ;=> error: integers"),
-    Builtin::new("bit-or", "(bit-or a b ...)", "the bits set in any; of booleans, either", (2, MANY), |i, a| {
+    Builtin::new("bit-or", "(bit-or a b ...)", "the bits set in any; of booleans, either", (2, VARIADIC), |i, a| {
         bitwise(i, a, |a, b| a | b, p::Binary(p::Or))
     })
     .examples("(bit-or 12 10) ;=> 14"),
@@ -31,13 +31,13 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "bit-xor",
         "(bit-xor a b ...)",
         "the bits set in an odd number of them; of booleans, one but not both",
-        (2, MANY),
+        (2, VARIADIC),
         |i, a| bitwise(i, a, |a, b| a ^ b, p::Binary(p::Xor)),
     )
     .examples("(bit-xor 12 10) ;=> 6"),
 ];
 
-/// A tensor of integers, or of booleans where `bool` says so.
+/// A tensor of integers, or of booleans if `bool`.
 fn integers(interp: &mut Interp, value: &Value, bool: bool) -> Eval<Tensor> {
     let t = interp.tensor(value)?;
     if t.ty().dtype.is_float() || (t.ty().dtype == DType::Bool && !bool) {
@@ -74,7 +74,7 @@ fn bitwise(
 }
 
 fn shift(interp: &mut Interp, x: &Value, n: &Value) -> Eval<Value> {
-    // Beyond the greatest width all shifts are alike, so a known amount stays within what every dtype can hold.
+    // Shifts beyond the maximum width are all equal; clamped, a known amount fits every dtype.
     let amount = if let Value::Int(n) = n { &Value::Int((*n).clamp(-64, 64)) } else { n };
     let (x, n) = (shifted(interp, x)?, shifted(interp, amount)?);
     let unsigned = x.ty().dtype.is_unsigned();
@@ -96,7 +96,7 @@ fn shift(interp: &mut Interp, x: &Value, n: &Value) -> Eval<Value> {
     select.call(interp, &[Value::Tensor(is_left), up, down])
 }
 
-/// Amounts that keep their meaning in fewer bits.
+/// Shift amounts clamped so that they keep their meaning in fewer bits.
 fn within_width(interp: &mut Interp, n: &Tensor) -> Eval<Tensor> {
     let n = interp.op(p::Binary(p::Max), &[n, &constant(n, -64.0)])?;
     interp.op(p::Binary(p::Min), &[&n, &constant(&n, 64.0)])

@@ -1,6 +1,6 @@
 //! Comparison and logic.
 
-use super::{Builtin, MANY, of_scalars};
+use super::{Builtin, VARIADIC, of_scalars};
 use crate::eval::{Eval, Interp, Scalar, Tensor, Value, fail};
 use crate::primitives as p;
 use crate::primitives::Direction;
@@ -110,7 +110,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "logical-and",
         "(logical-and a b ...)",
         "whether all hold, element by element; numbers hold unless they are 0",
-        (2, MANY),
+        (2, VARIADIC),
         |i, a| logic(i, a, true),
     )
     .examples("(logical-and [true true false] [true false false]) ;=> [true false false]"),
@@ -118,7 +118,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "logical-or",
         "(logical-or a b ...)",
         "whether any holds, element by element; numbers hold unless they are 0",
-        (2, MANY),
+        (2, VARIADIC),
         |i, a| logic(i, a, false),
     )
     .examples("(logical-or [true true false] [true false false]) ;=> [true true false]"),
@@ -162,7 +162,7 @@ fn holds<T: PartialOrd>(direction: Direction, a: &T, b: &T) -> bool {
     }
 }
 
-/// Two integers as they are, other numbers as the `f32` that they are on the device.
+/// Compares two integers exactly, other numbers as `f32`, their dtype on the device.
 #[inline]
 fn compare_numbers(a: Scalar, b: Scalar, direction: Direction) -> Option<Scalar> {
     Some(Scalar::from(match (a, b) {
@@ -191,7 +191,7 @@ fn equal(interp: &mut Interp, a: &Value, b: &Value, direction: Direction) -> Eva
     if let Some(truth) = of_scalars(a, b, |a, b| compare_numbers(a, b, direction)) {
         return Ok(truth);
     }
-    // Numbers and booleans are compared as the scalars that they are on the device.
+    // Numbers and booleans compare as their scalars on the device.
     let scalar = |v: &Value| if let Value::Bool(b) = v { Some(f64::from(*b)) } else { number(v) };
     if let Some((a, b)) = scalar(a).zip(scalar(b)) {
         return Ok(Value::Bool(holds(direction, &(a as f32), &(b as f32))));
@@ -204,7 +204,7 @@ fn equal(interp: &mut Interp, a: &Value, b: &Value, direction: Direction) -> Eva
             let (a, b) = interp.tensors(a, b)?;
             elementwise(interp, &a, &b, direction)
         }
-        // A list of numbers beside a tensor counts as a tensor.
+        // A list of numbers compared with a tensor counts as a tensor.
         (Value::List(list), other) | (other, Value::List(list)) if tensor(other) => {
             match super::create::from_list(interp, &Value::List(list.clone()), None)? {
                 Value::Tensor(t) => {
@@ -218,9 +218,9 @@ fn equal(interp: &mut Interp, a: &Value, b: &Value, direction: Direction) -> Eva
     }
 }
 
-/// Whether two values are equal in structure; numbers are compared by value, not dtype.
+/// True if two values are equal in structure; numbers are compared by value, not dtype.
 pub fn structurally_equal(a: &Value, b: &Value) -> Eval<bool> {
-    // What is still to be compared, so that nested values need no recursion.
+    // An explicit work list: nested values need no recursion.
     let mut pairs = vec![(a, b)];
     while let Some((a, b)) = pairs.pop() {
         let equal = match (a, b) {
@@ -251,7 +251,7 @@ pub fn structurally_equal(a: &Value, b: &Value) -> Eval<bool> {
     Ok(true)
 }
 
-/// Whether a value may equal a tensor of that shape: a tensor or number does by its shape, a list by its length.
+/// True if a value may equal a tensor of that shape: tensors and numbers by shape, lists by length.
 fn fits(shape: &[usize], value: &Value) -> bool {
     match value {
         Value::Tensor(t) => t.shape() == shape,
@@ -261,7 +261,7 @@ fn fits(shape: &[usize], value: &Value) -> bool {
     }
 }
 
-/// Whether the elements of `x` from `offset`, a block of that shape, are those of a tensor, a number or a list.
+/// True if the block of `x` of that shape at `offset` equals a tensor, a number or a list.
 fn same_elements(x: &HostTensor, shape: &[usize], offset: usize, value: &Value) -> Eval<bool> {
     if !fits(shape, value) {
         return Ok(false);
@@ -285,7 +285,7 @@ fn same_elements(x: &HostTensor, shape: &[usize], offset: usize, value: &Value) 
         }
         Value::Bool(b) => x.dtype() == DType::Bool && float(0) == f64::from(*b),
         Value::Int(n) if x.dtype().is_integer() => integer(0) == *n,
-        // A number is compared as it would be in the tensor's dtype.
+        // A number compares in the tensor's dtype.
         other => number(other).is_some_and(|y| {
             let dtype = if x.dtype().is_float() { x.dtype() } else { DType::F32 };
             HostTensor::filled(dtype, Shape::new(), y).element_f64(0) == float(0)
@@ -293,7 +293,7 @@ fn same_elements(x: &HostTensor, shape: &[usize], offset: usize, value: &Value) 
     })
 }
 
-/// A value as truth values, element by element: anything but zero is true.
+/// Elementwise truth values: anything but zero is true.
 fn truths(interp: &mut Interp, value: &Value) -> Eval<Tensor> {
     let t = interp.tensor(value)?;
     interp.convert(&t, DType::Bool)

@@ -1,5 +1,4 @@
-//! What the convolutions and poolings of the standard library are made of: reading strides and padding, and the
-//! windows of a tensor.
+//! Building blocks of the standard library's convolutions and poolings: strides, padding, sliding windows.
 
 use smallvec::SmallVec;
 
@@ -28,8 +27,8 @@ pub(super) const BUILTINS: &[Builtin] = &[
     ),
 ];
 
-/// Beyond this, sizes are mistakes; sums and products of them stay far within 64 bits.
-const LARGEST: i64 = i32::MAX as i64;
+/// Maximum size of a window, stride or padding; sums and products of such sizes stay far within 64 bits.
+const MAX_SIZE: i64 = i32::MAX as i64;
 
 fn convolution(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let n = super::as_index(&args[2], "the number of axes")?.unsigned_abs() as usize;
@@ -75,10 +74,10 @@ fn windows(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let fill = Tensor::host(fill);
     let mut out = x;
     for axis in 0..n {
-        // The axes done before have become two each.
+        // Each axis unfolded before has become two.
         out = unfold(interp, &out, 1 + 2 * axis, (window[axis], strides[axis]), padding[axis], &fill)?;
     }
-    // [batch, (place, window).., channels] becomes [batch, places.., windows.., channels].
+    // [batch, (position, window).., channels] becomes [batch, positions.., windows.., channels].
     let last = 2 * n + 1;
     let order = std::iter::once(0).chain((0..n).map(|i| 1 + 2 * i)).chain((0..n).map(|i| 2 + 2 * i));
     let permutation: Shape = order.chain([last]).collect();
@@ -89,7 +88,7 @@ fn windows(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     Ok(Value::from(interp.reshape(&out, &shape)?))
 }
 
-/// `t` with `axis` replaced by two: the places of the window, and the elements under it.
+/// `t` with `axis` replaced by two: window positions, and the elements of each window.
 fn unfold(
     interp: &mut Interp,
     t: &Tensor,
@@ -100,7 +99,7 @@ fn unfold(
 ) -> Eval<Tensor> {
     let extent = t.shape()[axis] + (low + high) as usize;
     let places = (extent - size) / stride + 1;
-    // Every window position is cut out with whole strides, for which there must be room after the last place.
+    // Slices take whole strides, so there must be padding after the last position.
     let room = if size <= stride { places * stride } else { size - 1 + places * stride };
     let edge = |n: usize| {
         let mut edges = Shape::from_elem(0, t.ty().rank());
@@ -113,7 +112,7 @@ fn unfold(
         let op = p::Pad { low: edge(low as usize), high: edge(high as usize + more) };
         padded = interp.op(op, &[t, fill])?;
     }
-    // Of each stretch of `stride` elements from `start` on, the first `taken`.
+    // The first `taken` of each `stride` elements from `start`.
     let mut cut = |start: usize, taken: usize| -> Eval<Tensor> {
         let mut limit: Shape = padded.shape().into();
         limit[axis] = start + places * stride;
@@ -151,7 +150,7 @@ fn wrong_layout(x: &TensorType, who: &str, layout: &str) -> Signal {
 /// A number for all of `n` axes, or one for each; at least 1.
 fn sizes(value: &Value, n: usize, wanted: &str) -> Eval<Shape> {
     let given = as_integers(value, wanted)?;
-    if given.len() != n && given.len() != 1 || given.iter().any(|s| *s < 1 || *s > LARGEST) {
+    if given.len() != n && given.len() != 1 || given.iter().any(|s| *s < 1 || *s > MAX_SIZE) {
         return fail(format!(
             "{wanted} is a positive whole number, or one for each of the {n} axes, not {}",
             super::repr(value)
@@ -160,8 +159,8 @@ fn sizes(value: &Value, n: usize, wanted: &str) -> Eval<Shape> {
     Ok((0..n).map(|axis| given[axis.min(given.len() - 1)] as usize).collect())
 }
 
-/// Padding before and after each axis: `:valid` none, `:same` so much that the result has an entry for each stride
-/// (as TensorFlow and JAX split it: the odd one comes after), a number for all sides, or a pair for each axis.
+/// Padding before and after each axis: `:valid` none; `:same` gives one result per stride (an odd element goes after,
+/// as in TensorFlow and JAX); a number for all sides, or a pair per axis.
 fn margins(
     value: &Value,
     space: &[usize],
@@ -196,7 +195,7 @@ fn margins(
         }
     };
     let allowed = |m: &SmallVec<[(i64, i64); 2]>| {
-        m.iter().all(|(low, high)| [low, high].into_iter().all(|side| (0..=LARGEST).contains(side)))
+        m.iter().all(|(low, high)| [low, high].into_iter().all(|side| (0..=MAX_SIZE).contains(side)))
     };
     margins.filter(allowed).ok_or_else(|| {
         Diagnostic::error(format!("expected :padding, got {}", super::repr(value)))
@@ -208,7 +207,7 @@ fn margins(
     })
 }
 
-/// Fails where the window is larger than the padded input.
+/// Fails if the window is larger than the padded input.
 fn check_fit(x: &TensorType, window: &[usize], padding: &[(i64, i64)]) -> Eval<()> {
     for (axis, (size, (low, high))) in window.iter().zip(padding).enumerate() {
         let extent = x.shape[axis + 1] + (low + high) as usize;

@@ -1,13 +1,13 @@
-//! Evenly spaced numbers that a program counts itself: the same as those that are computed while it is traced.
+//! Evenly spaced numbers computed by a program, equal to those computed while tracing.
 
 use crate::eval::{Eval, Interp, Tensor};
 use crate::primitives as p;
 use crate::tensor::{DType, HostTensor, Shape};
 
-/// The greatest count that a float of 32 bits keeps without rounding.
+/// Maximum count that an `f32` represents exactly.
 const EXACT: f64 = (1 << f32::MANTISSA_DIGITS) as f64;
 
-/// `start + i step` for `i` of 0 to `n - 1`; `None` where they are computed at once, as is what `i32` does not hold.
+/// `start + i step` for `i` in 0..n; `None` if the host computes them at once, as it does those beyond `i32`.
 pub(super) fn integers(
     interp: &mut Interp,
     n: usize,
@@ -31,7 +31,7 @@ pub(super) fn integers(
     interp.convert(&x, dtype).map(Some)
 }
 
-/// [`integers`] for floats, which are computed in `f64`; in `f32` where that gives the same.
+/// [`integers`] for floats, computed in `f64`, or in `f32` if that is exact.
 pub(super) fn floats(
     interp: &mut Interp,
     n: usize,
@@ -54,7 +54,7 @@ pub(super) fn floats(
     interp.convert(&x, dtype).map(Some)
 }
 
-/// A product as it is by itself: the compiler does not join it with a sum into one operation, which rounds once.
+/// `product` behind a barrier: the compiler must not fuse it with a sum into an FMA, which rounds once.
 pub(super) fn rounded(interp: &mut Interp, product: &Tensor) -> Eval<Tensor> {
     interp.op(p::OptimizationBarrier, &[product])
 }
@@ -63,7 +63,7 @@ fn positions(interp: &Interp, n: usize, dtype: DType) -> Eval<Tensor> {
     interp.iota(p::Iota { dtype, shape: Shape::from_slice(&[n]), dimension: 0 })
 }
 
-/// True if `start + i step` is computed without rounding in `f32`: all are small multiples of one power of two.
+/// True if `start + i step` is exact in `f32`: all are small multiples of one power of two.
 fn is_exact(n: usize, start: f64, step: f64) -> bool {
     let unit = unit(start).min(unit(step));
     let way = step * n as f64;
@@ -71,7 +71,7 @@ fn is_exact(n: usize, start: f64, step: f64) -> bool {
         && [n as f64, start / unit, way / unit, (start + way) / unit].iter().all(|x| x.abs() < EXACT)
 }
 
-/// The largest power of two that `x` is a multiple of.
+/// The largest power of two that divides `x`.
 fn unit(x: f64) -> f64 {
     if x == 0.0 {
         return f64::INFINITY;

@@ -1,18 +1,18 @@
-//! Making tensors.
+//! Tensor creation.
 
 use super::operands::{as_dtype, as_shape, as_size};
-use super::{Builtin, MANY, as_index, counted};
+use super::{Builtin, VARIADIC, as_index, counted};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, fail, positions};
 use crate::primitives as p;
 use crate::tensor::{DType, HostTensor, Shape, element_count};
 
 pub(super) const BUILTINS: &[Builtin] = &[
-    Builtin::new("zeros", "(zeros shape :dtype d)", "a tensor of zeros, f32 unless a dtype is given", (1, MANY), |_, a| {
+    Builtin::new("zeros", "(zeros shape :dtype d)", "a tensor of zeros, f32 unless a dtype is given", (1, VARIADIC), |_, a| {
         filled(a, 0.0)
     })
     .examples("(zeros '[2 2]) ;=> [[0 0] [0 0]]\n(zeros 3 :dtype :i32) ;=> tensor i32[3] = [0 0 0]"),
-    Builtin::new("ones", "(ones shape :dtype d)", "a tensor of ones, f32 unless a dtype is given", (1, MANY), |_, a| {
+    Builtin::new("ones", "(ones shape :dtype d)", "a tensor of ones, f32 unless a dtype is given", (1, VARIADIC), |_, a| {
         filled(a, 1.0)
     })
     .examples("(ones 2 3) ;=> [[1 1 1] [1 1 1]]\n(ones '[2] :dtype :bool) ;=> [true true]"),
@@ -94,7 +94,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
 const ARANGE: &str = "numbers from start, 0 by default, up to but not including end, by step: i32 of integers, f32 if one \
     is a float";
 
-/// `x`, in the dtype that may stand after it, as after a vector.
+/// `x`, in the dtype that may follow it, as after a vector.
 fn annotated(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     match args {
         [x, dtype] => interp.cast(x, as_dtype(dtype)?),
@@ -102,7 +102,7 @@ fn annotated(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     }
 }
 
-/// The number that a text spells, white space around it aside.
+/// Parses a number, ignoring surrounding white space.
 fn read_number<T: std::str::FromStr>(text: &str, reader: &str) -> Eval<T> {
     text.trim().parse().map_err(|_| {
         let fraction = text.trim().parse::<f64>().is_ok();
@@ -133,7 +133,7 @@ fn parse_dtype(args: &[Value]) -> Eval<(Vec<&Value>, Option<DType>)> {
     Ok((positional, dtype))
 }
 
-/// Fails where there is no room for a tensor of that shape, before anything is reserved.
+/// Fails if a tensor of that shape does not fit memory, before anything is allocated.
 pub(super) fn checked_count(shape: &[usize]) -> Eval<usize> {
     crate::eval::check_room(shape)?;
     Ok(element_count(shape))
@@ -333,10 +333,10 @@ fn tensor(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     }
 }
 
-/// More axes than any tensor has a use for: lists nested deeper are so by mistake.
+/// Maximum rank of a tensor; lists nested deeper are mistakes.
 const MAX_RANK: usize = 64;
 
-/// A list as the vector literal it would be, numbers read as `dtype`; unevenly nested ones stay lists.
+/// A list as the equivalent vector literal, numbers read as `dtype`; ragged lists stay lists.
 pub(super) fn from_list(interp: &mut Interp, value: &Value, dtype: Option<DType>) -> Eval<Value> {
     fn collect(value: &Value, depth: usize, shape: &mut Shape, leaves: &mut Vec<Value>) -> bool {
         let Value::List(list) = value else {
@@ -361,9 +361,8 @@ pub(super) fn from_list(interp: &mut Interp, value: &Value, dtype: Option<DType>
     }
 }
 
-/// What an evenly nested vector literal means: a tensor where its innermost items are numbers or rank-0 tensors of
-/// one dtype; otherwise a list, of what its rows mean (SPEC section 2). Numbers alone become `dtype`, by default
-/// `f32`.
+/// Value of an evenly nested vector literal: a tensor if its innermost items are numbers or rank-0 tensors of one
+/// dtype; otherwise a list of the values of its rows (SPEC section 2). Numbers alone become `dtype`, by default `f32`.
 pub fn vector_literal(
     interp: &mut Interp,
     leaves: Vec<Value>,
@@ -395,7 +394,7 @@ pub fn vector_literal(
     (0..*rows).map(row).collect::<Eval<Vec<Value>>>().map(Value::vector)
 }
 
-/// Plain numbers. They keep all their digits where the dtype has room for them.
+/// A tensor of plain numbers, with all digits that the dtype holds.
 fn literal_numbers(leaves: &[Value], shape: &[usize], dtype: DType) -> Option<HostTensor> {
     let float = |v: &Value| match v {
         Value::Int(n) => Some(*n as f64),
@@ -418,8 +417,8 @@ fn literal_numbers(leaves: &[Value], shape: &[usize], dtype: DType) -> Option<Ho
     Some(HostTensor::new(shape, floats.into_iter().map(|x| x as f32).collect::<Vec<f32>>()))
 }
 
-/// The dtype of a literal: that of the tensors among its items, which weak numbers take if they are of its kind or
-/// a lower one; none where the dtypes differ.
+/// The dtype of a literal: that of the tensors among its items, which weak numbers take if they are of its kind or a
+/// lower one; `None` if the dtypes differ.
 fn literal_dtype(tensors: &[Tensor]) -> Option<DType> {
     let mut strong = tensors.iter().map(Tensor::ty).filter(|ty| !ty.weak).map(|ty| ty.dtype);
     let weak = tensors.iter().map(Tensor::ty).filter(|ty| ty.weak).map(|ty| ty.dtype.kind()).max();

@@ -7,7 +7,7 @@ use crate::eval::{Eval, Signal, Tensor, Value, fail};
 use crate::tensor::{DType, Data, FromNumber, HostTensor, Number};
 use crate::with_element_type;
 
-/// The rows as a tensor of shape [rows, columns]. Fields are separated by commas; a first line that holds no number is a
+/// The rows as a tensor of shape [rows, columns]. Fields are separated by commas; a first line without a number is a
 /// header and is skipped.
 pub(super) fn read(path: &str, bytes: &[u8], dtype: DType) -> Eval<Value> {
     let mut elements: Vec<f64> = Vec::new();
@@ -63,9 +63,9 @@ fn broken(path: &str, line: usize, what: &str) -> Signal {
         .into()
 }
 
-/// Whether a number of the file is one of `dtype`.
+/// True if `dtype` holds the number.
 fn fits(x: f64, dtype: DType) -> bool {
-    // Beyond 2^53 the file's digits are not what is stored.
+    // Integers beyond 2^53 lose digits in `f64`.
     const EXACT: i64 = 1 << 53;
     let (least, most) = match dtype.bounds() {
         Some((least, most)) => (least.max(-EXACT), most.min(EXACT)),
@@ -81,7 +81,7 @@ fn data(elements: &[f64], dtype: DType) -> Data {
     })
 }
 
-/// A tensor of rank 2 as rows, one of rank 1 as one number a line; booleans as 0 and 1.
+/// Writes a tensor of rank 2 as rows, of rank 1 as one number per line; booleans as 0 and 1.
 pub(super) fn write(value: &Value) -> Eval<String> {
     let (Value::Tensor(t), true) =
         (value, matches!(value, Value::Tensor(t) if (1..=2).contains(&t.ty().rank())))
@@ -100,7 +100,7 @@ pub(super) fn write(value: &Value) -> Eval<String> {
     }
     let number = |i: usize| {
         if host.dtype().is_float() {
-            // Digits that give the number back; `print` would round them.
+            // Round-trip digits; `print` would round them.
             let x = host.element_f64(i);
             if host.dtype() == DType::F64 { x.to_string() } else { (x as f32).to_string() }
         } else {

@@ -75,7 +75,7 @@ fn triangle(interp: &mut Interp, args: &[Value], upper: bool) -> Eval<Value> {
             .help("(ones '[n n]) makes a matrix to take the triangle of")
             .into());
     }
-    // Beyond the corners every diagonal is the same.
+    // All diagonals beyond the corners give the same result.
     let largest = t.shape()[rank - 1].max(t.shape()[rank - 2]) as i64 + 1;
     let offset = args.get(1).map_or(Ok(0), |v| as_index(v, "a diagonal"))?.clamp(-largest, largest);
     let (row, column) = (positions(&t, rank - 2, interp.span)?, positions(&t, rank - 1, interp.span)?);
@@ -87,7 +87,7 @@ fn triangle(interp: &mut Interp, args: &[Value], upper: bool) -> Eval<Value> {
     interp.op(p::Select, &[&kept, &t, &zeros]).map(Value::from)
 }
 
-/// The elements `x[i][i + offset]`.
+/// The diagonal of elements `x[i][i + offset]`.
 fn diagonal(interp: &mut Interp, t: &Tensor, offset: i64) -> Eval<Tensor> {
     let (n, m) = (t.shape()[0] as i64, t.shape()[1] as i64);
     let offset = offset.clamp(-n, m);
@@ -99,7 +99,7 @@ fn diagonal(interp: &mut Interp, t: &Tensor, offset: i64) -> Eval<Tensor> {
     interp.op(p::GatherRows, &[&flat, &places])
 }
 
-/// The square matrix with that diagonal: each element followed by a row of zeros, read in rows that are shorter by 1.
+/// The square matrix with that diagonal: each element followed by a row of zeros, reshaped to rows shorter by 1.
 fn from_diagonal(interp: &mut Interp, t: &Tensor, offset: i64) -> Eval<Tensor> {
     let n = t.shape()[0];
     let margin = usize::try_from(offset.unsigned_abs()).unwrap_or(usize::MAX);

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use ustr::UstrSet;
 
-use super::{Builtin, MANY};
+use super::{Builtin, VARIADIC};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Dict, Eval, Interp, Key, Value, fail};
 
@@ -13,7 +13,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "dict",
         "(dict key value ...)",
         "a dictionary of the pairs; keys are keywords, strings or symbols",
-        (0, MANY),
+        (0, VARIADIC),
         |_, a| assoc(&Value::Nil, a),
     )
     .examples("(dict :a 1 \"b\" 2) ;=> {:a 1 \"b\" 2}\n(dict :a) ;=> error: every key wants a value"),
@@ -23,7 +23,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "an entry of a dictionary, an item of a list or string, rows of a tensor by an integer or integers; further keys lead \
          into nested dictionaries; without an entry the default, or nil\n\
          of a tensor, further indices are those of the next axes, ... leaves out as many as there are",
-        (2, MANY),
+        (2, VARIADIC),
         get,
     )
     .examples(
@@ -53,7 +53,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "assoc",
         "(assoc d key value ...)",
         "d with these entries, new ones at the end; of a list, with these items in place of those at the positions",
-        (3, MANY),
+        (3, VARIADIC),
         |_, a| assoc(&a[0], &a[1..]),
     )
     .examples(
@@ -80,7 +80,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "update",
         "(update d key f ...)",
         "d with f of an entry, and of further arguments, in its place",
-        (3, MANY),
+        (3, VARIADIC),
         |i, a| {
             let old = entry(i, &a[0], &a[1])?.unwrap_or(Value::Nil);
             let args = std::iter::once(old).chain(a[3..].iter().cloned()).collect::<Vec<_>>();
@@ -96,7 +96,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "update-in",
         "(update-in d path f ...)",
         "d with f of what lies at the end of a path of keys and positions, and of further arguments, in its place",
-        (3, MANY),
+        (3, VARIADIC),
         |i, a| {
             let path = i.sequence(&a[1])?;
             let old = at_path(i, &a[0], &path)?.unwrap_or(Value::Nil);
@@ -142,7 +142,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "dissoc",
         "(dissoc d keys)",
         "d without these keys: a list of them, or one or more by themselves",
-        (2, MANY),
+        (2, VARIADIC),
         |i, a| {
             let mut dict = dictionary(&a[0])?.clone();
             for given in &a[1..] {
@@ -159,7 +159,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "merge",
         "(merge a b ...)",
         "the entries of all; later ones win, in the place of the earlier",
-        (0, MANY),
+        (0, VARIADIC),
         |_, a| {
             let mut given = a.iter().filter(|d| !matches!(d, Value::Nil));
             let mut out = given.next().map_or_else(|| Ok(Dict::default()), |d| dictionary(d).cloned())?;
@@ -247,7 +247,7 @@ pub const ENTRY: &Builtin =
         })
     });
 
-/// True if a dictionary of a pattern has a key that has a default.
+/// True if a destructured dictionary has a key that has a default.
 pub const HAS_KEY: &Builtin = &Builtin::new("contains?", "(contains? d key)", "", (2, 2), |_, a| {
     Ok(Value::Bool(dictionary(&a[0])?.contains_key(&*key_of(&a[1])?)))
 });
@@ -267,14 +267,14 @@ fn key_of(value: &Value) -> Eval<Key> {
     }
 }
 
-/// The position that a key names in a list of `count` items.
+/// The position that a key denotes in a list of `count` items.
 fn position(key: &Value, count: usize) -> Eval<Option<usize>> {
     let i = super::as_index(key, "a position in a list")?;
     let at = if i < 0 { i + count as i64 } else { i };
     Ok(usize::try_from(at).ok().filter(|at| *at < count))
 }
 
-/// `value` with other entries. Nil is an empty dictionary.
+/// `value` with added or replaced entries. Nil counts as an empty dictionary.
 fn assoc(value: &Value, pairs: &[Value]) -> Eval<Value> {
     if !pairs.len().is_multiple_of(2) {
         return fail("every key wants a value: there is an odd number of them");
@@ -319,7 +319,7 @@ fn assoc_in(value: &Value, path: &[Value], new: &Value) -> Eval<Value> {
     assoc(value, &[key.clone(), inner])
 }
 
-/// The value at the end of a path; `None` where it breaks off.
+/// The value at a path; `None` if the path breaks off.
 fn at_path(interp: &mut Interp, value: &Value, path: &[Value]) -> Eval<Option<Value>> {
     let mut value = value.clone();
     for key in path {
@@ -331,7 +331,7 @@ fn at_path(interp: &mut Interp, value: &Value, path: &[Value]) -> Eval<Option<Va
     Ok(Some(value))
 }
 
-/// One step of a path; `None` where there is no such entry.
+/// One step of a path; `None` if there is no such entry.
 fn entry(interp: &mut Interp, value: &Value, key: &Value) -> Eval<Option<Value>> {
     match value {
         Value::Dict(dict) => {
@@ -340,7 +340,7 @@ fn entry(interp: &mut Interp, value: &Value, key: &Value) -> Eval<Option<Value>>
             if found.is_none()
                 && let Some(span) = interp.span
             {
-                interp.misses.remember(name.name, span, dict.keys());
+                interp.failed_lookups.remember(name.name, span, dict.keys());
             }
             Ok(found)
         }
@@ -351,8 +351,8 @@ fn entry(interp: &mut Interp, value: &Value, key: &Value) -> Eval<Option<Value>>
     }
 }
 
-/// `(get d :a x)`: x is a further step of a path only if it names a key and `(get d :a)` is a dictionary; otherwise
-/// it is the default. So is the last argument where a longer path breaks off.
+/// `(get d :a x)`: x is a path step only if it denotes a key and `(get d :a)` is a dictionary; otherwise it is the
+/// default. The last argument of a longer path that breaks off is the default as well.
 pub fn get(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     if let Value::Tensor(t) = &args[0]
         && t.ty().rank() > 0

@@ -1,4 +1,4 @@
-//! Division with a whole quotient.
+//! Integer division and modulo.
 
 use super::arithmetic::numbers;
 use super::of_scalars;
@@ -6,7 +6,7 @@ use crate::eval::{Eval, Interp, Scalar, Tensor, Value};
 use crate::primitives as p;
 use crate::tensor::HostTensor;
 
-/// `floor(a / b)`; for integers by 0 it is -1, all bits set, as the primitive has it.
+/// `floor(a / b)`; integer division by 0 gives -1 (all bits set), as the primitive does.
 pub(super) fn floor_divide(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Value> {
     if let Some(quotient) = of_scalars(a, b, floor_divide_numbers) {
         return Ok(quotient);
@@ -24,8 +24,8 @@ pub(super) fn floor_divide(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Va
         let less = interp.op(p::Binary(p::Sub), &[&quotient, &one])?;
         return Ok(Value::from(interp.op(p::Select, &[&adjust, &less, &quotient])?));
     }
-    // The rounded quotient may reach the next whole number (1 / 0.1 is 10, but 0.1 as f32 is more than a tenth), so
-    // the remainder is taken off first, as in NumPy; what is left is whole up to rounding.
+    // The rounded quotient may reach the next integer (1 / 0.1 is 10, but 0.1 as f32 is more than a tenth), so the
+    // remainder is subtracted first, as in NumPy; the rest is an integer up to rounding.
     let whole = interp.op(p::Binary(p::Sub), &[&x, &rem])?;
     let exact = interp.op(p::Binary(p::Div), &[&whole, &y])?;
     let less = interp.op(p::Binary(p::Sub), &[&exact, &one])?;
@@ -42,7 +42,7 @@ pub(super) fn floor_divide_numbers(a: Scalar, b: Scalar) -> Option<Scalar> {
     Some(Scalar::Int(if b == 0 { -1 } else { a.wrapping_div(b) - adjust }))
 }
 
-/// `a - b floor(a / b)`, with the sign of `b`; an integer modulo 0 is the integer.
+/// `a - b floor(a / b)`, with the sign of `b`; an integer modulo 0 is itself.
 pub(super) fn modulo(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Value> {
     if let Some(rem) = of_scalars(a, b, modulo_numbers) {
         return Ok(rem);
@@ -54,7 +54,7 @@ pub(super) fn modulo(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Value> {
         return Ok(Value::Tensor(rem));
     }
     let adjust = needs_adjusting(interp, &rem, &y)?;
-    // Adding 0 instead of nothing turns the -0 of -4.0 % 2.0 into 0.
+    // Adding 0 turns the -0 of -4.0 % 2.0 into 0.
     let addend = interp.op(p::Select, &[&adjust, &y, &constant(&y, 0.0)])?;
     Ok(Value::from(interp.op(p::Binary(p::Add), &[&rem, &addend])?))
 }
@@ -66,14 +66,14 @@ pub(super) fn modulo_numbers(a: Scalar, b: Scalar) -> Option<Scalar> {
     Some(Scalar::Int(if rem.signum() * b.signum() < 0 { rem + b } else { rem }))
 }
 
-/// Whether the truncated remainder has the sign that the divisor has not.
+/// True if the truncated remainder and the divisor have different signs.
 fn needs_adjusting(interp: &mut Interp, rem: &Tensor, divisor: &Tensor) -> Eval<Tensor> {
     let signs = [interp.op(p::Unary(p::Sign), &[rem])?, interp.op(p::Unary(p::Sign), &[divisor])?];
     let product = interp.op(p::Binary(p::Mul), &[&signs[0], &signs[1]])?;
     interp.op(p::Compare { direction: p::Direction::Lt }, &[&product, &constant(&product, 0.0)])
 }
 
-/// `x` everywhere, of the type of `like`.
+/// `x` broadcast to the type of `like`.
 pub(super) fn constant(like: &Tensor, x: f64) -> Tensor {
     let host = HostTensor::filled(like.ty().dtype, like.shape(), x);
     if like.ty().weak { Tensor::weak(host) } else { Tensor::host(host) }

@@ -1,25 +1,25 @@
-//! Effects: printing, and the world of files. They make a function interpreted.
+//! Effects: printing and file access. They make a function interpreted.
 
 use super::io::IO;
 use super::text::format_values;
-use super::{Builtin, MANY, show};
+use super::{Builtin, VARIADIC, show};
 use crate::eval::{Eval, Interp, Tensor, Value};
 use crate::format::has_placeholder;
 use crate::tensor::HostTensor;
 
-/// What `print` does, for both its names.
+/// Documentation of `print` and its alias.
 const HELP: &str = "writes its arguments on a line, one blank apart, and gives nil; a template first that is written as \
                     a string with a placeholder ({} {0} {:.4f}) is filled with the others, as by format\n\
                     :end and :sep with strings, last in the call, are what follows the line and what stands between the arguments";
 
 pub(super) const BUILTINS: &[Builtin] = &[
-    Builtin::new("print", "(print x ... :end s :sep s) or (print \"{:.4f}\" x ...)", HELP, (0, MANY), print::<0, false>)
+    Builtin::new("print", "(print x ... :end s :sep s) or (print \"{:.4f}\" x ...)", HELP, (0, VARIADIC), print::<0, false>)
         .effect()
         .examples(
             "(print \"loss\" 0.5) ;=> nil\n(print \"{:.2f}\") ;=> nil\n(print 1 2 :sep \", \" :end \"\") ;=> nil\n\
              (print \"{} {}\" 1) ;=> error: {}",
         ),
-    Builtin::new("println", "(println x ... :end s :sep s) or (println \"{:.4f}\" x ...)", HELP, (0, MANY), print::<0, false>)
+    Builtin::new("println", "(println x ... :end s :sep s) or (println \"{:.4f}\" x ...)", HELP, (0, VARIADIC), print::<0, false>)
         .effect()
         .examples("(println [1 2]) ;=> nil"),
     Builtin::new("time", "(time)", "the seconds since the start of 1970 as f64", (0, 0), |i, _| {
@@ -31,7 +31,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     IO,
 ];
 
-/// `print` with so many options at its end, and of a template that stands in the call or not.
+/// `print` by number of trailing options, and by whether the call has a literal template.
 static PRINTERS: [[Builtin; 2]; 3] = [
     [printer(print::<0, false>), printer(print::<0, true>)],
     [printer(print::<1, false>), printer(print::<1, true>)],
@@ -39,11 +39,11 @@ static PRINTERS: [[Builtin; 2]; 3] = [
 ];
 
 const fn printer(run: fn(&mut Interp, &[Value]) -> Eval<Value>) -> Builtin {
-    Builtin::new("print", "(print x ... :end s :sep s)", HELP, (1, MANY), run).effect()
+    Builtin::new("print", "(print x ... :end s :sep s)", HELP, (1, VARIADIC), run).effect()
 }
 
-/// What a call of `builtin` runs in its place where the call shows more than its values do; of the arguments, those that
-/// are literal. A template or an option that comes as a value is printed as it is.
+/// The builtin that replaces `builtin` in a call whose literal arguments show a template or options; `args` are the
+/// literals. A template or option passed as a value is printed as it is.
 pub fn printer_for(builtin: &Builtin, args: &[Option<&Value>]) -> Option<&'static Builtin> {
     if !matches!(builtin.name, "print" | "println") {
         return None;
@@ -62,7 +62,7 @@ pub fn printer_for(builtin: &Builtin, args: &[Option<&Value>]) -> Option<&'stati
     (options > 0 || template).then(|| &PRINTERS[options][usize::from(template)])
 }
 
-/// Values as `print` writes them: the others filled into a template with placeholders, or all one blank apart.
+/// Output of `print`: values formatted by a template with placeholders, or separated by blanks.
 pub fn printed(values: &[Value]) -> Eval<String> {
     match values {
         [Value::Str(template), others @ ..] if !others.is_empty() && has_placeholder(template) => {
@@ -79,7 +79,7 @@ fn print<const OPTIONS: usize, const TEMPLATE: bool>(interp: &mut Interp, args: 
         match option {
             [Value::Keyword(key), Value::Str(text)] if *key == "end" => end = text,
             [Value::Keyword(_), Value::Str(text)] => between = text,
-            // Two values like others.
+            // An option without a string: both are printed like other values.
             _ => (end, between, plain) = ("\n", " ", args),
         }
     }

@@ -1,7 +1,7 @@
 //! Einstein summation: `(einsum "b t d, d h k -> b h t k" x w)`.
 //!
-//! Each operand is first reduced by itself (diagonals, axes that only it has); then pairs are contracted by
-//! `dot_general`, the pair with the smallest result first, until one tensor is left, whose axes are put in order. The
+//! Each operand is reduced first (diagonals, axes that no other operand has); then pairs are contracted by
+//! `dot_general`, the pair with the smallest result first, until one tensor is left, whose axes are permuted. The
 //! pattern is NumPy's: one letter is one axis, `...` any number of axes that broadcast.
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use crate::eval::{Eval, Interp, Tensor, Value, fail};
 use crate::primitives as p;
 use crate::tensor::{DType, HostTensor, Shape, TensorType};
 
-/// What an axis is called: a letter of the pattern, or a place counted from the end of what `...` stands for.
+/// The label of an axis: a letter of the pattern, or a position counted from the end of `...`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Index {
     Unnamed(usize),
@@ -22,13 +22,13 @@ enum Index {
 
 type Term = SmallVec<[Index; 6]>;
 
-/// A tensor and the names of its axes.
+/// A tensor and the labels of its axes.
 struct Operand {
     tensor: Tensor,
     indices: Term,
 }
 
-/// A pattern as written: the letters before and after the `...` of each term, if it has one.
+/// A parsed pattern: per term, the letters before and after its `...`, if any.
 struct Pattern {
     inputs: Vec<Written>,
     output: Option<Written>,
@@ -37,7 +37,7 @@ struct Pattern {
 struct Written {
     text: String,
     before: Vec<char>,
-    /// The letters after `...`; none where there is no `...`.
+    /// The letters after `...`; `None` without `...`.
     after: Option<Vec<char>>,
 }
 
@@ -169,7 +169,7 @@ impl Written {
         self.before.iter().chain(self.after.iter().flatten()).copied()
     }
 
-    /// The names of the axes of a tensor.
+    /// The labels of a tensor's axes.
     fn indices(&self, ty: &TensorType) -> Eval<Term> {
         let named = self.letters().count();
         let fits = if self.after.is_some() { ty.rank() >= named } else { ty.rank() == named };
@@ -207,7 +207,7 @@ fn common(interp: &mut Interp, tensors: &[Tensor]) -> Eval<Vec<Tensor>> {
     tensors.iter().map(|t| interp.convert(t, dtype)).collect()
 }
 
-/// The extent of every index; 1 stretches to another, as in broadcasting.
+/// The extent of every label; 1 broadcasts.
 fn sizes(operands: &[Operand]) -> Eval<HashMap<Index, usize>> {
     let mut sizes: HashMap<Index, (usize, &TensorType)> = HashMap::new();
     for operand in operands {
@@ -238,7 +238,7 @@ fn sizes(operands: &[Operand]) -> Eval<HashMap<Index, usize>> {
     Ok(sizes.into_iter().map(|(index, (extent, _))| (index, extent)).collect())
 }
 
-/// Drops axes of extent 1 that others of the name stretch: a product repeats them anyway.
+/// Drops axes of extent 1 that are broadcast to another operand's extent: a product repeats them anyway.
 fn squeeze(interp: &mut Interp, operand: &mut Operand, sizes: &HashMap<Index, usize>) -> Eval<()> {
     let kept: Vec<usize> = (0..operand.indices.len())
         .filter(|axis| operand.tensor.shape()[*axis] != 1 || sizes[&operand.indices[*axis]] == 1)
@@ -249,7 +249,7 @@ fn squeeze(interp: &mut Interp, operand: &mut Operand, sizes: &HashMap<Index, us
     Ok(())
 }
 
-/// Takes the diagonal of the first two axes of one name, if there are such.
+/// Takes the diagonal of the first two axes of one label; false if there are none.
 fn diagonal(interp: &mut Interp, operand: &mut Operand) -> Eval<bool> {
     let names = &operand.indices;
     let pair =
@@ -269,7 +269,7 @@ fn diagonal(interp: &mut Interp, operand: &mut Operand) -> Eval<bool> {
     Ok(true)
 }
 
-/// Sums over the axes that nothing else needs.
+/// Sums over the axes that are not wanted.
 fn sum_out(interp: &mut Interp, operand: &mut Operand, wanted: impl Fn(Index) -> bool) -> Eval<()> {
     let axes: Shape = (0..operand.indices.len()).filter(|axis| !wanted(operand.indices[*axis])).collect();
     if !axes.is_empty() {
@@ -279,7 +279,7 @@ fn sum_out(interp: &mut Interp, operand: &mut Operand, wanted: impl Fn(Index) ->
     Ok(())
 }
 
-/// The pair whose product is smallest beside its operands: Smith and Gray's greedy rule, as in `opt_einsum`.
+/// The pair whose product is smallest relative to its operands: Smith and Gray's greedy rule, as in `opt_einsum`.
 fn cheapest_pair(operands: &[Operand], output: &Term, sizes: &HashMap<Index, usize>) -> (usize, usize) {
     let volume =
         |indices: &mut dyn Iterator<Item = Index>| -> f64 { indices.map(|i| sizes[&i] as f64).product() };
@@ -306,7 +306,7 @@ fn cheapest_pair(operands: &[Operand], output: &Term, sizes: &HashMap<Index, usi
     best.1
 }
 
-/// The product of two operands, summed over the axes that both have and nothing else wants.
+/// The product of two operands, summed over the shared axes that are not wanted.
 fn contract(
     interp: &mut Interp,
     left: &Operand,
@@ -320,7 +320,7 @@ fn contract(
     let free = |own: &Term| -> Term { own.iter().copied().filter(|index| !shared.contains(index)).collect() };
     let indices: Term = batch.iter().copied().chain(free(a)).chain(free(b)).collect();
     let tensor = if summed.is_empty() {
-        // An element-wise product is one of its own kind for the compiler, not a product of matrices of extent 1.
+        // An elementwise product: the compiler treats it better than matrix products of extent 1.
         let shape: Shape = indices.iter().map(|index| sizes[index]).collect();
         let a = spread(interp, left, &indices, &shape)?;
         let b = spread(interp, right, &indices, &shape)?;
@@ -338,7 +338,7 @@ fn contract(
     Ok(Operand { tensor, indices })
 }
 
-/// An operand repeated along the axes of `indices` that it lacks.
+/// An operand broadcast along the axes of `indices` that it lacks.
 fn spread(interp: &mut Interp, operand: &Operand, indices: &Term, shape: &Shape) -> Eval<Tensor> {
     if operand.indices == *indices {
         return Ok(operand.tensor.clone());
@@ -355,7 +355,7 @@ fn spread(interp: &mut Interp, operand: &Operand, indices: &Term, shape: &Shape)
     interp.op(p::BroadcastInDim { shape: shape.clone(), dims }, &[&turned])
 }
 
-/// The last tensor with its axes in the order of the output.
+/// The last tensor, transposed to the order of the output.
 fn arrange(
     interp: &mut Interp,
     last: &Operand,

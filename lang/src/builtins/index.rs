@@ -1,4 +1,4 @@
-//! Parts of tensors by position, and tensors with parts replaced.
+//! Indexing, slicing and index updates of tensors.
 
 use super::operands::{as_axis, as_indices, as_integers, as_positions, from_the_end};
 use super::shape::expect_broadcast;
@@ -81,7 +81,7 @@ fn slice(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     }
 }
 
-/// The positions from `start` to `end` of a list, a string, or a tensor along axis 0, as one of the same kind.
+/// The slice from `start` to `end` of a list, a string, or a tensor along axis 0, of the same kind.
 pub(super) fn part(interp: &mut Interp, xs: &Value, start: i64, end: i64) -> Eval<Value> {
     match xs {
         Value::List(list) => {
@@ -138,19 +138,19 @@ fn dynamic_slice(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     boxed(interp, &t, &sizes, starts)
 }
 
-/// The box of those sizes; axes without a start are whole.
+/// The slice of those sizes; axes without a start are whole.
 fn boxed(interp: &mut Interp, t: &Tensor, sizes: &Shape, mut starts: Vec<Tensor>) -> Eval<Value> {
     starts.resize_with(t.ty().rank(), || Tensor::host(HostTensor::scalar(0_i32)));
     let operands: Vec<&Tensor> = std::iter::once(t).chain(&starts).collect();
     interp.op(p::DynamicSlice { sizes: sizes.clone() }, &operands).map(Value::from)
 }
 
-/// Where a slice begins along an axis of that extent: negative numbers count from the end; the primitive clamps.
+/// Start index of a slice along an axis of that extent: negative numbers count from the end; the primitive clamps.
 fn begin(interp: &mut Interp, start: &Value, extent: usize) -> Eval<Tensor> {
     if let Value::Tensor(t) = start
         && t.concrete().is_none()
     {
-        // Out of range it is clamped, as in JAX: nothing is to be checked.
+        // Clamped out of range, as in JAX, so unchecked.
         let start = as_indices(interp, start)?;
         return from_the_end(interp, &start, extent);
     }
@@ -191,8 +191,8 @@ fn index_update(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     interp.op(p::DynamicUpdateSlice, &operands).map(Value::from)
 }
 
-/// Rows of `v` in place of those at `indices`. For each row of `t` it is found out which row of `v` comes there last;
-/// those are gathered, so that the result never depends on the order in which a device writes.
+/// `t` with its rows at `indices` replaced by those of `v`. The last row of `v` for each row of `t` is gathered, so
+/// that the result never depends on the order in which a device writes.
 fn replace_rows(interp: &mut Interp, t: &Tensor, indices: &Tensor, v: &Tensor) -> Eval<Value> {
     let row = &t.shape()[1..];
     let wanted = p::rows_shape(indices.shape(), t.shape());
@@ -205,7 +205,7 @@ fn replace_rows(interp: &mut Interp, t: &Tensor, indices: &Tensor, v: &Tensor) -
     let flat: Shape = std::iter::once(n).chain(row.iter().copied()).collect();
     let v = interp.reshape(&v, &flat)?;
     let indices = interp.reshape(indices, &[n])?;
-    // One more than the position of the last row of v that comes to each row of t, 0 where none does.
+    // One more than the position of the last row of v written to each row of t, 0 if there is none.
     let last = last_positions(interp, &indices, t.shape()[0])?;
     let zeros = Tensor::host(HostTensor::filled(DType::I32, last.shape(), 0.0));
     let ones = Tensor::host(HostTensor::filled(DType::I32, last.shape(), 1.0));
@@ -218,7 +218,7 @@ fn replace_rows(interp: &mut Interp, t: &Tensor, indices: &Tensor, v: &Tensor) -
     interp.op(p::Select, &[&replaced, &new, t]).map(Value::from)
 }
 
-/// For each of `count` rows, 1 more than where it stands last among the indices; 0 where it does not.
+/// For each of `count` rows, 1 more than its last position among the indices; 0 if absent.
 fn last_positions(interp: &mut Interp, indices: &Tensor, count: usize) -> Eval<Tensor> {
     let n = indices.ty().count();
     if let Some(known) = indices.concrete() {
@@ -232,7 +232,7 @@ fn last_positions(interp: &mut Interp, indices: &Tensor, count: usize) -> Eval<T
     let full = |x: usize| Tensor::host(HostTensor::filled(DType::I32, [n].as_slice(), x as f64));
     let inside = interp.op(p::Binary(p::Max), &[indices, &full(0)])?;
     let inside = interp.op(p::Binary(p::Min), &[&inside, &full(count.saturating_sub(1))])?;
-    // Sorted stably, the last of each run of equal indices is the one that stays.
+    // After a stable sort, the last of each run of equal indices wins.
     let positions = positions(&inside, 0, interp.span)?;
     let sorted = interp.op_all(p::Sort { axis: 0 }, &[&inside, &positions])?;
     let after = interp.slice_axis(&sorted[0], 0, 1, i64::MAX)?;

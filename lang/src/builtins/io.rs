@@ -1,7 +1,7 @@
-//! `(io verb ...)`: the world of files and of the run.
+//! `(io verb ...)`: files and the process environment.
 
 use super::operands::as_dtype;
-use super::{Builtin, MANY, csv, json};
+use super::{Builtin, VARIADIC, csv, json};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Signal, Value, fail};
 use crate::tensor::DType;
@@ -20,7 +20,7 @@ pub(super) const IO: Builtin = Builtin::new(
      (io \"entropy\") an unpredictable whole number to seed random-key with\n\
      (io \"args\") the arguments of the run after --, (io \"env\" name default?) an environment variable or nil\n\
      (io \"time\") milliseconds since the start of 1970",
-    (1, MANY),
+    (1, VARIADIC),
     io,
 )
 .effect()
@@ -94,7 +94,7 @@ fn wrong_call(verb: &str) -> Signal {
     })
 }
 
-/// How a file holds a value.
+/// The file format of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Format {
     Json,
@@ -102,10 +102,10 @@ enum Format {
     Text,
 }
 
-/// The formats that other tools write and that a later version reads.
+/// Formats of other tools, reserved for a later version.
 const TO_COME: [&str; 8] = ["safetensors", "npy", "npz", "bin", "jsonl", "gz", "pkl", ""];
 
-/// The format of a file, by the hint or else the extension; and the dtype, where the hint is one.
+/// The format of a file, by the hint or else the extension; and the dtype, if the hint is one.
 fn format_of(path: &str, hint: Option<&Value>, verb: &str) -> Eval<(Format, Option<DType>)> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension).to_ascii_lowercase();
@@ -159,7 +159,7 @@ fn load(interp: &mut Interp, path: &str, hint: Option<&Value>) -> Eval<Value> {
     }
 }
 
-/// The message for a file whose JSON is wrong.
+/// The error for invalid JSON in a file.
 fn broken(path: &str, error: &serde_json::Error) -> Signal {
     let what = error.to_string();
     let what = what.split(" at line ").next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! JSON as values, and values as JSON. Objects keep the order of their keys in both directions.
+//! JSON encoding and decoding of values. Objects keep the order of their keys in both directions.
 
 use std::fmt;
 use std::rc::Rc;
@@ -10,13 +10,13 @@ use crate::diagnostic::Diagnostic;
 use crate::eval::{Dict, Eval, Key, Tensor, Value};
 use crate::tensor::{DType, Data, HostTensor, Shape};
 
-/// The value that a JSON text means: arrays of numbers or booleans, nested evenly, are tensors, other arrays lists, objects
-/// dictionaries, null is nil.
+/// Decodes JSON: evenly nested arrays of numbers or booleans are tensors, other arrays lists, objects dictionaries,
+/// null is nil.
 pub(super) fn read(text: &str) -> Result<Value, serde_json::Error> {
     serde_json::from_str(text).map(|Read(value)| value)
 }
 
-/// A value as one line of JSON: tensors are nested arrays, keywords and symbols their names.
+/// Encodes a value as one line of JSON: tensors as nested arrays, keywords and symbols by name.
 pub(super) fn write(value: &Value) -> Eval<String> {
     match serde_json::to_string(&Write(value)) {
         Ok(text) => Ok(text + "\n"),
@@ -82,11 +82,11 @@ impl<'de> Visitor<'de> for AnyValue {
     }
 }
 
-/// Whole numbers up to here have an `f32` each.
+/// Maximum integer below which all integers are exact in `f32`.
 const EXACT: u64 = 1 << 24;
 
-/// An array as a tensor: `i32` of whole numbers, `f32` with fractions among them, `bool`. None where its items are
-/// uneven or something else, or these dtypes cannot hold a number.
+/// An array as a tensor: `i32` for integers, `f32` with fractions, `bool`. `None` for ragged or mixed items, or numbers
+/// out of range.
 fn joined(items: &[Value]) -> Option<HostTensor> {
     let first = items.first()?;
     if let Value::Tensor(Tensor::Concrete(row)) = first {
@@ -116,7 +116,7 @@ fn joined(items: &[Value]) -> Option<HostTensor> {
     Some(HostTensor::new(count.as_slice(), numbers))
 }
 
-/// Rows of one shape as a tensor; whole numbers beside fractions become `f32`.
+/// Rows of one shape as a tensor; integers mixed with fractions become `f32`.
 fn stacked(rows: &[&HostTensor]) -> Option<HostTensor> {
     let (first, rest) = rows.split_first()?;
     let shape: Shape = std::iter::once(rows.len()).chain(first.shape().iter().copied()).collect();
@@ -166,7 +166,7 @@ impl Serialize for Write<'_> {
     }
 }
 
-/// The part of a tensor from one element on, along the axes from `axis` on.
+/// The part of a tensor from one element on, over the axes from `axis` on.
 struct Nested<'t> {
     tensor: &'t HostTensor,
     axis: usize,
@@ -195,7 +195,7 @@ impl Serialize for Nested<'_> {
     }
 }
 
-/// The shortest digits that give the number back, as an `f32` where it is one.
+/// The shortest digits that round-trip, as an `f32` if it is one.
 fn write_float<S: Serializer>(x: f64, to: S) -> Result<S::Ok, S::Error> {
     if !x.is_finite() {
         return Err(S::Error::custom(format!("JSON has no {x}")));

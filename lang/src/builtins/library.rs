@@ -1,4 +1,4 @@
-//! What functions written in Sheaf need to take arguments with defaults and to refuse what does not fit.
+//! Helpers of functions written in Sheaf: defaults of arguments, argument checks.
 
 use std::rc::Rc;
 
@@ -19,7 +19,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "-check",
         "(-check condition template values...)",
         "fails with a formatted message unless the condition holds",
-        (2, super::MANY),
+        (2, super::VARIADIC),
         check,
     ),
 ];

@@ -1,7 +1,7 @@
 //! Lists and sequences.
 
 use super::index::part;
-use super::{Builtin, MANY, as_index};
+use super::{Builtin, VARIADIC, as_index};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Items, Value, fail};
 use crate::primitives as p;
@@ -17,7 +17,7 @@ pub(super) const LENGTHS: &[Builtin] = &[
 const LEN: &str = "the number of items of a list, characters of a string, entries of a dictionary, or of a tensor along axis 0";
 
 pub(super) const BUILTINS: &[Builtin] = &[
-    Builtin::new("list", "(list a b ...)", "a list of the arguments, whatever they are", (0, MANY), |_, a| {
+    Builtin::new("list", "(list a b ...)", "a list of the arguments, whatever they are", (0, VARIADIC), |_, a| {
         Ok(Value::list(a.to_vec()))
     })
     .examples("(list 1 :a \"x\") ;=> '[1 :a \"x\"]\n(list) ;=> '[]"),
@@ -61,7 +61,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(append xs x ...)",
         "the list of the items of xs and then x; of a tensor, the tensor with x as a further entry along axis 0\n\
          concat joins two lists, or two tensors",
-        (2, MANY),
+        (2, VARIADIC),
         |i, a| match &a[0] {
             Value::Tensor(t) if t.ty().rank() > 0 => super::arrange::append(i, t, &a[1..]),
             Value::List(list) => Ok(Value::from(list.items.and(&a[1..]))),
@@ -137,7 +137,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(map f xs ...)",
         "the list of f of each item; of several sequences, f of their items side by side, up to the shortest\n\
          a tensor gives its entries along axis 0, a string its characters; mapv stacks the results to a tensor",
-        (2, MANY),
+        (2, VARIADIC),
         |i, a| map(i, a).map(Value::list),
     )
     .examples("(map (fn [x] (* x x)) '[1 2 3]) ;=> '[1 4 9]\n(map + '[1 2] '[10 20]) ;=> '[11 22]\n(map sum [[1 2] [3 4]]) ;=> (list 3.0 7.0)"),
@@ -145,9 +145,9 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "mapv",
         "(mapv f xs ...)",
         "f of each item, stacked to a tensor along axis 0; the results must have one shape",
-        (2, MANY),
+        (2, VARIADIC),
         |i, a| {
-            if let Some(stacked) = i.rolled_mapv(&a[0], &a[1..])? {
+            if let Some(stacked) = i.staged_mapv(&a[0], &a[1..])? {
                 return Ok(stacked);
             }
             let items = unrolled_map(i, a)?;
@@ -159,7 +159,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "apply",
         "(apply f a ... xs)",
         "f called with the items of xs as its last arguments",
-        (2, MANY),
+        (2, VARIADIC),
         |i, a| {
             let [f, first @ .., xs] = a else { return fail("apply wants a function and a list") };
             let items = i.sequence(xs)?;
@@ -191,7 +191,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "zip",
         "(zip xs ys ...)",
         "the lists of the items at each position, up to the end of the shortest",
-        (1, MANY),
+        (1, VARIADIC),
         |i, a| {
             let columns = a.iter().map(|xs| i.sequence(xs)).collect::<Eval<Vec<_>>>()?;
             let n = columns.iter().map(Vec::len).min().unwrap_or(0);
@@ -223,7 +223,7 @@ pub(super) fn reverse(interp: &mut Interp, xs: &Value) -> Eval<Value> {
 }
 
 fn fold(interp: &mut Interp, f: &Value, init: &Value, xs: &Value) -> Eval<Value> {
-    if let Some(state) = interp.rolled_reduce(f, init, xs)? {
+    if let Some(state) = interp.staged_reduce(f, init, xs)? {
         return Ok(state);
     }
     let items = interp.sequence(xs)?;
@@ -237,7 +237,7 @@ fn holds(interp: &mut Interp, f: &Value, item: &Value) -> Eval<bool> {
 }
 
 fn map(interp: &mut Interp, args: &[Value]) -> Eval<Vec<Value>> {
-    match interp.rolled_map(&args[0], &args[1..])? {
+    match interp.staged_map(&args[0], &args[1..])? {
         Some(items) => Ok(items),
         None => unrolled_map(interp, args),
     }
@@ -264,7 +264,7 @@ fn nth(interp: &mut Interp, xs: &Value, n: &Value) -> Eval<Value> {
     fail(format!("position {n} is outside of a {whole} of {length} {kind}"))
 }
 
-/// The item at `n`, or nil where `xs` ends before it.
+/// The item at `n`, or nil past the end.
 fn item_or_nil(interp: &mut Interp, xs: &Value, n: i64) -> Eval<Value> {
     match xs {
         Value::Nil => Ok(Value::Nil),

@@ -2,7 +2,7 @@
 
 use super::einsum::einsum;
 use super::operands::broadcast_shapes;
-use super::{Builtin, MANY};
+use super::{Builtin, VARIADIC};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value};
 use crate::primitives as p;
@@ -45,7 +45,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "products of tensors summed over named axes: each letter names an axis, and those not after -> are summed\n\
          a letter twice in one term takes the diagonal; ... stands for the axes in between, which broadcast\n\
          without -> the result has the letters that occur once, in alphabetical order; blanks mean nothing",
-        (2, MANY),
+        (2, VARIADIC),
         |i, a| einsum(i, a).map(Value::from),
     )
     .examples(
@@ -56,7 +56,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     ),
 ];
 
-/// `numpy.matmul`: the last axis of `a` with the last but one of `b` (the only one of a vector); axes before them
+/// `numpy.matmul`: contracts the last axis of `a` with the last but one of `b` (the only one of a vector); leading axes
 /// broadcast.
 fn matmul(interp: &mut Interp, args: &[Value]) -> Eval<Tensor> {
     let (a, b) = operands(interp, "@", args)?;
@@ -65,7 +65,7 @@ fn matmul(interp: &mut Interp, args: &[Value]) -> Eval<Tensor> {
         // (..., n, k) by a matrix or a vector: no batch axes needed.
         return contract(interp, &a, &b, ra - 1, rb.saturating_sub(2), 0);
     }
-    // Batched: both get the same leading axes.
+    // Batched: both get the same leading axes by broadcasting.
     let vector = [ra == 1, rb == 1];
     let (given_a, given_b) = (a.ty().clone(), b.ty().clone());
     let a = if vector[0] { interp.reshape(&a, &[1, a.shape()[0]])? } else { a };
@@ -110,7 +110,7 @@ fn outer(interp: &mut Interp, args: &[Value]) -> Eval<Tensor> {
     interp.op(p::Binary(p::Mul), &[&a, &b])
 }
 
-/// Two operands whose inner extents fit, in their common dtype.
+/// Two operands whose contracted extents agree, in their common dtype.
 fn operands(interp: &mut Interp, name: &str, args: &[Value]) -> Eval<(Tensor, Tensor)> {
     let (a, b) = (interp.tensor(&args[0])?, interp.tensor(&args[1])?);
     let inner = |t: &Tensor, from_end: usize| t.shape().len().checked_sub(from_end).map(|i| t.shape()[i]);
@@ -133,7 +133,7 @@ fn operands(interp: &mut Interp, name: &str, args: &[Value]) -> Eval<(Tensor, Te
 }
 
 impl Interp {
-    /// `t` with elements that can be multiplied and added: booleans count in `i32`.
+    /// `t` as summable elements: booleans become `i32`.
     pub(super) fn countable(&mut self, t: &Tensor) -> Eval<Tensor> {
         if t.ty().dtype == DType::Bool { self.convert(t, DType::I32) } else { Ok(t.clone()) }
     }

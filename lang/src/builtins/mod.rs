@@ -1,5 +1,5 @@
-//! Builtin functions written in Rust: compositions of primitives, and functions on lists, dictionaries and text.
-//! Those that need no Rust are in `std/core/`.
+//! Builtin functions written in Rust: compositions of primitives, and functions on lists, dictionaries and text. The
+//! others are written in Sheaf, in `std/core/`.
 
 mod arithmetic;
 mod arrange;
@@ -14,7 +14,7 @@ mod dict;
 mod division;
 mod effect;
 mod einsum;
-mod habits;
+mod foreign_names;
 mod index;
 mod io;
 mod json;
@@ -48,7 +48,7 @@ pub use compare::structurally_equal;
 pub use create::vector_literal;
 pub use dict::{ENTRY, HAS_KEY, get};
 pub use effect::{printed, printer_for};
-pub use habits::habit;
+pub use foreign_names::foreign_name_help;
 pub use names::nearest;
 pub(crate) use operands::SHAPE;
 pub(crate) use operands::nil;
@@ -59,22 +59,22 @@ pub use show::{repr, show, type_text};
 pub struct Builtin {
     /// Its name.
     pub name: &'static str,
-    /// How a call is written.
+    /// The call syntax.
     pub signature: &'static str,
-    /// What it does, in one line.
+    /// The description, one line.
     pub help: &'static str,
-    /// Calls and their results, one `code ;=> result` a line: shown by the documentation, and run by a test.
+    /// Examples, one `code ;=> result` per line: shown by the documentation, and run by a test.
     pub examples: &'static str,
-    /// Least and greatest number of arguments, options included.
+    /// Minimum and maximum number of arguments, options included.
     pub arity: (usize, usize),
-    /// Whether it has an effect.
+    /// True if it has an effect.
     pub effect: bool,
     run: fn(&mut Interp, &[Value]) -> Eval<Value>,
-    /// What it gives for two plain numbers, where that needs no evaluator.
+    /// Fast path for two scalars, without the evaluator.
     pub on_numbers: Option<OnNumbers>,
 }
 
-/// The result of an operation on two plain numbers; none where the operands are something else.
+/// The result of an operation on two scalars; `None` for other operands.
 pub type OnNumbers = fn(Scalar, Scalar) -> Option<Scalar>;
 
 impl std::fmt::Debug for Builtin {
@@ -83,13 +83,13 @@ impl std::fmt::Debug for Builtin {
     }
 }
 
-/// `on_numbers` of two values, if both are scalars and it is for them.
+/// `on_numbers` of two values; `None` unless both are scalars and it applies.
 fn of_scalars(a: &Value, b: &Value, on_numbers: impl Fn(Scalar, Scalar) -> Option<Scalar>) -> Option<Value> {
     on_numbers(Scalar::of(a)?, Scalar::of(b)?).map(Value::from)
 }
 
-/// Any number of arguments.
-const MANY: usize = usize::MAX;
+/// No maximum number of arguments.
+const VARIADIC: usize = usize::MAX;
 
 impl Builtin {
     const fn new(
@@ -108,7 +108,7 @@ impl Builtin {
         self
     }
 
-    /// A short way for two plain numbers: what `run` gives for them too.
+    /// Adds a fast path for two scalars; it gives the result of `run`.
     const fn on_numbers(mut self, on_numbers: OnNumbers) -> Builtin {
         self.on_numbers = Some(on_numbers);
         self
@@ -129,7 +129,7 @@ impl Builtin {
             interp.effect(self.name)?;
         }
         (self.run)(interp, args).map_err(|mut signal| {
-            // An error of this function itself, not of one that it called, nor of the world that an effect meets.
+            // An error of this function itself, not of a callback, nor of the host that an effect calls.
             if let Stop::Error(d) = &mut *signal
                 && d.labels.is_empty()
                 && !self.effect
@@ -143,7 +143,7 @@ impl Builtin {
     }
 }
 
-/// The builtins written in Rust, by the section of the documentation that they belong to.
+/// The builtins written in Rust, by section of the documentation.
 pub const SECTIONS: [(&str, &[Builtin]); 26] = [
     ("arithmetic", arithmetic::BUILTINS),
     ("arithmetic", bits::BUILTINS),
@@ -191,7 +191,7 @@ struct Parsed<'a> {
 }
 
 /// Separates options from arguments: `:axis 1` for `valued` names, `:keepdims`, alone or with a boolean, for `flags`.
-/// Where a dtype is one of the options, `:i32` alone stands for `:dtype :i32`.
+/// If a dtype is one of the options, `:i32` alone stands for `:dtype :i32`.
 fn parse<'a>(args: &'a [Value], valued: &[&'static str], flags: &[&'static str]) -> Eval<Parsed<'a>> {
     let mut parsed = Parsed { positional: Vec::new(), options: Vec::new() };
     let mut i = 0;
@@ -226,7 +226,7 @@ fn parse<'a>(args: &'a [Value], valued: &[&'static str], flags: &[&'static str])
 }
 
 impl<'a> Parsed<'a> {
-    /// The arguments that are no options, which must be `N`.
+    /// The `N` positional arguments; an error if there are more or fewer.
     fn exactly<const N: usize>(&self) -> Eval<[&'a Value; N]> {
         <[&Value; N]>::try_from(self.positional.as_slice()).or_else(|_| {
             let plural = if N == 1 { "" } else { "s" };

@@ -1,6 +1,6 @@
-//! The known name nearest to an unknown one.
+//! Spelling suggestions for unknown names.
 
-/// The name most like `name`, if one is near: at most a third of its letters differ.
+/// The known name nearest to `name`, if at most a third of its letters differ.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
     let limit = (name.chars().count() / 3).max(1);
     known
@@ -10,7 +10,7 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<S
         .map(|(.., k)| k.to_string())
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b` (optimal string alignment).
+/// Optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours.
 fn edit_distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];

@@ -14,14 +14,14 @@ use crate::primitives as p;
 use crate::primitives::Primitive;
 use crate::tensor::{DType, HostTensor, Shape, TensorType, format_float};
 
-/// What a shape is asked for as.
+/// The wanted value in messages about shapes.
 pub(crate) const SHAPE: &str = "a shape";
 
 impl Interp {
     /// A value as a tensor: numbers are weak scalars.
     pub(crate) fn tensor(&mut self, value: &Value) -> Eval<Tensor> {
         match value {
-            // A plain float of a trace with all its digits, beside no `f64`.
+            // A traced weak float with all its digits, not combined with `f64`.
             Value::Tensor(t) if is_full(t) => self.op(p::Convert { dtype: DType::F32, weak: true }, &[t]),
             Value::Tensor(t) => Ok(t.clone()),
             Value::Int(n) => Ok(Tensor::weak(HostTensor::scalar(*n))),
@@ -39,12 +39,12 @@ impl Interp {
         }
     }
 
-    /// Applies a primitive of one result.
+    /// Applies a primitive with one result.
     pub(crate) fn op(&mut self, op: impl Primitive, args: &[&Tensor]) -> Eval<Tensor> {
         bind(op, args, self.span)
     }
 
-    /// Applies a primitive of several results.
+    /// Applies a primitive with several results.
     pub(crate) fn op_all(&mut self, op: impl Primitive, args: &[&Tensor]) -> Eval<SmallVec<[Tensor; 2]>> {
         bind_all(&(Arc::new(op) as Op), args, self.span)
     }
@@ -57,7 +57,7 @@ impl Interp {
         self.op(p::Convert { dtype, weak: false }, &[t])
     }
 
-    /// `t` as more than a number: a weak one takes its kind's default dtype.
+    /// `t` made strong: a weak tensor takes its kind's default dtype.
     pub(crate) fn strong(&mut self, t: &Tensor) -> Eval<Tensor> {
         self.convert(t, t.ty().strong_dtype())
     }
@@ -81,7 +81,7 @@ impl Interp {
         self.convert(&t, dtype)
     }
 
-    /// Two values as tensors: a plain float beside `f64` keeps its full value.
+    /// Two values as tensors: a plain float combined with `f64` keeps its full value.
     pub(crate) fn tensors(&mut self, a: &Value, b: &Value) -> Eval<(Tensor, Tensor)> {
         let double = |v: &Value| matches!(v, Value::Tensor(t) if t.ty().dtype == DType::F64 && !t.ty().weak);
         let mut one = |value: &Value, beside: &Value| match value {
@@ -124,7 +124,7 @@ impl Interp {
         Ok((self.broadcast_beside(&a, &shape, &[&b])?, self.broadcast_beside(&b, &shape, &[&a])?))
     }
 
-    /// `t` repeated to `shape`, whose last axes it has or stretches.
+    /// `t` broadcast to `shape`.
     pub(crate) fn broadcast_to(&mut self, t: &Tensor, shape: &[usize]) -> Eval<Tensor> {
         self.broadcast_beside(t, shape, &[])
     }
@@ -149,7 +149,7 @@ impl Interp {
         repeat_beside(p::BroadcastInDim { shape: shape.into(), dims }, t, beside, self.span)
     }
 
-    /// `t` under another shape of the same size.
+    /// `t` reshaped to a shape of the same size.
     pub(crate) fn reshape(&mut self, t: &Tensor, shape: &[usize]) -> Eval<Tensor> {
         if t.shape() == shape {
             return Ok(t.clone());
@@ -159,12 +159,12 @@ impl Interp {
     }
 }
 
-/// Whether a traced number stands for a plain float with all its digits.
+/// True if a traced scalar stands for a plain float with all its digits.
 fn is_full(t: &Tensor) -> bool {
     t.ty().weak && t.ty().dtype == DType::F64
 }
 
-/// What to do about a value that is no operand; in a macro, values may be code.
+/// Help for a value that is no operand; in a macro, values may be code.
 fn no_operand(value: &Value, expanding: bool) -> Option<&'static str> {
     Some(match value {
         Value::Symbol(_) | Value::List(_) if expanding => {
@@ -194,14 +194,14 @@ fn no_operand(value: &Value, expanding: bool) -> Option<&'static str> {
     })
 }
 
-/// The error that nil is where something else was wanted.
+/// The error for nil in place of `wanted`.
 pub(crate) fn nil(wanted: &str) -> Signal {
     Diagnostic::error(format!("expected {wanted}, got nil"))
         .help("nil is what a missing key, an if without an else, and print give; (get d :key default) gives something else")
         .into()
 }
 
-/// The common dtype of two operands, and whether the result is weak (SPEC section 2, Promotion).
+/// The common dtype of two operands, and true if the result is weak (SPEC section 2, Promotion).
 fn promoted(a: &TensorType, b: &TensorType) -> Eval<(DType, bool)> {
     if a.dtype == b.dtype {
         return Ok((a.dtype, a.weak && b.weak));
@@ -220,11 +220,11 @@ fn promoted(a: &TensorType, b: &TensorType) -> Eval<(DType, bool)> {
                 .into()),
         };
     }
-    // A weak number of a higher kind brings its kind's default.
+    // A weak number of a higher kind gives its kind's default dtype.
     Ok((high.strong_dtype(), false))
 }
 
-/// How two dtypes of one kind can meet, and what that costs.
+/// The casts that make two dtypes of one kind compatible, with their costs.
 fn which_to_cast(a: DType, b: DType) -> String {
     let both = format!("cast one of them: (cast x :{a}) or (cast x :{b})");
     let what = if a.is_float() { "rounds" } else { "wraps what does not fit" };
@@ -236,7 +236,7 @@ fn which_to_cast(a: DType, b: DType) -> String {
     }
 }
 
-/// The shape that two operands broadcast to, as in NumPy.
+/// The broadcast shape of two operands, as in NumPy.
 pub(super) fn broadcast_shapes(a: &TensorType, b: &TensorType) -> Eval<Shape> {
     let rank = a.rank().max(b.rank());
     let extent = |t: &TensorType, i: usize| (i + t.rank()).checked_sub(rank).map_or(1, |i| t.shape[i]);
@@ -262,7 +262,7 @@ pub(super) fn show_shape(shape: &[usize]) -> String {
     shape.iter().map(ToString::to_string).collect::<Vec<_>>().join("x")
 }
 
-/// A known whole number, for `wanted`.
+/// A known integer, for `wanted`.
 pub fn as_index(value: &Value, wanted: &str) -> Eval<i64> {
     let wrong = || fail(format!("{wanted} must be a whole number, not {}", value.describe()));
     match value {
@@ -277,14 +277,14 @@ pub fn as_index(value: &Value, wanted: &str) -> Eval<i64> {
     }
 }
 
-/// A known size: a whole number that is not negative.
+/// A known size: a non-negative integer.
 pub(super) fn as_size(value: &Value, wanted: &str) -> Eval<usize> {
     let n = as_index(value, wanted)?;
     usize::try_from(n)
         .map_err(|_| Signal::from(Diagnostic::error(format!("{wanted} must not be negative, got {n}"))))
 }
 
-/// A tensor of indices: integers as they are; numbers of vector literals, which are `f32`, and of lists as `i32`.
+/// A tensor of indices: integers as they are; numbers of vector literals (`f32`) and of lists as `i32`.
 pub fn as_indices(interp: &mut Interp, value: &Value) -> Eval<Tensor> {
     let listed = super::create::from_list(interp, value, Some(DType::I32))?;
     let t = interp.tensor(&listed)?;
@@ -301,8 +301,7 @@ pub fn as_indices(interp: &mut Interp, value: &Value) -> Eval<Tensor> {
     whole(interp, &t, "an index")
 }
 
-/// Integers or whole `f32` numbers as `i32`; those beyond its bounds stop at them. A fraction is an error, in a program
-/// by its flag.
+/// Integers or integer-valued `f32` as `i32`, saturating. A fraction is an error, in a program by its flag.
 pub(super) fn whole(interp: &mut Interp, t: &Tensor, wanted: &str) -> Eval<Tensor> {
     if t.ty().dtype == DType::F32 {
         if let Some(known) = t.concrete() {
@@ -328,7 +327,7 @@ pub(super) fn whole(interp: &mut Interp, t: &Tensor, wanted: &str) -> Eval<Tenso
     interp.convert(&t, DType::I32)
 }
 
-/// Indices along an axis, none negative: one outside is an error, at once where it is known.
+/// Indices along an axis, none negative: one out of range is an error, immediately if it is known.
 pub fn as_positions(interp: &mut Interp, value: &Value, axis: usize, of: &TensorType) -> Eval<Tensor> {
     let indices = as_indices(interp, value)?;
     let mut negative = !matches!(value, Value::Tensor(t) if t.ty().dtype.is_unsigned());
@@ -344,7 +343,7 @@ pub fn as_positions(interp: &mut Interp, value: &Value, axis: usize, of: &Tensor
     from_the_end(interp, &indices, of.shape[axis])
 }
 
-/// Positions among `extent` entries, of which negative ones count from the end; those out of range stay so.
+/// Positions among `extent` entries; negative ones count from the end, those out of range stay so.
 pub(super) fn from_the_end(interp: &mut Interp, indices: &Tensor, extent: usize) -> Eval<Tensor> {
     let full = |x: i64| Tensor::host(HostTensor::filled(DType::I32, indices.shape(), x as f64));
     let below = interp.op(p::Compare { direction: p::Direction::Lt }, &[indices, &full(0)])?;
@@ -352,7 +351,7 @@ pub(super) fn from_the_end(interp: &mut Interp, indices: &Tensor, extent: usize)
     interp.op(p::Select, &[&below, &from_end, indices])
 }
 
-/// A list of known whole numbers: a quoted list, a number, or a vector.
+/// A list of known integers: a quoted list, a number, or a vector.
 pub(super) fn as_integers(value: &Value, wanted: &str) -> Eval<Vec<i64>> {
     match value {
         Value::List(list) => list.items.iter().map(|v| as_index(v, wanted)).collect(),
@@ -392,7 +391,7 @@ pub(super) fn as_axis(axis: i64, rank: usize, of: &TensorType) -> Eval<usize> {
     }
 }
 
-/// The axes that `:axis` names, ascending; all of them without it.
+/// The axes given by `:axis`, ascending; all axes by default.
 pub(super) fn as_axes(option: Option<&Value>, of: &TensorType) -> Eval<Shape> {
     let Some(value) = option.filter(|v| !matches!(v, Value::Nil)) else {
         return Ok((0..of.rank()).collect());
@@ -404,7 +403,7 @@ pub(super) fn as_axes(option: Option<&Value>, of: &TensorType) -> Eval<Shape> {
     Ok(axes)
 }
 
-/// The dtype that `:dtype :i32` names.
+/// The dtype given by `:dtype :i32`.
 pub(super) fn as_dtype(value: &Value) -> Eval<DType> {
     if let Some(dtype) = value.as_key().and_then(|n| DType::parse(&n)) {
         return Ok(dtype);

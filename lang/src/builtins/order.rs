@@ -90,7 +90,7 @@ fn sort(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
         None => items.clone(),
     };
     if let Value::Tensor(t) = xs {
-        // The rows by tensors of keys, which need not be known.
+        // Sort tensor rows by tensor keys, which need not be known.
         let keys = super::arrange::stack(interp, &keys, 0)?;
         let keys = interp.tensor(&keys)?;
         if keys.ty().rank() != 1 {
@@ -150,12 +150,12 @@ fn axis_of(parsed: &Parsed, t: &Tensor) -> Eval<usize> {
     as_axis(axis, t.ty().rank(), t.ty())
 }
 
-/// The elements along `axis` in order, equal ones as they were, and where each was.
+/// Stable sort along `axis`: the sorted elements, and their original positions.
 fn sorted(interp: &mut Interp, t: &Tensor, axis: usize, reverse: bool) -> Eval<Vec<Tensor>> {
     let truths = t.ty().dtype == DType::Bool;
     let t = if truths { interp.convert(t, DType::I32)? } else { t.clone() };
     let places = positions(&t, axis, interp.span)?;
-    // Descending, equal elements keep their order too: backwards, ascending, backwards again.
+    // Descending and stable: reverse, sort ascending, reverse again.
     let back = |interp: &mut Interp, t: &Tensor| {
         if reverse { interp.op(p::Reverse { axes: [axis].as_slice().into() }, &[t]) } else { Ok(t.clone()) }
     };
@@ -168,9 +168,9 @@ fn sorted(interp: &mut Interp, t: &Tensor, axis: usize, reverse: bool) -> Eval<V
     Ok(both)
 }
 
-/// What lists are sorted by.
+/// A sort key of list items.
 enum Key {
-    /// A number: its nearest float, then its whole part, which tells large integers apart.
+    /// A number: its nearest float, then its integer part, which distinguishes large integers.
     Number(f64, i64),
     Text(String),
     List(Vec<Key>),
@@ -207,7 +207,7 @@ impl Key {
 
     fn compare(&self, other: &Key) -> Ordering {
         match (self, other) {
-            // NaN comes last; zeros of both signs are equal.
+            // NaN sorts last; both zeros are equal.
             (Key::Number(a, m), Key::Number(b, n)) => {
                 a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())).then(m.cmp(n))
             }
@@ -239,7 +239,7 @@ impl Key {
     }
 }
 
-/// The positions of the keys in order; equal ones as they were.
+/// Stable sort order of the keys.
 fn order(keys: &[Value], reverse: bool) -> Eval<Vec<usize>> {
     let keys = keys.iter().map(Key::of).collect::<Eval<Vec<Key>>>()?;
     keys.windows(2).try_for_each(|pair| pair[0].comparable(&pair[1]))?;

@@ -5,22 +5,22 @@ use super::division::constant;
 use crate::eval::{Eval, Interp, Value};
 use crate::primitives as p;
 
-/// A known whole exponent multiplies (as `jax.lax.integer_pow`), so that its derivative needs no logarithm.
+/// `x^y`. A known integer exponent multiplies (as `jax.lax.integer_pow`), so that its derivative needs no logarithm.
 pub(super) fn power(interp: &mut Interp, x: &Value, y: &Value) -> Eval<Value> {
-    const MOST_MULTIPLIED: i64 = 64;
+    const MAX_MULTIPLIED: i64 = 64;
     let integer = match x {
         Value::Tensor(t) => !t.ty().dtype.is_float(),
         x => !matches!(x, Value::Float(_)),
     };
     let y = match y {
-        // The sign of the exponent decides whether integers stay integers.
+        // The sign of the exponent decides if integers stay integers.
         Value::Tensor(t) if t.ty().weak && t.ty().dtype.is_integer() && (integer || !t.is_traced()) => {
             &Value::Int(t.elements("the exponent of an integer")?.element_i64(0))
         }
         y => y,
     };
     if let Value::Int(n) = y
-        && if integer { *n >= 0 } else { n.abs() <= MOST_MULTIPLIED }
+        && if integer { *n >= 0 } else { n.abs() <= MAX_MULTIPLIED }
     {
         let power = multiplied(interp, x, n.unsigned_abs())?;
         return if *n < 0 { divide(interp, &Value::Int(1), &power) } else { Ok(power) };

@@ -1,10 +1,10 @@
-//! Random numbers. Every function is pure: the same key gives the same numbers. How bits become numbers follows
-//! `jax.random`, so that programs brought from JAX draw the same ones.
+//! Random numbers. Every function is pure: the same key gives the same numbers. Bits become numbers as in `jax.random`,
+//! so that ported programs draw the same numbers.
 
 use super::create::{checked_count, scalar};
 use super::operands::{as_axis, as_dtype, as_shape, as_size};
 use super::threefry::{self, bits, key, normal_of, split_in_two, uniform, uniform_of};
-use super::{Builtin, MANY, Parsed, as_index, parse};
+use super::{Builtin, Parsed, VARIADIC, as_index, parse};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, bind_all, fail};
 use crate::graph::Op;
@@ -50,7 +50,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(random-uniform key shape? :low l :high h :dtype :f32)",
         "numbers drawn uniformly from low, 0 by default, up to but not including high, 1 by default; without a shape one\n\
          :minval and :maxval are other names of the bounds",
-        (1, MANY),
+        (1, VARIADIC),
         |i, a| {
             let parsed = parse(a, &["low", "high", "minval", "maxval", "dtype"], &[])?;
             let (key, shape) = key_and_shape(&parsed)?;
@@ -83,7 +83,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "random-normal",
         "(random-normal key shape :dtype :f32)",
         "numbers drawn from the normal distribution with mean 0 and variance 1",
-        (2, MANY),
+        (2, VARIADIC),
         |i, a| {
             let parsed = parse(a, &["dtype"], &[])?;
             let (key, shape) = key_and_shape(&parsed)?;
@@ -113,7 +113,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(choice key a shape? :p weights :replace true)",
         "numbers of 0 to a-1, or rows of the tensor a, drawn with the probabilities :p, by default all alike; without \
          a shape one of them. With :replace false none is drawn twice",
-        (2, MANY),
+        (2, VARIADIC),
         choice,
     )
     .examples("(choice (random-key 0) 5 '[2] :p [0 1 0 0 0]) ;=> [1 1]\n(sum (choice (random-key 0) 4 '[4] :replace false)) ;=> 6"),
@@ -143,7 +143,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(random-categorical key logits :axis -1 :shape s)",
         "class numbers drawn with the probabilities softmax(logits) along an axis, which is removed; a shape that ends \
          in what is left draws more",
-        (2, MANY),
+        (2, VARIADIC),
         categorical,
     )
     .examples("(random-categorical (random-key 0) [0 1000 0]) ;=> 1\n(shape (random-categorical (random-key 0) [0 1] :shape 5)) ;=> '[5]"),
@@ -173,7 +173,7 @@ fn float_dtype(parsed: &Parsed) -> Eval<DType> {
     }
 }
 
-/// Fails where another dtype is asked for than the one that is drawn.
+/// Fails if another dtype is asked for than the one that is drawn.
 fn check_dtype(parsed: &Parsed, drawn: DType) -> Eval<()> {
     match parsed.option("dtype").map(as_dtype).transpose()? {
         Some(dtype) if dtype != drawn => {
@@ -187,7 +187,7 @@ fn check_dtype(parsed: &Parsed, drawn: DType) -> Eval<()> {
     }
 }
 
-/// A bound of integers, possibly traced; known ones must fit.
+/// An integer bound, possibly traced; a known one must fit `i32`.
 fn i32_bound(interp: &mut Interp, value: &Value) -> Eval<Tensor> {
     match value {
         Value::Tensor(t) if t.ty().rank() == 0 && t.ty().dtype.is_integer() => interp.convert(t, DType::I32),
@@ -201,8 +201,8 @@ fn i32_bound(interp: &mut Interp, value: &Value) -> Eval<Tensor> {
     }
 }
 
-/// As `jax.random.randint`: 64 random bits modulo the width of the interval, by arithmetic of 32 bits. An empty
-/// interval gives `low`.
+/// As `jax.random.randint`: 64 random bits modulo the width of the interval, in 32-bit arithmetic. An empty interval
+/// gives `low`.
 fn integers(interp: &mut Interp, key: &Tensor, shape: &[usize], low: &Tensor, high: &Tensor) -> Eval<Tensor> {
     let [high_key, low_key] = split_in_two(interp, key)?;
     let (high_bits, low_bits) = (bits(interp, &high_key, shape)?, bits(interp, &low_key, shape)?);
@@ -227,7 +227,7 @@ fn integers(interp: &mut Interp, key: &Tensor, shape: &[usize], low: &Tensor, hi
     interp.op(p::Binary(p::Add), &[&low, &offset])
 }
 
-/// A number of things, or a tensor with so many rows.
+/// A population size, or a tensor with that many rows.
 fn population(value: &Value) -> Eval<(usize, Option<Tensor>)> {
     match value {
         Value::Tensor(t) if t.ty().rank() > 0 => Ok((t.shape()[0], Some(t.clone()))),
@@ -246,13 +246,13 @@ fn positions(interp: &Interp, n: usize) -> Eval<Tensor> {
     interp.iota(p::Iota { dtype: DType::I32, shape: [n].as_slice().into(), dimension: 0 })
 }
 
-/// `tensors`, sorted by the first.
+/// `tensors` sorted by the first.
 fn sort(interp: &mut Interp, tensors: &[&Tensor]) -> Eval<Tensor> {
     let op: Op = std::sync::Arc::new(p::Sort { axis: 0 });
     Ok(bind_all(&op, tensors, interp.span)?.pop().expect("one result for each operand"))
 }
 
-/// As `jax.random.permutation`: sorts by random words, as often as makes equal words unlikely to matter.
+/// As `jax.random.permutation`: sorts by random words, in enough rounds that ties are unlikely to matter.
 fn permutation(interp: &mut Interp, key: &Tensor, n: usize) -> Eval<Tensor> {
     checked_count(&[n])?;
     let rounds = (3.0 * (n.max(1) as f64).ln() / f64::from(u32::MAX).ln()).ceil() as usize;
@@ -328,7 +328,7 @@ fn first(interp: &mut Interp, order: &Tensor, n: usize, shape: &[usize]) -> Eval
     interp.reshape(&first, shape)
 }
 
-/// Positions drawn with probabilities `p`: how many running sums are below a uniform number.
+/// Positions drawn with probabilities `p`: the number of cumulative sums below a uniform number.
 fn weighted(interp: &mut Interp, key: &Tensor, p: &Tensor, shape: &[usize]) -> Eval<Tensor> {
     let n = p.shape()[0];
     let sums = interp.op(p::Cumsum { axis: 0, reverse: false }, &[p])?;
@@ -378,7 +378,7 @@ fn bernoulli(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     Ok(Value::Tensor(interp.op(p::Compare { direction: p::Direction::Lt }, &[&u, &p])?))
 }
 
-/// The position of the greatest of logits + Gumbel noise, as in `jax.random.categorical`.
+/// The argmax of logits + Gumbel noise, as in `jax.random.categorical`.
 fn categorical(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let parsed = parse(args, &["axis", "shape"], &[])?;
     let [key_value, logits] = parsed.positional.as_slice() else {

@@ -1,28 +1,28 @@
-//! Reductions, and running sums and products.
+//! Reductions and cumulative operations.
 
 use super::operands::as_axes;
-use super::{Builtin, MANY, Parsed, parse};
+use super::{Builtin, Parsed, VARIADIC, parse};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, fail};
 use crate::primitives as p;
 use crate::tensor::{DType, HostTensor, Shape};
 
 pub(super) const BUILTINS: &[Builtin] = &[
-    Builtin::new("sum", "(sum x :axis a :keepdims)", "the sum, also of several numbers; booleans count in i32", (1, MANY), |i, a| {
+    Builtin::new("sum", "(sum x :axis a :keepdims)", "the sum, also of several numbers; booleans count in i32", (1, VARIADIC), |i, a| {
         of_several(i, a, Several::Sum, &|i, x, axes| {
             let x = counted(i, x)?;
             i.op(p::ReduceSum { axes: axes.clone() }, &[&x])
         })
     })
     .examples("(sum [1 2 3]) ;=> 6.0\n(sum 1 2 3) ;=> 6\n(sum [[1 2] [3 4]] :axis 0) ;=> [4 6]\n(sum [true true false]) ;=> 2"),
-    Builtin::new("product", "(product x :axis a :keepdims)", "the product, also of several numbers; booleans count in i32", (1, MANY), |i, a| {
+    Builtin::new("product", "(product x :axis a :keepdims)", "the product, also of several numbers; booleans count in i32", (1, VARIADIC), |i, a| {
         of_several(i, a, Several::Product, &|i, x, axes| {
             let x = counted(i, x)?;
             i.op(p::ReduceProd { axes: axes.clone() }, &[&x])
         })
     })
     .examples("(product [2 3 4]) ;=> 24.0\n(product [[1 2] [3 4]] :axis 1) ;=> [2 12]"),
-    Builtin::new("mean", "(mean x :axis a :keepdims)", "the mean; f32 of integers and booleans", (1, MANY), |i, a| {
+    Builtin::new("mean", "(mean x :axis a :keepdims)", "the mean; f32 of integers and booleans", (1, VARIADIC), |i, a| {
         reduce(i, a, &mean)
     })
     .examples("(mean [1 2 6]) ;=> 3.0\n(mean [[1 2] [3 4]] :axis -1) ;=> [1.5 3.5]"),
@@ -30,18 +30,18 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "var",
         "(var x :axis a :keepdims)",
         "the variance: the mean of the squared distances from the mean",
-        (1, MANY),
+        (1, VARIADIC),
         |i, a| reduce(i, a, &variance),
     )
     .examples("(var [1 3]) ;=> 1.0\n(var [[1 3] [2 6]] :axis 1) ;=> [1 4]"),
-    Builtin::new("std", "(std x :axis a :keepdims)", "the standard deviation, sqrt(var x)", (1, MANY), |i, a| {
+    Builtin::new("std", "(std x :axis a :keepdims)", "the standard deviation, sqrt(var x)", (1, VARIADIC), |i, a| {
         reduce(i, a, &|i, x, axes| {
             let v = variance(i, x, axes)?;
             i.op(p::Unary(p::Sqrt), &[&v])
         })
     })
     .examples("(std [1 5]) ;=> 2.0\n(std [[1 3] [2 6]] :axis 1 :keepdims) ;=> [[1] [2]]"),
-    Builtin::new("norm", "(norm x :axis a :keepdims)", "the Euclidean norm, sqrt(sum x^2)", (1, MANY), |i, a| {
+    Builtin::new("norm", "(norm x :axis a :keepdims)", "the Euclidean norm, sqrt(sum x^2)", (1, VARIADIC), |i, a| {
         reduce(i, a, &|i, x, axes| {
             let x = i.float(&Value::Tensor(x.clone()))?;
             let squares = i.op(p::Binary(p::Mul), &[&x, &x])?;
@@ -50,7 +50,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         })
     })
     .examples("(norm [3 4]) ;=> 5.0\n(norm [[3 4] [6 8]] :axis 1) ;=> [5 10]"),
-    Builtin::new("max", "(max x :axis a :keepdims)", "the greatest element, or of several numbers; NaN if one is NaN", (1, MANY), |i, a| {
+    Builtin::new("max", "(max x :axis a :keepdims)", "the greatest element, or of several numbers; NaN if one is NaN", (1, VARIADIC), |i, a| {
         of_several(i, a, Several::Max, &|i, x, axes| {
             let axes = axes.clone();
             match not_empty("max", x, &axes)?.ty().dtype {
@@ -60,7 +60,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         })
     })
     .examples("(max [3 1 2]) ;=> 3.0\n(max [[1 2] [3 0]] :axis 1) ;=> [2 3]\n(apply max '[10 52 8]) ;=> 52\n(max [1 2] [2 1]) ;=> error: maximum"),
-    Builtin::new("min", "(min x :axis a :keepdims)", "the smallest element, or of several numbers; NaN if one is NaN", (1, MANY), |i, a| {
+    Builtin::new("min", "(min x :axis a :keepdims)", "the smallest element, or of several numbers; NaN if one is NaN", (1, VARIADIC), |i, a| {
         of_several(i, a, Several::Min, &|i, x, axes| {
             let axes = axes.clone();
             match not_empty("min", x, &axes)?.ty().dtype {
@@ -75,7 +75,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(argmax x :axis a :keepdims)",
         "the position of the greatest element, of equals the first, of NaN if there is one; without :axis as if x had \
          one axis",
-        (1, MANY),
+        (1, VARIADIC),
         |i, a| arg_reduce(i, a, p::Extreme::Max),
     )
     .examples("(argmax [1 5 5]) ;=> 1\n(argmax [[1 2] [3 0]] :axis 1) ;=> [1 0]\n(argmax [[1 2] [3 0]]) ;=> 2"),
@@ -84,7 +84,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(argmin x :axis a :keepdims)",
         "the position of the smallest element, of equals the first, of NaN if there is one; without :axis as if x had \
          one axis",
-        (1, MANY),
+        (1, VARIADIC),
         |i, a| arg_reduce(i, a, p::Extreme::Min),
     )
     .examples("(argmin [3 1 1]) ;=> 1\n(argmin [[1 2] [3 0]] :axis 0) ;=> [0 1]"),
@@ -92,7 +92,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "cumsum",
         "(cumsum x :axis a)",
         "running sums along an axis; without :axis as if x had one axis. Booleans count in i32",
-        (1, MANY),
+        (1, VARIADIC),
         |i, a| cumulative(i, a, &|i, x, axis| i.op(p::Cumsum { axis, reverse: false }, &[x])),
     )
     .examples("(cumsum [1 2 3]) ;=> [1 3 6]\n(cumsum [[1 2] [3 4]] :axis 0) ;=> [[1 2] [4 6]]"),
@@ -100,19 +100,19 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "cumprod",
         "(cumprod x :axis a)",
         "running products along an axis; without :axis as if x had one axis. Booleans count in i32",
-        (1, MANY),
+        (1, VARIADIC),
         |i, a| cumulative(i, a, &cumulative_product),
     )
     .examples("(cumprod [1 2 3]) ;=> [1 2 6]\n(cumprod [[1 2] [3 4]] :axis 1) ;=> [[1 2] [3 12]]"),
 ];
 
-/// Reductions of truth values.
+/// Reductions of booleans.
 pub(super) const TRUTHS: &[Builtin] = &[
     Builtin::new(
         "any",
         "(any x :axis a :keepdims)",
         "whether any element holds: is true, or a number that is not 0",
-        (1, MANY),
+        (1, VARIADIC),
         |i, a| truth(i, a, false),
     )
     .examples("(any [false true]) ;=> true\n(any [[0 1] [0 0]] :axis 1) ;=> [true false]"),
@@ -120,7 +120,7 @@ pub(super) const TRUTHS: &[Builtin] = &[
         "all",
         "(all x :axis a :keepdims)",
         "whether all elements hold: are true, or numbers that are not 0",
-        (1, MANY),
+        (1, VARIADIC),
         |i, a| truth(i, a, true),
     )
     .examples("(all [false true]) ;=> false\n(all [[1 1] [0 1]] :axis 1) ;=> [true false]"),
@@ -128,7 +128,7 @@ pub(super) const TRUTHS: &[Builtin] = &[
 
 type Rule<'a> = &'a dyn Fn(&mut Interp, &Tensor, &Shape) -> Eval<Tensor>;
 
-/// Reduces over the axes that the options name, and puts them back as extents of 1 with `:keepdims`.
+/// Reduces over the axes of the options; `:keepdims` keeps them as extents of 1.
 fn reduce(interp: &mut Interp, args: &[Value], rule: Rule) -> Eval<Value> {
     let parsed = parse(args, &["axis"], &["keepdims"])?;
     let x = interp.tensor(one_tensor(&parsed)?)?;
@@ -140,7 +140,7 @@ fn reduce(interp: &mut Interp, args: &[Value], rule: Rule) -> Eval<Value> {
     Ok(Value::from(interp.reshape(&reduced, &kept(&x, &axes))?))
 }
 
-/// A reduction that also takes several numbers, so that it can be applied to the items of a list.
+/// A reduction that also takes several numbers, so that `apply` can call it with the items of a list.
 #[derive(Clone, Copy)]
 enum Several {
     Sum,
@@ -167,7 +167,7 @@ impl Several {
     }
 }
 
-/// [`reduce`], or one number of several.
+/// [`reduce`], or the scalar reduction of several numbers.
 fn of_several(interp: &mut Interp, args: &[Value], several: Several, rule: Rule) -> Eval<Value> {
     let number = |v: &Value| match v {
         Value::Tensor(t) => t.ty().rank() == 0,
@@ -234,8 +234,8 @@ fn variance(interp: &mut Interp, x: &Tensor, axes: &Shape) -> Eval<Tensor> {
     })
 }
 
-/// A function of floats; 16-bit ones become `f32` before and what they were afterwards, as in JAX: the sum of a few
-/// hundred numbers of `f16` may be more than it holds, where their mean is not.
+/// Computes a float function of 16-bit floats in `f32` and casts back, as in JAX: the sum of a few hundred `f16`
+/// numbers may overflow where their mean does not.
 fn in_single(
     interp: &mut Interp,
     x: &Tensor,
@@ -251,7 +251,7 @@ fn in_single(
     interp.convert(&result, dtype)
 }
 
-/// The tensor and the one axis of a function along an axis; without `:axis` the tensor is flattened.
+/// Tensor and single axis of a function along an axis; without `:axis` the tensor is flattened.
 fn along_axis(interp: &mut Interp, parsed: &Parsed) -> Eval<(Tensor, usize)> {
     let x = interp.tensor(one_tensor(parsed)?)?;
     let x = counted(interp, &x)?;

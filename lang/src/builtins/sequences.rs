@@ -1,4 +1,4 @@
-//! Searching sequences by a function, and dividing them into groups.
+//! Searching and grouping of sequences by a function.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,7 +7,7 @@ use std::rc::Rc;
 use ustr::Ustr;
 
 use super::index::part;
-use super::{Builtin, MANY, as_index, show};
+use super::{Builtin, VARIADIC, as_index, show};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Dict, Eval, Interp, Key, Value, fail};
 
@@ -143,7 +143,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "interleave",
         "(interleave xs ys ...)",
         "the list of the first items of all, then the second ones and so on, up to the end of the shortest",
-        (1, MANY),
+        (1, VARIADIC),
         |i, a| {
             let columns = a.iter().map(|xs| i.sequence(xs)).collect::<Eval<Vec<_>>>()?;
             let n = columns.iter().map(Vec::len).min().unwrap_or(0);
@@ -153,7 +153,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     .examples("(interleave '[1 2 3] '[:a :b]) ;=> '[1 :a 2 :b]"),
 ];
 
-/// What `done` gives for the first item for which it gives something; it sees the value of `f` and the position.
+/// The first result of `done` that is not `None`; `done` gets the value of `f` and the position.
 fn until(
     interp: &mut Interp,
     f: &Value,
@@ -172,7 +172,7 @@ fn until(
     })
 }
 
-/// Number of items before the first for which `f` does not hold.
+/// Number of leading items for which `f` holds.
 fn prefix(interp: &mut Interp, f: &Value, xs: &Value) -> Eval<i64> {
     let failed = until(interp, f, xs, |value, at| Ok((!value.truthy()?).then_some(Value::Int(at as i64))))?;
     Ok(if let Value::Int(at) = failed { at } else { i64::MAX })
@@ -200,7 +200,7 @@ fn partition(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     parts.collect::<Eval<Vec<Value>>>().map(Value::list)
 }
 
-/// The key of a dictionary that stands for a value.
+/// The dictionary key equivalent to a value.
 fn key_for(value: &Value) -> Eval<Key> {
     if let Some(key) = value.as_key() {
         return Ok(key);
@@ -214,7 +214,7 @@ fn key_for(value: &Value) -> Eval<Key> {
     }
 }
 
-/// The items without those equal to an earlier one.
+/// The items without duplicates; the first one stays.
 pub(super) fn distinct(items: Vec<Value>) -> Eval<Vec<Value>> {
     let mut seen: HashMap<u64, Vec<usize>> = HashMap::with_capacity(items.len());
     let mut kept: Vec<Value> = Vec::new();
@@ -234,9 +234,9 @@ pub(super) fn distinct(items: Vec<Value>) -> Eval<Vec<Value>> {
     Ok(kept)
 }
 
-/// Equal values have equal hashes: numbers by value, lists and tensors by their elements, dictionaries by their size.
+/// Hashes a value consistently with equality: numbers by value, lists and tensors by elements, dictionaries by size.
 fn hash(value: &Value, hasher: &mut DefaultHasher) -> Eval<()> {
-    // Zeros of both signs are equal, and so are a plain number and its rounding to `f32`.
+    // Both zeros are equal, and so are a plain number and its rounding to `f32`.
     let number = |x: f64, hasher: &mut DefaultHasher| (x as f32 + 0.0).to_bits().hash(hasher);
     match value {
         Value::Int(n) => number(*n as f64, hasher),

@@ -1,7 +1,7 @@
-//! Shapes: asking for them, and the same elements under others.
+//! Shape queries, reshaping and transposition.
 
 use super::operands::{as_axes, as_axis, as_integers, as_shape, show_shape};
-use super::{Builtin, MANY, as_index, parse};
+use super::{Builtin, VARIADIC, as_index, parse};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, fail};
 use crate::primitives as p;
@@ -45,7 +45,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "reshape",
         "(reshape x shape)",
         "the same elements in the same order under another shape; one extent may be -1 and is computed",
-        (2, MANY),
+        (2, VARIADIC),
         reshape,
     )
     .examples(
@@ -53,11 +53,11 @@ pub(super) const BUILTINS: &[Builtin] = &[
          (shape (reshape (zeros '[2 6]) 3 -1)) ;=> '[3 4]\n\
          (reshape [1 2 3] '[2 2]) ;=> error: does not fit the shape",
     ),
-    Builtin::new("transpose", "(transpose x permutation?)", TRANSPOSE, (1, MANY), transpose).examples(
+    Builtin::new("transpose", "(transpose x permutation?)", TRANSPOSE, (1, VARIADIC), transpose).examples(
         "(transpose [[1 2 3] [4 5 6]]) ;=> [[1 4] [2 5] [3 6]]\n\
          (shape (transpose (zeros '[2 3 4]) '[0 2 1])) ;=> '[2 4 3]",
     ),
-    Builtin::new("tr", "(tr x permutation?)", TRANSPOSE, (1, MANY), transpose)
+    Builtin::new("tr", "(tr x permutation?)", TRANSPOSE, (1, VARIADIC), transpose)
         .examples("(tr [[1 2] [3 4]]) ;=> [[1 3] [2 4]]"),
     Builtin::new("swapaxes", "(swapaxes x axis other)", "two axes exchanged", (3, 3), |i, a| {
         let t = i.tensor(&a[0])?;
@@ -118,7 +118,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "broadcast-to",
         "(broadcast-to x shape)",
         "x repeated to a shape: its axes are the last of it, and those of extent 1 stretch",
-        (2, MANY),
+        (2, VARIADIC),
         |i, a| {
             let t = i.tensor(&a[0])?;
             let shape = as_shape(&a[1..].iter().collect::<Vec<_>>())?;
@@ -195,7 +195,7 @@ fn transpose(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     interp.permute(&t, permutation).map(Value::from)
 }
 
-/// Fails where a value does not broadcast to a shape, saying what for.
+/// Fails if a value does not broadcast to a shape; `what` names its use.
 pub(super) fn expect_broadcast(value: &Tensor, shape: &[usize], what: &str) -> Eval<()> {
     let own = value.shape();
     let fits = own.len() <= shape.len()

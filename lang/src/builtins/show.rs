@@ -3,7 +3,7 @@
 use crate::eval::{Key, Value};
 use crate::tensor::{DType, TensorType, format_float, format_number, format_tensor};
 
-/// What is still to be written, so that nested values need no recursion.
+/// An explicit work list of pending output: nested values need no recursion.
 enum Piece<'a> {
     Value(&'a Value),
     Key(Key),
@@ -65,7 +65,7 @@ fn show_leaf(value: &Value) -> String {
     }
 }
 
-/// The dtype in whose digits a float is shown: weak numbers are `f32`.
+/// The dtype whose digits a float shows: weak numbers are `f32`.
 pub(super) fn shown_dtype(ty: &TensorType) -> DType {
     if ty.weak { DType::F32 } else { ty.dtype }
 }

@@ -1,6 +1,6 @@
-//! `error` and `assert`: messages of the program itself when it cannot go on.
+//! `error` and `assert`: errors raised by the program.
 
-use super::{Builtin, MANY};
+use super::{Builtin, VARIADIC};
 use crate::eval::{Eval, Interp, Value};
 
 pub(super) const BUILTINS: &[Builtin] = &[
@@ -10,7 +10,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "stops the program with the message, written as print writes it: a template with placeholders is filled with the others\n\
          a branch of if, case or cond that ends so agrees with any other, compiled too; tensors of more than 16 elements\n\
          are shown by their type",
-        (1, MANY),
+        (1, VARIADIC),
         error,
     )
     .examples(
@@ -22,7 +22,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(assert condition message x ...)",
         "stops the program with the message, as error does, unless the condition holds; gives nil\n\
          a condition on data is looked at when a result of the compiled function is read, or when the function is interpreted",
-        (1, MANY),
+        (1, VARIADIC),
         assert,
     )
     .examples(

@@ -1,23 +1,23 @@
 //! Strings.
 
 use super::show::shown_dtype;
-use super::{Builtin, MANY, show};
+use super::{Builtin, VARIADIC, show};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Value, fail};
 use crate::format::{self, FormatArg};
 use crate::tensor::DType;
 
-/// Fails where a text would be longer than any may be, so that one which doubles again and again ends in an error.
+/// Fails above the maximum length of a text, so that repeated doubling ends in an error.
 pub(super) fn check_text(bytes: usize) -> Eval<()> {
-    const LONGEST: usize = 1 << 27;
-    if bytes <= LONGEST {
+    const MAX_BYTES: usize = 1 << 27;
+    if bytes <= MAX_BYTES {
         return Ok(());
     }
-    fail(format!("a text of {bytes} bytes is too long: {LONGEST} are the most"))
+    fail(format!("a text of {bytes} bytes is too long: {MAX_BYTES} are the most"))
 }
 
 pub(super) const BUILTINS: &[Builtin] = &[
-    Builtin::new("str", "(str a b ...)", "the arguments as one text, each as print shows it", (0, MANY), |_, a| {
+    Builtin::new("str", "(str a b ...)", "the arguments as one text, each as print shows it", (0, VARIADIC), |_, a| {
         let mut text = String::new();
         for v in a {
             let part = show(&v.known("a text")?);
@@ -32,7 +32,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(str-call method s args ...)",
         "a method of Python's strings, counting in characters: capitalize count endswith find format isalpha isdigit\n\
          isspace join ljust lower lstrip replace rfind rjust rstrip split splitlines startswith strip title upper zfill",
-        (2, MANY),
+        (2, VARIADIC),
         |_, a| super::text_methods::call(a),
     )
     .examples(
@@ -44,7 +44,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "format",
         "(format template args ...)",
         "a template filled as by Python's str.format: {} in turn, {0} by number, {:.4f} {:>8} {:,} with a format, {{ a brace",
-        (1, MANY),
+        (1, VARIADIC),
         |_, a| {
             let Value::Str(template) = &a[0] else {
                 return fail(format!("format wants a text first, got {}", a[0].describe()));
@@ -136,7 +136,7 @@ fn is(value: &Value, test: fn(&Value) -> bool) -> Eval<Value> {
     Ok(Value::Bool(test(value)))
 }
 
-/// A template filled with values, all of which it must show.
+/// Formats a template with values, all of which it must use.
 pub(super) fn format_values(template: &str, args: &[Value]) -> Eval<String> {
     let shown = format::parse(template).map_or(args.len(), |t| t.arguments());
     if shown < args.len() {
@@ -151,7 +151,7 @@ pub(super) fn format_values(template: &str, args: &[Value]) -> Eval<String> {
     fill(template, args)
 }
 
-/// A template filled with values: numbers keep their kind, all else goes in as `print` shows it.
+/// Formats a template with values: numbers keep their kind, all else is formatted as by `print`.
 pub(super) fn fill(template: &str, args: &[Value]) -> Eval<String> {
     let values = args.iter().map(|v| v.known("a text")).collect::<Eval<Vec<_>>>()?;
     let texts: Vec<String> = values.iter().map(show).collect();
@@ -161,7 +161,7 @@ pub(super) fn fill(template: &str, args: &[Value]) -> Eval<String> {
     result.or_else(|e| fail(e.to_string()))
 }
 
-/// A number as itself, anything else as its text.
+/// A number as itself, any other value as its text.
 fn argument<'a>(value: &Value, text: &'a str) -> Eval<FormatArg<'a>> {
     Ok(match value {
         Value::Int(n) => FormatArg::Int(*n),

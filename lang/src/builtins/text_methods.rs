@@ -5,7 +5,7 @@ use super::text::{check_text, fill as fill_template};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Stop, Value, fail};
 
-/// A method: how it is called, the least and greatest number of arguments after the string, and what it does.
+/// A method: its call syntax, minimum and maximum number of arguments after the string, and its function.
 struct Method {
     name: &'static str,
     arguments: &'static str,
@@ -152,18 +152,18 @@ fn whole(value: &Value, wanted: &str) -> Eval<i64> {
     super::as_index(value, wanted)
 }
 
-/// A count that means all where it is negative or not given.
+/// A count; negative or absent means unlimited.
 fn limit(value: Option<&Value>, wanted: &str) -> Eval<Option<usize>> {
     let Some(value) = value else { return Ok(None) };
     Ok(usize::try_from(whole(value, wanted)?).ok())
 }
 
-/// White space as Python's `str.isspace` has it: Unicode's, and the four separators of ASCII.
+/// White space as in Python's `str.isspace`: Unicode's, and the four ASCII separators.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }
 
-/// Digits of any script, superscripts and circled ones too; fractions and letters that stand for numbers are none.
+/// Digits of any script, including superscript and circled ones; fractions and numeral letters are not digits.
 fn is_digit(c: char) -> bool {
     let fraction = matches!(c, '\u{bc}'..='\u{be}' | '\u{2150}'..='\u{215f}' | '\u{2189}');
     c.is_numeric() && !c.is_alphabetic() && !fraction
@@ -173,15 +173,15 @@ fn every(s: &str, test: fn(char) -> bool) -> Value {
     Value::Bool(!s.is_empty() && s.chars().all(test))
 }
 
-/// A letter as it begins a word: `ß` becomes `Ss`.
+/// A title-case letter: `ß` becomes `Ss`.
 fn title_case(c: char) -> String {
     let mut upper = c.to_uppercase();
     let first = upper.next().map(String::from).unwrap_or_default();
     first + &upper.collect::<String>().to_lowercase()
 }
 
-/// What lies between two positions, negative ones from the end, and how many characters come before it. None where
-/// the start is beyond the end.
+/// The slice between two positions (negative ones count from the end), and the number of characters before it. `None`
+/// if the start is beyond the end.
 fn window<'a>(s: &'a str, bounds: &[Value]) -> Eval<(Option<&'a str>, usize)> {
     let n = s.chars().count() as i64;
     let bound = |i: usize, otherwise: i64| -> Eval<i64> {
@@ -208,7 +208,7 @@ fn position(s: &str, a: &[Value], find: fn(&str, &str) -> Option<usize>) -> Eval
     Ok(Value::Int(at.map_or(-1, |at| at as i64)))
 }
 
-/// Whether the text begins or ends with a string, or one of a list.
+/// True if the text starts or ends with a string, or one of a list.
 fn affix(s: &str, a: &[Value], test: fn(&str, &str) -> bool) -> Eval<Value> {
     let (inside, _) = window(s, &a[1..])?;
     let wanted = |v| string(v, "what is compared with");
@@ -235,13 +235,13 @@ fn strip(s: &str, a: &[Value], start: bool, end: bool) -> Eval<Value> {
     text(rest)
 }
 
-/// `n` times a character, if there is room for them.
+/// `n` copies of a character; an error above the maximum length.
 fn fill(c: char, n: usize) -> Eval<String> {
     super::create::checked_count(&[n])?;
     Ok(std::iter::repeat_n(c, n).collect())
 }
 
-/// What fills a text up to a width.
+/// The padding of a text up to a width.
 fn margin(s: &str, a: &[Value]) -> Eval<String> {
     let width = whole(&a[0], "the width")?;
     let c = match a.get(1).map(|v| string(v, "the fill")).transpose()? {
@@ -261,7 +261,7 @@ fn strings<'a>(parts: impl Iterator<Item = &'a str>) -> Value {
     Value::list(parts.map(Value::text).collect())
 }
 
-/// Without a separator at runs of white space, of which there are none at the ends.
+/// Splits; without a separator at runs of white space, ignoring those at the ends.
 fn split(s: &str, a: &[Value]) -> Eval<Value> {
     let most = limit(a.get(1), "the number of splits")?;
     let separator = match a.first() {
@@ -271,7 +271,7 @@ fn split(s: &str, a: &[Value]) -> Eval<Value> {
             while !rest.is_empty() {
                 let end = rest.find(is_space).filter(|_| most.is_none_or(|most| parts.len() < most));
                 let Some(end) = end else {
-                    // As in Python, only the last part cut off by the limit keeps its white space.
+                    // As in Python, only the rest after the limit keeps its white space.
                     parts.push(rest);
                     break;
                 };

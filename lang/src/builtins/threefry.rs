@@ -1,6 +1,6 @@
 //! Random bits: JAX's default generator, threefry2x32 in its partitionable form.
 //!
-//! A key is a `u32[2]`. The block cipher is the primitive `threefry`; how keys split and how bits become numbers follows
+//! A key is a `u32[2]`. The block cipher is the primitive `threefry`; keys split and bits become numbers as in
 //! `jax.random`.
 
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn block(interp: &Interp, key: &Tensor, shape: &[usize]) -> Eval<[Tensor; 2]> {
     encrypt(interp, &key, &first, shape)
 }
 
-/// The two words of the block for a counter and those after it.
+/// The two words of the block for a counter and its successors.
 fn encrypt(interp: &Interp, key: &Tensor, counter: &Tensor, shape: &[usize]) -> Eval<[Tensor; 2]> {
     let op: Op = Arc::new(p::Threefry { shape: shape.into() });
     let mut words = bind_all(&op, &[key, counter], interp.span)?.into_iter();
@@ -50,8 +50,8 @@ pub(super) fn bits(interp: &mut Interp, key: &Tensor, shape: &[usize]) -> Eval<T
     interp.op(p::Binary(p::Xor), &[&hi, &lo])
 }
 
-/// A number made by `f` of the 32 random bits of every position, where the key is known and no program is to draw them: in
-/// one pass, without the tensors between that a program does not have either.
+/// Numbers computed by `f` from 32 random bits each, in one pass and without intermediate tensors; `None` unless the
+/// key is known and no program draws them.
 fn drawn<T: Send + Clone + Default>(
     interp: &Interp,
     key: &Tensor,
@@ -84,12 +84,11 @@ fn known(t: &Tensor) -> Eval<Option<f32>> {
     Ok(t.host()?.as_f32().and_then(|elements| elements.first().copied()))
 }
 
-/// 23 random bits as the fraction of a float in [1, 2).
+/// Shift that leaves 23 random bits as the fraction of a float in [1, 2).
 const FRACTION: u32 = 9;
 
 /// A float of `[0, 1)` scaled to an interval: `x * width + low`, rounded once. XLA and IREE both contract the two
-/// operations, so that numbers which are computed here must be, too, or they would not be those of JAX and of compiled
-/// programs.
+/// operations to an FMA, so the host must as well, to give the numbers of JAX and of compiled programs.
 fn scaled(word: u32, low: f32, width: f32) -> f32 {
     let x = f32::from_bits(word >> FRACTION | 1.0_f32.to_bits()) - 1.0;
     p::maximum(low, x.mul_add(width, low))
@@ -132,13 +131,13 @@ pub(super) fn normal(interp: &mut Interp, key: &Tensor, shape: &[usize]) -> Eval
     interp.op(p::Binary(p::Mul), &[&z, &scale])
 }
 
-/// The random bits of a number of a 16-bit float, and how many of them are its mantissa, as in `jax.random`.
+/// Number of random bits for a 16-bit float, and the number of those in its mantissa, as in `jax.random`.
 fn half_bits(dtype: DType) -> [u32; 2] {
     if dtype == DType::BF16 { [8, 7] } else { [16, 10] }
 }
 
-/// Uniform in `[low, high)`, as floats of `dtype`: those of 16 bits are of the random bits that `jax.random` takes for
-/// them, and rounded after each operation.
+/// Uniform in `[low, high)`, as floats of `dtype`: 16-bit floats take the random bits that `jax.random` takes for them,
+/// and are rounded after each operation.
 pub(super) fn uniform_of(
     interp: &mut Interp,
     dtype: DType,
@@ -170,7 +169,7 @@ fn into_interval(interp: &mut Interp, x: &Tensor, low: &Tensor, high: &Tensor) -
     interp.op(p::Binary(p::Max), &[&low, &x])
 }
 
-/// Normal with mean 0 and variance 1, as floats of `dtype`, likewise.
+/// [`normal`] for floats of `dtype`, like [`uniform_of`].
 pub(super) fn normal_of(interp: &mut Interp, dtype: DType, key: &Tensor, shape: &[usize]) -> Eval<Tensor> {
     if !dtype.is_half() {
         return normal(interp, key, shape);
@@ -183,7 +182,7 @@ pub(super) fn normal_of(interp: &mut Interp, dtype: DType, key: &Tensor, shape: 
     interp.op(p::Binary(p::Mul), &[&z, &filled(shape, std::f64::consts::SQRT_2)])
 }
 
-/// The key of a seed or of data to fold in: its low 32 bits, as JAX has it with its default of 32-bit integers.
+/// The key of a seed or of data to fold in: its low 32 bits, as in JAX with 32-bit integers by default.
 pub(super) fn seed(interp: &mut Interp, value: &Value, wanted: &str) -> Eval<Tensor> {
     let t = match value {
         Value::Tensor(t) if t.ty().rank() == 0 && t.ty().dtype.is_integer() => {
@@ -196,21 +195,21 @@ pub(super) fn seed(interp: &mut Interp, value: &Value, wanted: &str) -> Eval<Ten
     interp.op(p::Concatenate { axis: 0 }, &[&high, &low])
 }
 
-/// A key made of a key and data, itself written as a key.
+/// `key` folded with data, itself in key form.
 pub(super) fn fold_in(interp: &mut Interp, key: &Tensor, data: &Tensor) -> Eval<Tensor> {
     let [hi, lo] = encrypt(interp, key, data, &[])?;
     let (hi, lo) = (interp.reshape(&hi, &[1])?, interp.reshape(&lo, &[1])?);
     interp.op(p::Concatenate { axis: 0 }, &[&hi, &lo])
 }
 
-/// `n` keys made of one, as the rows of a tensor.
+/// `n` keys split from one, as the rows of a tensor.
 pub(super) fn split(interp: &mut Interp, key: &Tensor, n: usize) -> Eval<Tensor> {
     let [hi, lo] = block(interp, key, &[n])?;
     let (hi, lo) = (interp.reshape(&hi, &[n, 1])?, interp.reshape(&lo, &[n, 1])?);
     interp.op(p::Concatenate { axis: 1 }, &[&hi, &lo])
 }
 
-/// Two keys made of one.
+/// Two keys split from one.
 pub(super) fn split_in_two(interp: &mut Interp, key: &Tensor) -> Eval<[Tensor; 2]> {
     let rows = split(interp, key, 2)?;
     let mut row = |i: i64| {

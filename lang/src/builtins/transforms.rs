@@ -1,18 +1,18 @@
-//! Transformations of functions.
+//! Function transformations.
 
 use std::rc::Rc;
 
 use ustr::Ustr;
 
 use super::operands::{as_index, as_integers};
-use super::{Builtin, MANY, parse};
+use super::{Builtin, VARIADIC, parse};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{
     Axes, Eval, Function, GradOptions, Interp, Signal, Stop, Transform, Value, fail, map_trees,
 };
 use crate::primitives as p;
 
-/// Transforms of transforms of a function.
+/// Maximum nesting of transformations of a function.
 const MAX_TRANSFORMS: usize = 100;
 
 pub(super) const BUILTINS: &[Builtin] = &[
@@ -22,7 +22,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "a function that gives [value gradient] of f, which gives one float; the gradient has the structure of the \
          first argument, or of those at the positions :wrt; with :aux f gives [loss extra] and the result is \
          [[loss extra] gradient]",
-        (1, MANY),
+        (1, VARIADIC),
         |_, a| grad(a, true),
     )
     .examples(
@@ -34,7 +34,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "grad",
         "(grad f :wrt i :aux)",
         "a function that gives the gradient of f alone; options as for value-and-grad, with :aux [gradient extra]",
-        (1, MANY),
+        (1, VARIADIC),
         |_, a| grad(a, false),
     )
     .examples(
@@ -145,7 +145,7 @@ fn function<'a>(value: &'a Value, wanted_by: &str) -> Eval<&'a Rc<Function>> {
 
 fn transformed(f: &Value, transform: Transform) -> Eval<Value> {
     let f = Rc::clone(function(f, transform.name())?);
-    // Whatever walks over transforms by recursion may rely on it.
+    // Recursive walks over transformations rely on this limit.
     if f.transforms() >= MAX_TRANSFORMS {
         return fail(format!("transforms are nested more than {MAX_TRANSFORMS} deep"));
     }
@@ -185,14 +185,14 @@ fn grad(args: &[Value], value: bool) -> Eval<Value> {
     transformed(f, Transform::Grad(options))
 }
 
-/// The number of arguments that a function of the program takes, if it is fixed.
+/// The number of parameters of a function of the program, if it is fixed.
 fn parameters(f: &Value) -> Option<usize> {
     let Value::Function(f) = f else { return None };
     let Function::Closure(closure) = &**f else { return None };
     closure.code.rest.is_none().then_some(closure.code.params.len())
 }
 
-/// The error that the second argument of `vmap` is no axes of the arguments of `f`, but more likely an argument.
+/// The error for in-axes of `vmap` that are no axes of the arguments of `f`, but more likely an argument.
 fn no_axes(f: &Value, value: &Value) -> Signal {
     let wanted = match parameters(f) {
         Some(1) => "of the one argument of f".into(),
@@ -204,7 +204,7 @@ fn no_axes(f: &Value, value: &Value) -> Signal {
         .into()
 }
 
-/// The axes that an in-axes value names.
+/// The axes of an in-axes value.
 fn as_axes(value: &Value) -> Eval<Axes> {
     Ok(match value {
         Value::Nil => Axes::Every(None),

@@ -1,7 +1,7 @@
 //! Pytrees.
 
 use super::operands::broadcast_shapes;
-use super::{Builtin, MANY};
+use super::{Builtin, VARIADIC};
 use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, KeyPath, Signal, Tree, Value, fail, flatten, map_trees, unflatten};
 
@@ -11,7 +11,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(tree-map f tree ...)",
         "f of each leaf, in the structure of the tree; of several trees of one structure, f of the leaves at the same \
          key path",
-        (2, MANY),
+        (2, VARIADIC),
         |i, a| map_trees(&a[1..], &mut |path, leaves| call_on_leaf(i, &a[0], leaves, path)),
     )
     .examples(
@@ -59,7 +59,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     ),
 ];
 
-/// `f` of leaves; an error says which.
+/// Calls `f` on leaves; an error gets their key path.
 fn call_on_leaf(interp: &mut Interp, f: &Value, leaves: &[Value], path: &KeyPath) -> Eval<Value> {
     let result = interp.call(f, leaves.iter().cloned());
     if path.is_root() { result } else { result.map_err(|signal| signal.note(format!("at the leaf {path}"))) }
@@ -86,7 +86,7 @@ fn reduce(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     )
 }
 
-/// The error for a leaf whose shape does not go with what the leaves before gave.
+/// The error for a leaf whose shape does not match the results of earlier leaves.
 fn shapes_differ(interp: &Interp, before: &Value, leaf: &Value, path: &KeyPath) -> Option<Signal> {
     let (Value::Tensor(a), Value::Tensor(b)) = (before, leaf) else { return None };
     broadcast_shapes(a.ty(), b.ty()).err()?;

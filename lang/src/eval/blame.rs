@@ -3,7 +3,7 @@
 
 use super::checks::called;
 use super::dict::Key;
-use super::expr::{Code, Expr, ExprKind, Pattern, Place, Slot};
+use super::expr::{Code, Expr, ExprKind, Pattern, Slot, VarLocation};
 use super::interp::Interp;
 use super::module::is_private;
 use super::signal::{Signal, Stop};
@@ -23,7 +23,7 @@ const REMEMBERED: usize = 64;
 
 /// A key that a look-up did not find.
 #[derive(Clone, Debug)]
-pub(crate) struct Miss {
+pub(crate) struct FailedLookup {
     key: Ustr,
     /// The call that looked it up.
     span: Span,
@@ -33,12 +33,12 @@ pub(crate) struct Miss {
 
 /// The last look-ups in vain, by the call that made them.
 #[derive(Debug, Default)]
-pub(crate) struct Misses {
-    recent: Vec<Miss>,
+pub(crate) struct FailedLookups {
+    recent: Vec<FailedLookup>,
     next: usize,
 }
 
-impl Misses {
+impl FailedLookups {
     /// Remembers that the call at `span` found no `key` among `keys`.
     pub(crate) fn remember(&mut self, key: Ustr, span: Span, keys: impl Iterator<Item = Key>) {
         /// More keys than a message lists, so that it can tell that there are more.
@@ -49,16 +49,16 @@ impl Misses {
             known.keys.extend(keys.take(KEYS).map(|key| key.name));
             return;
         }
-        let miss = Miss { key, span, keys: keys.take(KEYS).map(|key| key.name).collect() };
+        let lookup = FailedLookup { key, span, keys: keys.take(KEYS).map(|key| key.name).collect() };
         if self.recent.len() < REMEMBERED {
-            self.recent.push(miss);
+            self.recent.push(lookup);
         } else {
-            self.recent[self.next] = miss;
+            self.recent[self.next] = lookup;
             self.next = (self.next + 1) % REMEMBERED;
         }
     }
 
-    fn at(&self, span: Span) -> Option<&Miss> {
+    fn at(&self, span: Span) -> Option<&FailedLookup> {
         self.recent.iter().find(|m| m.span == span)
     }
 }
@@ -233,7 +233,7 @@ impl Interp {
     fn follow(&self, d: &mut Diagnostic, expr: &Expr) {
         d.suspect = None;
         match &expr.kind {
-            ExprKind::Local(Place::Frame(slot), _) => {
+            ExprKind::Local(VarLocation::Frame(slot), _) => {
                 label(d, expr.span, "this is nil".into());
                 d.suspect = Some(Suspect::Local(*slot));
             }
@@ -250,8 +250,8 @@ impl Interp {
                 label(d, expr.span, "this is nil where the condition does not hold".into());
             }
             ExprKind::Call { head, args, .. } if looks_up(head) => {
-                match self.misses.at(self.user_place(expr.span)) {
-                    Some(miss) => found_no(d, expr.span, miss),
+                match self.failed_lookups.at(self.user_place(expr.span)) {
+                    Some(lookup) => found_no(d, expr.span, lookup),
                     None => match args.first() {
                         // (get nil k) is nil: the nil is older.
                         Some(dict) if matches!(dict.kind, ExprKind::Call { .. } | ExprKind::Local(..)) => {
@@ -264,10 +264,11 @@ impl Interp {
             ExprKind::Const(Value::Nil) => {}
             // A function of the library hands on what it did not find.
             ExprKind::Call { .. }
-                if expr.span.source.is_library() && self.misses.at(self.user_place(expr.span)).is_some() =>
+                if expr.span.source.is_library()
+                    && self.failed_lookups.at(self.user_place(expr.span)).is_some() =>
             {
-                if let Some(miss) = self.misses.at(self.user_place(expr.span)) {
-                    found_no(d, expr.span, miss);
+                if let Some(lookup) = self.failed_lookups.at(self.user_place(expr.span)) {
+                    found_no(d, expr.span, lookup);
                 }
             }
             ExprKind::Call { .. } => label(d, expr.span, "this gives nil".into()),
@@ -287,21 +288,21 @@ fn looks_up(head: &Expr) -> bool {
     }
 }
 
-fn found_no(d: &mut Diagnostic, span: Span, miss: &Miss) {
+fn found_no(d: &mut Diagnostic, span: Span, lookup: &FailedLookup) {
     const LISTED: usize = 6;
-    let shown: Vec<String> = miss.keys.iter().take(LISTED).map(|k| format!(":{k}")).collect();
-    let more = if miss.keys.len() > LISTED { " ..." } else { "" };
+    let shown: Vec<String> = lookup.keys.iter().take(LISTED).map(|k| format!(":{k}")).collect();
+    let more = if lookup.keys.len() > LISTED { " ..." } else { "" };
     let there = if shown.is_empty() {
         "the dictionary is empty".to_string()
     } else {
         format!("there is {}{more}", shown.join(" "))
     };
-    label(d, span, format!("found no :{} here; {there}", miss.key));
-    let near = miss.keys.iter().find(|k| k.eq_ignore_ascii_case(&miss.key)).map(ToString::to_string);
+    label(d, span, format!("found no :{} here; {there}", lookup.key));
+    let near = lookup.keys.iter().find(|k| k.eq_ignore_ascii_case(&lookup.key)).map(ToString::to_string);
     // Short keys, as of weights, are all alike: none of them is a misspelling of another.
-    let long = miss.key.chars().count() > 3;
-    let known = miss.keys.iter().map(Ustr::as_str);
-    let near = near.or_else(|| long.then(|| builtins::nearest(&miss.key, known)).flatten());
+    let long = lookup.key.chars().count() > 3;
+    let known = lookup.keys.iter().map(Ustr::as_str);
+    let near = near.or_else(|| long.then(|| builtins::nearest(&lookup.key, known)).flatten());
     d.help = Some(match near {
         Some(near) => format!("did you mean :{near}?"),
         None => "check the key, or give a default as the last argument".into(),

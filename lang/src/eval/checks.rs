@@ -23,13 +23,13 @@ use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor, Shape, TensorType};
 
 /// Tensors of more elements are shown by their type in the messages of `error` and `assert`.
-const MOST_SHOWN: usize = 16;
+const MAX_SHOWN: usize = 16;
 
 /// So many calls around an error are shown.
-const MOST_CALLS: usize = 8;
+const MAX_CALLS: usize = 8;
 
 /// So many flags are handed on from call to call; then the older half is looked at.
-const MOST_FLAGS: usize = 16;
+const MAX_FLAGS: usize = 16;
 
 /// A stop of the program, in a piece that may not run.
 pub(super) struct Raised {
@@ -131,7 +131,7 @@ fn check(question: Question, error: Diagnostic) -> Op {
 /// Adds the place of a call to an error that the program itself stopped with.
 pub(super) fn called(error: &mut Diagnostic, name: Option<Ustr>, span: Span) {
     let known = error.labels.iter().any(|label| label.span == span);
-    if error.kind != Kind::Raised || known || span.source.is_library() || error.labels.len() > MOST_CALLS {
+    if error.kind != Kind::Raised || known || span.source.is_library() || error.labels.len() > MAX_CALLS {
         return;
     }
     let text = name.map_or_else(|| "called here".into(), |name| format!("{name} was called here"));
@@ -146,7 +146,7 @@ fn parts(message: &[Value]) -> Eval<(Vec<Part>, Vec<Tensor>)> {
         parts.push(match value {
             Value::Int(n) => Part::Int(*n),
             Value::Float(x) => Part::Float(*x),
-            Value::Tensor(t) if t.ty().count() > MOST_SHOWN => Part::Text(format!("<{}>", t.ty())),
+            Value::Tensor(t) if t.ty().count() > MAX_SHOWN => Part::Text(format!("<{}>", t.ty())),
             Value::Tensor(t) => match t.concrete() {
                 Some(known) => Part::Tensor(known.host()?.clone(), t.ty().weak),
                 None => {
@@ -288,8 +288,8 @@ pub(super) fn handed_on<'a>(
         }
         last = Some(flags);
     }
-    if all.len() >= MOST_FLAGS {
-        let older = all.len() - MOST_FLAGS / 2;
+    if all.len() >= MAX_FLAGS {
+        let older = all.len() - MAX_FLAGS / 2;
         for flag in all.drain(..older) {
             flag.look()?;
         }

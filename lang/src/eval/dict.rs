@@ -14,7 +14,7 @@ use ustr::{IdentityHasher, Ustr};
 pub use key::Key;
 
 use super::contents::Tally;
-use super::items::MOST_COPIED;
+use super::items::MAX_FLAT;
 use super::release::{Item, holds_values, release, releasing};
 use super::value::Value;
 
@@ -22,19 +22,19 @@ type Hasher = BuildHasherDefault<IdentityHasher>;
 
 /// A dictionary in insertion order. Keywords, strings and symbols of one name are one key.
 #[derive(Clone, Debug)]
-pub struct Dict(Kept);
+pub struct Dict(Storage);
 
 #[derive(Clone, Debug)]
-enum Kept {
-    /// At most [`MOST_COPIED`] entries.
-    Few(Few),
+enum Storage {
+    /// At most [`MAX_FLAT`] entries.
+    Flat(Flat),
     /// More than that.
-    Many(Box<Many>),
+    Persistent(Box<Persistent>),
 }
 
 /// A table, copied as a whole.
 #[derive(Clone, Debug, Default)]
-struct Few {
+struct Flat {
     entries: IndexMap<Ustr, Value, Hasher>,
     /// The positions of the keys that were written as strings: one bit for each.
     quoted: u64,
@@ -42,7 +42,7 @@ struct Few {
 
 /// Trees, of which a changed copy shares what did not change.
 #[derive(Clone, Debug, Default)]
-struct Many {
+struct Persistent {
     /// The place of each key in `entries`.
     places: GenericHashMap<Ustr, usize, Hasher, RcK>,
     /// In insertion order, with a gap where one was taken out. At most half of them are gaps.
@@ -50,20 +50,20 @@ struct Many {
     tally: Tally,
 }
 
-const _: () = assert!(MOST_COPIED <= u64::BITS as usize);
+const _: () = assert!(MAX_FLAT <= u64::BITS as usize);
 
 impl Dict {
     /// An empty dictionary with room for that many entries.
     pub fn with_capacity(entries: usize) -> Dict {
-        let few = IndexMap::with_capacity_and_hasher(entries.min(MOST_COPIED), Hasher::default());
-        Dict(Kept::Few(Few { entries: few, quoted: 0 }))
+        let flat = IndexMap::with_capacity_and_hasher(entries.min(MAX_FLAT), Hasher::default());
+        Dict(Storage::Flat(Flat { entries: flat, quoted: 0 }))
     }
 
     /// Number of entries.
     pub fn len(&self) -> usize {
         match &self.0 {
-            Kept::Few(few) => few.entries.len(),
-            Kept::Many(many) => many.places.len(),
+            Storage::Flat(flat) => flat.entries.len(),
+            Storage::Persistent(persistent) => persistent.places.len(),
         }
     }
 
@@ -75,39 +75,39 @@ impl Dict {
     /// The value of a key.
     pub fn get(&self, key: &Ustr) -> Option<&Value> {
         match &self.0 {
-            Kept::Few(few) => few.entries.get(key),
-            Kept::Many(many) => many.places.get(key).map(|place| many.at(*place)),
+            Storage::Flat(flat) => flat.entries.get(key),
+            Storage::Persistent(persistent) => persistent.places.get(key).map(|place| persistent.at(*place)),
         }
     }
 
     /// True if there is such a key.
     pub fn contains_key(&self, key: &Ustr) -> bool {
         match &self.0 {
-            Kept::Few(few) => few.entries.contains_key(key),
-            Kept::Many(many) => many.places.contains_key(key),
+            Storage::Flat(flat) => flat.entries.contains_key(key),
+            Storage::Persistent(persistent) => persistent.places.contains_key(key),
         }
     }
 
     /// The entry at a position, in insertion order.
     pub fn get_index(&self, i: usize) -> Option<(Key, &Value)> {
         match &self.0 {
-            Kept::Few(few) => few.entries.get_index(i).map(|(name, value)| (few.key(i, *name), value)),
-            Kept::Many(many) if many.entries.len() == many.places.len() => {
-                many.entries.get(i)?.as_ref().map(|(key, value)| (*key, value.value()))
+            Storage::Flat(flat) => flat.entries.get_index(i).map(|(name, value)| (flat.key(i, *name), value)),
+            Storage::Persistent(persistent) if persistent.entries.len() == persistent.places.len() => {
+                persistent.entries.get(i)?.as_ref().map(|(key, value)| (*key, value.value()))
             }
-            Kept::Many(_) => self.iter().nth(i),
+            Storage::Persistent(_) => self.iter().nth(i),
         }
     }
 
     /// The entries in insertion order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Key, &Value)> + Clone {
         match &self.0 {
-            Kept::Few(few) => {
-                let entries = few.entries.iter().enumerate();
-                Either::Left(entries.map(|(i, (name, value))| (few.key(i, *name), value)))
+            Storage::Flat(flat) => {
+                let entries = flat.entries.iter().enumerate();
+                Either::Left(entries.map(|(i, (name, value))| (flat.key(i, *name), value)))
             }
-            Kept::Many(many) => {
-                let entries = many.entries.iter().flatten();
+            Storage::Persistent(persistent) => {
+                let entries = persistent.entries.iter().flatten();
                 Either::Right(entries.map(|(key, value)| (*key, value.value())))
             }
         }
@@ -128,8 +128,10 @@ impl Dict {
     /// The values in insertion order.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &Value> + Clone {
         match &self.0 {
-            Kept::Few(few) => Either::Left(few.entries.values()),
-            Kept::Many(many) => Either::Right(many.entries.iter().flatten().map(|(_, value)| value.value())),
+            Storage::Flat(flat) => Either::Left(flat.entries.values()),
+            Storage::Persistent(persistent) => {
+                Either::Right(persistent.entries.iter().flatten().map(|(_, value)| value.value()))
+            }
         }
     }
 
@@ -138,32 +140,34 @@ impl Dict {
     pub fn insert(&mut self, key: impl Into<Key>, value: Value) -> Option<Value> {
         let key = key.into();
         match &mut self.0 {
-            Kept::Few(few) if few.entries.len() < MOST_COPIED || few.entries.contains_key(&key.name) => {
-                few.insert(key, value)
+            Storage::Flat(flat) if flat.entries.len() < MAX_FLAT || flat.entries.contains_key(&key.name) => {
+                flat.insert(key, value)
             }
-            Kept::Few(_) => {
-                let mut many = Many::default();
-                self.iter().for_each(|(key, value)| drop(many.insert(key, value.clone())));
-                many.insert(key, value);
-                self.0 = Kept::Many(Box::new(many));
+            Storage::Flat(_) => {
+                let mut persistent = Persistent::default();
+                self.iter().for_each(|(key, value)| drop(persistent.insert(key, value.clone())));
+                persistent.insert(key, value);
+                self.0 = Storage::Persistent(Box::new(persistent));
                 None
             }
-            Kept::Many(many) => many.insert(key, value),
+            Storage::Persistent(persistent) => persistent.insert(key, value),
         }
     }
 
     /// Counts of many values; few are not counted.
     pub(super) fn tally(&self) -> Option<&Tally> {
-        if let Kept::Many(many) = &self.0 { Some(&many.tally) } else { None }
+        if let Storage::Persistent(persistent) = &self.0 { Some(&persistent.tally) } else { None }
     }
 
     /// Takes a key out.
     pub fn remove(&mut self, key: &Ustr) {
         match &mut self.0 {
-            Kept::Few(few) => few.remove(*key),
-            Kept::Many(many) => {
-                many.remove(*key);
-                if many.places.len() <= MOST_COPIED || many.entries.len() > 2 * many.places.len() {
+            Storage::Flat(flat) => flat.remove(*key),
+            Storage::Persistent(persistent) => {
+                persistent.remove(*key);
+                if persistent.places.len() <= MAX_FLAT
+                    || persistent.entries.len() > 2 * persistent.places.len()
+                {
                     *self = self.iter().map(|(key, value)| (key, value.clone())).collect();
                 }
             }
@@ -171,7 +175,7 @@ impl Dict {
     }
 }
 
-impl Few {
+impl Flat {
     /// The key of that name at a position.
     fn key(&self, i: usize, name: Ustr) -> Key {
         Key { name, quoted: self.quoted >> i & 1 == 1 }
@@ -193,7 +197,7 @@ impl Few {
     }
 }
 
-impl Many {
+impl Persistent {
     /// The value at a place where there is one.
     fn at(&self, place: usize) -> &Value {
         let (_, value) = self.entries[place].as_ref().expect("a key is in its place");
@@ -225,7 +229,7 @@ impl Many {
 
 impl Default for Dict {
     fn default() -> Dict {
-        Dict(Kept::Few(Few::default()))
+        Dict(Storage::Flat(Flat::default()))
     }
 }
 
@@ -255,11 +259,11 @@ impl<K: Into<Key>> Extend<(K, Value)> for Dict {
 impl Drop for Dict {
     fn drop(&mut self) {
         match &mut self.0 {
-            Kept::Few(few) if few.entries.values().any(holds_values) => {
-                release(few.entries.drain(..).map(|(_, value)| value));
+            Storage::Flat(flat) if flat.entries.values().any(holds_values) => {
+                release(flat.entries.drain(..).map(|(_, value)| value));
             }
-            Kept::Few(_) => {}
-            Kept::Many(many) => releasing(|| many.entries.clear()),
+            Storage::Flat(_) => {}
+            Storage::Persistent(persistent) => releasing(|| persistent.entries.clear()),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::module::Module;
 use super::typed::ParamType;
 use super::value::{Function, Value};
 use crate::builtins::OnNumbers;
-use crate::stack::roomy;
+use crate::stack::with_large_stack;
 use crate::syntax::{Bracket, Span};
 use crate::tensor::DType;
 
@@ -91,12 +91,12 @@ pub enum ExprKind {
     /// A constant.
     Const(Value),
     /// A local variable or a captured one, and whether nothing reads the variable afterwards ([`super::last_use`]).
-    Local(Place, Cell<bool>),
+    Local(VarLocation, Cell<bool>),
     /// A definition.
     Global(Rc<Global>),
     /// A name inside `with-params`: a key of one of the dictionaries, innermost first, or else what it means
     /// outside. At the head of a call (`head`) a function comes first.
-    Param { name: Ustr, dicts: Vec<Place>, otherwise: Option<Box<Expr>>, head: bool },
+    Param { name: Ustr, dicts: Vec<VarLocation>, otherwise: Option<Box<Expr>>, head: bool },
     /// `(if c a b)`
     If(Box<[Expr; 3]>),
     /// `(and ...)`
@@ -138,7 +138,7 @@ pub type Slot = u32;
 
 /// Where a variable lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum VarLocation {
     /// In the frame of the running function.
     Frame(Slot),
     /// Among the values that the running closure captured.
@@ -187,7 +187,7 @@ pub struct Code {
     /// Slots that a call needs.
     pub frame_size: OnceCell<usize>,
     /// Where the captured values are in the defining function, with their names.
-    pub captures: RefCell<Vec<(Place, Ustr)>>,
+    pub captures: RefCell<Vec<(VarLocation, Ustr)>>,
     /// The whole definition.
     pub span: Span,
     /// The definition up to the end of its parameters: what messages show of it.
@@ -203,7 +203,7 @@ pub struct Code {
 impl Drop for Code {
     fn drop(&mut self) {
         let body = self.body.take();
-        roomy(|| drop(body));
+        with_large_stack(|| drop(body));
     }
 }
 

@@ -5,12 +5,12 @@ use std::rc::Rc;
 
 use ustr::Ustr;
 
-use super::blame::{self, Misses};
+use super::blame::{self, FailedLookups};
 use super::check::Checked;
 use super::checks::Raised;
 use super::conditional::Case;
 use super::dict::{Dict, Key};
-use super::expr::{Expr, ExprKind, Global, Pattern, Place, Template};
+use super::expr::{Expr, ExprKind, Global, Pattern, Template, VarLocation};
 use super::interrupt::Allowance;
 use super::module::{Module, is_private};
 use super::purity::effect_in;
@@ -23,7 +23,7 @@ use super::value::{Closure, Function, List, Value};
 use crate::builtins;
 use crate::diagnostic::Diagnostic;
 use crate::host::{Backend, Host};
-use crate::stack::deep;
+use crate::stack::maybe_grow;
 use crate::syntax::{Sources, Span};
 use crate::tensor::{DType, Shape};
 
@@ -88,7 +88,7 @@ pub struct Interp {
     pub(super) depth: usize,
     pub(super) allowance: Allowance,
     /// Keys that were looked up in vain: origins of nil.
-    pub(crate) misses: Misses,
+    pub(crate) failed_lookups: FailedLookups,
     /// Builtins that the program redefines, of which it was told.
     pub(super) redefined: HashSet<Ustr>,
     /// What was found so far, where the program is only checked.
@@ -134,7 +134,7 @@ impl Interp {
             other: Ok(Value::Nil),
             depth: 0,
             allowance: Allowance::default(),
-            misses: Misses::default(),
+            failed_lookups: FailedLookups::default(),
             redefined: HashSet::new(),
             checking: None,
             preparing: false,
@@ -182,10 +182,10 @@ impl Interp {
     }
 
     #[inline]
-    pub(super) fn place<'a>(&'a self, place: Place, frame: Frame<'a>) -> &'a Value {
+    pub(super) fn place<'a>(&'a self, place: VarLocation, frame: Frame<'a>) -> &'a Value {
         match place {
-            Place::Frame(slot) => &self.stack[frame.base + slot as usize],
-            Place::Captured(i) => &frame.closure.expect("only functions capture").captured[i as usize],
+            VarLocation::Frame(slot) => &self.stack[frame.base + slot as usize],
+            VarLocation::Captured(i) => &frame.closure.expect("only functions capture").captured[i as usize],
         }
     }
 
@@ -193,7 +193,7 @@ impl Interp {
     pub(super) fn eval(&mut self, expr: &Expr, frame: Frame) -> Eval<Value> {
         match &expr.kind {
             ExprKind::Const(value) => Ok(value.clone()),
-            ExprKind::Local(Place::Frame(slot), last) if last.get() && self.level == 0 => {
+            ExprKind::Local(VarLocation::Frame(slot), last) if last.get() && self.level == 0 => {
                 Ok(std::mem::replace(&mut self.stack[frame.base + *slot as usize], Value::Nil))
             }
             ExprKind::Local(place, _) => Ok(self.place(*place, frame).clone()),
@@ -202,7 +202,7 @@ impl Interp {
                 value.map_or_else(|| self.not_yet(global, expr.span), Ok)
             }
             _ => {
-                let scalar = deep(|| self.eval_compound(expr, frame));
+                let scalar = maybe_grow(|| self.eval_compound(expr, frame));
                 self.given(scalar)
             }
         }
@@ -383,7 +383,7 @@ impl Interp {
     fn eval_param(
         &mut self,
         name: Ustr,
-        dicts: &[Place],
+        dicts: &[VarLocation],
         otherwise: Option<&Expr>,
         head: bool,
         span: Span,

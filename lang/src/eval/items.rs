@@ -13,11 +13,11 @@ use super::release::{Item, holds_values, release, releasing};
 use super::value::Value;
 
 /// Most entries of a list or dictionary that is copied as a whole when a part of it changes.
-pub(super) const MOST_COPIED: usize = 64;
+pub(super) const MAX_FLAT: usize = 64;
 
 /// Items of which a changed copy shares what did not change.
 #[derive(Clone, Debug, Default)]
-struct Many {
+struct Persistent {
     tree: GenericVector<Item, RcK>,
     tally: Tally,
 }
@@ -25,14 +25,14 @@ struct Many {
 /// The items of a list: side by side where they are few, else in a tree, of which a changed copy shares what did not
 /// change.
 #[derive(Clone, Debug)]
-pub struct Items(Kept);
+pub struct Items(Storage);
 
 #[derive(Clone, Debug)]
-enum Kept {
-    /// At most [`MOST_COPIED`].
-    Few(Vec<Value>),
+enum Storage {
+    /// At most [`MAX_FLAT`].
+    Flat(Vec<Value>),
     /// More than that.
-    Many(Box<Many>),
+    Persistent(Box<Persistent>),
 }
 
 /// The items in order.
@@ -43,8 +43,8 @@ impl Items {
     /// Number of items.
     pub fn len(&self) -> usize {
         match &self.0 {
-            Kept::Few(few) => few.len(),
-            Kept::Many(many) => many.tree.len(),
+            Storage::Flat(flat) => flat.len(),
+            Storage::Persistent(persistent) => persistent.tree.len(),
         }
     }
 
@@ -56,8 +56,8 @@ impl Items {
     /// The item at a position.
     pub fn get(&self, i: usize) -> Option<&Value> {
         match &self.0 {
-            Kept::Few(few) => few.get(i),
-            Kept::Many(many) => many.tree.get(i).map(Item::value),
+            Storage::Flat(flat) => flat.get(i),
+            Storage::Persistent(persistent) => persistent.tree.get(i).map(Item::value),
         }
     }
 
@@ -69,16 +69,16 @@ impl Items {
     /// The items in order.
     pub fn iter(&self) -> Iter<'_> {
         match &self.0 {
-            Kept::Few(few) => Either::Left(few.iter()),
-            Kept::Many(many) => Either::Right(many.tree.iter().map(Item::value)),
+            Storage::Flat(flat) => Either::Left(flat.iter()),
+            Storage::Persistent(persistent) => Either::Right(persistent.tree.iter().map(Item::value)),
         }
     }
 
     /// The items in memory of their own.
     pub fn to_vec(&self) -> Vec<Value> {
         match &self.0 {
-            Kept::Few(few) => few.clone(),
-            Kept::Many(_) => self.iter().cloned().collect(),
+            Storage::Flat(flat) => flat.clone(),
+            Storage::Persistent(_) => self.iter().cloned().collect(),
         }
     }
 
@@ -86,11 +86,11 @@ impl Items {
     #[must_use]
     pub fn and(&self, others: &[Value]) -> Items {
         match &self.0 {
-            Kept::Few(few) => Items::from([few.as_slice(), others].concat()),
-            Kept::Many(many) => {
-                let mut many = many.clone();
-                others.iter().for_each(|item| many.push(item.clone()));
-                Items(Kept::Many(many))
+            Storage::Flat(flat) => Items::from([flat.as_slice(), others].concat()),
+            Storage::Persistent(persistent) => {
+                let mut persistent = persistent.clone();
+                others.iter().for_each(|item| persistent.push(item.clone()));
+                Items(Storage::Persistent(persistent))
             }
         }
     }
@@ -99,12 +99,12 @@ impl Items {
     #[must_use]
     pub fn after(&self, first: Value) -> Items {
         match &self.0 {
-            Kept::Few(few) => std::iter::once(first).chain(few.iter().cloned()).collect(),
-            Kept::Many(many) => {
-                let mut many = many.clone();
-                many.tally.add(&first);
-                many.tree.push_front(Item::new(first));
-                Items(Kept::Many(many))
+            Storage::Flat(flat) => std::iter::once(first).chain(flat.iter().cloned()).collect(),
+            Storage::Persistent(persistent) => {
+                let mut persistent = persistent.clone();
+                persistent.tally.add(&first);
+                persistent.tree.push_front(Item::new(first));
+                Items(Storage::Persistent(persistent))
             }
         }
     }
@@ -112,11 +112,11 @@ impl Items {
     /// Puts an item in the place of another.
     pub fn set(&mut self, i: usize, item: Value) {
         match &mut self.0 {
-            Kept::Few(few) => few[i] = item,
-            Kept::Many(many) => {
-                many.tally.remove(many.tree[i].value());
-                many.tally.add(&item);
-                many.tree.set(i, Item::new(item));
+            Storage::Flat(flat) => flat[i] = item,
+            Storage::Persistent(persistent) => {
+                persistent.tally.remove(persistent.tree[i].value());
+                persistent.tally.add(&item);
+                persistent.tree.set(i, Item::new(item));
             }
         }
     }
@@ -126,15 +126,17 @@ impl Items {
     pub fn part(&self, positions: Range<usize>) -> Items {
         let (before, after) = (positions.start, self.len() - positions.end);
         match &self.0 {
-            Kept::Few(few) => Items(Kept::Few(few[positions].to_vec())),
-            Kept::Many(many) if positions.len() > MOST_COPIED && before + after < positions.len() => {
-                let Many { mut tree, mut tally } = (**many).clone();
+            Storage::Flat(flat) => Items(Storage::Flat(flat[positions].to_vec())),
+            Storage::Persistent(persistent)
+                if positions.len() > MAX_FLAT && before + after < positions.len() =>
+            {
+                let Persistent { mut tree, mut tally } = (**persistent).clone();
                 let first = (0..before).filter_map(|_| tree.pop_front()).collect::<Vec<_>>();
                 let last = (0..after).filter_map(|_| tree.pop_back());
                 first.into_iter().chain(last).for_each(|item| tally.remove(item.value()));
-                Items(Kept::Many(Box::new(Many { tree, tally })))
+                Items(Storage::Persistent(Box::new(Persistent { tree, tally })))
             }
-            Kept::Many(_) => positions.map(|i| self[i].clone()).collect(),
+            Storage::Persistent(_) => positions.map(|i| self[i].clone()).collect(),
         }
     }
 }
@@ -142,24 +144,24 @@ impl Items {
 impl From<Vec<Value>> for Items {
     #[inline]
     fn from(items: Vec<Value>) -> Items {
-        if items.len() <= MOST_COPIED { Items(Kept::Few(items)) } else { Items::many(items) }
+        if items.len() <= MAX_FLAT { Items(Storage::Flat(items)) } else { Items::persistent(items) }
     }
 }
 
 impl Items {
     #[inline(never)]
-    fn many(items: Vec<Value>) -> Items {
+    fn persistent(items: Vec<Value>) -> Items {
         let tree = items.into_iter().map(Item::new).collect();
-        Items(Kept::Many(Box::new(Many { tree, tally: Tally::default() })))
+        Items(Storage::Persistent(Box::new(Persistent { tree, tally: Tally::default() })))
     }
 
     /// Counts of many items; few are not counted.
     pub(super) fn tally(&self) -> Option<&Tally> {
-        if let Kept::Many(many) = &self.0 { Some(&many.tally) } else { None }
+        if let Storage::Persistent(persistent) = &self.0 { Some(&persistent.tally) } else { None }
     }
 }
 
-impl Many {
+impl Persistent {
     fn push(&mut self, item: Value) {
         self.tally.add(&item);
         self.tree.push_back(Item::new(item));
@@ -186,8 +188,8 @@ impl Index<usize> for Items {
 
     fn index(&self, i: usize) -> &Value {
         match &self.0 {
-            Kept::Few(few) => &few[i],
-            Kept::Many(many) => many.tree[i].value(),
+            Storage::Flat(flat) => &flat[i],
+            Storage::Persistent(persistent) => persistent.tree[i].value(),
         }
     }
 }
@@ -195,9 +197,9 @@ impl Index<usize> for Items {
 impl Drop for Items {
     fn drop(&mut self) {
         match &mut self.0 {
-            Kept::Few(few) if few.iter().any(holds_values) => release(std::mem::take(few)),
-            Kept::Few(_) => {}
-            Kept::Many(many) => releasing(|| many.tree.clear()),
+            Storage::Flat(flat) if flat.iter().any(holds_values) => release(std::mem::take(flat)),
+            Storage::Flat(_) => {}
+            Storage::Persistent(persistent) => releasing(|| persistent.tree.clear()),
         }
     }
 }

@@ -3,8 +3,8 @@
 
 use smallvec::SmallVec;
 
-use super::expr::{Expr, ExprKind, Pattern, Place, Slot};
-use crate::stack::deep;
+use super::expr::{Expr, ExprKind, Pattern, Slot, VarLocation};
+use crate::stack::maybe_grow;
 
 /// Marks the last uses in the body of a function, or in an expression of the top level.
 pub(super) fn mark_last_uses(body: &Expr) {
@@ -65,8 +65,8 @@ impl Live {
         }
     }
 
-    fn read_place(&mut self, place: Place) {
-        if let Place::Frame(slot) = place {
+    fn read_place(&mut self, place: VarLocation) {
+        if let VarLocation::Frame(slot) = place {
             self.insert(slot);
         }
     }
@@ -80,9 +80,9 @@ impl Live {
             }
             ExprKind::Param { dicts, .. } => {
                 dicts.iter().for_each(|place| self.read_place(*place));
-                expr.for_each_part(&mut |part| deep(|| self.read(part)));
+                expr.for_each_part(&mut |part| maybe_grow(|| self.read(part)));
             }
-            _ => expr.for_each_part(&mut |part| deep(|| self.read(part))),
+            _ => expr.for_each_part(&mut |part| maybe_grow(|| self.read(part))),
         }
     }
 }
@@ -92,13 +92,13 @@ impl Live {
 fn walk(expr: &Expr, live: &mut Live, mark: bool) {
     match &expr.kind {
         ExprKind::Const(_) | ExprKind::Global(_) | ExprKind::Def(_) => {}
-        ExprKind::Local(Place::Frame(slot), last) => {
+        ExprKind::Local(VarLocation::Frame(slot), last) => {
             if mark {
                 last.set(!live.contains(*slot));
             }
             live.insert(*slot);
         }
-        ExprKind::Local(Place::Captured(_), _)
+        ExprKind::Local(VarLocation::Captured(_), _)
         | ExprKind::Fn(_)
         | ExprKind::Param { .. }
         | ExprKind::Quasi(_) => {
@@ -107,52 +107,52 @@ fn walk(expr: &Expr, live: &mut Live, mark: bool) {
         ExprKind::If(parts) => {
             let [condition, yes, no] = &**parts;
             branches([yes, no].into_iter(), live, mark);
-            deep(|| walk(condition, live, mark));
+            maybe_grow(|| walk(condition, live, mark));
         }
         ExprKind::Case { subject, arms, default } => {
             branches(arms.iter().map(|(_, arm)| arm).chain(default.as_deref()), live, mark);
-            deep(|| walk(subject, live, mark));
+            maybe_grow(|| walk(subject, live, mark));
         }
         ExprKind::Loop { once, traced } => branches([&**once, &**traced].into_iter(), live, mark),
         ExprKind::Let { bindings, body } => {
-            deep(|| walk(body, live, mark));
+            maybe_grow(|| walk(body, live, mark));
             for (pattern, value) in bindings.iter().rev() {
                 live.bind(pattern);
-                deep(|| walk(value, live, mark));
+                maybe_grow(|| walk(value, live, mark));
             }
         }
         ExprKind::Repeat { index, count, state, init, body } => {
             let mut first = live.clone();
-            deep(|| walk(body, &mut first, false));
+            maybe_grow(|| walk(body, &mut first, false));
             first.bind(state);
             first.remove(*index);
             live.join(&first);
             if mark {
-                deep(|| walk(body, &mut live.clone(), true));
+                maybe_grow(|| walk(body, &mut live.clone(), true));
             }
-            deep(|| walk(init, live, mark));
-            deep(|| walk(count, live, mark));
+            maybe_grow(|| walk(init, live, mark));
+            maybe_grow(|| walk(count, live, mark));
         }
         ExprKind::While { condition, state, init, body } => {
             let mut first = live.clone();
-            deep(|| walk(body, &mut first, false));
-            deep(|| walk(condition, &mut first, false));
+            maybe_grow(|| walk(body, &mut first, false));
+            maybe_grow(|| walk(condition, &mut first, false));
             first.bind(state);
             live.join(&first);
             if mark {
-                deep(|| walk(body, &mut live.clone(), true));
+                maybe_grow(|| walk(body, &mut live.clone(), true));
                 // The state is the value of the loop when the condition does not hold.
                 let mut tested = live.clone();
                 tested.read_pattern(state);
-                deep(|| walk(condition, &mut tested, true));
+                maybe_grow(|| walk(condition, &mut tested, true));
             }
-            deep(|| walk(init, live, mark));
+            maybe_grow(|| walk(init, live, mark));
         }
         _ => {
             // Evaluated one after the other; some may be left out.
             let mut parts: SmallVec<[&Expr; 8]> = SmallVec::new();
             in_order(expr, &mut parts);
-            parts.into_iter().rev().for_each(|part| deep(|| walk(part, live, mark)));
+            parts.into_iter().rev().for_each(|part| maybe_grow(|| walk(part, live, mark)));
         }
     }
 }
@@ -162,7 +162,7 @@ fn branches<'a>(branches: impl Iterator<Item = &'a Expr>, live: &mut Live, mark:
     let after = live.clone();
     for branch in branches {
         let mut own = after.clone();
-        deep(|| walk(branch, &mut own, mark));
+        maybe_grow(|| walk(branch, &mut own, mark));
         live.join(&own);
     }
 }

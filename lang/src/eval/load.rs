@@ -16,7 +16,7 @@ use super::signal::{Reason, Signal, Stop};
 use super::uses::{folder_of, join};
 use super::value::Value;
 use crate::diagnostic::{Diagnostic, Kind};
-use crate::stack::roomy;
+use crate::stack::with_large_stack;
 use crate::syntax::{Bracket, Form, FormKind, SourceId, Span, read};
 
 /// The builtins that need no Rust, by the section of the documentation that they belong to.
@@ -109,7 +109,7 @@ impl Interp {
     pub fn run_forms(&mut self, module: &Rc<Module>, forms: Vec<Form>) -> Loaded<Value> {
         self.loading.push(join("", &module.name));
         let loading = self.prepare_forms(module, forms, false);
-        let result = loading.and_then(|loading| roomy(|| self.run_prepared(loading)));
+        let result = loading.and_then(|loading| with_large_stack(|| self.run_prepared(loading)));
         self.loading.pop();
         result
     }
@@ -180,7 +180,7 @@ impl Interp {
 
     /// Expands and resolves the forms of one text; goes on after an error to find the next.
     fn prepare_forms(&mut self, module: &Rc<Module>, forms: Vec<Form>, only_expand: bool) -> Loaded<Loading> {
-        roomy(|| self.prepare_all(module, forms, only_expand))
+        with_large_stack(|| self.prepare_all(module, forms, only_expand))
     }
 
     fn prepare_all(&mut self, module: &Rc<Module>, forms: Vec<Form>, only_expand: bool) -> Loaded<Loading> {

@@ -2,11 +2,11 @@
 
 use super::expr::{Expr, ExprKind, Pattern};
 use super::interp::{Choice, Frame, Interp};
-use super::rolled::RepeatParts;
 use super::scalar::Scalar;
 use super::signal::{Eval, Reason, Stop};
+use super::staged_loop::RepeatParts;
 use super::value::Value;
-use crate::stack::deep;
+use crate::stack::maybe_grow;
 use crate::syntax::Span;
 
 /// Longer loops are not unrolled into the program that is being traced. Measured (`benches/benches/unrolling.rs`,
@@ -16,7 +16,7 @@ use crate::syntax::Span;
 const MAX_UNROLLED: u64 = 16;
 
 /// A state of more names is put together as a list each time.
-const MOST_NAMES: usize = 4;
+const MAX_NAMES: usize = 4;
 
 /// How many iterations a loop of unknown count is taken to have, when the evaluator weighs compiling its body.
 const UNKNOWN_COUNT: u64 = 1000;
@@ -37,8 +37,8 @@ impl Interp {
     }
 
     /// True if a loop of so many iterations may be recorded as one, in the trace of a function for compilation: short
-    /// ones are where their steps are large ([`Interp::weighed`]).
-    pub(super) fn may_roll(&self, count: u64) -> bool {
+    /// ones are where their steps are large ([`Interp::unless_unrolled`]).
+    pub(super) fn may_stage(&self, count: u64) -> bool {
         count > 1 && self.recording > 0 && self.traces_regions()
     }
 
@@ -72,10 +72,10 @@ impl Interp {
                 let parts = RepeatParts { index: frame.base + *index as usize, state, body };
                 let (mut differing, mut first) = (None, None);
                 if (unknown && self.traces_regions())
-                    || matches!(n, Value::Int(n) if self.may_roll(n.max(0) as u64))
+                    || matches!(n, Value::Int(n) if self.may_stage(n.max(0) as u64))
                 {
                     let state = self.eval(init, frame)?;
-                    match self.rolled_repeat(&parts, &n, &state, frame)? {
+                    match self.staged_repeat(&parts, &n, &state, frame)? {
                         Ok(last) => return Ok(last),
                         Err(refusal) => differing = refusal.at(Some([init.span, body.span])),
                     }
@@ -90,7 +90,7 @@ impl Interp {
                 }
                 if n <= 0 {
                     let first = self.eval(init, frame)?;
-                    return self.settled_repeat(&parts, first, frame);
+                    return self.empty_repeat(&parts, first, frame);
                 }
                 let index = frame.base + *index as usize;
                 match first {
@@ -113,8 +113,8 @@ impl Interp {
                     // Too long to be unrolled, or until a value that is not known.
                     Err(signal) if self.traces_regions() && Self::asks_here(&signal) => {
                         let first = self.eval(init, frame)?;
-                        let rolled = self.rolled_while(condition, state, body, &first, frame)?;
-                        rolled.map_err(|refusal| signal.differing(refusal.at(Some([init.span, body.span]))))
+                        let staged = self.staged_while(condition, state, body, &first, frame)?;
+                        staged.map_err(|refusal| signal.differing(refusal.at(Some([init.span, body.span]))))
                     }
                     unrolled => unrolled,
                 }
@@ -142,7 +142,7 @@ impl Interp {
                 };
                 if !goes_on && iterations == 0 {
                     let first = whole.unwrap_or_else(|| interp.bound_state(state, frame));
-                    return interp.settled_while(state, body, first, frame);
+                    return interp.empty_while(state, body, first, frame);
                 }
                 if !goes_on {
                     return Ok(whole.unwrap_or_else(|| interp.bound_state(state, frame)));
@@ -167,7 +167,7 @@ impl Interp {
             }
             (Pattern::Vector(names, None, _), ExprKind::Vector { items, list: true })
                 if names.len() == items.len()
-                    && names.len() <= MOST_NAMES
+                    && names.len() <= MAX_NAMES
                     && names.iter().all(|n| matches!(n, Pattern::Name(_))) =>
             {
                 self.assign_all(items, names, frame)?;
@@ -175,7 +175,7 @@ impl Interp {
             }
             (_, ExprKind::Let { bindings, body }) => {
                 self.eval_bindings(bindings, frame)?;
-                let bound = deep(|| self.eval_state(body, state, init, frame));
+                let bound = maybe_grow(|| self.eval_state(body, state, init, frame));
                 bound.map_err(|signal| self.leaving_let(signal, bindings))
             }
             (_, ExprKind::If(parts)) => {
@@ -187,7 +187,7 @@ impl Interp {
                 match choice {
                     Choice::Known(holds) => {
                         let branch = if holds { yes } else { no };
-                        deep(|| self.eval_state(branch, state, init, frame))
+                        maybe_grow(|| self.eval_state(branch, state, init, frame))
                     }
                     Choice::Recorded(value) => self.bind_state(value, state, init, frame),
                 }
@@ -204,11 +204,11 @@ impl Interp {
         Ok(Some(value))
     }
 
-    /// Binds names, at most [`MOST_NAMES`], to the values of as many expressions. All are computed before any is bound;
+    /// Binds names, at most [`MAX_NAMES`], to the values of as many expressions. All are computed before any is bound;
     /// what is no scalar waits on the stack.
     #[inline(never)]
     fn assign_all(&mut self, items: &[Expr], names: &[Pattern], frame: Frame) -> Eval<()> {
-        let mut scalars = [None; MOST_NAMES];
+        let mut scalars = [None; MAX_NAMES];
         for (scalar, item) in scalars.iter_mut().zip(items) {
             *scalar = self.eval_scalar(item, frame);
             if scalar.is_none() {

@@ -2,8 +2,8 @@
 //! a state.
 
 use super::interp::Interp;
-use super::rolled::Rows;
 use super::signal::Eval;
+use super::staged_loop::Rows;
 use super::tensor::Tensor;
 use super::tree::{Tree, flatten, unflatten};
 use super::value::Value;
@@ -21,7 +21,7 @@ enum Leaf {
 impl Interp {
     /// `(map f xs ...)` as one loop; nothing where some of `xs` is no tensor, there are few rows, `f` asks for an element,
     /// or gives a function: that could have captured a row.
-    pub(crate) fn rolled_map(&mut self, f: &Value, xs: &[Value]) -> Eval<Option<Vec<Value>>> {
+    pub(crate) fn staged_map(&mut self, f: &Value, xs: &[Value]) -> Eval<Option<Vec<Value>>> {
         let mut made = None;
         let stacked = self.map_rows(xs, |interp, row| {
             let value = interp.call(f, row)?;
@@ -65,7 +65,7 @@ impl Interp {
     }
 
     /// `(mapv f xs ...)` as one loop; nothing where that cannot be, or `f` gives something else than a tensor.
-    pub(crate) fn rolled_mapv(&mut self, f: &Value, xs: &[Value]) -> Eval<Option<Value>> {
+    pub(crate) fn staged_mapv(&mut self, f: &Value, xs: &[Value]) -> Eval<Option<Value>> {
         let stacked = self.map_rows(xs, |interp, row| {
             let value = interp.call(f, row)?;
             Ok(interp.moving_leaf(&value)?.map(|tensor| vec![tensor]))
@@ -98,14 +98,14 @@ impl Interp {
         }
         let Some(rows) = Rows::beside(&Value::list(columns), count) else { return Ok(None) };
         let mut refused = false;
-        let rolled = self.rolled_scan(&Value::Nil, &rows, |interp, _, row| {
+        let staged = self.staged_scan(&Value::Nil, &rows, |interp, _, row| {
             let row = interp.sequence(&row)?;
             let given = f(interp, row)?;
             refused |= given.is_none();
             let given = given.unwrap_or_default().into_iter().map(Value::Tensor).collect();
             Ok((Value::Nil, Value::list(given)))
         })?;
-        let Some((_, outputs)) = rolled.ok().filter(|_| !refused) else { return Ok(None) };
+        let Some((_, outputs)) = staged.ok().filter(|_| !refused) else { return Ok(None) };
         let stacked = flatten(&outputs).iter().map(|t| self.tensor(t)).collect::<Eval<_>>()?;
         Ok(Some((count, stacked)))
     }

@@ -37,12 +37,12 @@ mod region;
 mod release;
 mod resolve;
 mod rewrite;
-mod rolled;
 mod scalar;
 mod scan;
 mod scope;
 mod signal;
 mod specialise;
+mod staged_loop;
 mod tensor;
 mod transforms;
 mod tree;
@@ -72,8 +72,8 @@ pub(crate) use resolve::{dtype_keyword, takes_dtype_option};
 pub use scalar::Scalar;
 pub use signal::{Eval, Signal, Stop, fail};
 pub use specialise::{
-    Abstract, Argument, Call, Cause, Declared, Difference, Fate, FunctionName, Interpreted, LeftOut,
-    Location, Probe, Recording, Refused, Report, Specialisation, What, explain,
+    AbstractValue, Argument, Call, Cause, Declared, Difference, FunctionName, Interpreted, LeafKind, LeftOut,
+    Location, Probe, Recording, Refused, Report, Specialisation, Status, explain,
 };
 pub use tensor::{Concrete, Tensor, bind, bind_all, check_room, positions, repeat_beside};
 pub use transforms::{Axes, GradOptions, Transform};

@@ -59,7 +59,7 @@ impl Interp {
                 for (key, slot) in keys {
                     let found = dict.get(key).cloned();
                     if found.is_none() {
-                        self.misses.remember(*key, *span, dict.keys());
+                        self.failed_lookups.remember(*key, *span, dict.keys());
                     }
                     self.stack[base + *slot as usize] = found.unwrap_or(Value::Nil);
                 }

@@ -13,7 +13,7 @@ use crate::syntax::Span;
 use crate::tensor::TensorType;
 
 /// Pieces within each other beyond this are taken for a recursion that only a known condition ends.
-const MOST_LEVELS: u32 = 24;
+const MAX_LEVELS: u32 = 24;
 
 /// A piece of program as a graph.
 pub(super) struct Region {
@@ -121,7 +121,7 @@ impl Difference {
 impl Interp {
     /// Whether a piece of the program may be traced by itself here: inside another trace.
     pub(super) fn traces_regions(&self) -> bool {
-        (1..MOST_LEVELS).contains(&self.level)
+        (1..MAX_LEVELS).contains(&self.level)
     }
 
     /// Traces `f` for parameters of these types; `f` gives a value for the caller and the results of the graph. What does

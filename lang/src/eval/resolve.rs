@@ -6,14 +6,14 @@ use std::rc::Rc;
 use ustr::Ustr;
 
 use super::code::{form_to_value, list};
-use super::expr::{Code, Expr, ExprKind, Pattern, Place, Slot};
+use super::expr::{Code, Expr, ExprKind, Pattern, Slot, VarLocation};
 use super::interp::Interp;
 use super::module::{Meaning, Module, qualified};
 use super::recur::{Rewritten, rewrite_loop};
 use super::scope::{Found, Scopes};
 use super::value::{Function, Value};
 use crate::diagnostic::{Diagnostic, Kind};
-use crate::stack::deep;
+use crate::stack::maybe_grow;
 use crate::syntax::{Bracket, Form, FormKind, Span};
 use crate::tensor::DType;
 
@@ -172,7 +172,7 @@ impl Resolver<'_> {
                 let items = self.sequence(items, true);
                 Ok(Expr { kind: ExprKind::Vector { items, list: false }, span })
             }
-            FormKind::List(Bracket::Round, items) => deep(|| self.list(form, items)),
+            FormKind::List(Bracket::Round, items) => maybe_grow(|| self.list(form, items)),
             FormKind::Dict(entries) => {
                 let entry = |(k, v): &(Form, Form)| match form_to_value(k).as_key() {
                     Some(key) => Ok((key, self.form_or_note(v))),
@@ -304,7 +304,7 @@ impl Resolver<'_> {
                 .at(span, "used as a value")
                 .help(format!("it stands first in round brackets: ({name} ...)"));
         }
-        if let Some(help) = self.habit(name) {
+        if let Some(help) = self.foreign_name_help(name) {
             return d.help(help);
         }
         if let Some((module, rest)) = qualified(&name)
@@ -327,12 +327,12 @@ impl Resolver<'_> {
     }
 
     /// What somebody who writes `name` out of habit from another language should write.
-    fn habit(&self, name: Ustr) -> Option<String> {
+    fn foreign_name_help(&self, name: Ustr) -> Option<String> {
         let locals = self.scopes.names();
         let means = |n: &str| {
             locals.iter().any(|l| l == n) || self.interp.meaning(&self.module, Ustr::from(n)).is_some()
         };
-        crate::builtins::habit(&name, &means)
+        crate::builtins::foreign_name_help(&name, &means)
     }
 
     fn list(&mut self, form: &Form, items: &[Form]) -> Resolved<Expr> {
@@ -352,7 +352,7 @@ impl Resolver<'_> {
         let mut head = match first.symbol() {
             Some(name) => self.name(name, first.span, true).unwrap_or_else(|error| {
                 let binds = args.first().is_some_and(|f| f.items(Bracket::Square).is_some());
-                self.names_missing |= binds || self.habit(name).is_some();
+                self.names_missing |= binds || self.foreign_name_help(name).is_some();
                 self.errors.push(*error);
                 Expr { kind: ExprKind::Const(Value::Nil), span: first.span }
             }),
@@ -573,7 +573,7 @@ impl Resolver<'_> {
             let span = value.span;
             let value = self.form_or_note(value);
             let expr = |kind| Expr { kind, span };
-            let local = |slot| expr(ExprKind::Local(Place::Frame(slot), Cell::default()));
+            let local = |slot| expr(ExprKind::Local(VarLocation::Frame(slot), Cell::default()));
             let function = |b| expr(ExprKind::Const(Value::function(Function::Builtin(b))));
             let key = expr(ExprKind::Const(Value::Keyword(*key)));
             let has = Expr::call(function(crate::builtins::HAS_KEY), vec![local(*whole), key], span);

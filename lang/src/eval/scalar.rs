@@ -4,12 +4,12 @@
 //! one. A [`Scalar`] comes back in two registers, so that a chain of operations on plain numbers touches memory only
 //! where it reads variables; it takes half the time.
 
-use super::expr::{Expr, ExprKind, Place};
+use super::expr::{Expr, ExprKind, VarLocation};
 use super::interp::{Frame, Interp};
 use super::signal::{Eval, Signal};
 use super::value::{Function, Value};
 use crate::builtins::OnNumbers;
-use crate::stack::deep;
+use crate::stack::maybe_grow;
 
 /// A number or a truth value. What it carries is always one word, which keeps it in registers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,7 +91,7 @@ impl Interp {
     pub(super) fn eval_scalar(&mut self, expr: &Expr, frame: Frame) -> Option<Scalar> {
         let value = match &expr.kind {
             ExprKind::Const(value) => value,
-            ExprKind::Local(Place::Frame(slot), _) => &self.stack[frame.base + *slot as usize],
+            ExprKind::Local(VarLocation::Frame(slot), _) => &self.stack[frame.base + *slot as usize],
             _ => return self.eval_unlikely_scalar(expr, frame),
         };
         match value {
@@ -109,9 +109,9 @@ impl Interp {
                 self.scalar_or_other(value)
             }
             ExprKind::Call { on_numbers: Some(on_numbers), args, .. } => {
-                deep(|| self.eval_arithmetic(expr, *on_numbers, args, frame))
+                maybe_grow(|| self.eval_arithmetic(expr, *on_numbers, args, frame))
             }
-            _ => deep(|| self.eval_compound(expr, frame)),
+            _ => maybe_grow(|| self.eval_compound(expr, frame)),
         }
     }
 

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::dict::Dict;
 use super::interp::Interp;
-use super::rolled::{Rows, STACKED, has_weak};
 use super::signal::{Eval, fail};
+use super::staged_loop::{Rows, STACKED, has_weak};
 use super::tree::map_trees;
 use super::value::Value;
 use crate::diagnostic::Diagnostic;
@@ -14,10 +14,10 @@ impl Interp {
     /// `[state outputs]`: `f` of the state and each item of `xs` gives `[state output]`; the outputs are stacked.
     pub(crate) fn scan(&mut self, f: &Value, init: &Value, xs: &Value) -> Eval<Value> {
         let count = item_count(xs)?;
-        if self.may_roll(count as u64) {
+        if self.may_stage(count as u64) {
             let mut differing = None;
             if let Some(rows) = Rows::of(xs, count) {
-                match self.rolled_scan(init, &rows, |i, state, x| i.scan_step(f, state.clone(), x))? {
+                match self.staged_scan(init, &rows, |i, state, x| i.scan_step(f, state.clone(), x))? {
                     Ok((state, outputs)) => return Ok(Value::list(vec![state, outputs])),
                     Err(refusal) => differing = refusal.at(None),
                 }
@@ -27,7 +27,7 @@ impl Interp {
         let items = self.items_of(xs)?;
         let mut state = init.clone();
         if (has_weak(init) || count == 0)
-            && let Some((settled, none)) = self.settled_scan(f, init, xs, items.first())
+            && let Some((settled, none)) = self.empty_scan(f, init, xs, items.first())
         {
             state = settled;
             if count == 0 {
@@ -81,22 +81,22 @@ impl Interp {
 
     /// The initial state with weak numbers in the dtypes that the body gives them, and the outputs of no steps; `None`
     /// where the types do not settle, or are not known without values.
-    fn settled_scan(
+    fn empty_scan(
         &mut self,
         f: &Value,
         init: &Value,
         xs: &Value,
         first: Option<&Value>,
     ) -> Option<(Value, Value)> {
-        let rolled = if let Some(first) = first {
+        let staged = if let Some(first) = first {
             let item = self.state(first).ok()?;
-            self.roll(init, &item.types(), |i, state, x| i.scan_step(f, state.clone(), item.with(x)?))
+            self.stage_loop(init, &item.types(), |i, state, x| i.scan_step(f, state.clone(), item.with(x)?))
         } else {
             let rows = Rows::of(xs, 0)?;
-            self.roll(init, rows.types(), |i, state, x| i.scan_step(f, state.clone(), rows.item(x)?))
+            self.stage_loop(init, rows.types(), |i, state, x| i.scan_step(f, state.clone(), rows.item(x)?))
         };
-        let rolled = rolled.ok()?.ok()?;
-        Some((rolled.first().ok()?, rolled.no_outputs().ok()?))
+        let staged = staged.ok()?.ok()?;
+        Some((staged.first().ok()?, staged.no_outputs().ok()?))
     }
 }
 

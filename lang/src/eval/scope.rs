@@ -2,7 +2,7 @@
 
 use ustr::Ustr;
 
-use super::expr::{Place, Slot};
+use super::expr::{Slot, VarLocation};
 
 /// The functions being resolved, outermost first. The first one is the top level of a file.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ struct FunctionScope {
     bindings: Vec<Binding>,
     next: Slot,
     size: Slot,
-    captures: Vec<(Place, Ustr)>,
+    captures: Vec<(VarLocation, Ustr)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -29,9 +29,9 @@ enum Binding {
 #[derive(Debug)]
 pub(super) struct Found {
     /// Dictionaries of `with-params` between the use and the binding, innermost first.
-    pub dicts: Vec<Place>,
+    pub dicts: Vec<VarLocation>,
     /// The local of that name.
-    pub local: Option<Place>,
+    pub local: Option<VarLocation>,
 }
 
 impl Scopes {
@@ -79,7 +79,7 @@ impl Scopes {
     }
 
     /// Ends a function: the size of its frame and what it captures.
-    pub(super) fn leave(&mut self) -> (usize, Vec<(Place, Ustr)>) {
+    pub(super) fn leave(&mut self) -> (usize, Vec<(VarLocation, Ustr)>) {
         let f = self.functions.pop().expect("entered before");
         (f.size as usize, f.captures)
     }
@@ -118,14 +118,14 @@ impl Scopes {
 
     /// The place, seen from the innermost function, of a slot of the function at `depth`: captured by every
     /// function in between.
-    fn place(&mut self, depth: usize, slot: Slot, name: Ustr) -> Place {
-        let mut place = Place::Frame(slot);
+    fn place(&mut self, depth: usize, slot: Slot, name: Ustr) -> VarLocation {
+        let mut place = VarLocation::Frame(slot);
         for f in &mut self.functions[depth + 1..] {
             let position = f.captures.iter().position(|(p, _)| *p == place).unwrap_or_else(|| {
                 f.captures.push((place, name));
                 f.captures.len() - 1
             });
-            place = Place::Captured(position as u32);
+            place = VarLocation::Captured(position as u32);
         }
         place
     }

@@ -19,7 +19,7 @@ use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor, Shape, TensorType};
 
 /// Vectors up to this length may be shapes, whose numbers are asked for one by one.
-pub(super) const MOST_AXES: usize = 16;
+pub(super) const MAX_AXES: usize = 16;
 
 /// A tensor value.
 #[derive(Clone, Debug)]
@@ -446,7 +446,7 @@ impl Tensor {
             (None, Tensor::Traced(t)) => {
                 let wanted = wanted.to_string();
                 // A vector may be made of numbers, as the shape [n 4] is.
-                let reason = if t.ty.rank() <= 1 && t.ty.count() <= MOST_AXES {
+                let reason = if t.ty.rank() <= 1 && t.ty.count() <= MAX_AXES {
                     Reason::Value { level: t.trace.level, var: t.var, wanted }
                 } else {
                     Reason::Elements { level: t.trace.level, wanted, ty: t.ty.clone() }
@@ -462,8 +462,8 @@ impl Tensor {
 pub fn check_room(shape: &[usize]) -> Eval<()> {
     /// Smaller ones are not worth the question.
     const LARGE: usize = 1 << 26;
-    const WIDEST: usize = 8;
-    let bytes = shape.iter().try_fold(WIDEST, |n, extent| n.checked_mul(*extent));
+    const MAX_SHOWN_AXES: usize = 8;
+    let bytes = shape.iter().try_fold(MAX_SHOWN_AXES, |n, extent| n.checked_mul(*extent));
     if bytes.is_some_and(|n| n < LARGE || Vec::<u8>::new().try_reserve_exact(n).is_ok()) {
         return Ok(());
     }

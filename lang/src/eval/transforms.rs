@@ -14,7 +14,7 @@ use super::tensor::Tensor;
 use super::tree::{KeyPath, Tree, flatten, unflatten};
 use super::value::{Function, Value};
 use crate::diagnostic::Diagnostic;
-use crate::stack::deep;
+use crate::stack::maybe_grow;
 use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor};
 
@@ -105,14 +105,14 @@ impl Interp {
         span: Span,
     ) -> Eval<Value> {
         if *transform == Transform::Checkpoint {
-            return deep(|| self.checkpoint(f, args, span));
+            return maybe_grow(|| self.checkpoint(f, args, span));
         }
         if self.depth >= MAX_DEPTH {
             return fail(format!("calls are nested more than {MAX_DEPTH} deep"));
         }
         self.depth += 1;
         self.level += 1;
-        let result = deep(|| match transform {
+        let result = maybe_grow(|| match transform {
             Transform::Grad(options) => self.grad(f, options, args),
             Transform::Jvp => self.jvp(f, args),
             Transform::Jacobian => self.jacobian(f, args),

@@ -9,7 +9,7 @@ use super::dict::{Dict, Key};
 use super::signal::{Eval, Signal, fail};
 use super::value::{List, Value};
 use crate::diagnostic::Diagnostic;
-use crate::stack::deep;
+use crate::stack::maybe_grow;
 use crate::syntax::Bracket;
 
 /// The structure of a pytree without its leaves.
@@ -27,8 +27,12 @@ impl Tree {
     /// The structure of `value`.
     pub fn of(value: &Value) -> Tree {
         match value {
-            Value::List(list) => Tree::List(list.bracket, deep(|| list.items.iter().map(Tree::of).collect())),
-            Value::Dict(dict) => Tree::Dict(deep(|| dict.iter().map(|(k, v)| (k, Tree::of(v))).collect())),
+            Value::List(list) => {
+                Tree::List(list.bracket, maybe_grow(|| list.items.iter().map(Tree::of).collect()))
+            }
+            Value::Dict(dict) => {
+                Tree::Dict(maybe_grow(|| dict.iter().map(|(k, v)| (k, Tree::of(v))).collect()))
+            }
             _ => Tree::Leaf,
         }
     }
@@ -38,8 +42,8 @@ impl Drop for Tree {
     fn drop(&mut self) {
         match self {
             Tree::Leaf => {}
-            Tree::List(_, items) => deep(|| items.clear()),
-            Tree::Dict(entries) => deep(|| entries.clear()),
+            Tree::List(_, items) => maybe_grow(|| items.clear()),
+            Tree::Dict(entries) => maybe_grow(|| entries.clear()),
         }
     }
 }
@@ -60,9 +64,9 @@ pub fn flatten(value: &Value) -> Vec<Value> {
 
 fn push_leaves(value: &Value, leaves: &mut Vec<Value>) {
     match value {
-        Value::List(list) => deep(|| list.items.iter().for_each(|v| push_leaves(v, leaves))),
+        Value::List(list) => maybe_grow(|| list.items.iter().for_each(|v| push_leaves(v, leaves))),
         Value::Dict(dict) => {
-            dict.sorted().into_iter().for_each(|(_, _, v)| deep(|| push_leaves(v, leaves)));
+            dict.sorted().into_iter().for_each(|(_, _, v)| maybe_grow(|| push_leaves(v, leaves)));
         }
         leaf => leaves.push(leaf.clone()),
     }
@@ -76,14 +80,15 @@ pub fn unflatten(tree: &Tree, leaves: &mut impl Iterator<Item = Value>) -> Eval<
             None => fail("the structure has more leaves than were given"),
         },
         Tree::List(bracket, items) => {
-            let items = deep(|| items.iter().map(|t| unflatten(t, leaves)).collect::<Eval<Vec<Value>>>())?;
+            let items =
+                maybe_grow(|| items.iter().map(|t| unflatten(t, leaves)).collect::<Eval<Vec<Value>>>())?;
             Ok(Value::List(Rc::new(List { bracket: *bracket, items: items.into(), origin: None })))
         }
         Tree::Dict(entries) => {
             let mut dict: Dict = entries.iter().map(|(k, _)| (*k, Value::Nil)).collect();
             for i in sorted_order(entries.iter().map(|(k, _)| *k)) {
                 let (key, tree) = &entries[i];
-                dict.insert(*key, deep(|| unflatten(tree, leaves))?);
+                dict.insert(*key, maybe_grow(|| unflatten(tree, leaves))?);
             }
             Ok(Value::Dict(Rc::new(dict)))
         }
@@ -149,14 +154,14 @@ fn map_below(
         Value::List(first) => {
             let mut items = Vec::with_capacity(first.items.len());
             for i in 0..first.items.len() {
-                items.push(deep(|| map_child(trees, Step::Item(i), path, f))?);
+                items.push(maybe_grow(|| map_child(trees, Step::Item(i), path, f))?);
             }
             Ok(Value::List(Rc::new(List { bracket: first.bracket, items: items.into(), origin: None })))
         }
         Value::Dict(first) => {
             let mut out: Dict = (**first).clone();
             for (_, key, _) in first.sorted() {
-                out.insert(key, deep(|| map_child(trees, Step::Key(key.name), path, f))?);
+                out.insert(key, maybe_grow(|| map_child(trees, Step::Key(key.name), path, f))?);
             }
             Ok(Value::Dict(Rc::new(out)))
         }
@@ -205,7 +210,7 @@ fn parted<'a>(a: &'a Value, b: &'a Value, path: &mut KeyPath) -> Option<(&'a Val
     }
     let mut below = |step, a, b| {
         path.0.push(step);
-        let found = deep(|| parted(a, b, path));
+        let found = maybe_grow(|| parted(a, b, path));
         if found.is_none() {
             path.0.pop();
         }

@@ -114,8 +114,8 @@ pub(super) const TOO_LARGE: &str = "a shape with more elements than any memory h
 
 /// Whether a tensor of that shape could exist, whatever its dtype: its bytes can be counted.
 pub(super) fn fits_memory(shape: &[usize]) -> bool {
-    const WIDEST: usize = 8;
-    let bytes = shape.iter().try_fold(WIDEST, |n, extent| n.checked_mul(*extent));
+    const MAX_SHOWN_AXES: usize = 8;
+    let bytes = shape.iter().try_fold(MAX_SHOWN_AXES, |n, extent| n.checked_mul(*extent));
     bytes.is_some_and(|n| isize::try_from(n).is_ok())
 }
 

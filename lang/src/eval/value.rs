@@ -13,7 +13,7 @@ use super::transforms::Transform;
 use super::{Code, Tensor};
 use crate::builtins::Builtin;
 use crate::diagnostic::Diagnostic;
-use crate::stack::deep;
+use crate::stack::maybe_grow;
 use crate::syntax::{Bracket, Span};
 use crate::tensor::DType;
 
@@ -159,11 +159,11 @@ impl Value {
                 self.clone()
             }
             Value::List(list) => {
-                Value::list(deep(|| list.items.iter().map(|v| v.known(wanted)).collect::<Eval<_>>())?)
+                Value::list(maybe_grow(|| list.items.iter().map(|v| v.known(wanted)).collect::<Eval<_>>())?)
             }
             Value::Dict(dict) => {
                 let entries = dict.iter().map(|(k, v)| Ok((k, v.known(wanted)?)));
-                Value::Dict(Rc::new(deep(|| entries.collect::<Eval<Dict>>())?))
+                Value::Dict(Rc::new(maybe_grow(|| entries.collect::<Eval<Dict>>())?))
             }
             other => other.clone(),
         })

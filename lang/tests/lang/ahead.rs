@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use crate::support::{World, compiling_in};
-use sheaf_lang::eval::{Abstract, Call, Interp, Jit, Options, Recording};
+use sheaf_lang::eval::{AbstractValue, Call, Interp, Jit, Options, Recording};
 use sheaf_lang::host::Unit;
 use sheaf_lang::render::render;
 use sheaf_lang::simplify::simplify;
@@ -259,6 +259,6 @@ fn large_arguments_cost_nothing() {
     let program = "(defn f [(x f32 [100000 100000])] (sum x))";
     let (mut interp, _) = prepared(program, &[]);
     let function = interp.declared_functions().pop().expect("a typed function");
-    assert!(matches!(&function.variants[0][..], [Abstract::Any(ty)] if ty.shape[0] == 100_000));
+    assert!(matches!(&function.variants[0][..], [AbstractValue::Any(ty)] if ty.shape[0] == 100_000));
     interp.specialise_ahead(&function.name, &function.variants[0]).expect("a program");
 }

@@ -12,9 +12,9 @@ fn outcome(interp: &mut Interp, text: &str) -> Outcome {
     let result = interp.run_program("test.shf", text);
     let value = match result {
         Ok(value) => value,
-        Err(errors) => return Err(told(&errors[0])),
+        Err(errors) => return Err(error_of(&errors[0])),
     };
-    shown(&value).map_err(|d| told(&d))
+    shown(&value).map_err(|d| error_of(&d))
 }
 
 fn shown(value: &Value) -> Result<String, Diagnostic> {
@@ -31,7 +31,7 @@ fn shown(value: &Value) -> Result<String, Diagnostic> {
     Ok(sheaf_lang::builtins::show(value))
 }
 
-fn told(d: &Diagnostic) -> (String, Vec<(u32, u32)>) {
+fn error_of(d: &Diagnostic) -> (String, Vec<(u32, u32)>) {
     (d.message.clone(), d.labels.iter().map(|l| (l.span.start, l.span.end)).take(1).collect())
 }
 
@@ -252,7 +252,7 @@ fn an_error_agrees_with_any_branch() {
     fails("(defn f [x] (or (> (sum x) 0) (error \"not positive\"))) (f [-1 -2])", "not positive");
 }
 
-/// A function that stops in any case, or by what is known, is interpreted: the first error is the one told.
+/// A function that stops in any case, or by what is known, is interpreted: the first error is the one reported.
 #[test]
 fn what_is_known_stops_at_once() {
     let cases = [

@@ -2,7 +2,7 @@
 //! these tests evaluates graphs on the host, so whatever was recorded is what runs.
 
 use crate::support::{compiling, run, run_with};
-use sheaf_lang::eval::{Fate, Jit, Report};
+use sheaf_lang::eval::{Jit, Report, Status};
 
 /// The program's output on the device, and the names and transforms of the units it compiled.
 fn on_device(jit: Jit, program: &str) -> (String, Vec<String>) {
@@ -351,7 +351,7 @@ fn auto_compiles_what_pays() {
     assert_eq!(on_device(Jit::Always, small).1, ["f"]);
     assert_eq!(on_device(Jit::Never, small).1, Vec::<String>::new());
     let [report] = reports(Jit::Auto, small).try_into().expect("one");
-    assert_eq!(report.specialisations[0].fate, Fate::TooLittleWork);
+    assert_eq!(report.specialisations[0].status, Status::TooLittleWork);
     // In loops that promise so much (nobody knows how long a while runs), and for much work in one call.
     let looped = "(defn f [x] (* x 1.5))
          (while (< i 1) [[i x] [0 [1 2]]] [(+ i 1) (while (< (sum x) 4) [x x] (f x))])";
@@ -359,7 +359,7 @@ fn auto_compiles_what_pays() {
     let large = "(defn f [x] (sum (while (< (sum x) 10) [x x] (* x 2)))) (f (ones [1000 1000]))";
     assert_eq!(on_device(Jit::Auto, large).1, ["f"]);
     let [report] = reports(Jit::Auto, large).try_into().expect("one");
-    assert!(matches!(report.specialisations[0].fate, Fate::Compiled(_)));
+    assert!(matches!(report.specialisations[0].status, Status::Compiled(_)));
     assert_eq!(report.specialisations[0].compiled_calls, 1);
 }
 
@@ -406,7 +406,7 @@ fn branches_compute_within() {
 /// Number of compiled specialisations, and the most of one function.
 fn counts(reports: &[Report]) -> (usize, usize) {
     let compiled =
-        |r: &Report| r.specialisations.iter().filter(|s| matches!(s.fate, Fate::Compiled(_))).count();
+        |r: &Report| r.specialisations.iter().filter(|s| matches!(s.status, Status::Compiled(_))).count();
     (reports.iter().map(compiled).sum(), reports.iter().map(|r| r.specialisations.len()).max().unwrap_or(0))
 }
 

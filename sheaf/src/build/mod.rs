@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use sheaf_cache::ActionKey;
 use sheaf_engine::{BuildTarget, CompileService, Engine, EngineConfig, Faulty, Keep, Made, Plan};
 use sheaf_lang::diagnostic::Diagnostic;
-use sheaf_lang::eval::{Abstract, FunctionName, Interp, Jit, Options, Refused};
+use sheaf_lang::eval::{AbstractValue, FunctionName, Interp, Jit, Options, Refused};
 use sheaf_project::Project;
 use sheaf_toolchain::{CompileError, Destination, Processor, Toolchain};
 
@@ -102,7 +102,7 @@ fn build_here(options: &BuildOptions, fetch: bool) -> Result<(), Failed> {
 struct Order {
     name: FunctionName,
     /// The arguments that it is specialised for. Where there are several, one may fail.
-    variants: Vec<Vec<Abstract>>,
+    variants: Vec<Vec<AbstractValue>>,
     /// Whether the user named it.
     named: bool,
 }

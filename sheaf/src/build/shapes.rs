@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use sheaf_cache::Digest;
 use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::eval::{
-    Abstract, Axes, Call, FunctionName, GradOptions, Interp, LeftOut, Recording, Tensor, Transform, Value,
+    AbstractValue, Axes, Call, FunctionName, GradOptions, Interp, LeftOut, Recording, Tensor, Transform,
+    Value,
 };
 use sheaf_lang::syntax::Span;
 use sheaf_lang::tensor::{DType, HostTensor, TensorType};
@@ -215,12 +216,12 @@ pub fn read(interp: &mut Interp, path: &Path) -> Result<Vec<Call>, Diagnostic> {
 }
 
 /// The functions among arguments.
-fn functions_in(argument: &Abstract) -> Vec<&FunctionName> {
+fn functions_in(argument: &AbstractValue) -> Vec<&FunctionName> {
     match argument {
-        Abstract::Function(name) => vec![name],
-        Abstract::List(items) => items.iter().flat_map(functions_in).collect(),
-        Abstract::Dict(entries) => entries.iter().flat_map(|(_, v)| functions_in(v)).collect(),
-        Abstract::Any(_) | Abstract::Number(_) | Abstract::Constant(_) => Vec::new(),
+        AbstractValue::Function(name) => vec![name],
+        AbstractValue::List(items) => items.iter().flat_map(functions_in).collect(),
+        AbstractValue::Dict(entries) => entries.iter().flat_map(|(_, v)| functions_in(v)).collect(),
+        AbstractValue::Any(_) | AbstractValue::Number(_) | AbstractValue::Constant(_) => Vec::new(),
     }
 }
 
@@ -278,36 +279,36 @@ impl Name {
 }
 
 impl Argument {
-    fn of(argument: &Abstract, levels: usize) -> Result<Argument, String> {
+    fn of(argument: &AbstractValue, levels: usize) -> Result<Argument, String> {
         let levels = levels.checked_sub(1).ok_or("its arguments are nested too deep")?;
         Ok(match argument {
-            Abstract::Any(ty) => Argument::Any(Type::of(ty)),
-            Abstract::Number(value) => Argument::Number(Known::of(value)?),
-            Abstract::Constant(value) => Argument::Constant(Known::of(value)?),
-            Abstract::List(items) => {
+            AbstractValue::Any(ty) => Argument::Any(Type::of(ty)),
+            AbstractValue::Number(value) => Argument::Number(Known::of(value)?),
+            AbstractValue::Constant(value) => Argument::Constant(Known::of(value)?),
+            AbstractValue::List(items) => {
                 Argument::List(items.iter().map(|item| Argument::of(item, levels)).collect::<Result<_, _>>()?)
             }
-            Abstract::Dict(entries) => {
+            AbstractValue::Dict(entries) => {
                 let entries = entries.iter().map(|(k, v)| Ok((k.to_string(), Argument::of(v, levels)?)));
                 Argument::Dict(entries.collect::<Result<_, String>>()?)
             }
-            Abstract::Function(name) => Argument::Function(Name::of(name)),
+            AbstractValue::Function(name) => Argument::Function(Name::of(name)),
         })
     }
 
-    fn value(self) -> Result<Abstract, String> {
+    fn value(self) -> Result<AbstractValue, String> {
         Ok(match self {
-            Argument::Any(ty) => Abstract::Any(ty.ty()?),
-            Argument::Number(known) => Abstract::Number(known.value()?),
-            Argument::Constant(known) => Abstract::Constant(known.value()?),
+            Argument::Any(ty) => AbstractValue::Any(ty.ty()?),
+            Argument::Number(known) => AbstractValue::Number(known.value()?),
+            Argument::Constant(known) => AbstractValue::Constant(known.value()?),
             Argument::List(items) => {
-                Abstract::List(items.into_iter().map(Argument::value).collect::<Result<_, _>>()?)
+                AbstractValue::List(items.into_iter().map(Argument::value).collect::<Result<_, _>>()?)
             }
             Argument::Dict(entries) => {
                 let entries = entries.into_iter().map(|(k, v)| Ok((k.as_str().into(), v.value()?)));
-                Abstract::Dict(entries.collect::<Result<_, String>>()?)
+                AbstractValue::Dict(entries.collect::<Result<_, String>>()?)
             }
-            Argument::Function(name) => Abstract::Function(name.function()),
+            Argument::Function(name) => AbstractValue::Function(name.function()),
         })
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Instant;
 
-use sheaf_lang::builtins::{habit, nearest, repr, type_text};
+use sheaf_lang::builtins::{foreign_name_help, nearest, repr, type_text};
 use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::docs;
 use sheaf_lang::eval::{Definition, Interp, Interrupt, Module, Value};
@@ -179,7 +179,7 @@ impl Session {
         let names = self.names();
         let near =
             || nearest(name, names.iter().map(String::as_str)).map(|near| format!("did you mean {near}?"));
-        let help = habit(name, &|n| names.iter().any(|known| known == n)).or_else(near);
+        let help = foreign_name_help(name, &|n| names.iter().any(|known| known == n)).or_else(near);
         messages::error(format!("nothing is called {name}"), help.as_deref());
         Failed
     }

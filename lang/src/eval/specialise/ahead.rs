@@ -43,7 +43,7 @@ const BUILTINS: &str = "<builtins>";
 
 /// An argument, as far as a specialisation fixes it.
 #[derive(Clone, Debug)]
-pub enum Abstract {
+pub enum AbstractValue {
     /// Any tensor or number of this type.
     Any(TensorType),
     /// This number or shape, whose value the body asks for.
@@ -51,9 +51,9 @@ pub enum Abstract {
     /// This value, which is no number.
     Constant(Value),
     /// A list of exactly these.
-    List(Vec<Abstract>),
+    List(Vec<AbstractValue>),
     /// A dictionary of exactly these, in the order of its entries.
-    Dict(Vec<(Ustr, Abstract)>),
+    Dict(Vec<(Ustr, AbstractValue)>),
     /// This function.
     Function(FunctionName),
 }
@@ -77,7 +77,7 @@ pub struct Declared {
     pub name: FunctionName,
     /// The arguments that it is specialised for, best first. Where a parameter is a single number there are two: with
     /// tensors of the declared dtypes, and with numbers as programs write them.
-    pub variants: Vec<Vec<Abstract>>,
+    pub variants: Vec<Vec<AbstractValue>>,
 }
 
 /// Why a function was not specialised.
@@ -90,9 +90,9 @@ pub struct Refused {
 }
 
 /// The place of an argument that nobody has given yet.
-struct Awaited;
+struct Placeholder;
 
-impl DeviceTensor for Awaited {
+impl DeviceTensor for Placeholder {
     fn read(&self, _: &TensorType) -> Result<HostTensor, HostError> {
         Err(HostError { message: "the elements of an argument are known to a call only".into(), help: None })
     }
@@ -106,25 +106,25 @@ impl fmt::Display for FunctionName {
     }
 }
 
-impl Abstract {
+impl AbstractValue {
     /// An argument of a declared type. Single numbers are tensors or, where `float` is given, numbers as programs write
     /// them, of which those with a point are traced as that.
-    fn declared(ty: &ParamType, float: Option<DType>) -> Abstract {
+    fn declared(ty: &ParamType, float: Option<DType>) -> AbstractValue {
         match ty {
             ParamType::Tensor(shape, dtype) => {
                 let dtype = dtype.unwrap_or(DType::F32);
-                Abstract::Any(match (dtype.kind(), float.filter(|_| shape.is_empty())) {
+                AbstractValue::Any(match (dtype.kind(), float.filter(|_| shape.is_empty())) {
                     (Kind::Float, Some(float)) => TensorType::weak(float),
                     (Kind::Integer, Some(_)) => TensorType::weak(DType::I64),
                     _ => TensorType::new(dtype, shape.clone()),
                 })
             }
             ParamType::List(items) => {
-                Abstract::List(items.iter().map(|ty| Abstract::declared(ty, float)).collect())
+                AbstractValue::List(items.iter().map(|ty| AbstractValue::declared(ty, float)).collect())
             }
             ParamType::Dict(entries) => {
-                let entries = entries.iter().map(|(key, ty)| (*key, Abstract::declared(ty, float)));
-                Abstract::Dict(entries.collect())
+                let entries = entries.iter().map(|(key, ty)| (*key, AbstractValue::declared(ty, float)));
+                AbstractValue::Dict(entries.collect())
             }
         }
     }
@@ -132,10 +132,10 @@ impl Abstract {
     /// Whether one of the types in it is such.
     fn any(&self, is_such: &impl Fn(&TensorType) -> bool) -> bool {
         match self {
-            Abstract::Any(ty) => is_such(ty),
-            Abstract::List(items) => items.iter().any(|item| item.any(is_such)),
-            Abstract::Dict(entries) => entries.iter().any(|(_, v)| v.any(is_such)),
-            Abstract::Number(_) | Abstract::Constant(_) | Abstract::Function(_) => false,
+            AbstractValue::Any(ty) => is_such(ty),
+            AbstractValue::List(items) => items.iter().any(|item| item.any(is_such)),
+            AbstractValue::Dict(entries) => entries.iter().any(|(_, v)| v.any(is_such)),
+            AbstractValue::Number(_) | AbstractValue::Constant(_) | AbstractValue::Function(_) => false,
         }
     }
 }
@@ -228,7 +228,7 @@ impl Interp {
     }
 
     /// The types that the parameters of a function declare, as [`Declared::variants`].
-    pub fn declared_types(&mut self, name: &FunctionName) -> Result<Vec<Vec<Abstract>>, Diagnostic> {
+    pub fn declared_types(&mut self, name: &FunctionName) -> Result<Vec<Vec<AbstractValue>>, Diagnostic> {
         let function = self.find_function(name)?;
         let Some(code) = function.code() else { return Err(no_code(name)) };
         variants(code).ok_or_else(|| {
@@ -339,7 +339,7 @@ impl Interp {
     pub fn specialise_ahead(
         &mut self,
         name: &FunctionName,
-        arguments: &[Abstract],
+        arguments: &[AbstractValue],
     ) -> Result<Unit, Box<Refused>> {
         let fault = |diagnostic| Box::new(Refused { by_design: false, diagnostic });
         let function = self.find_function(name).map_err(fault)?;
@@ -354,7 +354,7 @@ impl Interp {
         for (i, argument) in arguments.iter().enumerate() {
             let path = code.params.get(i).map_or_else(|| format!("arg{i}"), |p| p.name.to_string());
             let declared = code.params.get(i).filter(|p| p.ty.is_some()).map(|p| p.span);
-            values.push(self.awaited(argument, &path, declared, &mut statics).map_err(fault)?);
+            values.push(self.placeholder(argument, &path, declared, &mut statics).map_err(fault)?);
         }
         let traced = self.trace_call(&function, &values, &statics);
         let (entry, stop) = match traced {
@@ -373,50 +373,50 @@ impl Interp {
     }
 
     /// A value that stands for an argument; adds the paths of numbers whose values are asked for.
-    fn awaited(
+    fn placeholder(
         &mut self,
-        argument: &Abstract,
+        argument: &AbstractValue,
         path: &str,
         declared: Option<Span>,
         statics: &mut HashMap<String, Asked>,
     ) -> Result<Value, Diagnostic> {
         Ok(match argument {
-            Abstract::Any(ty) => {
-                let tensor = Concrete::from_device(ty.clone(), Rc::new(Awaited), None);
+            AbstractValue::Any(ty) => {
+                let tensor = Concrete::from_device(ty.clone(), Rc::new(Placeholder), None);
                 tensor.comes_from(declared.map(Origin::Declared));
                 Value::Tensor(Tensor::Concrete(tensor))
             }
-            Abstract::Number(value) => {
+            AbstractValue::Number(value) => {
                 let asked = Asked { wanted: "its value".into(), place: None };
                 statics.insert(path.to_owned(), asked);
                 value.clone()
             }
-            Abstract::Constant(value) => value.clone(),
-            Abstract::List(items) => {
+            AbstractValue::Constant(value) => value.clone(),
+            AbstractValue::List(items) => {
                 let items = items.iter().enumerate();
                 let items =
-                    items.map(|(i, item)| self.awaited(item, &format!("{path}.{i}"), declared, statics));
+                    items.map(|(i, item)| self.placeholder(item, &format!("{path}.{i}"), declared, statics));
                 Value::list(items.collect::<Result<_, _>>()?)
             }
-            Abstract::Dict(entries) => {
+            AbstractValue::Dict(entries) => {
                 let mut dict = Dict::with_capacity(entries.len());
                 for (key, entry) in entries {
-                    dict.insert(*key, self.awaited(entry, &format!("{path}.{key}"), declared, statics)?);
+                    dict.insert(*key, self.placeholder(entry, &format!("{path}.{key}"), declared, statics)?);
                 }
                 Value::Dict(Rc::new(dict))
             }
-            Abstract::Function(name) => Value::Function(self.find_function(name)?),
+            AbstractValue::Function(name) => Value::Function(self.find_function(name)?),
         })
     }
 }
 
 /// What the parameters of a function are specialised for, if all have a type.
-fn variants(code: &Code) -> Option<Vec<Vec<Abstract>>> {
+fn variants(code: &Code) -> Option<Vec<Vec<AbstractValue>>> {
     if code.params.is_empty() || code.rest.is_some() {
         return None;
     }
-    let arguments = |float: Option<DType>| -> Option<Vec<Abstract>> {
-        code.params.iter().map(|p| p.ty.as_ref().map(|ty| Abstract::declared(ty, float))).collect()
+    let arguments = |float: Option<DType>| -> Option<Vec<AbstractValue>> {
+        code.params.iter().map(|p| p.ty.as_ref().map(|ty| AbstractValue::declared(ty, float))).collect()
     };
     let tensors = arguments(None)?;
     let mut numbers = arguments(Some(DType::F32))?;

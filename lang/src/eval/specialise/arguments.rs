@@ -5,14 +5,14 @@ use std::rc::Rc;
 
 use ustr::Ustr;
 
-use super::report::What;
+use super::report::LeafKind;
 use crate::eval::expr::Code;
 use crate::eval::tensor::{Concrete, Tensor, Trace};
 use crate::eval::transforms::Transform;
 use crate::eval::value::{Closure, Function, List, Value};
 use crate::eval::{Dict, Key};
 use crate::host::Leaf;
-use crate::stack::deep;
+use crate::stack::maybe_grow;
 use crate::syntax::Span;
 use crate::tensor::{DType, TensorType};
 
@@ -30,7 +30,7 @@ pub(super) fn fn_key(function: &Function) -> Option<(FnKey, &Rc<Code>)> {
             Some((FnKey { code: Rc::as_ptr(&c.code) as usize, transforms: Vec::new() }, &c.code))
         }
         Function::Transformed(transform, f) => {
-            let (mut key, code) = deep(|| fn_key(f))?;
+            let (mut key, code) = maybe_grow(|| fn_key(f))?;
             key.transforms.push(transform.clone());
             Some((key, code))
         }
@@ -185,15 +185,15 @@ pub(super) struct Abstraction<'a> {
     pub(super) inputs: Vec<(Leaf, Tensor)>,
     pub(super) static_values: Vec<(String, String)>,
     /// Every leaf as reports show it.
-    pub(super) leaves: Vec<(String, What)>,
+    pub(super) leaves: Vec<(String, LeafKind)>,
 }
 
 /// Longer constants are cut in reports.
 const SHOWN: usize = 40;
 
 /// A constant in reports.
-fn constant(text: &str) -> What {
-    What::Constant(match text.char_indices().nth(SHOWN) {
+fn constant(text: &str) -> LeafKind {
+    LeafKind::Constant(match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),
     })
@@ -241,13 +241,13 @@ impl Abstraction<'_> {
         };
         if self.statics.contains_key(&path) {
             let shown = crate::builtins::show(value);
-            self.leaves.push((path.clone(), What::Number(shown.clone())));
+            self.leaves.push((path.clone(), LeafKind::Number(shown.clone())));
             self.static_values.push((path, shown));
             return (value.clone(), Pattern::Static(value.clone()));
         }
         let origin = if let Value::Tensor(t) = value { t.origin() } else { None };
         let tensor = self.trace.input(ty.clone(), None, origin);
-        self.leaves.push((path.clone(), What::Any(ty.clone())));
+        self.leaves.push((path.clone(), LeafKind::Any(ty.clone())));
         self.inputs.push((Leaf { path, ty: ty.clone() }, tensor.clone()));
         (Value::Tensor(tensor), Pattern::Tensor(ty))
     }

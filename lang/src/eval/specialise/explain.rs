@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::host::Placement;
 
-use super::report::{Argument, Fate, Interpreted, Report, Specialisation, What};
+use super::report::{Argument, Interpreted, LeafKind, Report, Specialisation, Status};
 
 /// Arguments with more leaves are summed up.
 const SHOWN_LEAVES: usize = 8;
@@ -19,10 +19,10 @@ const SHOWN_DIFFERENCES: usize = 4;
 /// not worth it.
 pub fn explain(reports: &[Report]) -> String {
     let is_small = |r: &&Report| {
-        let waits = |s: &Specialisation| s.fate == Fate::TooLittleWork;
+        let waits = |s: &Specialisation| s.status == Status::TooLittleWork;
         r.interpreted.is_none() && r.failed_calls == 0 && r.specialisations.iter().all(waits)
     };
-    let is_compiled = |r: &&Report| r.specialisations.iter().any(|s| matches!(s.fate, Fate::Compiled(_)));
+    let is_compiled = |r: &&Report| r.specialisations.iter().any(|s| matches!(s.status, Status::Compiled(_)));
     let mut text = String::new();
     let compiled = reports.iter().filter(is_compiled);
     for report in compiled.chain(reports.iter().filter(|r| !is_compiled(r) && !is_small(r))) {
@@ -73,19 +73,19 @@ fn specialisation(text: &mut String, i: usize, one: &Specialisation, numbered: b
     let lead = if numbered { format!("  {}. ", i + 1) } else { "  ".into() };
     let rest = " ".repeat(lead.len());
     let calls = |n| count(n, "call");
-    let fate = match &one.fate {
-        Fate::Compiled(_) if one.interpreted_calls > 0 => {
+    let status = match &one.status {
+        Status::Compiled(_) if one.interpreted_calls > 0 => {
             format!("compiled, {}, after {} interpreted", calls(one.compiled_calls), one.interpreted_calls)
         }
-        Fate::Compiled(_) => format!("compiled, {}", calls(one.compiled_calls)),
-        Fate::TooLittleWork => {
+        Status::Compiled(_) => format!("compiled, {}", calls(one.compiled_calls)),
+        Status::TooLittleWork => {
             format!("interpreted, {}: too little work to be worth compiling", calls(one.interpreted_calls))
         }
-        Fate::Interpreted(why) if one.interpreted_calls == 0 => format!("not run: {}", reason(why)),
-        Fate::Interpreted(why) => format!("interpreted, {}: {}", calls(one.interpreted_calls), reason(why)),
+        Status::Interpreted(why) if one.interpreted_calls == 0 => format!("not run: {}", reason(why)),
+        Status::Interpreted(why) => format!("interpreted, {}: {}", calls(one.interpreted_calls), reason(why)),
     };
-    let _ = writeln!(text, "{lead}{fate}");
-    if let Fate::Compiled(Placement { model, why, note, donated, donating_calls }) = &one.fate {
+    let _ = writeln!(text, "{lead}{status}");
+    if let Status::Compiled(Placement { model, why, note, donated, donating_calls }) = &one.status {
         if !why.is_empty() {
             let _ = writeln!(text, "{rest}runs {model}: {why}");
         }
@@ -136,8 +136,8 @@ fn arguments(leaves: &[Argument]) -> String {
     let whole = |leaf: &Argument| leaf.path.split('.').next().unwrap_or_default().to_owned();
     let parts = leaves.chunk_by(|a, b| whole(a) == whole(b)).map(|part| match part {
         [_, ..] if part.len() > SHOWN_LEAVES => {
-            let elements = |leaf: &Argument| match &leaf.what {
-                What::Any(ty) => ty.count(),
+            let elements = |leaf: &Argument| match &leaf.kind {
+                LeafKind::Any(ty) => ty.count(),
                 _ => 0,
             };
             let total: usize = part.iter().map(elements).sum();
@@ -148,7 +148,7 @@ fn arguments(leaves: &[Argument]) -> String {
                 count(total as u64, "element")
             )
         }
-        _ => part.iter().map(|leaf| format!("{} {}", leaf.path, leaf.what)).collect::<Vec<_>>().join(", "),
+        _ => part.iter().map(|leaf| format!("{} {}", leaf.path, leaf.kind)).collect::<Vec<_>>().join(", "),
     });
     parts.collect::<Vec<_>>().join(", ")
 }

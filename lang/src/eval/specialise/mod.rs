@@ -29,11 +29,11 @@ use kept::KeptPrograms;
 use profit::{Account, Debt, call_work, compilation_work, trace_work};
 use result::{OutTree, out_tree};
 
-pub use ahead::{Abstract, Declared, FunctionName, Refused};
+pub use ahead::{AbstractValue, Declared, FunctionName, Refused};
 pub use explain::explain;
 pub use fallback::Cause;
 pub use record::{Call, LeftOut, Recording};
-pub use report::{Argument, Difference, Fate, Interpreted, Location, Report, Specialisation, What};
+pub use report::{Argument, Difference, Interpreted, LeafKind, Location, Report, Specialisation, Status};
 
 use crate::builtins::SHAPE;
 use crate::diagnostic::Kind;
@@ -43,7 +43,7 @@ use crate::eval::contents::has_tensors;
 use crate::eval::expr::Code;
 use crate::eval::interp::{Interp, Jit};
 use crate::eval::signal::{Eval, Reason, Stop, TraceStop};
-use crate::eval::tensor::MOST_AXES;
+use crate::eval::tensor::MAX_AXES;
 use crate::eval::value::{Function, Value};
 use crate::graph::{Checks, prune, thread};
 use crate::host::{Buffer, Checked, Donating, FLAG, Leaf, Placement, Program, Unit};
@@ -53,7 +53,7 @@ use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor, TensorType};
 
 /// Programs of more equations, those within loops and branches included, are interpreted: the compiler takes milliseconds for each.
-const MOST_COMPILED: usize = 50_000;
+const MAX_COMPILED_EQUATIONS: usize = 50_000;
 
 /// All specialisations of the program.
 #[derive(Default)]
@@ -171,7 +171,7 @@ struct Entry {
     arguments: Vec<Pattern>,
     captured: Vec<Pattern>,
     /// Arguments and captured values as reports show them.
-    leaves: Vec<(String, What)>,
+    leaves: Vec<(String, LeafKind)>,
     outcome: RefCell<Outcome>,
     debt: OnceCell<Debt>,
     /// Work of tracing it, in the unit of [`profit`].
@@ -202,8 +202,8 @@ impl Entry {
     /// The numbers whose values the body asked for, with their paths.
     fn numbers(&self) -> Vec<(&str, &str)> {
         let mut numbers = Vec::new();
-        for (path, what) in &self.leaves {
-            if let What::Number(value) = what {
+        for (path, kind) in &self.leaves {
+            if let LeafKind::Number(value) = kind {
                 numbers.push((path.as_str(), value.as_str()));
             }
         }
@@ -632,7 +632,7 @@ impl Interp {
                 };
                 if let Reason::Value { level: l, var, wanted } = &stop.reason
                     && *l == level
-                    && let longest = if wanted == SHAPE { MOST_AXES } else { 0 }
+                    && let longest = if wanted == SHAPE { MAX_AXES } else { 0 }
                     && let Some(number) = trace.number_behind(*var, longest)
                     && let Some((leaf, _)) =
                         inputs.iter().find(|(_, t)| trace.lift(t).is_ok_and(|v| v == number))
@@ -658,7 +658,7 @@ impl Interp {
         let (graph, _) = trace.finish(vars);
         let Checks { graph, sites } = thread(prune(graph));
         debug_assert_eq!(crate::graph::verify(&graph), Ok(()));
-        if graph.size() > MOST_COMPILED {
+        if graph.size() > MAX_COMPILED_EQUATIONS {
             return Ok(Ok((entry(Outcome::Interpreted(Why::too_large(&graph))), None)));
         }
         let flag = graph.outputs.last().filter(|_| !sites.is_empty());

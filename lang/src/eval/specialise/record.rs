@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::ahead::{Abstract, FunctionName, builtin_name};
+use super::ahead::{AbstractValue, FunctionName, builtin_name};
 use super::arguments::{FnKey, Pattern};
 use super::fallback::Cause;
 use super::report::Location;
@@ -29,7 +29,7 @@ pub struct Call {
     /// The function that was called.
     pub function: FunctionName,
     /// What its arguments were, as far as that matters.
-    pub arguments: Vec<Abstract>,
+    pub arguments: Vec<AbstractValue>,
 }
 
 /// A function whose specialisation cannot be made without the run.
@@ -135,29 +135,29 @@ fn named(code: &Rc<Code>, transforms: &[Transform], names: &Names) -> Result<Fun
 }
 
 /// What fits a pattern.
-fn argument(pattern: &Pattern, names: &Names) -> Result<Abstract, String> {
+fn argument(pattern: &Pattern, names: &Names) -> Result<AbstractValue, String> {
     Ok(match pattern {
-        Pattern::Tensor(ty) => Abstract::Any(ty.clone()),
+        Pattern::Tensor(ty) => AbstractValue::Any(ty.clone()),
         Pattern::Static(value @ (Value::Int(_) | Value::Float(_) | Value::Tensor(_))) => {
-            Abstract::Number(value.clone())
+            AbstractValue::Number(value.clone())
         }
         Pattern::Static(Value::Function(f)) => match builtin(f) {
-            Some(name) => Abstract::Function(name),
+            Some(name) => AbstractValue::Function(name),
             None => return Err("it is given a function without a name".into()),
         },
-        Pattern::Static(value) => Abstract::Constant(value.clone()),
+        Pattern::Static(value) => AbstractValue::Constant(value.clone()),
         Pattern::List(items) => {
-            Abstract::List(items.iter().map(|p| argument(p, names)).collect::<Result<_, _>>()?)
+            AbstractValue::List(items.iter().map(|p| argument(p, names)).collect::<Result<_, _>>()?)
         }
         Pattern::Dict(sorted) => {
             let mut entries: Vec<_> = sorted.iter().collect();
             entries.sort_by_key(|(position, ..)| *position);
             let entries = entries.into_iter().map(|(_, key, p)| Ok((key.name, argument(p, names)?)));
-            Abstract::Dict(entries.collect::<Result<_, String>>()?)
+            AbstractValue::Dict(entries.collect::<Result<_, String>>()?)
         }
         Pattern::Function(FnKey { code, transforms }, captured) => match names.get(code) {
             Some(known) if captured.is_empty() => {
-                Abstract::Function(FunctionName { transforms: transforms.clone(), ..known.clone() })
+                AbstractValue::Function(FunctionName { transforms: transforms.clone(), ..known.clone() })
             }
             Some(_) => return Err("it is given a function that holds values".into()),
             None => return Err("it is given a function that has no name at the top level".into()),

@@ -35,7 +35,7 @@ pub struct Specialisation {
     /// The leaves of the arguments, then of what the function captured.
     pub arguments: Vec<Argument>,
     /// What became of it.
-    pub fate: Fate,
+    pub status: Status,
     /// Calls that ran as a compiled program.
     pub compiled_calls: u64,
     /// Calls that were interpreted.
@@ -46,7 +46,7 @@ pub struct Specialisation {
 
 /// What became of a specialisation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum Status {
     /// It is a program.
     Compiled(Placement),
     /// It is interpreted until its calls are worth a compilation.
@@ -74,14 +74,14 @@ pub struct Argument {
     /// The key path, such as `params.l1.W`.
     pub path: String,
     /// What fits.
-    pub what: What,
+    pub kind: LeafKind,
     /// What a fixed number was asked for, and where.
     pub asked: Option<(String, Option<Location>)>,
 }
 
 /// What fits at a leaf.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum LeafKind {
     /// Any tensor or number of this type.
     Any(TensorType),
     /// This number, which the body asked for.
@@ -96,9 +96,9 @@ pub struct Difference {
     /// The key path.
     pub path: String,
     /// What it is now, if it is still there.
-    pub now: Option<What>,
+    pub now: Option<LeafKind>,
     /// What it was, if it was there.
-    pub before: Option<What>,
+    pub before: Option<LeafKind>,
 }
 
 /// A place in a text: columns count characters, both count from 1.
@@ -128,18 +128,18 @@ impl fmt::Display for Location {
     }
 }
 
-impl fmt::Display for What {
+impl fmt::Display for LeafKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            What::Any(ty) if ty.weak && ty.shape.is_empty() && ty.dtype == DType::I64 => {
+            LeafKind::Any(ty) if ty.weak && ty.shape.is_empty() && ty.dtype == DType::I64 => {
                 f.write_str("any integer")
             }
-            What::Any(ty) if ty.weak && ty.shape.is_empty() && ty.dtype.is_float() => {
+            LeafKind::Any(ty) if ty.weak && ty.shape.is_empty() && ty.dtype.is_float() => {
                 f.write_str("any float")
             }
             // Types that differ read differently.
-            What::Any(ty) => write!(f, "{ty:?}"),
-            What::Number(value) | What::Constant(value) => f.write_str(value),
+            LeafKind::Any(ty) => write!(f, "{ty:?}"),
+            LeafKind::Number(value) | LeafKind::Constant(value) => f.write_str(value),
         }
     }
 }
@@ -167,8 +167,8 @@ impl Report {
 
     /// Why the latest of its calls that was specialised is interpreted, if it is.
     pub fn latest_reason(&self) -> Option<&Interpreted> {
-        match self.specialisations.last().map(|s| &s.fate) {
-            Some(Fate::Interpreted(why)) => Some(why),
+        match self.specialisations.last().map(|s| &s.status) {
+            Some(Status::Interpreted(why)) => Some(why),
             _ => None,
         }
     }
@@ -182,26 +182,26 @@ impl Interpreted {
 }
 
 /// Differences of the leaves of a specialisation from those of an earlier one.
-pub(super) fn differences(now: &[(String, What)], before: &[(String, What)]) -> Vec<Difference> {
+pub(super) fn differences(now: &[(String, LeafKind)], before: &[(String, LeafKind)]) -> Vec<Difference> {
     let find =
-        |all: &[(String, What)], path: &str| all.iter().find(|(p, _)| p == path).map(|(_, w)| w.clone());
+        |all: &[(String, LeafKind)], path: &str| all.iter().find(|(p, _)| p == path).map(|(_, w)| w.clone());
     let mut found = Vec::new();
-    for (i, (path, what)) in now.iter().enumerate() {
+    for (i, (path, kind)) in now.iter().enumerate() {
         // Most leaves are where they were.
         let known = match before.get(i) {
-            Some((same, what)) if same == path => Some(what.clone()),
+            Some((same, kind)) if same == path => Some(kind.clone()),
             _ => find(before, path),
         };
-        if known.as_ref() != Some(what) {
-            found.push(Difference { path: path.clone(), now: Some(what.clone()), before: known });
+        if known.as_ref() != Some(kind) {
+            found.push(Difference { path: path.clone(), now: Some(kind.clone()), before: known });
         }
     }
     if now.len() != before.len() || !found.is_empty() {
         let gone = before.iter().filter(|(path, _)| find(now, path).is_none());
-        found.extend(gone.map(|(path, what)| Difference {
+        found.extend(gone.map(|(path, kind)| Difference {
             path: path.clone(),
             now: None,
-            before: Some(what.clone()),
+            before: Some(kind.clone()),
         }));
     }
     found
@@ -226,10 +226,10 @@ impl Family {
             // The latest of those that differ least.
             let new = earlier.rev().min_by_key(|(_, differences)| differences.len());
             specialisations.push(Specialisation {
-                fate: match &*entry.outcome.borrow() {
-                    Outcome::Compiled(compiled) => Fate::Compiled(compiled.placement()),
-                    Outcome::Waiting { .. } => Fate::TooLittleWork,
-                    Outcome::Interpreted(why) => Fate::Interpreted(why.report(sources)),
+                status: match &*entry.outcome.borrow() {
+                    Outcome::Compiled(compiled) => Status::Compiled(compiled.placement()),
+                    Outcome::Waiting { .. } => Status::TooLittleWork,
+                    Outcome::Interpreted(why) => Status::Interpreted(why.report(sources)),
                 },
                 compiled_calls: entry.calls.get(),
                 interpreted_calls: entry.interpreted_calls.get(),
@@ -250,10 +250,10 @@ impl Family {
     }
 
     fn arguments(&self, entry: &Entry, sources: &Sources) -> Vec<Argument> {
-        let argument = |(path, what): &(String, What)| Argument {
+        let argument = |(path, kind): &(String, LeafKind)| Argument {
             path: path.clone(),
-            what: what.clone(),
-            asked: self.statics.get(path).filter(|_| matches!(what, What::Number(_))).map(|asked| {
+            kind: kind.clone(),
+            asked: self.statics.get(path).filter(|_| matches!(kind, LeafKind::Number(_))).map(|asked| {
                 (asked.wanted.clone(), asked.place.and_then(|place| Location::of(sources, place)))
             }),
         };

@@ -11,7 +11,7 @@ use crate::syntax::{Bracket, Span};
 use crate::tensor::TensorType;
 
 /// Known tensors of more elements are new ones in each result.
-const MOST_SHARED: usize = 1 << 10;
+const MAX_SHARED_ELEMENTS: usize = 1 << 10;
 
 /// How the result is put together from the program's results.
 pub(super) enum OutTree {
@@ -65,7 +65,9 @@ impl OutTree {
                 Value::Tensor(Tensor::Concrete(result))
             }
             // A copy on the device, made for one call, would stay there as long as the program does.
-            OutTree::Const(Value::Tensor(Tensor::Concrete(known))) if known.ty().count() > MOST_SHARED => {
+            OutTree::Const(Value::Tensor(Tensor::Concrete(known)))
+                if known.ty().count() > MAX_SHARED_ELEMENTS =>
+            {
                 Value::Tensor(Tensor::Concrete(known.anew()))
             }
             OutTree::Const(value) => value.clone(),

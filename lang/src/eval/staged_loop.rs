@@ -17,15 +17,15 @@ use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor, Shape, TensorType};
 
 /// So often is a body traced before its types are taken for never settling.
-const MAX_ROUNDS: usize = 4;
+const MAX_TRACES: usize = 4;
 
 /// A short loop is unrolled if its steps have no more equations in all, those in loops and branches within it included.
 /// Measured (`benches/benches/first_run.rs`, `docs/benchmarks.md`).
-const MOST_UNROLLED_EQUATIONS: usize = 256;
+const MAX_UNROLLED_EQUATIONS: usize = 256;
 
 /// A short loop is unrolled if it would copy more bytes of stacked outputs in all: in a program, each iteration copies
 /// the whole stack. That takes about a millisecond in every call.
-const MOST_COPIED: usize = 1 << 24;
+const MAX_COPIED_BYTES: usize = 1 << 24;
 
 /// Why an output that is no tensor is wrong.
 pub(super) const STACKED: &str = "the outputs of the steps are stacked: all are of one structure and shape";
@@ -52,7 +52,7 @@ impl Refusal {
 }
 
 /// A step of a loop, traced: from a state and further parameters to the next state and an output.
-pub(super) struct Rolled {
+pub(super) struct StagedLoop {
     /// The first state, in the dtypes that the step keeps.
     state: State,
     /// The results are the tensors of the next state, then those of the output.
@@ -60,7 +60,7 @@ pub(super) struct Rolled {
     output: Output,
 }
 
-impl Rolled {
+impl StagedLoop {
     /// The first state, in the dtypes that the step keeps.
     pub fn first(&self) -> Eval<Value> {
         self.state.with(&self.state.tensors())
@@ -68,12 +68,12 @@ impl Rolled {
 
     /// True if so many steps are recorded one after the other rather than as a loop: they have few equations in all, or
     /// a loop would spend its time on copies of the outputs.
-    fn is_better_unrolled(&self, count: usize) -> bool {
+    fn should_unroll(&self, count: usize) -> bool {
         let graph = &self.region.graph;
         let row = |var: &Var| graph.ty(*var).count() * graph.ty(*var).dtype.byte_width();
         let rows: usize = graph.outputs[self.state.tensors().len()..].iter().map(row).sum();
         let copied = rows.saturating_mul(count).saturating_mul(count);
-        copied > MOST_COPIED || simplify(graph).size().saturating_mul(count) <= MOST_UNROLLED_EQUATIONS
+        copied > MAX_COPIED_BYTES || simplify(graph).size().saturating_mul(count) <= MAX_UNROLLED_EQUATIONS
     }
 
     /// The outputs of no steps.
@@ -107,14 +107,14 @@ impl Output {
 
 impl Interp {
     /// Traces a step; refuses where it asks for a value that moves, or where the state changes its type.
-    pub(super) fn roll(
+    pub(super) fn stage_loop(
         &mut self,
         init: &Value,
         parameters: &[TensorType],
         mut step: impl FnMut(&mut Interp, &Value, &[Tensor]) -> Eval<(Value, Value)>,
-    ) -> Eval<Result<Rolled, Refusal>> {
+    ) -> Eval<Result<StagedLoop, Refusal>> {
         let mut state = self.state(init)?;
-        for _ in 0..MAX_ROUNDS {
+        for _ in 0..MAX_TRACES {
             let moving = state.types();
             let types = [moving.as_slice(), parameters].concat();
             let traced = self.region(&types, |interp, tensors| {
@@ -140,7 +140,7 @@ impl Interp {
                 Ok(((step, Output { tree: Tree::of(&output), leaves }), results))
             });
             match traced {
-                Ok(((Step::Fits(_), output), region)) => return Ok(Ok(Rolled { state, region, output })),
+                Ok(((Step::Fits(_), output), region)) => return Ok(Ok(StagedLoop { state, region, output })),
                 Ok(((Step::Adapted(adapted), _), _)) => state = adapted,
                 Ok(((Step::Differs(difference), _), _)) => return Ok(Err(Refusal::Changes(difference))),
                 Err(signal) if self.asks_inside(&signal) || signal.is_raised() => {
@@ -154,8 +154,8 @@ impl Interp {
 
     /// Runs a traced step `length` times over the rows of `tensors`, one for each further parameter: the last state,
     /// and the outputs stacked.
-    fn run_scan(&mut self, rolled: Rolled, tensors: &[Tensor], length: usize) -> Eval<(Value, Value)> {
-        let Rolled { state, region, output } = rolled;
+    fn run_scan(&mut self, staged: StagedLoop, tensors: &[Tensor], length: usize) -> Eval<(Value, Value)> {
+        let StagedLoop { state, region, output } = staged;
         let Region { mut graph, captures } = region;
         let first = state.tensors();
         let constants = captures.len();
@@ -174,78 +174,81 @@ impl Interp {
         Ok((state.with(last)?, output.build(&mut rows)?))
     }
 
-    /// Result of [`Interp::roll`] for a loop of `count` steps, refused where that is better unrolled. Unrolled, a short
+    /// Result of [`Interp::stage_loop`] for a loop of `count` steps, refused where that is better unrolled. Unrolled, a short
     /// loop says itself what is wrong with its steps.
-    fn weighed(rolled: Eval<Result<Rolled, Refusal>>, count: usize) -> Eval<Result<Rolled, Refusal>> {
+    fn unless_unrolled(
+        staged: Eval<Result<StagedLoop, Refusal>>,
+        count: usize,
+    ) -> Eval<Result<StagedLoop, Refusal>> {
         if !Interp::is_short(count as u64) {
-            return rolled;
+            return staged;
         }
-        match rolled {
-            Ok(Ok(rolled)) if rolled.is_better_unrolled(count) => Ok(Err(Refusal::Small)),
+        match staged {
+            Ok(Ok(staged)) if staged.should_unroll(count) => Ok(Err(Refusal::Small)),
             Err(_) => Ok(Err(Refusal::Asks(None))),
-            rolled => rolled,
+            staged => staged,
         }
     }
 
     /// `scan` as one operation, unless that cannot be, or unrolling costs less.
-    pub(super) fn rolled_scan(
+    pub(super) fn staged_scan(
         &mut self,
         init: &Value,
         rows: &Rows,
         step: impl FnMut(&mut Interp, &Value, Value) -> Eval<(Value, Value)>,
     ) -> Eval<Result<(Value, Value), Refusal>> {
         let mut step = step;
-        let rolled = self.roll(init, &rows.types, |interp, state, items| {
+        let staged = self.stage_loop(init, &rows.types, |interp, state, items| {
             let item = rows.item(items)?;
             step(interp, state, item)
         });
-        match Interp::weighed(rolled, rows.length)? {
-            Ok(rolled) => self.run_scan(rolled, &rows.tensors, rows.length).map(Ok),
+        match Interp::unless_unrolled(staged, rows.length)? {
+            Ok(staged) => self.run_scan(staged, &rows.tensors, rows.length).map(Ok),
             Err(refusal) => Ok(Err(refusal)),
         }
     }
 
     /// `reduce` over the rows of a tensor as one operation; nothing where that cannot be.
-    pub(crate) fn rolled_reduce(&mut self, f: &Value, init: &Value, xs: &Value) -> Eval<Option<Value>> {
+    pub(crate) fn staged_reduce(&mut self, f: &Value, init: &Value, xs: &Value) -> Eval<Option<Value>> {
         let Value::Tensor(t) = xs else { return Ok(None) };
         let length = t.shape().first().copied().unwrap_or(0);
-        let Some(rows) = Rows::of(xs, length).filter(|_| self.may_roll(length as u64)) else {
+        let Some(rows) = Rows::of(xs, length).filter(|_| self.may_stage(length as u64)) else {
             return Ok(None);
         };
-        let rolled = self.rolled_scan(init, &rows, |interp, state, row| {
+        let staged = self.staged_scan(init, &rows, |interp, state, row| {
             Ok((interp.call(f, [state.clone(), row])?, Value::Nil))
         })?;
-        Ok(rolled.ok().map(|(state, _)| state))
+        Ok(staged.ok().map(|(state, _)| state))
     }
 
     /// `repeat` as one operation, unless that cannot be, or unrolling costs less. The loop counts to `count`, a number.
-    pub(super) fn rolled_repeat(
+    pub(super) fn staged_repeat(
         &mut self,
         parts: &RepeatParts,
         count: &Value,
         init: &Value,
         frame: Frame,
     ) -> Eval<Result<Value, Refusal>> {
-        let rolled = self.roll_repeat(parts, init, frame);
-        let rolled = match count {
-            Value::Int(n) => Interp::weighed(rolled, (*n).max(0) as usize)?,
-            _ => rolled?,
+        let staged = self.stage_repeat(parts, init, frame);
+        let staged = match count {
+            Value::Int(n) => Interp::unless_unrolled(staged, (*n).max(0) as usize)?,
+            _ => staged?,
         };
-        let rolled = match rolled {
-            Ok(rolled) => rolled,
+        let staged = match staged {
+            Ok(staged) => staged,
             Err(refusal) => return Ok(Err(refusal)),
         };
         let last = match count {
-            Value::Int(n) => self.run_scan(rolled, &[], (*n).max(0) as usize)?.0,
+            Value::Int(n) => self.run_scan(staged, &[], (*n).max(0) as usize)?.0,
             count => {
-                let state = rolled.state.types();
+                let state = staged.state.types();
                 let ((), condition) = self.region(&state, |interp, tensors| {
                     let count = interp.tensor(count)?;
                     let (i, n) = interp.broadcast(&tensors[0], &count)?;
                     let less = interp.op(p::Compare { direction: p::Direction::Lt }, &[&i, &n])?;
                     Ok(((), vec![less]))
                 })?;
-                self.run_while(rolled, condition)?
+                self.run_while(staged, condition)?
             }
         };
         let [_, state] = pair(&last);
@@ -253,15 +256,15 @@ impl Interp {
     }
 
     /// The step of a `repeat`; its state is the counter and the state of the program.
-    fn roll_repeat(
+    fn stage_repeat(
         &mut self,
         parts: &RepeatParts,
         init: &Value,
         frame: Frame,
-    ) -> Eval<Result<Rolled, Refusal>> {
+    ) -> Eval<Result<StagedLoop, Refusal>> {
         let RepeatParts { index, state: pattern, body } = *parts;
         let counted = Value::vector(vec![Value::Int(0), init.clone()]);
-        let rolled = self.roll(&counted, &[], |interp, counted, _| {
+        let staged = self.stage_loop(&counted, &[], |interp, counted, _| {
             let [i, state] = pair(counted);
             interp.stack[index] = i.clone();
             interp.bind_pattern(pattern, state.clone(), frame.base)?;
@@ -271,25 +274,25 @@ impl Interp {
             let i = interp.op(p::Binary(p::Add), &[&i, &one])?;
             Ok((Value::vector(vec![Value::from(i), next]), Value::Nil))
         })?;
-        Ok(rolled.map_err(|refusal| match refusal {
+        Ok(staged.map_err(|refusal| match refusal {
             Refusal::Changes(difference) => Refusal::Changes(difference.in_second()),
             other => other,
         }))
     }
 
     /// The state of a `repeat` of no steps: weak numbers have the dtypes that its body would give them.
-    pub(super) fn settled_repeat(&mut self, parts: &RepeatParts, init: Value, frame: Frame) -> Eval<Value> {
+    pub(super) fn empty_repeat(&mut self, parts: &RepeatParts, init: Value, frame: Frame) -> Eval<Value> {
         if !has_weak(&init) {
             return Ok(init);
         }
-        match self.roll_repeat(parts, &init, frame) {
-            Ok(Ok(rolled)) => Ok(pair(&rolled.first()?)[1].clone()),
+        match self.stage_repeat(parts, &init, frame) {
+            Ok(Ok(staged)) => Ok(pair(&staged.first()?)[1].clone()),
             _ => Ok(init),
         }
     }
 
     /// The state of a `while` of no steps, likewise.
-    pub(super) fn settled_while(
+    pub(super) fn empty_while(
         &mut self,
         pattern: &Pattern,
         body: &Expr,
@@ -299,27 +302,27 @@ impl Interp {
         if !has_weak(&init) {
             return Ok(init);
         }
-        match self.roll_while(pattern, body, &init, frame) {
-            Ok(Ok(rolled)) => rolled.first(),
+        match self.stage_while(pattern, body, &init, frame) {
+            Ok(Ok(staged)) => staged.first(),
             _ => Ok(init),
         }
     }
 
-    fn roll_while(
+    fn stage_while(
         &mut self,
         pattern: &Pattern,
         body: &Expr,
         init: &Value,
         frame: Frame,
-    ) -> Eval<Result<Rolled, Refusal>> {
-        self.roll(init, &[], |interp, state, _| {
+    ) -> Eval<Result<StagedLoop, Refusal>> {
+        self.stage_loop(init, &[], |interp, state, _| {
             interp.bind_pattern(pattern, state.clone(), frame.base)?;
             Ok((interp.eval(body, frame)?, Value::Nil))
         })
     }
 
     /// `while` as one operation, unless that cannot be.
-    pub(super) fn rolled_while(
+    pub(super) fn staged_while(
         &mut self,
         condition: &Expr,
         pattern: &Pattern,
@@ -327,11 +330,11 @@ impl Interp {
         init: &Value,
         frame: Frame,
     ) -> Eval<Result<Value, Refusal>> {
-        let rolled = match self.roll_while(pattern, body, init, frame)? {
-            Ok(rolled) => rolled,
+        let staged = match self.stage_while(pattern, body, init, frame)? {
+            Ok(staged) => staged,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let state = &rolled.state;
+        let state = &staged.state;
         let traced = self.region(&state.types(), |interp, tensors| {
             interp.bind_pattern(pattern, state.with(&tensors)?, frame.base)?;
             let value = interp.eval(condition, frame)?;
@@ -342,7 +345,7 @@ impl Interp {
             Ok((holds.is_some(), holds.into_iter().collect()))
         });
         match traced {
-            Ok((true, condition)) => self.run_while(rolled, condition).map(Ok),
+            Ok((true, condition)) => self.run_while(staged, condition).map(Ok),
             Ok((false, _)) => Ok(Err(Refusal::Asks(None))),
             Err(signal) if self.asks_inside(&signal) || signal.is_raised() => {
                 Ok(Err(Refusal::Asks(Interp::differing_in(&signal))))
@@ -351,8 +354,8 @@ impl Interp {
         }
     }
 
-    fn run_while(&mut self, rolled: Rolled, condition: Region) -> Eval<Value> {
-        let Rolled { state, region, .. } = rolled;
+    fn run_while(&mut self, staged: StagedLoop, condition: Region) -> Eval<Value> {
+        let StagedLoop { state, region, .. } = staged;
         let first = state.tensors();
         let (captures, [condition, body]) = shared([condition, region], first.len());
         let constants = captures.len();

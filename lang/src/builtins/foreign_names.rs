@@ -1,6 +1,6 @@
-//! What people write here out of habit from Clojure, Python, JAX and other libraries, and what to write instead.
+//! Names from Clojure, Python, JAX and other libraries, with the Sheaf equivalent as help.
 
-/// Names of other languages and libraries, and the remedy.
+/// Names of other languages and libraries, with the help text.
 const NAMES: &[(&[&str], &str)] = &[
     // Defining and importing.
     (&["import", "require", "from", "ns", "include"], "modules are used with (use name)"),
@@ -121,7 +121,7 @@ const NAMES: &[(&[&str], &str)] = &[
     (&["add"], "write (+ a b)"),
 ];
 
-/// Names before a point that stand for a library of Python or Java rather than for a value.
+/// Prefixes before a point that name a library of Python or Java rather than a value.
 const LIBRARIES: [&str; 16] = [
     "np",
     "numpy",
@@ -141,9 +141,8 @@ const LIBRARIES: [&str; 16] = [
     "K",
 ];
 
-/// What somebody who writes `name` out of habit from another language should write here. `known` tells whether a
-/// name means something.
-pub fn habit(name: &str, known: &dyn Fn(&str) -> bool) -> Option<String> {
+/// Help for a foreign `name`. `known` is true of names that have a meaning in Sheaf.
+pub fn foreign_name_help(name: &str, known: &dyn Fn(&str) -> bool) -> Option<String> {
     listed(name)
         .or_else(|| option(name))
         .or_else(|| dotted(name, known))
@@ -220,7 +219,7 @@ fn infix(name: &str, known: &dyn Fn(&str) -> bool) -> Option<String> {
     (operand(a) && operand(b)).then(|| format!("an operator is called like a function: ({operator} {a} {b})"))
 }
 
-/// The name as it is spelled here, if it means something.
+/// The name in Sheaf's spelling, if it is known.
 fn plain(name: &str, known: &dyn Fn(&str) -> bool) -> Option<String> {
     let dashes = name.replace('_', "-");
     [name.to_string(), dashes.clone(), dashes.to_lowercase()].into_iter().find(|n| known(n))
@@ -228,7 +227,7 @@ fn plain(name: &str, known: &dyn Fn(&str) -> bool) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::habit;
+    use super::foreign_name_help;
 
     #[test]
     fn habits_of_other_languages_have_an_answer() {
@@ -252,10 +251,10 @@ mod tests {
             ("hello'", "text is written in double quotes: \"text\""),
         ];
         for (name, wanted) in cases {
-            assert_eq!(habit(name, &known).as_deref(), Some(wanted), "{name}");
+            assert_eq!(foreign_name_help(name, &known).as_deref(), Some(wanted), "{name}");
         }
         for name in ["lenght", "x", "=", "a-b", "1.5", "f!", "-", "-x", "sum-", "+sum", "sum+x"] {
-            assert_eq!(habit(name, &known), None, "{name}");
+            assert_eq!(foreign_name_help(name, &known), None, "{name}");
         }
     }
 }
