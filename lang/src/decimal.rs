@@ -1,4 +1,4 @@
-//! Finite floats in decimal, as Python and `NumPy` round them.
+//! Decimal formatting of finite floats, rounded as in Python and `NumPy`.
 
 use std::fmt::LowerExp;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use crate::tensor::{DType, FromNumber, Number};
 /// A finite float as decimal digits and a power of ten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decimal {
-    /// Whether there is a minus, which zero may have too.
+    /// True if negative, -0 included.
     pub negative: bool,
     /// At least one digit; the point is after the first.
     pub digits: String,
@@ -19,20 +19,20 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    /// The fewest digits that read as the same number of the same type.
+    /// The shortest digits that round-trip to the same number of the same type.
     pub fn shortest<T>(x: T) -> Self
     where
         T: LowerExp + FromStr + PartialEq + Copy + Into<f64>,
     {
         let shortest = format!("{x:e}");
-        // Rust rounds up where two candidates are equally near, Python to the even digit; exact rounding to the same
-        // number of digits is to even, too.
+        // Rust rounds ties of the shortest form up, Python to even; exact rounding to the same number of digits is to
+        // even as well.
         let even = Decimal::rounded(x.into(), Decimal::parse(&shortest).digits.len() - 1);
         let same = even.scientific().parse::<T>().is_ok_and(|y| y == x);
         if same { even } else { Decimal::parse(&shortest) }
     }
 
-    /// The fewest digits that read as the same number of a float dtype.
+    /// The shortest digits that round-trip in a float dtype.
     pub fn of(x: f64, dtype: DType) -> Self {
         match dtype {
             DType::F64 => Decimal::shortest(x),
@@ -46,7 +46,7 @@ impl Decimal {
                     };
                     number == x
                 };
-                // Five digits tell all 16-bit floats apart.
+                // Five digits distinguish all 16-bit floats.
                 let few = (0..5).map(|digits| Decimal::rounded(x, digits)).find(same);
                 few.unwrap_or_else(|| Decimal::shortest(x))
             }
@@ -54,19 +54,19 @@ impl Decimal {
         }
     }
 
-    /// Exactly `digits` after the first one; the exact value is rounded, halves to the even digit.
+    /// Exactly `digits` after the first one; the exact value is rounded, ties to even.
     pub fn rounded(x: f64, digits: usize) -> Self {
         Decimal::parse(&format!("{x:.digits$e}"))
     }
 
-    /// From Rust's scientific notation.
+    /// Parses Rust's scientific notation.
     fn parse(text: &str) -> Self {
         let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
         let digits = mantissa.chars().filter(char::is_ascii_digit).collect();
         Decimal { negative: mantissa.starts_with('-'), digits, exponent: exponent.parse().unwrap_or(0) }
     }
 
-    /// The sign, or nothing.
+    /// The sign, empty for positive numbers.
     pub fn sign(&self) -> &'static str {
         if self.negative { "-" } else { "" }
     }

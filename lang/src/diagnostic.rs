@@ -1,68 +1,68 @@
-//! What is wrong with a program, with places: one type for every message, one renderer.
+//! Diagnostics: errors and warnings with labelled spans.
 
 use crate::syntax::Span;
 
-/// A message to the user: what was expected, what was found, where, and what to do.
+/// A message to the user: the expected, the found, the place and the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// One sentence: what is wrong.
+    /// The fault, one sentence.
     pub message: String,
-    /// The places, the main one first.
+    /// Labelled spans, the main one first.
     pub labels: Vec<Label>,
-    /// Facts that belong to no place.
+    /// Facts without a span.
     pub notes: Vec<String>,
-    /// What to do.
+    /// The suggested fix.
     pub help: Option<String>,
     /// Error or warning.
     pub severity: Severity,
-    /// Kind of an error that something else than its text depends on.
+    /// Kind of the error, for code that handles errors by kind.
     pub(crate) kind: Kind,
-    /// Where the evaluator looks next for the origin of the nil that the message speaks of.
+    /// Next origin to search for the nil that the message mentions.
     pub(crate) suspect: Option<Suspect>,
 }
 
-/// Kind of an error, as far as it matters to what happens next.
+/// Kind of an error that changes its handling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The program itself stopped, with `error` or `assert`.
+    /// Raised by the program, with `error` or `assert`.
     Raised,
-    /// A name that is defined nowhere.
+    /// An undefined name.
     UnknownName,
     /// Any other.
     Other,
 }
 
-/// A place that a nil came from, as the function that is being left sees it.
+/// Possible origin of a nil, in terms of the function being left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Suspect {
-    /// The argument at that position of the call that is being left.
+    /// The argument at that position of the call being left.
     Argument(usize),
-    /// What that call calls.
+    /// The callee of that call.
     Head,
     /// The local variable in that slot.
     Local(u32),
 }
 
-/// A place and what is to be said there.
+/// A span and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// Where.
+    /// The span.
     pub span: Span,
     /// A few words under the excerpt; may be empty.
     pub text: String,
 }
 
-/// How bad it is.
+/// Severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// The run cannot go on.
+    /// The run stops.
     Error,
-    /// The run goes on, otherwise than the user may expect.
+    /// The run continues, perhaps not as the user expects.
     Warning,
 }
 
 impl Diagnostic {
-    /// An error without a place yet.
+    /// An error without labels.
     pub fn error(message: impl Into<String>) -> Self {
         Diagnostic {
             message: message.into(),
@@ -75,19 +75,19 @@ impl Diagnostic {
         }
     }
 
-    /// A warning without a place yet.
+    /// A warning without labels.
     pub fn warning(message: impl Into<String>) -> Self {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(message) }
     }
 
-    /// Adds a place.
+    /// Adds a label.
     #[must_use]
     pub fn at(mut self, span: Span, text: impl Into<String>) -> Self {
         self.labels.push(Label { span, text: text.into() });
         self
     }
 
-    /// Adds a place if none is known yet: called while an error travels outwards.
+    /// Adds a label if there is none: called while an error propagates.
     #[must_use]
     pub fn or_at(self, span: Span) -> Self {
         if self.labels.is_empty() { self.at(span, "") } else { self }
@@ -100,14 +100,14 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a fact.
+    /// Adds a note.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
     }
 
-    /// Says what to do.
+    /// Sets the fix.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

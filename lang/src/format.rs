@@ -1,7 +1,7 @@
 //! Python's format strings: `"loss {:.4f} after {} steps"`.
 //!
-//! A template is parsed once and filled as often as wanted. Results are those of Python's `str.format`, without
-//! names, attributes, conversions (`!r`) and placeholders within placeholders.
+//! A template is parsed once and rendered many times. Results are those of Python's `str.format`, without names,
+//! attributes, conversions (`!r`) and nested placeholders.
 
 mod error;
 mod number;
@@ -15,11 +15,11 @@ use crate::tensor::{DType, format_number};
 /// A value for a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FormatArg<'a> {
-    /// A whole number.
+    /// An integer.
     Int(i64),
-    /// A 64-bit float; `{}` shows the digits that tell it from other 64-bit floats.
+    /// A 64-bit float; `{}` shows its shortest round-trip digits.
     Float(f64),
-    /// A 32-bit float; `{}` shows it as `print` does. With a precision it is the same as [`FormatArg::Float`].
+    /// A 32-bit float; `{}` shows it as `print` does. With a precision it equals [`FormatArg::Float`].
     Single(f32),
     /// An element of a tensor of that dtype; `{}` shows it as `print` does.
     Element(f64, DType),
@@ -42,10 +42,10 @@ enum Piece {
 /// A placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Field {
-    /// Which argument it shows, counted from 0.
+    /// Index of its argument, counted from 0.
     index: usize,
     spec: Spec,
-    /// As written, with its braces.
+    /// The source text, with its braces.
     text: String,
 }
 
@@ -98,10 +98,10 @@ pub fn parse(template: &str) -> Result<Template, FormatError> {
     Ok(Template { pieces })
 }
 
-/// Whether a text has a placeholder, so that it is meant to be filled: `{}`, `{0}`, `{:>8}`.
+/// True if a text has a placeholder, and so is a template: `{}`, `{0}`, `{:>8}`.
 ///
-/// A specification that is wrong counts too, so that the mistake is told, but not if it has blanks: `{:x 1}` is a
-/// dictionary in a sentence.
+/// An invalid specification counts, so that it is reported, unless it has blanks: `{:x 1}` is a dictionary in a
+/// sentence.
 pub fn has_placeholder(text: &str) -> bool {
     let mut rest = text;
     while let Some(at) = rest.find(['{', '}']) {
@@ -124,7 +124,7 @@ pub fn has_placeholder(text: &str) -> bool {
     false
 }
 
-/// What stands between the brace that `text` starts with and the one that closes it, and the text after that.
+/// The text between the brace that starts `text` and its closing brace, and the text after it.
 fn placeholder(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0usize;
     for (at, byte) in text.bytes().enumerate() {
@@ -140,7 +140,7 @@ fn placeholder(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The number of the argument, if one is written.
+/// The explicit argument index, if there is one.
 fn index(name: &str, placeholder: &str) -> Result<Option<usize>, FormatError> {
     if name.is_empty() {
         return Ok(None);
@@ -152,14 +152,14 @@ fn index(name: &str, placeholder: &str) -> Result<Option<usize>, FormatError> {
     }
 }
 
-/// The start of a text, short enough for a message.
+/// The start of a text, truncated for a message.
 fn excerpt(text: &str) -> String {
     let mut chars = text.chars();
     let start: String = chars.by_ref().take(20).collect();
     if chars.next().is_some() { start + "..." } else { start }
 }
 
-/// What stands before `rest` in `text`, with the first character of `rest`.
+/// The text before `rest` in `text`, with the first character of `rest`.
 fn excerpt_before(text: &str, rest: &str) -> String {
     let end = text.len() - rest.len() + 1;
     let mut last: Vec<char> = text[..end].chars().rev().take(20).collect();
@@ -168,13 +168,13 @@ fn excerpt_before(text: &str, rest: &str) -> String {
 }
 
 impl Template {
-    /// The number of arguments that it needs.
+    /// The number of arguments needed.
     pub fn arguments(&self) -> usize {
         let needed = |piece: &Piece| if let Piece::Field(field) = piece { field.index + 1 } else { 0 };
         self.pieces.iter().map(needed).max().unwrap_or(0)
     }
 
-    /// Fills the placeholders. Arguments that no placeholder asks for are left out, as in Python.
+    /// Renders the placeholders. Unused arguments are ignored, as in Python.
     pub fn render(&self, args: &[FormatArg<'_>]) -> Result<String, FormatError> {
         let mut out = String::new();
         for piece in &self.pieces {

@@ -1,4 +1,4 @@
-//! What a program needs of the world, as traits: the language itself touches no file, network or device.
+//! Traits of the host: the language itself touches no file, network or device.
 
 use std::any::Any;
 use std::fmt;
@@ -14,36 +14,36 @@ use crate::tensor::{HostTensor, TensorType};
 
 /// Files, output and messages.
 pub trait Host {
-    /// Writes `text`, with its line end if it is to have one, to the program's output.
+    /// Writes `text` to the program's output, without adding a line break.
     fn print(&mut self, text: &str) -> Result<(), HostError>;
 
-    /// Shows a warning; the run goes on.
+    /// Shows a warning; the run continues.
     fn warn(&mut self, sources: &Sources, warning: &Diagnostic);
 
-    /// The bytes of a file; a relative path starts at the current directory.
+    /// Reads a file; a relative path starts at the current directory.
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError>;
 
-    /// Makes a file of these bytes, or replaces one as a whole: whatever happens, the old file or the new one is there.
+    /// Writes a file atomically: a failure leaves the old file or the new one.
     fn write_file(&mut self, path: &str, _bytes: &[u8]) -> Result<(), HostError> {
         Err(HostError::unavailable(format!("{path} cannot be written: files")))
     }
 
-    /// Whether there is a file or folder.
+    /// True if there is a file or folder.
     fn exists(&mut self, path: &str) -> Result<bool, HostError> {
         Err(HostError::unavailable(format!("{path} cannot be looked for: files")))
     }
 
-    /// The paths of what is in a folder, or of what matches a pattern with `*`, `?` or `[...]`; sorted.
+    /// The paths of the entries of a folder, or of the matches of a pattern with `*`, `?` or `[...]`; sorted.
     fn list(&mut self, path: &str) -> Result<Vec<String>, HostError> {
         Err(HostError::unavailable(format!("{path} cannot be listed: files")))
     }
 
-    /// A number that nobody can foretell.
+    /// An unpredictable number.
     fn entropy(&mut self) -> Result<u32, HostError> {
         Err(HostError::unavailable("sources of entropy"))
     }
 
-    /// The arguments of the run that are the program's own.
+    /// The program's own command line arguments.
     fn arguments(&self) -> Vec<String> {
         Vec::new()
     }
@@ -59,12 +59,12 @@ pub trait Host {
     }
 }
 
-/// Why the world refused: a cause and a remedy in words for the user.
+/// An error of the host: its cause and fix, for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostError {
-    /// What was tried and what happened.
+    /// The attempt and its failure.
     pub message: String,
-    /// What to do.
+    /// The fix.
     pub help: Option<String>,
 }
 
@@ -81,7 +81,7 @@ impl fmt::Display for HostError {
     }
 }
 
-/// One tensor that a compiled function takes or gives.
+/// One tensor argument or result of a compiled function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaf {
     /// The key path within the arguments or the result, such as `params.l1.W`.
@@ -90,16 +90,16 @@ pub struct Leaf {
     pub ty: TensorType,
 }
 
-/// Something that a program checks.
+/// A check of a program.
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// The question and the message.
+    /// The condition and the message.
     pub site: Arc<Site>,
     /// The name of the file without its folder, the line and the column.
     pub place: String,
 }
 
-/// The path of the result that says which check failed: 0, or the position of the first that did, and what it failed with.
+/// Path of the result that holds the failed check: 0, or the position of the first that failed, and its operands.
 pub const FLAG: &str = "flag";
 
 /// A specialised function, ready to be compiled: one program, one entry of the cache.
@@ -113,15 +113,15 @@ pub struct Unit {
     pub graph: Graph,
     /// The parameters, in flattening order.
     pub inputs: Vec<Leaf>,
-    /// The results, in flattening order; where the program checks something, [`FLAG`] is the last.
+    /// The results, in flattening order; if the program has checks, [`FLAG`] is the last.
     pub outputs: Vec<Leaf>,
-    /// What the program checks: the flag names one by its position, counted from 1.
+    /// The checks: the flag gives one by its position, counted from 1.
     pub checks: Vec<Checked>,
-    /// The values that the body asked for while it was traced: path and value.
+    /// The values that tracing asked for: path and value.
     pub statics: Vec<(String, String)>,
 }
 
-/// The specialisation of a program that an earlier run or a build has left.
+/// The specialisation of a program compiled by an earlier run or a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// As [`Unit::inputs`].
@@ -131,7 +131,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// True if a unit of that function may be the one.
+    /// True if it may be the specialisation of `unit`.
     pub fn serves(&self, unit: &Unit) -> bool {
         self.inputs == unit.inputs && self.statics == unit.statics
     }
@@ -139,26 +139,26 @@ impl Kept {
 
 /// Compiled execution. `lang` hands over graphs and opaque buffers; what a buffer is, only the backend knows.
 pub trait Backend {
-    /// Compiles or finds a unit. `Ok(None)`: units cannot be compiled here; interpret (the backend has said why).
+    /// Compiles or finds a unit. `Ok(None)` if units cannot be compiled here: then it is interpreted (the backend has
+    /// warned).
     fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError>;
 
-    /// Programs of a function that an earlier run or a build has left.
+    /// Programs of a function compiled by an earlier run or a build.
     fn kept(&mut self, _function: &str, _transform: &str) -> Vec<Kept> {
         Vec::new()
     }
 
-    /// The program of a unit, if it is one of those; nothing is compiled.
+    /// The program of a unit, if it is one of those; compiles nothing.
     fn find_kept(&mut self, _unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
         Ok(None)
     }
 
-    /// Which arguments of a unit that was prepared a call may consume, if it pays, and after how many calls to think of it.
+    /// The arguments of a prepared unit to donate, and after how many calls; `None` if donation does not pay.
     fn donation(&self, _unit: &Unit) -> Option<Donating> {
         None
     }
 
-    /// Compiles or finds the unit so that results take the place of arguments. `None` where that does not give what the
-    /// plain program gives.
+    /// Compiles or finds the unit with donated arguments. `None` if its results differ from those of the plain program.
     fn prepare_donating(
         &mut self,
         _unit: &Unit,
@@ -168,51 +168,51 @@ pub trait Backend {
         Ok(None)
     }
 
-    /// Why the last unit was not compiled, a clause.
+    /// The reason the last unit was not compiled, a clause.
     fn refusal(&self) -> String {
         "there is no compiler".into()
     }
 
-    /// Hands over what stops the evaluation from outside, and with it a compilation.
+    /// Sets the handle that interrupts the evaluation, and with it a compilation.
     fn stopped_by(&mut self, _interrupt: Interrupt) {}
 
     /// Copies a tensor to the device.
     fn upload(&mut self, tensor: &HostTensor) -> Result<Buffer, HostError>;
 }
 
-/// What a call of a unit may consume.
+/// Donated arguments of a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Donating {
-    /// The arguments, and the results in their place.
+    /// The arguments, and the results that reuse their memory.
     pub donations: Vec<Donation>,
-    /// The number of calls after which a program is made for it.
+    /// The number of calls after which the donating program is compiled.
     pub after: u64,
 }
 
 /// A compiled unit.
 pub trait Program: Any {
-    /// Runs the program on buffers in the order of [`Unit::inputs`], which it takes; appends the results in the order of
-    /// [`Unit::outputs`]. Results stay on the device. A buffer that nobody else holds may become a result.
+    /// Runs the program on buffers in the order of [`Unit::inputs`], which it consumes; appends the results in the
+    /// order of [`Unit::outputs`]. Results stay on the device. A buffer without other references may become a result.
     fn call(&self, arguments: &mut Vec<Buffer>, results: &mut Vec<Buffer>) -> Result<(), HostError>;
 
-    /// How it runs.
+    /// Its placement.
     fn placement(&self) -> Placement {
         Placement::default()
     }
 }
 
-/// How a program runs, for reports.
+/// Placement and donation of a program, for reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
-    /// The backend's name for the way.
+    /// The backend's name of the placement.
     pub model: String,
-    /// What the choice of it rests on: a clause.
+    /// The reason for it, a clause.
     pub why: String,
-    /// What is not as it should be about it: a sentence.
+    /// A warning about it, a sentence.
     pub note: Option<String>,
-    /// How many arguments a call consumes, where nobody else holds them.
+    /// Number of arguments that a call donates if there are no other references.
     pub donated: usize,
-    /// How many calls did.
+    /// Number of donating calls.
     pub donating_calls: u64,
 }
 
@@ -224,7 +224,7 @@ pub trait DeviceTensor: Any {
     /// Copies the elements to the host.
     fn read(&self, ty: &TensorType) -> Result<HostTensor, HostError>;
 
-    /// True if it is computed already, so that reading it does not wait.
+    /// True if it is computed already, so that reading it does not block.
     fn is_ready(&self) -> bool {
         false
     }

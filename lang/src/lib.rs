@@ -1,8 +1,8 @@
 //! The Sheaf language: reader, expander, evaluator, tracing, differentiation and `StableHLO` emission.
 //!
 //! Reading order: `syntax` (text to forms), `eval` (forms to values), `tensor`, `primitives`, `graph`, `transform`,
-//! `simplify`, `stablehlo`. The crate touches no file, network, environment or clock; what a program needs of those comes
-//! through the traits of `host`.
+//! `simplify`, `stablehlo`. The crate touches no file, network, environment or clock: a program reaches those through
+//! the traits of `host`.
 
 pub mod builtins;
 mod decimal;

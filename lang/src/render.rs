@@ -1,4 +1,4 @@
-//! Diagnostics as text: the place, an excerpt with labels, notes, and what to do.
+//! Rendering of diagnostics: the place, an excerpt with labels, notes, and the fix.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,11 +11,11 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::syntax::{SourceId, Sources, Span};
 use crate::visible::{moved, visible};
 
-/// The message as a terminal shows it, ending in an empty line; `color` adds ANSI colours.
+/// The message for a terminal, ending in an empty line; `color` adds ANSI colours.
 ///
-/// Equal diagnostics give equal text. Places outside the sources are moved to the nearest place inside, or left out
-/// if their source is unknown: a faulty place must not hide the message. Of what sources and messages quote, nothing is
-/// obeyed by a terminal ([`visible`]).
+/// Equal diagnostics give equal text. Spans outside the sources are moved to the nearest span inside, or dropped if
+/// their source is unknown: an invalid span must not hide the message. Control characters in quoted text are escaped
+/// ([`visible`]).
 pub fn render(sources: &Sources, diagnostic: &Diagnostic, color: bool) -> String {
     let (files, places) = excerpts(sources, diagnostic);
     let labels = places
@@ -42,7 +42,7 @@ pub fn render(sources: &Sources, diagnostic: &Diagnostic, color: bool) -> String
     emit(&files, &message, color).unwrap_or_else(|_| plain(sources, diagnostic))
 }
 
-/// Lines beyond this many bytes are data, not text for people; an excerpt would fill the screen.
+/// Lines with more bytes are data; an excerpt would fill the screen.
 const LONG_LINE: usize = 2_000;
 
 fn has_long_line(sources: &Sources, diagnostic: &Diagnostic) -> bool {
@@ -59,8 +59,8 @@ fn has_long_line(sources: &Sources, diagnostic: &Diagnostic) -> bool {
 type Files<'a> = SimpleFiles<Cow<'a, str>, Cow<'a, str>>;
 type Place<'a> = (usize, Range<usize>, Cow<'a, str>);
 
-/// The sources that the diagnostic speaks of, and its labels as ranges in them; after a label in the code of a macro,
-/// where the macro is used.
+/// The sources of the diagnostic, and its labels as ranges in them; after a label in the code of a macro, the macro's
+/// use.
 fn excerpts<'a>(sources: &'a Sources, diagnostic: &'a Diagnostic) -> (Files<'a>, Vec<Place<'a>>) {
     let mut files = SimpleFiles::new();
     let mut ids: Vec<(SourceId, usize)> = Vec::new();
@@ -80,7 +80,7 @@ fn excerpts<'a>(sources: &'a Sources, diagnostic: &'a Diagnostic) -> (Files<'a>,
     (files, places)
 }
 
-/// The labels, with one more for each use of a macro that a place comes from.
+/// The labels, with one more for each macro use that a span comes from.
 fn spelled_out<'a>(sources: &Sources, diagnostic: &'a Diagnostic) -> Vec<(Span, Cow<'a, str>)> {
     let mut labels = Vec::new();
     let said = |span: Span| diagnostic.labels.iter().any(|l| l.span == span);

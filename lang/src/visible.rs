@@ -1,12 +1,12 @@
-//! Text of somebody else on a terminal: what a terminal would obey rather than show is shown.
+//! Escaping of untrusted text for a terminal.
 //!
-//! Sources, names of files, packages and servers may hold escape sequences, which move the cursor, hide lines or set titles,
-//! and marks that turn the direction of writing, after which a line reads as another program than it is. Each such character
-//! becomes one other character, so that columns stay what they are.
+//! Sources, names of files, packages and servers may hold escape sequences, which move the cursor, hide lines or set
+//! titles, and bidirectional controls, which make a line read as a different program. Each such character becomes one
+//! other character, so that columns are preserved.
 
 use std::borrow::Cow;
 
-/// The text as it can be shown. Line ends and tabs stay, and so does every character that is written.
+/// The escaped text. Line ends, tabs and printable characters stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_obeyed) {
         return Cow::Borrowed(text);
@@ -19,11 +19,11 @@ pub(crate) fn moved(text: &str, offset: usize) -> usize {
     shown(text).take_while(|(at, _)| *at < offset).map(|(_, c)| c.len_utf8()).sum()
 }
 
-/// The characters as they are shown, each with the place of the one that it stands for.
+/// The escaped characters, each with the offset of its original.
 fn shown(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
     text.char_indices().map(|(at, c)| match c {
         '\r' if text[at..].starts_with("\r\n") => (at, c),
-        // The pictures of control characters.
+        // Unicode's symbols for control characters.
         '\0'..=' ' if is_obeyed(c) => (at, char::from_u32(0x2400 + c as u32).unwrap_or(REPLACEMENT)),
         '\u{7f}' => (at, '\u{2421}'),
         c if is_obeyed(c) => (at, REPLACEMENT),
@@ -33,11 +33,12 @@ fn shown(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
 
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
-/// True if a terminal may do something other than show it.
+/// True if a terminal may obey the character instead of showing it.
 fn is_obeyed(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
-        // Lines and paragraphs that end where no editor ends them; marks, embeddings, overrides and isolates of direction.
+        // Line and paragraph separators, which editors do not break at; bidirectional marks, embeddings, overrides and
+        // isolates.
         '\u{2028}'..='\u{202e}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2066}'..='\u{2069}' => true,
         c => c.is_control(),
     }

@@ -1,9 +1,9 @@
-//! What every name of the language means, as data: the one source of `:help`, `sheaf doc`, the reference page of the
-//! book and completion.
+//! Documentation entries of every name of the language: the one source of `:help`, `sheaf doc`, the reference page of
+//! the book and completion.
 //!
 //! Builtins written in Rust carry their entry beside their code; special forms have theirs in `forms`; functions and
-//! macros written in Sheaf have it in their documentation string: a first line that starts with `(` is the signature
-//! (else it is made of the parameters), lines with `;=>` are examples, and the rest is the help text.
+//! macros written in Sheaf have it in their docstring: a first line that starts with `(` is the signature (else it is
+//! derived from the parameters), lines with `;=>` are examples, and the rest is the help text.
 
 mod forms;
 mod text;
@@ -14,20 +14,20 @@ use crate::syntax::{Bracket, Form, FormKind, Sources, read};
 
 pub use text::{markdown, overview, sections};
 
-/// One name of the language.
+/// The documentation of one name.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Entry {
     /// The name.
     pub name: String,
-    /// The section of the reference that it belongs to: a group of builtins, or the name of a standard module.
+    /// Its section of the reference: a group of builtins, or the name of a standard module.
     pub section: String,
-    /// The module of the standard library that it is in; builtins have none.
+    /// Its module of the standard library; `None` for builtins.
     pub module: Option<String>,
-    /// How it is written.
+    /// The call syntax.
     pub signature: String,
-    /// What it does.
+    /// The description.
     pub help: String,
-    /// Calls with their results.
+    /// Example calls with their results.
     pub examples: Vec<Example>,
 }
 
@@ -36,7 +36,7 @@ pub struct Entry {
 pub struct Example {
     /// The code.
     pub code: String,
-    /// What stands after `;=>`: a value, or `error:` and a part of the message.
+    /// The text after `;=>`: a value, or `error:` and a part of the message.
     pub result: String,
 }
 
@@ -78,12 +78,12 @@ pub fn find(name: &str) -> Option<Entry> {
     entries().into_iter().find(|e| e.name == name)
 }
 
-/// The entries of the public functions and macros that a program defines; none if the text does not read.
+/// The entries of the public functions and macros that a program defines; empty if the text does not parse.
 pub fn definitions(text: &str) -> Vec<Entry> {
     written_in_sheaf("definitions", None, text)
 }
 
-/// The text of the form that defines `name`: the latest in `sources`, or else that of the standard library.
+/// The text of the form that defines `name`: the last in `sources`, or else that of the standard library.
 pub fn definition_text(sources: &Sources, name: &str) -> Option<String> {
     let mut texts: Vec<&str> = CORE.into_iter().chain(STANDARD).map(|(_, text)| text).collect();
     texts.extend(sources.iter().map(|(_, text)| text));
@@ -96,7 +96,7 @@ pub fn definition_text(sources: &Sources, name: &str) -> Option<String> {
     })
 }
 
-/// True if a form is a definition of `name`, in whichever way.
+/// True if a form defines `name`, with any defining form.
 fn defines(form: &Form, name: &str) -> bool {
     let Some([head, args @ ..]) = form.items(Bracket::Round) else { return false };
     head.symbol().is_some_and(|head| head.starts_with("def"))

@@ -1,13 +1,13 @@
-//! Entries as text: for a terminal, and as the reference page of the book.
+//! Rendering of entries: for a terminal, and as the reference page of the book.
 
 use std::fmt::{self, Display, Formatter};
 
 use super::Entry;
 
-/// Columns of a list of names.
+/// Line width of a list of names.
 const WIDTH: usize = 100;
 
-/// What the reference page begins with.
+/// Introduction of the reference page.
 const PREFACE: &str = "\
 # Reference
 
@@ -18,7 +18,7 @@ This page is written by `cargo run -p sheaf -- doc --markdown > docs/reference.m
 ";
 
 impl Display for Entry {
-    /// The signature, where the name comes from, the help, and the examples.
+    /// The signature, the module, the help, and the examples.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.signature)?;
         if let Some(module) = &self.module {
@@ -36,7 +36,7 @@ impl Display for Entry {
     }
 }
 
-/// The sections of entries, in the order in which they first occur, each with its entries.
+/// The entries grouped by section, sections in order of first occurrence.
 pub fn sections(entries: &[Entry]) -> Vec<(&str, Vec<&Entry>)> {
     let mut sections: Vec<(&str, Vec<&Entry>)> = Vec::new();
     for entry in entries {
@@ -100,7 +100,7 @@ fn title(section: &str, entries: &[&Entry]) -> String {
     }
 }
 
-/// Plain text as Markdown that shows it as it is.
+/// Plain text escaped for Markdown.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,9 +1,9 @@
-//! The layout of programs: what `sheaf fmt` writes.
+//! The source formatter behind `sheaf fmt`.
 //!
-//! As most formatters for Lisps it keeps the lines as the author divided them, and settles the rest: indentation, one
-//! blank between forms, closing brackets at the end of the last line, at most one blank line in a row. A list gets line
-//! ends of its own only where it would leave the line. Tokens are copied, never written anew, so numbers, strings and
-//! comments stay as they are, and the reader reads the same forms.
+//! As most formatters for Lisps it keeps the author's line breaks, and normalizes the rest: indentation, one blank
+//! between forms, closing brackets at the end of the last line, at most one blank line in a row. It adds line breaks to
+//! a list only if the list exceeds the line width. Tokens are copied verbatim, so numbers, strings and comments stay as
+//! they are, and the reader reads the same forms.
 
 mod printer;
 mod style;
@@ -14,12 +14,12 @@ mod tree;
 use crate::diagnostic::Diagnostic;
 use crate::syntax::{SourceId, Sources, read};
 
-/// Columns of a line, unless a project wants another number.
+/// Default line width in columns.
 pub const DEFAULT_WIDTH: usize = 100;
 
-/// The text of a source, formatted for lines of `width` columns.
+/// The formatted text of a source, for lines of `width` columns.
 ///
-/// Fails with the reader's messages where the text does not read.
+/// Fails with the reader's errors if the text does not parse.
 pub fn format(sources: &Sources, id: SourceId, width: usize) -> Result<String, Vec<Diagnostic>> {
     read(sources, id)?;
     let tree = tree::Tree::parse(sources.text(id));

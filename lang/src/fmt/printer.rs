@@ -1,14 +1,14 @@
-//! From the tree to the text.
+//! Printing of the syntax tree.
 //!
-//! The line ends of the author stay; a list gets more of them only where it would leave the line. Since they stay, what
-//! was formatted once is not changed again: the widths that decide are those of a tree with the line ends of the author.
+//! The author's line breaks stay; a list gets more only if it exceeds the width. Formatting is idempotent, because the
+//! widths that decide are those of a tree with the author's line breaks.
 
 use unicode_width::UnicodeWidthStr as _;
 
 use super::style::{Division, Role, Style, divides, division, role_of, style};
 use super::tree::{Gap, Kind, Node, Tree};
 
-/// Writes a tree.
+/// Prints a tree.
 pub(super) struct Printer {
     out: String,
     column: usize,
@@ -16,7 +16,7 @@ pub(super) struct Printer {
 }
 
 impl Printer {
-    /// The text of a tree, with lines of `width` columns where that can be.
+    /// The text of a tree, with lines of at most `width` columns if possible.
     pub fn print(tree: &Tree<'_>, width: usize) -> String {
         let mut printer = Printer { out: String::new(), column: 0, width };
         for (i, item) in tree.items.iter().enumerate() {
@@ -47,7 +47,7 @@ impl Printer {
         self.column = indent;
     }
 
-    /// The comments of a gap. Without `after` nothing stands before them that a blank line could set them off from.
+    /// Prints the comments of a gap. `after`: false at the start, where no blank line can precede them.
     fn comments(&mut self, gap: &Gap<'_>, indent: usize, after: bool) {
         for (i, comment) in gap.comments.iter().enumerate() {
             if comment.lines > 0 && !self.out.is_empty() {
@@ -60,7 +60,7 @@ impl Printer {
         }
     }
 
-    /// What lies before an item: its comments, then a line end, or a blank where another item came before.
+    /// Prints the gap before an item: its comments, then a line break, or a blank after another item.
     fn gap(&mut self, gap: &Gap<'_>, indent: usize, after: bool, breaks: bool) {
         self.comments(gap, indent, after);
         if !gap.comments.is_empty() || breaks {
@@ -70,7 +70,7 @@ impl Printer {
         }
     }
 
-    /// Writes a form, after which `closers` brackets close on the same line.
+    /// Prints a form that `closers` closing brackets follow on the same line.
     fn node(&mut self, node: &Node<'_>, closers: usize, role: Role) {
         match &node.kind {
             Kind::Text(text) => self.write(text),
@@ -104,7 +104,7 @@ impl Printer {
         };
         let mut breaks: Vec<bool> = items.iter().map(|item| item.gap.breaks()).collect();
         if let (Some(first), Some(item)) = (breaks.first_mut(), items.first()) {
-            // The first item stays with its bracket, unless a comment comes between.
+            // The first item stays with its bracket, unless a comment intervenes.
             *first = !item.gap.comments.is_empty();
         }
         for header in [false, true] {
@@ -145,12 +145,12 @@ impl Printer {
     }
 }
 
-/// A bracketed form while its lines are chosen.
+/// A bracketed form during layout.
 struct List<'n, 't> {
     items: &'n [Node<'t>],
     style: Style,
     division: Division,
-    /// Brackets that close on the line of the last item.
+    /// Closing brackets on the line of the last item.
     closers: usize,
     /// The column of the opening bracket.
     start: usize,
@@ -178,8 +178,8 @@ impl List<'_, '_> {
         }
     }
 
-    /// Whether an item leaves the line though a line end before it, or before another on its line, could help. What
-    /// follows an item of several lines is not looked at: where it stands is only known when that is written.
+    /// True if an item exceeds the width and a line break before it, or before another on its line, could help. Items
+    /// after a multi-line item are ignored: their column is known only once that is printed.
     fn overflows(&self, breaks: &[bool], header: bool, width: usize) -> bool {
         let mut column = self.start + 1;
         let mut could_help = false;
@@ -202,7 +202,7 @@ impl List<'_, '_> {
         false
     }
 
-    /// Adds line ends, from item `from` on.
+    /// Adds line breaks, from item `from` on.
     fn divide(&self, breaks: &mut [bool], from: usize, header: bool) {
         for (i, end) in breaks.iter_mut().enumerate().take(self.items.len()).skip(from.max(1)) {
             *end |= divides(self.items, i, self.style, self.division, header);

@@ -1,24 +1,24 @@
-//! How the items of a list stand below each other, and where a list that is too wide is divided.
+//! Layout styles of lists: indentation, and line breaks of lists that are too wide.
 
 use super::tree::Node;
 
-/// How a list is laid out.
+/// Layout of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
-    /// Below the first item: data, vectors, dictionaries.
+    /// Aligned with the first item: data, vectors, dictionaries.
     Items,
-    /// Below the first argument, or two columns in if that has a line of its own: calls.
+    /// Aligned with the first argument, or two columns in if that has a line of its own: calls.
     Arguments,
-    /// So many distinguished arguments, then a body two columns in: `let`, `if`, `while`.
+    /// That many distinguished arguments, then a body two columns in: `let`, `if`, `while`.
     Body(usize),
-    /// All two columns in; so many items after the head are the header: `defn`, `fn`.
+    /// All two columns in; that many items after the head are the header: `defn`, `fn`.
     Definition(usize),
 }
 
-/// Which line ends a list that is too wide gets.
+/// Line breaks added to a list that is too wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Division {
-    /// One before each item that does not fit any more.
+    /// One before each item that exceeds the width.
     Fill,
     /// One before each item.
     Each,
@@ -26,24 +26,24 @@ pub(super) enum Division {
     Pairs(usize),
 }
 
-/// What a list is within the form around it.
+/// Role of a list within the form around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// To be evaluated.
+    /// Code to evaluate.
     Code,
-    /// Quoted.
+    /// Quoted data.
     Data,
     /// The names and values of a `let` or a loop.
     Bindings,
 }
 
-/// The name at the head of a call, without the module that qualifies it.
+/// The name at the head of a call, without its module qualifier.
 pub(super) fn head<'t>(items: &[Node<'t>]) -> Option<&'t str> {
     let text = items.first()?.text().filter(|text| !text.starts_with('"'))?;
     Some(text.rsplit_once('/').filter(|(_, name)| !name.is_empty()).map_or(text, |(_, name)| name))
 }
 
-/// How a list is laid out.
+/// The layout of a list.
 pub(super) fn style(open: u8, items: &[Node<'_>], role: Role) -> Style {
     let Some(head) = head(items).filter(|_| open == b'(' && role == Role::Code) else { return Style::Items };
     match head {
@@ -61,7 +61,7 @@ pub(super) fn style(open: u8, items: &[Node<'_>], role: Role) -> Style {
     }
 }
 
-/// Where a list that is too wide is divided.
+/// The line breaks of a list that is too wide.
 pub(super) fn division(open: u8, items: &[Node<'_>], style: Style, role: Role) -> Division {
     if open == b'{' || role == Role::Bindings {
         return Division::Pairs(0);
@@ -77,7 +77,7 @@ pub(super) fn division(open: u8, items: &[Node<'_>], style: Style, role: Role) -
     }
 }
 
-/// Whether a list that is too wide may get a line end before item `i`; `header`: one in the header of a definition.
+/// True if a list that is too wide may get a line break before item `i`; `header`: one in the header of a definition.
 pub(super) fn divides(items: &[Node<'_>], i: usize, style: Style, division: Division, header: bool) -> bool {
     let real = items[..i].iter().filter(|item| !item.dropped()).count();
     if let Division::Pairs(start) = division
@@ -87,7 +87,7 @@ pub(super) fn divides(items: &[Node<'_>], i: usize, style: Style, division: Divi
     }
     match style {
         Style::Items => true,
-        // The head keeps its first argument, and a keyword what it introduces.
+        // The head stays with its first argument, a keyword with its value.
         Style::Arguments => i > 1 && (division != Division::Each || !items[i - 1].is_keyword()),
         Style::Body(special) => i > special,
         Style::Definition(last) => i > last || (header && i > 1),

@@ -1,4 +1,4 @@
-//! Layouts, and what must hold for every text: the tokens stay, the comments stay, and a second time changes nothing.
+//! Layouts, and invariants of formatting: tokens and comments are preserved, formatting is idempotent.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn formatted(text: &str, width: usize) -> String {
     format(&sources, id, width).expect("a text that reads")
 }
 
-/// The forms of a text, without their places.
+/// The forms of a text, without spans.
 fn forms(text: &str) -> Vec<String> {
     let mut sources = Sources::default();
     let id = sources.add("test.shf", text);
@@ -45,7 +45,7 @@ fn comments(text: &str) -> Vec<String> {
     out
 }
 
-/// Checks what must hold for every text that reads; gives the formatted text.
+/// Checks the invariants of any text that parses; returns the formatted text.
 fn check(text: &str, width: usize) -> String {
     let once = formatted(text, width);
     assert_eq!(tokens(&once), tokens(text), "the tokens of\n{text}\nformatted\n{once}");
@@ -157,12 +157,12 @@ fn nesting_to_the_limit_is_no_trouble() {
         check(&format!("{}x{}", "(f ".repeat(depth), ")".repeat(depth)), DEFAULT_WIDTH);
         check(&format!("{}\n{}", "(f\n".repeat(depth), " x)".repeat(depth)), DEFAULT_WIDTH);
     };
-    // As much room as the commands have.
+    // The stack size of the commands.
     let thread = std::thread::Builder::new().stack_size(crate::eval::STACK_BYTES).spawn(nest);
     thread.expect("a thread").join().expect("no panic");
 }
 
-/// Forms as people may type them, with comments and line ends anywhere.
+/// Forms as users may type them, with comments and line breaks anywhere.
 fn texts() -> impl Strategy<Value = String> {
     const WORDS: [&str; 22] = [
         "x",

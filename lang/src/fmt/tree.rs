@@ -1,6 +1,6 @@
-//! A text with all that it contains: forms as they are written, comments, dropped forms, and where lines end.
+//! Lossless syntax tree: forms as written, comments, dropped forms, and line breaks.
 //!
-//! The reader's tokens make it; what lies between two tokens is white space and comments.
+//! Built from the reader's tokens; between two tokens are white space and comments.
 
 use unicode_width::UnicodeWidthStr as _;
 
@@ -9,31 +9,31 @@ use crate::syntax::{Lexeme, Lexer, Token};
 /// A comment between two tokens.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Comment<'t> {
-    /// From `;` on, without blanks at its end.
+    /// The text from `;` on, without trailing blanks.
     pub text: &'t str,
-    /// Line ends between it and what comes before it; without any it follows on the same line.
+    /// Line breaks before it; 0 if it follows code on the same line.
     pub lines: usize,
     /// Blanks before it.
     pub blanks: usize,
 }
 
-/// What lies between two tokens.
+/// White space and comments between two tokens.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Gap<'t> {
     pub comments: Vec<Comment<'t>>,
-    /// Line ends after the last comment, or in all if there is none.
+    /// Line breaks after the last comment, or in all if there is none.
     pub lines: usize,
 }
 
 /// A form as it is written.
 #[derive(Debug)]
 pub(super) struct Node<'t> {
-    /// What lies before it.
+    /// The gap before it.
     pub gap: Gap<'t>,
     pub kind: Kind<'t>,
-    /// The width up to its first line end, or its whole width.
+    /// The width up to its first line break, or its whole width.
     pub width: usize,
-    /// Whether it has a line end inside, as the author wrote it.
+    /// True if the author wrote a line break inside.
     pub broken: bool,
 }
 
@@ -41,13 +41,13 @@ pub(super) struct Node<'t> {
 pub(super) enum Kind<'t> {
     /// An atom or a string.
     Text(&'t str),
-    /// An opening bracket, what follows, and what lies before the closing bracket.
+    /// An opening bracket, its items, and the gap before the closing bracket.
     Bracket { open: u8, items: Vec<Node<'t>>, end: Gap<'t> },
-    /// A quote character or `#_` and what it stands before: perhaps dropped forms, then a form.
+    /// A quote character or `#_` and its operand: perhaps dropped forms, then a form.
     Prefix { text: &'t str, items: Vec<Node<'t>> },
 }
 
-/// All forms of a text, and what lies after the last.
+/// All forms of a text, and the gap after the last.
 #[derive(Debug)]
 pub(super) struct Tree<'t> {
     pub items: Vec<Node<'t>>,
@@ -72,14 +72,14 @@ impl Gap<'_> {
         }
     }
 
-    /// Whether the line must end here.
+    /// True if the line must end here.
     pub fn breaks(&self) -> bool {
         self.lines > 0 || !self.comments.is_empty()
     }
 }
 
 impl<'t> Node<'t> {
-    /// Whether the reader drops it.
+    /// True if the reader drops it.
     pub fn dropped(&self) -> bool {
         matches!(self.kind, Kind::Prefix { text: "#_", .. })
     }
@@ -89,12 +89,12 @@ impl<'t> Node<'t> {
         if let Kind::Text(text) = self.kind { Some(text) } else { None }
     }
 
-    /// Whether it is a keyword.
+    /// True if it is a keyword.
     pub fn is_keyword(&self) -> bool {
         self.text().is_some_and(|text| text.starts_with(':'))
     }
 
-    /// Whether it is a list in this kind of bracket.
+    /// True if it is a list in this kind of bracket.
     pub fn opens_with(&self, bracket: u8) -> bool {
         matches!(self.kind, Kind::Bracket { open, .. } if open == bracket)
     }
@@ -114,7 +114,7 @@ impl<'t> Node<'t> {
     }
 }
 
-/// The width of `items` in a row after `start` columns up to the first line end, and whether there is one.
+/// The width of `items` in a row after `start` columns up to the first line break, and true if there is one.
 fn row(start: usize, items: &[Node<'_>], breaks: impl Fn(usize, &Gap<'_>) -> bool) -> (usize, bool) {
     let mut width = start;
     for (i, item) in items.iter().enumerate() {
@@ -129,7 +129,7 @@ fn row(start: usize, items: &[Node<'_>], breaks: impl Fn(usize, &Gap<'_>) -> boo
     (width, false)
 }
 
-/// Something that waits for forms.
+/// A pending form: a bracket or prefix that awaits items.
 struct Frame<'t> {
     gap: Gap<'t>,
     opener: Opener<'t>,
@@ -142,7 +142,7 @@ enum Opener<'t> {
 }
 
 impl<'t> Tree<'t> {
-    /// The tree of a text that the reader reads without an error.
+    /// The tree of a text that parses without an error.
     pub fn parse(text: &'t str) -> Tree<'t> {
         let mut frames: Vec<Frame<'t>> = Vec::new();
         let mut top = Vec::new();
@@ -172,7 +172,7 @@ impl<'t> Tree<'t> {
     }
 }
 
-/// Gives a finished node to what waits for it, and finishes what waited for just that.
+/// Adds a finished node to the innermost frame, and finishes prefixes that awaited only it.
 fn finish<'t>(mut node: Node<'t>, frames: &mut Vec<Frame<'t>>, top: &mut Vec<Node<'t>>) {
     loop {
         let dropped = node.dropped();
@@ -181,7 +181,7 @@ fn finish<'t>(mut node: Node<'t>, frames: &mut Vec<Frame<'t>>, top: &mut Vec<Nod
             Some(frame) => frame.items.push(node),
         }
         if dropped {
-            // What waits for a form still does.
+            // The frame awaits more forms.
             return;
         }
         match frames.pop() {

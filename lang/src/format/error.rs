@@ -1,6 +1,6 @@
-//! What can be wrong with a format string or its arguments.
+//! Errors of format strings and their arguments.
 
-/// Names the placeholder, what was found, and what to write instead.
+/// Names the placeholder, what was found, and the fix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     /// `{` without `}`.
@@ -22,7 +22,7 @@ pub enum FormatError {
     Name {
         /// As written.
         placeholder: String,
-        /// What stands for the number.
+        /// The text in place of the number.
         name: String,
     },
     /// `{!r}`.
@@ -56,7 +56,7 @@ pub enum FormatError {
     Spec {
         /// As written.
         placeholder: String,
-        /// What was found after the colon, and what to write.
+        /// The fault after the colon, and the fix.
         fault: String,
     },
     /// More placeholders than arguments.
@@ -67,7 +67,7 @@ pub enum FormatError {
         placeholder: String,
         /// The number of the argument, counted from 1.
         wanted: usize,
-        /// How many arguments there are.
+        /// The number of arguments given.
         given: usize,
     },
     /// `{:d}` with a text.
@@ -77,7 +77,7 @@ pub enum FormatError {
         placeholder: String,
         /// The argument.
         found: String,
-        /// What does not go together, and what to write.
+        /// The mismatch, and the fix.
         reason: String,
     },
 }

@@ -1,42 +1,42 @@
-//! Floats in digits, as Python writes them.
+//! Digits of floats, as in Python.
 
 use crate::decimal::Decimal;
 use crate::tensor::DType;
 
-/// A number without its sign, in the parts that are laid out.
+/// A number without its sign, split for layout.
 pub(super) struct Number {
     pub negative: bool,
     /// The digits before the point; empty if there are no digits at all.
     pub whole: String,
-    /// All after them.
+    /// The rest: fraction and exponent.
     pub rest: String,
 }
 
 impl Number {
-    /// Whether no digit shown differs from zero.
+    /// True if all digits shown are zero.
     pub fn is_zero(&self) -> bool {
         let shown = self.rest.split(['e', 'E']).next().unwrap_or("");
         !self.whole.is_empty() && self.whole.chars().chain(shown.chars()).all(|c| !('1'..='9').contains(&c))
     }
 }
 
-/// How a float is written.
+/// Number style.
 #[derive(Clone, Copy)]
 pub(super) struct Style {
     pub code: Option<char>,
     pub precision: Option<usize>,
-    /// A point even if no digit follows, and the zeros that `g` cuts off.
+    /// Keeps the point without digits after it, and the trailing zeros that `g` drops.
     pub alternate: bool,
 }
 
-/// A float as Python's `repr` has it.
+/// A float in Python's `repr`.
 pub(super) fn repr(x: f64) -> String {
     let number = float(x, None, Style { code: None, precision: None, alternate: false });
     let sign = if number.negative { "-" } else { "" };
     format!("{sign}{}{}", number.whole, number.rest)
 }
 
-/// A float in the style; `dtype` is that of the tensor whose element it is, if it is one.
+/// A float in the style; `dtype` is that of its tensor, `None` for a plain float.
 pub(super) fn float(x: f64, dtype: Option<DType>, style: Style) -> Number {
     let code = style.code.unwrap_or(' ');
     let percent = if code == '%' { "%" } else { "" };
@@ -81,8 +81,8 @@ fn positional(decimal: &Decimal, keep_point: bool) -> Parts {
     (whole, fraction, String::new())
 }
 
-/// So many significant digits, without trailing zeros unless they are wanted. `keep_point` leaves one digit after the
-/// point where there is no exponent.
+/// That many significant digits, without trailing zeros unless `keep_zeros`. `keep_point` keeps one digit after the
+/// point if there is no exponent.
 fn general(x: f64, precision: usize, keep_zeros: bool, keep_point: bool) -> Parts {
     let precision = precision.max(1);
     let mut decimal = Decimal::rounded(x, precision - 1);
@@ -95,7 +95,7 @@ fn general(x: f64, precision: usize, keep_zeros: bool, keep_point: bool) -> Part
     if exponent { scientific(&decimal) } else { positional(&decimal, keep_point) }
 }
 
-/// The fewest digits that tell it from its neighbours of the same type.
+/// The shortest digits that round-trip in its type.
 fn shortest(x: f64, dtype: Option<DType>) -> Parts {
     // An element is shown as `print` does.
     let (decimal, exponent) = if let Some(dtype) = dtype {
@@ -116,7 +116,7 @@ pub(super) struct Grouping {
 }
 
 impl Grouping {
-    /// Zeros are put before the digits until the text is at least `width` long.
+    /// Inserts the separators, padding with zeros up to `width`.
     pub fn apply(&self, digits: &str, width: usize) -> String {
         let length = |digits: usize| digits + (digits - 1) / self.group;
         let mut count = digits.len();

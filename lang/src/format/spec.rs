@@ -1,10 +1,10 @@
-//! What stands after the colon of a placeholder: `[[fill]align][sign][z][#][0][width][,][.precision][code]`.
+//! Format specifications, after the colon of a placeholder: `[[fill]align][sign][z][#][0][width][,][.precision][code]`.
 
 use super::FormatArg;
 use super::number::{self, Grouping};
 use crate::tensor::DType;
 
-/// Widths and precisions beyond this are mistakes.
+/// Maximum width and precision.
 const LIMIT: usize = 10_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(super) enum Align {
     Left,
     Right,
     Center,
-    /// Fills between sign and digits.
+    /// Padding between sign and digits.
     AfterSign,
 }
 
@@ -20,9 +20,9 @@ pub(super) enum Align {
 pub(super) enum Sign {
     /// Only minus.
     Minus,
-    /// `+` before what is not negative.
+    /// `+` for non-negative numbers.
     Plus,
-    /// A blank before what is not negative.
+    /// A blank for non-negative numbers.
     Blank,
 }
 
@@ -31,9 +31,9 @@ pub(super) struct Spec {
     pub fill: Option<char>,
     pub align: Option<Align>,
     pub sign: Option<Sign>,
-    /// `z`: no minus before what rounds to zero.
+    /// `z`: no minus for numbers that round to zero.
     pub positive_zero: bool,
-    /// `#`: a prefix for bases, a point for floats whatever follows.
+    /// `#`: a prefix for bases, always a point for floats.
     pub alternate: bool,
     /// `0` before the width.
     pub zeros: bool,
@@ -44,7 +44,7 @@ pub(super) struct Spec {
 }
 
 impl Spec {
-    /// The error says what was found and what to write.
+    /// Parses; the error names the fault and the fix.
     pub(super) fn parse(text: &str) -> Result<Spec, String> {
         let mut rest = text;
         let mut chars = text.chars();
@@ -91,7 +91,7 @@ impl Spec {
         Ok(Spec { fill, align, sign, positive_zero, alternate, zeros, width, separator, precision, code })
     }
 
-    /// The error says what does not go together, and what to write.
+    /// Formats; the error names the mismatch and the fix.
     pub(super) fn format(&self, arg: FormatArg<'_>) -> Result<String, String> {
         match (arg, self.code) {
             (FormatArg::Text(text), None | Some('s')) => self.text(text),
@@ -166,7 +166,7 @@ impl Spec {
         Ok(self.number(&sign, &digits, "", group))
     }
 
-    /// `dtype` is that of the tensor whose element it is, if it is one.
+    /// Formats a float; `dtype` is that of its tensor, `None` for a plain float.
     fn float(&self, x: f64, dtype: Option<DType>) -> Result<String, String> {
         if self.separator.is_some() && self.code == Some('n') {
             return Err("separators do not go with the code `n`; write `f`".to_owned());
@@ -202,7 +202,7 @@ impl Spec {
         self.fill.unwrap_or(if self.zeros { '0' } else { ' ' })
     }
 
-    /// Brings a text to the width, `sign` first.
+    /// Pads a text to the width, `sign` first.
     fn pad(&self, sign: &str, text: &str, default: Align) -> String {
         let missing = self.width.saturating_sub(sign.len() + text.chars().count());
         let (before, between, after) = match self.align.unwrap_or(default) {
@@ -236,7 +236,7 @@ fn take(rest: &mut &str, wanted: char) -> bool {
     }
 }
 
-/// A number at the start, if there is one.
+/// Parses a leading number, if there is one.
 fn digits(rest: &mut &str) -> Result<Option<usize>, String> {
     let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     let (digits, after) = rest.split_at(end);

@@ -1,21 +1,21 @@
-//! Captures of loops: known numbers move into the body, repeated ones come once.
+//! Captures of loops: known numbers are moved into the body, duplicates removed.
 
 use super::{Simplifier, simplify};
 use crate::graph::{Builder, Graph, Var, Vars};
 use crate::primitives::{Constant, Full};
 use crate::tensor::HostTensor;
 
-/// New place of one constant of a loop.
+/// Simplification of one constant of a loop.
 pub(super) enum Captured {
     /// It stays an operand.
     Operand,
-    /// It has this number everywhere.
+    /// It is uniformly this number.
     Number(HostTensor),
-    /// It is the one at this position, too.
+    /// It equals the constant at this position.
     Again(usize),
 }
 
-/// New places of the constants of a loop, unless all stay operands.
+/// Simplifications of the constants of a loop, unless all stay operands.
 pub(super) fn captured(s: &Simplifier, constants: &[Var]) -> Option<Vec<Captured>> {
     let one = |(i, var): (usize, &Var)| {
         if let Some(number) = s.uniform(*var) {
@@ -27,7 +27,7 @@ pub(super) fn captured(s: &Simplifier, constants: &[Var]) -> Option<Vec<Captured
     all.iter().any(|c| !matches!(c, Captured::Operand)).then_some(all)
 }
 
-/// The operands that are left, and how many of them are constants.
+/// The remaining operands, and the number of constants among them.
 pub(super) fn remaining(captured: &[Captured], operands: &[Var]) -> (Vars, usize) {
     let stays = |i: usize| captured.get(i).is_none_or(|c| matches!(c, Captured::Operand));
     let left: Vars = (0..operands.len()).filter(|i| stays(*i)).map(|i| operands[i]).collect();
@@ -35,7 +35,7 @@ pub(super) fn remaining(captured: &[Captured], operands: &[Var]) -> (Vars, usize
     (left, constants)
 }
 
-/// A function inside a loop without the parameters that are captured otherwise.
+/// The body of a loop without the parameters that are captured otherwise.
 pub(super) fn without(body: &Graph, captured: &[Captured]) -> Graph {
     let mut b = Builder::new();
     let mut inputs: Vec<Var> = Vec::new();

@@ -7,7 +7,7 @@ use super::dead::{Narrowed, needed, part, positions};
 use crate::graph::{Op, Var, Vars};
 use crate::primitives::Cond;
 
-/// A known condition leaves one branch.
+/// A known condition selects one branch.
 pub(super) fn known(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let cond = op.downcast_ref::<Cond>()?;
     let holds = s.uniform(operands[0])?.element_i64(0) != 0;
@@ -15,7 +15,7 @@ pub(super) fn known(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
     Some(s.inline(branch, &operands[1..]).into())
 }
 
-/// Without results that nobody uses, and without operands that neither branch needs.
+/// Drops unused results, and operands that neither branch needs.
 pub(super) fn narrow(op: &Op, used: &[bool]) -> Option<Narrowed> {
     let cond = op.downcast_ref::<Cond>()?;
     let results = positions(used.iter().copied());

@@ -1,4 +1,4 @@
-//! Conversions that change nothing.
+//! Redundant conversions.
 
 use super::{Simplifier, one};
 use crate::graph::{Op, Var, Vars};
@@ -11,7 +11,7 @@ pub(super) fn alias(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
     if same || op.is::<StopGradient>() { one(operands[0]) } else { None }
 }
 
-/// A conversion of what a conversion without loss gives starts from before it.
+/// A conversion of the result of a lossless conversion converts the original.
 pub(super) fn of_convert(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let to = *op.downcast_ref::<Convert>()?;
     let (first, from) = s.made_by::<Convert>(operands[0])?;
@@ -22,7 +22,7 @@ pub(super) fn of_convert(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Optio
     one(s.record(to, &[x]))
 }
 
-/// True if every number of dtype `from` is one of dtype `to`.
+/// True if `to` represents every number of `from`.
 fn keeps_all(from: DType, to: DType) -> bool {
     from == DType::Bool || from.kind() == to.kind() && to.holds(from)
 }

@@ -1,4 +1,4 @@
-//! Dead code: equations that no result needs, and what loops and conditionals carry without need.
+//! Dead code elimination, also of loop states, rows and conditional results.
 
 use smallvec::SmallVec;
 
@@ -6,7 +6,7 @@ use super::{cond, scan, while_loop};
 use crate::graph::{Equation, Graph, Op, Var, prune};
 use crate::primitives::{OptimizationBarrier, Sort};
 
-/// An operation with some of its operands and results only.
+/// An operation reduced to some of its operands and results.
 pub(super) struct Narrowed {
     pub(super) op: Op,
     /// The positions of the operands that stay.
@@ -15,7 +15,7 @@ pub(super) struct Narrowed {
     pub(super) results: Vec<usize>,
 }
 
-/// `graph` without dead equations, and whether a loop or a conditional lost a part, so that rules may find more to do.
+/// `graph` without dead equations, and true if a loop or a conditional shrank, so that rules may apply again.
 pub(super) fn remove(mut graph: Graph) -> (Graph, bool) {
     let mut live = vec![false; graph.types.len()];
     graph.outputs.iter().for_each(|v| live[v.index()] = true);
@@ -40,7 +40,7 @@ pub(super) fn remove(mut graph: Graph) -> (Graph, bool) {
     (prune(graph), narrowed)
 }
 
-/// An equation without what only its unused results need, if there is less.
+/// An equation without the parts that only its unused results need, if it shrinks.
 fn narrow(eqn: &Equation, used: &[bool]) -> Option<Narrowed> {
     let kept = || -> Vec<usize> { (0..used.len()).filter(|i| used[*i]).collect() };
     if eqn.op.is::<OptimizationBarrier>() && used.contains(&false) {
@@ -59,7 +59,7 @@ fn narrow(eqn: &Equation, used: &[bool]) -> Option<Narrowed> {
         .or_else(|| while_loop::narrow(&eqn.op, used))
 }
 
-/// Variables of `graph` that these ones and its checks need.
+/// Variables of `graph` that these and its checks depend on.
 pub(super) fn needed(graph: &Graph, by: impl Iterator<Item = Var>) -> Vec<bool> {
     let mut needed = vec![false; graph.types.len()];
     by.for_each(|v| needed[v.index()] = true);
@@ -79,7 +79,7 @@ pub(super) fn part(graph: &Graph, inputs: &[usize], outputs: &[usize]) -> Graph 
     prune(graph)
 }
 
-/// The positions at which a flag holds.
+/// The positions of true flags.
 pub(super) fn positions(flags: impl Iterator<Item = bool>) -> Vec<usize> {
     let flags: SmallVec<[bool; 8]> = flags.collect();
     (0..flags.len()).filter(|i| flags[*i]).collect()

@@ -1,5 +1,5 @@
-//! Algebraic identities of element-wise operations. Only those that hold for every float: `x + 0` is not `x` where `x`
-//! is negative zero, and `0 * x` is not 0 where `x` is infinite.
+//! Algebraic identities of elementwise operations. Only those that hold for every float: `x + 0` is not `x` if `x` is
+//! negative zero, and `0 * x` is not 0 if `x` is infinite.
 
 use super::{Simplifier, one};
 use crate::graph::{Op, Var, Vars};
@@ -13,12 +13,12 @@ fn is_binary<R: BinaryRule>(op: &Op) -> bool {
     op.is::<Binary<R>>()
 }
 
-/// The operand of the unary operation that makes a variable.
+/// The operand of the unary operation that defines a variable.
 fn under<R: UnaryRule>(s: &Simplifier, var: Var) -> Option<Var> {
     s.made_by::<Unary<R>>(var).map(|(_, operands)| operands[0])
 }
 
-/// True if a tensor is this number throughout; zeros of floats differ by their sign.
+/// True if a tensor is uniformly this number; zeros of floats differ by their sign.
 fn is(s: &Simplifier, var: Var, number: f64) -> bool {
     s.uniform(var).is_some_and(|value| equals(value, number))
 }
@@ -30,7 +30,7 @@ fn equals(value: &HostTensor, number: f64) -> bool {
     }
 }
 
-/// `x - 0`, `x * 1`, `x / 1`, `x ^ 1`, `x and true`, and what is alike.
+/// `x - 0`, `x * 1`, `x / 1`, `x ^ 1`, `x and true`, and similar.
 pub(super) fn neutral(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let [x, y] = operands else { return None };
     let (right, either) = neutral_number(op, s.ty(*x).dtype)?;
@@ -40,7 +40,7 @@ pub(super) fn neutral(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<V
     if either && is(s, *x, right) { one(*y) } else { None }
 }
 
-/// The right operand with which an operation gives the left one, and whether the same holds the other way round.
+/// The right identity of an operation, and true if it is the left one as well.
 fn neutral_number(op: &Op, dtype: DType) -> Option<(f64, bool)> {
     if is_binary::<Add>(op) {
         return Some((if dtype.is_float() { -0.0 } else { 0.0 }, true));
@@ -60,7 +60,7 @@ fn neutral_number(op: &Op, dtype: DType) -> Option<(f64, bool)> {
     (is_binary::<Or>(op) || is_binary::<Xor>(op)).then_some((0.0, true))
 }
 
-/// The larger of `x` and `x`, `x and x`, and what is alike.
+/// The larger of `x` and `x`, `x and x`, and similar.
 pub(super) fn same(_: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let [x, y] = operands else { return None };
     let idempotent =
@@ -85,7 +85,7 @@ pub(super) fn twice(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
     one(s.record(Unary(Abs), &[inner]))
 }
 
-/// `x + -y` is `x - y`, `-x * -y` is `x * y`, `x * -1` is `-x`, and what is alike.
+/// `x + -y` is `x - y`, `-x * -y` is `x * y`, `x * -1` is `-x`, and similar.
 pub(super) fn signs(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let [x, y] = *operands else { return None };
     if is_binary::<Add>(op) {
@@ -100,7 +100,7 @@ pub(super) fn signs(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
         return one(s.record(Binary(Add), &[x, y]));
     }
     let product = is_binary::<Mul>(op);
-    // An integer quotient is truncated towards zero, but the least integer has no negative.
+    // An integer quotient is truncated towards zero, but the minimum integer has no negative.
     let quotient = is_binary::<Div>(op) && s.ty(x).dtype.is_float();
     if !(product || quotient) {
         return None;
@@ -115,7 +115,7 @@ pub(super) fn signs(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
     Some(s.apply(op.clone(), &operands))
 }
 
-/// A choice between equal tensors, or by a known or negated truth value.
+/// A select between equal tensors, or by a known or negated predicate.
 pub(super) fn choice(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     op.downcast_ref::<Select>()?;
     let [predicate, x, y] = *operands else { return None };

@@ -1,4 +1,4 @@
-//! Constant folding: equations of known operands are computed now.
+//! Constant folding: equations of known operands are evaluated.
 
 use smallvec::SmallVec;
 
@@ -10,10 +10,10 @@ use crate::primitives::{
 };
 use crate::tensor::{HostTensor, TensorType};
 
-/// Constants of more elements are left to the compiler: their results would make programs and keys large.
-const MOST_ELEMENTS: usize = 64;
+/// Maximum elements of a folded constant: larger ones would make programs and keys large, and are left to the compiler.
+const MAX_ELEMENTS: usize = 64;
 
-/// An operation of small constants is a constant; a constant of one number throughout is a [`Full`].
+/// An operation of small constants is a constant; a uniform one is a [`Full`].
 pub(super) fn constants(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     if let Some(Constant { value, .. }) = op.downcast_ref() {
         let number = value.uniform().filter(|_| !value.shape().is_empty())?;
@@ -22,9 +22,9 @@ pub(super) fn constants(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option
     if operands.is_empty() || op.map_bodies(&mut Clone::clone).is_some() {
         return None;
     }
-    let small = |var: &Var| s.ty(*var).count() <= MOST_ELEMENTS;
+    let small = |var: &Var| s.ty(*var).count() <= MAX_ELEMENTS;
     if !operands.iter().all(small)
-        || !result_types(s, op, operands).iter().all(|ty| ty.count() <= MOST_ELEMENTS)
+        || !result_types(s, op, operands).iter().all(|ty| ty.count() <= MAX_ELEMENTS)
     {
         return None;
     }
@@ -34,7 +34,7 @@ pub(super) fn constants(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option
     Some(results.into_iter().map(|value| s.record(Constant { value, weak: false }, &[])).collect())
 }
 
-/// An operation of numbers that are the same throughout gives a number that is, too.
+/// An operation of uniform tensors gives a uniform tensor.
 pub(super) fn uniform(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let value = if moves_only(op) {
         s.uniform(operands[0])?.clone()
@@ -48,7 +48,7 @@ pub(super) fn uniform(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<V
     Some(Vars::from_slice(&[s.full(&value, &shape)]))
 }
 
-/// True if the result has elements of the first operand, and no others.
+/// True if the result consists of elements of the first operand only.
 fn moves_only(op: &Op) -> bool {
     op.is::<BroadcastInDim>()
         || op.is::<DynamicSlice>()
@@ -60,7 +60,7 @@ fn moves_only(op: &Op) -> bool {
         || op.is::<Transpose>()
 }
 
-/// The elements of a variable, where a constant makes it.
+/// The elements of a variable, if it is a constant.
 fn known(s: &Simplifier, var: Var) -> Option<HostTensor> {
     if let Some((full, _)) = s.made_by::<Full>(var) {
         use crate::primitives::Primitive;

@@ -1,11 +1,11 @@
-//! `reshape`, `transpose` and `broadcast_in_dim`: what they make of each other.
+//! `reshape`, `transpose` and `broadcast_in_dim`: fusion and removal.
 
 use super::{Simplifier, one};
 use crate::graph::{Op, Var, Vars};
 use crate::primitives::{BroadcastInDim, Reshape, Transpose};
 use crate::tensor::Shape;
 
-/// A new shape, order or repetition that is the operand's own.
+/// An operation that keeps the shape is its operand.
 pub(super) fn nothing(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let x = *operands.first()?;
     let shape = &s.ty(x).shape;
@@ -15,14 +15,14 @@ pub(super) fn nothing(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<V
     if same { one(x) } else { None }
 }
 
-/// The last of several shapes counts.
+/// The last of several reshapes counts.
 pub(super) fn reshape_of_reshape(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let to = op.downcast_ref::<Reshape>()?.clone();
     let x = s.made_by::<Reshape>(operands[0])?.1[0];
     one(s.record(to, &[x]))
 }
 
-/// Axes of extent 1 that come or go where a tensor was repeated, beside the axes of that tensor.
+/// A reshape that adds or drops axes of extent 1 of a broadcast tensor is a broadcast.
 pub(super) fn reshape_of_broadcast(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let to = op.downcast_ref::<Reshape>()?.shape.clone();
     let (broadcast, from) = s.made_by::<BroadcastInDim>(operands[0])?;
@@ -38,7 +38,7 @@ pub(super) fn reshape_of_broadcast(s: &mut Simplifier, op: &Op, operands: &[Var]
     one(s.record(BroadcastInDim { shape: to, dims: dims? }, &[x]))
 }
 
-/// Two orders are one.
+/// Two transposes are one.
 pub(super) fn transpose_of_transpose(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let outer = op.downcast_ref::<Transpose>()?;
     let (inner, from) = s.made_by::<Transpose>(operands[0])?;
@@ -47,7 +47,7 @@ pub(super) fn transpose_of_transpose(s: &mut Simplifier, op: &Op, operands: &[Va
     one(s.record(Transpose { permutation }, &[x]))
 }
 
-/// Moving axes of extent 1 alone leaves the elements where they are.
+/// A transpose that moves only axes of extent 1 is a reshape.
 pub(super) fn transpose_as_reshape(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let Transpose { permutation } = op.downcast_ref()?;
     let own = &s.ty(operands[0]).shape;
@@ -59,7 +59,7 @@ pub(super) fn transpose_as_reshape(s: &mut Simplifier, op: &Op, operands: &[Var]
     one(s.record(Reshape { shape }, operands))
 }
 
-/// Two broadcasts in a row become one.
+/// Two broadcasts are one.
 pub(super) fn broadcast_of_broadcast(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let outer = op.downcast_ref::<BroadcastInDim>()?;
     let (inner, from) = s.made_by::<BroadcastInDim>(operands[0])?;
@@ -68,7 +68,7 @@ pub(super) fn broadcast_of_broadcast(s: &mut Simplifier, op: &Op, operands: &[Va
     one(s.record(BroadcastInDim { shape, dims }, &[x]))
 }
 
-/// Axes of extent 1 that were put in only to be repeated.
+/// A broadcast of axes of extent 1 that a reshape inserted needs no reshape.
 pub(super) fn broadcast_of_reshape(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let broadcast = op.downcast_ref::<BroadcastInDim>()?;
     let x = s.made_by::<Reshape>(operands[0])?.1[0];
@@ -89,7 +89,7 @@ pub(super) fn broadcast_of_reshape(s: &mut Simplifier, op: &Op, operands: &[Var]
     one(s.record(BroadcastInDim { shape, dims }, &[x]))
 }
 
-/// Nothing is repeated along axes of extent 1.
+/// A broadcast that repeats nothing is a reshape.
 pub(super) fn broadcast_as_reshape(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let BroadcastInDim { shape, .. } = op.downcast_ref()?;
     if s.ty(operands[0]).count() != shape.iter().product::<usize>() {

@@ -2,14 +2,14 @@
 //!
 //! A round walks the equations once, in order. Each is recorded again through `Simplifier::apply`, which tries the
 //! rules of `RULES` on it, looks for an equal equation recorded before, and records it otherwise. Since the operands of
-//! an equation are simplified before it, no rule has to look further than at the makers of its operands, and what a
-//! rule records goes through the rules in turn. Then dead equations go, and with them the results and operands of loops
-//! and conditionals that nothing needs; only where that happens, another round follows.
+//! an equation are simplified before it, rules look no further than the definitions of its operands, and the equations
+//! that a rule records go through the rules in turn. Then dead equations are removed, with unused results and operands
+//! of loops and conditionals; if those shrank, another round follows.
 //!
-//! Places are dropped: they served the messages of tracing.
+//! Spans are dropped: only messages of tracing need them.
 //!
-//! A rule changes no result, rounding, NaN and the sign of zero included, except that a NaN may have other bits, and that
-//! large products which leave a loop (`scan_products`) add up in another order.
+//! A rule changes no result, including rounding, NaN and the sign of zero, except that a NaN may have other bits, and
+//! that large products hoisted out of a loop (`scan_products`) are summed in another order.
 
 mod captured;
 mod cond;
@@ -33,8 +33,8 @@ use crate::graph::{Builder, Equation, Graph, Op, RULE, Var, Vars, inline_calls, 
 use crate::primitives::{self as p, Primitive};
 use crate::tensor::{HostTensor, Shape, TensorType};
 
-/// `graph` with the same parameters and results in fewer equations. All types are strong: weakness has served its
-/// purpose once a graph is traced. Calls are inlined.
+/// `graph` with the same parameters and results in fewer equations. All types are strong: only tracing needs weak
+/// types. Calls are inlined.
 pub fn simplify(graph: &Graph) -> Graph {
     let mut graph = inline_calls(graph);
     loop {
@@ -60,10 +60,10 @@ fn strong(ty: &TensorType) -> TensorType {
     ty.with_dtype(ty.dtype)
 }
 
-/// Results for an equation if a rule applies. It gets the simplifier, the operation and its operands.
+/// A rewrite rule: the results of an equation, given its operation and operands; `None` if it does not apply.
 type Rule = fn(&mut Simplifier, &Op, &[Var]) -> Option<Vars>;
 
-/// Every rule; the first that applies is taken.
+/// All rules; the first that applies is used.
 const RULES: &[Rule] = &[
     fold::constants,
     fold::uniform,
@@ -102,11 +102,11 @@ const RULES: &[Rule] = &[
 #[derive(Default)]
 struct Simplifier {
     b: Builder,
-    /// The equation that makes a variable, by the variable's number; parameters have none.
+    /// The equation that defines a variable, by the variable's number; `None` for parameters.
     makers: Vec<Option<usize>>,
     /// Results of each operation and its operands so far: common subexpressions are recorded once.
     recorded: HashMap<(Op, Vars), Vars>,
-    /// True while products are recorded that have left a loop.
+    /// True while products hoisted out of a loop are recorded.
     flattens: bool,
 }
 
@@ -116,13 +116,13 @@ impl Simplifier {
         self.b.ty(var)
     }
 
-    /// The equation that makes a variable, if it is no parameter.
+    /// The equation that defines a variable, unless it is a parameter.
     fn maker(&self, var: Var) -> Option<&Equation> {
         let n = self.makers.get(var.index()).copied().flatten()?;
         Some(&self.b.graph().equations[n])
     }
 
-    /// The operation that makes a variable, if it is a `P`, with its operands.
+    /// The operation that defines a variable, if it is a `P`, with its operands.
     fn made_by<P: Primitive>(&self, var: Var) -> Option<(&P, &[Var])> {
         let eqn = self.maker(var)?;
         Some((eqn.op.downcast_ref::<P>()?, &eqn.inputs))
@@ -133,7 +133,7 @@ impl Simplifier {
         self.made_by::<p::Constant>(var).map(|(op, _)| &op.value)
     }
 
-    /// The number that a tensor has everywhere, as a tensor of rank 0, if that is known.
+    /// The value of a uniform tensor, as a tensor of rank 0, if it is known.
     fn uniform(&self, var: Var) -> Option<&HostTensor> {
         if let Some((full, _)) = self.made_by::<p::Full>(var) {
             return Some(&full.value);
@@ -141,7 +141,7 @@ impl Simplifier {
         self.constant(var).filter(|value| value.shape().is_empty())
     }
 
-    /// The results of `op` for `operands`, recorded in as few equations as the rules know.
+    /// The results of `op` for `operands`, recorded after the rules.
     fn apply(&mut self, op: Op, operands: &[Var]) -> Vars {
         if let Some(results) = RULES.iter().find_map(|rule| rule(self, &op, operands)) {
             return results;
@@ -159,12 +159,12 @@ impl Simplifier {
         results
     }
 
-    /// The result of `op`, which has one.
+    /// Result of `op`, which has one.
     fn record(&mut self, op: impl Primitive, operands: &[Var]) -> Var {
         self.apply(Arc::new(op), operands)[0]
     }
 
-    /// A tensor of type `ty` with one number everywhere.
+    /// A uniform tensor of type `ty`.
     fn full(&mut self, value: &HostTensor, shape: &[usize]) -> Var {
         let value = value.clone();
         if shape.is_empty() {
@@ -173,7 +173,7 @@ impl Simplifier {
         self.record(p::Full { value, shape: Shape::from_slice(shape) }, &[])
     }
 
-    /// The equations of `graph` with `operands` for its parameters; its results.
+    /// Inlines `graph` on `operands`; its results.
     fn inline(&mut self, graph: &Graph, operands: &[Var]) -> Vec<Var> {
         let mut map: Vec<Option<Var>> = vec![None; graph.types.len()];
         for (parameter, operand) in graph.inputs.iter().zip(operands) {
@@ -190,7 +190,7 @@ impl Simplifier {
     }
 }
 
-/// `op` with the functions inside it simplified, and strong.
+/// `op` with its regions simplified, and strong.
 fn with_simple_bodies(op: &Op) -> Op {
     if let Some(op) = op.map_bodies(&mut simplify) {
         return op;
@@ -202,7 +202,7 @@ fn with_simple_bodies(op: &Op) -> Op {
     }
 }
 
-/// One result: what most rules give.
+/// A single result, as most rules give.
 #[allow(clippy::unnecessary_wraps)]
 fn one(var: Var) -> Option<Vars> {
     Some(Vars::from_slice(&[var]))

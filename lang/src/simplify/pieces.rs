@@ -1,11 +1,12 @@
-//! Parts of tensors, and tensors put together of parts.
+//! Slices, concatenations, pads and reverses.
 
 use super::{Simplifier, one};
 use crate::graph::{Op, Var, Vars};
 use crate::primitives::{Concatenate, Cumsum, DynamicSlice, DynamicUpdateSlice, Pad, Reverse, Slice, Split};
 use crate::tensor::Shape;
 
-/// The whole tensor as a part of itself, one tensor put together, no margin, a turned axis of extent 1.
+/// Identities: a slice of the whole tensor, a concatenation of one, a pad of zero width, a reverse of an axis of extent
+/// 1.
 pub(super) fn whole(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let x = *operands.first()?;
     let shape = &s.ty(x).shape;
@@ -23,7 +24,7 @@ pub(super) fn whole(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
     if same { one(x) } else { None }
 }
 
-/// `split` is the slices that it gives: differentiation alone gains by taking them together.
+/// `split` is its slices: only differentiation gains from it.
 pub(super) fn split(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let Split { axis, sizes } = op.downcast_ref()?;
     let x = operands[0];
@@ -38,7 +39,7 @@ pub(super) fn split(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
     Some(parts)
 }
 
-/// A part of a part.
+/// A slice of a slice is one slice.
 pub(super) fn slice_of_slice(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let outer = op.downcast_ref::<Slice>()?;
     let (inner, from) = s.made_by::<Slice>(operands[0])?;
@@ -47,7 +48,7 @@ pub(super) fn slice_of_slice(s: &mut Simplifier, op: &Op, operands: &[Var]) -> O
     one(s.record(slice, &[x]))
 }
 
-/// A part that lies in one of the tensors put together.
+/// A slice within one operand of a concatenation slices that operand.
 pub(super) fn slice_of_concatenate(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let slice = op.downcast_ref::<Slice>()?;
     let (concatenate, parts) = s.made_by::<Concatenate>(operands[0])?;

@@ -1,4 +1,4 @@
-//! Reductions of nothing: over no axes, or over axes of extent 1.
+//! Trivial reductions: over no axes, or over axes of extent 1.
 
 use super::{Simplifier, one};
 use crate::graph::{Op, Var, Vars};
@@ -17,7 +17,7 @@ fn reduced(op: &Op) -> Option<&Shape> {
         .or_else(|| op.downcast_ref::<ReduceOr>().map(|r| &r.axes))
 }
 
-/// Each element reduced with no other stays as it is; that a sum from 0 makes 0 of -0 is left out.
+/// A reduction of single elements is a reshape; that a sum turns -0 into 0 is ignored.
 pub(super) fn single(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let axes = reduced(op)?;
     let shape = &s.ty(operands[0]).shape;

@@ -1,4 +1,4 @@
-//! Loops of known length.
+//! Simplification of `scan`.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::{Simplifier, captured};
 use crate::graph::{Op, Var, Vars};
 use crate::primitives::Scan;
 
-/// A state that every step leaves as it is, is a constant of the loop.
+/// A state that no step changes is a constant of the loop.
 pub(super) fn unchanged(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let scan = op.downcast_ref::<Scan>()?;
     let (first, body) = (scan.constants, &scan.body);
@@ -37,7 +37,7 @@ pub(super) fn unchanged(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option
     fixed.into_iter().map(|state| state.or_else(|| results.next())).collect()
 }
 
-/// A constant of the loop that is a known number, or that comes twice, is part of the body.
+/// A constant of the loop that is a known number, or a duplicate, is moved into the body.
 pub(super) fn captured(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let scan = op.downcast_ref::<Scan>()?;
     let found = captured::captured(s, &operands[..scan.constants])?;
@@ -46,7 +46,7 @@ pub(super) fn captured(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<
     Some(s.apply(Arc::new(Scan { body, constants, ..scan.clone() }), &rest))
 }
 
-/// Without results that nobody uses, and without states, constants and rows that only they need.
+/// Drops unused results, and states, constants and rows that only they need.
 pub(super) fn narrow(op: &Op, used: &[bool]) -> Option<Narrowed> {
     let scan = op.downcast_ref::<Scan>()?;
     let (body, first) = (&scan.body, scan.constants);
@@ -72,7 +72,7 @@ pub(super) fn narrow(op: &Op, used: &[bool]) -> Option<Narrowed> {
     Some(Narrowed { op: Arc::new(op), operands, results })
 }
 
-/// The parameters that the used results of a loop's body need, by `needs`. A state that they need is used as well.
+/// The body parameters that the used results depend on, by `needs`. A state among them counts as used.
 pub(super) fn live_inputs(
     used: &mut [bool],
     constants: usize,

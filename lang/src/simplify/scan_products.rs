@@ -1,4 +1,4 @@
-//! Products that leave a loop of known length: one large product is quicker than many small ones.
+//! Hoisting of products out of `scan`: one large product is faster than many small ones.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::primitives::{Add, Binary, DotGeneral, Reshape, Scan, Transpose};
 use crate::tensor::{DType, Shape, element_count};
 use crate::transform::vmap;
 
-/// Multiplications of a step from which on a product leaves its loop.
-const LEAST_WORK: usize = 1 << 16;
+/// Minimum multiplications per step of a product to hoist.
+const MIN_WORK: usize = 1 << 16;
 
-/// A loop, and which equation of its body makes each variable.
+/// A loop, and the defining equation of each variable in its body.
 struct Body<'a> {
     scan: &'a Scan,
     graph: &'a Graph,
@@ -33,27 +33,27 @@ impl<'a> Body<'a> {
         self.makers[var.index()].map(|n| &self.graph.equations[n])
     }
 
-    /// The product that an equation is, if it is one that is worth a loop's while.
+    /// The equation's product, if it is large enough to hoist.
     fn large_product(&self, eqn: &'a Equation) -> Option<&'a DotGeneral> {
         let product = eqn.op.downcast_ref::<DotGeneral>()?;
         let left = &self.graph.ty(eqn.inputs[0]).shape;
         let terms = product.contract[0].iter().map(|axis| left[*axis]);
         let work = terms.fold(self.graph.ty(eqn.outputs[0]).count(), usize::saturating_mul);
-        (work >= LEAST_WORK).then_some(product)
+        (work >= MIN_WORK).then_some(product)
     }
 
     fn first_row(&self) -> usize {
         self.scan.constants + self.scan.states
     }
 
-    /// The position of a variable among the tensors whose rows the steps read.
+    /// The position of a variable among the scanned rows.
     fn row(&self, var: Var) -> Option<usize> {
         let rows = &self.graph.inputs[self.first_row()..];
         rows.iter().position(|v| *v == var).map(|i| self.first_row() + i)
     }
 }
 
-/// A row that a step gives as it read it is the tensor that it was read from.
+/// A row returned unchanged by every step is the tensor it was read from.
 pub(super) fn rows_given(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let body = Body::of(op)?;
     let (scan, graph) = (body.scan, body.graph);
@@ -70,7 +70,7 @@ pub(super) fn rows_given(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Optio
     found.into_iter().map(|row| row.map_or_else(|| results.next(), |i| Some(operands[i]))).collect()
 }
 
-/// Products of rows by what stays the same are one product before the loop, whose rows the steps read.
+/// A product of rows and a loop constant is one product before the loop; the steps read its rows.
 pub(super) fn before(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let body = Body::of(op)?;
     let (scan, graph) = (body.scan, body.graph);
@@ -117,7 +117,7 @@ pub(super) fn before(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Va
     Some(s.apply(Arc::new(Scan { body: Arc::new(prune(rest)), ..scan.clone() }), &operands))
 }
 
-/// A state that only adds up products is one product after the loop, of what the steps gave.
+/// A state that only sums products is one product after the loop, of stacked results.
 pub(super) fn after(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let body = Body::of(op)?;
     let (scan, graph) = (body.scan, body.graph);
@@ -125,7 +125,7 @@ pub(super) fn after(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
     let mut rest = graph.clone();
     rest.inputs.remove(scan.constants + state);
     rest.outputs.remove(state);
-    // Stack of the factors of all steps: an operand, or a further result.
+    // The stacked factors of all steps: an operand, or an additional result.
     let factors = sum.factors.map(|factor| {
         body.row(factor).ok_or_else(|| {
             let first = scan.states - 1;
@@ -159,8 +159,8 @@ pub(super) fn after(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Var
     Some(results)
 }
 
-/// A product that has left a loop is one of matrices, where that takes reshapes alone: the steps and what lies beside them
-/// become one axis. IREE is quicker with it, and makes tiles of it.
+/// A hoisted product becomes a matrix product, if reshapes suffice: the steps and the axes beside them become one axis.
+/// It is faster in IREE, which tiles it.
 pub(super) fn flat(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let product =
         op.downcast_ref::<DotGeneral>().filter(|product| s.flattens && product.batch[0].is_empty())?;
@@ -193,16 +193,16 @@ pub(super) fn flat(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars
     Some(Vars::from_slice(&[s.record(Reshape { shape: result.shape }, &[made])]))
 }
 
-/// A state of a loop to which each step adds a product of two variables.
+/// A loop state to which each step adds a product of two variables.
 struct Sum<'a> {
     product: &'a DotGeneral,
     factors: [Var; 2],
-    /// Transposes and reshapes of the product before it is added, in order.
+    /// Transposes and reshapes of the product before the addition, in order.
     layouts: Vec<Op>,
 }
 
 impl<'a> Sum<'a> {
-    /// State `i` as such a sum.
+    /// State `i` as such a sum; `None` if it is none.
     fn of(body: &Body<'a>, i: usize) -> Option<Sum<'a>> {
         let graph = body.graph;
         let before = graph.inputs[body.scan.constants + i];
@@ -234,7 +234,7 @@ impl<'a> Sum<'a> {
         };
         let product = body.large_product(eqn).filter(|product| product.batch[0].is_empty())?;
         let factors = [eqn.inputs[0], eqn.inputs[1]];
-        // A factor that is the same in all steps has no rows; one larger than the sum is not worth its memory.
+        // A loop-invariant factor has no rows; one larger than the sum is not worth its memory.
         let constants = &graph.inputs[..body.scan.constants];
         let is_new = |var: &&Var| body.row(**var).is_none();
         let given: usize = factors.iter().filter(is_new).map(|v| element_count(&graph.ty(*v).shape)).sum();

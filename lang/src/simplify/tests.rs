@@ -10,7 +10,7 @@ use crate::primitives::{Binary, Unary};
 use crate::tensor::DType::{self, BF16, Bool, F16, F32, F64, I32, I64};
 use crate::tensor::{HostTensor, Shape, TensorType};
 
-/// The equations of a function of tensors of these types after simplification, one a line: `add v0 v1`.
+/// The simplified equations of a function of tensors of these types, one per line: `add v0 v1`.
 fn simplified(types: &[(DType, &[usize])], f: impl FnOnce(&mut Builder, &[Var]) -> Vec<Var>) -> String {
     let text = renumbered(&simplify(&graph(types, f))).to_string();
     let lines: Vec<&str> = text.lines().skip(1).map(str::trim).collect();
@@ -19,7 +19,7 @@ fn simplified(types: &[(DType, &[usize])], f: impl FnOnce(&mut Builder, &[Var]) 
     renamed.join("; ")
 }
 
-/// The graph without gaps in the numbers of its variables.
+/// The graph with its variables renumbered without gaps.
 fn renumbered(graph: &Graph) -> Graph {
     let mut b = Builder::new();
     let inputs: Vec<Var> = graph.inputs.iter().map(|v| b.input(graph.ty(*v).clone())).collect();
@@ -243,8 +243,8 @@ rule!(what_no_branch_needs, [(Bool, &[]), V, V], |b, x| {
     b.apply_all(p::Cond { on_true, on_false }, x)[1]
 } => "cond[1 1] v0 v2; [v3]");
 
-/// A scan of three steps. Constants: a vector and a number. States: the vector that stays, a sum, one that nobody needs.
-/// Rows: the sum, one that nobody needs.
+/// A scan of three steps. Constants: a vector and a number. States: the unchanged vector, a sum, an unused one. Rows:
+/// the sum, an unused one.
 fn wasteful() -> p::Scan {
     let body = inner(&[V, (F32, &[]), V, V, V, V], |b, x| {
         let number = b.broadcast_scalar(x[1], &[3]);
@@ -365,7 +365,8 @@ fn random_graphs_keep_their_values() {
     }
 }
 
-/// A recurrent net over five rows: products of rows leave the loop before it, sums of products in its gradient after it.
+/// A recurrent net over five rows: products of rows are hoisted before the loop, sums of products in its gradient after
+/// it.
 #[test]
 fn large_products_leave_loops() {
     const X: (DType, &[usize]) = (F32, &[32, 64]);

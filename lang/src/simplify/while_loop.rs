@@ -1,4 +1,4 @@
-//! Loops that run while a condition holds.
+//! Simplification of `while_loop`.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::{Simplifier, captured};
 use crate::graph::{Op, Var, Vars};
 use crate::primitives::WhileLoop;
 
-/// A state that every step leaves as it is, is a constant of the loop.
+/// A state that no step changes is a constant of the loop.
 pub(super) fn unchanged(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let WhileLoop { condition, body, constants } = op.downcast_ref()?;
     let count = body.outputs.len();
@@ -31,7 +31,7 @@ pub(super) fn unchanged(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option
     kept.into_iter().map(|state| state.or_else(|| results.next())).collect()
 }
 
-/// A constant of the loop that is a known number, or that comes twice, is part of the body and the condition.
+/// A constant of the loop that is a known number, or a duplicate, is moved into the body and the condition.
 pub(super) fn captured(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let WhileLoop { condition, body, constants } = op.downcast_ref()?;
     let found = captured::captured(s, &operands[..*constants])?;
@@ -40,7 +40,7 @@ pub(super) fn captured(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<
     Some(s.apply(Arc::new(WhileLoop { condition, body, constants }), &rest))
 }
 
-/// Without states that neither the condition nor a used result needs, and without constants that only they need.
+/// Drops states that neither the condition nor a used result needs, and constants that only they need.
 pub(super) fn narrow(op: &Op, used: &[bool]) -> Option<Narrowed> {
     let WhileLoop { condition, body, constants } = op.downcast_ref()?;
     let mut used = used.to_vec();

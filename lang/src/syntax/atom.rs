@@ -1,34 +1,34 @@
-//! From an atom's text to its value: numbers, ranges, keywords, constants, symbols.
+//! Parsing of atoms: numbers, ranges, keywords, constants, symbols.
 
 use super::FormKind;
 
-/// What an atom is.
+/// A parsed atom.
 #[derive(Debug)]
 pub(super) enum Atom<'t> {
-    /// A name, all of the text.
+    /// A symbol, the whole text.
     Symbol,
     /// A keyword of that name.
     Keyword(&'t str),
-    /// Nothing that has a name.
+    /// A value without a name.
     Value(FormKind),
 }
 
-/// Why a text is no atom.
+/// The reason a text is no atom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AtomError {
-    /// `:` with nothing after it.
+    /// `:` alone.
     NamelessKeyword,
-    /// A whole number that 64 bits cannot hold.
+    /// An integer that does not fit 64 bits.
     IntegerTooLarge,
     /// A number beyond the largest 64-bit float.
     FloatTooLarge,
-    /// Starts as a range does, but its end is no whole number.
+    /// Starts as a range, but its end is no integer.
     Range,
-    /// Starts with a digit, and is nothing that does.
+    /// Starts with a digit, but is no number.
     Number,
 }
 
-/// The value of an atom that is not empty.
+/// Parses a non-empty atom.
 pub(super) fn parse_atom(text: &str) -> Result<Atom<'_>, AtomError> {
     match text.as_bytes() {
         [b':'] => Err(AtomError::NamelessKeyword),
@@ -64,7 +64,7 @@ fn parse_number(text: &str) -> Result<FormKind, AtomError> {
     }
 }
 
-/// The end of a range that goes on to the end, `2:`.
+/// End of an open range, `2:`.
 pub(super) const OPEN: i64 = i64::MAX;
 
 fn is_integer(text: &str) -> bool {
@@ -85,7 +85,7 @@ pub(super) fn unescape(text: &str) -> String {
             Some('n') => out.push('\n'),
             Some('t') => out.push('\t'),
             Some(c @ ('"' | '\\')) => out.push(c),
-            // Any other pair stays as it is, so that patterns such as `\d` need no second backslash.
+            // Any other pair stays, so that patterns such as `\d` need no second backslash.
             other => {
                 out.push('\\');
                 out.extend(other);

@@ -1,4 +1,4 @@
-//! Forms: what the reader gives and macros transform.
+//! Forms: the output of the reader, the input and output of macros.
 
 use arcstr::ArcStr;
 use ustr::Ustr;
@@ -14,12 +14,12 @@ pub enum Bracket {
     Square,
 }
 
-/// A piece of program with its place.
+/// A syntax tree node with its span.
 #[derive(Clone, Debug)]
 pub struct Form {
-    /// What it is.
+    /// The node.
     pub kind: FormKind,
-    /// Where it was read, or the macro use that made it.
+    /// The source span, or the macro use that made it.
     pub span: Span,
 }
 
@@ -62,7 +62,7 @@ impl Form {
         }
     }
 
-    /// Whether this is the symbol `name`.
+    /// True if this is the symbol `name`.
     pub fn is_symbol(&self, name: &str) -> bool {
         self.symbol().is_some_and(|s| s == name)
     }

@@ -1,8 +1,8 @@
-//! Whether a text that is being typed goes on.
+//! Detection of incomplete input, for the REPL.
 
 use super::lexer::{Lexer, Token};
 
-/// What waits to be closed, or for a form.
+/// An unclosed bracket, or a prefix without its form.
 #[derive(PartialEq)]
 enum Open {
     Bracket(u8),
@@ -10,8 +10,8 @@ enum Open {
     Discard,
 }
 
-/// Whether more text could make a text readable that is not: a bracket or a string is open at its end, or something to
-/// quote or to drop has yet to come. A text with a bracket that closes the wrong one is wrong however it goes on.
+/// True if more input could complete the text: a bracket or a string is open at its end, or a prefix lacks its form. A
+/// text with mismatched brackets is not incomplete but wrong.
 pub fn is_incomplete(text: &str) -> bool {
     let mut open = Vec::new();
     for lexeme in Lexer::new(text) {
@@ -37,7 +37,7 @@ pub fn is_incomplete(text: &str) -> bool {
     !open.is_empty()
 }
 
-/// A form has come for what waited for it.
+/// Closes the prefixes that awaited a form.
 fn given(open: &mut Vec<Open>) {
     while let Some(Open::Prefix | Open::Discard) = open.last() {
         if open.pop() == Some(Open::Discard) {

@@ -1,8 +1,8 @@
-//! From bytes to tokens: what separates, what opens and closes, and where each token begins and ends.
+//! The lexer: bytes to tokens.
 
 use super::prefix::Prefix;
 
-/// A token; its text is what lies between its two places.
+/// A token; its text lies between its two offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
     /// One of `( [ {`.
@@ -15,9 +15,9 @@ pub(crate) enum Token {
     Discard,
     /// A string with its quotes.
     Str {
-        /// Whether a backslash occurs.
+        /// True if it has a backslash.
         escaped: bool,
-        /// Whether the closing quote is there.
+        /// True if the closing quote is there.
         closed: bool,
     },
     /// A number, keyword, constant, range or symbol.
@@ -42,7 +42,7 @@ enum Class {
     Close,
     Quote,
     Comment,
-    /// Starts a character beyond ASCII, which may be white space.
+    /// First byte of a character beyond ASCII, which may be white space.
     Wide,
 }
 
@@ -68,7 +68,7 @@ fn class(byte: u8) -> Class {
     CLASSES[byte as usize]
 }
 
-/// Walks over a text once.
+/// Scans a text once.
 pub(crate) struct Lexer<'t> {
     text: &'t str,
     place: usize,
@@ -79,8 +79,8 @@ impl<'t> Lexer<'t> {
         Lexer { text, place: 0 }
     }
 
-    /// Whether the character beyond ASCII at `place` is white space, and its length. The byte order mark and the
-    /// zero width space count as such: nobody sees them, so they cannot be part of a name.
+    /// True if the character beyond ASCII at `place` is white space, and its length. The byte order mark and the zero
+    /// width space count as such: they are invisible, so they cannot be part of a name.
     fn wide(&self, place: usize) -> (bool, usize) {
         let space = |c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}');
         self.text[place..].chars().next().map_or((false, 1), |c| (space(c), c.len_utf8()))

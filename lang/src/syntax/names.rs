@@ -1,4 +1,4 @@
-//! The names of one source, interned.
+//! Interned names of one source.
 
 use std::hash::Hasher;
 
@@ -7,9 +7,9 @@ use ustr::Ustr;
 
 const SLOTS: usize = 256;
 
-/// In front of the program's table of names: programs use few names many times, and to find a text again in a small
-/// table without a lock takes a third of the time. A name that meets another in its slot takes its place, so that no
-/// source can make this slow.
+/// A cache in front of the global string interner: programs use few names many times, and a look-up in a small table
+/// without a lock takes a third of the time. A colliding name evicts the other from its slot, so no source can make
+/// this slow.
 pub(super) struct Names<'t> {
     slots: [(&'t str, Ustr); SLOTS],
 }

@@ -1,18 +1,18 @@
-//! The characters that wrap the form after them.
+//! Reader prefixes: characters that wrap the next form.
 
-/// A short way to write a list of a name and one form, or a function.
+/// Shorthand for a list of a name and one form, or for a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Prefix {
     Quote,
     Quasiquote,
     Unquote,
     UnquoteSplicing,
-    /// Before a call: the function that makes it.
+    /// Before a call: the function whose body it is.
     Function,
 }
 
 impl Prefix {
-    /// The head of the list that it stands for.
+    /// The head of the expanded list.
     pub(super) fn name(self) -> &'static str {
         match self {
             Prefix::Quote => "quote",
@@ -23,7 +23,7 @@ impl Prefix {
         }
     }
 
-    /// As written.
+    /// The source text.
     pub(super) fn text(self) -> &'static str {
         match self {
             Prefix::Quote => "'",

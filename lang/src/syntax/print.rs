@@ -1,4 +1,4 @@
-//! Forms as text that reads as the same forms again.
+//! Printing of forms as text that reads as the same forms.
 
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -6,8 +6,8 @@ use super::prefix::Prefix;
 use super::{Bracket, Form, FormKind};
 
 impl Display for Form {
-    /// One line, whatever the layout was. What the reader gave reads back as it was; a name that a macro made up
-    /// (with blanks, say) or an infinite float may not.
+    /// One line, without the original layout. Forms from the reader round-trip; a name that a macro made up (with
+    /// blanks, say) or an infinite float may not.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.kind.fmt(f)
     }
@@ -54,7 +54,7 @@ fn write_list(f: &mut Formatter<'_>, bracket: Bracket, items: &[Form]) -> fmt::R
     f.write_char(close)
 }
 
-/// The prefix that a list can be written with, and what follows it.
+/// The prefix that abbreviates a list, and its operand.
 fn prefixed(bracket: Bracket, items: &[Form]) -> Option<(Prefix, &Form)> {
     let [head, item] = items else { return None };
     let prefix = Prefix::named(&head.symbol()?)?;

@@ -1,7 +1,7 @@
-//! From text to forms.
+//! The reader: tokens to forms.
 //!
-//! One loop over tokens with a stack of what is open, so no text can exhaust the machine's stack. Forms that are read
-//! but not yet in a list wait in one vector; a closing bracket moves its part of it into a list of exactly that size.
+//! One loop over tokens with an explicit stack, so no text can overflow the native stack. Finished forms that are not
+//! yet in a list are kept in one vector; a closing bracket moves its part into a list of exactly that size.
 
 use std::collections::HashMap;
 
@@ -18,15 +18,15 @@ use super::{Bracket, Form, FormKind, SourceId, Sources, Span};
 use crate::diagnostic::Diagnostic;
 use crate::tensor::DType;
 
-/// How many brackets and quotes may lie within each other. Whatever walks over forms by recursion may rely on it.
+/// Maximum nesting of brackets and quotes. Recursive walks over forms rely on it.
 pub const NESTING_LIMIT: usize = 1_000;
 
-/// Reading stops after so many errors.
+/// Maximum errors before reading stops.
 const ERROR_LIMIT: usize = 20;
 
 /// Reads all forms of a source.
 ///
-/// On failure gives every error that stands on its own, in the order of the text.
+/// Fails with every independent error, in source order.
 pub fn read(sources: &Sources, id: SourceId) -> Result<Vec<Form>, Vec<Diagnostic>> {
     let text = sources.text(id);
     if u32::try_from(text.len()).is_err() {
@@ -52,13 +52,13 @@ pub fn read(sources: &Sources, id: SourceId) -> Result<Vec<Form>, Vec<Diagnostic
 
 const PREFIXES: [Prefix; 4] = [Prefix::Quote, Prefix::Quasiquote, Prefix::Unquote, Prefix::UnquoteSplicing];
 
-/// Something that waits for forms.
+/// A pending form: a bracket or prefix that awaits items.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     kind: FrameKind,
-    /// Where it was opened: the first byte.
+    /// Offset of its first byte.
     start: usize,
-    /// How many forms were waiting then.
+    /// Number of finished forms at that time.
     base: usize,
 }
 
@@ -66,9 +66,9 @@ struct Frame {
 enum FrameKind {
     /// An opening bracket, itself.
     Bracket(u8),
-    /// Waits for the form to wrap.
+    /// Awaits the form to wrap.
     Prefix(Prefix),
-    /// `#_` waits for the form to drop.
+    /// `#_` awaits the form to drop.
     Discard,
 }
 
@@ -78,23 +78,22 @@ struct Reader<'t> {
     items: Vec<Form>,
     frames: Vec<Frame>,
     errors: Vec<Diagnostic>,
-    /// The brackets were found not to match; until a form starts at the margin, what does not match may follow
-    /// from that and is not worth a message.
+    /// True after mismatched brackets: until a form starts in the first column, further mismatches may be consequences
+    /// and are not reported.
     unbalanced: bool,
-    /// The first `(` at the margin since the current top-level form began, within it: a sign that this form was
+    /// The first `(` in the first column since the current top-level form began, within it: a sign that this form was
     /// left open before.
     margin: Option<usize>,
     names: Names<'t>,
     prefixes: [Ustr; 4],
-    /// The end of the last atom or bracket, and the start of the last string that goes over lines.
+    /// The end of the last atom or bracket, and the start of the last multi-line string.
     atom_end: usize,
     long_string: Option<usize>,
-    /// A string right behind an atom begins where another was meant to end: the long string before, whose closing quote
-    /// was forgotten.
+    /// The multi-line string whose closing quote is missing: its end is the start of a string right behind an atom.
     misquoted: Option<usize>,
 }
 
-/// Reading cannot go on.
+/// Aborts reading.
 struct Stop;
 
 impl<'t> Reader<'t> {
@@ -187,15 +186,15 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    // This and `push_list` stand alone so that the kind is known where the form is written: put together elsewhere and
-    // moved, as it is where the kinds meet, a form waits for its own parts on their way to memory.
+    // Kept apart from `push_list` so that the kind is constant where the form is written: a form built generically and
+    // moved stalls on its own parts on their way to memory.
     #[inline(never)]
     fn push_name(&mut self, kind: impl Fn(Ustr) -> FormKind, name: &'t str, start: usize, end: usize) {
         let name = self.names.intern(name);
         self.push(kind(name), start, end);
     }
 
-    /// Takes a finished form, and finishes what waited for just that.
+    /// Adds a finished form, and finishes prefixes that awaited only it.
     #[inline]
     fn push(&mut self, kind: FormKind, start: usize, end: usize) {
         match self.frames.last() {
@@ -241,7 +240,7 @@ impl<'t> Reader<'t> {
         self.items.push(Form { kind, span: self.span(start, end) });
     }
 
-    /// Gives up prefixes that wait for a form where none can follow.
+    /// Drops prefixes that await a form where none can follow.
     fn close_prefixes(&mut self, end: usize) {
         while let Some(&Frame { kind, start, .. }) = self.frames.last() {
             let text = match kind {
@@ -252,7 +251,7 @@ impl<'t> Reader<'t> {
             self.errors.push(error::nothing_follows(text, self.span(start, start + text.len())));
             self.frames.pop();
             if let FrameKind::Prefix(_) = kind {
-                // Something in its place, so that a dictionary still has its pairs.
+                // A placeholder, so that a dictionary still has its pairs.
                 self.push(FormKind::Nil, start, end);
                 return self.close_prefixes(end);
             }
@@ -282,7 +281,7 @@ impl<'t> Reader<'t> {
             }
             self.unbalanced = true;
             if let Some(outer) = outer {
-                // Everything within the bracket that this one closes is over.
+                // All frames within the bracket that this one closes are finished.
                 let base = self.frames[outer].base;
                 self.frames.truncate(outer + 1);
                 self.items.truncate(base);
@@ -335,7 +334,7 @@ impl<'t> Reader<'t> {
 
     fn check_keys(&mut self, entries: &[(Form, Form)]) {
         let mut seen: HashMap<Key<'_>, Span> = HashMap::new();
-        // Most dictionaries are small, and comparing is quicker there than hashing.
+        // Most dictionaries are small; there comparing is faster than hashing.
         let small = entries.len() <= 8;
         for (i, (form, _)) in entries.iter().enumerate() {
             let Some(key) = Key::of(form) else {
@@ -359,13 +358,13 @@ impl<'t> Reader<'t> {
 }
 
 impl Frame {
-    /// The opening bracket and its place, if it is one.
+    /// The opening bracket and its offset, if it is one.
     fn bracket(&self) -> Option<(u8, usize)> {
         if let FrameKind::Bracket(byte) = self.kind { Some((byte, self.start)) } else { None }
     }
 }
 
-/// What tells one key of a dictionary from another: `:k` and `"k"` are the same, the symbol `k` is not.
+/// Identity of a dictionary key: `:k` and `"k"` are the same, the symbol `k` is not.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Key<'f> {
     Name(&'f str),
@@ -383,13 +382,13 @@ impl<'f> Key<'f> {
     }
 }
 
-/// Whether the forms are keys and values in turn.
+/// True if the forms are alternating keys and values.
 fn pairs_up(items: &[Form]) -> bool {
     items.len().is_multiple_of(2)
         && items.iter().step_by(2).all(|key| Key::of(key).is_some() || is_unquote(key))
 }
 
-/// The forms of a dictionary with a vector literal and the dtype after it as one value, as they are in a body.
+/// The forms of a dictionary with each vector literal and the dtype after it as one value, as in a body.
 fn with_casts(items: &[Form]) -> Vec<Form> {
     let mut out: Vec<Form> = Vec::with_capacity(items.len());
     for form in items {
@@ -407,7 +406,7 @@ fn with_casts(items: &[Form]) -> Vec<Form> {
     out
 }
 
-/// In a template of a macro a key may be filled in later.
+/// In a macro template, a key may be filled in later.
 fn is_unquote(form: &Form) -> bool {
     form.items(Bracket::Round)
         .and_then(<[Form]>::first)

@@ -1,11 +1,11 @@
-//! What the reader says about texts that it cannot read.
+//! Error messages of the reader.
 
 use super::atom::AtomError;
 use super::reader::NESTING_LIMIT;
 use super::{Form, SourceId, Span};
 use crate::diagnostic::Diagnostic;
 
-/// How many open brackets one message shows.
+/// Maximum open brackets in one message.
 const SHOWN: usize = 4;
 
 pub(super) fn too_large(name: &str) -> Diagnostic {
@@ -44,7 +44,7 @@ pub(super) fn closes_nothing(close: u8, span: Span) -> Diagnostic {
         .help(format!("remove it, or look for a `{close}` too many before it"))
 }
 
-/// `found` came where the bracket `open` waited to be closed; `outer` is the one that `found` would close.
+/// The error for `found` in place of the closing bracket of `open`; `outer` is the bracket that `found` would close.
 pub(super) fn mismatch(open: (u8, Span), found: (u8, Span), outer: Option<Span>) -> Diagnostic {
     let (opener, close, found_char) = (open.0 as char, closing(open.0), found.0 as char);
     let error = Diagnostic::error(format!("expected `{close}` to close `{opener}`, found `{found_char}`"))
@@ -58,11 +58,10 @@ pub(super) fn mismatch(open: (u8, Span), found: (u8, Span), outer: Option<Span>)
     }
 }
 
-/// `open` are the brackets that are open at the end of the text, the outermost first; `margin` is a later form that
-/// starts at the beginning of a line.
+/// The error for unclosed brackets `open`, outermost first; `margin` is a later form that starts in the first column.
 pub(super) fn never_closed(source: SourceId, open: &[(u8, usize)], margin: Option<usize>) -> Diagnostic {
     let span = |at: usize| Span { source, start: at as u32, end: at as u32 + 1 };
-    // If a form at the margin looks like a new beginning, the bracket that was forgotten is one before it.
+    // If a form in the first column looks like a new beginning, the unclosed bracket is one before it.
     let margin = margin.filter(|margin| open.first().is_some_and(|(_, at)| at < margin));
     let suspects = match margin {
         Some(margin) => &open[..open.iter().take_while(|(_, at)| *at < margin).count()],
@@ -115,7 +114,7 @@ pub(super) fn nested_function(at: Span) -> Diagnostic {
 }
 
 pub(super) fn argument_number(at: Span) -> Diagnostic {
-    Diagnostic::error(format!("`#(...)` has arguments %1 to %{}", super::shorthand::MOST))
+    Diagnostic::error(format!("`#(...)` has arguments %1 to %{}", super::shorthand::MAX_ARGUMENTS))
         .at(at, "this number is too high")
         .help("write `(fn [x y] ...)`, which gives its arguments names")
 }

@@ -1,25 +1,25 @@
-//! `#(* % 2)`, a function in short: `(fn [%1] (* %1 2))`.
+//! `#(* % 2)`, shorthand for a function: `(fn [%1] (* %1 2))`.
 
 use ustr::Ustr;
 
 use super::{Bracket, Form, FormKind, Span};
 
 /// The highest `%n`.
-pub(super) const MOST: usize = 20;
+pub(super) const MAX_ARGUMENTS: usize = 20;
 
-/// The arguments that a shorthand mentions.
+/// The arguments used in a shorthand.
 #[derive(Default)]
 struct Mentioned {
     /// The highest number.
     most: usize,
     /// `%&`
     rest: bool,
-    /// A number beyond [`MOST`].
+    /// A number beyond [`MAX_ARGUMENTS`].
     beyond: Option<Span>,
 }
 
-/// The function whose body is `call`, the list behind the `#`, whose place is `mark`. The error is the place of an
-/// argument with too high a number.
+/// The function with body `call`, the list after the `#` at `mark`. The error is the span of an argument with too high
+/// a number.
 pub(super) fn function(mut call: FormKind, mark: Span, span: Span) -> Result<FormKind, Span> {
     let mut mentioned = Mentioned::default();
     mentioned.of_kind(&mut call);
@@ -62,7 +62,7 @@ impl Mentioned {
             "&" => self.rest = true,
             number if number.starts_with('0') || !number.bytes().all(|b| b.is_ascii_digit()) => {}
             number => match number.parse::<usize>() {
-                Ok(n) if n <= MOST => self.most = self.most.max(n),
+                Ok(n) if n <= MAX_ARGUMENTS => self.most = self.most.max(n),
                 _ => self.beyond = Some(form.span),
             },
         }

@@ -1,24 +1,24 @@
-//! Source files and places in them.
+//! Source files and spans.
 
 use std::num::NonZeroU32;
 use std::ops::Range;
 
 use ustr::Ustr;
 
-/// A file of [`Sources`], or the code that one use of a macro made of a part of a file.
+/// A file of [`Sources`], or an expansion: the code that one macro use made of a part of a file.
 ///
-/// Its number and one, so that a place that may be missing is as large as a place.
+/// Its number plus one, so that an optional span is as large as a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(NonZeroU32);
 
 impl SourceId {
-    /// Set in the numbers of sources that come with the language.
+    /// Flag in the number of a library source.
     const LIBRARY: u32 = 1 << 31;
 
-    /// Set in the numbers of expansions.
+    /// Flag in the number of an expansion.
     const EXPANSION: u32 = 1 << 30;
 
-    /// The source of that number: sources are numbered in the order in which they are added.
+    /// The source of that number, in the order of addition.
     pub const fn new(number: u32) -> SourceId {
         SourceId(NonZeroU32::MIN.saturating_add(number))
     }
@@ -31,7 +31,7 @@ impl SourceId {
         self.0.get() & flag != 0
     }
 
-    /// Whether the source comes with the language: messages prefer the user's places.
+    /// True for library sources: messages prefer the user's spans.
     pub fn is_library(self) -> bool {
         self.has(Self::LIBRARY)
     }
@@ -53,15 +53,15 @@ pub struct Span {
 }
 
 impl Span {
-    /// From the start of `self` to the end of `other`; `self` if they are of different sources, as where a macro put
-    /// code of its own and of its use together.
+    /// From the start of `self` to the end of `other`; `self` if their sources differ, as in code that a macro combined
+    /// from its template and its use.
     #[must_use]
     pub fn to(self, other: Span) -> Span {
         if self.source == other.source { Span { end: other.end, ..self } } else { self }
     }
 
-    /// The range of `text` that it covers, widened to whole characters and cut at the end of the text: always a range
-    /// that `text` can be sliced by.
+    /// The byte range in `text`, extended to whole characters and cut at the end of the text: always a valid slice of
+    /// `text`.
     pub fn within(self, text: &str) -> Range<usize> {
         let boundary = |place: &usize| text.is_char_boundary(*place);
         let start = (0..=text.len().min(self.start as usize)).rev().find(boundary).unwrap_or(0);
@@ -70,37 +70,37 @@ impl Span {
     }
 }
 
-/// Every text that has been read, by number: what messages quote.
+/// All texts read, by number: messages quote them.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     files: Vec<(String, String)>,
     expansions: Vec<Expansion>,
 }
 
-/// What tells the code that one use of a macro made from all else: places in it are places in the macro's file.
+/// One use of a macro: spans in the code it made are spans in the macro's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expansion {
     /// The macro.
     pub name: Ustr,
-    /// The file, or the expansion, in which the macro has this code.
+    /// The file, or the expansion, that has this code of the macro.
     pub template: SourceId,
-    /// Where the macro is used.
+    /// Span of the use.
     pub used: Span,
 }
 
 impl Sources {
-    /// Adds a text under the name that messages show.
+    /// Adds a text under the name shown in messages.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
         self.files.push((name.into(), text.into()));
         SourceId::new(self.files.len() as u32 - 1)
     }
 
-    /// Adds a text that comes with the language.
+    /// Adds a library text.
     pub fn add_library(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
         self.add(name, text).with(SourceId::LIBRARY)
     }
 
-    /// Adds the code that the use of a macro makes of a text.
+    /// Adds the code that a macro use makes of a text.
     pub fn expand(&mut self, expansion: Expansion) -> SourceId {
         if self.expansions.last() != Some(&expansion) {
             self.expansions.push(expansion);
@@ -117,7 +117,7 @@ impl Sources {
         self.expansions.get(id.index())
     }
 
-    /// The file that a source is, or is a part of.
+    /// The file of a source.
     pub fn file(&self, mut id: SourceId) -> SourceId {
         while let Some(expansion) = self.expansion(id) {
             id = expansion.template;
@@ -125,7 +125,7 @@ impl Sources {
         id
     }
 
-    /// The place in the program that a place is, or that led to it by the use of macros.
+    /// The span in the program: the span itself, or the macro use behind it.
     pub fn used(&self, mut span: Span) -> Span {
         while let Some(expansion) = self.expansion(span.source) {
             span = expansion.used;

@@ -5,7 +5,7 @@ use std::fmt;
 /// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DType {
-    /// Truth values; one byte each in memory, `i1` in MLIR.
+    /// Booleans; one byte each in memory, `i1` in MLIR.
     Bool,
     /// 8-bit signed integers, wrapping.
     I8,
@@ -13,7 +13,7 @@ pub enum DType {
     I16,
     /// 32-bit signed integers, wrapping.
     I32,
-    /// 64-bit signed integers, wrapping; also what a weak integer is made of.
+    /// 64-bit signed integers, wrapping; also the dtype of weak integers.
     I64,
     /// 8-bit unsigned integers, wrapping.
     U8,
@@ -21,7 +21,7 @@ pub enum DType {
     U16,
     /// 32-bit unsigned integers, wrapping.
     U32,
-    /// The upper half of a single: 8 bits of exponent, 7 of fraction. Operations compute in `f32` and round.
+    /// The upper half of an `f32`: 8 bits of exponent, 7 of fraction. Operations compute in `f32` and round.
     BF16,
     /// IEEE half precision: 5 bits of exponent, 10 of fraction. Operations compute in `f32` and round.
     F16,
@@ -34,7 +34,7 @@ pub enum DType {
 /// The promotion class of a dtype: `bool -> integer -> float`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Truth values.
+    /// Booleans.
     Bool,
     /// Signed and unsigned integers.
     Integer,
@@ -77,12 +77,12 @@ impl DType {
         }
     }
 
-    /// The dtype called `name` in programs.
+    /// The dtype called `name` in programs; `None` if there is none.
     pub fn parse(name: &str) -> Option<DType> {
         DType::ALL.into_iter().find(|d| d.name() == name)
     }
 
-    /// The dtype called `name`; the error lists those that there are.
+    /// The dtype called `name`; the error lists all dtypes.
     pub fn named(name: &str) -> Result<DType, String> {
         let known = DType::ALL.map(DType::name).join(" ");
         DType::parse(name).ok_or_else(|| format!("there is no dtype {name}; there are {known}"))
@@ -108,32 +108,32 @@ impl DType {
         }
     }
 
-    /// Whether elements are floating point numbers.
+    /// True for floats.
     pub fn is_float(self) -> bool {
         self.kind() == Kind::Float
     }
 
-    /// Whether elements are floats of 16 bits, which are computed with as `f32`.
+    /// True for 16-bit floats, which are computed in `f32`.
     pub fn is_half(self) -> bool {
         matches!(self, DType::BF16 | DType::F16)
     }
 
-    /// Whether elements are integers.
+    /// True for integers.
     pub fn is_integer(self) -> bool {
         self.kind() == Kind::Integer
     }
 
-    /// Whether elements are integers without a sign.
+    /// True for unsigned integers.
     pub fn is_unsigned(self) -> bool {
         matches!(self, DType::U8 | DType::U16 | DType::U32)
     }
 
-    /// Whether elements are numbers that may be negative.
+    /// True for signed integers and floats.
     pub fn is_signed(self) -> bool {
         self != DType::Bool && !self.is_unsigned()
     }
 
-    /// The signed integers of the same width, for the same bits.
+    /// The signed integer dtype of the same width.
     #[must_use]
     pub fn as_signed_bits(self) -> DType {
         match self.byte_width() {
@@ -144,7 +144,7 @@ impl DType {
         }
     }
 
-    /// The least and the greatest number, as integers; `None` for booleans and floats.
+    /// The minimum and maximum, as integers; `None` for booleans and floats.
     pub fn bounds(self) -> Option<(i64, i64)> {
         let bits = 8 * self.byte_width() as u32;
         match self.kind() {
@@ -154,7 +154,7 @@ impl DType {
         }
     }
 
-    /// Whether every number of `other`, a dtype of the same kind, is one of this dtype.
+    /// True if this dtype represents every number of `other`, a dtype of the same kind.
     pub fn holds(self, other: DType) -> bool {
         match (self.bounds(), other.bounds()) {
             (Some((least, most)), Some((low, high))) => least <= low && high <= most,

@@ -38,7 +38,7 @@ pub enum Data {
     F64(Arc<Vec<f64>>),
 }
 
-/// Runs an expression for whichever element vector is there, under one name.
+/// Runs an expression on the element vector, whatever its dtype, under one name.
 #[macro_export]
 macro_rules! with_elements {
     ($data:expr, $name:ident => $body:expr) => {
@@ -59,7 +59,7 @@ macro_rules! with_elements {
     };
 }
 
-/// Like [`with_elements`], and wraps the vector that the expression gives in the same dtype.
+/// Like [`with_elements`], and wraps the resulting vector in the same dtype.
 #[macro_export]
 macro_rules! map_elements {
     ($data:expr, $name:ident => $body:expr) => {
@@ -67,7 +67,7 @@ macro_rules! map_elements {
     };
 }
 
-/// Runs an expression with `$ty` for the element type of a dtype.
+/// Runs an expression with `$ty` as the element type of a dtype.
 #[macro_export]
 macro_rules! with_element_type {
     ($dtype:expr, $ty:ident => $body:expr) => {
@@ -143,9 +143,9 @@ macro_rules! data_from {
 }
 data_from!(Bool bool, I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, BF16 bf16, F16 f16, F32 f32, F64 f64);
 
-/// A Rust type of elements.
+/// A Rust element type.
 pub trait Element: Copy + Into<Number> {
-    /// The dtype of which these are elements.
+    /// Its dtype.
     const DTYPE: DType;
 
     /// The elements, if they are of this type.
@@ -176,7 +176,7 @@ impl Data {
         with_elements!(self, v => v.len())
     }
 
-    /// Whether there are no elements.
+    /// True if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -186,7 +186,7 @@ impl Data {
         with_elements!(self, v => bytemuck::cast_slice(v.as_slice()))
     }
 
-    /// Whether both share the same memory.
+    /// True if both share the same memory.
     pub fn same(&self, other: &Data) -> bool {
         fn shared<T: Element>(a: &[T], b: &Data) -> bool {
             T::elements(b).is_some_and(|b| std::ptr::eq(a, b))
@@ -194,7 +194,7 @@ impl Data {
         with_elements!(self, v => shared(v.as_slice(), other))
     }
 
-    /// Elements of 16-bit floats as `f32`; all others as they are.
+    /// 16-bit floats as `f32`; all others unchanged.
     #[must_use]
     pub fn widened(&self) -> Data {
         match self {
@@ -204,7 +204,7 @@ impl Data {
         }
     }
 
-    /// `f32` rounded to 16-bit floats of `dtype`; as they are where that is no such dtype.
+    /// `f32` rounded to 16-bit floats of `dtype`; unchanged for any other dtype.
     #[must_use]
     pub fn narrowed(self, dtype: DType) -> Data {
         match (&self, dtype) {
@@ -228,7 +228,7 @@ impl HostTensor {
     /// A tensor of `shape` with row-major elements.
     ///
     /// # Panics
-    /// If the number of elements is not what the shape asks for; callers compute both from one shape.
+    /// If the number of elements does not match the shape; callers compute both from one shape.
     pub fn new(shape: impl Into<Shape>, data: impl Into<Data>) -> Self {
         let (shape, data) = (shape.into(), data.into());
         assert_eq!(element_count(&shape), data.len(), "elements for shape {shape:?}");
@@ -243,19 +243,19 @@ impl HostTensor {
         HostTensor::new(Shape::new(), vec![value])
     }
 
-    /// `value` everywhere, cast to `dtype`.
+    /// `value` repeated, cast to `dtype`.
     pub fn filled(dtype: DType, shape: impl Into<Shape>, value: f64) -> Self {
         HostTensor::number(dtype, shape, Number::Float(value))
     }
 
-    /// The same number everywhere, cast to `dtype`.
+    /// A number repeated, cast to `dtype`.
     pub fn number(dtype: DType, shape: impl Into<Shape>, value: Number) -> Self {
         let number = with_element_type!(dtype, T => HostTensor::scalar(T::from_number(value)));
         HostTensor::repeated(&number, shape)
     }
 
-    /// A tensor from bytes in memory order, as a device or a file holds them.
-    /// `None` if the number of bytes is not what `ty` asks for, or a byte of a `bool` is neither 0 nor 1.
+    /// A tensor from bytes in memory order, as in device memory or a file. `None` if the number of bytes does not match
+    /// `ty`, or a byte of a `bool` is neither 0 nor 1.
     pub fn from_bytes(ty: &TensorType, bytes: &[u8]) -> Option<Self> {
         if bytes.len() != ty.count() * ty.dtype.byte_width() {
             return None;
@@ -279,7 +279,7 @@ impl HostTensor {
         Some(HostTensor { shape: ty.shape.clone(), elements: Elements::Each(data) })
     }
 
-    /// The elements as bytes in memory order; those of a splat are written out, and stay so.
+    /// The elements as bytes in memory order; a splat is materialized permanently.
     pub fn bytes(&self) -> &[u8] {
         self.data().bytes()
     }
@@ -294,7 +294,7 @@ impl HostTensor {
         self.stored().dtype()
     }
 
-    /// The elements; those of a splat are written out, and stay so.
+    /// The elements; a splat is materialized permanently.
     pub fn data(&self) -> &Data {
         self.elements.each()
     }
@@ -309,10 +309,10 @@ impl HostTensor {
         element_count(&self.shape)
     }
 
-    /// The same elements under another shape of the same size.
+    /// A reshape to a shape of the same size.
     ///
     /// # Panics
-    /// If the sizes differ; type rules have refused that before.
+    /// If the sizes differ; the type rules check them before.
     #[must_use]
     pub fn reshaped(&self, shape: impl Into<Shape>) -> Self {
         let shape = shape.into();

@@ -1,21 +1,21 @@
-//! One element, whatever its dtype, and the conversions between element types.
+//! One element of any dtype, and the conversions between element types.
 //!
-//! Floats become integers without their fraction and stop at the bounds; NaN is 0; integers wrap; anything but zero is
-//! true. What becomes a 16-bit float is rounded to `f32` first, as compilers do.
+//! Floats convert to integers by truncation and saturation, NaN to 0; integers wrap; anything but zero is true.
+//! Conversions to 16-bit floats round to `f32` first, as compilers do.
 
 use half::{bf16, f16};
 
-/// An element of a tensor, exactly.
+/// An element of a tensor, exact.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// A truth value or an integer.
+    /// A boolean or an integer.
     Int(i64),
     /// A float.
     Float(f64),
 }
 
 impl Number {
-    /// As a float; a large integer is rounded.
+    /// As a float, rounding large integers.
     pub fn as_f64(self) -> f64 {
         match self {
             Number::Int(n) => n as f64,
@@ -23,7 +23,7 @@ impl Number {
         }
     }
 
-    /// As an integer; a float without its fraction.
+    /// As an integer, truncating floats.
     pub fn as_i64(self) -> i64 {
         match self {
             Number::Int(n) => n,
@@ -40,7 +40,7 @@ impl Number {
     }
 }
 
-/// An element type to which every number converts.
+/// An element type that every number converts to.
 pub trait FromNumber {
     /// The number as this type.
     fn from_number(number: Number) -> Self;

@@ -1,29 +1,29 @@
-//! Tensors and scalars as `NumPy` 2 prints them.
+//! Formatting of tensors and scalars as in `NumPy` 2.
 //!
-//! The rules are those of its `str` since version 2.3: float32 has 8 fractional digits at most, and goes over to
-//! scientific notation from a million on, below 0.0001, or where the largest magnitude is more than 1,000 times the
-//! smallest; the elements of a tensor share a width; more than 1,000 elements are summarised; lines end before
-//! column 75.
+//! The rules are those of its `str` since version 2.3: float32 has at most 8 fractional digits, and switches to
+//! scientific notation from a million on, below 0.0001, or if the largest magnitude is more than 1,000 times the
+//! smallest; the elements of a tensor share a width; more than 1,000 elements are summarised; lines end before column
+//! 75.
 
 use super::{DType, Data, HostTensor, Number};
 use crate::decimal::Decimal;
 
-/// Digits after the point in a tensor.
+/// Maximum digits after the point in a tensor.
 const PRECISION: usize = 8;
-/// More elements than this are summarised.
+/// Maximum elements of a tensor that is not summarised.
 const THRESHOLD: usize = 1_000;
-/// How many elements a summary shows at each end of an axis.
+/// Number of elements that a summary shows at each end of an axis.
 const EDGE: usize = 3;
-/// Columns of a line.
+/// Maximum columns of a line.
 const LINE_WIDTH: usize = 75;
 
-/// Below this a float is printed in scientific notation.
+/// Minimum magnitude of a float without scientific notation.
 const SMALL: f64 = 1e-4;
-/// And a tensor whose largest magnitude is more than so many times its smallest.
-const LARGEST_RATIO: f64 = 1_000.0;
+/// Maximum ratio of the largest to the smallest magnitude in a tensor without scientific notation.
+const MAX_RATIO: f64 = 1_000.0;
 
-/// From here on a float is printed in scientific notation: where not all digits before the point would be known, as
-/// `NumPy` has it, in a tensor at the latest where they would be nine.
+/// Magnitude from which floats are in scientific notation: not all digits before the point would be significant, as
+/// in `NumPy`; in a tensor at most nine digits.
 fn large(dtype: DType, alone: bool) -> f64 {
     match dtype {
         DType::BF16 | DType::F16 => 1e3,
@@ -33,13 +33,12 @@ fn large(dtype: DType, alone: bool) -> f64 {
     }
 }
 
-/// A float32 as `print` shows it alone: `2.0`, `0.022934`, `1e-08`, `nan`, `-inf`.
+/// A float32 printed alone: `2.0`, `0.022934`, `1e-08`, `nan`, `-inf`.
 pub fn format_float(x: f32) -> String {
     format_number(x.into(), DType::F32)
 }
 
-/// A float of `dtype` as `print` shows it alone: the fewest digits that tell it from other numbers of that dtype, with a
-/// point or an exponent.
+/// A float of `dtype` printed alone: the shortest digits that round-trip in that dtype, with a point or an exponent.
 pub fn format_number(x: f64, dtype: DType) -> String {
     if !x.is_finite() {
         return non_finite(x);
@@ -53,13 +52,13 @@ pub fn format_number(x: f64, dtype: DType) -> String {
     format!("{}{whole}.{fraction}", decimal.sign())
 }
 
-/// Whether a finite float alone is printed in scientific notation.
+/// True if a finite float alone is printed in scientific notation.
 pub(crate) fn has_exponent(x: f64, dtype: DType) -> bool {
     let magnitude = x.abs();
     magnitude != 0.0 && (magnitude >= large(dtype, true) || magnitude < SMALL)
 }
 
-/// A tensor as `NumPy` prints an array, except that booleans are `true` and `false`, one blank apart.
+/// A tensor as `NumPy` prints an array, except that booleans are `true` and `false`, separated by one blank.
 pub fn format_tensor(x: &HostTensor) -> String {
     if x.shape().is_empty() {
         return match x.element(0) {
@@ -78,7 +77,7 @@ pub fn format_tensor(x: &HostTensor) -> String {
     layout.axis(0, &mut words.iter())
 }
 
-/// Appends the positions of the elements that are printed; `offset` counts sub-tensors of `shape`.
+/// Appends the positions of the printed elements; `offset` counts sub-tensors of `shape`.
 fn collect_shown(shape: &[usize], summarise: bool, offset: usize, shown: &mut Vec<usize>) {
     let [length, inner @ ..] = shape else {
         shown.push(offset);
@@ -105,18 +104,18 @@ fn words(x: &HostTensor, shown: &[usize]) -> Vec<String> {
     words.into_iter().map(|word| format!("{word:>width$}")).collect()
 }
 
-/// A finite float as text, in the parts that are aligned.
+/// A finite float as text, split for alignment.
 struct Shown {
-    /// What stands before the point, with its sign.
+    /// The part before the point, with its sign.
     whole: String,
-    /// What stands after it; may be empty.
+    /// The part after the point; may be empty.
     fraction: String,
     /// The letter, sign and two digits, or nothing.
     exponent: String,
 }
 
 impl Shown {
-    /// The shortest digits, but not more than [`PRECISION`] after the point, where the exact value is rounded.
+    /// The shortest digits, with at most [`PRECISION`] after the point; the exact value is rounded.
     fn positional(x: f64, dtype: DType) -> Self {
         let decimal = Decimal::of(x, dtype);
         let (whole, fraction) = decimal.split();
@@ -132,7 +131,7 @@ impl Shown {
         }
     }
 
-    /// With `digits` after the point, not fewer than the shortest form needs.
+    /// With `digits` after the point, at least those of the shortest form.
     fn scientific(x: f64, dtype: DType, digits: usize) -> Self {
         let mut decimal = Decimal::of(x, dtype);
         if decimal.digits.len() <= digits {
@@ -151,7 +150,7 @@ fn non_finite(x: f64) -> String {
     if x.is_nan() { "nan".to_owned() } else { format!("{x}") }
 }
 
-/// Floats with their points below each other.
+/// Floats aligned at their points.
 fn float_words(elements: &[f64], dtype: DType) -> Vec<String> {
     let finite = || elements.iter().copied().filter(|x| x.is_finite());
     let magnitudes = || finite().map(f64::abs).filter(|x| *x != 0.0);
@@ -161,9 +160,9 @@ fn float_words(elements: &[f64], dtype: DType) -> Vec<String> {
     let small = if dtype == DType::F64 { SMALL } else { f64::from(SMALL as f32) };
     let numbers: Vec<Shown> = if largest >= large(dtype, false)
         || smallest < small
-        || ratio(largest, smallest, dtype) > LARGEST_RATIO
+        || ratio(largest, smallest, dtype) > MAX_RATIO
     {
-        // All get as many digits as the one that needs most.
+        // All get the digits of the one that needs most.
         let digits = finite().map(|x| Decimal::of(x, dtype).digits.len() - 1).max().unwrap_or(0);
         finite().map(|x| Shown::scientific(x, dtype, digits)).collect()
     } else {
@@ -184,20 +183,20 @@ fn float_words(elements: &[f64], dtype: DType) -> Vec<String> {
     elements.iter().map(word).collect()
 }
 
-/// A quotient as the dtype has it.
+/// A quotient rounded to the dtype.
 fn ratio(a: f64, b: f64, dtype: DType) -> f64 {
     if dtype == DType::F64 { a / b } else { f64::from(a as f32 / b as f32) }
 }
 
-/// Puts words between brackets and onto lines.
+/// Brackets and line breaks around words.
 struct Layout<'a> {
     shape: &'a [usize],
     summarise: bool,
 }
 
 impl Layout<'_> {
-    /// The next sub-tensor whose first axis is `axis`, its words taken from `words`; later lines are indented so
-    /// that they stand below the first one.
+    /// Formats the next sub-tensor whose first axis is `axis` from `words`; later lines are indented to align with the
+    /// first.
     fn axis<'w>(&self, axis: usize, words: &mut impl Iterator<Item = &'w String>) -> String {
         let length = self.shape[axis];
         let cut = self.summarise && length > 2 * EDGE;
@@ -217,7 +216,7 @@ impl Layout<'_> {
             });
         }
         if innermost {
-            // Room is kept for the bracket of every axis.
+            // The closing bracket of every axis needs a column.
             return format!("[{}]", fill(&pieces, &indent, LINE_WIDTH - (axis + 1).min(LINE_WIDTH)));
         }
         let separator = "\n".repeat(self.shape.len() - axis - 1) + &indent;
@@ -225,8 +224,7 @@ impl Layout<'_> {
     }
 }
 
-/// Words with blanks between them, on lines that end before column `width` counted with the indent; the first line
-/// is given without its indent.
+/// Words separated by blanks, on lines that end before column `width`, indent included; the first line has no indent.
 fn fill(words: &[String], indent: &str, width: usize) -> String {
     let mut out = String::new();
     let mut column = indent.len();

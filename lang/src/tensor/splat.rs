@@ -1,4 +1,4 @@
-//! Tensors of one number throughout: the number and a shape, without a place in memory for each element.
+//! Splats: uniform tensors stored as one number and a shape.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,16 +8,16 @@ use std::sync::{Arc, OnceLock};
 use super::{Data, HostTensor, Shape, TensorType, element_count};
 use crate::map_elements;
 
-/// The elements of a host tensor: each by itself, or one number for all.
+/// Stored elements: individual, or one number for all.
 #[derive(Clone)]
 pub(super) enum Elements {
     /// Row-major.
     Each(Data),
-    /// The same number everywhere, more than once.
+    /// A uniform number, more than once.
     Same(Arc<Splat>),
 }
 
-/// One number, and the elements it stands for once somebody has asked for them.
+/// One number, and its materialized elements after the first access.
 pub(super) struct Splat {
     number: Data,
     count: usize,
@@ -31,7 +31,7 @@ impl Splat {
 }
 
 impl Elements {
-    /// `count` times the element of `number`.
+    /// A splat of `count` elements of `number`.
     fn same(number: Data, count: usize) -> Elements {
         match count {
             1 => Elements::Each(number),
@@ -40,7 +40,7 @@ impl Elements {
         }
     }
 
-    /// The elements one by one; a splat is written out, and stays so.
+    /// All elements; a splat is materialized permanently.
     pub(super) fn each(&self) -> &Data {
         match self {
             Elements::Each(data) => data,
@@ -48,7 +48,7 @@ impl Elements {
         }
     }
 
-    /// The elements, or the one element of a splat.
+    /// The stored elements; one for a splat.
     pub(super) fn stored(&self) -> &Data {
         match self {
             Elements::Each(data) => data,
@@ -56,14 +56,14 @@ impl Elements {
         }
     }
 
-    /// True if one number is stored for all.
+    /// True for a splat.
     pub(super) fn is_splat(&self) -> bool {
         matches!(self, Elements::Same(_))
     }
 }
 
 impl HostTensor {
-    /// A tensor of `shape` that has the element of `number` everywhere, and takes no more memory than that.
+    /// A splat of `shape`: the element of `number` everywhere, in the memory of one element.
     ///
     /// # Panics
     /// If `number` has no element.
@@ -77,27 +77,26 @@ impl HostTensor {
         HostTensor { shape, elements }
     }
 
-    /// The elements in row-major order; of a splat, its number alone.
+    /// The elements in row-major order; one for a splat.
     pub fn stored(&self) -> &Data {
         self.elements.stored()
     }
 
-    /// True if it is stored as one number.
+    /// True for a splat.
     pub fn is_splat(&self) -> bool {
         self.elements.is_splat()
     }
 
-    /// The number of which it has nothing else, bit for bit, as a tensor of rank 0: found by looking at all elements
-    /// where they are stored.
+    /// The uniform number, compared bit by bit, as a tensor of rank 0; scans all stored elements.
     pub fn uniform(&self) -> Option<HostTensor> {
-        // Equal to itself moved by one element: one comparison of memory, since tensors may be large.
+        // Equality with itself shifted by one element: one memory comparison, since tensors may be large.
         let width = self.dtype().byte_width();
         let stored = self.stored().bytes();
         let same = stored.len() >= width && stored[width..] == stored[..stored.len() - width];
         same.then(|| HostTensor::repeated(self, Shape::new()))
     }
 
-    /// The bytes in memory order; a splat is written out for the caller alone.
+    /// The bytes in memory order; a splat is materialized for the caller alone.
     pub fn copied_bytes(&self) -> Cow<'_, [u8]> {
         match &self.elements {
             Elements::Each(data) => Cow::Borrowed(data.bytes()),
@@ -110,7 +109,7 @@ impl HostTensor {
         self.count() * self.dtype().byte_width()
     }
 
-    /// A tensor of `shape` whose elements are some of this one's, which `f` picks: a splat gives a splat.
+    /// A tensor of `shape` with elements that `f` selects; a splat stays a splat.
     #[must_use]
     pub fn moved(&self, shape: impl Into<Shape>, f: impl FnOnce(&Data) -> Data) -> Self {
         if self.is_splat() {
@@ -120,15 +119,14 @@ impl HostTensor {
         }
     }
 
-    /// `f` of the elements, one by one: of the number of a splat, once.
+    /// `f` of the elements, elementwise; a splat computes once.
     #[must_use]
     pub fn mapped(&self, f: impl FnOnce(&Data) -> Data) -> Self {
         let results = f(self.stored());
         if self.is_splat() { self.with_number(results) } else { HostTensor::new(self.shape(), results) }
     }
 
-    /// `f` of the elements of two tensors of one shape, pair by pair. Where one is a splat, `f` gets its number alone
-    /// for all elements of the other.
+    /// `f` of the elements of two tensors of one shape, pairwise. A splat passes its number alone.
     #[must_use]
     pub fn zipped(&self, other: &HostTensor, f: impl FnOnce(&Data, &Data) -> Data) -> Self {
         let results = f(self.stored(), other.stored());
@@ -145,7 +143,7 @@ impl HostTensor {
     }
 }
 
-/// `f` of each pair of elements; one element beside many goes with each of them.
+/// `f` of each pair of elements; a single element is broadcast.
 pub fn pairs<T: Copy, U: Copy, R>(x: &[T], y: &[U], mut f: impl FnMut(T, U) -> R) -> Vec<R> {
     match (x, y) {
         (_, [b]) => x.iter().map(|a| f(*a, *b)).collect(),
@@ -162,34 +160,34 @@ impl PartialEq for HostTensor {
     }
 }
 
-/// Elements of more bytes are compared by their place in memory.
-const LARGEST_COMPARED: usize = 4096;
+/// Maximum bytes of elements that are compared by value; larger ones compare by address.
+const MAX_COMPARED: usize = 4096;
 
 impl HostTensor {
-    /// True if both have one type and the same bits, as a splat or as elements. Large tensors have them only if they share
-    /// their memory.
+    /// True if both have one type and the same bits, as a splat or as elements. Large tensors only if they share
+    /// memory.
     pub fn is_identical(&self, other: &HostTensor) -> bool {
         let (bits, others) = (self.stored().bytes(), other.stored().bytes());
         let same_place = std::ptr::eq(bits, others);
         self.ty() == other.ty()
             && self.is_splat() == other.is_splat()
-            && (same_place || (bits.len() <= LARGEST_COMPARED && bits == others))
+            && (same_place || (bits.len() <= MAX_COMPARED && bits == others))
     }
 
-    /// Hashes all that [`HostTensor::is_identical`] compares.
+    /// A hash consistent with [`HostTensor::is_identical`].
     pub fn hash_identity(&self, state: &mut impl Hasher) {
         let bits = self.stored().bytes();
         (self.ty(), self.is_splat(), bits.len()).hash(state);
-        if bits.len() <= LARGEST_COMPARED { bits.hash(state) } else { bits.as_ptr().hash(state) }
+        if bits.len() <= MAX_COMPARED { bits.hash(state) } else { bits.as_ptr().hash(state) }
     }
 }
 
-/// The type and the elements, for a splat its number; the place in memory of large ones.
+/// The type and the elements, for a splat its number; the address of large ones.
 impl fmt::Debug for HostTensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.stored().bytes();
         let ty: TensorType = self.ty();
-        if bytes.len() > LARGEST_COMPARED {
+        if bytes.len() > MAX_COMPARED {
             return write!(f, "{ty} at {:p}", bytes.as_ptr());
         }
         write!(f, "{ty} {}{bytes:02x?}", if self.is_splat() { "all " } else { "" })

@@ -23,14 +23,14 @@ pub fn strides(shape: &[usize]) -> Shape {
     out
 }
 
-/// What is known of a tensor without its elements: the abstract value of tracing.
+/// A tensor type: the abstract value (aval) of tracing.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct TensorType {
     /// Element type.
     pub dtype: DType,
     /// Extents of the axes.
     pub shape: Shape,
-    /// A weak number takes the dtype of the tensor it meets (as in JAX). Only scalars are weak.
+    /// A weak scalar adapts to the dtype of the other operand (as in JAX). Only scalars are weak.
     pub weak: bool,
 }
 
@@ -45,12 +45,12 @@ impl TensorType {
         TensorType::new(dtype, Shape::new())
     }
 
-    /// A weak scalar type: what a number literal is.
+    /// A weak scalar type, as of a number literal.
     pub fn weak(dtype: DType) -> Self {
         TensorType { dtype, shape: Shape::new(), weak: true }
     }
 
-    /// This type with another shape; weakness stays with scalars only.
+    /// This type with another shape; only scalars stay weak.
     #[must_use]
     pub fn with_shape(&self, shape: impl Into<Shape>) -> Self {
         let shape = shape.into();
@@ -64,7 +64,7 @@ impl TensorType {
         TensorType { dtype, shape: self.shape.clone(), weak: false }
     }
 
-    /// The dtype of what is made of it: its own, but the default `i32` for a weak integer.
+    /// The dtype after strengthening: its own, but the default `i32` for a weak integer.
     pub fn strong_dtype(&self) -> DType {
         if self.weak && self.dtype == DType::I64 { DType::I32 } else { self.dtype }
     }
@@ -92,7 +92,7 @@ impl TensorType {
     }
 }
 
-/// `f32[4x2]`, or `f32[]` for a scalar: how messages and traces name a type.
+/// `f32[4x2]`, or `f32[]` for a scalar, in messages and traces.
 impl fmt::Display for TensorType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}[", self.dtype)?;

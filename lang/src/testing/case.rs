@@ -1,21 +1,21 @@
-//! Cases: top-level forms with a comment that says what they give.
+//! Test cases: top-level forms with a comment that gives their result.
 
 use crate::diagnostic::Diagnostic;
 use crate::syntax::{Form, SourceId, Span};
 
-/// What starts the comment of a case.
+/// Start of the comment of a case.
 pub(super) const MARK: &str = ";=>";
 
-/// A top-level form, with what its comment expects of it.
+/// A top-level form and its expected result.
 pub(super) struct Item {
     pub form: Form,
     pub expected: Option<Expected>,
 }
 
-/// What a comment expects.
+/// An expected result.
 pub(super) struct Expected {
     pub kind: Kind,
-    /// A value as code, or a part of the message.
+    /// A value as code, or a part of the error message.
     pub text: String,
     /// The comment.
     pub span: Span,
@@ -27,8 +27,8 @@ pub(super) enum Kind {
     Error,
 }
 
-/// The forms of a text with their comments: `;=> value` or `;=> error: part of the message`, on the line where the
-/// form ends or on the next. Other such comments belong to nothing, which is an error.
+/// The forms of a text with their comments: `;=> value` or `;=> error: part of the message`, on the form's last line or
+/// the next. Other such comments are errors.
 pub(super) fn items(text: &str, id: SourceId, forms: Vec<Form>) -> Result<Vec<Item>, Vec<Diagnostic>> {
     let mut stray = comments(text, id, 0, forms.first().map_or(text.len(), |f| f.span.start as usize));
     let starts: Vec<usize> = forms.iter().skip(1).map(|f| f.span.start as usize).collect();
@@ -61,7 +61,7 @@ pub(super) fn items(text: &str, id: SourceId, forms: Vec<Form>) -> Result<Vec<It
     Err(stray.into_iter().map(message).collect())
 }
 
-/// The `;=>` comments between two places, with nothing where the text after the mark is empty.
+/// The `;=>` comments between two offsets; `None` for those without text.
 fn comments(text: &str, id: SourceId, from: usize, to: usize) -> Vec<(Option<Expected>, Span)> {
     let mut found = Vec::new();
     let mut start = from;

@@ -1,15 +1,15 @@
-//! Comparing what was expected with what was found.
+//! Comparison of expected and actual results.
 
 use crate::builtins::repr;
 use crate::eval::{Eval, Value};
 use crate::tensor::{DType, HostTensor, format_float};
 
-/// Two floats are taken for equal up to this, beside the relative tolerance: results near zero come from cancellation.
+/// Absolute tolerance of floats, besides the relative one: results near zero come from cancellation.
 const ABSOLUTE: f64 = 1e-6;
 
-/// Where `found` differs from `expected`, in words; `None` if it does not. Numbers are compared by value, with a
-/// relative tolerance where one of them is a float, NaN being equal to itself; a list of numbers may stand for a
-/// tensor. A number written without a point expects a weak integer or a tensor, one with a point a float or a tensor.
+/// The difference of `found` and `expected`, in words; `None` if equal. Numbers are compared by value, with a relative
+/// tolerance if one of them is a float, NaN equal to NaN; a list of numbers may stand for a tensor. A number written
+/// without a point expects a weak integer or a tensor, one with a point a float or a tensor.
 pub(super) fn difference(expected: &Value, found: &Value, tolerance: f64) -> Eval<Option<String>> {
     compare(expected, found, tolerance, "")
 }
@@ -73,7 +73,7 @@ fn compare(expected: &Value, found: &Value, tolerance: f64, path: &str) -> Eval<
     }
 }
 
-/// A weak number on the device as the plain number that it is.
+/// A weak number on the device as a plain number.
 fn plain(value: &Value) -> Eval<Value> {
     match value {
         Value::Tensor(t) if t.ty().weak => {
@@ -84,7 +84,7 @@ fn plain(value: &Value) -> Eval<Value> {
     }
 }
 
-/// Numbers in the order of their places, with the shape that they make together.
+/// Numbers in row-major order, and their shape.
 struct Numbers {
     shape: Vec<usize>,
     elements: Vec<Number>,
@@ -96,7 +96,7 @@ enum Number {
     Float(f64),
 }
 
-/// `None` where the value is not made of numbers evenly.
+/// `None` unless the value consists of evenly nested numbers.
 fn numbers(value: &Value) -> Eval<Option<Numbers>> {
     let one = |n| Some(Numbers { shape: Vec::new(), elements: vec![n] });
     Ok(match value {
@@ -128,10 +128,10 @@ fn numbers(value: &Value) -> Eval<Option<Numbers>> {
     })
 }
 
-/// What differs between elements in words.
+/// The difference of elements in words.
 fn elements(expected: &[Number], found: &HostTensor, tolerance: f64) -> Option<String> {
     let exact = found.dtype().is_integer();
-    // A number that is written down is seldom one of 16 bits.
+    // Expected numbers are seldom exact in 16-bit floats.
     let tolerance = tolerance.max(match found.dtype() {
         DType::BF16 => 2_f64.powi(-8),
         DType::F16 => 2_f64.powi(-11),

@@ -1,4 +1,4 @@
-//! Running examples as compiled programs.
+//! Compiled examples.
 
 use super::case::Kind;
 use super::lift::{Literals, lift, literals};
@@ -9,17 +9,17 @@ use crate::eval::{
 };
 use crate::syntax::Form;
 
-/// The function that is compiled: it runs every example of a batch.
+/// The function that is compiled: it runs a batch of examples.
 const BATCHED: &str = "(fn [cases arguments anchor] (map apply cases arguments))";
 
-/// An example that is to be compiled: a function of its literals, and these.
+/// An example to compile: a function of its literals, and these.
 pub(super) struct Waiting {
     case: Case,
     function: Value,
     arguments: Value,
 }
 
-/// What becomes of an example as a program.
+/// Compilation of an example.
 enum Plan {
     Compile {
         function: Value,
@@ -27,14 +27,14 @@ enum Plan {
     },
     /// Its value is known while tracing.
     Known,
-    /// Its value is a tensor, made of literals whose elements must be known, for this.
+    /// Its value is a tensor of literals whose elements must be known, for this reason.
     Fixed(String),
     /// It is interpreted, for this reason.
     Interpreted(String),
 }
 
 impl Tester<'_> {
-    /// Decides how an example runs compiled, and runs it if it must not wait for others.
+    /// Decides how an example is compiled, and runs it unless it is batched.
     pub(super) fn prepare(&mut self, case: Case) {
         let before = self.interp.options.jit;
         let checked = match case.expected.kind {
@@ -74,7 +74,7 @@ impl Tester<'_> {
         }
     }
 
-    /// An error must be the same where the literals are traced; there, it may also not be seen.
+    /// An error must be the same with traced literals, or not occur there.
     fn error_case(&mut self, case: &Case) -> Result<(), Box<Diagnostic>> {
         self.reports[case.file].known += 1;
         let Ok(form) = self.interp.expand_form(&case.module, case.form.clone()) else {
@@ -92,13 +92,13 @@ impl Tester<'_> {
         self.judge(case, found, "")
     }
 
-    /// Which literals of an example become arguments: all, or else each that alone leaves the example compilable. A
-    /// literal whose elements must be known, as those of a shape, stays.
+    /// The literals of an example that become arguments: all, or else each that alone leaves the example compilable. A
+    /// literal whose elements must be known, such as a shape, stays.
     fn plan(&mut self, case: &Case) -> Loaded<Plan> {
         let form = self.interp.expand_form(&case.module, case.form.clone())?;
         let count = literals(&form, Literals::Tensors).len();
         let mut chosen: Vec<usize> = (0..count).collect();
-        // Most examples need no more than this one trace.
+        // Most examples need only this trace.
         if count > 1
             && let (function, arguments, Ok(Probe::Compiled)) =
                 self.probe(case, &form, Literals::Tensors, &chosen)?
@@ -137,7 +137,7 @@ impl Tester<'_> {
         Ok(if holds_tensor(&value) { plan } else { Plan::Known })
     }
 
-    /// The example as a function of some literals, those, and what would become of the call.
+    /// The example as a function of some literals, those literals, and the outcome of the call.
     fn probe(
         &mut self,
         case: &Case,
@@ -156,7 +156,7 @@ impl Tester<'_> {
         Ok((function, Value::list(arguments), probe))
     }
 
-    /// Compiles and runs the examples that wait.
+    /// Compiles and runs the batched examples.
     pub(super) fn run_waiting(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
         if waiting.is_empty() {
@@ -167,7 +167,7 @@ impl Tester<'_> {
         self.interp.options.jit = before;
     }
 
-    /// One program for all, or, where that fails, one for each half.
+    /// One program for all, or, if that fails, one for each half.
     fn run_batch(&mut self, batch: &[Waiting]) {
         match self.call_batch(batch) {
             Ok(values) => {
@@ -230,18 +230,18 @@ impl Tester<'_> {
         Err(vec![Diagnostic::error(reason)])
     }
 
-    /// Why the function that was specialised last is interpreted, if it is.
+    /// The reason that the last specialised function is interpreted, if it is.
     fn latest_reason(&self) -> Option<Interpreted> {
         self.interp.reports().last().and_then(|report| report.latest_reason().cloned())
     }
 }
 
-/// Whether a part of the value is on the device alone: a compiled program gave it.
+/// True if a part of the value is on the device only: it comes from a compiled program.
 fn on_device(value: &Value) -> bool {
     any_tensor(value, &|t| matches!(t, Tensor::Concrete(c) if c.host_if_there().is_none()))
 }
 
-/// Whether there is a tensor in a value, beside plain numbers.
+/// True if a value has a tensor besides plain numbers.
 fn holds_tensor(value: &Value) -> bool {
     any_tensor(value, &|t| t.ty().rank() > 0)
 }

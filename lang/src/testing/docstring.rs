@@ -1,9 +1,9 @@
-//! Examples in documentation strings: `code ;=> value`, a line each.
+//! Examples in docstrings: `code ;=> value`, one per line.
 
 use crate::syntax::{Bracket, Form, FormKind};
 
-/// The text of a file with blanks for all but the examples in the documentation strings of its functions and macros,
-/// so that these have their places in the file; none if there are no examples.
+/// The text of a file, blanked except for the examples in docstrings, so that these keep their offsets; `None` if there
+/// are no examples.
 pub(super) fn examples(text: &str, forms: &[Form]) -> Option<String> {
     let mut kept: Vec<u8> = text.bytes().map(|b| if b == b'\n' { b } else { b' ' }).collect();
     let mut found = false;
@@ -19,7 +19,7 @@ pub(super) fn examples(text: &str, forms: &[Form]) -> Option<String> {
             from += line.len();
         }
     }
-    // Lines were copied whole, and blanks are one byte for each of what they stand for.
+    // Lines were copied whole, and each other byte is a blank.
     found.then(|| String::from_utf8_lossy(&kept).into_owned())
 }
 

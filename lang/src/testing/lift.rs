@@ -1,11 +1,11 @@
-//! Lifting literals out of an expression: what would fold away while tracing becomes an argument.
+//! Literals of an expression, lifted to arguments: otherwise tracing folds them away.
 
 use ustr::Ustr;
 
 use crate::eval::dtype_keyword;
 use crate::syntax::{Bracket, Form, FormKind};
 
-/// Which literals are lifted.
+/// The literals to lift.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Literals {
     /// Vectors of numbers, with the dtype that may follow them.
@@ -14,8 +14,7 @@ pub(super) enum Literals {
     Numbers,
 }
 
-/// The literals of an expanded form that are evaluated, in order; patterns, quotes and vectors that are taken apart
-/// at once are left alone.
+/// The evaluated literals of an expanded form, in order; patterns, quotes and destructured vectors are excluded.
 pub(super) fn literals(form: &Form, which: Literals) -> Vec<Form> {
     let mut found = Vec::new();
     let mut collect = |literal: &Form| {
@@ -43,7 +42,7 @@ pub(super) fn lift(form: &Form, which: Literals, chosen: &[usize]) -> Form {
     Form { kind: FormKind::List(Bracket::Round, items), span }
 }
 
-/// A walk over the evaluated parts of a form; `visit` may put another form in the place of a literal.
+/// A walk over the evaluated parts of a form; `visit` may replace a literal.
 struct Walk<'a> {
     which: Literals,
     visit: &'a mut dyn FnMut(&Form) -> Option<Form>,
@@ -71,7 +70,7 @@ impl Walk<'_> {
         Form { kind, span: form.span }
     }
 
-    /// Forms in a row; a literal and the dtype after it are one.
+    /// A sequence of forms; a literal and the dtype after it are one.
     fn sequence(&mut self, items: &[Form], casts: bool) -> Vec<Form> {
         let mut out = Vec::with_capacity(items.len());
         let mut i = 0;
@@ -147,7 +146,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A body whose last vector may be taken apart by whoever calls it: only what is inside is lifted.
+    /// A body whose last vector the caller may destructure: only its items are lifted.
     fn body(&mut self, forms: &[Form]) -> Vec<Form> {
         match forms.split_last() {
             Some((last, others)) if is_tensor(last) => {
@@ -181,7 +180,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a form is a vector literal of numbers or booleans, nested or not, and not empty.
+/// True for a non-empty vector literal of numbers or booleans, nested or not.
 fn is_tensor(form: &Form) -> bool {
     let number = |f: &Form| matches!(f.kind, FormKind::Int(_) | FormKind::Float(_) | FormKind::Bool(_));
     form.items(Bracket::Square)

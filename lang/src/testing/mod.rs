@@ -1,15 +1,15 @@
-//! Checked examples: expressions of a source file with a comment that says what they give.
+//! Checked examples: expressions of a source file with a comment that gives their result.
 //!
 //! ```text
 //! (sum [1 2 3]) ;=> 6.
 //! (sum "abc")   ;=> error: expected a tensor
 //! ```
 //!
-//! So are the lines of this kind in the documentation strings of functions and macros, after all else.
+//! Such lines in the docstrings of functions and macros are examples too, after all others.
 //!
-//! Each is evaluated, and, where a compiler is at hand, also run as a compiled program: its tensor literals become
-//! arguments of a function, since they would fold away while tracing; without such literals its numbers do. Many
-//! examples make one program, which compiles in a fraction of the time that many programs take.
+//! Each is evaluated, and, if a compiler is available, also run as a compiled program: its tensor literals become
+//! arguments of a function, since tracing would fold them; without such literals, its numbers do. Many examples make
+//! one program, which compiles in a fraction of the time of many programs.
 
 mod case;
 mod compare;
@@ -27,23 +27,23 @@ use crate::syntax::{Form, Span};
 use case::{Expected, Item, Kind};
 use compiled::Waiting;
 
-/// How examples are run.
+/// Test options.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// The relative difference that floats may have.
+    /// Maximum relative difference of floats.
     pub tolerance: f64,
-    /// Evaluate each example; an example that is wrong so is not compiled.
+    /// Evaluate each example; a failing one is not compiled.
     pub interpreted: bool,
     /// Run each example as a compiled program.
     pub compiled: Compile,
-    /// How many examples make one program.
+    /// Number of examples per program.
     pub batch: usize,
 }
 
-/// Examples that make one program: more take longer to compile than they save.
+/// Default number of examples per program: more take longer to compile than they save.
 pub const BATCH: usize = 24;
 
-/// Whether examples run as compiled programs.
+/// Compilation of examples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compile {
     /// No.
@@ -54,28 +54,28 @@ pub enum Compile {
     Always,
 }
 
-/// What became of the examples of one file.
+/// Test results of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileReport {
     /// The file's name in messages.
     pub name: String,
     /// Examples in it.
     pub cases: usize,
-    /// Examples that gave what was expected, however they ran.
+    /// Examples that gave the expected result in every run.
     pub passed: usize,
     /// Those of them that ran as a compiled program.
     pub compiled: usize,
-    /// Those whose value was known without running anything: errors, shapes, text.
+    /// Those whose value tracing knew: errors, shapes, text.
     pub known: usize,
-    /// Of those, the ones with a tensor as value: what was asked of their literals, such as a shape.
+    /// Of those, the ones with a tensor as value, with the reason that their literals must be known, such as a shape.
     pub fixed: Vec<String>,
-    /// Those that can only be interpreted, in a file that is marked as pending.
+    /// Those that can only be interpreted, in a file marked as pending.
     pub pending: usize,
-    /// What is wrong, in the order of the file.
+    /// Failures, in file order.
     pub failures: Vec<Diagnostic>,
 }
 
-/// Runs the examples of files, one file after the other.
+/// Runs the examples of files in order.
 pub struct Tester<'a> {
     interp: &'a mut Interp,
     options: Options,
@@ -83,21 +83,21 @@ pub struct Tester<'a> {
     reports: Vec<FileReport>,
 }
 
-/// One example while it is checked.
+/// One example during a check.
 #[derive(Clone)]
 struct Case {
     /// The position of its file's report.
     file: usize,
     form: Form,
     module: Rc<Module>,
-    /// Where expected values are evaluated.
+    /// The module in which expected values are evaluated.
     expectations: Rc<Module>,
     expected: Rc<Expected>,
-    /// The file is one of those that need not compile yet.
+    /// True if the file's examples need not compile yet.
     pending: bool,
 }
 
-/// The outcome of one way of running an example; the error is what is wrong.
+/// Outcome of one run of an example; the error is its failure.
 type Checked = Result<(), Box<Diagnostic>>;
 
 impl<'a> Tester<'a> {
@@ -106,8 +106,8 @@ impl<'a> Tester<'a> {
         Tester { interp, options, waiting: Vec::new(), reports: Vec::new() }
     }
 
-    /// Runs the examples of a file. Compiled ones may wait for those of other files until [`Tester::finish`]. With
-    /// `pending`, examples of the file may be such that cannot be compiled yet; then one of them must be.
+    /// Runs the examples of a file. Compiled ones may be batched with those of other files until [`Tester::finish`].
+    /// With `pending`, examples of the file may fail to compile, and at least one must.
     pub fn file(&mut self, path: &str, text: &str, pending: bool) {
         self.reports.push(FileReport { name: path.into(), ..FileReport::default() });
         let file = self.reports.len() - 1;
@@ -116,7 +116,7 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// Runs what waits to be compiled; the reports of all files.
+    /// Compiles and runs the pending examples; returns the reports of all files.
     pub fn finish(mut self) -> Vec<FileReport> {
         self.run_waiting();
         self.reports
@@ -136,7 +136,7 @@ impl<'a> Tester<'a> {
         for Item { form, expected } in items {
             let Some(expected) = expected else {
                 if let Err(errors) = self.interp.run_forms(&module, vec![form]) {
-                    // What follows would be wrong for want of it.
+                    // Later examples would fail as a consequence.
                     self.reports[file].failures.extend(errors);
                     break;
                 }
@@ -161,7 +161,7 @@ impl<'a> Tester<'a> {
         Ok(())
     }
 
-    /// The examples of a text that has nothing else.
+    /// The examples of a text without other code.
     fn documented(&mut self, path: &str, text: &str) -> Loaded<Vec<(Form, Expected)>> {
         let (id, forms) = self.interp.read_forms(path, text)?;
         let items = case::items(text, id, forms)?;
@@ -186,7 +186,7 @@ impl<'a> Tester<'a> {
         self.interp.options.jit = Jit::Never;
     }
 
-    /// Whether `found`, which was computed in the way that `how` names, is what the example expects.
+    /// Checks `found`, computed in the way named by `how`, against the example.
     fn judge(&mut self, case: &Case, found: Loaded<Value>, how: &str) -> Checked {
         let expected = &case.expected;
         let wrong = |message: String, note: String| {
@@ -222,7 +222,7 @@ impl<'a> Tester<'a> {
         }
     }
 
-    /// What differs between a value and what is expected.
+    /// The difference of a value and the expected result.
     fn mismatch(&mut self, case: &Case, found: &Value) -> Result<Option<String>, Box<Diagnostic>> {
         let expected = &case.expected;
         let failed = |d: Diagnostic| {
@@ -250,7 +250,7 @@ impl<'a> Tester<'a> {
     }
 }
 
-/// Every sentence of a message.
+/// All sentences of a message.
 fn said(d: &Diagnostic) -> impl Iterator<Item = &str> {
     let labels = d.labels.iter().map(|l| l.text.as_str());
     std::iter::once(d.message.as_str())
@@ -259,7 +259,7 @@ fn said(d: &Diagnostic) -> impl Iterator<Item = &str> {
         .chain(d.help.as_deref())
 }
 
-/// A failure of an example with its place.
+/// A failure of an example with its span.
 fn failure(message: impl Into<String>, span: Span) -> Diagnostic {
     Diagnostic::error(message).at(span, "")
 }

@@ -1,12 +1,12 @@
-//! Forward-mode differentiation: tangents beside the values, equation by equation.
+//! Forward-mode differentiation: tangents computed with the values, equation by equation.
 
 use super::vjp::{dependents, flags, strong};
 use super::{PerVar, add_inputs, finish, known, or_zeros};
 use crate::graph::{Builder, Graph, RULE, Var, Vars};
 use crate::syntax::Span;
 
-/// The Jacobian-vector product: parameters are those of `graph`, then tangents of the ones at positions `wrt`; results
-/// are those of `graph`, then their tangents, zeros where none flows and for integers and booleans.
+/// The Jacobian-vector product: parameters are those of `graph`, then tangents of those at positions `wrt`; results are
+/// those of `graph`, then their tangents, zero if none flows, and for integers and booleans.
 pub fn jvp(graph: &Graph, wrt: &[usize]) -> Graph {
     let mut b = Builder::new();
     let mut map = add_inputs(&mut b, graph);
@@ -40,7 +40,7 @@ pub fn jvp(graph: &Graph, wrt: &[usize]) -> Graph {
     finish(b, outputs)
 }
 
-/// The first equation on the way from the parameters `wrt` that has no JVP: its place and the reason.
+/// The first equation that depends on the parameters `wrt` and has no JVP: its span and the reason.
 pub fn unpushable(graph: &Graph, wrt: &[usize]) -> Option<(Option<Span>, &'static str)> {
     let varies = dependents(graph, wrt);
     let mut moving = graph.equations.iter().filter(|eqn| eqn.outputs.iter().any(|v| varies[v.index()]));

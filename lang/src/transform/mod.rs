@@ -1,4 +1,4 @@
-//! Graph-to-graph transformations: each reads one graph and writes another.
+//! Graph-to-graph transformations.
 
 mod jvp;
 mod vjp;
@@ -13,10 +13,10 @@ pub use vmap::vmap;
 
 use crate::graph::{Builder, Graph, RULE, Var, verify};
 
-/// What a transformation knows of each variable of the graph it reads, by the variable's number.
+/// A table over the variables of the graph that is read, by their numbers.
 type PerVar<T> = Vec<Option<T>>;
 
-/// The entries of `vars`, all of which the walk has come by.
+/// The entries of `vars`, all of which were visited.
 fn known<T: Copy, C: FromIterator<T>>(table: &PerVar<T>, vars: &[Var]) -> C {
     vars.iter().map(|v| table[v.index()].expect(RULE)).collect()
 }
@@ -30,14 +30,14 @@ fn add_inputs(b: &mut Builder, graph: &Graph) -> PerVar<Var> {
     map
 }
 
-/// Ends a transformation: dead equations go, and debug builds verify the rest.
+/// Finishes a transformation: removes dead equations; debug builds verify the rest.
 fn finish(b: Builder, outputs: Vec<Var>) -> Graph {
     let graph = crate::graph::prune(b.finish(outputs));
     debug_assert_eq!(verify(&graph), Ok(()), "{graph}");
     graph
 }
 
-/// The variable for a cotangent or tangent that is zero: real zeros of the type of `var`.
+/// A cotangent or tangent, or real zeros of the type of `var` for `None`.
 pub(crate) fn or_zeros(b: &mut Builder, value: Option<Var>, var: Var) -> Var {
     value.unwrap_or_else(|| {
         let ty = b.ty(var).clone();

@@ -18,7 +18,7 @@ fn names(graph: &Graph) -> Vec<&str> {
     graph.equations.iter().map(|eqn| eqn.op.name()).collect()
 }
 
-/// `f(x, y) = x y + x`, and `x` again as a second result.
+/// `f(x, y) = x y + x`, with `x` as a second result.
 fn branching() -> Graph {
     let mut b = Builder::new();
     let (x, y) = (b.input(float(&[])), b.input(float(&[])));
@@ -74,7 +74,7 @@ fn what_does_not_flow_is_zeros_of_the_parameter_type() {
 fn only_what_lies_between_is_walked() {
     let mut b = Builder::new();
     let (x, y) = (b.input(float(&[])), b.input(float(&[])));
-    // Neither the branch that only `y` reaches nor the one that misses the output needs a derivative.
+    // Neither the branch that only `y` reaches nor the dead one needs a derivative.
     let constant = b.apply(Unary(Tanh), &[y]);
     let product = b.mul(x, constant);
     let aside = b.div(x, y);
@@ -129,7 +129,7 @@ fn vmap_puts_the_batch_in_front() {
     assert_eq!(results[2], numbers(&[3, 2], &[1.0, 4.0, 2.0, 5.0, 3.0, 6.0]));
 }
 
-/// A batch of vectors through one matrix is one product, and its gradient contracts the batch.
+/// A batch of vectors times one matrix is one product, and its gradient contracts the batch.
 #[test]
 fn a_shared_matrix_is_not_repeated() {
     let mut b = Builder::new();

@@ -1,4 +1,4 @@
-//! Reverse-mode differentiation: a walk through the equations from the last to the first.
+//! Reverse-mode differentiation: a walk through the equations from last to first.
 
 use std::collections::HashMap;
 
@@ -12,11 +12,11 @@ use crate::syntax::Span;
 /// The value and the gradients of one result.
 ///
 /// `output` is the position of a scalar float among the results, `wrt` are positions of parameters. The new graph has
-/// the parameters of `graph`; its results are those of `graph`, then the cotangents of `wrt`, zeros where `output`
-/// does not depend on a parameter and for integers and booleans.
+/// the parameters of `graph`; its results are those of `graph`, then the cotangents of `wrt`: zeros if `output` does
+/// not depend on a parameter, and for integers and booleans.
 ///
-/// One `optimization_barrier` over the value and the gradients parts them from what is done with them: IREE then
-/// forms better kernels (an Adam step of an MLP 784-512-10 took 0.98 ms instead of 1.49 on two CPU cores).
+/// One `optimization_barrier` over the value and the gradients separates them from their uses: IREE then forms better
+/// kernels (an Adam step of an MLP 784-512-10 took 0.98 ms instead of 1.49 on two CPU cores).
 pub fn value_and_grad(graph: &Graph, output: usize, wrt: &[usize]) -> Graph {
     let mut b = Builder::new();
     let mut map = add_inputs(&mut b, graph);
@@ -42,14 +42,14 @@ pub fn value_and_grad(graph: &Graph, output: usize, wrt: &[usize]) -> Graph {
     finish(b, outputs)
 }
 
-/// The vector-Jacobian product: parameters are those of `graph`, then a cotangent for each float among its results;
-/// results are those of `graph`, then the cotangents of the parameters at positions `wrt`.
+/// The vector-Jacobian product: parameters are those of `graph`, then a cotangent for each float result; results are
+/// those of `graph`, then the cotangents of the parameters at positions `wrt`.
 pub fn vjp(graph: &Graph, wrt: &[usize]) -> Graph {
     vjp_given(graph, wrt, &[])
 }
 
-/// [`vjp`] with the values of the variables `given`, which are not computed again: they are further parameters at the end.
-/// All results of an equation are given, or none.
+/// [`vjp`] with the values of the variables `given` as further parameters at the end, so that they are not recomputed.
+/// Either all results of an equation are given, or none.
 pub fn vjp_given(graph: &Graph, wrt: &[usize], given: &[Var]) -> Graph {
     let mut b = Builder::new();
     let mut map = add_inputs(&mut b, graph);
@@ -77,8 +77,8 @@ pub(super) fn strong(graph: &Graph, var: Var) -> crate::tensor::TensorType {
     ty.with_dtype(ty.dtype)
 }
 
-/// Records the equations of `graph` again whose results are not known, those to be differentiated with their residuals.
-/// Gives the residuals by the positions of the equations.
+/// Records again the equations of `graph` whose results are not known, those to differentiate with their residuals.
+/// Returns the residuals by equation position.
 fn replay(
     b: &mut Builder,
     graph: &Graph,
@@ -109,13 +109,13 @@ fn replay(
 struct Replayed<'a> {
     /// The variables of the graph in the new one.
     map: &'a PerVar<Var>,
-    /// What VJPs need beside operands and results, by the positions of the equations.
+    /// Residuals of VJPs, by equation position.
     residuals: HashMap<usize, Vec<Var>>,
-    /// Which variables of the graph depend on what is differentiated by.
+    /// True for each variable of the graph that depends on a differentiated parameter.
     varies: Vec<bool>,
 }
 
-/// The first equation on the way from the parameters `wrt` to the results that has no VJP: its place and the reason.
+/// The first equation between the parameters `wrt` and the results that has no VJP: its span and the reason.
 pub fn irreversible(graph: &Graph, wrt: &[usize]) -> Option<(Option<Span>, &'static str)> {
     let varies = dependents(graph, wrt);
     let mut needed = vec![false; graph.types.len()];
@@ -131,9 +131,9 @@ pub fn irreversible(graph: &Graph, wrt: &[usize]) -> Option<(Option<Span>, &'sta
     found
 }
 
-/// The cotangents of the parameters `wrt` for cotangents of the results, `None` where none flows.
+/// The cotangents of the parameters `wrt` given those of the results; `None` if none flows.
 ///
-/// Only equations between `wrt` and a result with a cotangent are walked.
+/// Walks only equations between `wrt` and a result with a cotangent.
 fn pull_back(
     b: &mut Builder,
     graph: &Graph,
@@ -143,7 +143,7 @@ fn pull_back(
 ) -> Vec<Option<Var>> {
     let Replayed { map, mut residuals, varies } = replayed;
     let constant = constants(graph);
-    // The variables whose cotangents have zeros for elements that a `select` further on did not choose.
+    // True for variables whose cotangents have zeros for elements that a later `select` did not choose.
     let mut masked = vec![false; graph.types.len()];
     let mut flowing: PerVar<Var> = vec![None; graph.types.len()];
     for (var, cotangent) in graph.outputs.iter().zip(cotangents) {
@@ -178,15 +178,15 @@ fn pull_back(
     wrt.iter().map(|position| flowing[graph.inputs[*position].index()]).collect()
 }
 
-/// `outgoing` with zero wherever `incoming` is zero: what was not chosen has no part in the gradient, though its own
-/// derivative may be infinite, as that of `sqrt` at 0 in `(where (> x 0) (sqrt x) 0)`.
+/// `outgoing` with zero wherever `incoming` is zero: elements not selected do not contribute to the gradient, even if
+/// their derivative is infinite, as that of `sqrt` at 0 in `(where (> x 0) (sqrt x) 0)`.
 fn keep_zeros(b: &mut Builder, incoming: Var, outgoing: Var) -> Var {
     let zero = b.full_like(incoming, 0.0);
     let unchosen = b.compare(Direction::Eq, incoming, zero);
     b.select(unchosen, zero, outgoing)
 }
 
-/// Which variables do not depend on any parameter.
+/// True for each variable that depends on no parameter.
 fn constants(graph: &Graph) -> Vec<bool> {
     let mut constant = vec![true; graph.types.len()];
     graph.inputs.iter().for_each(|v| constant[v.index()] = false);
@@ -197,7 +197,7 @@ fn constants(graph: &Graph) -> Vec<bool> {
     constant
 }
 
-/// Adds a cotangent to what already flows into `var`.
+/// Adds a cotangent to the accumulated one of `var`.
 fn accumulate(b: &mut Builder, flowing: &mut PerVar<Var>, var: Var, cotangent: Option<Var>) {
     let slot = &mut flowing[var.index()];
     *slot = match (*slot, cotangent) {
@@ -206,7 +206,7 @@ fn accumulate(b: &mut Builder, flowing: &mut PerVar<Var>, var: Var, cotangent: O
     };
 }
 
-/// Which variables depend on the parameters `wrt` through floats.
+/// True for each variable that depends on the parameters `wrt` through floats.
 pub(super) fn dependents(graph: &Graph, wrt: &[usize]) -> Vec<bool> {
     let float = |var: Var| graph.ty(var).dtype.is_float();
     let mut varies = vec![false; graph.types.len()];
@@ -226,13 +226,13 @@ pub(super) fn dependents(graph: &Graph, wrt: &[usize]) -> Vec<bool> {
     varies
 }
 
-/// Which results depend, through floats, on the parameters at which `inputs` holds.
+/// True for each result that depends, through floats, on a parameter with a true flag in `inputs`.
 pub fn varying(graph: &Graph, inputs: &[bool]) -> Vec<bool> {
     let wrt: Vec<usize> = (0..inputs.len()).filter(|i| inputs[*i]).collect();
     flags(&dependents(graph, &wrt), &graph.outputs).into_vec()
 }
 
-/// The flags of `vars`, of those of all variables.
+/// The flags of `vars`.
 pub(super) fn flags(all: &[bool], vars: &[Var]) -> SmallVec<[bool; 4]> {
     vars.iter().map(|v| all[v.index()]).collect()
 }

@@ -1,18 +1,18 @@
-//! Vectorisation: one graph for many inputs at once.
+//! Vectorisation: one graph for a batch of inputs.
 
 use super::{PerVar, finish};
 use crate::graph::{Builder, Graph, RULE, Var, Vars};
 use crate::primitives::batch_to_front;
 use crate::tensor::TensorType;
 
-/// `graph` for `size` inputs at once.
+/// `graph` for a batch of `size` inputs.
 ///
-/// Parameter `i` gets an axis of extent `size` at position `in_axes[i]`, or is shared by all where that is `None`.
-/// Every result gets the axis in front; one that depends on no batched parameter is repeated.
+/// Parameter `i` gets an axis of extent `size` at position `in_axes[i]`, or is shared if that is `None`. Every result
+/// gets the axis in front; one that depends on no batched parameter is repeated.
 ///
 /// # Panics
-/// If `in_axes` is not of the length of the parameters or an axis exceeds a parameter's rank; callers have checked
-/// both with the program's place at hand.
+/// If the length of `in_axes` is not the number of parameters, or an axis exceeds a parameter's rank; callers check
+/// both, to report errors with spans.
 pub fn vmap(graph: &Graph, in_axes: &[Option<usize>], size: usize) -> Graph {
     assert_eq!(in_axes.len(), graph.inputs.len(), "an entry of in_axes for each parameter");
     let mut b = Builder::new();
