@@ -1,4 +1,4 @@
-//! How many arguments a function takes, for calls and for `sheaf check`.
+//! Number of arguments of functions, for calls and for `sheaf check`.
 
 use super::expr::{Code, Param, Pattern};
 use crate::builtins::Builtin;
@@ -45,7 +45,7 @@ impl Code {
         })
     }
 
-    /// `(f x y)`: how a call is written.
+    /// `(f x y)`: the call syntax.
     pub(super) fn signature(&self, sources: &Sources) -> String {
         let documented = self.doc.as_deref().and_then(|d| d.lines().next()).filter(|l| l.starts_with('('));
         if let Some(line) = documented {
@@ -61,7 +61,7 @@ impl Code {
         format!("({})", parts.join(" "))
     }
 
-    /// The parameters as they are written, without types.
+    /// The source text of the parameters, without types.
     fn parameters(&self, sources: &Sources) -> Vec<String> {
         let written = |param: &Param| match (&param.pattern, sources.get(param.span.source)) {
             (Pattern::Name(_), _) | (_, None) => param.name.to_string(),

@@ -1,4 +1,4 @@
-//! Resolution of what binds names: functions with their parameters, and patterns; and of quasiquoted templates.
+//! Resolution of binding forms: functions, parameters, patterns; and of quasiquoted templates.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use crate::diagnostic::Diagnostic;
 use crate::syntax::{Bracket, Form, FormKind, Span};
 use crate::tensor::{DType, Shape};
 
-/// Fails at a parameter `y=3`, as Python writes a default.
+/// Fails at a default in Python's syntax, `y=3`.
 fn default_of_python(name: &str, span: Span) -> Resolved<()> {
     let Some((name, value)) = name.split_once('=') else { return Ok(()) };
     if !name.starts_with(char::is_alphabetic) {
@@ -33,7 +33,7 @@ fn default_of_python(name: &str, span: Span) -> Resolved<()> {
     ))
 }
 
-/// Fails at a function with several lists of parameters, `([x] ...) ([x y] ...)`, as Clojure has them.
+/// Fails at several parameter lists as in Clojure, `([x] ...) ([x y] ...)`.
 fn one_parameter_list(params: &Form, body: &[Form]) -> Resolved<()> {
     let list = |form: &Form| {
         let [params, _, ..] = form.items(Bracket::Round)? else { return None };
@@ -72,7 +72,7 @@ impl Resolver<'_> {
                     .help(how),
             ));
         };
-        // Macros may bring parameters from elsewhere.
+        // Macros may take parameters from elsewhere.
         let inside = span.source == params.span.source && (span.start..span.end).contains(&params.span.start);
         let head = if inside { Span { end: params.span.end, ..span } } else { span };
         let recur =
@@ -151,7 +151,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The name and type in `(x f32 [4 2])` or `(p :as Name)`; `None` if it is written otherwise.
+    /// The name and type in `(x f32 [4 2])` or `(p :as Name)`; `None` for other forms.
     fn parameter_type(&self, items: &[Form], span: Span) -> Resolved<Option<(Ustr, ParamType)>> {
         let (name, dtype, shape) = match items {
             [name, Form { kind: FormKind::Keyword(as_), .. }, tree] if *as_ == "as" => {
@@ -183,7 +183,7 @@ impl Resolver<'_> {
         Ok(name.symbol().zip(shape).map(|(name, shape)| (name, ParamType::Tensor(shape, dtype))))
     }
 
-    /// The type that `(defparams name ...)` declares.
+    /// The type declared by `(defparams name ...)`.
     fn named_tree(&self, name: Ustr, span: Span) -> Resolved<ParamType> {
         let d = || Diagnostic::error(format!("{name} is not the name of a parameter tree"));
         let found = match self.interp.meaning(&self.module, name) {
@@ -200,7 +200,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// A binding pattern; its names are bound from here on.
+    /// A binding pattern; binds its names from here on.
     pub(super) fn pattern(&mut self, form: &Form) -> Resolved<Pattern> {
         match &form.kind {
             FormKind::Symbol(name) => Ok(Pattern::Name(self.scopes.bind(*name))),

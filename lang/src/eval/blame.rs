@@ -1,5 +1,4 @@
-//! What an error learns on its way outwards: the call it happened in, where the operands it speaks of were made, and
-//! where a nil came from.
+//! Context added to an error as it propagates: the call, the origins of its operands, the origin of a nil.
 
 use super::checks::called;
 use super::dict::Key;
@@ -15,23 +14,23 @@ use crate::syntax::Span;
 use either::Either;
 use ustr::Ustr;
 
-/// How many operands one message shows the making of.
+/// Maximum operands whose origin one message shows.
 const SHOWN_OPERANDS: usize = 4;
 
-/// How many look-ups in vain are remembered: enough to reach from a look-up to the use of its result.
+/// Failed look-ups that are remembered: enough to reach from a look-up to the use of its result.
 const REMEMBERED: usize = 64;
 
-/// A key that a look-up did not find.
+/// A look-up of a missing key.
 #[derive(Clone, Debug)]
 pub(crate) struct FailedLookup {
     key: Ustr,
     /// The call that looked it up.
     span: Span,
-    /// What was there instead.
+    /// The keys that exist.
     keys: Vec<Ustr>,
 }
 
-/// The last look-ups in vain, by the call that made them.
+/// The last failed look-ups, by their call.
 #[derive(Debug, Default)]
 pub(crate) struct FailedLookups {
     recent: Vec<FailedLookup>,
@@ -39,9 +38,9 @@ pub(crate) struct FailedLookups {
 }
 
 impl FailedLookups {
-    /// Remembers that the call at `span` found no `key` among `keys`.
+    /// Records that the call at `span` found no `key` among `keys`.
     pub(crate) fn remember(&mut self, key: Ustr, span: Span, keys: impl Iterator<Item = Key>) {
-        /// More keys than a message lists, so that it can tell that there are more.
+        /// One more than a message lists, to show that there are more.
         const KEYS: usize = 7;
         if let Some(known) = self.recent.iter_mut().find(|m| m.span == span) {
             known.key = key;
@@ -63,11 +62,11 @@ impl FailedLookups {
     }
 }
 
-/// An error in the call at `span` of a function written in Rust with these arguments.
+/// Adds context to an error in a call, at `span`, of a Rust function with these arguments.
 pub(super) fn in_builtin(mut signal: Signal, span: Span, args: &[Value]) -> Signal {
     let Stop::Error(d) = &mut *signal else { return signal.at(span) };
     d.suspect = None;
-    // With a place, the error comes from a function that was called back.
+    // A label is there already if the error comes from a callback.
     if d.labels.is_empty() {
         d.labels.push(Label { span, text: String::new() });
         operands(d, args);
@@ -76,7 +75,7 @@ pub(super) fn in_builtin(mut signal: Signal, span: Span, args: &[Value]) -> Sign
     signal
 }
 
-/// An error in the call at `span` of a value that is no function.
+/// Adds context to an error in the call at `span` of a value that is no function.
 pub(super) fn in_value_call(signal: Signal, span: Span, head: &Value, args: &[Value]) -> Signal {
     let mut signal = in_builtin(signal, span, args);
     let Stop::Error(d) = &mut *signal else { return signal };
@@ -87,7 +86,7 @@ pub(super) fn in_value_call(signal: Signal, span: Span, head: &Value, args: &[Va
     signal
 }
 
-/// An error about the value of `expr`, which is no call: a condition, or what a pattern takes apart.
+/// Adds context to an error about the value of `expr`, which is no call: a condition or a destructured value.
 pub(super) fn in_value(interp: &Interp, signal: Signal, expr: &Expr, value: &Value) -> Signal {
     let mut signal = signal.at(expr.span);
     let Stop::Error(d) = &mut *signal else { return signal };
@@ -98,7 +97,7 @@ pub(super) fn in_value(interp: &Interp, signal: Signal, expr: &Expr, value: &Val
     signal
 }
 
-/// Shows where the tensors that the message names by their types were made.
+/// Labels the origins of the tensors whose types the message names.
 pub(super) fn operands(d: &mut Diagnostic, values: &[Value]) {
     let mut shown = 0;
     let tensors = values.iter().flat_map(|value| match value {
@@ -126,7 +125,7 @@ fn origin_label(d: &Diagnostic, tensor: &Tensor) -> Option<Label> {
     })
 }
 
-/// An error leaves the body of a function called at `span`: a nil among its parameters comes from the caller.
+/// Adds context to an error that leaves the body of a function called at `span`: a nil parameter comes from the caller.
 pub(super) fn leaving_closure(mut signal: Signal, code: &Code, span: Span) -> Signal {
     let Stop::Error(d) = &mut *signal else { return signal };
     called(d, code.name, span);
@@ -140,7 +139,7 @@ pub(super) fn leaving_closure(mut signal: Signal, code: &Code, span: Span) -> Si
     signal
 }
 
-/// Says so where `pattern` takes a key for `slot` out of a dictionary: it is not there.
+/// Labels the pattern if it destructures a missing key into `slot`.
 fn missing_key(d: &mut Diagnostic, pattern: &Pattern, slot: Slot) {
     match pattern {
         Pattern::Keys(keys, _, span) => {
@@ -154,7 +153,7 @@ fn missing_key(d: &mut Diagnostic, pattern: &Pattern, slot: Slot) {
     }
 }
 
-/// Adds a place, unless it is shown or belongs to the library.
+/// Adds a label, unless its span is labelled or in the library.
 fn label(d: &mut Diagnostic, span: Span, text: String) {
     if span.source.is_library() {
         d.notes.push(text);
@@ -167,13 +166,13 @@ fn label(d: &mut Diagnostic, span: Span, text: String) {
 }
 
 impl Interp {
-    /// The place that messages and tensors give for code at `span`: in the library, the user's call that led there.
+    /// The span shown for code at `span`: in the library, that of the user's call.
     pub(super) fn user_place(&self, span: Span) -> Span {
         if span.source.is_library() { self.span.unwrap_or(span) } else { span }
     }
 
-    /// An error leaves a function of the library that the program called: what helps is how that one is called, and
-    /// not the builtin inside of it.
+    /// Adds context to an error that leaves a library function called by the program: help is for that call, not for
+    /// the builtin inside it.
     pub(super) fn leaving_library(&self, mut signal: Signal, code: &Code) -> Signal {
         const CALLED: &str = "it is called ";
         if let Stop::Error(d) = &mut *signal
@@ -187,7 +186,7 @@ impl Interp {
         signal
     }
 
-    /// An error leaves the call `expr`.
+    /// Adds context to an error that leaves the call `expr`.
     pub(super) fn leaving_call(&self, signal: Signal, expr: &Expr, head: &Expr, args: &[Expr]) -> Signal {
         let place = self.user_place(expr.span);
         let mut signal = signal.at(place);
@@ -212,7 +211,7 @@ impl Interp {
         signal
     }
 
-    /// An error leaves the scope of these bindings.
+    /// Adds context to an error that leaves the scope of these bindings.
     pub(super) fn leaving_let(&self, mut signal: Signal, bindings: &[(Pattern, Expr)]) -> Signal {
         let Stop::Error(d) = &mut *signal else { return signal };
         self.follow_bindings(d, bindings);
@@ -229,7 +228,7 @@ impl Interp {
         }
     }
 
-    /// Looks for the origin of the nil that `expr` gave.
+    /// Finds the origin of the nil that `expr` gave.
     fn follow(&self, d: &mut Diagnostic, expr: &Expr) {
         d.suspect = None;
         match &expr.kind {
@@ -253,7 +252,7 @@ impl Interp {
                 match self.failed_lookups.at(self.user_place(expr.span)) {
                     Some(lookup) => found_no(d, expr.span, lookup),
                     None => match args.first() {
-                        // (get nil k) is nil: the nil is older.
+                        // (get nil k) is nil, so the nil is older.
                         Some(dict) if matches!(dict.kind, ExprKind::Call { .. } | ExprKind::Local(..)) => {
                             self.follow(d, dict);
                         }
@@ -262,7 +261,7 @@ impl Interp {
                 }
             }
             ExprKind::Const(Value::Nil) => {}
-            // A function of the library hands on what it did not find.
+            // A library function returns the result of its failed look-up.
             ExprKind::Call { .. }
                 if expr.span.source.is_library()
                     && self.failed_lookups.at(self.user_place(expr.span)).is_some() =>
@@ -277,7 +276,7 @@ impl Interp {
     }
 }
 
-/// Whether a call of `head` looks a key up, and gives nil where it is missing.
+/// True if a call of `head` looks up a key, and gives nil if it is missing.
 fn looks_up(head: &Expr) -> bool {
     match &head.kind {
         ExprKind::Const(Value::Keyword(_)) => true,
@@ -299,7 +298,7 @@ fn found_no(d: &mut Diagnostic, span: Span, lookup: &FailedLookup) {
     };
     label(d, span, format!("found no :{} here; {there}", lookup.key));
     let near = lookup.keys.iter().find(|k| k.eq_ignore_ascii_case(&lookup.key)).map(ToString::to_string);
-    // Short keys, as of weights, are all alike: none of them is a misspelling of another.
+    // Short keys, as of weights, are all similar: none is a misspelling of another.
     let long = lookup.key.chars().count() > 3;
     let known = lookup.keys.iter().map(Ustr::as_str);
     let near = near.or_else(|| long.then(|| builtins::nearest(&lookup.key, known)).flatten());

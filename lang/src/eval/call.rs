@@ -1,4 +1,4 @@
-//! Calling functions.
+//! Function calls.
 
 use std::rc::Rc;
 
@@ -19,7 +19,7 @@ use crate::syntax::Span;
 pub type Args = SmallVec<[Value; 4]>;
 
 impl Interp {
-    /// Calls a function: as a compiled program where that is possible and pays, else by evaluating it.
+    /// Calls a function: compiled if possible and worthwhile, else interpreted.
     pub(crate) fn call_function(
         &mut self,
         function: &Rc<Function>,
@@ -44,7 +44,7 @@ impl Interp {
         }
     }
 
-    /// Calls a function by evaluating its body, concrete or traced.
+    /// Calls a function by evaluating its body on concrete or traced values.
     pub(super) fn call_interpreted(
         &mut self,
         function: &Rc<Function>,
@@ -58,7 +58,7 @@ impl Interp {
         }
     }
 
-    /// Calls whatever a value means as a function: a function, a keyword, a tensor or a dictionary.
+    /// Calls any callable value: a function, a keyword, a tensor or a dictionary.
     pub(crate) fn call(
         &mut self,
         f: &Value,
@@ -83,7 +83,7 @@ impl Interp {
         }
     }
 
-    /// Evaluates a call, as [`Interp::eval_scalar`].
+    /// Evaluates a call, like [`Interp::eval_scalar`].
     pub(super) fn eval_call(
         &mut self,
         expr: &Expr,
@@ -116,7 +116,7 @@ impl Interp {
         self.eval_other_call(expr, &callee, frame)
     }
 
-    /// A call of a function with plain parameters: the arguments are evaluated to where its frame has them.
+    /// Calls a function with plain parameters: the arguments are evaluated directly into its frame.
     fn eval_plain_call(
         &mut self,
         expr: &Expr,
@@ -138,7 +138,7 @@ impl Interp {
         self.left_call(scalar, expr, place)
     }
 
-    /// A call of a builtin that was known when the code was resolved. Few arguments stay where they are.
+    /// Calls a builtin known at resolution. Few arguments stay on the stack.
     #[inline(never)]
     fn eval_builtin_call(&mut self, expr: &Expr, builtin: &Builtin, frame: Frame) -> Option<Scalar> {
         match call_args(expr) {
@@ -166,7 +166,7 @@ impl Interp {
         })
     }
 
-    /// Runs the call `expr`, whose arguments are evaluated, as the innermost one.
+    /// Evaluates `f` as the innermost call `expr`, whose arguments are evaluated.
     #[inline]
     pub(super) fn in_call<T>(
         &mut self,
@@ -186,7 +186,7 @@ impl Interp {
         self.left_call(scalar, expr, place)
     }
 
-    /// What the call `expr`, which ran at `place`, gave.
+    /// The result of the call `expr`, which ran at `place`.
     #[inline]
     fn left_call(&mut self, scalar: Option<Scalar>, expr: &Expr, place: Span) -> Option<Scalar> {
         if let (None, Ok(value)) = (scalar, &self.other) {
@@ -203,7 +203,7 @@ impl Interp {
         builtin.call(self, args).map_err(|signal| blame::in_builtin(signal, span, args))
     }
 
-    /// Calls a function with plain parameters whose arguments lie on the stack from `base`.
+    /// Calls a function with plain parameters whose arguments are on the stack from `base`.
     fn call_on_stack(
         &mut self,
         function: &Rc<Function>,
@@ -233,7 +233,7 @@ impl Interp {
         }
     }
 
-    /// Calls a closure by evaluating its body, whatever gradient it has.
+    /// Calls a closure by evaluating its body, even if it has a custom gradient.
     pub(super) fn call_plain(&mut self, closure: &Closure, args: Args, span: Span) -> Eval<Value> {
         let base = self.stack.len();
         if closure.code.plain {
@@ -262,7 +262,7 @@ impl Interp {
         self.given(scalar)
     }
 
-    /// Evaluates a function with plain parameters whose arguments lie on the stack from `base`.
+    /// Evaluates a function with plain parameters whose arguments are on the stack from `base`.
     fn enter_plain(&mut self, closure: &Closure, base: usize, span: Span) -> Option<Scalar> {
         self.enter(closure, base, span, |interp| {
             let code = &closure.code;
@@ -275,7 +275,7 @@ impl Interp {
         })
     }
 
-    /// Evaluates the body of a function, called at `span`, in the frame that `bind` fills.
+    /// Evaluates the body of a function called at `span`, in the frame filled by `bind`.
     #[inline]
     fn enter(
         &mut self,
@@ -286,7 +286,7 @@ impl Interp {
     ) -> Option<Scalar> {
         let code = &closure.code;
         self.depth += 1;
-        // What is traced by itself was called from nowhere.
+        // The root of a trace has no caller.
         let traced = self.level > 0 && span != code.span;
         if traced {
             self.path.push((code.name, span));
@@ -317,7 +317,7 @@ impl Interp {
         scalar
     }
 
-    /// A keyword looks itself up, a tensor is indexed.
+    /// Calls a value that is no function: looks up a keyword, indexes a tensor.
     pub(super) fn call_value(&mut self, head: &Value, args: &[Value], span: Span) -> Eval<Value> {
         self.apply_value(head, args).map_err(|signal| blame::in_value_call(signal, span, head, args))
     }

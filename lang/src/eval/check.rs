@@ -1,9 +1,9 @@
-//! `sheaf check`: what can be said about a program without running it.
+//! `sheaf check`: static checks of a program.
 //!
-//! A program is read, expanded and resolved as for a run. Instead of running its top level, every call of a known
-//! function is checked for the number of its arguments, and the body of every function whose parameters are all typed
-//! is traced with arguments of those types. Values that only a run would give, such as those of `def`, are unknown;
-//! what depends on them is passed over in silence.
+//! A program is read, expanded and resolved as for a run. Its top level does not run; instead, every call of a known
+//! function is checked for its number of arguments, and every function whose parameters are all typed is traced with
+//! arguments of those types. Values that only a run gives, such as those of `def`, are unknown; code that depends on
+//! them is skipped silently.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -20,26 +20,26 @@ use crate::diagnostic::Diagnostic;
 use crate::syntax::Span;
 use crate::tensor::{DType, TensorType};
 
-/// Tracing one function takes at most so many calls and iterations.
+/// Maximum calls and iterations while tracing one function.
 const MAX_STEPS: u64 = 10_000_000;
 
-/// What was checked.
+/// Results of a check.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
-    /// What is wrong, in the order of the text; errors of modules come after those of the program.
+    /// Errors in source order; those of modules come after those of the program.
     pub errors: Vec<Diagnostic>,
-    /// Files: the program and the modules of the user that it uses.
+    /// Number of files: the program and the user's modules that it uses.
     pub files: usize,
-    /// Definitions of functions.
+    /// Number of function definitions.
     pub functions: usize,
-    /// Calls, of whatever.
+    /// Number of calls of any kind.
     pub calls: usize,
-    /// Functions whose bodies were traced to the end for the types of their parameters.
+    /// Number of functions whose bodies were traced to the end for their parameter types.
     pub traced: usize,
 }
 
 impl Checked {
-    /// Adds what was found in another program.
+    /// Adds the results of another program.
     pub fn add(&mut self, other: Checked) {
         let known: HashSet<String> = self.errors.iter().map(identity).collect();
         self.errors.extend(other.errors.into_iter().filter(|d| !known.contains(&identity(d))));
@@ -50,14 +50,14 @@ impl Checked {
     }
 }
 
-/// What makes two errors the same one: the message and the main place.
+/// Identity of an error: the message and the main span.
 fn identity(d: &Diagnostic) -> String {
     format!("{} {:?}", d.message, d.labels.first().map(|l| l.span))
 }
 
 impl Interp {
-    /// Checks the program in the file `path`, and the modules that it uses, without running it. Macros run, as
-    /// expansion needs them.
+    /// Checks the program in the file `path`, and the modules that it uses, without running it. Only macros run, for
+    /// expansion.
     pub fn check_program(&mut self, path: &str, text: &str) -> Checked {
         self.checking = Some(Checked::default());
         let result = self.run_program(path, text);
@@ -69,7 +69,7 @@ impl Interp {
         checked
     }
 
-    /// Checks what a text has defined and would run.
+    /// Checks the definitions and top-level expressions of a text.
     pub(super) fn check_prepared(&mut self, module: &Rc<Module>, pending: &[Pending]) {
         self.note(|c| c.files += 1);
         let mut walk = Walk { interp: self, calls: 0, errors: Vec::new() };
@@ -112,15 +112,15 @@ impl Interp {
         });
     }
 
-    /// Notes what a check found, if this is one.
+    /// Updates the results, if this is a check.
     pub(super) fn note(&mut self, change: impl FnOnce(&mut Checked)) {
         if let Some(checked) = &mut self.checking {
             change(checked);
         }
     }
 
-    /// Traces the body of a function whose parameters are all typed; `None` where they are not, or where the trace
-    /// meets what only a run can know.
+    /// Traces the body of a function whose parameters are all typed; `None` if they are not, or if the trace needs a
+    /// value that only a run knows.
     fn trace_typed(&mut self, function: &Rc<Function>, code: &Code) -> Option<Result<(), Diagnostic>> {
         if code.params.is_empty() || code.rest.is_some() {
             return None;
@@ -143,7 +143,7 @@ impl Interp {
     }
 }
 
-/// A traced argument of a type; what has no dtype is f32.
+/// A traced argument of a type; f32 without a dtype.
 fn argument(trace: &Rc<Trace>, ty: &ParamType, declared: Span) -> Value {
     match ty {
         ParamType::Tensor(shape, dtype) => {
@@ -158,14 +158,14 @@ fn argument(trace: &Rc<Trace>, ty: &ParamType, declared: Span) -> Value {
     }
 }
 
-/// The function that a definition gives, as far as that is known without running anything.
+/// The function of a definition, if it is known without running anything.
 fn defined(global: &Global) -> Option<(Rc<Function>, Rc<Code>)> {
     let value = global.value.borrow();
     let Some(Value::Function(f)) = &*value else { return None };
     if let Function::Closure(c) = &**f { Some((Rc::clone(f), Rc::clone(&c.code))) } else { None }
 }
 
-/// Whether the value of an expression needs no run: it is written out, or is a function.
+/// True if the value of an expression needs no run: a literal or a function.
 fn is_constant(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Const(_) => true,
@@ -177,7 +177,7 @@ fn is_constant(expr: &Expr) -> bool {
     }
 }
 
-/// Goes through expressions and checks the calls.
+/// Walks expressions and checks the calls.
 struct Walk<'a> {
     interp: &'a mut Interp,
     calls: usize,

@@ -1,4 +1,4 @@
-//! `checkpoint`: a function whose inside the backward pass computes again.
+//! `checkpoint`: rematerialization of a function in the backward pass.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::primitives as p;
 use crate::syntax::Span;
 
 impl Interp {
-    /// A call of `(checkpoint f)`: inside a trace it is recorded as one operation, with what it computes of captured
-    /// tensors alone. Not so if `f` has an effect, asks for a value or gives a function, which it can only do where its
-    /// equations are recorded one by one.
+    /// Calls `(checkpoint f)`: inside a trace it is recorded as one operation, including computations on captured
+    /// tensors alone. If `f` has an effect, asks for a value or returns a function, its equations are recorded one by
+    /// one instead.
     pub(super) fn checkpoint(&mut self, f: &Rc<Function>, args: &Args, span: Span) -> Eval<Value> {
         let mut operands = Vec::new();
         for leaf in args.iter().flat_map(flatten) {
@@ -62,7 +62,7 @@ impl Interp {
             }
             Err(signal) => return Err(signal),
         };
-        // A function may have captured what was computed inside, and has no place in a graph.
+        // A function may have captured inner values, and has no place in a graph.
         if leaves.iter().any(|leaf| matches!(leaf, Some(Value::Function(_)))) {
             return self.call_interpreted(f, args.clone(), span);
         }

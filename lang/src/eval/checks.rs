@@ -1,5 +1,5 @@
-//! What a program checks: indices, and what it says itself with `assert` and `error`. Where the answer is known it is
-//! given at once; in a trace a check is recorded, and the flag of a compiled call tells later.
+//! Runtime checks: of indices, and by the program's `assert` and `error`. Known conditions are checked at once; in a
+//! trace a check is recorded, and the flag of a compiled call reports failures later.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use ustr::Ustr;
 use super::index::outside;
 use super::interp::Interp;
 use super::signal::{Eval, Signal};
-use super::tensor::{Concrete, Tensor, bind_all, record_in_piece};
+use super::tensor::{Concrete, Tensor, bind_all, record_in_region};
 use super::value::Value;
 use crate::builtins;
 use crate::diagnostic::{Diagnostic, Kind, Label};
@@ -22,16 +22,16 @@ use crate::primitives::{Check, Part, Question, Site};
 use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor, Shape, TensorType};
 
-/// Tensors of more elements are shown by their type in the messages of `error` and `assert`.
+/// Maximum elements of a tensor shown in the messages of `error` and `assert`; larger ones are shown by type.
 const MAX_SHOWN: usize = 16;
 
-/// So many calls around an error are shown.
+/// Maximum calls shown around an error.
 const MAX_CALLS: usize = 8;
 
-/// So many flags are handed on from call to call; then the older half is looked at.
+/// Maximum flags propagated from call to call; beyond that the older half is read.
 const MAX_FLAGS: usize = 16;
 
-/// A stop of the program, in a piece that may not run.
+/// An error raised by the program, in a region that may not run.
 pub(super) struct Raised {
     error: Diagnostic,
     message: Vec<Part>,
@@ -39,7 +39,7 @@ pub(super) struct Raised {
 }
 
 impl Interp {
-    /// Checks indices that only a run knows: each is to be within the axis, negative ones counted from its end.
+    /// Checks indices that are unknown while tracing: each must be within the axis, negative ones counted from its end.
     pub(crate) fn check_indices(&mut self, indices: &Tensor, axis: usize, of: &TensorType) -> Eval<()> {
         if self.options.no_bounds_check || indices.ty().count() == 0 {
             return Ok(());
@@ -51,7 +51,7 @@ impl Interp {
         bind_all(&op, &[indices], self.span).map(drop)
     }
 
-    /// Checks numbers that only a run knows: each is to be whole. NaN and the infinities are not. The error names the
+    /// Checks that numbers unknown while tracing are integers; NaN and the infinities are not. The error names the
     /// greatest that is none.
     pub(crate) fn check_whole(&mut self, numbers: &Tensor, wanted: &str) -> Eval<()> {
         if self.options.no_bounds_check || numbers.ty().count() == 0 {
@@ -70,7 +70,7 @@ impl Interp {
         self.assert_later(&none, &[message, Value::Tensor(greatest)])
     }
 
-    /// `(error message x ...)`: the stop.
+    /// `(error message x ...)`: the raised error.
     pub(crate) fn raise(&mut self, message: &[Value]) -> Eval<Signal> {
         let (message, operands) = parts(message)?;
         let mut error = Diagnostic::error(text(&message)?);
@@ -82,7 +82,7 @@ impl Interp {
         Ok(error.into())
     }
 
-    /// `(assert condition message x ...)` of a condition that only a run knows.
+    /// `(assert condition message x ...)` with a condition unknown while tracing.
     pub(crate) fn assert_later(&mut self, condition: &Tensor, message: &[Value]) -> Eval<()> {
         let (message, operands) = parts(message)?;
         let error = self.with_path(Diagnostic::error(text(&message)?));
@@ -91,10 +91,10 @@ impl Interp {
         bind_all(&op, &operands, self.span).map(drop)
     }
 
-    /// Records that the innermost piece stops as the program did last.
+    /// Records that the innermost region stops with the last raised error.
     pub(super) fn record_raised(&mut self) -> Eval<()> {
         let Some(Raised { error, message, operands }) = self.raised.take() else { return Ok(()) };
-        // What a transformation inside of the piece computes has no value in the piece.
+        // Values of an inner transformation do not exist in the region.
         let mut kept = Vec::new();
         let mut all = operands.into_iter();
         let known = |part: Part| {
@@ -111,10 +111,10 @@ impl Interp {
         let never = Tensor::host(HostTensor::filled(DType::Bool, [].as_slice(), 0.0));
         let operands: Vec<&Tensor> = std::iter::once(&never).chain(&kept).collect();
         let op = check(Question::Condition { message }, error);
-        record_in_piece(&self.open, &op, &operands, self.span)
+        record_in_region(&self.open, &op, &operands, self.span)
     }
 
-    /// An error with the place of the innermost call, and of those around it in what is being traced.
+    /// An error labelled with the innermost call, and those around it in the trace.
     fn with_path(&self, mut error: Diagnostic) -> Diagnostic {
         error.kind = Kind::Raised;
         error.labels.extend(self.span.map(|span| Label { span, text: String::new() }));
@@ -128,7 +128,7 @@ fn check(question: Question, error: Diagnostic) -> Op {
     Arc::new(Check { site: Arc::new(Site { question, error }), masked: false, batch: 0 })
 }
 
-/// Adds the place of a call to an error that the program itself stopped with.
+/// Adds the span of a call to an error raised by the program.
 pub(super) fn called(error: &mut Diagnostic, name: Option<Ustr>, span: Span) {
     let known = error.labels.iter().any(|label| label.span == span);
     if error.kind != Kind::Raised || known || span.source.is_library() || error.labels.len() > MAX_CALLS {
@@ -138,7 +138,7 @@ pub(super) fn called(error: &mut Diagnostic, name: Option<Ustr>, span: Span) {
     error.labels.push(Label { span, text });
 }
 
-/// The arguments of a message, and the tensors among them that only a run knows.
+/// The arguments of a message, and those tensors among them that are unknown while tracing.
 fn parts(message: &[Value]) -> Eval<(Vec<Part>, Vec<Tensor>)> {
     let mut operands = Vec::new();
     let mut parts = Vec::new();
@@ -160,7 +160,7 @@ fn parts(message: &[Value]) -> Eval<(Vec<Part>, Vec<Tensor>)> {
     Ok((parts, operands))
 }
 
-/// A message as `print` writes it. What only a run knows is shown by its type, and a template is tried with zeros.
+/// A message as written by `print`. Unknown values are shown by type; a template is tried with zeros.
 fn text(message: &[Part]) -> Eval<String> {
     let unknown = |part: &Part| matches!(part, Part::Traced(_));
     if message.iter().any(unknown) {
@@ -186,7 +186,7 @@ fn value(part: &Part) -> Option<Value> {
     })
 }
 
-/// The error of a check that failed with these words.
+/// The error of a failed check, decoded from its words.
 pub(super) fn reported(site: &Site, words: &[i32]) -> Eval<Diagnostic> {
     let error = match &site.question {
         Question::Index { axis, of } => {
@@ -200,23 +200,23 @@ pub(super) fn reported(site: &Site, words: &[i32]) -> Eval<Diagnostic> {
     Ok(Diagnostic { labels: site.error.labels.clone(), ..error })
 }
 
-/// What a compiled call tells of its checks, once somebody wants to know.
+/// The check results of a compiled call, read on demand.
 pub struct Flag {
     buffer: Buffer,
     ty: TensorType,
     sites: Rc<[Arc<Site>]>,
-    /// The called function and the place of the call.
+    /// The called function, and the span of the call.
     function: Option<Ustr>,
     called_at: Option<Span>,
-    /// Nothing failed.
+    /// True if no check failed.
     passed: Cell<bool>,
 }
 
-/// The flags of all calls that a tensor depends on, as far as they are not known to be clear.
+/// The flags of all calls that a tensor depends on, except those known to have passed.
 pub type Flags = Rc<[Rc<Flag>]>;
 
 impl Flag {
-    /// The flag in `buffer` of the call of `function` at `called_at`, which checks these sites.
+    /// The flag in `buffer` of the call of `function` at `called_at`, with these check sites.
     pub(super) fn new(
         buffer: Buffer,
         ty: &TensorType,
@@ -228,12 +228,12 @@ impl Flag {
         Rc::new(Flag { buffer, ty, sites, function, called_at, passed: Cell::new(false) })
     }
 
-    /// True if it was looked at, and nothing had failed.
+    /// True if it was read, and no check failed.
     pub(super) fn has_passed(&self) -> bool {
         self.passed.get()
     }
 
-    /// Looks at once where nothing has to be waited for: the error is one of the call then, as when it is interpreted.
+    /// Reads the flag if that does not block: the error is then raised by the call, as when interpreted.
     pub(super) fn look_if_ready(&self) -> Eval<()> {
         if self.buffer.is_ready()
             && let Some(error) = self.error()?
@@ -243,10 +243,10 @@ impl Flag {
         Ok(())
     }
 
-    /// The error, if the flag is set.
+    /// The error, if a check failed.
     pub(super) fn look(&self) -> Eval<()> {
         match self.error()? {
-            // What reads the result has not called the function.
+            // The reader of the result has not called the function.
             Some(error) => Err(Diagnostic { kind: Kind::Other, ..error }.into()),
             None => Ok(()),
         }
@@ -268,8 +268,8 @@ impl Flag {
     }
 }
 
-/// The flags that the arguments of a call hand on to its results. Where they become many, the older ones are looked at:
-/// they are of calls that have long ended.
+/// The flags that the arguments of a call propagate to its results. If there are many, the older ones, whose calls have
+/// ended long ago, are read.
 pub(super) fn handed_on<'a>(
     arguments: impl Iterator<Item = &'a Rc<Concrete>>,
 ) -> Eval<SmallVec<[Rc<Flag>; 4]>> {
@@ -277,7 +277,7 @@ pub(super) fn handed_on<'a>(
     let mut last: Option<Flags> = None;
     for argument in arguments {
         let Some(flags) = argument.flags() else { continue };
-        // The results of one call share theirs.
+        // The results of one call share their flags.
         if last.as_ref().is_some_and(|last| Rc::ptr_eq(last, &flags)) {
             continue;
         }

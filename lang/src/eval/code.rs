@@ -1,4 +1,4 @@
-//! Code as data, and data as code.
+//! Conversion between code and data.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -34,14 +34,14 @@ pub(super) fn form_to_value(form: &Form) -> Value {
     }
 }
 
-/// A use of a macro, for making code of what the macro gave.
+/// A macro use, for converting the macro's result to code.
 ///
-/// What comes from the arguments keeps its place. What comes from the macro's text gets its place there, marked as
-/// expanded at this use; and a name in it that means something else to the user than to the macro's own module stays
-/// the latter's (SPEC section 8: code in a module sees the module's own names).
+/// Code from the arguments keeps its span. Code from the macro's text gets its span there, marked as expanded at this
+/// use; and a name in it that means something else to the user than to the macro's own module refers to the latter's
+/// (SPEC section 8: code in a module sees the module's own names).
 pub(super) struct Use<'a> {
     pub interp: &'a mut Interp,
-    /// The macro's name and where its definition begins.
+    /// The macro's name and the start of its definition.
     pub name: Ustr,
     pub defined: Span,
     /// The module of the macro.
@@ -68,7 +68,7 @@ impl<'a> Use<'a> {
         it
     }
 
-    /// Notes where the use has its names first, and its lists.
+    /// Records the first span of each name in the use, and the spans of its lists.
     fn places(&mut self, form: &Form) {
         match &form.kind {
             FormKind::Symbol(name) => drop(self.names.entry(*name).or_insert(form.span)),
@@ -87,13 +87,13 @@ impl<'a> Use<'a> {
         }
     }
 
-    /// A place in the macro's text, as expanded here.
+    /// A span in the macro's text, as expanded here.
     fn expanded(&mut self, place: Span) -> Span {
         let expansion = Expansion { name: self.name, template: place.source, used: self.span };
         Span { source: self.interp.sources.expand(expansion), ..place }
     }
 
-    /// The code that `value` is; the error says what was found instead.
+    /// Converts `value` to code; the error describes the value found instead.
     pub fn code(&mut self, value: &Value) -> Result<Form, String> {
         let span = self.expanded(self.defined);
         self.form(value, span, 0, false)

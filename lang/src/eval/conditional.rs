@@ -1,4 +1,4 @@
-//! Conditionals on truth values that are not known while tracing: both branches are traced and recorded as one operation.
+//! Conditionals with conditions unknown while tracing: both branches are traced and recorded as one operation.
 
 use std::sync::Arc;
 
@@ -16,27 +16,27 @@ use crate::primitives as p;
 use crate::syntax::Span;
 use crate::tensor::{DType, TensorType};
 
-/// So many scalar operations are rather computed than skipped: a conditional costs a program more.
-const CHEAP: u64 = 64;
+/// Maximum scalar operations that are computed rather than skipped: a conditional costs a program more.
+const MAX_EAGER_COST: u64 = 64;
 
 /// The parts of `(case x key value ... default?)`.
 #[derive(Clone, Copy)]
 pub(super) struct Case<'e> {
     /// The keys and the value of each arm.
     pub arms: &'e [(Vec<Value>, Expr)],
-    /// What it gives where no key equals; nil without.
+    /// The default, if no key equals; nil if there is none.
     pub default: Option<&'e Expr>,
-    /// The whole of it.
+    /// The whole form.
     pub span: Span,
 }
 
 impl Case<'_> {
-    /// What is next where no key of an arm equals; the whole form for the nil that it gives without a default.
+    /// Span of the code after an arm whose keys do not equal; the whole form for the nil of a missing default.
     fn otherwise(&self, arm: usize) -> Span {
         self.arms.get(arm + 1).map(|(_, e)| e).or(self.default).map_or(self.span, |e| e.span)
     }
 
-    /// Whether both truth values are among the keys up to those of an arm.
+    /// True if both booleans are among the keys up to those of an arm.
     fn has_both(&self, arm: usize) -> bool {
         let keys = self.arms[..=arm].iter().flat_map(|(keys, _)| keys);
         let has = |wanted: bool| keys.clone().any(|key| matches!(key, Value::Bool(b) if *b == wanted));
@@ -44,15 +44,15 @@ impl Case<'_> {
     }
 }
 
-/// The value of a branch, or the error that it stops with, and the branch as a graph.
+/// The value of a branch, or the error it raises, and its graph.
 type Branch = (Eval<Value>, Region);
 
-/// A value, or why there is no conditional: types that differ, if that is it.
+/// A value, or the reason that no conditional was recorded: types that differ, if that is it.
 type Chosen<T> = Result<T, Option<Box<Differing>>>;
 
 impl Interp {
-    /// What `yes` gives where `condition` holds, else what `no` gives, where its truth is not known; refused where these
-    /// are of different types: the condition must be known then. The branches are at `places`.
+    /// A conditional with an unknown `condition`: the value of `yes` if it holds, else of `no`; refused if their types
+    /// differ: then the condition must be known. `places` are the spans of the branches.
     pub(super) fn conditional(
         &mut self,
         condition: &Value,
@@ -72,7 +72,7 @@ impl Interp {
         self.choose(&predicate, places, yes, no)
     }
 
-    /// The value of the branch that `predicate` chooses.
+    /// The value of the branch selected by `predicate`.
     fn choose(
         &mut self,
         predicate: &Tensor,
@@ -101,7 +101,7 @@ impl Interp {
         unflatten(&Tree::of(&yes.or(no)?), &mut leaves).map(Ok)
     }
 
-    /// The condition of a conditional, if one can be recorded here.
+    /// The condition as a scalar boolean tensor, if a conditional can be recorded here.
     fn predicate(&self, condition: &Value) -> Option<Tensor> {
         match condition {
             Value::Tensor(t) if self.traces_regions() && *t.ty() == TensorType::scalar(DType::Bool) => {
@@ -111,8 +111,8 @@ impl Interp {
         }
     }
 
-    /// `(and first rest)` or `(or first rest)`, where the truth of `first` is not known. One truth value more is cheaper
-    /// computed than skipped.
+    /// `(and first rest)` or `(or first rest)`, with `first` unknown. A boolean `rest` that is cheap is computed rather
+    /// than skipped.
     fn short_circuit(
         &mut self,
         first: &Value,
@@ -127,7 +127,10 @@ impl Interp {
         };
         let Region { graph, captures } = &rest.1;
         let one = [TensorType::scalar(DType::Bool)];
-        if graph.outputs.iter().map(|v| graph.ty(*v)).eq(&one) && graph.cost() <= CHEAP && !graph.checked {
+        if graph.outputs.iter().map(|v| graph.ty(*v)).eq(&one)
+            && graph.cost() <= MAX_EAGER_COST
+            && !graph.checked
+        {
             let rest = apply_graph(graph, captures)?;
             let operands = [&predicate, &rest[0]];
             let result =
@@ -145,8 +148,7 @@ impl Interp {
         }
     }
 
-    /// A branch, traced; refused where it cannot be: it asks for a value of its own, or is an error that the condition
-    /// may exclude.
+    /// Traces a branch; refused if it asks for a value of its own, or raises an error that the condition may exclude.
     fn branch(&mut self, branch: impl FnOnce(&mut Interp) -> Eval<Value>) -> Eval<Chosen<Branch>> {
         let traced = self.closed_region(&[], |interp, _| {
             let value = match branch(interp) {
@@ -158,7 +160,7 @@ impl Interp {
             };
             let mut tensors = Vec::new();
             for leaf in flatten(&value) {
-                tensors.extend(interp.moving_leaf(&leaf)?);
+                tensors.extend(interp.dynamic_leaf(&leaf)?);
             }
             Ok((Ok(value), tensors))
         });
@@ -171,7 +173,7 @@ impl Interp {
         }
     }
 
-    /// `(and ...)`, or `(or ...)`: the first value that decides, or the last.
+    /// `(and ...)` or `(or ...)`: the first deciding value, or the last.
     pub(super) fn eval_until(&mut self, exprs: &[Expr], or: bool, frame: Frame) -> Eval<Value> {
         let mut last = if or { Value::Nil } else { Value::Bool(true) };
         for (i, e) in exprs.iter().enumerate() {
@@ -197,7 +199,7 @@ impl Interp {
         Ok(last)
     }
 
-    /// The value of the first arm with a key that equals `subject`, of those from `first` on, else the default.
+    /// The value of the first arm, from arm `first` on, with a key that equals `subject`, else the default.
     pub(super) fn eval_case(
         &mut self,
         subject: &Value,
@@ -212,7 +214,7 @@ impl Interp {
             });
             match equal {
                 None => {}
-                // The arms before have the other truth value: this is the last, whether there is a default or not.
+                // The arms before match the other boolean: this is the last arm, with or without default.
                 Some(Err(signal)) if Self::asks_for_truth(&signal) && case.has_both(i) => {
                     return self.eval(value, frame);
                 }
@@ -233,7 +235,7 @@ impl Interp {
         case.default.map_or(Ok(Value::Nil), |d| self.eval(d, frame))
     }
 
-    /// Whether a scalar that is not known equals one of `keys`; nothing where that takes more than a comparison.
+    /// True if an unknown scalar equals one of `keys`, as a value; `None` if that takes more than a comparison.
     fn equals_any(&mut self, subject: &Value, keys: &[Value]) -> Eval<Option<Value>> {
         let Value::Tensor(t) = subject else { return Ok(None) };
         let mut any: Option<Tensor> = None;
@@ -258,14 +260,14 @@ impl Interp {
         Ok(any.map(Value::Tensor))
     }
 
-    /// Whether a signal asks for the truth of a condition.
+    /// True if a signal asks for the truth of a condition.
     pub(super) fn asks_for_truth(signal: &Signal) -> bool {
         matches!(&**signal, Stop::Trace(stop) if matches!(&stop.reason, Reason::Value { .. }))
     }
 }
 
-/// The leaves that both branches have, `None` where they are computed, and the types of the computed ones, or where the
-/// branches differ.
+/// The common leaves of both branches, `None` for computed ones, and the types of the computed ones; or the difference
+/// of the branches.
 type Common = Result<(Vec<Option<Value>>, Vec<TensorType>), Difference>;
 
 fn common(yes: &Value, no: &Value, of_yes: &Graph, of_no: &Graph) -> Common {
@@ -299,13 +301,13 @@ fn common(yes: &Value, no: &Value, of_yes: &Graph, of_no: &Graph) -> Common {
     }
 }
 
-/// The leaves of the value of one branch, where the other stops with an error.
+/// The leaves of one branch, if the other raises an error.
 fn only(value: &Value, graph: &Graph) -> Common {
     let mut leaves = Vec::new();
     for leaf in flatten(value) {
         leaves.push(match leaf {
             Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Tensor(_) => None,
-            // It may have captured what is computed in the branch.
+            // A function may have captured values of the branch.
             Value::Function(_) => return Err(Difference::in_structure(value, &Value::Nil)),
             other => Some(other),
         });
@@ -313,7 +315,7 @@ fn only(value: &Value, graph: &Graph) -> Common {
     Ok((leaves, graph.outputs.iter().map(|v| graph.ty(*v).clone()).collect()))
 }
 
-/// The type that values of two types of one shape are given: a weak number adapts.
+/// The common type of two types of one shape: a weak number adapts.
 fn unified(a: &TensorType, b: &TensorType) -> Option<TensorType> {
     if a == b {
         return Some(a.clone());
@@ -330,7 +332,7 @@ fn unified(a: &TensorType, b: &TensorType) -> Option<TensorType> {
     }
 }
 
-/// `graph` with results of these types; zeros where it stops with an error and has none.
+/// `graph` with results of these types; zeros if it raises an error and has none.
 fn converted(graph: Graph, types: &[TensorType]) -> Graph {
     if graph.outputs.len() == types.len() && graph.outputs.iter().zip(types).all(|(v, ty)| graph.ty(*v) == ty)
     {

@@ -1,15 +1,14 @@
-//! Tensors in values: every call of a function asks whether its arguments hold any.
+//! Tensors in values, cached: every call of a function asks if its arguments hold any.
 
 use std::cell::Cell;
 
 use super::tensor::Tensor;
 use super::value::Value;
 
-/// Data nested deeper than this is not taken for the parameters of a compiled function.
+/// Maximum nesting of data as parameters of a compiled function.
 const MAX_NESTING: usize = 200;
 
-/// True if there is a tensor among the values, and none that is traced; none where there is, or where they are nested
-/// too deep.
+/// True if there is a tensor among the values; `None` if one is traced, or nested too deep.
 pub(super) fn has_tensors(values: &[Value]) -> Option<bool> {
     Contents::of(values.iter(), MAX_NESTING).map(|contents| contents.tensor)
 }
@@ -18,12 +17,12 @@ pub(super) fn has_tensors(values: &[Value]) -> Option<bool> {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Contents {
     tensor: bool,
-    /// Levels of lists, dictionaries and functions within each other.
+    /// Nesting depth of lists, dictionaries and functions.
     depth: usize,
 }
 
 impl Contents {
-    /// Of all the values; none where one is a traced tensor, or they go on for more levels.
+    /// Contents of all values; `None` if one is a traced tensor, or nested deeper than `levels`.
     fn of<'v>(values: impl Iterator<Item = &'v Value>, levels: usize) -> Option<Contents> {
         let levels = levels.checked_sub(1)?;
         let mut all = Contents::default();
@@ -54,18 +53,18 @@ impl Contents {
     }
 }
 
-/// Contents of the many values of one list or dictionary: counted when it is first asked for, and from then on
-/// kept up, so that a list that grows is not walked through in every call.
+/// Cached contents of the values of one large list or dictionary: counted at the first request, then updated, so that a
+/// growing list is not walked in every call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally(Cell<Option<Counts>>);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Counts {
-    /// Values in which there is a tensor.
+    /// Values that hold a tensor.
     tensors: usize,
-    /// Values with a traced tensor, or nested too deep.
+    /// Values that hold a traced tensor, or are nested too deep.
     refused: usize,
-    /// The deepest that was ever among them.
+    /// Maximum depth of any value, including removed ones.
     depth: usize,
 }
 
@@ -84,21 +83,21 @@ impl Counts {
 }
 
 impl Tally {
-    /// A value comes in.
+    /// Adds a value.
     pub(super) fn add(&mut self, value: &Value) {
         if let Some(counts) = self.0.get_mut() {
             counts.count(value, |n| n + 1);
         }
     }
 
-    /// A value goes.
+    /// Removes a value.
     pub(super) fn remove(&mut self, value: &Value) {
         if let Some(counts) = self.0.get_mut() {
             counts.count(value, |n| n - 1);
         }
     }
 
-    /// Contents of the values, which are those that came in and did not go.
+    /// Contents of the values, which must be those added and not removed.
     fn contents<'v>(&self, values: impl Iterator<Item = &'v Value>, levels: usize) -> Option<Contents> {
         let counts = self.0.get().unwrap_or_else(|| {
             let mut counts = Counts::default();

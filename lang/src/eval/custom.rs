@@ -1,5 +1,5 @@
-//! `defgrad`: gradients that the program gives. While anything is traced, a call of such a function is recorded as one
-//! equation, which holds both graphs, that of the function and that of its gradient.
+//! `defgrad`: custom gradients. In any trace, a call of such a function is recorded as one equation, which holds the
+//! graphs of the function and of its gradient.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl Interp {
             let d = Diagnostic::error(format!("{name} has two gradients"));
             return Err(vec![d.at(place, "given again here").at(first, "first given here")]);
         }
-        // The result and its cotangent come first, so that the arguments may end in `& rest`.
+        // The result and its cotangent come first, since the arguments may end in `& rest`.
         let order = [std::slice::from_ref(out), std::slice::from_ref(cotangent), params].concat();
         let order = Form { kind: FormKind::List(Bracket::Square, order), span: args[1].span };
         let mut resolver = self.resolver(loading);
@@ -67,7 +67,7 @@ impl Interp {
         Ok(())
     }
 
-    /// Calls a function with a gradient of its own, if an argument is traced.
+    /// Calls a function with a custom gradient, if an argument is traced.
     pub(super) fn call_custom(
         &mut self,
         closure: &Closure,
@@ -201,7 +201,7 @@ impl Interp {
     }
 }
 
-/// Whether there is a traced tensor among the leaves.
+/// True if there is a traced tensor among the leaves.
 pub(super) fn has_traced(value: &Value) -> bool {
     flatten(value).iter().any(|leaf| traced(leaf).is_some())
 }
@@ -214,7 +214,7 @@ fn traced(value: &Value) -> Option<Tensor> {
     }
 }
 
-/// The trees with the leaves that `chosen` picks replaced, in order.
+/// The trees with the leaves selected by `chosen` replaced, in order.
 fn replaced(trees: &[Value], chosen: impl Fn(&Value) -> Option<Tensor>, tensors: &[Tensor]) -> Eval<Args> {
     let mut tensors = tensors.iter();
     let mut replace = |_: &KeyPath, leaf: &[Value]| match chosen(&leaf[0]) {
@@ -224,7 +224,7 @@ fn replaced(trees: &[Value], chosen: impl Fn(&Value) -> Option<Tensor>, tensors:
     trees.iter().map(|tree| map_trees(std::slice::from_ref(tree), &mut replace)).collect()
 }
 
-/// The graph of a trace that used nothing from outside.
+/// The graph of a trace without captures.
 fn closed((graph, captured): (Graph, Vec<Tensor>), name: &str) -> Eval<Graph> {
     if captured.is_empty() {
         return Ok(prune(graph));
@@ -236,7 +236,7 @@ fn closed((graph, captured): (Graph, Vec<Tensor>), name: &str) -> Eval<Graph> {
     .into())
 }
 
-/// A request for a value of the inner trace as one for the value of the operand behind it.
+/// Turns a request for a value of the inner trace into one for the operand behind it.
 fn outer_signal(
     signal: Signal,
     trace: &Rc<Trace>,
@@ -257,7 +257,7 @@ fn outer_signal(
     }
 }
 
-/// The cotangent of each traced leaf of `arg`; the error says at which key path they do not fit.
+/// The cotangent of each traced leaf of `arg`; the error gives the key path of a mismatch.
 fn pair(arg: &Value, cotangent: &Value, path: &str, found: &mut Vec<Option<Value>>) -> Result<(), String> {
     match (arg, cotangent) {
         (Value::Tensor(t), c) if t.is_traced() => {

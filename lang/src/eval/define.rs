@@ -18,7 +18,7 @@ use crate::diagnostic::Diagnostic;
 use crate::syntax::{Bracket, Form, FormKind, Span};
 
 impl Global {
-    /// A definition without a value yet.
+    /// A definition without a value.
     pub(super) fn new(name: Ustr, span: Span, home: &Rc<Module>) -> Rc<Global> {
         Rc::new(Global {
             name,
@@ -31,14 +31,14 @@ impl Global {
     }
 }
 
-/// The definition of `name`, made if it is new.
+/// The definition of `name`, created if it is new.
 pub(super) fn global(module: &Rc<Module>, name: Ustr, span: Span) -> Rc<Global> {
     let mut definitions = module.definitions.borrow_mut();
     Rc::clone(definitions.entry(name).or_insert_with(|| Global::new(name, span, module)))
 }
 
-/// Makes the name of a definition known before any form is resolved, so that functions may refer to later ones; the
-/// name if it is new.
+/// Declares the name of a definition before any form is resolved, so that functions may refer to later ones; `None` if
+/// it is not new.
 pub(super) fn declare(module: &Rc<Module>, form: &Form) -> Option<Ustr> {
     let [head, args @ ..] = form.items(Bracket::Round)? else { return None };
     if !(head.is_symbol("def") || head.is_symbol("defn")) {
@@ -65,7 +65,7 @@ fn defined_name(args: &[Form]) -> Option<Ustr> {
     }
 }
 
-/// The beginning of a definition, up to its name.
+/// The start of a definition, up to its name.
 pub(super) fn heading(span: Span, args: &[Form]) -> Span {
     match without_options(args).first() {
         Some(name)
@@ -77,7 +77,7 @@ pub(super) fn heading(span: Span, args: &[Form]) -> Span {
     }
 }
 
-/// How a definition is written, as an error.
+/// The usage of a defining form, as an error.
 pub(super) fn usage<T>(form: &str, span: Span) -> Eval<T> {
     let how = match form {
         "def" => "(def name value)",
@@ -89,8 +89,8 @@ pub(super) fn usage<T>(form: &str, span: Span) -> Eval<T> {
 }
 
 impl Interp {
-    /// The name that a definition gives something, after the check that it may: not twice in a text, and not in the
-    /// place of a special form. Says so once where a builtin is redefined.
+    /// The name that a form defines, after the check that it may: not twice in a text, and not a special form. Warns
+    /// once if it redefines a builtin.
     pub(super) fn define(
         &mut self,
         loading: &mut Loading,
@@ -115,7 +115,7 @@ impl Interp {
                 .into());
         }
         loading.defined.insert(name, span);
-        // What the language keeps to itself is not seen here, so nothing of it is redefined.
+        // Private names of the language are invisible here, so they cannot be redefined.
         let yields = ["error", "assert"].contains(&name.as_str());
         let builtin = !yields
             && !is_private(&name)
@@ -134,7 +134,7 @@ impl Interp {
         Ok(global)
     }
 
-    /// The function that `name "doc"? [params] :option* body+`, or `(name params) body+`, defines.
+    /// The function defined by `name "doc"? [params] :option* body+`, or `(name params) body+`.
     pub(super) fn function(&mut self, loading: &Loading, args: &[Form], span: Span) -> Loaded<Rc<Function>> {
         let Some(name) = defined_name(args) else { return Ok(usage("defn", span)?) };
         let name = loading.module.plain(name);
@@ -154,7 +154,7 @@ impl Interp {
             [_, params, body @ ..] => (params.clone(), body),
             _ => return Ok(usage("defn", span)?),
         };
-        // Options such as :jit are accepted; a keyword is one only if another form follows it.
+        // Options such as :jit are accepted; a keyword is an option only if another form follows it.
         let options = body.iter().take_while(|f| matches!(f.kind, FormKind::Keyword(_))).count();
         let body = &body[options.min(body.len().saturating_sub(1))..];
         if body.is_empty() {
@@ -167,8 +167,8 @@ impl Interp {
         Ok(Rc::new(Function::Closure(Closure { code, captured: Vec::new() })))
     }
 
-    /// `(defparams Name {:l1 {:W [2 8] :b [8]}})`: Name is the tree as data, with the trees of other names in it put in
-    /// their places.
+    /// `(defparams Name {:l1 {:W [2 8] :b [8]}})`: Name is the tree as data, with the names of other trees in it
+    /// replaced by those trees.
     pub(super) fn params_form(&mut self, loading: &mut Loading, args: &[Form], span: Span) -> Eval<()> {
         let [_, tree] = args else { return usage("defparams", span) };
         let global = self.define(loading, "defparams", args, span)?;

@@ -28,24 +28,24 @@ pub struct Dict(Storage);
 enum Storage {
     /// At most [`MAX_FLAT`] entries.
     Flat(Flat),
-    /// More than that.
+    /// More entries than that.
     Persistent(Box<Persistent>),
 }
 
-/// A table, copied as a whole.
+/// A hash table, copied on change.
 #[derive(Clone, Debug, Default)]
 struct Flat {
     entries: IndexMap<Ustr, Value, Hasher>,
-    /// The positions of the keys that were written as strings: one bit for each.
+    /// Bit mask of the positions of keys written as strings.
     quoted: u64,
 }
 
-/// Trees, of which a changed copy shares what did not change.
+/// Persistent trees: a changed copy shares unchanged parts.
 #[derive(Clone, Debug, Default)]
 struct Persistent {
-    /// The place of each key in `entries`.
+    /// Index of each key in `entries`.
     places: GenericHashMap<Ustr, usize, Hasher, RcK>,
-    /// In insertion order, with a gap where one was taken out. At most half of them are gaps.
+    /// In insertion order, with a gap for each removed entry. At most half of them are gaps.
     entries: GenericVector<Option<(Key, Item)>, RcK>,
     tally: Tally,
 }
@@ -53,7 +53,7 @@ struct Persistent {
 const _: () = assert!(MAX_FLAT <= u64::BITS as usize);
 
 impl Dict {
-    /// An empty dictionary with room for that many entries.
+    /// An empty dictionary with the given capacity.
     pub fn with_capacity(entries: usize) -> Dict {
         let flat = IndexMap::with_capacity_and_hasher(entries.min(MAX_FLAT), Hasher::default());
         Dict(Storage::Flat(Flat { entries: flat, quoted: 0 }))
@@ -113,7 +113,7 @@ impl Dict {
         }
     }
 
-    /// The entries in the order of their names, as in pytrees, with their positions in insertion order.
+    /// The entries sorted by name, as in pytrees, with their positions in insertion order.
     pub fn sorted(&self) -> Vec<(usize, Key, &Value)> {
         let mut entries: Vec<_> = self.iter().enumerate().map(|(i, (key, value))| (i, key, value)).collect();
         entries.sort_unstable_by(|a, b| a.1.as_str().cmp(b.1.as_str()));
@@ -135,8 +135,8 @@ impl Dict {
         }
     }
 
-    /// Gives a key a value: one that is there keeps its place and the way it was written, a new one goes to the end.
-    /// The value it had before.
+    /// Sets the value of a key: an existing key keeps its position and syntax, a new one goes to the end. Returns the
+    /// previous value.
     pub fn insert(&mut self, key: impl Into<Key>, value: Value) -> Option<Value> {
         let key = key.into();
         match &mut self.0 {
@@ -154,12 +154,12 @@ impl Dict {
         }
     }
 
-    /// Counts of many values; few are not counted.
+    /// Cached contents of persistent storage; `None` for flat storage.
     pub(super) fn tally(&self) -> Option<&Tally> {
         if let Storage::Persistent(persistent) = &self.0 { Some(&persistent.tally) } else { None }
     }
 
-    /// Takes a key out.
+    /// Removes a key.
     pub fn remove(&mut self, key: &Ustr) {
         match &mut self.0 {
             Storage::Flat(flat) => flat.remove(*key),
@@ -198,7 +198,7 @@ impl Flat {
 }
 
 impl Persistent {
-    /// The value at a place where there is one.
+    /// The value at an index that is no gap.
     fn at(&self, place: usize) -> &Value {
         let (_, value) = self.entries[place].as_ref().expect("a key is in its place");
         value.value()

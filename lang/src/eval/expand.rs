@@ -1,4 +1,4 @@
-//! Macro expansion: forms to forms, before names are resolved.
+//! Macro expansion: forms to forms, before name resolution.
 
 use std::rc::Rc;
 
@@ -15,30 +15,30 @@ use super::value::Value;
 use crate::diagnostic::{Diagnostic, Label};
 use crate::syntax::{Bracket, Form, FormKind, NESTING_LIMIT, Span};
 
-/// Expansions nested deeper than this are an endless recursion of macros.
+/// Maximum nesting of expansions, beyond which macros recurse endlessly.
 const MAX_EXPANSIONS: usize = 500;
 
-/// Expanded code may be nested this deeply: a long `->` nests more than a text can.
+/// Maximum nesting of expanded code: a long `->` nests more than a text can.
 const MAX_NESTING: usize = 10 * NESTING_LIMIT;
 
-/// Where in the code an expansion is.
+/// Depth of an expansion.
 #[derive(Clone, Copy, Default)]
 struct Depth {
     /// Expansions around this form.
     expansions: usize,
     /// Forms around this form.
     nesting: usize,
-    /// Quasiquotes around this form, less the unquotes: where there are any, forms are data.
+    /// Quasiquotes around this form, minus unquotes: if positive, forms are data.
     quasi: usize,
 }
 
 impl Interp {
-    /// `form` with every macro use in it replaced, until none is left.
+    /// Expands every macro use in `form`, until none is left.
     pub(super) fn expand(&mut self, module: &Rc<Module>, form: Form) -> Eval<Form> {
         Expander { interp: self, module, locals: Vec::new() }.form(form, Depth::default())
     }
 
-    /// The macro that `name` means: a function defined in the same file comes before a macro from elsewhere.
+    /// The macro of that name: a function defined in the same file shadows a macro from elsewhere.
     pub(super) fn find_macro(&self, module: &Module, name: Ustr) -> Option<Rc<Global>> {
         match self.meaning(module, name)? {
             Meaning::Global(global) if global.is_macro.get() => Some(global),
@@ -50,7 +50,7 @@ impl Interp {
 struct Expander<'a> {
     interp: &'a mut Interp,
     module: &'a Rc<Module>,
-    /// Names bound around the form, which macros of the same name do not reach.
+    /// Names bound around the form, which shadow macros.
     locals: Vec<Ustr>,
 }
 
@@ -110,17 +110,17 @@ impl Expander<'_> {
         items.into_iter().map(|f| self.form(f, depth)).collect()
     }
 
-    /// The items of a list in round brackets, expanded where they are code, not names, patterns or keys. The names that
-    /// the form binds stay bound for the caller to forget.
+    /// Expands the items of a list in round brackets that are code, not names, patterns or keys. The caller must remove
+    /// the names that the form binds.
     fn list(&mut self, head: &str, mut items: Vec<Form>, depth: Depth) -> Eval<Vec<Form>> {
-        // How many items are no code as they are.
+        // Number of leading items that are not code.
         let kept = match head {
             "fn" | "lambda" => {
                 self.pattern(items.get_mut(1), depth)?;
                 2
             }
             "defn" | "defmacro" | "defgrad" => {
-                // A name, maybe a text, and one list of names, or three.
+                // A name, perhaps a docstring, and one list of names, or three.
                 let is_list = |f: &Form| matches!(f.kind, FormKind::List(..));
                 let first = items.iter().skip(1).position(is_list).map_or(1, |i| i + 1);
                 let end = first + if head == "defgrad" { 3 } else { 1 };
@@ -160,7 +160,7 @@ impl Expander<'_> {
                 3
             }
             "case" => {
-                // The subject, then keys and values in turn; a last one without partner is the default.
+                // The subject, then alternating keys and values; a last one without partner is the default.
                 let last = items.len() - 1;
                 for (i, item) in items.iter_mut().enumerate().skip(1) {
                     if i % 2 == 1 || i == last {
@@ -184,7 +184,7 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// Notes the names in a parameter list or pattern, and expands its defaults.
+    /// Adds the names in a parameter list or pattern, and expands its defaults.
     fn pattern(&mut self, pattern: Option<&mut Form>, depth: Depth) -> Eval<()> {
         match pattern.map(|f| &mut f.kind) {
             Some(FormKind::Symbol(name)) => self.locals.push(*name),
@@ -206,13 +206,13 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// True if a name has a meaning of the program here.
+    /// True if the program defines a name here.
     fn means_something(&self, name: &str) -> bool {
         let name = Ustr::from(name);
         self.locals.contains(&name) || self.interp.meaning(self.module, name).is_some()
     }
 
-    /// The expansion of `form`, a list with this head; `None` if it is not the use of a macro.
+    /// The expansion of `form`, a list with this head; `None` if it is no macro use.
     fn once(&mut self, head: Ustr, form: &Form) -> Eval<Option<Form>> {
         let (items, span) = (form.items(Bracket::Round).unwrap_or(&[]), form.span);
         if let Some(rewritten) = rewrite(&head, items, span) {
@@ -240,7 +240,7 @@ impl Expander<'_> {
     }
 }
 
-/// An error of a macro's body, with the place where the macro is used.
+/// Labels an error in a macro's body with the macro use.
 fn in_use(mut signal: Signal, name: Ustr, span: Span) -> Signal {
     if let Stop::Error(d) = &mut *signal {
         let text = format!("in this use of the macro {name}");

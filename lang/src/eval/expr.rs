@@ -1,4 +1,4 @@
-//! Resolved programs: forms with every name bound to a place.
+//! Resolved programs: the expressions after name resolution.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::{Rc, Weak};
@@ -15,12 +15,12 @@ use crate::stack::with_large_stack;
 use crate::syntax::{Bracket, Span};
 use crate::tensor::DType;
 
-/// An expression with its place in the source.
+/// An expression with its span.
 #[derive(Debug)]
 pub struct Expr {
-    /// What it is.
+    /// The expression.
     pub kind: ExprKind,
-    /// Where it is written.
+    /// The source span.
     pub span: Span,
 }
 
@@ -37,7 +37,7 @@ impl Expr {
         Expr { kind: ExprKind::Call { head: Box::new(head), args, on_numbers }, span }
     }
 
-    /// Calls `f` with every expression directly inside, the bodies of functions included.
+    /// Calls `f` with every direct subexpression, including bodies of functions.
     pub(super) fn for_each_part(&self, f: &mut dyn FnMut(&Expr)) {
         match &self.kind {
             ExprKind::Const(_) | ExprKind::Local(..) | ExprKind::Global(_) | ExprKind::Def(_) => {}
@@ -90,12 +90,12 @@ impl Template {
 pub enum ExprKind {
     /// A constant.
     Const(Value),
-    /// A local variable or a captured one, and whether nothing reads the variable afterwards ([`super::last_use`]).
+    /// A local or captured variable, and true if this is its last read ([`super::last_use`]).
     Local(VarLocation, Cell<bool>),
     /// A definition.
     Global(Rc<Global>),
-    /// A name inside `with-params`: a key of one of the dictionaries, innermost first, or else what it means
-    /// outside. At the head of a call (`head`) a function comes first.
+    /// A name inside `with-params`: a key of one of the dictionaries, innermost first, or else its meaning outside. At
+    /// the head of a call (`head`) a function has precedence.
     Param { name: Ustr, dicts: Vec<VarLocation>, otherwise: Option<Box<Expr>>, head: bool },
     /// `(if c a b)`
     If(Box<[Expr; 3]>),
@@ -107,13 +107,13 @@ pub enum ExprKind {
     Do(Vec<Expr>),
     /// `(let [...] ...)`
     Let { bindings: Vec<(Pattern, Expr)>, body: Box<Expr> },
-    /// `(case x k v ... default)`; each arm has the values that it stands for.
+    /// `(case x k v ... default)`; each arm has its keys.
     Case { subject: Box<Expr>, arms: Vec<(Vec<Value>, Expr)>, default: Option<Box<Expr>> },
-    /// A vector literal, a tensor or a list; a list in any case where it is taken apart at once.
+    /// A vector literal, a tensor or a list; always a list if it is destructured at once.
     Vector { items: Vec<Expr>, list: bool },
     /// A dictionary literal.
     Dict(Vec<(Key, Expr)>),
-    /// A call; `on_numbers` if it is one of two arguments to a builtin that has a short way for two numbers.
+    /// A call; `on_numbers` if it calls a builtin that has a fast path for two scalars, with two arguments.
     Call { head: Box<Expr>, args: Vec<Expr>, on_numbers: Option<OnNumbers> },
     /// `(fn ...)`
     Fn(Rc<Code>),
@@ -121,7 +121,7 @@ pub enum ExprKind {
     Repeat { index: Slot, count: Box<Expr>, state: Pattern, init: Box<Expr>, body: Box<Expr> },
     /// `(while condition [acc init] body)`
     While { condition: Box<Expr>, state: Pattern, init: Box<Expr>, body: Box<Expr> },
-    /// A `loop` whose rounds are evaluated once as `once`; a program all the same is made of `traced`.
+    /// A `loop` whose steps, when interpreted, are evaluated as `once`; a program is traced from `traced`.
     Loop { once: Box<Expr>, traced: Box<Expr> },
     /// `(quasiquote x)`
     Quasi(Box<Template>),
@@ -129,19 +129,19 @@ pub enum ExprKind {
     Static(Box<Expr>),
     /// `[1 2] :i32`
     Cast(Box<Expr>, DType),
-    /// `(def name value)`; the value is with the definition.
+    /// `(def name value)`; the value is stored with the definition.
     Def(Rc<Global>),
 }
 
 /// Position of a local variable in its function's frame.
 pub type Slot = u32;
 
-/// Where a variable lives.
+/// Location of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VarLocation {
     /// In the frame of the running function.
     Frame(Slot),
-    /// Among the values that the running closure captured.
+    /// Among the captured values of the running closure.
     Captured(u32),
 }
 
@@ -152,20 +152,20 @@ pub enum Pattern {
     Name(Slot),
     /// `[a b & rest]`
     Vector(Vec<Pattern>, Option<Box<Pattern>>, Span),
-    /// `{:keys [a b] :as whole}`, and for `:as` the slot; defaults are bindings that follow.
+    /// `{:keys [a b] :as whole}`, with the slot of `:as`; defaults are separate bindings after it.
     Keys(Vec<(Ustr, Slot)>, Option<Slot>, Span),
 }
 
 /// A parameter of a function.
 #[derive(Debug)]
 pub struct Param {
-    /// What it binds.
+    /// The pattern bound.
     pub pattern: Pattern,
     /// Its name in messages and manifests.
     pub name: Ustr,
-    /// `(x f32 [4 2])`, `(p :as Name)`: what a call must give.
+    /// The required type: `(x f32 [4 2])`, `(p :as Name)`.
     pub ty: Option<ParamType>,
-    /// Where it is written.
+    /// The source span.
     pub span: Span,
 }
 
@@ -178,25 +178,25 @@ pub struct Code {
     pub params: Vec<Param>,
     /// `& rest`
     pub rest: Option<Pattern>,
-    /// Whether the parameters are names without types, and no `& rest`: the arguments of a call are its first slots.
+    /// True if the parameters are names without types or `& rest`: the arguments of a call are its first slots.
     pub plain: bool,
     /// The documentation string.
     pub doc: Option<ArcStr>,
-    /// The body; set once it is resolved, since a body may mention its own function.
+    /// The body; set after resolution, since a body may refer to its own function.
     pub body: OnceCell<Expr>,
-    /// Slots that a call needs.
+    /// Number of slots in the frame of a call.
     pub frame_size: OnceCell<usize>,
-    /// Where the captured values are in the defining function, with their names.
+    /// Locations of the captured values in the defining function, with their names.
     pub captures: RefCell<Vec<(VarLocation, Ustr)>>,
     /// The whole definition.
     pub span: Span,
-    /// The definition up to the end of its parameters: what messages show of it.
+    /// The definition up to the end of its parameters, for messages.
     pub head: Span,
-    /// The first effect that the body may have: its name and place.
+    /// The first possible effect of the body: its name and span.
     pub effect: OnceCell<Option<(Ustr, Span)>>,
-    /// Position of its specialisations.
+    /// Index of its specialisations.
     pub family: Cell<Option<usize>>,
-    /// The gradient that `defgrad` gives it: a function of its result, the cotangent of that, and its arguments.
+    /// The gradient defined by `defgrad`: a function of its result, the cotangent of that, and its arguments.
     pub gradient: RefCell<Option<Rc<Code>>>,
 }
 
@@ -219,20 +219,20 @@ impl Code {
 pub struct Global {
     /// Its name.
     pub name: Ustr,
-    /// Where it is defined: the beginning of the form, up to the name.
+    /// Span of the definition: the start of the form, up to the name.
     pub span: Cell<Span>,
     /// Its module.
     pub home: Weak<Module>,
-    /// Whether it is a macro.
+    /// True for a macro.
     pub is_macro: Cell<bool>,
     /// Its value.
     pub value: RefCell<Option<Value>>,
-    /// The value of a `def` that has not run yet.
+    /// A `def` that has not run yet.
     pub pending: RefCell<Option<Rc<Pending>>>,
 }
 
 impl Global {
-    /// Its value, if that is a function.
+    /// Its value, if it is a function.
     #[inline]
     pub(super) fn function(&self) -> Option<Rc<Function>> {
         match &*self.value.borrow() {
@@ -242,12 +242,12 @@ impl Global {
     }
 }
 
-/// A resolved top-level expression that waits for its turn to run.
+/// A resolved top-level expression that has not run yet.
 #[derive(Debug)]
 pub struct Pending {
     /// The expression.
     pub expr: Expr,
-    /// The slots that it needs.
+    /// Number of slots.
     pub frame_size: usize,
 }
 
@@ -260,7 +260,7 @@ pub enum Template {
     Unquote(Expr),
     /// `~@x`, inside a list.
     Splice(Expr),
-    /// A list with holes, and where it is written.
+    /// A list with holes, and its span.
     List(Bracket, Vec<Template>, Span),
     /// A dictionary with holes, also among its keys.
     Dict(Vec<(Template, Template)>, Span),

@@ -6,7 +6,7 @@ use super::Args;
 use super::interp::Interp;
 use super::signal::{Eval, Reason, Stop, fail};
 use super::tensor::{Tensor, apply_graph};
-use super::transforms::{GradOptions, Outcome, nothing_moves, zero_of};
+use super::transforms::{GradOptions, Outcome, not_differentiable, zero_of};
 use super::tree::{Tree, map_trees, unflatten};
 use super::value::{Function, Value};
 use crate::diagnostic::Diagnostic;
@@ -14,20 +14,20 @@ use crate::graph::{Graph, prune};
 use crate::transform;
 
 impl Interp {
-    /// The gradient of the scalar loss that `f` gives, in reverse mode. The function runs on concrete values where
-    /// there are any, so its effects happen, once.
+    /// The gradient of the scalar loss of `f`, in reverse mode. The function runs on concrete values if there are any,
+    /// so its effects happen, once.
     pub(super) fn grad(&mut self, f: &Rc<Function>, options: &GradOptions, args: &Args) -> Eval<Value> {
         if let Some(missing) = options.wrt.iter().find(|i| **i >= args.len()) {
             return fail(format!("no argument {missing} to differentiate by: {} were given", args.len()));
         }
         let trace = self.trace(self.level);
-        // Of each leaf: what to pass for the graph's parameter, or the gradient where nothing moves.
+        // Per leaf: the argument of the graph's parameter, or the gradient of a non-differentiable leaf.
         let mut leaves: Vec<Result<Tensor, Value>> = Vec::new();
         let mut inner = args.clone();
         for i in &options.wrt {
             let before = leaves.len();
             inner[*i] = map_trees(std::slice::from_ref(&args[*i]), &mut |path, leaf| {
-                let Some(tensor) = self.moving(&leaf[0], path)? else {
+                let Some(tensor) = self.differentiable_leaf(&leaf[0], path)? else {
                     leaves.push(Err(zero_of(&leaf[0])));
                     return Ok(leaf[0].clone());
                 };
@@ -36,7 +36,7 @@ impl Interp {
                 Ok(Value::Tensor(parameter))
             })?;
             if leaves[before..].iter().all(Result::is_err) {
-                return Err(nothing_moves("the gradient", &args[*i]));
+                return Err(not_differentiable("the gradient", &args[*i]));
             }
         }
         let result = self.call(&Value::Function(Rc::clone(f)), inner)?;
@@ -115,10 +115,10 @@ impl Interp {
     }
 }
 
-/// Stops where a derivative is wanted of a loop of unknown length: with known values it has none.
+/// Fails if a loop of unknown length is differentiated; with known values it is unrolled.
 fn check_reversible(graph: &Graph, wrt: &[usize]) -> Eval<()> {
     match transform::irreversible(graph, wrt) {
-        Some((span, reason)) => Err(Stop::trace(Reason::Irreversible(reason), span)),
+        Some((span, reason)) => Err(Stop::trace(Reason::NoVjp(reason), span)),
         None => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Indexing tensors and taking sequences apart.
+//! Indexing of tensors and sequences.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::primitives as p;
 use crate::tensor::{Shape, TensorType};
 
 impl Interp {
-    /// `(x i j)` and `(x a:b)`: each index takes one axis, from the first. A number takes its axis away, a range keeps
-    /// it, and a tensor of indices puts its own axes in its place.
+    /// `(x i j)` and `(x a:b)`: each index takes one axis, from the first. An integer removes its axis, a range keeps
+    /// it, and a tensor of indices replaces it by its own axes.
     pub(super) fn index_tensor(&mut self, head: &Value, indices: &[Value]) -> Eval<Value> {
         let Value::Tensor(whole) = head else {
             return fail(format!("{} cannot be indexed", head.describe()));
@@ -52,8 +52,8 @@ impl Interp {
         Ok(Value::from(t))
     }
 
-    /// `(get x i ... j)`: each index takes one axis, and `...` as many as the others leave. Several tensors of indices
-    /// are taken one after the other.
+    /// `(get x i ... j)`: each index takes one axis, and `...` all remaining ones. Several index tensors are applied in
+    /// sequence.
     pub(crate) fn along_axes(&mut self, whole: &Tensor, indices: &[Value]) -> Eval<Value> {
         let rank = whole.ty().rank();
         let dots = |index: &&Value| matches!(index, Value::Symbol(name) if *name == "...");
@@ -81,7 +81,7 @@ impl Interp {
         Ok(Value::from(t))
     }
 
-    /// Entry `index` along axis 0: a number, traced or not, or a tensor of indices.
+    /// Entry `index` along axis 0: an integer, traced or not, or a tensor of indices.
     pub(crate) fn row(&mut self, t: &Tensor, index: &Value) -> Eval<Value> {
         if t.ty().rank() == 0 {
             return fail(format!("{} is a scalar, which has no axis to index", t.ty()));
@@ -89,8 +89,8 @@ impl Interp {
         self.take(t, 0, index).map(Value::from)
     }
 
-    /// The entries at `index` along `axis`: those of a number without the axis, those of a tensor of indices with its
-    /// axes in place of that one.
+    /// The entries at `index` along `axis`: an integer removes the axis, a tensor of indices replaces it by its own
+    /// axes.
     pub(crate) fn take(&mut self, t: &Tensor, axis: usize, index: &Value) -> Eval<Tensor> {
         let many = match index {
             Value::Tensor(i) => i.concrete().is_none() || i.ty().rank() > 0,
@@ -117,7 +117,7 @@ impl Interp {
         bind(p::Transpose { permutation }, &[&rows], self.span)
     }
 
-    /// `start..end` along `axis`, negative positions from the end, beyond the end cut off.
+    /// `start..end` along `axis`; negative positions count from the end, those beyond it are clipped.
     pub(crate) fn slice_axis(&mut self, t: &Tensor, axis: usize, start: i64, end: i64) -> Eval<Tensor> {
         let (start, end) = clip(start, end, t.shape()[axis]);
         let mut starts: Shape = SmallVec::from_elem(0, t.ty().rank());
@@ -158,21 +158,21 @@ impl Interp {
     }
 }
 
-/// The range that a keyword such as `:3` means as an index: it ends there.
+/// The range of a keyword such as `:3` as an index, up to that position.
 fn range_from_the_start(index: &Value) -> Option<Value> {
     let Value::Keyword(name) = index else { return None };
     name.parse().ok().map(|end: i64| Value::Range(Rc::new(0..end)))
 }
 
-/// The positions that a slice from `start` to `end` means among `extent`: negative ones count from the end, those
-/// beyond an end are cut off.
+/// The positions of a slice from `start` to `end` within `extent`: negative ones count from the end, those beyond an
+/// end are clipped.
 pub(crate) fn clip(start: i64, end: i64, extent: usize) -> (usize, usize) {
     let n = extent as i64;
     let clip = |i: i64| if i < 0 { i.saturating_add(n).max(0) } else { i.min(n) } as usize;
     (clip(start), clip(end).max(clip(start)))
 }
 
-/// The position that `index` means along `axis` of a tensor: negative ones count from the end.
+/// The position of `index` along `axis` of a tensor: negative ones count from the end.
 pub(crate) fn position(index: i64, axis: usize, of: &TensorType) -> Eval<usize> {
     let extent = of.shape[axis] as i64;
     if (-extent..extent).contains(&index) {
@@ -181,8 +181,8 @@ pub(crate) fn position(index: i64, axis: usize, of: &TensorType) -> Eval<usize> 
     Err(outside(index, axis, of).into())
 }
 
-/// Fails unless all of the indices mean positions along `axis`; whether one is negative. Of several wrong ones the error
-/// names the negative one nearest to the axis, or else the largest: the one that a compiled program finds.
+/// Fails unless all indices are within `axis`; true if one is negative. Of several invalid ones the error names the
+/// negative one nearest to zero, or else the largest: as a compiled program does.
 pub(crate) fn positions_within(
     indices: impl Iterator<Item = i64>,
     axis: usize,
@@ -201,7 +201,7 @@ pub(crate) fn positions_within(
     wrong.map_or(Ok(negative), |index| Err(outside(index, axis, of).into()))
 }
 
-/// The error about an index along `axis` that is outside.
+/// The error for an index along `axis` out of range.
 pub(super) fn outside(index: i64, axis: usize, of: &TensorType) -> Diagnostic {
     let extent = of.shape[axis];
     let d = Diagnostic::error(format!("index {index} is outside of axis {axis} of {of}"));

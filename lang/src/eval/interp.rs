@@ -17,7 +17,7 @@ use super::purity::effect_in;
 use super::scalar::Scalar;
 use super::signal::{Eval, Reason, STATIC, Stop};
 use super::specialise::Specialiser;
-use super::tensor::{Open, Trace};
+use super::tensor::{Regions, Trace};
 use super::transforms::MAX_EQUATIONS;
 use super::value::{Closure, Function, List, Value};
 use crate::builtins;
@@ -27,10 +27,10 @@ use crate::stack::maybe_grow;
 use crate::syntax::{Sources, Span};
 use crate::tensor::{DType, Shape};
 
-/// When pure functions are compiled.
+/// Compilation of pure functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Jit {
-    /// Where it pays, by counts and sizes.
+    /// If it pays, estimated from counts and sizes.
     #[default]
     Auto,
     /// Every eligible call.
@@ -39,30 +39,30 @@ pub enum Jit {
     Never,
 }
 
-/// How programs are run.
+/// Options of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// When pure functions are compiled.
+    /// Compilation of pure functions.
     pub jit: Jit,
-    /// Whether it is an error that a function which should be compiled cannot be.
+    /// True if it is an error that a function which should be compiled cannot be.
     pub strict: bool,
-    /// Leave out the checks of indices that only a run knows: they are clamped then.
+    /// Omits checks of indices unknown while tracing: they are clamped.
     pub no_bounds_check: bool,
-    /// Leave graphs as they were traced: to measure what simplifying them does.
+    /// Leaves graphs unsimplified, to measure the effect of simplification.
     pub unsimplified: bool,
 }
 
-/// Calls nested deeper than this are an endless recursion.
+/// Maximum nesting of calls; deeper is an endless recursion.
 pub const MAX_DEPTH: usize = 10_000;
 
-/// A good stack for the evaluator's thread, in bytes. With less it goes on to new pieces of stack where it must.
+/// Recommended stack of the evaluator's thread, in bytes. With less, new stack segments are allocated.
 pub const STACK_BYTES: usize = 512 << 20;
 
-/// What becomes of an `if`.
+/// Outcome of the condition of an `if`.
 pub(super) enum Choice {
     /// The condition is known.
     Known(bool),
-    /// It is not: both branches were traced, and this is their value.
+    /// It is unknown: both branches were traced, and this is their value.
     Recorded(Value),
 }
 
@@ -70,7 +70,7 @@ pub(super) enum Choice {
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'a> {
     pub base: usize,
-    /// The function that runs; none at the top level.
+    /// The running function; `None` at the top level.
     pub closure: Option<&'a Closure>,
 }
 
@@ -78,46 +78,46 @@ pub(super) struct Frame<'a> {
 pub struct Interp {
     /// Every text read so far.
     pub sources: Sources,
-    /// How to run.
+    /// Options of the run.
     pub options: Options,
     pub(crate) host: Box<dyn Host>,
     pub(crate) backend: Option<Box<dyn Backend>>,
     pub(super) stack: Vec<Value>,
-    /// What was evaluated last where a scalar was likely, and is none.
+    /// Non-scalar result or error of the last `eval_scalar`.
     pub(super) other: Eval<Value>,
     pub(super) depth: usize,
     pub(super) allowance: Allowance,
-    /// Keys that were looked up in vain: origins of nil.
+    /// Failed key look-ups: origins of nil.
     pub(crate) failed_lookups: FailedLookups,
-    /// Builtins that the program redefines, of which it was told.
+    /// Builtins redefined by the program, after the warning.
     pub(super) redefined: HashSet<Ustr>,
-    /// What was found so far, where the program is only checked.
+    /// Results so far, if the program is only checked.
     pub(super) checking: Option<Checked>,
-    /// The program is only prepared: nothing at its top level runs.
+    /// True if the program is only prepared: nothing at its top level runs.
     pub(super) preparing: bool,
     /// The module of the program.
     pub(super) program: Option<Rc<Module>>,
     /// Level of the innermost trace, 0 outside.
     pub(super) level: u32,
-    /// The pieces of the program that are being traced.
-    pub(super) open: Open,
-    /// The calls around what is being traced, the outermost first: the function's name and the place.
+    /// The regions being traced.
+    pub(super) open: Regions,
+    /// The call stack of the trace, outermost first: function names and spans.
     pub(super) path: Vec<(Option<Ustr>, Span)>,
-    /// The last stop of the program in a piece that is being traced.
+    /// The last error raised by the program in a region being traced.
     pub(super) raised: Option<Raised>,
-    /// Traces that stand for a compiled function: effects stop them.
+    /// Nesting of traces for compilation: effects stop them.
     pub(super) recording: u32,
-    /// How often the code being interpreted is expected to run: the product of the counts of the loops around it.
+    /// Expected executions of the code being interpreted: the product of the counts of the loops around it.
     pub(super) weight: u64,
-    /// The innermost call outside of the library: the origin of recorded equations and of errors without a place.
+    /// Span of the innermost call outside the library: the origin of recorded equations and of errors without labels.
     pub(crate) span: Option<Span>,
     pub(super) specialiser: Specialiser,
     pub(super) core: Option<Rc<Module>>,
     pub(super) modules: HashMap<String, Rc<Module>>,
-    /// The modules of the standard library that are loaded, or being loaded.
+    /// The loaded or loading modules of the standard library.
     pub(super) standard: HashMap<&'static str, Rc<Module>>,
     pub(super) loading: Vec<String>,
-    /// Macros being called, one within the other.
+    /// Nesting of running macros.
     pub(crate) expanding: usize,
     fresh: u64,
 }
@@ -140,7 +140,7 @@ impl Interp {
             preparing: false,
             program: None,
             level: 0,
-            open: Open::default(),
+            open: Regions::default(),
             path: Vec::new(),
             raised: None,
             recording: 0,
@@ -172,7 +172,7 @@ impl Interp {
         Trace::new(level, MAX_EQUATIONS, &self.open)
     }
 
-    /// Evaluates an expression of the top level, which needs `frame_size` slots.
+    /// Evaluates a top-level expression with `frame_size` slots.
     pub(super) fn run(&mut self, expr: &Expr, frame_size: usize) -> Eval<Value> {
         let base = self.stack.len();
         self.stack.resize(base + frame_size, Value::Nil);
@@ -208,8 +208,8 @@ impl Interp {
         }
     }
 
-    /// Expressions with others in them, as [`Interp::eval_scalar`]. What is rare has functions of its own, so that the
-    /// frame of this one, which is on the native stack once for every expression around the current, stays small.
+    /// Evaluates expressions with subexpressions, like [`Interp::eval_scalar`]. Rare cases have functions of their own,
+    /// so that the frame of this one, which is on the native stack once per enclosing expression, stays small.
     pub(super) fn eval_compound(&mut self, expr: &Expr, frame: Frame) -> Option<Scalar> {
         match &expr.kind {
             ExprKind::Call { on_numbers: Some(on_numbers), args, .. } => {
@@ -253,7 +253,7 @@ impl Interp {
             }
             ExprKind::Repeat { .. } | ExprKind::While { .. } => self.eval_loop(expr, frame),
             ExprKind::Loop { once, traced } => {
-                // An effect happens once, also where a gradient is recorded around it.
+                // An effect happens once, even if a gradient is recorded around it.
                 let traces = self.recording > 0 || (self.level > 0 && effect_in(once).is_none());
                 self.eval(if traces { traced } else { once }, frame)
             }
@@ -297,7 +297,7 @@ impl Interp {
         }
     }
 
-    /// Gives a `def` its value, if it has not run yet.
+    /// Evaluates a `def`, if it has not run yet.
     pub(super) fn define_value(&mut self, global: &Global) -> Eval<()> {
         let pending = global.pending.take();
         if let Some(pending) = pending {
@@ -307,7 +307,7 @@ impl Interp {
         Ok(())
     }
 
-    /// The value of a definition that has none yet: what macros need while the file expands is evaluated at once.
+    /// The value of a definition without one: evaluated at once if a macro needs it during expansion.
     #[cold]
     fn not_yet(&mut self, global: &Global, span: Span) -> Eval<Value> {
         if self.expanding > 0 {
@@ -322,7 +322,7 @@ impl Interp {
             return Ok(value);
         }
         if self.checking.is_some() || self.preparing {
-            let reason = Reason::Unrun(global.name);
+            let reason = Reason::Unevaluated(global.name);
             return Err(Stop::trace(reason, Some(span)));
         }
         Err(Diagnostic::error(format!("{} is used before its definition has run", global.name))
@@ -332,7 +332,7 @@ impl Interp {
             .into())
     }
 
-    /// [`Interp::eval_compound`] of an `if` whose condition gave no scalar.
+    /// [`Interp::eval_compound`] of an `if` with a non-scalar condition.
     #[inline(never)]
     fn eval_other_if(&mut self, parts: &[Expr; 3], frame: Frame) -> Option<Scalar> {
         let [_, yes, no] = parts;
@@ -343,7 +343,7 @@ impl Interp {
         }
     }
 
-    /// What becomes of an `if` whose condition, evaluated last with [`Interp::eval_scalar`], gave no scalar.
+    /// Outcome of an `if` whose condition, the last [`Interp::eval_scalar`], gave no scalar.
     pub(super) fn other_choice(&mut self, [condition, yes, no]: &[Expr; 3], frame: Frame) -> Eval<Choice> {
         let value = self.take_other()?;
         match value.truthy() {
@@ -358,7 +358,7 @@ impl Interp {
         }
     }
 
-    /// Whether what was evaluated last with [`Interp::eval_scalar`], which was no scalar, holds.
+    /// True if the non-scalar result of the last [`Interp::eval_scalar`] holds as a condition.
     #[inline(never)]
     pub(super) fn other_holds(&mut self, condition: &Expr) -> Eval<bool> {
         let value = self.take_other()?;
@@ -437,7 +437,7 @@ impl Interp {
         })
     }
 
-    /// A vector literal; numbers in it are read as `dtype` if one follows it.
+    /// A vector literal; its numbers are read as `dtype`, if there is one.
     fn eval_vector(&mut self, expr: &Expr, dtype: Option<DType>, frame: Frame) -> Eval<Value> {
         let mut shape = Shape::new();
         let mut leaves = Vec::new();
@@ -498,12 +498,12 @@ impl Interp {
         }
     }
 
-    /// Whether the effect named `name` is passed over: printing, while a program is only checked.
+    /// True if the effect `name` is skipped: printing, while a program is only checked.
     pub(crate) fn passes_over(&self, name: &str) -> bool {
         self.checking.is_some() && ["print", "println"].contains(&name)
     }
 
-    /// Runs an effect of the program named `name`, unless a function is being traced for compilation.
+    /// Fails if the effect `name` is performed while a function is traced for compilation.
     pub(crate) fn effect(&self, name: &str) -> Eval<()> {
         if self.recording == 0 {
             return Ok(());
@@ -512,22 +512,21 @@ impl Interp {
         Err(Stop::trace(reason, self.span))
     }
 
-    /// Gives a definition its value. Where that replaces another, what was traced with the other is forgotten.
+    /// Sets the value of a definition. If that replaces another, the traces that used the other are discarded.
     pub(super) fn give(&mut self, global: &Global, value: Value) {
         if global.value.replace(Some(value)).is_some() {
             self.specialiser.forget();
         }
     }
 
-    /// A number not given before in this run.
+    /// A number unique in this run.
     pub(crate) fn fresh(&mut self) -> u64 {
         self.fresh += 1;
         self.fresh
     }
 }
 
-/// The innermost items of a vector literal and the shape they are nested in; false where it is uneven, or is to
-/// stay a list.
+/// Collects the innermost items of a vector literal and its shape; false if it is ragged, or must stay a list.
 fn literal_leaves<'e>(expr: &'e Expr, depth: usize, shape: &mut Shape, leaves: &mut Vec<&'e Expr>) -> bool {
     let ExprKind::Vector { items, list } = &expr.kind else {
         leaves.push(expr);

@@ -1,4 +1,4 @@
-//! Stopping an evaluation from outside: by a handle that another thread holds, or after a number of steps.
+//! Interruption of an evaluation: by a handle in another thread, or after a number of steps.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,25 +7,25 @@ use super::interp::Interp;
 use super::signal::Eval;
 use crate::diagnostic::Diagnostic;
 
-/// Stops a running evaluation from another thread or a signal handler. Clones stop the same evaluator.
+/// A handle to interrupt an evaluation from another thread or a signal handler. Clones interrupt the same evaluator.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Stops the evaluation that is running, at its next call or iteration: it fails with the error "interrupted", and
-    /// the evaluator can be used again. A single call of a compiled function or of a builtin on a large tensor ends
-    /// first. Does nothing if nothing runs.
+    /// Interrupts the running evaluation at its next call or iteration: it fails with the error "interrupted", and the
+    /// evaluator remains usable. A single call of a compiled function or of a builtin on a large tensor completes
+    /// first. No effect if nothing runs.
     pub fn interrupt(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// True if the evaluation that is running was told to stop.
+    /// True if the running evaluation was interrupted.
     pub fn raised(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// What an evaluation may still do.
+/// The remaining steps of an evaluation.
 #[derive(Debug)]
 pub(super) struct Allowance {
     interrupt: Interrupt,
@@ -46,29 +46,29 @@ impl Default for Allowance {
 }
 
 impl Interp {
-    /// A handle to stop this evaluator with.
+    /// A handle to interrupt this evaluator.
     pub fn interrupt_handle(&self) -> Interrupt {
         self.allowance.interrupt()
     }
 
-    /// Lets what is run from now on take at most that many steps (calls and iterations) in all; then it fails. A bound
-    /// that, unlike a time, is the same on every machine.
+    /// Limits the total steps (calls and iterations) of all evaluations from now on; beyond that they fail. Unlike a
+    /// time limit it is the same on every machine.
     pub fn limit_steps(&mut self, steps: u64) {
         self.allowance.steps = steps;
     }
 
-    /// Forgets an interruption of what ran before. Programs and texts begin with it; forms that are run one by one are
-    /// one evaluation to whoever runs them.
+    /// Clears an earlier interruption. Programs and texts begin with it; a caller that runs forms one by one treats
+    /// them as one evaluation.
     pub fn begin(&mut self) {
         self.allowance.interrupt.0.store(false, Ordering::Relaxed);
     }
 
-    /// Whether the evaluation was told to stop, so that what is left of it need not be tried.
+    /// True if the evaluation was interrupted, so the rest is not tried.
     pub fn stopped(&self) -> bool {
         self.allowance.interrupt.raised() || self.allowance.steps == 0
     }
 
-    /// Counts a call or an iteration; fails where the evaluation is to stop.
+    /// Counts a call or an iteration; fails if interrupted or over the limit.
     pub(crate) fn step(&mut self) -> Eval<()> {
         if self.stopped() {
             return Err(self.stop());
@@ -108,7 +108,7 @@ mod tests {
         }
     }
 
-    /// Stopped after any number of steps, or by an error at its end, a program leaves nothing behind.
+    /// Interrupted after any number of steps, or by an error at its end, a program leaves no state behind.
     #[test]
     fn an_error_anywhere_leaves_the_evaluator_as_it_was() {
         const PROGRAM: &str = "

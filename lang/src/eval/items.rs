@@ -1,4 +1,4 @@
-//! The items of lists.
+//! Items of lists.
 
 use std::iter::Map;
 use std::ops::{Index, Range};
@@ -12,18 +12,17 @@ use super::contents::Tally;
 use super::release::{Item, holds_values, release, releasing};
 use super::value::Value;
 
-/// Most entries of a list or dictionary that is copied as a whole when a part of it changes.
+/// Maximum entries of a list or dictionary with flat storage, which is copied on change.
 pub(super) const MAX_FLAT: usize = 64;
 
-/// Items of which a changed copy shares what did not change.
+/// A persistent tree: a changed copy shares unchanged parts.
 #[derive(Clone, Debug, Default)]
 struct Persistent {
     tree: GenericVector<Item, RcK>,
     tally: Tally,
 }
 
-/// The items of a list: side by side where they are few, else in a tree, of which a changed copy shares what did not
-/// change.
+/// The items of a list: contiguous if few, else in a persistent tree.
 #[derive(Clone, Debug)]
 pub struct Items(Storage);
 
@@ -31,7 +30,7 @@ pub struct Items(Storage);
 enum Storage {
     /// At most [`MAX_FLAT`].
     Flat(Vec<Value>),
-    /// More than that.
+    /// More items than that.
     Persistent(Box<Persistent>),
 }
 
@@ -74,7 +73,7 @@ impl Items {
         }
     }
 
-    /// The items in memory of their own.
+    /// A copy of the items.
     pub fn to_vec(&self) -> Vec<Value> {
         match &self.0 {
             Storage::Flat(flat) => flat.clone(),
@@ -82,7 +81,7 @@ impl Items {
         }
     }
 
-    /// These items and then others.
+    /// These items followed by others.
     #[must_use]
     pub fn and(&self, others: &[Value]) -> Items {
         match &self.0 {
@@ -95,7 +94,7 @@ impl Items {
         }
     }
 
-    /// An item and then these.
+    /// An item followed by these.
     #[must_use]
     pub fn after(&self, first: Value) -> Items {
         match &self.0 {
@@ -109,7 +108,7 @@ impl Items {
         }
     }
 
-    /// Puts an item in the place of another.
+    /// Replaces an item.
     pub fn set(&mut self, i: usize, item: Value) {
         match &mut self.0 {
             Storage::Flat(flat) => flat[i] = item,
@@ -121,7 +120,7 @@ impl Items {
         }
     }
 
-    /// The items at these positions. Where few are left out, the work is in proportion to those; else to those kept.
+    /// The items at these positions, in time proportional to the dropped items if those are few; else to the kept ones.
     #[must_use]
     pub fn part(&self, positions: Range<usize>) -> Items {
         let (before, after) = (positions.start, self.len() - positions.end);
@@ -155,7 +154,7 @@ impl Items {
         Items(Storage::Persistent(Box::new(Persistent { tree, tally: Tally::default() })))
     }
 
-    /// Counts of many items; few are not counted.
+    /// Cached contents of persistent storage; `None` for flat storage.
     pub(super) fn tally(&self) -> Option<&Tally> {
         if let Storage::Persistent(persistent) = &self.0 { Some(&persistent.tally) } else { None }
     }

@@ -6,7 +6,7 @@ use super::Args;
 use super::interp::Interp;
 use super::signal::{Eval, fail};
 use super::tensor::{Tensor, Trace, apply_graph, bind, check_room};
-use super::transforms::{Outcome, nothing_moves, zero_of};
+use super::transforms::{Outcome, not_differentiable, zero_of};
 use super::tree::{KeyPath, Tree, flatten, map_trees, unflatten};
 use super::value::{Function, Value};
 use crate::diagnostic::Diagnostic;
@@ -32,7 +32,9 @@ impl Interp {
         let mut inner = Args::new();
         for (primal, tangent) in primals.iter().zip(moves) {
             inner.push(map_trees(&[primal.clone(), tangent.clone()], &mut |path, leaves| {
-                let Ok(Some(value)) = self.moving(&leaves[0], path) else { return Ok(leaves[0].clone()) };
+                let Ok(Some(value)) = self.differentiable_leaf(&leaves[0], path) else {
+                    return Ok(leaves[0].clone());
+                };
                 let parameter = trace.parameter(&value);
                 tangents.push(self.tangent(&leaves[1], &value, path)?);
                 values.push(value);
@@ -48,7 +50,7 @@ impl Interp {
         let mut results =
             apply_graph(&transform::jvp(&graph, &wrt), &arguments)?.into_iter().map(Value::from);
         let value = outcome.build(&mut results)?;
-        // A tangent for each leaf of the result; only floats have one.
+        // A tangent for each float leaf of the result.
         let mut tangents = results;
         let leaves = flatten(&value).into_iter().map(|leaf| {
             let computed = is_number(&leaf).then(|| tangents.next().expect("a tangent for every result"));
@@ -72,9 +74,9 @@ impl Interp {
         self.convert(&tangent, value.ty().dtype)
     }
 
-    /// All partial derivatives by the first argument: in place of each leaf of the result the tree of that argument,
-    /// with leaves of the shape of the result, then of the argument. In forward mode where there are no more numbers
-    /// in the argument than in the result, or no way back, else in reverse.
+    /// All partial derivatives by the first argument: each leaf of the result is replaced by the tree of that argument,
+    /// with leaves of the shape of the result, then of the argument. Forward mode if the argument has no more numbers
+    /// than the result, or has no VJP, else reverse mode.
     pub(super) fn jacobian(&mut self, f: &Rc<Function>, args: &Args) -> Eval<Value> {
         let Some(first) = args.first() else {
             return fail("(jacobian f) takes the arguments of f, got none");
@@ -83,7 +85,7 @@ impl Interp {
         let mut leaves: Vec<Result<Tensor, Value>> = Vec::new();
         let mut inner = args.clone();
         inner[0] = map_trees(std::slice::from_ref(first), &mut |path, leaf| {
-            let Some(tensor) = self.moving(&leaf[0], path)? else {
+            let Some(tensor) = self.differentiable_leaf(&leaf[0], path)? else {
                 leaves.push(Err(leaf[0].clone()));
                 return Ok(leaf[0].clone());
             };
@@ -92,7 +94,7 @@ impl Interp {
             Ok(Value::Tensor(parameter))
         })?;
         if leaves.iter().all(Result::is_err) {
-            return Err(nothing_moves("the jacobian", first));
+            return Err(not_differentiable("the jacobian", first));
         }
         let result = self.call(&Value::Function(Rc::clone(f)), inner)?;
         let (outcome, computed) = self.numbers_of(&result)?;
@@ -124,7 +126,7 @@ impl Interp {
         outcome.build(&mut rows.into_iter())
     }
 
-    /// The numbers and tensors of a result as what the graph computes.
+    /// The numbers and tensors of a result, as outputs of the graph.
     fn numbers_of(&mut self, result: &Value) -> Eval<(Outcome, Vec<Tensor>)> {
         Outcome::of(
             result,
@@ -136,7 +138,7 @@ impl Interp {
     }
 }
 
-/// Fails where a derivative in forward mode is wanted of what has none.
+/// Fails if `graph` has no forward-mode derivative.
 fn check_pushable(graph: &Graph, wrt: &[usize]) -> Eval<()> {
     let Some((span, reason)) = transform::unpushable(graph, wrt) else { return Ok(()) };
     let error = Diagnostic::error(format!("there is no derivative in forward mode here: {reason}"))
@@ -159,15 +161,15 @@ fn is_float(leaf: &Value) -> bool {
     }
 }
 
-/// The graph of the tensors that the trace computed, and the tensors that it captured.
+/// The graph of the computed tensors, and the tensors that it captured.
 fn record(trace: Rc<Trace>, computed: &[Tensor]) -> Eval<(Graph, Vec<Tensor>)> {
     let outputs = computed.iter().map(|t| trace.lift(t)).collect::<Eval<_>>()?;
     let (graph, captured) = trace.finish(outputs);
     Ok((prune(graph), captured))
 }
 
-/// For each of the values that are the first parameters of `graph`, and each result: the derivatives, of the result's
-/// shape then the value's; `None` for results that are not floats.
+/// For each value, which are the first parameters of `graph`, and each result: the derivatives, with the result's shape
+/// then the value's; `None` for results that are not floats.
 fn partial_derivatives(
     interp: &mut Interp,
     graph: &Graph,
@@ -194,7 +196,7 @@ fn partial_derivatives(
     let arguments: Vec<Tensor> = values.iter().chain(captured).chain(&basis).cloned().collect();
     let results = apply_graph(&batched, &arguments)?.split_off(graph.outputs.len());
 
-    // Rows of a result belong to the elements of what was varied, one block after the other.
+    // Rows of a result belong to the elements of the varied value, block by block.
     let mut blocks = vec![vec![None; graph.outputs.len()]; values.len()];
     let is_float = |i: usize| graph.ty(graph.outputs[i]).dtype.is_float();
     let outputs = (0..graph.outputs.len()).filter(|i| is_float(*i));
@@ -226,7 +228,7 @@ fn partial_derivatives(
     Ok(blocks)
 }
 
-/// The unit vectors of the space of all elements of tensors of these types, as batches of such tensors.
+/// The unit vectors of the space of all elements of tensors of these types, as batches of tensors.
 fn unit_vectors(types: &[TensorType]) -> Eval<Vec<Tensor>> {
     let n: usize = types.iter().map(TensorType::count).sum();
     let mut first = 0;

@@ -1,4 +1,4 @@
-//! Keyword arguments: what a function with `& {:keys [lr]}` gets from `(f x :lr 0.2)`.
+//! Keyword arguments of functions with `& {:keys [lr]}`, from `(f x :lr 0.2)`.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use crate::diagnostic::Diagnostic;
 use crate::syntax::Span;
 
 impl Code {
-    /// The names of the keyword arguments, if the function takes such.
+    /// The names of the keyword arguments; `None` if the function takes none.
     pub(super) fn keywords(&self) -> Option<Vec<Ustr>> {
         match &self.rest {
             Some(Pattern::Keys(keys, ..)) => Some(keys.iter().map(|(key, _)| *key).collect()),

@@ -1,5 +1,5 @@
-//! Large tensors that are made of nothing, or of a few known numbers, while a function is traced: operations of its
-//! program. The elements are counted or drawn where that runs; neither the trace nor the program holds them.
+//! Large tensors made of few known numbers, in a trace: operations of the program. The program generates their
+//! elements; neither the trace nor the program stores them.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::graph::Op;
 use crate::primitives::Iota;
 use crate::tensor::DType;
 
-/// Tensors of fewer bytes are computed while the function is traced, which may then ask for their elements.
+/// Maximum bytes of tensors computed while tracing, which may then ask for their elements.
 const LARGE: usize = 64 << 10;
 
 impl Interp {
-    /// The trace that records what is made of known numbers, if it has so many elements of `dtype`.
+    /// The trace that records a tensor made of known numbers, if its `count` elements of `dtype` are large.
     fn maker(&self, count: usize, dtype: DType) -> Option<Rc<Trace>> {
         if self.recording == 0 || count.saturating_mul(dtype.byte_width()) <= LARGE {
             return None;
@@ -24,12 +24,12 @@ impl Interp {
         open.closed.last().or(open.root.as_ref()).cloned()
     }
 
-    /// True if a tensor of so many elements that is made of known numbers is computed by the program being traced.
+    /// True if a tensor of `count` elements made of known numbers is computed by the program being traced.
     pub(crate) fn is_made_by_program(&self, count: usize, dtype: DType) -> bool {
         self.maker(count, dtype).is_some()
     }
 
-    /// A known tensor as one of the program being traced, if what is made of it has so many elements of `dtype`.
+    /// A known tensor as one of the program being traced, if it is used for one of `count` elements of `dtype` that is.
     pub(crate) fn given_to_program(&self, t: &Tensor, count: usize, dtype: DType) -> Eval<Tensor> {
         match self.maker(count, dtype) {
             Some(trace) if !t.is_traced() => Trace::variable(&trace, t),

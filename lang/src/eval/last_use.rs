@@ -1,17 +1,17 @@
-//! Last uses of local variables: a value that nothing reads afterwards is moved out of its variable, so that a call may
-//! turn out to be its only owner. A compiled program then writes its results where the argument was.
+//! Last uses of local variables: a value that is not read afterwards is moved out of its variable, so that a call may
+//! own it exclusively. A compiled program then writes its results in place of the argument.
 
 use smallvec::SmallVec;
 
 use super::expr::{Expr, ExprKind, Pattern, Slot, VarLocation};
 use crate::stack::maybe_grow;
 
-/// Marks the last uses in the body of a function, or in an expression of the top level.
+/// Marks the last uses in the body of a function, or in a top-level expression.
 pub(super) fn mark_last_uses(body: &Expr) {
     walk(body, &mut Live::default(), true);
 }
 
-/// The slots that are read later, before anything else is bound to them.
+/// Live slots: read later, before they are rebound.
 #[derive(Clone, Debug, Default)]
 struct Live(SmallVec<[u64; 2]>);
 
@@ -41,7 +41,7 @@ impl Live {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
     }
 
-    /// A pattern is bound: what its slots held before is not read any more.
+    /// Binds a pattern: the previous values of its slots are dead.
     fn bind(&mut self, pattern: &Pattern) {
         match pattern {
             Pattern::Name(slot) => self.remove(*slot),
@@ -52,7 +52,7 @@ impl Live {
         }
     }
 
-    /// The slots of a pattern are read.
+    /// Reads the slots of a pattern.
     fn read_pattern(&mut self, pattern: &Pattern) {
         match pattern {
             Pattern::Name(slot) => self.insert(*slot),
@@ -71,7 +71,7 @@ impl Live {
         }
     }
 
-    /// All that an expression may read, at any time.
+    /// Reads all variables that an expression may read.
     fn read(&mut self, expr: &Expr) {
         match &expr.kind {
             ExprKind::Local(place, _) => self.read_place(*place),
@@ -87,8 +87,8 @@ impl Live {
     }
 }
 
-/// Goes through an expression against the order in which it is evaluated. `live` is what is read after it, and then what
-/// is read from its start on. Without `mark` nothing is marked: a first look at what the next iteration of a loop reads.
+/// Walks an expression in reverse evaluation order. `live` is the live set after it, then the one before it. Without
+/// `mark` nothing is marked: a first pass over the next iteration of a loop.
 fn walk(expr: &Expr, live: &mut Live, mark: bool) {
     match &expr.kind {
         ExprKind::Const(_) | ExprKind::Global(_) | ExprKind::Def(_) => {}
@@ -141,7 +141,7 @@ fn walk(expr: &Expr, live: &mut Live, mark: bool) {
             live.join(&first);
             if mark {
                 maybe_grow(|| walk(body, &mut live.clone(), true));
-                // The state is the value of the loop when the condition does not hold.
+                // The state is the value of the loop when the condition fails.
                 let mut tested = live.clone();
                 tested.read_pattern(state);
                 maybe_grow(|| walk(condition, &mut tested, true));
@@ -149,7 +149,7 @@ fn walk(expr: &Expr, live: &mut Live, mark: bool) {
             maybe_grow(|| walk(init, live, mark));
         }
         _ => {
-            // Evaluated one after the other; some may be left out.
+            // Evaluated in order; some may be skipped.
             let mut parts: SmallVec<[&Expr; 8]> = SmallVec::new();
             in_order(expr, &mut parts);
             parts.into_iter().rev().for_each(|part| maybe_grow(|| walk(part, live, mark)));
@@ -157,7 +157,7 @@ fn walk(expr: &Expr, live: &mut Live, mark: bool) {
     }
 }
 
-/// One of these runs.
+/// Walks alternatives, one of which runs.
 fn branches<'a>(branches: impl Iterator<Item = &'a Expr>, live: &mut Live, mark: bool) {
     let after = live.clone();
     for branch in branches {
@@ -167,7 +167,7 @@ fn branches<'a>(branches: impl Iterator<Item = &'a Expr>, live: &mut Live, mark:
     }
 }
 
-/// The expressions directly inside of one that evaluates all of them in the order in which they are written.
+/// The direct subexpressions of an expression that evaluates all of them in source order.
 fn in_order<'a>(expr: &'a Expr, parts: &mut SmallVec<[&'a Expr; 8]>) {
     match &expr.kind {
         ExprKind::And(exprs) | ExprKind::Or(exprs) | ExprKind::Do(exprs) => parts.extend(exprs),

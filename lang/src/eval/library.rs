@@ -1,6 +1,6 @@
-//! The standard library, whose names are there without `use` (SPEC section 8).
+//! The standard library, available without `use` (SPEC section 8).
 //!
-//! A module of it is loaded when a text that mentions one of its names is: a program without any never parses it.
+//! A module is loaded with the first text that mentions one of its names; other programs never parse it.
 
 use std::rc::Rc;
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ use crate::syntax::{Form, FormKind};
 /// The standard library, by the name of each module.
 pub const STANDARD: [(&str, &str); 2] = [("nn", NEURAL), ("optim", include_str!("../../std/optim.shf"))];
 
-/// One module, a file for each subject.
+/// One module, one file per subject.
 const NEURAL: &str = concat!(
     include_str!("../../std/nn/layers.shf"),
     include_str!("../../std/nn/convolution.shf"),
@@ -26,7 +26,7 @@ const NEURAL: &str = concat!(
     include_str!("../../std/nn/older.shf"),
 );
 
-/// Modules that older programs use for what is always there now.
+/// Modules that older programs use, now always available.
 const OLDER: [&str; 2] = ["macros", "misc"];
 
 /// The module of each public name.
@@ -35,7 +35,7 @@ fn index() -> &'static UstrMap<&'static str> {
     INDEX.get_or_init(|| {
         let mut index = UstrMap::default();
         for (module, text) in STANDARD {
-            // One definition starts at the margin of one line: `documented` in the tests below holds it.
+            // Each definition starts in the first column of a line: `documented` in the tests below verifies it.
             let names = text.lines().filter_map(|line| line.strip_prefix("(defn ")?.split(' ').next());
             index.extend(names.filter(|name| !is_private(name)).map(|name| (Ustr::from(name), module)));
         }
@@ -49,7 +49,7 @@ pub(super) fn library_names() -> impl Iterator<Item = Ustr> {
 }
 
 impl Interp {
-    /// Loads what `forms` of a module mention of the standard library, unless the name means something else there.
+    /// Loads the standard modules mentioned in `forms` of a module, unless the name has another meaning there.
     pub(super) fn provide(&mut self, module: &Module, forms: &[Form]) -> Loaded<()> {
         if self.core.as_ref().is_some_and(|core| std::ptr::eq(&raw const **core, module)) {
             return Ok(());
@@ -77,7 +77,7 @@ impl Interp {
             .try_for_each(|name| self.standard_module(name).map_or(Ok(()), |loaded| loaded.map(drop)))
     }
 
-    /// The module of the standard library that is called `name`, loaded at its first use; none if there is none.
+    /// The standard module `name`, loaded at its first use; `None` if there is none.
     pub(super) fn standard_module(&mut self, name: &str) -> Option<Loaded<Rc<Module>>> {
         if let Some(module) = self.standard.get(name) {
             return Some(Ok(Rc::clone(module)));
@@ -89,7 +89,7 @@ impl Interp {
             let import = Import { module: Rc::clone(core), alias: None, only: None };
             module.imports.borrow_mut().push(import);
         }
-        // Known while it loads, so that modules may use each other.
+        // Registered while it loads, so that modules may use each other.
         self.standard.insert(name, Rc::clone(&module));
         let loaded = self.load(&module, &format!("<{name}>"), text, true);
         if loaded.is_err() {

@@ -1,4 +1,4 @@
-//! Loading files: read, expand, resolve; then run what is left at the top level.
+//! Loading of files: read, expand, resolve, then run the top level.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use crate::diagnostic::{Diagnostic, Kind};
 use crate::stack::with_large_stack;
 use crate::syntax::{Bracket, Form, FormKind, SourceId, Span, read};
 
-/// The builtins that need no Rust, by the section of the documentation that they belong to.
+/// The builtins written in Sheaf, by section of the documentation.
 pub const CORE: [(&str, &str); 9] = [
     ("macros", include_str!("../../std/core/macros.shf")),
     ("arithmetic", include_str!("../../std/core/arithmetic.shf")),
@@ -32,23 +32,23 @@ pub const CORE: [(&str, &str); 9] = [
     ("shape", include_str!("../../std/core/search.shf")),
 ];
 
-/// One or more messages; loading goes on after an error to find the next.
+/// One or more errors; loading continues after an error to find the next.
 pub type Loaded<T> = Result<T, Vec<Diagnostic>>;
 
 /// A text being loaded into a module.
 pub(super) struct Loading {
     pub module: Rc<Module>,
-    /// What the text has defined so far, and where.
+    /// The definitions of the text so far, with their spans.
     pub defined: HashMap<Ustr, Span>,
-    /// The top level in the order it will run.
+    /// The top-level expressions, in order.
     pending: Vec<Pending>,
-    /// Functions that mention a name not known yet; a macro used further down may define it.
+    /// Functions that mention an unknown name; a macro used further down may define it.
     postponed: Vec<(Rc<Global>, Form)>,
     /// Every form after expansion.
     expanded: Vec<Form>,
-    /// Only expansion is wanted: a name may be unknown.
+    /// True for expansion only: unknown names are allowed.
     only_expand: bool,
-    /// Something above that failed would have given names: that one is unknown is no news.
+    /// True if an earlier failed form may have defined names: unknown names are then not reported.
     names_missing: bool,
 }
 
@@ -65,20 +65,20 @@ impl Interp {
         }
     }
 
-    /// Runs the program in the file `path` whose text is `text`; the value of its last expression.
+    /// Runs the program `text` of the file `path`; the value of its last expression.
     pub fn run_program(&mut self, path: &str, text: &str) -> Loaded<Value> {
         let module = Self::program(path);
         self.program = Some(Rc::clone(&module));
         self.run_text(&module, path, text)
     }
 
-    /// The module of a program in the file `path`, without definitions yet.
+    /// The module of a program in the file `path`, without definitions.
     pub fn program(path: &str) -> Rc<Module> {
         let folder = folder_of(path);
         Rc::new(Module { name: path.into(), root: folder.clone(), folder, ..Module::default() })
     }
 
-    /// Runs more text in a module, which messages call `name`; the value of its last expression.
+    /// Runs another text in a module; `name` is its name in messages. The value of its last expression.
     pub fn run_text(&mut self, module: &Rc<Module>, name: &str, text: &str) -> Loaded<Value> {
         self.begin();
         self.loading.push(join("", &module.name));
@@ -87,18 +87,18 @@ impl Interp {
         result
     }
 
-    /// Reads a text, which messages call `name`, for [`Interp::run_forms`].
+    /// Reads a text for [`Interp::run_forms`]; `name` is its name in messages.
     pub fn read_forms(&mut self, name: &str, text: &str) -> Loaded<(SourceId, Vec<Form>)> {
         let id = self.sources.add(name, text);
         Ok((id, cast_vectors(read(&self.sources, id)?)))
     }
 
-    /// The error that some of `forms` are a statement of another language, such as `x = 1`.
+    /// The error for a statement of another language among `forms`, such as `x = 1`.
     pub fn foreign_statement(forms: &[Form]) -> Option<Diagnostic> {
         foreign_statement(forms).err().map(|error| *error)
     }
 
-    /// Makes the names that `forms` define known in a module, before any of them runs.
+    /// Declares the names that `forms` define in a module, before any of them runs.
     pub fn declare(module: &Rc<Module>, forms: &[Form]) {
         for form in forms {
             declare(module, form);
@@ -114,13 +114,13 @@ impl Interp {
         result
     }
 
-    /// A form of a module with every macro use in it replaced.
+    /// Expands every macro use in a form of a module.
     pub fn expand_form(&mut self, module: &Rc<Module>, form: Form) -> Loaded<Form> {
         self.provide(module, std::slice::from_ref(&form))?;
         Ok(self.expand(module, form)?)
     }
 
-    /// A module without definitions of its own that sees what `module` defines and uses.
+    /// An empty module that sees the definitions and imports of `module`.
     pub fn module_over(module: &Rc<Module>) -> Rc<Module> {
         let import = Import { module: Rc::clone(module), alias: None, only: None };
         Rc::new(Module {
@@ -132,7 +132,7 @@ impl Interp {
         })
     }
 
-    /// The forms of a program with every macro use replaced; nothing runs but macros and what they need.
+    /// The fully expanded forms of a program; only macros and their dependencies run.
     pub fn expand_program(&mut self, path: &str, text: &str) -> Loaded<Vec<Form>> {
         self.begin();
         self.loading.push(join("", path));
@@ -178,7 +178,7 @@ impl Interp {
         self.prepare_forms(module, forms, only_expand)
     }
 
-    /// Expands and resolves the forms of one text; goes on after an error to find the next.
+    /// Expands and resolves the forms of one text; continues after an error to find the next.
     fn prepare_forms(&mut self, module: &Rc<Module>, forms: Vec<Form>, only_expand: bool) -> Loaded<Loading> {
         with_large_stack(|| self.prepare_all(module, forms, only_expand))
     }
@@ -199,7 +199,7 @@ impl Interp {
         let mut errors = Vec::new();
         let mut forms = forms;
         while let Err(error) = foreign_statement(&forms) {
-            // Without what was meant as one call, lest its parts be reported too.
+            // Without the intended call, so that its parts are not reported too.
             let call = error.labels[0].span;
             forms.retain(|f| !(call.start..call.end).contains(&f.span.start));
             errors.push(*error);
@@ -223,7 +223,7 @@ impl Interp {
             }
         }
         if self.checking.is_some() {
-            // What could be resolved is checked all the same.
+            // Check the resolved forms all the same.
             let errors = self.in_order(errors, id);
             self.note(|checked| checked.errors.extend(errors));
             return Ok(loading);
@@ -231,7 +231,7 @@ impl Interp {
         if errors.is_empty() {
             return Ok(loading);
         }
-        // What was defined by nothing is not defined: in a session, what the name meant before counts.
+        // Remove definitions without a value: in a session, the earlier meaning of the name counts.
         let mut definitions = module.definitions.borrow_mut();
         for name in declared {
             if definitions.get(&name).is_some_and(|g| g.value.borrow().is_none()) {
@@ -242,7 +242,7 @@ impl Interp {
         Err(self.in_order(errors, id))
     }
 
-    /// Messages in the order of the text, a name that is not known once.
+    /// Errors in source order, each unknown name once.
     fn in_order(&self, mut errors: Vec<Diagnostic>, id: Option<SourceId>) -> Vec<Diagnostic> {
         let place = |d: &Diagnostic| {
             let used = d.labels.iter().map(|l| self.sources.used(l.span));
@@ -254,8 +254,7 @@ impl Interp {
         errors
     }
 
-    /// Whether names may be unknown after an error in this form because it failed: it uses a module, makes a macro, or
-    /// is made by one.
+    /// True if names may be unknown after an error in this form: it uses a module, defines a macro, or is a macro use.
     fn gives_names(&self, module: &Rc<Module>, form: &Form) -> bool {
         let head = form.items(Bracket::Round).and_then(|items| items.first()?.symbol());
         head.is_some_and(|head| {
@@ -263,7 +262,7 @@ impl Interp {
         })
     }
 
-    /// Expands and resolves one top-level form. Functions, macros and uses take effect at once; the rest waits.
+    /// Expands and resolves one top-level form. Functions, macros and uses take effect at once; expressions are queued.
     fn prepare(&mut self, loading: &mut Loading, form: Form) -> Loaded<()> {
         let module = Rc::clone(&loading.module);
         let form = self.expand(&module, form)?;
@@ -351,7 +350,7 @@ impl Interp {
     }
 }
 
-/// A vector literal and the dtype after it as one form, as they are in a body.
+/// Combines each vector literal with the dtype after it into one form, as in a body.
 pub(super) fn cast_vectors(forms: Vec<Form>) -> Vec<Form> {
     let mut out: Vec<Form> = Vec::with_capacity(forms.len());
     for form in forms {
@@ -369,7 +368,7 @@ pub(super) fn cast_vectors(forms: Vec<Form>) -> Vec<Form> {
     out
 }
 
-/// The message for a signal that nobody handled.
+/// The error message of an unhandled signal.
 pub(crate) fn as_diagnostic(stop: Stop) -> Diagnostic {
     match stop {
         Stop::Error(d) => d,
@@ -377,9 +376,9 @@ pub(crate) fn as_diagnostic(stop: Stop) -> Diagnostic {
             let message = match stop.reason {
                 Reason::Value { wanted, .. } => format!("{wanted} must be known while tracing"),
                 Reason::Effect(name) => format!("{name} has an effect"),
-                Reason::Unrun(name) => format!("{name} has no value before the program runs"),
+                Reason::Unevaluated(name) => format!("{name} has no value before the program runs"),
                 Reason::Loop => "the loop is too long to be unrolled".into(),
-                Reason::Irreversible(reason) => format!("there is no gradient here: {reason}"),
+                Reason::NoVjp(reason) => format!("there is no gradient here: {reason}"),
                 Reason::Elements { wanted, ty, .. } => {
                     format!("{wanted} depends on the elements of a tensor {ty}")
                 }

@@ -9,20 +9,20 @@ use super::value::Value;
 use crate::stack::maybe_grow;
 use crate::syntax::Span;
 
-/// Longer loops are not unrolled into the program that is being traced. Measured (`benches/benches/unrolling.rs`,
-/// `docs/benchmarks.md`): up to here the compiler takes at most twice as long for an unrolled loop of a small step as for
-/// one operation, also for its gradient, and a call takes a fraction of the time, since a loop on a device takes its time
-/// for each iteration; beyond, gradients take the compiler up to eight times as long.
+/// Maximum iterations of a loop that is unrolled. Measured (`benches/benches/unrolling.rs`, `docs/benchmarks.md`): up
+/// to here the compiler takes at most twice as long for an unrolled loop of a small step as for one operation, also for
+/// its gradient, and a call takes a fraction of the time, since a loop on a device costs time per iteration; beyond,
+/// gradients take the compiler up to eight times as long.
 const MAX_UNROLLED: u64 = 16;
 
-/// A state of more names is put together as a list each time.
+/// Maximum names of a loop state kept in slots; larger ones are lists.
 const MAX_NAMES: usize = 4;
 
-/// How many iterations a loop of unknown count is taken to have, when the evaluator weighs compiling its body.
+/// Assumed iterations of a loop of unknown count, when estimating the profit of compiling its body.
 const UNKNOWN_COUNT: u64 = 1000;
 
 impl Interp {
-    /// Runs `f` as the body of a loop of `count` iterations: calls in it weigh that much more.
+    /// Runs `f` as the body of a loop of `count` iterations: calls in it count that many times.
     pub(crate) fn in_loop<T>(&mut self, count: u64, f: impl FnOnce(&mut Interp) -> Eval<T>) -> Eval<T> {
         let outer = self.weight;
         self.weight = outer.saturating_mul(count.max(1));
@@ -31,24 +31,23 @@ impl Interp {
         result
     }
 
-    /// True if a loop of so many iterations is recorded as one, in the trace of a function for compilation.
+    /// True if a loop of `count` iterations must be recorded as one operation, in a trace for compilation.
     pub(crate) fn is_long(&self, count: u64) -> bool {
         count > MAX_UNROLLED && self.recording > 0 && self.traces_regions()
     }
 
-    /// True if a loop of so many iterations may be recorded as one, in the trace of a function for compilation: short
-    /// ones are where their steps are large ([`Interp::unless_unrolled`]).
+    /// True if a loop of `count` iterations may be recorded as one operation, in a trace for compilation: a short one
+    /// is if its steps are large ([`Interp::unless_unrolled`]).
     pub(super) fn may_stage(&self, count: u64) -> bool {
         count > 1 && self.recording > 0 && self.traces_regions()
     }
 
-    /// True if a loop of so many iterations is unrolled rather than recorded as one, if both can be.
+    /// True if a loop of `count` iterations is preferably unrolled.
     pub(super) fn is_short(count: u64) -> bool {
         count <= MAX_UNROLLED
     }
 
-    /// Stops the trace of a function for compilation, if there is one, before a loop of the call being evaluated that
-    /// is too long to be unrolled.
+    /// Stops a trace for compilation at a loop, in the call being evaluated, that is too long to unroll.
     pub(super) fn check_unrolled(&self, count: u64) -> Eval<()> {
         match self.span {
             Some(span) if count > MAX_UNROLLED => self.stop_unrolling(span),
@@ -56,7 +55,7 @@ impl Interp {
         }
     }
 
-    /// Stops the trace of a function for compilation, if there is one.
+    /// Stops a trace for compilation, if there is one.
     fn stop_unrolling(&self, span: Span) -> Eval<()> {
         if self.recording == 0 {
             return Ok(());
@@ -110,7 +109,7 @@ impl Interp {
             ExprKind::While { condition, state, init, body } => {
                 let unrolled = self.eval_while(expr, condition, state, [init, body], frame);
                 match unrolled {
-                    // Too long to be unrolled, or until a value that is not known.
+                    // Too long to unroll, or up to an unknown value.
                     Err(signal) if self.traces_regions() && Self::asks_here(&signal) => {
                         let first = self.eval(init, frame)?;
                         let staged = self.staged_while(condition, state, body, &first, frame)?;
@@ -123,7 +122,7 @@ impl Interp {
         }
     }
 
-    /// `while`, one iteration after the other.
+    /// Interprets `while`.
     fn eval_while(
         &mut self,
         expr: &Expr,
@@ -157,8 +156,8 @@ impl Interp {
         })
     }
 
-    /// Binds the state of a loop to the value of `expr`. Gives the value unless all of it is in the slots of `state`:
-    /// a vector literal for a pattern of names is taken apart without becoming a list.
+    /// Binds the loop state to the value of `expr`. Returns the value unless all of it is in the slots of `state`: a
+    /// vector literal for a pattern of names is destructured without building a list.
     fn eval_state(&mut self, expr: &Expr, state: &Pattern, init: Span, frame: Frame) -> Eval<Option<Value>> {
         match (state, &expr.kind) {
             (Pattern::Name(slot), _) => {
@@ -205,7 +204,7 @@ impl Interp {
     }
 
     /// Binds names, at most [`MAX_NAMES`], to the values of as many expressions. All are computed before any is bound;
-    /// what is no scalar waits on the stack.
+    /// non-scalars are kept on the stack.
     #[inline(never)]
     fn assign_all(&mut self, items: &[Expr], names: &[Pattern], frame: Frame) -> Eval<()> {
         let mut scalars = [None; MAX_NAMES];
@@ -227,7 +226,7 @@ impl Interp {
         Ok(())
     }
 
-    /// The state of a loop, all of which is in the slots of its pattern.
+    /// The value of the loop state, all of which is in the slots of its pattern.
     fn bound_state(&self, state: &Pattern, frame: Frame) -> Value {
         match state {
             Pattern::Name(slot) => self.stack[frame.base + *slot as usize].clone(),

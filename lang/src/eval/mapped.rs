@@ -1,5 +1,4 @@
-//! `map` and `mapv` over the rows of tensors as one loop, in the trace of a function for compilation: a `scan` without
-//! a state.
+//! `map` and `mapv` over tensor rows as a `scan` without state, in a trace for compilation.
 
 use super::interp::Interp;
 use super::signal::Eval;
@@ -10,7 +9,7 @@ use super::value::Value;
 use crate::primitives as p;
 use crate::tensor::TensorType;
 
-/// A leaf of what the function gives.
+/// A leaf of the function's result.
 enum Leaf {
     /// Computed from the rows, of this type.
     Computed(TensorType),
@@ -19,8 +18,8 @@ enum Leaf {
 }
 
 impl Interp {
-    /// `(map f xs ...)` as one loop; nothing where some of `xs` is no tensor, there are few rows, `f` asks for an element,
-    /// or gives a function: that could have captured a row.
+    /// `(map f xs ...)` as one loop; `None` if some of `xs` is no tensor, there are few rows, `f` asks for an element,
+    /// or it returns a function, which could capture a row.
     pub(crate) fn staged_map(&mut self, f: &Value, xs: &[Value]) -> Eval<Option<Vec<Value>>> {
         let mut made = None;
         let stacked = self.map_rows(xs, |interp, row| {
@@ -30,7 +29,7 @@ impl Interp {
                 match leaf {
                     Value::Function(_) => return Ok(None),
                     Value::Tensor(t) if t.is_traced_at(interp.level) => {
-                        // A weak integer keeps its width beside others, which a tensor of its default dtype does not.
+                        // Among other numbers a weak integer keeps its width; a tensor of its default dtype does not.
                         computed.push(interp.convert(&t, t.ty().dtype)?);
                         leaves.push(Leaf::Computed(t.ty().clone()));
                     }
@@ -64,17 +63,17 @@ impl Interp {
         Ok(Some(items))
     }
 
-    /// `(mapv f xs ...)` as one loop; nothing where that cannot be, or `f` gives something else than a tensor.
+    /// `(mapv f xs ...)` as one loop; `None` if that is impossible, or `f` does not return a tensor.
     pub(crate) fn staged_mapv(&mut self, f: &Value, xs: &[Value]) -> Eval<Option<Value>> {
         let stacked = self.map_rows(xs, |interp, row| {
             let value = interp.call(f, row)?;
-            Ok(interp.moving_leaf(&value)?.map(|tensor| vec![tensor]))
+            Ok(interp.dynamic_leaf(&value)?.map(|tensor| vec![tensor]))
         })?;
         Ok(stacked.map(|(_, mut stacked)| Value::Tensor(stacked.swap_remove(0))))
     }
 
-    /// The tensors that `f` gives for the rows of `xs` side by side, up to the shortest: their number and the tensors
-    /// stacked. Nothing where there is no loop of it, or `f` says so.
+    /// The results of `f` on the zipped rows of `xs`, up to the shortest: the number of rows and the stacked tensors.
+    /// `None` if it cannot be a loop, or `f` refuses.
     fn map_rows(
         &mut self,
         xs: &[Value],

@@ -1,4 +1,4 @@
-//! The evaluator: one for two worlds. On concrete tensors it computes, on traced tensors it records.
+//! The evaluator: computes on concrete tensors, records on traced tensors.
 
 mod arity;
 mod binding;

@@ -1,4 +1,4 @@
-//! Modules: definitions of a file, what it uses, and what a name means in it (SPEC section 8).
+//! Modules: definitions of a file, its imports, and name look-up (SPEC section 8).
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,17 +16,17 @@ use crate::syntax::Span;
 /// A file of the program or of the standard library.
 #[derive(Debug, Default)]
 pub struct Module {
-    /// The name under which it was used, or the file of the program.
+    /// The name in `use`, or the file of the program.
     pub name: String,
-    /// The folder that relative `(use ./x.shf)` starts from.
+    /// The base folder of relative `(use ./x.shf)`.
     pub folder: String,
-    /// The source folder of the program it belongs to, where `(use x)` looks.
+    /// The source folder of its program, searched by `(use x)`.
     pub root: String,
-    /// Whether it belongs to the standard library, whose names give way to others.
+    /// True for the standard library, whose names have the lowest precedence.
     pub standard: bool,
     pub(super) definitions: RefCell<IndexMap<Ustr, Rc<Global>>>,
     pub(super) imports: RefCell<Vec<Import>>,
-    /// Names that macros of other modules left in this one: what each is called in the module it comes from.
+    /// Aliases that macros of other modules left in this one: the module and the name there.
     pub(super) foreign: RefCell<HashMap<Ustr, (Rc<Module>, Ustr)>>,
 }
 
@@ -38,10 +38,10 @@ pub(super) struct Import {
     pub only: Option<Vec<Ustr>>,
 }
 
-/// A name that can be used in a module, and its value.
+/// A name visible in a module, and its value.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// The name there: with its alias, if the module it is from has one.
+    /// The name there: with the alias of its module, if there is one.
     pub name: Ustr,
     /// The value.
     pub value: Value,
@@ -49,18 +49,18 @@ pub struct Definition {
     pub is_macro: bool,
 }
 
-/// What a name means.
+/// Meaning of a name.
 #[derive(Clone, Debug)]
 pub(super) enum Meaning {
     /// A definition.
     Global(Rc<Global>),
     /// A function written in Rust.
     Builtin(&'static Builtin),
-    /// Definitions of one level that differ: the modules they are in, and where.
+    /// Conflicting definitions of one level: their modules and spans.
     Ambiguous(Vec<(String, Span)>),
 }
 
-/// Whether a module keeps the name to itself.
+/// True if the name is private to its module.
 pub(crate) fn is_private(name: &str) -> bool {
     name.len() > 1 && name.starts_with('-')
 }
@@ -71,13 +71,13 @@ impl Import {
     }
 }
 
-/// `m/name` as the alias and the name.
+/// The alias and the name of `m/name`.
 pub(super) fn qualified(name: &str) -> Option<(&str, Ustr)> {
     name.split_once('/').filter(|(p, r)| !p.is_empty() && !r.is_empty()).map(|(p, r)| (p, Ustr::from(r)))
 }
 
 impl Module {
-    /// What `name` means here, builtins left to the caller.
+    /// The meaning of `name` here, except builtins.
     pub(super) fn find(&self, name: Ustr) -> Option<Meaning> {
         if let Some(global) = self.definitions.borrow().get(&name) {
             return Some(Meaning::Global(Rc::clone(global)));
@@ -85,8 +85,8 @@ impl Module {
         choose(self.imported(name))
     }
 
-    /// The modules that `name` may come from, private or not, with the name it has there: what an alias names, or
-    /// every flat import. With each, whether the program asked for the name by `:as` or `:only`.
+    /// The modules that `name` may come from, private or not, with its name there: that of an alias, or every flat
+    /// import. True for each that was imported by `:as` or `:only`.
     fn sources(&self, name: Ustr) -> (Ustr, Vec<(Rc<Module>, bool)>) {
         let (prefix, name) = qualified(&name).map_or((None, name), |(prefix, rest)| (Some(prefix), rest));
         let imports = self.imports.borrow();
@@ -94,8 +94,8 @@ impl Module {
         (name, from.map(|i| (Rc::clone(&i.module), prefix.is_some() || i.only.is_some())).collect())
     }
 
-    /// What other modules give under `name`: their own definitions, or else what they were given themselves. A name of
-    /// the standard library that is there anyway gives way to both.
+    /// The exports of other modules under `name`: their own definitions, or else their re-exports. Names of the always
+    /// available standard library have lower precedence than both.
     fn imported(&self, name: Ustr) -> Vec<(Rc<Module>, Rc<Global>)> {
         let (name, modules) = self.sources(name);
         if is_private(&name) {
@@ -116,7 +116,7 @@ impl Module {
         self.definitions.borrow().get(&name).cloned()
     }
 
-    /// The module that keeps the definition of `name` to itself, for the message to those who try.
+    /// The module that keeps `name` private, for the error message.
     pub(super) fn keeper(&self, name: Ustr) -> Option<(String, Rc<Global>)> {
         let (name, modules) = self.sources(name);
         let own = |(m, _): &(Rc<Module>, bool)| Some((m.name.clone(), m.own(name)?));
@@ -128,17 +128,17 @@ impl Module {
         self.imports.borrow().iter().filter_map(|i| i.alias).collect()
     }
 
-    /// Whether the module called `name` is used here without an alias.
+    /// True if the module `name` is used here without an alias.
     pub(super) fn uses_flat(&self, name: &str) -> bool {
         self.imports.borrow().iter().any(|i| i.alias.is_none() && i.module.name == name)
     }
 
-    /// Every name that can be used here beside the builtins, for suggestions.
+    /// All names visible here besides the builtins, for suggestions.
     pub fn names(&self) -> Vec<Ustr> {
         self.defined().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// The definitions that can be used here and have a value, for those who look around.
+    /// The definitions visible here that have a value.
     pub fn definitions(&self) -> Vec<Definition> {
         let defined = self.defined().into_iter();
         let look = |(name, global): (Ustr, Rc<Global>)| {
@@ -148,8 +148,7 @@ impl Module {
         defined.filter_map(look).collect()
     }
 
-    /// The definitions that can be used here, each under its name here: own ones first, in their order, then those of
-    /// modules.
+    /// The definitions visible here, under their names here: own ones first, in order, then those of modules.
     fn defined(&self) -> Vec<(Ustr, Rc<Global>)> {
         let own = self.definitions.borrow();
         let mut defined: Vec<_> = own.iter().map(|(name, global)| (*name, Rc::clone(global))).collect();
@@ -164,19 +163,19 @@ impl Module {
         defined
     }
 
-    /// The name without the mark of the module that a macro brought it from.
+    /// The name without the module mark added by a macro.
     pub(super) fn plain(&self, name: Ustr) -> Ustr {
         self.foreign.borrow().get(&name).map_or(name, |(home, name)| home.plain(*name))
     }
 }
 
 impl Interp {
-    /// What a name means in `module`: its definitions and imports, then the builtins, then the standard library.
+    /// The meaning of a name in `module`: its definitions and imports, then the builtins, then the standard library.
     pub(super) fn meaning(&self, module: &Module, name: Ustr) -> Option<Meaning> {
         if let Some((home, name)) = module.foreign.borrow().get(&name) {
             return self.meaning(home, *name);
         }
-        // What the language keeps to itself is for the standard library.
+        // Private names of the language are for the standard library.
         let open = module.standard || !is_private(&name);
         module
             .find(name)
@@ -185,8 +184,8 @@ impl Interp {
             .or_else(|| self.in_library(name))
     }
 
-    /// The name under which `user` sees what `name` means in `home`: `name` itself where it means the same to both, or
-    /// nothing to `home`.
+    /// The name in `user` for the meaning of `name` in `home`: `name` itself if it means the same in both, or nothing
+    /// in `home`.
     pub(super) fn name_from(&self, home: &Rc<Module>, user: &Rc<Module>, name: Ustr) -> Ustr {
         if Rc::ptr_eq(home, user) {
             return name;
@@ -200,7 +199,7 @@ impl Interp {
         if same {
             return name;
         }
-        // No name that a program writes: an alias does not end like a file.
+        // No program can write this name: an alias does not end like a file.
         let mut marked = format!("{}.shf/{name}", home.name.trim_end_matches(".shf"));
         let mut foreign = user.foreign.borrow_mut();
         while foreign.get(&Ustr::from(&marked)).is_some_and(|(other, _)| !Rc::ptr_eq(other, home)) {

@@ -1,4 +1,4 @@
-//! Taking values apart by patterns.
+//! Destructuring.
 
 use super::blame;
 use super::expr::{Expr, Pattern};

@@ -1,4 +1,4 @@
-//! Purity: which functions may have an effect.
+//! Effect analysis of functions.
 
 use std::rc::Rc;
 
@@ -8,15 +8,14 @@ use super::expr::{Code, Expr, ExprKind, Template};
 use super::value::{Function, Value};
 use crate::syntax::Span;
 
-/// The first effect that the body of `code`, or a function it mentions, may have: the builtin and the place.
+/// The first possible effect of the body of `code`, or of a function it mentions: the builtin and the span.
 ///
-/// A mention counts as a call. Functions that arrive as values are not seen here; tracing stops when they have an
-/// effect.
+/// A mention counts as a call. Functions passed as values are not analysed; tracing stops at their effects.
 pub(super) fn effect(code: &Rc<Code>) -> Option<(Ustr, Span)> {
     Search { seen: Vec::new() }.code(code)
 }
 
-/// The first effect that an expression may have: the builtin and the place.
+/// The first possible effect of an expression: the builtin and the span.
 pub(super) fn effect_in(expr: &Expr) -> Option<(Ustr, Span)> {
     Search { seen: Vec::new() }.expr(expr)
 }

@@ -1,11 +1,10 @@
-//! `loop` and `recur`, rewritten to `while` once macros are expanded.
+//! `loop` and `recur`, rewritten to `while` after macro expansion.
 //!
-//! The body of a loop is taken apart along its tails: the places whose value would be that of the body. From it come
-//! three expressions of the names of the loop: whether another round follows, the values of that round, and the result
-//! of the last. In `(loop [i 0] (if (< i n) (recur (inc i)) i))` these are the condition, `(inc i)` and `i`, and nothing
-//! is evaluated twice. Where that cannot be, a round that is interpreted evaluates the body once and says what became
-//! of it in values of its own ([`Rewritten::Twofold`]); in a program all the same three expressions serve, where nothing
-//! has an effect and both branches of a condition must agree.
+//! The body of a loop is split along its tail positions into three expressions of the loop's names: if another
+//! iteration follows, the next values, and the final result. In `(loop [i 0] (if (< i n) (recur (inc i)) i))` these are
+//! the condition, `(inc i)` and `i`, and nothing is evaluated twice. Otherwise an interpreted iteration evaluates the
+//! body once and encodes its outcome as values ([`Rewritten::Twofold`]); a program is traced from the three
+//! expressions, since it has no effects and both branches of a condition must have one type.
 
 use ustr::Ustr;
 
@@ -14,26 +13,26 @@ use super::resolve::bindings;
 use crate::diagnostic::Diagnostic;
 use crate::syntax::{Bracket, Form, FormKind, Span};
 
-/// The forms that a loop stands for.
+/// The rewritten loop.
 pub(super) enum Rewritten {
-    /// One form, which evaluates everything as often as the loop does.
+    /// One form, which evaluates nothing twice.
     Plain(Form),
     /// One to interpret, and one to trace.
     Twofold(Form, Form),
 }
 
-/// A body along its tails.
+/// A body by its tail positions.
 enum Tail {
     /// No `recur` in it.
     Value(Form),
-    /// The values of the next round.
+    /// The next values.
     Recur(Vec<Form>, Span),
     If(Form, Box<Tail>, Box<Tail>),
-    /// A form whose last item is the tail; the items before it.
+    /// A form whose last item is in tail position, and the items before it.
     Scope(Vec<Form>, Box<Tail>, Span),
 }
 
-/// `(loop [pattern init ...] body...)`, from what follows its head.
+/// Rewrites `(loop [pattern init ...] body...)`, given the arguments.
 pub(super) fn rewrite_loop(args: &[Form], span: Span) -> Result<Rewritten, Box<Diagnostic>> {
     let usage = |at: Span| {
         let d = Diagnostic::error("loop is written (loop [name value ...] body...)");
@@ -45,7 +44,7 @@ pub(super) fn rewrite_loop(args: &[Form], span: Span) -> Result<Rewritten, Box<D
     if body.is_empty() || found.iter().any(|b| b.value.is_none()) {
         return Err(usage(span));
     }
-    // The first values, each with the names before it; a pattern is taken apart in each round.
+    // The initial values, each in the scope of the names before it; patterns are destructured in each iteration.
     let (mut names, mut first, mut apart) = (Vec::new(), Vec::new(), Vec::new());
     for (i, binding) in found.iter().enumerate() {
         let pattern = &pairs[binding.pattern];
@@ -76,8 +75,8 @@ pub(super) fn rewrite_loop(args: &[Form], span: Span) -> Result<Rewritten, Box<D
     })
 }
 
-/// The body of a function as a loop over its parameters, where a `recur` in it means the function; with the parameters
-/// that have a name for each.
+/// Rewrites a function body with `recur` to a loop over its parameters; also the parameters, with a name for each.
+/// `None` without `recur`.
 pub(super) fn rewrite_function(params: &[Form], body: &[Form], span: Span) -> Option<(Vec<Form>, Form)> {
     if !body.last().is_some_and(ends_in_recur) {
         return None;
@@ -93,7 +92,7 @@ pub(super) fn rewrite_function(params: &[Form], body: &[Form], span: Span) -> Op
             }
             FormKind::Symbol(_) => param.clone(),
             FormKind::List(Bracket::Round, items) if !items.is_empty() => items[0].clone(),
-            // Keyword arguments stay as they are from round to round.
+            // Keyword arguments stay the same in all iterations.
             FormKind::Dict(_) if rest => {
                 renamed.push(param.clone());
                 continue;
@@ -109,7 +108,7 @@ pub(super) fn rewrite_function(params: &[Form], body: &[Form], span: Span) -> Op
     Some((renamed, list(form, span)))
 }
 
-/// True if a `recur` may be at an end of a form.
+/// True if a form may have `recur` in tail position.
 fn ends_in_recur(form: &Form) -> bool {
     let Some([head, args @ ..]) = form.items(Bracket::Round) else { return false };
     match head.symbol().as_ref().map(Ustr::as_str) {
@@ -121,7 +120,7 @@ fn ends_in_recur(form: &Form) -> bool {
 }
 
 impl Tail {
-    /// Several forms, of which the last is the tail.
+    /// A body, whose last form is in tail position.
     fn of_body(body: &[Form], span: Span) -> Tail {
         let body = cast_vectors(body.to_vec());
         match body.as_slice() {
@@ -187,7 +186,7 @@ impl Tail {
         if tail.recurs() { tail } else { value() }
     }
 
-    /// Each arm as a condition.
+    /// The arms of a `case` as conditions.
     fn of_case(subject: &Form, arms: &[Form], span: Span) -> Tail {
         let name = hidden(usize::MAX - 1, span);
         let (pairs, default) = arms.split_at(arms.len() - arms.len() % 2);
@@ -201,7 +200,7 @@ impl Tail {
         Tail::Scope(vec![symbol("let", span), binding], Box::new(chosen), span)
     }
 
-    /// True if a `recur` is at one of its ends.
+    /// True if a tail is `recur`.
     fn recurs(&self) -> bool {
         match self {
             Tail::Value(_) => false,
@@ -211,7 +210,7 @@ impl Tail {
         }
     }
 
-    /// True if a value is at one of its ends.
+    /// True if a tail is a value.
     fn ends(&self) -> bool {
         match self {
             Tail::Value(_) => true,
@@ -221,7 +220,7 @@ impl Tail {
         }
     }
 
-    /// True if the three parts evaluate nothing twice.
+    /// True if the three expressions evaluate nothing twice.
     fn once(&self) -> bool {
         match self {
             _ if !(self.recurs() && self.ends()) => true,
@@ -230,7 +229,7 @@ impl Tail {
         }
     }
 
-    /// Fails where a `recur` has not as many values as there are names.
+    /// Fails if a `recur` has the wrong number of values.
     fn check(&self, names: usize) -> Result<(), Box<Diagnostic>> {
         match self {
             Tail::Recur(values, span) if values.len() != names => {
@@ -245,7 +244,7 @@ impl Tail {
         }
     }
 
-    /// The form with `f` of what is at its ends; a condition only where both of its branches are `wanted`.
+    /// The form with `f` applied to its tails; a condition stays only if both of its branches are `wanted`.
     fn map(&self, wanted: &dyn Fn(&Tail) -> bool, f: &dyn Fn(&Tail) -> Form) -> Form {
         match self {
             Tail::Value(_) | Tail::Recur(..) => f(self),
@@ -263,7 +262,7 @@ impl Tail {
         }
     }
 
-    /// True if another round follows.
+    /// The condition: true if another iteration follows.
     fn goes_on(&self) -> Form {
         let constant = |holds, span| Form { kind: FormKind::Bool(holds), span };
         match self {
@@ -283,7 +282,7 @@ impl Tail {
         }
     }
 
-    /// The value of the last round.
+    /// The final result.
     fn result(&self) -> Form {
         self.map(&Tail::ends, &|end| match end {
             Tail::Value(form) => form.clone(),
@@ -306,7 +305,7 @@ struct Loop {
 }
 
 impl Loop {
-    /// One value, or the list of several, for a state of the same form.
+    /// A single value, or a list of several, as loop state.
     fn state(items: &[Form], span: Span) -> Form {
         match items {
             [one] => one.clone(),
@@ -333,8 +332,8 @@ impl Loop {
         if self.names.is_empty() { hidden(0, self.span) } else { Loop::state(&self.names, self.span) }
     }
 
-    /// `(let [[goes-on result names...] (while goes-on [...] body)] result)`, where each end of the body says what became
-    /// of the round.
+    /// `(let [[goes-on result names...] (while goes-on [...] body)] result)`, where each tail of the body encodes the
+    /// outcome of the iteration.
     fn at_once(&self, tail: &Tail) -> Form {
         let span = self.span;
         let (goes_on, result) = (hidden(usize::MAX - 2, span), hidden(usize::MAX - 3, span));
@@ -358,7 +357,7 @@ impl Loop {
     }
 }
 
-/// A name that no program writes.
+/// A name that no program can write.
 fn hidden(number: usize, span: Span) -> Form {
     Form { kind: FormKind::Symbol(Ustr::from(&format!("loop {number}"))), span }
 }

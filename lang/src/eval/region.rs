@@ -1,4 +1,4 @@
-//! Pieces of a program that are traced by themselves: the body of a loop, the branches of a conditional.
+//! Regions, traced separately: the body of a loop, the branches of a conditional.
 
 use std::rc::Rc;
 
@@ -12,39 +12,39 @@ use crate::primitives as p;
 use crate::syntax::Span;
 use crate::tensor::TensorType;
 
-/// Pieces within each other beyond this are taken for a recursion that only a known condition ends.
+/// Maximum nesting of regions, beyond which the recursion must depend on an unknown condition.
 const MAX_LEVELS: u32 = 24;
 
-/// A piece of program as a graph.
+/// A region of the program as a graph.
 pub(super) struct Region {
-    /// Its parameters are those of the piece, then what it reads from outside.
+    /// Its parameters are those of the region, then its captures.
     pub graph: Graph,
-    /// What it reads from outside.
+    /// The captured outer tensors.
     pub captures: Vec<Tensor>,
 }
 
-/// The state of a loop: tensors and numbers move, anything else stays as it is.
+/// The state of a loop: tensors and numbers vary, other values are constant.
 pub(super) struct State {
     tree: Tree,
     leaves: Vec<Leaf>,
 }
 
 enum Leaf {
-    Moving(Tensor),
+    Varying(Tensor),
     Fixed(Value),
 }
 
-/// What a step makes of a state, compared with the state.
+/// The next state compared with the state.
 pub(super) enum Step {
-    /// The next state, of the types of this one.
+    /// The next state has the same types.
     Fits(Vec<Tensor>),
-    /// The state has to begin with other dtypes.
+    /// The state must start with other dtypes.
     Adapted(State),
-    /// There is no loop of this: the structure, a shape or a dtype changes.
+    /// The structure, a shape or a dtype changes, so it cannot be a loop.
     Differs(Difference),
 }
 
-/// Where two values are not of one type, and what they are there.
+/// The first difference of two values in type, and both there.
 pub(super) struct Difference {
     path: KeyPath,
     values: [String; 2],
@@ -82,7 +82,7 @@ impl Difference {
         if self.path.is_root() { String::new() } else { format!(" at {}", self.path) }
     }
 
-    /// As what a conditional meets, whose branches are at these places.
+    /// The difference of conditional branches at these spans.
     pub fn of_branches(self, places: [Span; 2]) -> Box<Differing> {
         let at = self.place();
         let [yes, no] = self.values;
@@ -102,7 +102,7 @@ impl Difference {
         })
     }
 
-    /// As what a loop meets, whose first state and body are at these places, if they are.
+    /// The difference of a loop state; the spans are those of the initial state and the body, if known.
     pub fn of_state(self, places: Option<[Span; 2]>) -> Box<Differing> {
         let at = self.place();
         let [before, after] = self.values;
@@ -119,13 +119,13 @@ impl Difference {
 }
 
 impl Interp {
-    /// Whether a piece of the program may be traced by itself here: inside another trace.
+    /// True if a region may be traced here: inside another trace.
     pub(super) fn traces_regions(&self) -> bool {
         (1..MAX_LEVELS).contains(&self.level)
     }
 
-    /// Traces `f` for parameters of these types; `f` gives a value for the caller and the results of the graph. What does
-    /// not depend on the parameters is recorded outside: a loop computes it once.
+    /// Traces `f` for parameters of these types; `f` gives a value for the caller and the results of the graph.
+    /// Loop-invariant code is recorded outside.
     pub(super) fn region<T>(
         &mut self,
         types: &[TensorType],
@@ -137,7 +137,7 @@ impl Interp {
         self.region_of(trace, |interp| f(interp, parameters))
     }
 
-    /// [`Interp::region`] for a piece that may not run at all, or runs again: all that it computes stays within it.
+    /// [`Interp::region`] for a region that may not run at all, or runs again: all its computations stay inside.
     pub(super) fn closed_region<T>(
         &mut self,
         types: &[TensorType],
@@ -172,19 +172,19 @@ impl Interp {
         Ok((value, Region { graph: prune(graph), captures }))
     }
 
-    /// Whether a signal asks for a value inside of a region that would be traced here: the region cannot be.
+    /// True if a signal asks for a value inside a region traced here: then it cannot be traced.
     pub(super) fn asks_inside(&self, signal: &Signal) -> bool {
         match &**signal {
             Stop::Trace(stop) => match stop.reason {
                 Reason::Value { level, .. } | Reason::Elements { level, .. } => level > self.level,
-                Reason::Loop | Reason::Irreversible(_) => true,
-                Reason::Effect(_) | Reason::Unrun(_) => false,
+                Reason::Loop | Reason::NoVjp(_) => true,
+                Reason::Effect(_) | Reason::Unevaluated(_) => false,
             },
             Stop::Error(_) => false,
         }
     }
 
-    /// What kept a piece of program from being one operation, where that is why a value is asked for.
+    /// The difference that made a region ask for a value, if that is the reason.
     pub(super) fn differing_in(signal: &Signal) -> Option<Box<Differing>> {
         match &**signal {
             Stop::Trace(stop) => stop.differing.clone(),
@@ -192,15 +192,15 @@ impl Interp {
         }
     }
 
-    /// Whether a signal asks for a value, or says that a loop is too long to be unrolled: a loop recorded as one may do
-    /// without.
+    /// True if a signal asks for a value, or for a loop too long to unroll: a loop recorded as one operation may need
+    /// neither.
     pub(super) fn asks_here(signal: &Signal) -> bool {
         matches!(&**signal, Stop::Trace(stop)
             if matches!(stop.reason, Reason::Value { .. } | Reason::Elements { .. } | Reason::Loop))
     }
 
-    /// A number, a truth value or a tensor as a tensor; nothing for other values.
-    pub(super) fn moving_leaf(&mut self, leaf: &Value) -> Eval<Option<Tensor>> {
+    /// A number, a boolean or a tensor as a tensor; `None` for other values.
+    pub(super) fn dynamic_leaf(&mut self, leaf: &Value) -> Eval<Option<Tensor>> {
         match leaf {
             Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Tensor(_) => {
                 self.tensor(leaf).map(Some)
@@ -209,19 +209,19 @@ impl Interp {
         }
     }
 
-    /// `value` as the first state of a loop.
+    /// `value` as the initial state of a loop.
     pub(super) fn state(&mut self, value: &Value) -> Eval<State> {
         let mut leaves = Vec::new();
         for leaf in flatten(value) {
-            leaves.push(match self.moving_leaf(&leaf)? {
-                Some(tensor) => Leaf::Moving(tensor),
+            leaves.push(match self.dynamic_leaf(&leaf)? {
+                Some(tensor) => Leaf::Varying(tensor),
                 None => Leaf::Fixed(leaf),
             });
         }
         Ok(State { tree: Tree::of(value), leaves })
     }
 
-    /// What a step made of a state: `before` is the state as the step saw it.
+    /// Compares the result of a step with the state; `before` is the state as traced in the step.
     pub(super) fn step_of(&mut self, state: &State, before: &Value, next: &Value) -> Eval<Step> {
         let mut tensors = Vec::new();
         let mut wanted = Vec::new();
@@ -229,11 +229,11 @@ impl Interp {
         let mut leaves = state.leaves.iter();
         let walked = map_trees(&[before.clone(), next.clone()], &mut |path, pair| {
             let Some(leaf) = leaves.next() else { return Ok(Value::Nil) };
-            let next = self.moving_leaf(&pair[1])?;
+            let next = self.dynamic_leaf(&pair[1])?;
             let difference = || Difference::at(path, &pair[0], &pair[1]);
             let (from, to) = match (leaf, next) {
                 (Leaf::Fixed(value), None) if same(value, &pair[1])? => return Ok(Value::Nil),
-                (Leaf::Moving(from), Some(to)) => (from.ty().clone(), to),
+                (Leaf::Varying(from), Some(to)) => (from.ty().clone(), to),
                 _ => {
                     differs.get_or_insert_with(difference);
                     return Ok(Value::Nil);
@@ -249,7 +249,7 @@ impl Interp {
                 tensors.push(to);
                 wanted.push(ty);
             } else if ty.weak {
-                // A weak number becomes what the state is.
+                // A weak number takes the state's type.
                 tensors.push(self.op(p::Convert { dtype: from.dtype, weak: from.weak }, &[&to])?);
                 wanted.push(from);
             } else {
@@ -266,9 +266,9 @@ impl Interp {
         if let Some(difference) = differs {
             return Ok(Step::Differs(difference));
         }
-        let moving =
-            || state.leaves.iter().filter_map(|l| if let Leaf::Moving(t) = l { Some(t) } else { None });
-        if moving().zip(&wanted).all(|(t, ty)| t.ty() == ty) {
+        let varying =
+            || state.leaves.iter().filter_map(|l| if let Leaf::Varying(t) = l { Some(t) } else { None });
+        if varying().zip(&wanted).all(|(t, ty)| t.ty() == ty) {
             return Ok(Step::Fits(tensors));
         }
         let mut wanted = wanted.into_iter();
@@ -276,10 +276,10 @@ impl Interp {
         for leaf in &state.leaves {
             adapted.push(match leaf {
                 Leaf::Fixed(value) => Leaf::Fixed(value.clone()),
-                Leaf::Moving(t) => {
+                Leaf::Varying(t) => {
                     let ty = wanted.next().expect("a type for each");
                     let op = p::Convert { dtype: ty.dtype, weak: ty.weak };
-                    Leaf::Moving(if *t.ty() == ty { t.clone() } else { self.op(op, &[t])? })
+                    Leaf::Varying(if *t.ty() == ty { t.clone() } else { self.op(op, &[t])? })
                 }
             });
         }
@@ -287,7 +287,7 @@ impl Interp {
     }
 }
 
-/// Whether a value that no tensor holds stayed the same.
+/// True if two non-tensor values are the same.
 pub(super) fn same(a: &Value, b: &Value) -> Eval<bool> {
     match (a, b) {
         (Value::Function(a), Value::Function(b)) => Ok(Rc::ptr_eq(a, b)),
@@ -297,10 +297,11 @@ pub(super) fn same(a: &Value, b: &Value) -> Eval<bool> {
 }
 
 impl State {
-    /// The tensors that move.
+    /// The varying tensors.
     pub fn tensors(&self) -> Vec<Tensor> {
-        let moving = self.leaves.iter().filter_map(|l| if let Leaf::Moving(t) = l { Some(t) } else { None });
-        moving.cloned().collect()
+        let varying =
+            self.leaves.iter().filter_map(|l| if let Leaf::Varying(t) = l { Some(t) } else { None });
+        varying.cloned().collect()
     }
 
     /// Their types.
@@ -313,7 +314,7 @@ impl State {
         let mut tensors = tensors.iter();
         let mut leaves = self.leaves.iter().map(|leaf| match leaf {
             Leaf::Fixed(value) => value.clone(),
-            Leaf::Moving(_) => Value::from(tensors.next().expect("a tensor for each").clone()),
+            Leaf::Varying(_) => Value::from(tensors.next().expect("a tensor for each").clone()),
         });
         unflatten(&self.tree, &mut leaves)
     }

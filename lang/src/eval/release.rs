@@ -1,4 +1,4 @@
-//! Values nested as deep as the user likes are dropped without recursion.
+//! Non-recursive drop of deeply nested values.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -6,28 +6,28 @@ use std::rc::Rc;
 use super::value::{Closure, Function, Value};
 
 thread_local! {
-    /// Values that are dropped once what is being dropped is gone, and whether something is.
+    /// Values to drop after the current one, and true while one is being dropped.
     static WAITING: RefCell<Vec<Value>> = const { RefCell::new(Vec::new()) };
     static RELEASING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Room for so many values that wait is kept.
-const ROOM: usize = 1024;
+/// Capacity of that queue that is kept.
+const QUEUE_CAPACITY: usize = 1024;
 
-/// Whether dropping the value may drop others.
+/// True if dropping the value may drop others.
 pub(super) fn holds_values(value: &Value) -> bool {
     matches!(value, Value::List(_) | Value::Dict(_) | Value::Function(_))
 }
 
-/// Drops values, and what only they hold, one after the other.
+/// Drops values and their contents iteratively.
 pub(super) fn release(values: impl IntoIterator<Item = Value>) {
-    // At the end of a thread, when its memory is gone, values drop what they hold themselves.
+    // At thread exit the queue is gone, and values drop their contents recursively.
     releasing(|| {
         let _ = WAITING.try_with(|waiting| waiting.borrow_mut().extend(values));
     });
 }
 
-/// Runs `f`, which drops values that hold others, and then drops these.
+/// Runs `f`, which drops values, and then drops their contents.
 pub(super) fn releasing(f: impl FnOnce()) {
     if RELEASING.replace(true) {
         return f();
@@ -43,11 +43,11 @@ pub(super) fn releasing(f: impl FnOnce()) {
             other => drop(other),
         }
     }
-    let _ = WAITING.try_with(|waiting| waiting.borrow_mut().shrink_to(ROOM));
+    let _ = WAITING.try_with(|waiting| waiting.borrow_mut().shrink_to(QUEUE_CAPACITY));
     RELEASING.set(false);
 }
 
-/// A value in a tree that many lists or dictionaries share.
+/// A value in a persistent tree shared by many lists or dictionaries.
 #[derive(Clone, Debug)]
 pub struct Item(Value);
 
@@ -62,7 +62,7 @@ impl Item {
         &self.0
     }
 
-    /// Puts another in its place.
+    /// Replaces the value; returns the old one.
     pub(super) fn replace(&mut self, value: Value) -> Value {
         std::mem::replace(&mut self.0, value)
     }

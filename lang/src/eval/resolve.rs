@@ -1,4 +1,4 @@
-//! Resolution: every name of an expanded form is bound to a local, a definition or a builtin.
+//! Name resolution: binds every name of an expanded form to a local, a definition or a builtin.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -52,16 +52,16 @@ pub const SPECIAL: [&str; 29] = [
     "&",
 ];
 
-/// The special forms that a program may define for itself.
+/// Special forms that a program may redefine.
 pub(super) const YIELDING: [&str; 2] = ["loop", "recur"];
 
-/// Whether `name` is that of a special form.
+/// True for the name of a special form.
 pub(super) fn is_special(name: &str) -> bool {
     SPECIAL.contains(&name)
 }
 
-/// Heads whose direct arguments may be a vector followed by a dtype that is an option, not a cast: `cast`, `io`, the
-/// creation and the random functions.
+/// True for heads whose direct arguments may be a vector followed by a dtype option, which is not a cast: `cast`, `io`,
+/// the creation and the random functions.
 pub(crate) fn takes_dtype_option(head: Option<Ustr>) -> bool {
     const HEADS: [&str; 15] = [
         "cast",
@@ -83,7 +83,7 @@ pub(crate) fn takes_dtype_option(head: Option<Ustr>) -> bool {
     head.is_some_and(|h| HEADS.contains(&h.as_str()) || h.starts_with("random-"))
 }
 
-/// The dtype that a form is the keyword of.
+/// The dtype of a dtype keyword.
 pub(crate) fn dtype_keyword(form: &Form) -> Option<DType> {
     let FormKind::Keyword(name) = form.kind else { return None };
     DType::parse(&name)
@@ -92,7 +92,7 @@ pub(crate) fn dtype_keyword(form: &Form) -> Option<DType> {
 /// A binding of a `let`, by positions among the forms in its brackets.
 pub(super) struct Binding {
     pub pattern: usize,
-    /// Missing where a name is left over.
+    /// `None` for a name without value.
     pub value: Option<usize>,
     /// The dtype after a vector literal.
     pub dtype: Option<usize>,
@@ -121,15 +121,15 @@ pub(super) struct Resolver<'a> {
     pub interp: &'a Interp,
     pub module: Rc<Module>,
     pub scopes: Scopes,
-    /// What is wrong with forms whose neighbours were looked at all the same.
+    /// Errors so far; resolution continues with the neighbours.
     pub errors: Vec<Diagnostic>,
-    /// An unknown name is passed over: it may come from something that failed before.
+    /// True if unknown names are ignored: an earlier failed form may define them.
     pub names_missing: bool,
     /// The defaults of the patterns just bound.
     pub defaults: Vec<MissingKey>,
 }
 
-/// The default of a key that a dictionary may lack.
+/// The default of a key that may be missing.
 #[derive(Clone)]
 pub(super) struct MissingKey {
     pub key: Ustr,
@@ -185,7 +185,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The result, unless anything was wrong on the way.
+    /// The result, unless there were errors.
     pub fn finish<T>(mut self, result: Resolved<T>) -> Result<T, Vec<Diagnostic>> {
         match result {
             Ok(value) if self.errors.is_empty() => return Ok(value),
@@ -195,7 +195,7 @@ impl Resolver<'_> {
         Err(self.errors)
     }
 
-    /// The expression of a form; what is wrong with it is noted, and something else stands in its place.
+    /// The expression of a form; an error is recorded and a dummy takes its place.
     fn form_or_note(&mut self, form: &Form) -> Expr {
         let mark = self.scopes.open();
         self.form(form).unwrap_or_else(|error| {
@@ -227,7 +227,7 @@ impl Resolver<'_> {
         Expr { kind: ExprKind::Cast(Box::new(vector), dtype), span }
     }
 
-    /// Several forms of which the last gives the value.
+    /// A body: the last form gives the value.
     pub(super) fn body(&mut self, forms: &[Form], span: Span) -> Expr {
         if let Err(error) = foreign_statement(forms) {
             self.errors.push(*error);
@@ -326,7 +326,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// What somebody who writes `name` out of habit from another language should write.
+    /// Help for a name from another language.
     fn foreign_name_help(&self, name: Ustr) -> Option<String> {
         let locals = self.scopes.names();
         let means = |n: &str| {
@@ -346,8 +346,7 @@ impl Resolver<'_> {
         {
             return Ok(Expr { kind, span });
         }
-        // What is wrong with the head does not hide what is wrong with the arguments; but the form of another language
-        // may bind names in them.
+        // An error in the head does not hide errors in the arguments; but a foreign form may bind names in them.
         let names_missing = self.names_missing;
         let mut head = match first.symbol() {
             Some(name) => self.name(name, first.span, true).unwrap_or_else(|error| {
@@ -358,7 +357,7 @@ impl Resolver<'_> {
             }),
             None => self.form_or_note(first),
         };
-        // Among the indices of get, `...` stands for axes that stay whole.
+        // Among the indices of get, `...` stands for whole axes.
         let whole_axes = if first.is_symbol("get") { quoted_dots(args) } else { None };
         let args = whole_axes.as_deref().unwrap_or(args);
         let mut args = self.arguments(args, !takes_dtype_option(first.symbol()));
@@ -371,7 +370,7 @@ impl Resolver<'_> {
         {
             head.kind = ExprKind::Const(Value::function(Function::Builtin(printer)));
         }
-        // The state of a reduce with a vector pattern is taken apart, so a vector body stays a list.
+        // The state of a reduce with a vector pattern is destructured, so a vector body stays a list.
         if first.is_symbol("reduce")
             && let [function, init, ..] = args.as_mut_slice()
             && let ExprKind::Fn(code) = &mut function.kind
@@ -384,7 +383,7 @@ impl Resolver<'_> {
         Ok(Expr::call(head, args, span))
     }
 
-    /// The arguments of a call, among which ranges may be.
+    /// The arguments of a call, including ranges.
     fn arguments(&mut self, forms: &[Form], casts: bool) -> Vec<Expr> {
         if !forms.iter().any(|f| matches!(f.kind, FormKind::Range(..))) {
             return self.sequence(forms, casts);
@@ -514,7 +513,7 @@ impl Resolver<'_> {
                     let once = Box::new(self.form(&once)?);
                     let found = self.errors.len();
                     let traced = Box::new(self.form(&traced)?);
-                    // What is wrong has been said of the first.
+                    // Errors were reported for the first copy.
                     self.errors.truncate(found);
                     ExprKind::Loop { once, traced }
                 }
@@ -547,12 +546,12 @@ impl Resolver<'_> {
         }))
     }
 
-    /// True if the program defines the special form `name` for itself.
+    /// True if the program redefines the special form `name`.
     pub(super) fn redefined(&self, name: Ustr) -> bool {
         self.scopes.names().contains(&name) || self.interp.meaning(&self.module, name).is_some()
     }
 
-    /// What `resolve` gives, with the defaults of keys bound around it.
+    /// Wraps the result of `resolve` in the defaults of the keys just bound.
     pub(super) fn with_defaults(
         &mut self,
         defaults: &[MissingKey],
@@ -567,7 +566,7 @@ impl Resolver<'_> {
         Expr { kind: ExprKind::Let { bindings, body: Box::new(body) }, span }
     }
 
-    /// `slot = slot` where the dictionary has the key, else the default.
+    /// `slot = slot` if the dictionary has the key, else the default.
     fn default_bindings(&mut self, defaults: &[MissingKey]) -> Vec<(Pattern, Expr)> {
         let binding = |MissingKey { key, slot, whole, value }: &MissingKey| {
             let span = value.span;
@@ -688,7 +687,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Fails at statements of other languages: `f(x)`, a name and a bracket right behind it; `x = 1`.
+/// Fails at statements of other languages: `f(x)`, a name directly followed by a bracket; `x = 1`.
 pub(super) fn foreign_statement(forms: &[Form]) -> Resolved<()> {
     for (i, pair) in forms.windows(2).enumerate() {
         if let [Form { kind: FormKind::Symbol(name), span }, Form { kind: FormKind::Symbol(sign), .. }] = pair
@@ -716,7 +715,7 @@ pub(super) fn foreign_statement(forms: &[Form]) -> Resolved<()> {
     Ok(())
 }
 
-/// The arguments with each `...` as a constant, if there is one.
+/// The arguments with each `...` as a constant; `None` if there is none.
 fn quoted_dots(args: &[Form]) -> Option<Vec<Form>> {
     let quoted = |arg: &Form| {
         let quote = Form { kind: FormKind::Symbol(Ustr::from("quote")), span: arg.span };
@@ -725,12 +724,12 @@ fn quoted_dots(args: &[Form]) -> Option<Vec<Form>> {
     args.iter().any(|arg| arg.is_symbol("...")).then(|| args.iter().map(quoted).collect())
 }
 
-/// The value of an expression that is written out.
+/// The value of a literal.
 fn literal(expr: &Expr) -> Option<&Value> {
     if let ExprKind::Const(value) = &expr.kind { Some(value) } else { None }
 }
 
-/// Fails where a form has no body.
+/// Fails if a form has no body.
 fn has_body(form: &str, body: &[Form], span: Span, usage: &str) -> Resolved<()> {
     if !body.is_empty() {
         return Ok(());
@@ -739,7 +738,7 @@ fn has_body(form: &str, body: &[Form], span: Span, usage: &str) -> Resolved<()> 
     Err(Box::new(d.help(format!("write {usage}"))))
 }
 
-/// What the key of a `case` stands for: itself, or any item of a list in round brackets.
+/// The keys of a `case` arm: itself, or the items of a list in round brackets.
 fn alternatives(key: &Form) -> Vec<Value> {
     match key.items(Bracket::Round) {
         Some([quote, x]) if quote.is_symbol("quote") => vec![form_to_value(x)],
@@ -748,7 +747,7 @@ fn alternatives(key: &Form) -> Vec<Value> {
     }
 }
 
-/// An expression whose value `pattern` takes: a vector literal for a vector pattern stays a list (SPEC section 2).
+/// An expression destructured by `pattern`: a vector literal for a vector pattern stays a list (SPEC section 2).
 fn taken_apart(pattern: &Pattern, mut value: Expr) -> Expr {
     keep_list(pattern, &mut value);
     value

@@ -1,11 +1,11 @@
-//! The special forms that are rewritten while expanding: `->`, `->>`, `as->` and `cond`.
+//! Special forms rewritten during expansion: `->`, `->>`, `as->` and `cond`.
 
 use super::code::{list, symbol};
 use super::signal::{Eval, Signal};
 use crate::diagnostic::Diagnostic;
 use crate::syntax::{Bracket, Form, FormKind, Span};
 
-/// The form that a list whose head is `head` stands for, if it is one of these.
+/// The rewritten list with head `head`; `None` if it is none of these.
 pub(super) fn rewrite(head: &str, items: &[Form], span: Span) -> Option<Eval<Form>> {
     Some(match head {
         "->" => thread(items, span, 1),

@@ -1,8 +1,8 @@
-//! Numbers and truth values in registers.
+//! Scalars in registers.
 //!
-//! A [`Value`] is given back through memory, and there the processor waits: what was written in two words is read as
-//! one. A [`Scalar`] comes back in two registers, so that a chain of operations on plain numbers touches memory only
-//! where it reads variables; it takes half the time.
+//! A [`Value`] is returned through memory, which stalls the processor: it is written in two words and read as one. A
+//! [`Scalar`] is returned in two registers, so that a chain of scalar operations touches memory only to read variables;
+//! it takes half the time.
 
 use super::expr::{Expr, ExprKind, VarLocation};
 use super::interp::{Frame, Interp};
@@ -11,7 +11,7 @@ use super::value::{Function, Value};
 use crate::builtins::OnNumbers;
 use crate::stack::maybe_grow;
 
-/// A number or a truth value. What it carries is always one word, which keeps it in registers.
+/// A number or a boolean. The payload is always one word, so it stays in registers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar {
     /// `false`
@@ -36,7 +36,7 @@ impl Bits {
 }
 
 impl Scalar {
-    /// The scalar that a value is, if it is one.
+    /// The value as a scalar; `None` if it is none.
     #[inline]
     pub fn of(value: &Value) -> Option<Scalar> {
         match value {
@@ -47,7 +47,7 @@ impl Scalar {
         }
     }
 
-    /// The number as the `f32` that it is on the device; none for a truth value.
+    /// The number as `f32`, its dtype on the device; `None` for a boolean.
     #[inline]
     pub fn single(self) -> Option<f32> {
         match self {
@@ -85,7 +85,7 @@ impl From<Scalar> for Value {
 }
 
 impl Interp {
-    /// Evaluates an expression. What is no scalar, or an error, is left to be taken with [`Interp::take_other`].
+    /// Evaluates an expression. A non-scalar result or an error is left for [`Interp::take_other`].
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "numbers in variables are read where they are used")]
     pub(super) fn eval_scalar(&mut self, expr: &Expr, frame: Frame) -> Option<Scalar> {
@@ -115,7 +115,7 @@ impl Interp {
         }
     }
 
-    /// [`Interp::eval_scalar`] for the call `expr` of a builtin with a short way for two numbers.
+    /// [`Interp::eval_scalar`] for the call `expr` of a builtin with a fast path for two scalars.
     pub(super) fn eval_arithmetic(
         &mut self,
         expr: &Expr,
@@ -135,7 +135,7 @@ impl Interp {
         on_numbers(a, b).or_else(|| self.call_arithmetic(expr, Ok([Value::from(a), Value::from(b)])))
     }
 
-    /// [`Interp::eval_arithmetic`] where the operands are not two numbers.
+    /// [`Interp::eval_arithmetic`] if the operands are not two numbers.
     #[inline(never)]
     fn call_arithmetic(&mut self, expr: &Expr, operands: Eval<[Value; 2]>) -> Option<Scalar> {
         let ExprKind::Call { head, .. } = &expr.kind else { unreachable!("a call") };
@@ -144,7 +144,7 @@ impl Interp {
         self.in_call(expr, operands, |i, operands, place| i.call_builtin(builtin, &operands, place))
     }
 
-    /// Gives a value as [`Interp::eval_scalar`] does.
+    /// Returns a value like [`Interp::eval_scalar`].
     #[inline]
     pub(super) fn scalar_or_other(&mut self, value: Eval<Value>) -> Option<Scalar> {
         let scalar = value.as_ref().ok().and_then(Scalar::of);
@@ -154,18 +154,18 @@ impl Interp {
         scalar
     }
 
-    /// What the last expression evaluated with [`Interp::eval_scalar`] gave, which was no scalar.
+    /// Non-scalar result or error of the last [`Interp::eval_scalar`].
     pub(super) fn take_other(&mut self) -> Eval<Value> {
         std::mem::replace(&mut self.other, Ok(Value::Nil))
     }
 
-    /// The value of what was evaluated last with [`Interp::eval_scalar`].
+    /// The result of the last [`Interp::eval_scalar`] as a value.
     #[inline]
     pub(super) fn given(&mut self, scalar: Option<Scalar>) -> Eval<Value> {
         scalar.map_or_else(|| self.take_other(), |scalar| Ok(Value::from(scalar)))
     }
 
-    /// Adds slots to the stack, to be assigned: a value that is pushed goes through memory twice. The first of them.
+    /// Adds slots to the stack, to be assigned: pushing a value writes it twice. Returns the first slot.
     #[inline]
     pub(super) fn add_slots(&mut self, count: usize) -> usize {
         let first = self.stack.len();
@@ -173,19 +173,19 @@ impl Interp {
         first
     }
 
-    /// Gives a slot of the stack the value of an expression that is likely to be a number.
+    /// Assigns to a stack slot the value of an expression that is probably a number.
     #[inline]
     pub(super) fn assign(&mut self, slot: usize, expr: &Expr, frame: Frame) -> Eval<()> {
         let scalar = self.eval_scalar(expr, frame);
         self.set(slot, scalar)
     }
 
-    /// Gives a slot of the stack the value of what was evaluated last with [`Interp::eval_scalar`].
+    /// Assigns to a stack slot the result of the last [`Interp::eval_scalar`].
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "numbers go from registers to their slots")]
     pub(super) fn set(&mut self, slot: usize, scalar: Option<Scalar>) -> Eval<()> {
         match (scalar, &mut self.stack[slot]) {
-            // In most cases there was a number of the same kind before.
+            // Usually the old value is a number of the same kind.
             (Some(Scalar::Int(n)), Value::Int(old)) => *old = n,
             (Some(Scalar::Float(x)), Value::Float(old)) => *old = x.value(),
             _ => self.set_other(slot, scalar)?,
@@ -193,7 +193,7 @@ impl Interp {
         Ok(())
     }
 
-    /// Gives a slot of the stack a value that is likely to be a number.
+    /// Assigns to a stack slot a value that is probably a number.
     #[inline]
     pub(super) fn set_value(&mut self, slot: usize, value: Value) {
         match Scalar::of(&value) {
@@ -208,7 +208,7 @@ impl Interp {
         Ok(())
     }
 
-    /// Adds to the error that evaluating with [`Interp::eval_scalar`] left, if that is one.
+    /// Adds context to the error of the last [`Interp::eval_scalar`], if it is one.
     #[inline]
     pub(super) fn amend(
         &mut self,

@@ -1,4 +1,4 @@
-//! `scan`: a loop with a state and an output a step.
+//! `scan`: a loop with a state and one output per step.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use super::value::Value;
 use crate::diagnostic::Diagnostic;
 
 impl Interp {
-    /// `[state outputs]`: `f` of the state and each item of `xs` gives `[state output]`; the outputs are stacked.
+    /// `[state outputs]`: `f` maps the state and each item of `xs` to `[state output]`; the outputs are stacked.
     pub(crate) fn scan(&mut self, f: &Value, init: &Value, xs: &Value) -> Eval<Value> {
         let count = item_count(xs)?;
         if self.may_stage(count as u64) {
@@ -67,7 +67,7 @@ impl Interp {
         }
     }
 
-    /// The items of a sequence: of a tensor along axis 0, of a list, of all entries of a dictionary side by side.
+    /// The items of a sequence: of a tensor along axis 0, of a list, of the zipped entries of a dictionary.
     fn items_of(&mut self, xs: &Value) -> Eval<Vec<Value>> {
         let Value::Dict(dict) = xs else { return self.sequence(xs) };
         let mut items = vec![Dict::default(); item_count(xs)?];
@@ -79,8 +79,8 @@ impl Interp {
         Ok(items.into_iter().map(|item| Value::Dict(Rc::new(item))).collect())
     }
 
-    /// The initial state with weak numbers in the dtypes that the body gives them, and the outputs of no steps; `None`
-    /// where the types do not settle, or are not known without values.
+    /// The initial state with weak numbers in the dtypes that the body gives them, and the outputs of zero steps;
+    /// `None` if the types reach no fixpoint, or are not known without values.
     fn empty_scan(
         &mut self,
         f: &Value,
@@ -100,7 +100,7 @@ impl Interp {
     }
 }
 
-/// How many items there are: the extent of axis 0, the length of a list, what the entries of a dictionary share.
+/// Number of items: the extent of axis 0, the length of a list, the common length of a dictionary's entries.
 fn item_count(xs: &Value) -> Eval<usize> {
     match xs {
         Value::Tensor(t) if t.ty().rank() > 0 => Ok(t.shape()[0]),

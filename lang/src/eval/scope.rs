@@ -1,4 +1,4 @@
-//! Scopes while resolving: which name lives in which slot of which function.
+//! Scopes during resolution: the slots of names in functions.
 
 use ustr::Ustr;
 
@@ -25,7 +25,7 @@ enum Binding {
     Params(Slot),
 }
 
-/// What the locals say about a name.
+/// Locals that a name may refer to.
 #[derive(Debug)]
 pub(super) struct Found {
     /// Dictionaries of `with-params` between the use and the binding, innermost first.
@@ -39,13 +39,13 @@ impl Scopes {
         Scopes { functions: vec![FunctionScope::default()] }
     }
 
-    /// A mark to go back to with [`Scopes::close`].
+    /// A mark for [`Scopes::close`].
     pub(super) fn open(&self) -> (usize, Slot) {
         let f = self.functions.last().expect("the top level");
         (f.bindings.len(), f.next)
     }
 
-    /// Forgets the bindings since `mark`; their slots may be used again.
+    /// Removes the bindings since `mark`; their slots are reused.
     pub(super) fn close(&mut self, mark: (usize, Slot)) {
         let f = self.functions.last_mut().expect("the top level");
         f.bindings.truncate(mark.0);
@@ -66,25 +66,25 @@ impl Scopes {
         slot
     }
 
-    /// A slot without a name, whose dictionary's keys are names from here on.
+    /// Binds a slot without a name; the keys of its dictionary are names from here on.
     pub(super) fn bind_params(&mut self) -> Slot {
         let slot = self.slot();
         self.functions.last_mut().expect("the top level").bindings.push(Binding::Params(slot));
         slot
     }
 
-    /// Begins a function.
+    /// Enters a function.
     pub(super) fn enter(&mut self) {
         self.functions.push(FunctionScope::default());
     }
 
-    /// Ends a function: the size of its frame and what it captures.
+    /// Leaves a function: the size of its frame and its captures.
     pub(super) fn leave(&mut self) -> (usize, Vec<(VarLocation, Ustr)>) {
         let f = self.functions.pop().expect("entered before");
         (f.size as usize, f.captures)
     }
 
-    /// Slots that the top level needs.
+    /// Number of slots of the top level.
     pub(super) fn frame_size(&self) -> usize {
         self.functions.last().expect("the top level").size as usize
     }
@@ -116,8 +116,8 @@ impl Scopes {
         bindings.filter_map(|b| if let Binding::Name(n, _) = b { Some(*n) } else { None }).collect()
     }
 
-    /// The place, seen from the innermost function, of a slot of the function at `depth`: captured by every
-    /// function in between.
+    /// The location, seen from the innermost function, of a slot of the function at `depth`: captured by every function
+    /// in between.
     fn place(&mut self, depth: usize, slot: Slot, name: Ustr) -> VarLocation {
         let mut place = VarLocation::Frame(slot);
         for f in &mut self.functions[depth + 1..] {

@@ -1,4 +1,4 @@
-//! What stops an evaluation.
+//! Reasons to stop an evaluation.
 
 use crate::diagnostic::{Diagnostic, Kind};
 use crate::graph::Var;
@@ -8,47 +8,47 @@ use crate::syntax::Span;
 use crate::tensor::TensorType;
 use ustr::Ustr;
 
-/// The result of evaluating something.
+/// The result of an evaluation.
 pub type Eval<T> = Result<T, Signal>;
 
-/// An evaluation that stopped. One word, so that [`Eval`] fits into two.
+/// A stopped evaluation. One word, so that [`Eval`] fits into two.
 pub type Signal = Box<Stop>;
 
-/// Why an evaluation stopped.
+/// The reason an evaluation stopped.
 #[derive(Clone, Debug)]
 pub enum Stop {
-    /// The program is wrong.
+    /// An error.
     Error(Diagnostic),
     /// The trace cannot go on, though the program may be right.
     Trace(TraceStop),
 }
 
-/// What `(static x)` wants a value for.
+/// The wanted value of `(static x)` in messages.
 pub(super) const STATIC: &str = "(static x)";
 
-/// Why a trace stopped, and where.
+/// The reason a trace stopped, and the span.
 #[derive(Clone, Debug)]
 pub struct TraceStop {
-    /// Why.
+    /// The reason.
     pub reason: Reason,
     /// The innermost call.
     pub span: Option<Span>,
-    /// What kept a conditional or a loop from being one operation, for which nothing would have been asked.
+    /// The difference that kept a conditional or a loop from being one operation, which would have needed no value.
     pub differing: Option<Box<Differing>>,
 }
 
-/// Two values that would have to be of one type.
+/// Two values whose types must be equal but differ.
 #[derive(Clone, Debug)]
 pub struct Differing {
     /// A clause that names both.
     pub clause: String,
-    /// Where they come from, with what they are.
+    /// Spans of their origins, with labels.
     pub places: Vec<(Span, String)>,
-    /// What to do about it.
+    /// The fix.
     pub remedy: &'static str,
 }
 
-/// Why a trace stopped.
+/// The reason a trace stopped.
 #[derive(Clone, Debug)]
 pub enum Reason {
     /// The body asked for the value of a traced scalar: `var` of the trace of that level.
@@ -57,26 +57,26 @@ pub enum Reason {
         level: u32,
         /// The scalar.
         var: Var,
-        /// What the value was wanted for.
+        /// The use of the value, for the message.
         wanted: String,
     },
     /// The body asked for the elements of a traced tensor.
     Elements {
         /// Level of the trace that the tensor belongs to.
         level: u32,
-        /// What they were wanted for.
+        /// The use of the elements, for the message.
         wanted: String,
         /// The tensor's type.
         ty: TensorType,
     },
     /// The body has an effect.
     Effect(String),
-    /// The body needs a definition of that name, which only a run would give a value.
-    Unrun(Ustr),
-    /// The body has a loop too long to be unrolled; what the loop calls is compiled.
+    /// The body needs the value of this definition, which only a run gives.
+    Unevaluated(Ustr),
+    /// The body has a loop too long to unroll; functions called in it are compiled.
     Loop,
-    /// The body differentiates what has no derivative while its values are unknown, for this reason.
-    Irreversible(&'static str),
+    /// The body differentiates an operation that has no derivative while its values are unknown, for this reason.
+    NoVjp(&'static str),
 }
 
 impl Stop {
@@ -85,7 +85,7 @@ impl Stop {
         Box::new(Stop::Trace(TraceStop { reason, span, differing: None }))
     }
 
-    /// Adds what would have made it unnecessary to stop, if nothing is known of that yet.
+    /// Adds the difference that caused the stop, unless there is one.
     #[must_use]
     pub(super) fn differing(mut self: Box<Self>, differing: Option<Box<Differing>>) -> Signal {
         if let Stop::Trace(stop) = &mut *self
@@ -96,7 +96,7 @@ impl Stop {
         self
     }
 
-    /// Adds the place where it happened, if none is known yet.
+    /// Adds the span, unless there is one.
     #[must_use]
     pub fn at(mut self: Box<Self>, span: Span) -> Signal {
         match &mut *self {
@@ -109,12 +109,12 @@ impl Stop {
         self
     }
 
-    /// True if the program itself stopped, with `error` or `assert`.
+    /// True for an error raised by the program, with `error` or `assert`.
     pub(super) fn is_raised(&self) -> bool {
         matches!(self, Stop::Error(d) if d.kind == Kind::Raised)
     }
 
-    /// Adds a fact to an error.
+    /// Adds a note to an error.
     #[must_use]
     pub fn note(mut self: Box<Self>, note: impl Into<String>) -> Signal {
         if let Stop::Error(d) = &mut *self {
@@ -125,7 +125,7 @@ impl Stop {
 }
 
 impl TraceStop {
-    /// The error, if the program said with `(static x)` that the value must be known.
+    /// The error, if `(static x)` requires the value to be known.
     pub(super) fn not_static(&self) -> Option<Signal> {
         let found = match &self.reason {
             Reason::Value { wanted, .. } if wanted == STATIC => "a number computed from the arguments".into(),

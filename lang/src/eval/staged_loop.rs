@@ -1,5 +1,5 @@
-//! Loops that are recorded as one operation, in the trace of a function for compilation: `scan` where the number of
-//! steps is known, `while_loop` where it is not.
+//! Loops recorded as one operation, in a trace for compilation: `scan` if the number of steps is known, `while_loop`
+//! otherwise.
 
 use std::sync::Arc;
 
@@ -16,32 +16,33 @@ use crate::simplify::simplify;
 use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor, Shape, TensorType};
 
-/// So often is a body traced before its types are taken for never settling.
+/// Maximum retraces to reach a type fixpoint.
 const MAX_TRACES: usize = 4;
 
-/// A short loop is unrolled if its steps have no more equations in all, those in loops and branches within it included.
-/// Measured (`benches/benches/first_run.rs`, `docs/benchmarks.md`).
+/// Maximum equations of an unrolled short loop, over all steps, including nested loops and branches. Measured
+/// (`benches/benches/first_run.rs`, `docs/benchmarks.md`).
 const MAX_UNROLLED_EQUATIONS: usize = 256;
 
-/// A short loop is unrolled if it would copy more bytes of stacked outputs in all: in a program, each iteration copies
+/// Maximum bytes of stacked outputs copied by a short loop, else it is unrolled: in a program, each iteration copies
 /// the whole stack. That takes about a millisecond in every call.
 const MAX_COPIED_BYTES: usize = 1 << 24;
 
-/// Why an output that is no tensor is wrong.
+/// Note of the error for an output that is no tensor.
 pub(super) const STACKED: &str = "the outputs of the steps are stacked: all are of one structure and shape";
 
-/// Why there is no loop of a step.
+/// The reason a loop is not staged.
 pub(super) enum Refusal {
-    /// It asks for a value that moves; what kept a piece of it from being one operation, if that is why.
+    /// The step asks for a varying value; with the difference that kept a region from being one operation, if that is
+    /// why.
     Asks(Option<Box<Differing>>),
-    /// The state changes so.
+    /// The state changes its type.
     Changes(Difference),
-    /// Unrolling it costs less.
+    /// Unrolling costs less.
     Small,
 }
 
 impl Refusal {
-    /// As what the evaluation stops with; the first state and the body are at these places.
+    /// The difference to report; the spans are those of the initial state and the body.
     pub fn at(self, places: Option<[Span; 2]>) -> Option<Box<Differing>> {
         match self {
             Refusal::Asks(differing) => differing,
@@ -51,9 +52,9 @@ impl Refusal {
     }
 }
 
-/// A step of a loop, traced: from a state and further parameters to the next state and an output.
+/// A traced loop step: from a state and further parameters to the next state and an output.
 pub(super) struct StagedLoop {
-    /// The first state, in the dtypes that the step keeps.
+    /// The initial state, in the dtypes that the step keeps.
     state: State,
     /// The results are the tensors of the next state, then those of the output.
     region: Region,
@@ -61,13 +62,13 @@ pub(super) struct StagedLoop {
 }
 
 impl StagedLoop {
-    /// The first state, in the dtypes that the step keeps.
+    /// The initial state, in the dtypes that the step keeps.
     pub fn first(&self) -> Eval<Value> {
         self.state.with(&self.state.tensors())
     }
 
-    /// True if so many steps are recorded one after the other rather than as a loop: they have few equations in all, or
-    /// a loop would spend its time on copies of the outputs.
+    /// True if `count` steps are better unrolled: they have few equations in all, or a loop would spend its time on
+    /// copies of the outputs.
     fn should_unroll(&self, count: usize) -> bool {
         let graph = &self.region.graph;
         let row = |var: &Var| graph.ty(*var).count() * graph.ty(*var).dtype.byte_width();
@@ -76,7 +77,7 @@ impl StagedLoop {
         copied > MAX_COPIED_BYTES || simplify(graph).size().saturating_mul(count) <= MAX_UNROLLED_EQUATIONS
     }
 
-    /// The outputs of no steps.
+    /// The stacked outputs of zero steps.
     pub fn no_outputs(&self) -> Eval<Value> {
         let graph = &self.region.graph;
         let mut rows = graph.outputs[self.state.tensors().len()..].iter().map(|var| {
@@ -88,10 +89,10 @@ impl StagedLoop {
     }
 }
 
-/// What a step gives beside the next state.
+/// The output of a step.
 struct Output {
     tree: Tree,
-    /// `None` where the graph computes the leaf.
+    /// `None` for leaves computed by the graph.
     leaves: Vec<Option<Value>>,
 }
 
@@ -106,7 +107,7 @@ impl Output {
 }
 
 impl Interp {
-    /// Traces a step; refuses where it asks for a value that moves, or where the state changes its type.
+    /// Traces a step; refuses if it asks for a varying value, or if the state changes its type.
     pub(super) fn stage_loop(
         &mut self,
         init: &Value,
@@ -115,10 +116,10 @@ impl Interp {
     ) -> Eval<Result<StagedLoop, Refusal>> {
         let mut state = self.state(init)?;
         for _ in 0..MAX_TRACES {
-            let moving = state.types();
-            let types = [moving.as_slice(), parameters].concat();
+            let varying = state.types();
+            let types = [varying.as_slice(), parameters].concat();
             let traced = self.region(&types, |interp, tensors| {
-                let (before, parameters) = tensors.split_at(moving.len());
+                let (before, parameters) = tensors.split_at(varying.len());
                 let before = state.with(before)?;
                 let (next, output) = step(interp, &before, parameters)?;
                 let mut leaves = Vec::new();
@@ -152,8 +153,8 @@ impl Interp {
         Ok(Err(Refusal::Asks(None)))
     }
 
-    /// Runs a traced step `length` times over the rows of `tensors`, one for each further parameter: the last state,
-    /// and the outputs stacked.
+    /// Runs a traced step `length` times over the rows of `tensors`, one per further parameter: the final state, and
+    /// the stacked outputs.
     fn run_scan(&mut self, staged: StagedLoop, tensors: &[Tensor], length: usize) -> Eval<(Value, Value)> {
         let StagedLoop { state, region, output } = staged;
         let Region { mut graph, captures } = region;
@@ -174,8 +175,8 @@ impl Interp {
         Ok((state.with(last)?, output.build(&mut rows)?))
     }
 
-    /// Result of [`Interp::stage_loop`] for a loop of `count` steps, refused where that is better unrolled. Unrolled, a short
-    /// loop says itself what is wrong with its steps.
+    /// The staged loop of `count` steps, refused if it is better unrolled. Unrolling a short loop reports the errors of
+    /// its steps.
     fn unless_unrolled(
         staged: Eval<Result<StagedLoop, Refusal>>,
         count: usize,
@@ -190,7 +191,7 @@ impl Interp {
         }
     }
 
-    /// `scan` as one operation, unless that cannot be, or unrolling costs less.
+    /// `scan` as one operation, unless that is impossible, or unrolling costs less.
     pub(super) fn staged_scan(
         &mut self,
         init: &Value,
@@ -208,7 +209,7 @@ impl Interp {
         }
     }
 
-    /// `reduce` over the rows of a tensor as one operation; nothing where that cannot be.
+    /// `reduce` over the rows of a tensor as one operation; `None` if that is impossible.
     pub(crate) fn staged_reduce(&mut self, f: &Value, init: &Value, xs: &Value) -> Eval<Option<Value>> {
         let Value::Tensor(t) = xs else { return Ok(None) };
         let length = t.shape().first().copied().unwrap_or(0);
@@ -221,7 +222,8 @@ impl Interp {
         Ok(staged.ok().map(|(state, _)| state))
     }
 
-    /// `repeat` as one operation, unless that cannot be, or unrolling costs less. The loop counts to `count`, a number.
+    /// `repeat` as one operation, unless that is impossible, or unrolling costs less. `count` is the number of
+    /// iterations.
     pub(super) fn staged_repeat(
         &mut self,
         parts: &RepeatParts,
@@ -280,7 +282,7 @@ impl Interp {
         }))
     }
 
-    /// The state of a `repeat` of no steps: weak numbers have the dtypes that its body would give them.
+    /// The state of a `repeat` of zero steps: weak numbers take the dtypes that its body would give them.
     pub(super) fn empty_repeat(&mut self, parts: &RepeatParts, init: Value, frame: Frame) -> Eval<Value> {
         if !has_weak(&init) {
             return Ok(init);
@@ -291,7 +293,7 @@ impl Interp {
         }
     }
 
-    /// The state of a `while` of no steps, likewise.
+    /// The state of a `while` of zero steps, with the same dtypes.
     pub(super) fn empty_while(
         &mut self,
         pattern: &Pattern,
@@ -321,7 +323,7 @@ impl Interp {
         })
     }
 
-    /// `while` as one operation, unless that cannot be.
+    /// `while` as one operation, unless that is impossible.
     pub(super) fn staged_while(
         &mut self,
         condition: &Expr,
@@ -367,16 +369,16 @@ impl Interp {
     }
 }
 
-/// The parts of `(repeat [i n] [state init] body)` that its body needs.
+/// The parts of `(repeat [i n] [state init] body)` for its body.
 #[derive(Clone, Copy)]
 pub(super) struct RepeatParts<'e> {
-    /// The slot of the counter, in the evaluator's stack.
+    /// The stack slot of the counter.
     pub index: usize,
     pub state: &'e Pattern,
     pub body: &'e Expr,
 }
 
-/// Tensors side by side whose rows a loop reads.
+/// Tensors whose rows a loop reads in parallel.
 pub(super) struct Rows {
     tree: Tree,
     tensors: Vec<Tensor>,
@@ -385,7 +387,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// The tensors of `xs`, if it consists of nothing else.
+    /// The rows of the tensors of `xs`; `None` if there are other values or it is a list.
     pub fn of(xs: &Value, length: usize) -> Option<Rows> {
         if let Value::List(_) = xs {
             return None;
@@ -393,7 +395,7 @@ impl Rows {
         Rows::beside(xs, length)
     }
 
-    /// The tensors in a structure, if there is nothing else.
+    /// The rows of the tensors in a structure; `None` if there are other values.
     pub fn beside(xs: &Value, length: usize) -> Option<Rows> {
         let mut tensors = Vec::new();
         for leaf in flatten(xs) {
@@ -417,7 +419,7 @@ impl Rows {
     }
 }
 
-/// Whether a state has numbers that would adapt.
+/// True if a state has weak numbers.
 pub(super) fn has_weak(state: &Value) -> bool {
     flatten(state).iter().any(|leaf| match leaf {
         Value::Int(_) | Value::Float(_) => true,
@@ -433,7 +435,7 @@ fn pair(value: &Value) -> [&Value; 2] {
     }
 }
 
-/// Regions of the same `parameters` with the same captures, which come first among the parameters of their graphs.
+/// Regions of the same `parameters` with shared captures, which come first among the parameters of their graphs.
 pub(super) fn shared<const N: usize>(regions: [Region; N], parameters: usize) -> (Vec<Tensor>, [Graph; N]) {
     let mut all: Vec<Tensor> = Vec::new();
     let places = regions.each_ref().map(|region| {

@@ -1,5 +1,4 @@
-//! Tensors as the evaluator sees them: concrete ones hold elements, traced ones stand for a variable of a graph
-//! under construction.
+//! Tensors of the evaluator: concrete ones hold elements, traced ones a variable of a graph under construction.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -18,26 +17,26 @@ use crate::primitives::{BroadcastInDim, Primitive};
 use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor, Shape, TensorType};
 
-/// Vectors up to this length may be shapes, whose numbers are asked for one by one.
+/// Maximum length of vectors that may be shapes, whose numbers are requested one by one.
 pub(super) const MAX_AXES: usize = 16;
 
 /// A tensor value.
 #[derive(Clone, Debug)]
 pub enum Tensor {
-    /// One with elements.
+    /// A tensor with elements.
     Concrete(Rc<Concrete>),
-    /// One that stands for a variable.
+    /// A tracer: a variable of a trace.
     Traced(Rc<Traced>),
 }
 
-/// A tensor with elements: on the host, on the device, or both. Whatever is made on demand is kept, so an argument
-/// that is on the device is not sent again, and a result is fetched only when somebody looks at it.
+/// A tensor with elements: on the host, on the device, or both. Copies made on demand are kept, so an argument on the
+/// device is not uploaded again, and a result is downloaded only when it is read.
 pub struct Concrete {
     ty: TensorType,
     host: OnceCell<HostTensor>,
     device: OnceCell<Buffer>,
     origin: OnceCell<Origin>,
-    /// Pending failures of the calls that computed it.
+    /// Pending check flags of the calls that computed it.
     flags: RefCell<Option<Flags>>,
 }
 
@@ -54,7 +53,7 @@ impl Concrete {
         })
     }
 
-    /// A tensor on the device, which is right if no flag is set.
+    /// A tensor on the device, valid if no flag is set.
     pub fn from_device(ty: TensorType, buffer: Buffer, flags: Option<Flags>) -> Rc<Concrete> {
         Rc::new(Concrete {
             ty,
@@ -65,7 +64,7 @@ impl Concrete {
         })
     }
 
-    /// The same tensor in host memory alone, if it is there; else itself.
+    /// A copy in host memory only, if the elements are there; else itself.
     pub(super) fn anew(self: &Rc<Self>) -> Rc<Concrete> {
         let Some(host) = self.host.get() else { return Rc::clone(self) };
         let copy = Concrete::from_host(host.clone(), self.ty.weak);
@@ -73,7 +72,7 @@ impl Concrete {
         copy
     }
 
-    /// Notes the call or literal that made it, unless its origin is known.
+    /// Sets the call or literal as its origin, unless it is known.
     pub(super) fn made_at(&self, place: Option<Span>) {
         self.comes_from(place.map(Origin::Made));
     }
@@ -90,7 +89,7 @@ impl Concrete {
         &self.ty
     }
 
-    /// The elements, fetched from the device if need be.
+    /// The elements, downloaded from the device if needed.
     pub fn host(&self) -> Eval<&HostTensor> {
         if let Some(host) = self.host.get() {
             return Ok(host);
@@ -103,17 +102,17 @@ impl Concrete {
         Ok(self.host.get_or_init(|| read))
     }
 
-    /// The elements, if they are in host memory already.
+    /// The elements, if they are in host memory.
     pub fn host_if_there(&self) -> Option<&HostTensor> {
         self.host.get()
     }
 
-    /// The flags to be looked at before its elements are.
+    /// The check flags to read before its elements.
     pub(super) fn flags(&self) -> Option<Flags> {
         self.flags.borrow().clone()
     }
 
-    /// The device buffer, uploaded if need be.
+    /// The device buffer, uploaded if needed.
     pub fn device(&self, backend: &mut dyn Backend) -> Eval<&Buffer> {
         if let Some(buffer) = self.device.get() {
             return Ok(buffer);
@@ -129,31 +128,31 @@ impl fmt::Debug for Concrete {
     }
 }
 
-/// The place that a tensor comes from: never one of the library.
+/// The origin of a tensor: never in the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The call or literal that made it.
     Made(Span),
-    /// The parameter with a type that it stands for.
+    /// Its typed parameter.
     Declared(Span),
 }
 
 impl Origin {
-    /// The place.
+    /// The span.
     pub fn span(self) -> Span {
         let (Origin::Made(span) | Origin::Declared(span)) = self;
         span
     }
 }
 
-/// A tensor that stands for a variable of a trace.
+/// A tracer: a variable of a trace.
 pub struct Traced {
     trace: Rc<Trace>,
     var: Var,
     ty: TensorType,
-    /// The value, where the evaluator computes while it records (differentiation of interpreted code).
+    /// The value, if the evaluator computes while it records (differentiation of interpreted code).
     concrete: Option<Rc<Concrete>>,
-    /// The call that recorded it, or the origin of the argument that it stands for.
+    /// The call that recorded it, or the origin of its argument.
     origin: Option<Origin>,
 }
 
@@ -170,34 +169,34 @@ pub struct Trace {
     builder: RefCell<Builder>,
     captures: RefCell<Vec<(Rc<Traced>, Var)>>,
     constants: RefCell<Vec<(Rc<Concrete>, Var)>>,
-    /// Known numbers repeated to a shape, by their bytes: most are needed many times, and one constant serves.
+    /// Known numbers broadcast to a shape, by their bytes: most are used many times, and share one constant.
     fills: RefCell<HashMap<Fill, Rc<Concrete>>>,
     limit: usize,
-    open: Open,
+    open: Regions,
 }
 
-/// The pieces of the program that are being traced, shared by all traces of an evaluator.
-pub(super) type Open = Rc<RefCell<Pieces>>;
+/// The regions being traced, shared by all traces of an evaluator.
+pub(super) type Regions = Rc<RefCell<OpenRegions>>;
 
-/// The traces of pieces, one within the other.
+/// The traces of nested regions.
 #[derive(Default)]
-pub(super) struct Pieces {
-    /// Those of branches and checkpoints. What is computed of outer tensors is recorded in the innermost of them: it
-    /// happens only where that branch is taken, and a checkpoint computes it again rather than keeping it.
+pub(super) struct OpenRegions {
+    /// Those of branches and checkpoints. Computations on outer tensors are recorded in the innermost of them: they run
+    /// only if that branch is taken, and a checkpoint recomputes them rather than keeping them.
     pub closed: Vec<Rc<Trace>>,
-    /// Those of bodies of loops too, which may run no step: so what is checked, is checked in the innermost piece.
+    /// Those and the bodies of loops, which may run zero steps: so checks are recorded in the innermost region.
     pub all: Vec<Rc<Trace>>,
-    /// That of the whole program, if one is traced.
+    /// The trace of the whole program, if there is one.
     pub root: Option<Rc<Trace>>,
 }
 
-/// The dtype and the bytes of a number, and the shape that it fills.
+/// The dtype and the bytes of a number, and the shape it is broadcast to.
 type Fill = (DType, Vec<u8>, Shape);
 
 impl Trace {
-    /// An empty trace; `level` is one more than that of the trace around it. It stops with an error beyond
-    /// `limit` equations, the sign of an endless recursion.
-    pub fn new(level: u32, limit: usize, open: &Open) -> Rc<Trace> {
+    /// An empty trace; `level` is one more than that of the trace around it. It fails beyond `limit` equations, the
+    /// sign of an endless recursion.
+    pub fn new(level: u32, limit: usize, open: &Regions) -> Rc<Trace> {
         Rc::new(Trace {
             level,
             builder: RefCell::new(Builder::new()),
@@ -209,7 +208,7 @@ impl Trace {
         })
     }
 
-    /// Adds a parameter that stands for an argument of that origin, with its value if that is to be computed along.
+    /// Adds a parameter for an argument of that origin, with its value if that is computed along.
     pub fn input(
         self: &Rc<Self>,
         ty: TensorType,
@@ -220,12 +219,12 @@ impl Trace {
         Tensor::Traced(Rc::new(Traced { trace: Rc::clone(self), var, ty, concrete: value, origin }))
     }
 
-    /// Adds a parameter that stands for `value`, with its elements where it has any.
+    /// Adds a parameter for `value`, with its elements if it has any.
     pub fn parameter(self: &Rc<Self>, value: &Tensor) -> Tensor {
         self.input(value.ty().clone(), value.concrete().cloned(), value.origin())
     }
 
-    /// The variable of `tensor` in this trace, made a constant or a capture if it comes from outside.
+    /// The variable of `tensor` in this trace: outer ones become constants or captures.
     pub fn lift(&self, tensor: &Tensor) -> Eval<Var> {
         match tensor {
             Tensor::Traced(t) if t.trace.level == self.level => Ok(t.var),
@@ -256,15 +255,15 @@ impl Trace {
         }
     }
 
-    /// A known tensor as a variable of `trace`, whose elements nobody may ask for.
+    /// A known tensor as a variable of `trace`, without known elements.
     pub fn variable(trace: &Rc<Trace>, known: &Tensor) -> Eval<Tensor> {
         let var = trace.lift(known)?;
         let (ty, origin) = (known.ty().clone(), known.origin());
         Ok(Tensor::Traced(Rc::new(Traced { trace: Rc::clone(trace), var, ty, concrete: None, origin })))
     }
 
-    /// A parameter that `var` is computed from, if all such parameters are scalars: to know the value of `var` it is
-    /// enough to know theirs. Also a vector of at most `longest` elements that is a parameter itself.
+    /// A parameter that `var` is computed from, if all such parameters are scalars: their values determine that of
+    /// `var`. Also a parameter that is itself a vector of at most `longest` elements.
     pub fn number_behind(&self, var: Var, longest: usize) -> Option<Var> {
         let builder = self.builder.borrow();
         let graph = builder.graph();
@@ -276,7 +275,7 @@ impl Trace {
         parameters.first().copied().filter(|_| all_numbers)
     }
 
-    /// A request for the value of a variable of this trace as one for that of an outer tensor, where it is computed from
+    /// Turns a request for the value of a variable of this trace into one for an outer tensor, if it is computed from
     /// outer numbers alone.
     pub fn outer_request(&self, signal: Signal) -> Signal {
         let Stop::Trace(stop) = &*signal else { return signal };
@@ -308,12 +307,12 @@ impl Trace {
         self.builder.borrow().graph().equations.len()
     }
 
-    /// True if something was checked so far.
+    /// True if a check was recorded.
     pub fn checks(&self) -> bool {
         self.builder.borrow().graph().checked
     }
 
-    /// Records an operation; its results.
+    /// Records an operation; returns its results.
     fn record(&self, op: &Op, args: &[&Tensor], span: Option<Span>) -> Eval<Vars> {
         let operands = args.iter().map(|t| self.lift(t)).collect::<Eval<Vars>>()?;
         let mut builder = self.builder.borrow_mut();
@@ -326,7 +325,7 @@ impl Trace {
         Ok(outputs)
     }
 
-    /// Ends the trace: the graph, and the outer tensors to be passed for its last parameters.
+    /// Ends the trace: the graph, and the captured outer tensors, the arguments of its last parameters.
     ///
     /// The parameters are those of [`Trace::input`], then the captures.
     pub fn finish(self: Rc<Self>, outputs: Vec<Var>) -> (Graph, Vec<Tensor>) {
@@ -350,8 +349,8 @@ fn needed_parameters(graph: &Graph, var: Var) -> Vec<Var> {
     graph.inputs.iter().filter(|v| needed.contains(v)).copied().collect()
 }
 
-/// The trace that records what is computed of `tensors`: the innermost that one of them belongs to, or the closed
-/// one within that. What `checks` is recorded in any piece within that.
+/// The trace that records an operation on `tensors`: the innermost that one of them belongs to, or the closed one
+/// within that. Operations with `checks` are recorded in the innermost region within that.
 fn recorder<'a>(checks: bool, tensors: impl Iterator<Item = &'a Tensor>) -> Option<Rc<Trace>> {
     let innermost = tensors
         .filter_map(|t| if let Tensor::Traced(t) = t { Some(&t.trace) } else { None })
@@ -368,7 +367,7 @@ impl Tensor {
         Tensor::Concrete(Concrete::from_host(host, false))
     }
 
-    /// A concrete tensor in host memory that a call made.
+    /// A concrete tensor in host memory, made by a call.
     pub fn made(host: HostTensor, place: Option<Span>) -> Tensor {
         let made = Concrete::from_host(host, false);
         made.made_at(place);
@@ -380,7 +379,7 @@ impl Tensor {
         Tensor::Concrete(Concrete::from_host(host, true))
     }
 
-    /// Whether it is that very tensor.
+    /// True if it is the same tensor.
     pub fn is(&self, other: &Tensor) -> bool {
         match (self, other) {
             (Tensor::Concrete(a), Tensor::Concrete(b)) => Rc::ptr_eq(a, b),
@@ -397,7 +396,7 @@ impl Tensor {
         }
     }
 
-    /// The place that it comes from, if that is known.
+    /// The origin, if it is known.
     pub fn origin(&self) -> Option<Origin> {
         match self {
             Tensor::Concrete(c) => c.origin.get().copied(),
@@ -410,7 +409,7 @@ impl Tensor {
         &self.ty().shape
     }
 
-    /// The value behind it, unless it is traced without one.
+    /// The concrete value, unless it is traced without one.
     pub fn concrete(&self) -> Option<&Rc<Concrete>> {
         match self {
             Tensor::Concrete(c) => Some(c),
@@ -418,34 +417,34 @@ impl Tensor {
         }
     }
 
-    /// Whether it stands for a variable.
+    /// True for a tracer.
     pub fn is_traced(&self) -> bool {
         matches!(self, Tensor::Traced(_))
     }
 
-    /// True if it is a truth value that only a run knows.
+    /// True for a boolean scalar unknown while tracing.
     pub(crate) fn is_unknown_truth(&self) -> bool {
         self.concrete().is_none() && *self.ty() == TensorType::scalar(DType::Bool)
     }
 
-    /// True if it is a variable of a trace within that of `level`.
+    /// True for a variable of a trace nested in that of `level`.
     pub(super) fn is_traced_within(&self, level: u32) -> bool {
         matches!(self, Tensor::Traced(t) if t.trace.level > level)
     }
 
-    /// Whether it is a variable of the trace of that level.
+    /// True for a variable of the trace of that level.
     pub fn is_traced_at(&self, level: u32) -> bool {
         matches!(self, Tensor::Traced(t) if t.trace.level == level)
     }
 
-    /// The elements, for `wanted` (a phrase for the message). A traced tensor has none: tracing then stops, and the
+    /// The elements, for `wanted` (a phrase for the message). A traced tensor has none: then tracing stops, and the
     /// caller may make the scalar static or interpret.
     pub fn elements(&self, wanted: &str) -> Eval<&HostTensor> {
         match (self.concrete(), self) {
             (Some(c), _) => c.host(),
             (None, Tensor::Traced(t)) => {
                 let wanted = wanted.to_string();
-                // A vector may be made of numbers, as the shape [n 4] is.
+                // A vector may consist of numbers, as the shape [n 4] does.
                 let reason = if t.ty.rank() <= 1 && t.ty.count() <= MAX_AXES {
                     Reason::Value { level: t.trace.level, var: t.var, wanted }
                 } else {
@@ -458,9 +457,9 @@ impl Tensor {
     }
 }
 
-/// Fails where there is no room in memory for a tensor of that shape, before the allocation would end the process.
+/// Fails if a tensor of that shape does not fit memory; the allocation would abort the process.
 pub fn check_room(shape: &[usize]) -> Eval<()> {
-    /// Smaller ones are not worth the question.
+    /// Minimum elements worth the check.
     const LARGE: usize = 1 << 26;
     const MAX_SHOWN_AXES: usize = 8;
     let bytes = shape.iter().try_fold(MAX_SHOWN_AXES, |n, extent| n.checked_mul(*extent));
@@ -471,13 +470,13 @@ pub fn check_room(shape: &[usize]) -> Eval<()> {
     super::fail(format!("there is not enough memory for a tensor of shape {shape}"))
 }
 
-/// Computes `op(args)`, or records it where an operand is traced.
+/// Computes `op(args)`, or records it if an operand is traced.
 pub fn bind_all(op: &Op, args: &[&Tensor], span: Option<Span>) -> Eval<SmallVec<[Tensor; 2]>> {
     bind_beside(op, args, &[], span)
 }
 
-/// [`bind_all`] for an operation whose result is used beside other tensors: recorded where they are traced, so that a
-/// program counts positions itself rather than carrying a constant of them.
+/// [`bind_all`] for an operation whose result is used with other tensors: recorded if those are traced, so that a
+/// program generates positions rather than storing them as a constant.
 fn bind_beside(
     op: &Op,
     args: &[&Tensor],
@@ -512,7 +511,7 @@ fn bind_beside(
     Ok(results)
 }
 
-/// Records `op(args)` in `trace`; results without values.
+/// Records `op(args)` in `trace`; the results have no values.
 pub(super) fn record_in(
     trace: &Rc<Trace>,
     op: &Op,
@@ -545,7 +544,7 @@ fn endless(limit: usize) -> Signal {
         .into()
 }
 
-/// The results of `op` for known operands; the error where a check fails.
+/// The results of `op` for known operands; the error of a failed check.
 fn computed(op: &Op, args: &[&Tensor]) -> Eval<SmallVec<[HostTensor; 2]>> {
     let values = host_values(args)?;
     match violation(op, &values) {
@@ -554,8 +553,8 @@ fn computed(op: &Op, args: &[&Tensor]) -> Eval<SmallVec<[HostTensor; 2]>> {
     }
 }
 
-/// Records a check in the innermost piece that is being traced, whatever its operands.
-pub(super) fn record_in_piece(open: &Open, op: &Op, args: &[&Tensor], span: Option<Span>) -> Eval<()> {
+/// Records a check in the innermost region, whatever its operands.
+pub(super) fn record_in_region(open: &Regions, op: &Op, args: &[&Tensor], span: Option<Span>) -> Eval<()> {
     let piece = open.borrow().all.last().cloned();
     piece.map_or(Ok(()), |trace| trace.record(op, args, span).map(drop))
 }
@@ -564,8 +563,8 @@ fn host_values<'a>(args: &[&'a Tensor]) -> Eval<SmallVec<[&'a HostTensor; 4]>> {
     args.iter().map(|t| t.concrete().expect("checked by the caller").host()).collect()
 }
 
-/// `t` repeated by `op` for an operation whose other operands are `beside`. Where one of those is traced, the program
-/// repeats a known tensor itself, and all uses of a known number share one constant.
+/// `t` broadcast by `op` for an operation whose other operands are `beside`. If one of those is traced, the program
+/// broadcasts a known tensor, and all uses of a known number share one constant.
 pub fn repeat_beside(op: BroadcastInDim, t: &Tensor, beside: &[&Tensor], span: Option<Span>) -> Eval<Tensor> {
     if let (Some(trace), Tensor::Concrete(c)) = (recorder(false, beside.iter().copied()), t)
         && c.ty.count() == 1
@@ -596,7 +595,7 @@ pub fn bind(op: impl Primitive, args: &[&Tensor], span: Option<Span>) -> Eval<Te
     Ok(bind_all(&(Arc::new(op) as Op), args, span)?.swap_remove(0))
 }
 
-/// The results of `graph` on `args`: computed if all are concrete, else recorded equation by equation.
+/// Applies `graph` to `args`: computed if all are concrete, else recorded equation by equation.
 pub fn apply_graph(graph: &Graph, args: &[Tensor]) -> Eval<Vec<Tensor>> {
     let mut values: Vec<Option<Tensor>> = vec![None; graph.types.len()];
     for (var, arg) in graph.inputs.iter().zip(args) {

@@ -1,6 +1,6 @@
-//! Transformed functions: `grad`, `jvp`, `jacobian`, `vmap`. Each is called alike: arguments are made parameters of a
-//! trace, the function is called once, the graph that it recorded is transformed, and the result is computed or,
-//! inside another trace, recorded.
+//! Transformed functions: `grad`, `jvp`, `jacobian`, `vmap`. All are called alike: arguments become parameters of a
+//! trace, the function is called once, the recorded graph is transformed, and the result is computed or, inside another
+//! trace, recorded.
 
 use std::fmt;
 use std::rc::Rc;
@@ -18,10 +18,10 @@ use crate::stack::maybe_grow;
 use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor};
 
-/// A trace longer than this is taken for one without end: a compiler would take hours for the program.
+/// Maximum equations of a trace, beyond which it is endless: a compiler would take hours for the program.
 pub(super) const MAX_EQUATIONS: usize = 1_000_000;
 
-/// What makes one function of another.
+/// A function transformation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Transform {
     /// `value-and-grad` and `grad`.
@@ -36,25 +36,25 @@ pub enum Transform {
     Checkpoint,
 }
 
-/// What is differentiated, and what comes out.
+/// Options of `grad`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GradOptions {
     /// Positions of the arguments differentiated with respect to.
     pub wrt: Vec<usize>,
-    /// Whether `:wrt` was a list, so that the gradients come as a list.
+    /// True if `:wrt` was a list, so that the gradients come as a list.
     pub wrt_list: bool,
-    /// Whether the function gives `[loss extra]`.
+    /// True if the function returns `[loss extra]`.
     pub aux: bool,
-    /// Whether the loss comes with the gradients.
+    /// True if the loss is returned with the gradients.
     pub value: bool,
 }
 
-/// Which axes of its arguments `vmap` maps over.
+/// The in-axes of `vmap`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Axes {
-    /// This axis of every tensor, negative from the end; `None`: the value as a whole, the same for all.
+    /// This axis of every tensor, negative from the end; `None` if the value is shared.
     Every(Option<i64>),
-    /// By position: of the arguments, or of the items of a list.
+    /// By position: of arguments, or of list items.
     Items(Vec<Axes>),
     /// By key, sorted.
     Entries(Vec<(Ustr, Axes)>),
@@ -73,7 +73,7 @@ impl Transform {
         }
     }
 
-    /// The name in the files of compiled functions.
+    /// The name in compiled files.
     pub(super) fn suffix(&self) -> &'static str {
         match self {
             Transform::Grad(GradOptions { value: true, .. }) => "vag",
@@ -82,7 +82,7 @@ impl Transform {
     }
 }
 
-/// As a program writes it.
+/// The syntax of programs.
 impl fmt::Display for Axes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts: Vec<String> = match self {
@@ -124,9 +124,9 @@ impl Interp {
         result.map_err(|s| s.at(span))
     }
 
-    /// A leaf of an argument that is differentiated by as a float tensor, weak numbers as `f32`; `None` for one in
-    /// which nothing can move: an integer tensor, a boolean, nil.
-    pub(super) fn moving(&mut self, leaf: &Value, path: &KeyPath) -> Eval<Option<Tensor>> {
+    /// A differentiated leaf as a float tensor, weak numbers as `f32`; `None` for a non-differentiable one: an integer
+    /// tensor, a boolean, nil.
+    pub(super) fn differentiable_leaf(&mut self, leaf: &Value, path: &KeyPath) -> Eval<Option<Tensor>> {
         match leaf {
             Value::Int(_) | Value::Float(_) => self.float(leaf).map(Some),
             Value::Tensor(t) if t.ty().dtype.is_float() => Ok(Some(t.clone())),
@@ -144,8 +144,8 @@ impl Interp {
     }
 }
 
-/// The error that an argument to differentiate by has no floating leaf.
-pub(super) fn nothing_moves(what: &str, argument: &Value) -> Signal {
+/// The error for a differentiated argument without float leaves.
+pub(super) fn not_differentiable(what: &str, argument: &Value) -> Signal {
     let help = match argument {
         Value::Tensor(_) | Value::Bool(_) => {
             "integers and booleans have no slope: (float x) makes floats of them"
@@ -159,7 +159,7 @@ pub(super) fn nothing_moves(what: &str, argument: &Value) -> Signal {
     Diagnostic::error(format!("{what} is by floats, and there are none in {found}")).help(help).into()
 }
 
-/// The gradient or tangent of a leaf in which nothing moves: zeros for integers and booleans, else nil.
+/// The gradient or tangent of a non-differentiable leaf: zeros for integers and booleans, else nil.
 pub(super) fn zero_of(leaf: &Value) -> Value {
     match leaf {
         Value::Int(_) => Value::Int(0),
@@ -173,16 +173,15 @@ pub(super) fn zero_of(leaf: &Value) -> Value {
     }
 }
 
-/// The result of a recorded call, taken apart: what the graph computes of it, and what is known already.
+/// The result of a recorded call, split into computed and known leaves.
 pub(super) struct Outcome {
     tree: Tree,
-    /// `None` where the graph computes the leaf.
+    /// `None` for leaves computed by the graph.
     leaves: Vec<Option<Value>>,
 }
 
 impl Outcome {
-    /// Takes `value` apart. `computed` gives the tensor that the graph shall compute for a leaf, `None` to keep the
-    /// leaf as it is.
+    /// Splits `value`. `computed` gives the tensor of a leaf that the graph computes, `None` for a known leaf.
     pub(super) fn of(
         value: &Value,
         level: u32,
@@ -204,7 +203,7 @@ impl Outcome {
         Ok((Outcome { tree: Tree::of(value), leaves }, tensors))
     }
 
-    /// The result with the leaves that the graph computed.
+    /// The result with the computed leaves.
     pub(super) fn build(&self, computed: &mut impl Iterator<Item = Value>) -> Eval<Value> {
         let leaves = self.leaves.iter();
         let mut leaves =
@@ -213,7 +212,7 @@ impl Outcome {
     }
 }
 
-/// Whether a function captured a tensor of the trace of that level.
+/// True if a value holds or captured a tensor of the trace of that level.
 fn holds_traced(value: &Value, level: u32) -> bool {
     let Value::Function(f) = value else { return false };
     let inside = f.captured().iter().flat_map(flatten);

@@ -95,7 +95,7 @@ pub fn unflatten(tree: &Tree, leaves: &mut impl Iterator<Item = Value>) -> Eval<
     }
 }
 
-/// Where a leaf is in its tree: keys and positions from the root, shown as `get-in` takes them.
+/// Key path of a leaf: keys and positions from the root, shown as `get-in` takes them.
 #[derive(Clone, Debug, Default)]
 pub struct KeyPath(Vec<Step>);
 
@@ -106,7 +106,7 @@ enum Step {
 }
 
 impl KeyPath {
-    /// Whether the tree is a leaf itself.
+    /// True if the tree itself is a leaf.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
@@ -187,7 +187,7 @@ fn map_child(
     result
 }
 
-/// Whether two trees have the same structure at their roots.
+/// True if two trees have the same structure at their roots.
 fn alike(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::List(a), Value::List(b)) => a.items.len() == b.items.len(),
@@ -197,7 +197,7 @@ fn alike(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// The first place at which two trees differ in structure, with what is there.
+/// The first structural difference of two trees: its path and both values.
 pub fn first_difference<'a>(a: &'a Value, b: &'a Value) -> Option<(KeyPath, &'a Value, &'a Value)> {
     let mut path = KeyPath::default();
     let (a, b) = parted(a, b, &mut path)?;

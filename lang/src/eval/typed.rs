@@ -1,4 +1,4 @@
-//! The types that parameters are declared with: `(x f32 [4 2])`, and the trees of `defparams`.
+//! Declared parameter types: `(x f32 [4 2])`, and the trees of `defparams`.
 
 use ustr::Ustr;
 
@@ -10,20 +10,20 @@ use crate::diagnostic::Diagnostic;
 use crate::syntax::Span;
 use crate::tensor::{DType, Shape};
 
-/// What an argument must be.
+/// A parameter type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParamType {
-    /// A tensor of this shape and, where one is named, dtype.
+    /// A tensor of this shape and, if given, dtype.
     Tensor(Shape, Option<DType>),
-    /// A list of exactly these.
+    /// A list of exactly these items.
     List(Vec<ParamType>),
-    /// A dictionary of exactly these, in any order.
+    /// A dictionary of exactly these entries, in any order.
     Dict(Vec<(Ustr, ParamType)>),
 }
 
 impl ParamType {
-    /// The type that quoted data stands for: `[2 8]` and `[:bf16 2 8]` are tensors, other lists and dictionaries are
-    /// trees. The error says what is wrong at which key path, which starts with `path`.
+    /// The type given by quoted data: `[2 8]` and `[:bf16 2 8]` are tensors, other lists and dictionaries are trees.
+    /// The error gives the fault and its key path, which starts with `path`.
     pub fn of(value: &Value, path: &str) -> Result<ParamType, String> {
         match value {
             Value::Dict(entries) => {
@@ -109,10 +109,10 @@ fn shape(extents: &[Value], path: &str) -> Result<Shape, String> {
     if fits_memory(&shape) { Ok(shape) } else { Err(format!("{path} has {TOO_LARGE}: {}", joined(&shape))) }
 }
 
-/// What is said of a shape that no tensor can have.
+/// Description of an impossible shape.
 pub(super) const TOO_LARGE: &str = "a shape with more elements than any memory holds";
 
-/// Whether a tensor of that shape could exist, whatever its dtype: its bytes can be counted.
+/// True if a tensor of that shape is possible in any dtype: its size in bytes does not overflow.
 pub(super) fn fits_memory(shape: &[usize]) -> bool {
     const MAX_SHOWN_AXES: usize = 8;
     let bytes = shape.iter().try_fold(MAX_SHOWN_AXES, |n, extent| n.checked_mul(*extent));
@@ -124,7 +124,7 @@ pub(super) fn joined(shape: &[usize]) -> String {
     shape.iter().map(ToString::to_string).collect::<Vec<_>>().join("x")
 }
 
-/// Fails unless `arg` is what the parameter is declared with.
+/// Fails unless `arg` has the declared type of the parameter.
 pub(super) fn check_argument(param: &Param, arg: &Value, span: Span) -> Eval<()> {
     let Some(ty) = &param.ty else { return Ok(()) };
     ty.check(arg, &param.name).map_err(|what| {

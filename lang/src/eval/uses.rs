@@ -1,4 +1,4 @@
-//! `(use ...)`: which file a name means, and loading it once (SPEC section 8).
+//! `(use ...)`: resolution of module names to files, loaded once (SPEC section 8).
 
 use std::rc::Rc;
 
@@ -30,7 +30,7 @@ impl Interp {
         Ok(())
     }
 
-    /// The module that `name` means in `user`, loaded at its first use; with `run`, its expressions run.
+    /// The module `name` in `user`, loaded at its first use; with `run`, its expressions run.
     fn used_module(&mut self, user: &Rc<Module>, name: Ustr, span: Span, run: bool) -> Loaded<Rc<Module>> {
         let relative = is_path(&name);
         let file = if relative {
@@ -73,7 +73,7 @@ impl Interp {
 
 const USAGE: &str = "use is written (use name), (use name :as n), (use name :only [a b]) or (use ./file.shf)";
 
-/// The name and the options of a `use`; the module is still to be found.
+/// The name and the options of a `use`; the module is not resolved.
 fn options(args: &[Form], span: Span) -> Eval<(Ustr, Import)> {
     let wrong = |at: Span, help: Option<String>| {
         let d = Diagnostic::error(USAGE).at(at, "");
@@ -106,7 +106,7 @@ fn options(args: &[Form], span: Span) -> Eval<(Ustr, Import)> {
     Ok((name, import))
 }
 
-/// Whether a module gives `name` to those who use it.
+/// Fails unless a module exports `name`.
 fn offered(module: &Rc<Module>, name: Ustr, span: Span) -> Eval<()> {
     let found = module.find(name).is_some();
     if found && !is_private(&name) {
@@ -125,7 +125,7 @@ fn offered(module: &Rc<Module>, name: Ustr, span: Span) -> Eval<()> {
     })
 }
 
-/// What to do about a private name.
+/// Help for a private name.
 pub(super) const PRIVATE: &str =
     "a name that starts with - is for its own file; if others need it, name it there without the -";
 
@@ -141,7 +141,7 @@ fn path_fits(name: &str, span: Span) -> Eval<()> {
     Ok(())
 }
 
-/// A module's name is words joined by `/`: it never leaves the folders where modules are looked for.
+/// Fails unless a module's name is words joined by `/`: it never leaves the searched folders.
 fn name_fits(name: &str, span: Span) -> Eval<()> {
     let d = |message: String| Diagnostic::error(message).at(span, "used here");
     let path_help = "a file is used by its path from this file, which starts with ./ or ../";
@@ -207,7 +207,7 @@ pub(super) fn folder_of(path: &str) -> String {
     path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_string())
 }
 
-/// `name` relative to `folder`, with `.` and `..` resolved as text, so that one file has one name.
+/// `name` relative to `folder`, with `.` and `..` resolved lexically, so that one file has one name.
 pub(super) fn join(folder: &str, name: &str) -> String {
     let whole = if folder.is_empty() { name.to_string() } else { format!("{folder}/{name}") };
     let mut parts: Vec<&str> = Vec::new();

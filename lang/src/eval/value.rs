@@ -22,11 +22,11 @@ use crate::tensor::DType;
 pub enum Value {
     /// `nil`
     Nil,
-    /// A truth value known to the evaluator.
+    /// A known boolean.
     Bool(bool),
-    /// A weak integer: what a number literal without a point is.
+    /// A weak integer, as of a number literal without a point.
     Int(i64),
-    /// A weak float. Arithmetic rounds it to `f32`; a literal keeps its digits until it meets a tensor.
+    /// A weak float. Arithmetic rounds it to `f32`; a literal keeps its digits until it is combined with a tensor.
     Float(f64),
     /// A tensor, concrete or traced.
     Tensor(Tensor),
@@ -42,22 +42,22 @@ pub enum Value {
     Str(ArcStr),
     /// A half-open range used as an index.
     Range(Rc<Range<i64>>),
-    /// Something to call.
+    /// A function.
     Function(Rc<Function>),
 }
 
 /// An immutable list.
 #[derive(Clone, Debug)]
 pub struct List {
-    /// The brackets it was quoted in; matters to macros.
+    /// The brackets of quoted code; matters to macros.
     pub bracket: Bracket,
     /// Its items.
     pub items: Items,
-    /// Where it was read, if it is quoted code.
+    /// The source span of quoted code.
     pub origin: Option<Span>,
 }
 
-/// Something to call.
+/// A function.
 #[derive(Debug)]
 pub enum Function {
     /// A function of the program.
@@ -78,12 +78,12 @@ pub struct Closure {
 }
 
 impl Value {
-    /// A list as functions make it: a call, where a macro gives it as code.
+    /// A list as made by functions: a call, if a macro returns it as code.
     pub fn list(items: Vec<Value>) -> Value {
         Value::List(Rc::new(List { bracket: Bracket::Round, items: items.into(), origin: None }))
     }
 
-    /// A list as a vector literal makes it.
+    /// A list as made by a vector literal.
     pub fn vector(items: Vec<Value>) -> Value {
         Value::List(Rc::new(List { bracket: Bracket::Square, items: items.into(), origin: None }))
     }
@@ -98,7 +98,7 @@ impl Value {
         Value::Function(Rc::new(function))
     }
 
-    /// What messages call the kind of value, with the shape for tensors.
+    /// The kind of value in messages, with the shape for tensors.
     pub fn describe(&self) -> String {
         match self {
             Value::Nil => "nil".into(),
@@ -123,14 +123,14 @@ impl Value {
         }
     }
 
-    /// Notes the call or literal that made it, if it is a tensor of which that is not known.
+    /// Sets the call or literal as the origin of a tensor, unless it is known.
     pub(super) fn made_at(&self, place: Span) {
         if let Value::Tensor(Tensor::Concrete(tensor)) = self {
             tensor.made_at(Some(place));
         }
     }
 
-    /// Whether a condition holds: `false`, `nil` and a false scalar do not.
+    /// True unless it is `false`, `nil` or a false scalar.
     pub(crate) fn truthy(&self) -> Eval<bool> {
         match self {
             Value::Nil | Value::Bool(false) => Ok(false),
@@ -146,8 +146,7 @@ impl Value {
         }
     }
 
-    /// The value with every traced tensor in it replaced by its elements, all of them fetched; stops the trace where it
-    /// has none.
+    /// The value with every traced tensor replaced by its elements; stops the trace if one has none.
     pub(crate) fn known(&self, wanted: &str) -> Eval<Value> {
         Ok(match self {
             Value::Tensor(t) if t.is_traced() => {
@@ -169,7 +168,7 @@ impl Value {
         })
     }
 
-    /// The dictionary key this value names.
+    /// The dictionary key named by this value.
     pub fn as_key(&self) -> Option<Key> {
         match self {
             Value::Keyword(k) | Value::Symbol(k) => Some(Key::from(*k)),
@@ -185,7 +184,7 @@ impl Function {
         self.name_within(8)
     }
 
-    /// The name; transforms nested deeper than `levels` are left out.
+    /// The name; transformations nested deeper than `levels` are left out.
     fn name_within(&self, levels: usize) -> String {
         match self {
             Function::Closure(c) => c.code.display_name(),
@@ -197,12 +196,12 @@ impl Function {
         }
     }
 
-    /// How many transforms are around the function.
+    /// Number of transformations of the function.
     pub(crate) fn transforms(&self) -> usize {
         if let Function::Transformed(_, f) = self { 1 + f.transforms() } else { 0 }
     }
 
-    /// The code of a function of the program, transformed or not.
+    /// The code of a program's function, transformed or not.
     pub(super) fn code(&self) -> Option<&Rc<Code>> {
         match self {
             Function::Closure(c) => Some(&c.code),
@@ -211,7 +210,7 @@ impl Function {
         }
     }
 
-    /// The values that it captured.
+    /// The captured values.
     pub(super) fn captured(&self) -> &[Value] {
         match self {
             Function::Closure(c) => &c.captured,
@@ -233,7 +232,7 @@ macro_rules! value_from {
 value_from!(bool => Bool, i64 => Int, f64 => Float, Rc<List> => List, Rc<Dict> => Dict, &str => Str);
 
 impl From<Items> for Value {
-    /// A list as functions make it.
+    /// A list as made by functions.
     fn from(items: Items) -> Value {
         Value::List(Rc::new(List { bracket: Bracket::Round, items, origin: None }))
     }
@@ -256,5 +255,5 @@ impl From<Tensor> for Value {
     }
 }
 
-/// A value, and the result of evaluating one, fit into two registers.
+/// A value, and the result of an evaluation, fit into two registers.
 const _: () = assert!(size_of::<Value>() == 16 && size_of::<Eval<Value>>() == 16);

@@ -14,16 +14,16 @@ use crate::graph::prune;
 use crate::tensor::Shape;
 use crate::transform;
 
-/// One tensor that is mapped over.
+/// A mapped tensor.
 struct Mapped {
     tensor: Tensor,
     axis: usize,
-    /// The argument and the path in it, for messages.
+    /// The argument and the key path in it, for messages.
     place: String,
 }
 
 impl Interp {
-    /// `f` over a batch: recorded once for one entry, then run on all at once. Results have the batch in front.
+    /// `f` over a batch: recorded once for one entry, then run on the batch. Results have the batch axis in front.
     pub(super) fn vmap(&mut self, f: &Rc<Function>, axes: &Axes, args: &Args) -> Eval<Value> {
         if let Axes::Items(items) = axes
             && items.len() != args.len()
@@ -66,7 +66,7 @@ impl Interp {
     }
 }
 
-/// What one entry of the batch sees of an argument: parameters of the trace in place of the tensors mapped over.
+/// An argument as seen by one entry of the batch: mapped tensors are parameters of the trace.
 fn entry(
     trace: &Rc<Trace>,
     value: &Value,
@@ -139,7 +139,7 @@ fn mismatch<T>(place: &str, value: &Value, axes: &Axes) -> Eval<T> {
     fail(format!("the in-axes {axes} do not fit {place}, {}", value.describe()))
 }
 
-/// The extent of all axes that are mapped over.
+/// The common extent of the mapped axes.
 fn common_size(mapped: &[Mapped]) -> Eval<usize> {
     let Some(first) = mapped.first() else {
         return Err(Diagnostic::error("vmap has no tensor to map over")
@@ -165,7 +165,7 @@ fn common_size(mapped: &[Mapped]) -> Eval<usize> {
     }
 }
 
-/// The error for a function that asks for the value of an entry, which is recorded for all entries at once.
+/// The error for a function that asks for the value of an entry: it is recorded for all entries at once.
 fn unknown_entry(signal: Signal, level: u32) -> Signal {
     let Stop::Trace(stop) = &*signal else { return signal };
     let wanted = match &stop.reason {

@@ -8,23 +8,22 @@ use ustr::Ustr;
 use crate::eval::value::Value;
 use crate::syntax::FormKind;
 
-/// A key, with how it was written where it entered its dictionary. That is for whoever looks at the keys: one is found
-/// by its name.
+/// A key, with the syntax in which it entered its dictionary. That is only for reading the keys: look-ups go by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     /// The name.
     pub name: Ustr,
-    /// True if it was a string.
+    /// True if it was written as a string.
     pub quoted: bool,
 }
 
 impl Key {
-    /// A key written as a string.
+    /// A key in string syntax.
     pub fn quoted(name: &str) -> Key {
         Key { name: Ustr::from(name), quoted: true }
     }
 
-    /// The key as code: `:name`, or a string in its quotes.
+    /// The key as code: `:name`, or a quoted string.
     pub fn form(self) -> FormKind {
         if self.quoted { FormKind::Str(self.name.as_str().into()) } else { FormKind::Keyword(self.name) }
     }

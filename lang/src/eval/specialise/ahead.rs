@@ -1,5 +1,5 @@
-//! Specialisation without a call: for the types that parameters declare, or that a run recorded. The program is read,
-//! expanded and resolved; nothing at its top level runs, and only the pure definitions that a function needs get a value.
+//! Specialisation ahead of time: for declared parameter types, or for those recorded by a run. The program is read,
+//! expanded and resolved; nothing at its top level runs, and only pure definitions that a function needs are evaluated.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -28,10 +28,10 @@ use crate::host::{DeviceTensor, HostError, Unit};
 use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor, Kind, TensorType};
 
-/// Computing a definition that a function needs takes at most so many calls and iterations.
+/// Maximum calls and iterations to evaluate a definition that a function needs.
 const MAX_STEPS: u64 = 10_000_000;
 
-/// What a function needs of an argument that is not known without a call.
+/// Help for an argument whose value only a call gives.
 const RECORD: &str =
     "record a run with `sheaf run FILE --record shapes.json`, and build with `--shapes shapes.json`";
 
@@ -41,55 +41,55 @@ const CORE: &str = "<core>";
 /// The module of the builtins written in Rust.
 const BUILTINS: &str = "<builtins>";
 
-/// An argument, as far as a specialisation fixes it.
+/// An abstract argument: the part of it that a specialisation fixes.
 #[derive(Clone, Debug)]
 pub enum AbstractValue {
     /// Any tensor or number of this type.
     Any(TensorType),
-    /// This number or shape, whose value the body asks for.
+    /// This number or shape, whose value the body needs.
     Number(Value),
-    /// This value, which is no number.
+    /// This value, other than a number.
     Constant(Value),
-    /// A list of exactly these.
+    /// A list of exactly these items.
     List(Vec<AbstractValue>),
-    /// A dictionary of exactly these, in the order of its entries.
+    /// A dictionary of exactly these entries, in order.
     Dict(Vec<(Ustr, AbstractValue)>),
     /// This function.
     Function(FunctionName),
 }
 
-/// What a function is called, so that it can be found again in the same program.
+/// The name of a function, unique in its program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FunctionName {
-    /// The file of its module, from the folder of the program; `<name>` for one that comes with the language. `None`
-    /// for the program itself.
+    /// The file of its module, relative to the folder of the program; `<name>` for a standard module. `None` for the
+    /// program itself.
     pub module: Option<String>,
     /// Its name there.
     pub name: String,
-    /// The transformations around it, the innermost first.
+    /// Its transformations, innermost first.
     pub transforms: Vec<Transform>,
 }
 
-/// A function with a type for each parameter.
+/// A function whose parameters are all typed.
 #[derive(Clone, Debug)]
 pub struct Declared {
     /// The function.
     pub name: FunctionName,
-    /// The arguments that it is specialised for, best first. Where a parameter is a single number there are two: with
-    /// tensors of the declared dtypes, and with numbers as programs write them.
+    /// The arguments to specialise for, best first. If a parameter is a single number there are two: with tensors of
+    /// the declared dtypes, and with plain numbers.
     pub variants: Vec<Vec<AbstractValue>>,
 }
 
-/// Why a function was not specialised.
+/// A function that was not specialised.
 #[derive(Clone, Debug)]
 pub struct Refused {
-    /// Whether the language wants it so: it has an effect, gives a function, or does not depend on a tensor.
+    /// True if it is interpreted by design: it has an effect, returns a function, or does not depend on a tensor.
     pub by_design: bool,
-    /// What is said about it.
+    /// The error.
     pub diagnostic: Diagnostic,
 }
 
-/// The place of an argument that nobody has given yet.
+/// Buffer of an argument without a value.
 struct Placeholder;
 
 impl DeviceTensor for Placeholder {
@@ -107,8 +107,8 @@ impl fmt::Display for FunctionName {
 }
 
 impl AbstractValue {
-    /// An argument of a declared type. Single numbers are tensors or, where `float` is given, numbers as programs write
-    /// them, of which those with a point are traced as that.
+    /// An argument of a declared type. Single numbers are tensors or, if `float` is given, plain numbers, with floats
+    /// traced in that dtype.
     fn declared(ty: &ParamType, float: Option<DType>) -> AbstractValue {
         match ty {
             ParamType::Tensor(shape, dtype) => {
@@ -129,7 +129,7 @@ impl AbstractValue {
         }
     }
 
-    /// Whether one of the types in it is such.
+    /// True if one of its types satisfies `is_such`.
     fn any(&self, is_such: &impl Fn(&TensorType) -> bool) -> bool {
         match self {
             AbstractValue::Any(ty) => is_such(ty),
@@ -141,20 +141,20 @@ impl AbstractValue {
 }
 
 impl Interp {
-    /// Reads, expands and resolves the program in the file `path` and the modules that it uses. Macros run, nothing
-    /// else does. From then on the evaluator only specialises.
+    /// Reads, expands and resolves the program in the file `path` and the modules that it uses. Only macros run. From
+    /// then on the evaluator only specialises.
     pub fn prepare_program(&mut self, path: &str, text: &str) -> Loaded<()> {
         self.preparing = true;
         self.run_program(path, text).map(|_| ())
     }
 
-    /// The value of a definition that a function needs, if that is pure and so the same in every run.
+    /// The value of a definition that a function needs; `None` if it is not pure, so may vary between runs.
     pub(in crate::eval) fn value_ahead(&mut self, global: &Global) -> Eval<Option<Value>> {
         let Some(pending) = global.pending.borrow().clone() else { return Ok(None) };
         if purity::effect_in(&pending.expr).is_some() {
             return Ok(None);
         }
-        // It is no part of what is being traced.
+        // It is not part of the current trace.
         let recording = std::mem::take(&mut self.recording);
         self.limit_steps(MAX_STEPS);
         let result = self.define_value(global);
@@ -167,7 +167,7 @@ impl Interp {
         Ok(global.value.borrow().clone())
     }
 
-    /// The functions of the program and of its own modules whose parameters all have a type, in the order of the texts.
+    /// The functions of the program and of its own modules whose parameters are all typed, in source order.
     pub fn declared_functions(&self) -> Vec<Declared> {
         let mut modules: Vec<(Option<String>, &Rc<Module>)> = Vec::new();
         modules.extend(self.program.iter().map(|program| (None, program)));
@@ -189,7 +189,7 @@ impl Interp {
         found
     }
 
-    /// What a name means in the program, if that is a function of the program.
+    /// Resolves a name in the program; an error unless it is a function of the program.
     pub fn function_name(&self, name: &str) -> Result<FunctionName, Diagnostic> {
         let Some(program) = &self.program else { return Err(Diagnostic::error("there is no program")) };
         match self.meaning(program, Ustr::from(name)) {
@@ -227,7 +227,7 @@ impl Interp {
         }
     }
 
-    /// The types that the parameters of a function declare, as [`Declared::variants`].
+    /// The declared parameter types of a function, as [`Declared::variants`].
     pub fn declared_types(&mut self, name: &FunctionName) -> Result<Vec<Vec<AbstractValue>>, Diagnostic> {
         let function = self.find_function(name)?;
         let Some(code) = function.code() else { return Err(no_code(name)) };
@@ -241,13 +241,13 @@ impl Interp {
         })
     }
 
-    /// Where a function is defined.
+    /// The span and location of a function's definition.
     pub fn function_place(&mut self, name: &FunctionName) -> Option<(Span, Location)> {
         let span = self.find_function(name).ok()?.code()?.head;
         Some((span, Location::of(&self.sources, span)?))
     }
 
-    /// The function of that name, with its transformations.
+    /// The function with that name and its transformations.
     pub fn find_function(&mut self, name: &FunctionName) -> Result<Rc<Function>, Diagnostic> {
         let function = if name.module.as_deref() == Some(BUILTINS) {
             let found = builtins::find(&name.name).map(|b| Rc::new(Function::Builtin(b)));
@@ -295,7 +295,7 @@ impl Interp {
         })
     }
 
-    /// How a function of a module is called, if the module is one of the program.
+    /// The name of a function of a module; `None` if the module is not part of the program.
     pub(super) fn name_in(&self, module: &Rc<Module>, name: &str) -> Option<FunctionName> {
         let is = |other: &Option<Rc<Module>>| other.as_ref().is_some_and(|other| Rc::ptr_eq(other, module));
         let module = if is(&self.program) {
@@ -313,7 +313,7 @@ impl Interp {
         Some(FunctionName { module, name: name.into(), transforms: Vec::new() })
     }
 
-    /// A file's path from the folder of the program, so that it does not matter where the program is started.
+    /// A file's path relative to the folder of the program, so that it does not depend on the current directory.
     pub(super) fn path_from_program(&self, key: &str) -> String {
         if key.starts_with('<') {
             return key.to_owned();
@@ -322,7 +322,7 @@ impl Interp {
         relative(folder, key)
     }
 
-    /// The texts of the program and of its own modules, by their paths from the folder of the program, sorted.
+    /// The texts of the program and of its own modules, by their paths relative to the folder of the program, sorted.
     pub fn program_texts(&self) -> Vec<(String, String)> {
         let mut texts: Vec<(String, String)> = Vec::new();
         for (name, text) in self.sources.iter() {
@@ -335,7 +335,7 @@ impl Interp {
         texts
     }
 
-    /// The function specialised for these arguments, as a call with such arguments would.
+    /// Specialises the function for these arguments, as a call with them would.
     pub fn specialise_ahead(
         &mut self,
         name: &FunctionName,
@@ -365,14 +365,14 @@ impl Interp {
         match entry.outcome.into_inner() {
             Outcome::Waiting { unit, .. } => Ok(*unit),
             Outcome::Interpreted(why) => {
-                let unrun = stop.as_ref().is_some_and(|stop| matches!(stop.reason, Reason::Unrun(_)));
+                let unrun = stop.as_ref().is_some_and(|stop| matches!(stop.reason, Reason::Unevaluated(_)));
                 Err(Box::new(refused(name, &code, &why, unrun)))
             }
             Outcome::Compiled(_) => Err(fault(Diagnostic::error(format!("{name} was compiled")))),
         }
     }
 
-    /// A value that stands for an argument; adds the paths of numbers whose values are asked for.
+    /// A placeholder for an argument; adds the paths of numbers whose values are needed.
     fn placeholder(
         &mut self,
         argument: &AbstractValue,
@@ -410,7 +410,7 @@ impl Interp {
     }
 }
 
-/// What the parameters of a function are specialised for, if all have a type.
+/// The arguments to specialise a function for; `None` unless all parameters are typed.
 fn variants(code: &Code) -> Option<Vec<Vec<AbstractValue>>> {
     if code.params.is_empty() || code.rest.is_some() {
         return None;
@@ -420,7 +420,7 @@ fn variants(code: &Code) -> Option<Vec<Vec<AbstractValue>>> {
     };
     let tensors = arguments(None)?;
     let mut numbers = arguments(Some(DType::F32))?;
-    // Beside doubles, numbers keep all their digits (`has_doubles`).
+    // Combined with doubles, numbers keep all their digits (`has_doubles`).
     if numbers.iter().any(|a| a.any(&|ty| ty.dtype == DType::F64 && !ty.weak)) {
         numbers = arguments(Some(DType::F64))?;
     }
@@ -428,7 +428,7 @@ fn variants(code: &Code) -> Option<Vec<Vec<AbstractValue>>> {
     Some(if differ { vec![tensors, numbers] } else { vec![tensors] })
 }
 
-/// The error about a function whose body asks for a number.
+/// The error for a function whose body needs the value of a number.
 fn wanted(name: &FunctionName, code: &Code, path: &str, asked: &Asked) -> Diagnostic {
     let purpose = match asked.wanted.as_str() {
         "" => String::new(),
@@ -445,7 +445,7 @@ fn wanted(name: &FunctionName, code: &Code, path: &str, asked: &Asked) -> Diagno
     error.help(RECORD)
 }
 
-/// The error about a function that is interpreted.
+/// The error for a function that is interpreted.
 fn refused(name: &FunctionName, code: &Code, why: &Why, unrun: bool) -> Refused {
     let by_design = why.cause.is_by_design() && !unrun;
     let diagnostic = if by_design {
@@ -473,7 +473,7 @@ pub(super) fn builtin_name(name: &str) -> FunctionName {
     FunctionName { module: Some(BUILTINS.into()), name: name.into(), transforms: Vec::new() }
 }
 
-/// `path` as seen from `folder`; both start at the same place.
+/// `path` relative to `folder`; both have the same base.
 fn relative(folder: &str, path: &str) -> String {
     let parts = |text: &str| -> Vec<String> {
         let normal = Path::new(text).components().filter(|c| *c != Component::CurDir);

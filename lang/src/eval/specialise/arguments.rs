@@ -1,4 +1,4 @@
-//! Arguments of a specialisation: what they must look like, and how they are made traced.
+//! Arguments of a specialisation: their patterns and tracers.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -16,14 +16,14 @@ use crate::stack::maybe_grow;
 use crate::syntax::Span;
 use crate::tensor::{DType, TensorType};
 
-/// Which function: its code and the transformations around it.
+/// Identity of a function: its code and transformations.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FnKey {
     pub(super) code: usize,
     pub(super) transforms: Vec<Transform>,
 }
 
-/// The key of a function, with its code; builtins have none.
+/// The key of a function, with its code; `None` for builtins.
 pub(super) fn fn_key(function: &Function) -> Option<(FnKey, &Rc<Code>)> {
     match function {
         Function::Closure(c) => {
@@ -38,7 +38,7 @@ pub(super) fn fn_key(function: &Function) -> Option<(FnKey, &Rc<Code>)> {
     }
 }
 
-/// What is compiled of a function: itself (empty), its value and gradient, its gradient alone, ...
+/// The compiled transformation of a function: none (empty), its value and gradient, its gradient alone, ...
 pub(super) fn transform_of(function: &Function) -> &'static str {
     match function {
         Function::Transformed(transform, _) => transform.suffix(),
@@ -46,7 +46,7 @@ pub(super) fn transform_of(function: &Function) -> &'static str {
     }
 }
 
-/// What an argument must look like to fit a specialisation.
+/// A pattern that an argument must match to fit a specialisation.
 pub(super) enum Pattern {
     /// A tensor or number of this type: a parameter of the program.
     Tensor(TensorType),
@@ -66,19 +66,19 @@ pub(super) enum LeafValue {
     Int(i64),
     /// A number that is `f32` in the program.
     Float(f64),
-    /// One with all its digits.
+    /// A number that is `f64` in the program.
     Double(f64),
 }
 
 impl LeafValue {
-    /// The tensor, if it is no plain number.
+    /// The tensor; `None` for a plain number.
     pub(super) fn tensor(&self) -> Option<&Rc<Concrete>> {
         if let LeafValue::Tensor(tensor) = self { Some(tensor) } else { None }
     }
 }
 
 impl Pattern {
-    /// True if `value` may fit, as far as can be seen at once: most that do not fit differ so.
+    /// False if `value` certainly does not fit; a quick check that rejects most.
     pub(super) fn may_fit(&self, value: &Value) -> bool {
         match (self, value) {
             (Pattern::Static(expected), value) => same_static(expected, value),
@@ -88,7 +88,7 @@ impl Pattern {
         }
     }
 
-    /// Whether `value` fits; appends the values of its parameters.
+    /// True if `value` fits; appends the values of its parameters.
     pub(super) fn collect(&self, value: &Value, leaves: &mut Vec<LeafValue>) -> bool {
         match (self, value) {
             (Pattern::Tensor(ty), Value::Tensor(Tensor::Concrete(c))) => {
@@ -143,7 +143,7 @@ fn same_static(a: &Value, b: &Value) -> bool {
             (Function::Builtin(a), Function::Builtin(b)) => std::ptr::eq(*a, *b),
             _ => Rc::ptr_eq(a, b),
         },
-        // A tensor scalar whose value was asked for.
+        // A scalar tensor whose value was needed.
         (Value::Tensor(a), Value::Tensor(b)) => match (a.elements(""), b.elements("")) {
             (Ok(x), Ok(y)) => a.ty() == b.ty() && x == y,
             _ => false,
@@ -152,7 +152,7 @@ fn same_static(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Whether there is a tensor of `f64` among the values: plain floats that meet it keep all their digits.
+/// True if there is an `f64` tensor among the values: plain floats combined with it keep all their digits.
 pub(super) fn has_doubles(mut values: &mut dyn Iterator<Item = &Value>) -> bool {
     Iterator::any(&mut values, |value| match value {
         Value::Tensor(t) => t.ty().dtype == DType::F64 && !t.ty().weak,
@@ -168,7 +168,7 @@ pub(super) fn parameter_path(code: &Code, i: usize) -> String {
     code.params.get(i).map_or_else(|| format!("arg{i}"), |p| p.name.to_string())
 }
 
-/// What the body of a function asked for the value of a number for, and where.
+/// The use of a number whose value the body needed, and its span.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub wanted: String,
@@ -180,15 +180,15 @@ pub(super) struct Abstraction<'a> {
     pub(super) trace: &'a Rc<Trace>,
     /// By the path of the leaf.
     pub(super) statics: &'a HashMap<String, Asked>,
-    /// What plain floats are traced as.
+    /// The dtype in which plain floats are traced.
     pub(super) float: DType,
     pub(super) inputs: Vec<(Leaf, Tensor)>,
     pub(super) static_values: Vec<(String, String)>,
-    /// Every leaf as reports show it.
+    /// All leaves, for reports.
     pub(super) leaves: Vec<(String, LeafKind)>,
 }
 
-/// Longer constants are cut in reports.
+/// Maximum characters of a constant in reports.
 const SHOWN: usize = 40;
 
 /// A constant in reports.
@@ -252,7 +252,7 @@ impl Abstraction<'_> {
         (Value::Tensor(tensor), Pattern::Tensor(ty))
     }
 
-    /// The function with traced captured values.
+    /// The function with its captured values traced.
     pub(super) fn function(&mut self, f: &Rc<Function>, path: &str) -> (Rc<Function>, FnKey, Vec<Pattern>) {
         let (key, _) = fn_key(f).expect("checked by the caller");
         match &**f {

@@ -1,4 +1,4 @@
-//! Functions whose arguments keep changing: what is said of them.
+//! Functions whose arguments change in every call.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -9,16 +9,17 @@ use super::{Entry, Family, Outcome};
 use crate::eval::interp::Interp;
 use crate::eval::signal::Eval;
 
-/// More specialisations of one function that differ only in a number that its body asked for are a sign that the
-/// number changes all the time: the function is interpreted from then on.
+/// Maximum specialisations of one function that differ only in a static number: beyond that the function is
+/// interpreted.
 const MAX_STATIC_VARIANTS: usize = 16;
 
-/// The numbers, with their paths, that the body of a function asked for in its specialisations.
+/// The static numbers of a function's specialisations, with their paths.
 #[derive(Default)]
 pub(super) struct Variants(HashSet<Vec<(String, String)>>);
 
 impl Family {
-    /// Why the function is to be interpreted from now on, if `entry` is one more for a number that changes all the time.
+    /// The reason to interpret the function from now on, if `entry` is one specialisation too many for a changing
+    /// number.
     pub(super) fn too_many(&mut self, entry: &Entry) -> Option<Why> {
         let owned = |(path, value): (&str, &str)| (path.to_owned(), value.to_owned());
         let now: Vec<(String, String)> = entry.numbers().into_iter().map(owned).collect();
@@ -29,7 +30,7 @@ impl Family {
             self.variants.0.insert(now);
             return None;
         }
-        // Nothing is compiled for it, only traced anew for each value.
+        // It is not compiled, only retraced for each value.
         if let Outcome::Interpreted(why) = &*entry.outcome.borrow()
             && why.cause.is_by_design()
         {
@@ -41,7 +42,7 @@ impl Family {
         Some(self.asked_for(changed.map(|(path, _)| path.as_str()).collect()))
     }
 
-    /// That the numbers at `paths`, whose values the body asks for, keep changing.
+    /// The reason that the static numbers at `paths` keep changing.
     fn asked_for(&self, mut paths: Vec<&str>) -> Why {
         paths.sort_unstable();
         let asked = paths.first().and_then(|path| self.statics.get(*path));
@@ -60,13 +61,13 @@ impl Family {
         }
     }
 
-    /// Where nothing was worth compiling so far, there is nothing to be sorry for.
+    /// By design if nothing was worth compiling so far.
     fn cause(&self) -> Cause {
         let is_compiled = |e: &Rc<Entry>| matches!(*e.outcome.borrow(), Outcome::Compiled(_));
         if self.entries.iter().any(is_compiled) { Cause::Changing } else { Cause::Design }
     }
 
-    /// Why new arguments are not specialised for now.
+    /// The reason that new arguments are not specialised for now.
     fn keeps_changing(&self) -> Why {
         let [.., before, latest] = self.entries.as_slice() else {
             return Why::design("its arguments keep changing", None);
@@ -99,7 +100,8 @@ impl Family {
 }
 
 impl Interp {
-    /// Goes on to interpret a call for new arguments, since tracing and compiling for new ones has not paid so far.
+    /// Reports that calls with new arguments are interpreted, since tracing and compiling for new ones has not paid so
+    /// far.
     pub(super) fn note_changing(&mut self, position: usize) -> Eval<()> {
         let family = &mut self.specialiser.families[position];
         family.other_calls += 1;

@@ -1,4 +1,4 @@
-//! Reports as text for people.
+//! Reports as text.
 
 use std::fmt::Write as _;
 
@@ -6,17 +6,17 @@ use crate::host::Placement;
 
 use super::report::{Argument, Interpreted, LeafKind, Report, Specialisation, Status};
 
-/// Arguments with more leaves are summed up.
+/// Maximum leaves of arguments that are listed; more are summarised.
 const SHOWN_LEAVES: usize = 8;
 
-/// More specialisations of one function are counted.
+/// Maximum specialisations of one function that are listed; more are counted.
 const SHOWN_SPECIALISATIONS: usize = 8;
 
-/// More differences are counted.
+/// Maximum differences that are listed; more are counted.
 const SHOWN_DIFFERENCES: usize = 4;
 
-/// What became of the functions of a program, for people: what was compiled, then what was interpreted, then what was
-/// not worth it.
+/// A report on the functions of a program: the compiled ones, then the interpreted ones, then those not worth
+/// compiling.
 pub fn explain(reports: &[Report]) -> String {
     let is_small = |r: &&Report| {
         let waits = |s: &Specialisation| s.status == Status::TooLittleWork;
@@ -102,7 +102,7 @@ fn specialisation(text: &mut String, i: usize, one: &Specialisation, numbered: b
         let shown = differences.iter().take(SHOWN_DIFFERENCES).map(ToString::to_string);
         let mut shown: Vec<String> = shown.collect();
         match differences.len().checked_sub(SHOWN_DIFFERENCES) {
-            // The leaves alone differ in nothing.
+            // Their leaves are equal.
             _ if differences.is_empty() => shown.push("the entries of a dictionary in another order".into()),
             Some(more) if more > 0 => shown.push(format!("{more} more")),
             _ => {}
@@ -113,7 +113,7 @@ fn specialisation(text: &mut String, i: usize, one: &Specialisation, numbered: b
     let _ = writeln!(text, "{rest}for {}", arguments(&one.arguments));
 }
 
-/// The numbers whose values the body asked for.
+/// The static numbers.
 fn fixed(text: &mut String, all: &[Specialisation]) {
     let mut said: Vec<&str> = Vec::new();
     for argument in all.iter().flat_map(|one| &one.arguments) {
@@ -131,7 +131,7 @@ fn fixed(text: &mut String, all: &[Specialisation]) {
     }
 }
 
-/// The arguments, each by its leaves unless there are too many.
+/// The arguments by leaf, unless there are too many.
 fn arguments(leaves: &[Argument]) -> String {
     let whole = |leaf: &Argument| leaf.path.split('.').next().unwrap_or_default().to_owned();
     let parts = leaves.chunk_by(|a, b| whole(a) == whole(b)).map(|part| match part {

@@ -1,4 +1,4 @@
-//! Why calls are interpreted, and how that is said: once, in one line; with `--strict` as an error.
+//! Reasons to interpret calls, and their warnings: once, in one line; with `--strict` an error.
 
 use std::collections::HashMap;
 
@@ -11,18 +11,18 @@ use crate::syntax::{Sources, Span};
 
 use super::report::{Interpreted, Location};
 
-/// What kind of reason a call is interpreted for.
+/// Kind of reason to interpret a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The language wants it so: an effect, a function as the result.
+    /// Interpreted by design: an effect, a function as the result.
     Design,
     /// The result depends on no tensor: there is nothing to compute.
     Known,
-    /// Something that a program must know before it runs depends on data.
+    /// A value needed at compile time depends on data.
     Data,
-    /// The branches of a conditional on data, or the states of a loop, differ in type.
+    /// The branches of a conditional on data, or the states of a loop, have different types.
     Types,
-    /// The arguments, or a number that the body asks for, are others in every call.
+    /// The arguments, or a static number, change in every call.
     Changing,
     /// The program would be too large for the compiler.
     Size,
@@ -31,31 +31,31 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// True if the language wants the call interpreted.
+    /// True if the call is interpreted by design.
     pub fn is_by_design(self) -> bool {
         matches!(self, Cause::Design | Cause::Known)
     }
 }
 
-/// Why a call is interpreted.
+/// The reason to interpret a call.
 #[derive(Clone, Debug)]
 pub(super) struct Why {
     pub cause: Cause,
     /// A clause, such as `a shape depends on the data`.
     pub reason: String,
-    /// Subject of the clause, if it has one that does not depend on the data: reasons of one subject at one place are reported
+    /// Subject of the clause, if it does not depend on the data: reasons with one subject at one span are reported
     /// once.
     pub subject: Option<String>,
-    /// The expression that is to blame.
+    /// The expression to blame.
     pub place: Option<Span>,
-    /// Other places, with what is there.
+    /// Other labelled spans.
     pub labels: Vec<(Span, String)>,
-    /// What to do about it.
+    /// The fix.
     pub remedy: Option<String>,
 }
 
 impl Why {
-    /// What the language wants so.
+    /// A reason by design.
     pub fn design(reason: impl Into<String>, place: Option<Span>) -> Why {
         Why {
             cause: Cause::Design,
@@ -73,7 +73,7 @@ impl Why {
         Why { cause: Cause::Known, ..why }
     }
 
-    /// What stopped a trace.
+    /// The reason a trace stopped.
     pub fn stopped(stop: &TraceStop) -> Why {
         if let Some(differing) = &stop.differing {
             return Why {
@@ -87,11 +87,11 @@ impl Why {
         }
         let (cause, reason, remedy) = match &stop.reason {
             Reason::Effect(name) => (Cause::Design, format!("{name} has an effect"), None),
-            Reason::Unrun(name) => {
+            Reason::Unevaluated(name) => {
                 (Cause::Design, format!("{name} has no value before the program runs"), None)
             }
             Reason::Loop => (Cause::Design, "it has a loop; what the loop calls is compiled".into(), None),
-            Reason::Irreversible(reason) => (
+            Reason::NoVjp(reason) => (
                 Cause::Data,
                 format!("its gradient is wanted, but {reason}"),
                 Some("a loop with a count, as repeat or scan, has a gradient".into()),
@@ -112,7 +112,7 @@ impl Why {
         Why { cause, reason, subject, place: stop.span, labels: Vec::new(), remedy }
     }
 
-    /// The compiler's part.
+    /// A reason of the compiler.
     pub fn compiler(reason: impl Into<String>) -> Why {
         let remedy = "without --strict the function is interpreted".to_owned();
         Why {
@@ -125,7 +125,7 @@ impl Why {
         }
     }
 
-    /// A program that would take the compiler minutes; the place is that of most of its equations.
+    /// The reason that a program would take the compiler minutes; its span is that of most equations.
     pub fn too_large(graph: &Graph) -> Why {
         let mut counts: HashMap<Span, usize> = HashMap::new();
         graph.visit(&mut |_, eqn| {
@@ -152,7 +152,7 @@ impl Why {
         }
     }
 
-    /// As an error about the function of that name.
+    /// The error for the function of that name.
     pub fn error(&self, name: &str) -> Diagnostic {
         let error = Diagnostic::error(format!("{name} cannot be compiled: {}", self.reason));
         let error = match self.place {
@@ -162,7 +162,7 @@ impl Why {
         self.labels.iter().fold(error, |error, (span, text)| error.at(*span, text.clone()))
     }
 
-    /// As reports show it.
+    /// The reason in a report.
     pub fn report(&self, sources: &Sources) -> Interpreted {
         Interpreted {
             cause: self.cause,
@@ -173,7 +173,7 @@ impl Why {
     }
 }
 
-/// What to do where `wanted` depends on data.
+/// The fix if `wanted` depends on data.
 fn remedy(wanted: &str) -> String {
     match wanted {
         "a condition" => "(where condition a b) selects without knowing the condition before the program runs",
@@ -186,10 +186,10 @@ fn remedy(wanted: &str) -> String {
     .into()
 }
 
-/// Longer expressions are cut.
+/// Maximum characters of an expression in reports.
 const SHOWN: usize = 60;
 
-/// The text of a form in one line, unless it is of the library; a name alone says no more than its place.
+/// The text of a form in one line, unless it is in the library; a name alone adds nothing to its span.
 pub(super) fn expression(sources: &Sources, span: Span) -> Option<String> {
     let span = sources.used(span);
     if span.source.is_library() {
@@ -208,8 +208,8 @@ pub(super) fn expression(sources: &Sources, span: Span) -> Option<String> {
 }
 
 impl Interp {
-    /// Goes on to interpret a function that could not be compiled: says so, once for a place and reason whatever
-    /// function and arguments led there. An error where the user wants no fallback.
+    /// Reports that a function is interpreted because it could not be compiled: once per span and reason, for any
+    /// function and arguments. An error with `--strict`.
     pub(super) fn fall_back(&mut self, code: &Code, why: &Why) -> Eval<()> {
         if why.cause.is_by_design() {
             return Ok(());
@@ -222,11 +222,11 @@ impl Interp {
                 None => error.into(),
             });
         }
-        // The backend has said that there is no compiler.
+        // The backend has warned that there is no compiler.
         if why.cause == Cause::Compiler {
             return Ok(());
         }
-        // A place stops all functions that it is reached from, for tensors of any type.
+        // A span stops all functions that reach it, for tensors of any type.
         let (place, about) = match why.cause {
             Cause::Changing => (code.span, why.reason.as_str()),
             Cause::Size => (code.span, "size"),

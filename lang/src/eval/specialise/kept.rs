@@ -1,4 +1,4 @@
-//! Programs that an earlier run or a build has left: they are always used, whatever pays.
+//! Programs compiled by an earlier run or a build: always used, whatever their profit.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -9,10 +9,10 @@ use crate::eval::value::{Function, Value};
 use crate::host::{Kept, Unit};
 use crate::tensor::{DType, TensorType};
 
-/// The remaining programs of one function.
+/// The unused programs of one function.
 pub(super) struct KeptPrograms(Vec<(Kept, Cell<bool>)>);
 
-/// The leaves of a call by their paths: the types of tensors and numbers, and what is no tensor as text.
+/// The leaves of a call by path: types of tensors and numbers, text of other values.
 type Leaves = HashMap<String, (Option<TensorType>, Option<String>)>;
 
 impl KeptPrograms {
@@ -25,8 +25,8 @@ impl KeptPrograms {
         self.0.iter().any(|(kept, _)| kept.serves(unit))
     }
 
-    /// True if a call that fits no specialisation may be one that a program was left for. Each program is waited for
-    /// once: where the source has changed since, there is none.
+    /// True if a call that fits no specialisation may fit one of these programs. Each program is awaited once: if the
+    /// source has changed, it does not exist.
     pub fn wait_for(&self, function: &Function, args: &[Value]) -> bool {
         if self.0.iter().all(|(_, met)| met.get()) {
             return false;

@@ -1,5 +1,5 @@
-//! Specialisation: a call from interpreted code to a pure function with tensor arguments is traced once for the
-//! structure and types of its arguments, and run as one compiled program from then on.
+//! Specialisation: a call from interpreted code to a pure function with tensor arguments is traced once per structure
+//! and types of its arguments, and run as one compiled program from then on.
 
 mod ahead;
 mod arguments;
@@ -52,24 +52,25 @@ use crate::simplify::simplify;
 use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor, TensorType};
 
-/// Programs of more equations, those within loops and branches included, are interpreted: the compiler takes milliseconds for each.
+/// Maximum equations of a compiled program, including nested loops and branches: the compiler takes milliseconds for
+/// each.
 const MAX_COMPILED_EQUATIONS: usize = 50_000;
 
-/// All specialisations of the program.
+/// The specialisation cache of the program.
 #[derive(Default)]
 pub(super) struct Specialiser {
     /// In the order of the first calls.
     families: Vec<Family>,
-    /// Positions of the families of transformed functions; those of plain ones are kept in their code.
+    /// Positions of the families of transformed functions; those of plain functions are stored in their code.
     transformed: HashMap<FnKey, usize>,
     leaves: Vec<LeafValue>,
     buffers: Vec<Buffer>,
     results: Vec<Buffer>,
-    /// Reasons to interpret that have been said, with their places.
+    /// Reasons to interpret that were reported, with their spans.
     said: HashSet<(Span, String)>,
-    /// Whether the call that is about to be interpreted could be a program.
+    /// True if the call about to be interpreted could be compiled.
     waits: bool,
-    /// Such calls that are being interpreted, one within the other.
+    /// Nesting of such calls being interpreted.
     waiting: usize,
 }
 
@@ -82,7 +83,7 @@ impl Specialiser {
         }
     }
 
-    /// Notes that the call which was just found not to run compiled is interpreted now, if it could be a program.
+    /// Records that the call just found not compiled is interpreted now; true if it could be compiled.
     #[inline]
     pub fn begin_waiting(&mut self) -> bool {
         let waits = std::mem::take(&mut self.waits);
@@ -90,13 +91,13 @@ impl Specialiser {
         waits
     }
 
-    /// Such a call has ended.
+    /// Ends such a call.
     #[inline]
     pub fn end_waiting(&mut self) {
         self.waiting -= 1;
     }
 
-    /// Forgets all that was traced: a definition that went into it has been replaced.
+    /// Discards all traces: a definition that they used was replaced.
     pub fn forget(&mut self) {
         for family in &mut self.families {
             family.statics.clear();
@@ -116,7 +117,7 @@ impl Specialiser {
         }
     }
 
-    /// The position of the family of a function, made now if need be.
+    /// The position of the family of a function, which is created if needed.
     fn enrol(&mut self, function: &Rc<Function>, code: &Rc<Code>) -> usize {
         if let Some(position) = self.position(function) {
             return position;
@@ -147,30 +148,30 @@ impl Specialiser {
 
 /// The specialisations of one function.
 struct Family {
-    /// Keeps the code alive, so that its address stays its own.
+    /// Keeps the code alive, so that its address stays unique.
     code: Rc<Code>,
     transform: &'static str,
-    /// The leaves whose values the body asked for, by path.
+    /// The leaves whose values the body needed, by path.
     statics: HashMap<String, Asked>,
     entries: Vec<Rc<Entry>>,
-    /// Why the function is interpreted whatever its arguments.
+    /// The reason that the function is interpreted for all arguments.
     interpreted: Option<Why>,
-    /// Why calls for new arguments are interpreted while those seen so far have not paid for themselves.
+    /// The reason that calls with new arguments are interpreted while earlier specialisations have not paid off.
     changing: Option<Why>,
     variants: Variants,
     account: Rc<Account>,
-    /// Programs of an earlier run or a build, once somebody has asked.
+    /// Programs of an earlier run or a build, loaded on demand.
     kept: OnceCell<KeptPrograms>,
     /// Calls that fitted no entry and got none.
     other_calls: u64,
-    /// Calls that ended in an error before they had an entry.
+    /// Calls that failed before they had an entry.
     failed_calls: u64,
 }
 
 struct Entry {
     arguments: Vec<Pattern>,
     captured: Vec<Pattern>,
-    /// Arguments and captured values as reports show them.
+    /// Arguments and captured values, for reports.
     leaves: Vec<(String, LeafKind)>,
     outcome: RefCell<Outcome>,
     debt: OnceCell<Debt>,
@@ -179,12 +180,12 @@ struct Entry {
     /// Calls as a compiled program.
     calls: Cell<u64>,
     interpreted_calls: Cell<u64>,
-    /// Whether it was called from code that is interpreted in any case.
+    /// True if it was called from code that is always interpreted.
     entered: Cell<bool>,
 }
 
 impl Entry {
-    /// The work of interpreting a call, as far as it is known.
+    /// Work of interpreting a call; an estimate.
     fn call_work(&self) -> u64 {
         match &*self.outcome.borrow() {
             Outcome::Waiting { cost, .. } => *cost,
@@ -192,14 +193,14 @@ impl Entry {
         }
     }
 
-    /// Counts a call towards what was spent on the specialisation.
+    /// Counts a call towards the cost of the specialisation.
     fn pay(&self) {
         if let Some(debt) = self.debt.get() {
             debt.pay();
         }
     }
 
-    /// The numbers whose values the body asked for, with their paths.
+    /// The static numbers, with their paths.
     fn numbers(&self) -> Vec<(&str, &str)> {
         let mut numbers = Vec::new();
         for (path, kind) in &self.leaves {
@@ -212,7 +213,7 @@ impl Entry {
 }
 
 enum Outcome {
-    /// Traced; not worth compiling so far. `kept` says that its program may be there from an earlier run or a build.
+    /// Traced; not worth compiling so far. `kept`: its program may exist from an earlier run or a build.
     Waiting { cost: u64, compilation: u64, spent: u64, kept: bool, unit: Box<Unit>, result: OutTree },
     /// Compiled.
     Compiled(Rc<Compiled>),
@@ -223,16 +224,16 @@ enum Outcome {
 struct Compiled {
     program: Rc<dyn Program>,
     result: OutTree,
-    /// What it checks: where there is something, the flag is its last result.
+    /// Its check sites; if there are any, the flag is its last result.
     sites: Rc<[Arc<Site>]>,
     flag: TensorType,
-    /// The last number passed at each position, with its buffer: most stay the same from call to call.
+    /// The last number passed at each position, with its buffer: most stay the same.
     numbers: RefCell<Vec<Option<(u64, Buffer)>>>,
     in_place: RefCell<InPlace>,
 }
 
 impl Compiled {
-    /// How it runs, by what it does when it can.
+    /// Its placement, that of the donating program if there is one.
     fn placement(&self) -> Placement {
         match &*self.in_place.borrow() {
             InPlace::Now(program) => program.placement(),
@@ -241,10 +242,10 @@ impl Compiled {
     }
 }
 
-/// A program that writes results over arguments that nobody else holds.
+/// The donating program, which writes results over arguments without other references.
 enum InPlace {
     Never,
-    /// Once it has been called often enough.
+    /// After enough calls.
     Later {
         unit: Box<Unit>,
         donating: Donating,
@@ -252,26 +253,26 @@ enum InPlace {
     Now(Rc<dyn Program>),
 }
 
-/// What would become of a call.
+/// Predicted outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// It can run as a compiled program.
     Compiled,
-    /// Its result is known once the types of the arguments are: there is nothing to compile.
+    /// Its result depends only on the types of the arguments: there is nothing to compile.
     Known,
-    /// It is interpreted, since the elements of a tensor must be known for this.
+    /// It is interpreted, since the elements of a tensor must be known for this use.
     Elements(String),
     /// It is interpreted, for this reason.
     Interpreted(String),
 }
 
-/// A traced call, and what stopped the trace.
+/// A traced call, and the reason the trace stopped.
 type Traced = (Entry, Option<TraceStop>);
 
 impl Interp {
     /// Runs a call as a compiled program, if the function is pure, the arguments hold tensors, and it pays.
     ///
-    /// Then the arguments are taken: what nobody else holds may become part of the result.
+    /// Then the arguments are consumed: buffers without other references may become part of the result.
     pub(super) fn call_compiled(&mut self, function: &Rc<Function>, args: &mut Args) -> Eval<Option<Value>> {
         if self.options.jit == Jit::Never {
             return Ok(None);
@@ -380,7 +381,7 @@ impl Interp {
         value
     }
 
-    /// The program of a specialisation, made now if it pays from this call on.
+    /// The program of a specialisation, compiled now if it pays from this call on.
     fn program_of(&mut self, code: &Code, entry: &Entry) -> Eval<Option<Rc<Compiled>>> {
         let mut outcome = entry.outcome.borrow_mut();
         if let Outcome::Compiled(compiled) = &*outcome {
@@ -434,7 +435,7 @@ impl Interp {
         Ok(Some(compiled))
     }
 
-    /// The program that consumes arguments, if there is one, made now if it is time.
+    /// The donating program, if there is one, compiled now if it is due.
     fn donating(&mut self, compiled: &Compiled, calls: u64) -> Eval<Option<Rc<dyn Program>>> {
         let mut in_place = compiled.in_place.borrow_mut();
         if let InPlace::Later { unit, donating } = &*in_place
@@ -530,7 +531,7 @@ impl Interp {
         Ok(Some(entry))
     }
 
-    /// What would become of a call as a compiled program; nothing is compiled or kept.
+    /// Predicts the outcome of a call as a compiled program; compiles and keeps nothing.
     pub fn probe(&mut self, function: &Rc<Function>, args: &[Value]) -> Eval<Probe> {
         if let Some(code) = function.code()
             && let Some((effect, _)) = Self::effect_of(code)
@@ -552,7 +553,7 @@ impl Interp {
         })
     }
 
-    /// Traces a call, again with each number fixed that the body asks for; adds their paths to `statics`.
+    /// Traces a call, again with each number that the body needs made static; adds their paths to `statics`.
     fn trace_until_static(
         &mut self,
         function: &Rc<Function>,
@@ -567,7 +568,7 @@ impl Interp {
         }
     }
 
-    /// One attempt. The inner error is the path of a number that the body asked for, and what for.
+    /// One attempt. The inner error is the path of a number whose value the body needed, and its use.
     fn trace_call(
         &mut self,
         function: &Rc<Function>,
@@ -622,7 +623,7 @@ impl Interp {
             Err(signal) => {
                 let stop = match *signal {
                     Stop::Trace(stop) => stop,
-                    // Whatever is wrong first is found by interpreting.
+                    // Interpreting finds the first error.
                     Stop::Error(d) if d.kind == Kind::Raised || trace.checks() => {
                         let place = d.labels.first().map(|label| label.span);
                         let why = Why::design("it stops with an error", place);
@@ -678,7 +679,7 @@ impl Interp {
         Ok(Ok((entry(waiting), None)))
     }
 
-    /// A check with its place, for manifests.
+    /// A check with its location, for manifests.
     fn checked(&self, site: Arc<Site>) -> Checked {
         let span = site.error.labels.first().map(|label| label.span);
         let place =
@@ -689,7 +690,7 @@ impl Interp {
         Checked { site, place }
     }
 
-    /// Notes that a function with an effect is called with tensors, for the reports.
+    /// Records for reports that a function with an effect was called with tensors.
     fn note_effect(
         &mut self,
         function: &Rc<Function>,
@@ -709,7 +710,7 @@ impl Interp {
         self.specialiser.families[position].interpreted = Some(why);
     }
 
-    /// The first effect that a function's body may have, or that of a function it mentions.
+    /// The first possible effect of a function's body, or of a function it mentions.
     fn effect_of(code: &Rc<Code>) -> Option<(Ustr, Span)> {
         if let Some(effect) = code.effect.get() {
             return *effect;
@@ -719,8 +720,8 @@ impl Interp {
         effect
     }
 
-    /// What became of every function that was called with tensors from interpreted code, in the order of the first
-    /// calls. Functions that a compiled one calls are a part of it.
+    /// Reports on all functions called with tensors from interpreted code, in the order of the first calls. Functions
+    /// called by a compiled one are part of it.
     pub fn reports(&self) -> Vec<Report> {
         self.specialiser.reports(&self.sources)
     }

@@ -1,10 +1,10 @@
-//! What pays: when a call is worth tracing, and a specialisation worth compiling. Work is counted, never timed, so that
-//! runs repeat exactly.
+//! Profit: when a call is worth tracing, and a specialisation worth compiling. Work is counted, never timed, so that
+//! runs are reproducible.
 //!
-//! It is the problem of renting skis. Interpreting a call is renting, a trace and a program are bought. A specialisation
-//! is compiled once its calls have done, or the loops around it promise, as much work as the compilation takes; and each
-//! one that has not paid for itself doubles what the next one of that function must show first, each that has halves it.
-//! So what is bought in vain costs at most a small multiple of what interpreting costs, however the arguments change.
+//! This is the ski rental problem: interpreting a call is renting, a trace or a program is buying. A specialisation is
+//! compiled once its calls have done, or the loops around it promise, as much work as the compilation takes; each one
+//! that has not paid for itself doubles this threshold for the next one of that function, each that has halves it. So
+//! useless traces and programs cost at most a small multiple of interpreting, however the arguments change.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -15,36 +15,35 @@ use smallvec::SmallVec;
 use crate::graph::{Equation, Graph, Op, Var};
 use crate::primitives::{self as p, DotGeneral, Scan, WhileLoop};
 
-/// Work of the evaluator for an equation or a call, beside its arithmetic. The unit is a scalar operation, of which the
-/// evaluator does about one in a nanosecond. An operation of few elements takes 1.35 us, one of a gradient, which is traced
-/// in every call, 2 to 4 (`docs/benchmarks.md`).
+/// Work of the evaluator per equation or call, besides its arithmetic. The unit is a scalar operation, about 1 ns. An
+/// operation of few elements takes 1.35 us, one of a gradient, which is traced in every call, 2 to 4
+/// (`docs/benchmarks.md`).
 const STEP: u64 = 2000;
 
-/// So many multiplications and additions of a product take the evaluator the time of one other operation: 3 to 7 in
-/// products of 64x32 by 32x32 to 512x512 by 512x512.
+/// Multiply-adds of a product that take the evaluator as long as one other operation: 3 to 7 in products of 64x32 by
+/// 32x32 to 512x512 by 512x512.
 const PRODUCT_OPERATIONS: u64 = 4;
 
-/// Work of tracing an equation: to record, prune and verify it.
+/// Work of tracing an equation: recording, pruning and verifying it.
 const TRACED_EQUATION: u64 = 2 * STEP;
 
-/// Work of tracing a leaf of the arguments: its path, its pattern, its place among the results.
+/// Work of tracing a leaf of the arguments: its path, its pattern, its position among the results.
 const TRACED_LEAF: u64 = STEP;
 
-/// Work of a compilation, whatever the program. This and the two below are fitted to the compiler's processor time for 28
-/// programs of 2 to 2,555 operations, a nanosecond for each unit; they give 0.6 to 1.4 times that
-/// (`docs/benchmarks.md`).
+/// Fixed work of a compilation. This and the two below are fitted to the compiler's processor time for 28 programs of 2
+/// to 2,555 operations, 1 ns per unit; they give 0.6 to 1.4 times that (`docs/benchmarks.md`).
 const COMPILATION: u64 = 250_000_000;
 
-/// Work of compiling one equation: most become part of a kernel.
+/// Work of compiling one equation: most are fused into a kernel.
 const COMPILED_EQUATION: u64 = 2_000_000;
 
-/// Work of compiling a kernel of its own. Kernels that are alike are compiled once: each layer of a model adds little.
+/// Work of compiling a separate kernel. Equal kernels are compiled once: each layer of a model adds little.
 const COMPILED_KERNEL: u64 = 160_000_000;
 
-/// So many specialisations of a function may owe their traces before new ones have to wait.
-const UNDOUBTED: u32 = 4;
+/// Maximum unpaid traces of a function before new ones are delayed.
+const MAX_UNPAID_TRACES: u32 = 4;
 
-/// The work of interpreting one call of what `graph` computes.
+/// Work of interpreting one call of `graph`.
 pub(super) fn call_work(graph: &Graph) -> u64 {
     work(graph).saturating_add(STEP)
 }
@@ -54,7 +53,7 @@ fn work(graph: &Graph) -> u64 {
     graph.equations.iter().map(equation).fold(0, u64::saturating_add)
 }
 
-/// The arithmetic of an equation, with all of a loop or a branch inside.
+/// Arithmetic of an equation, including nested loops and branches.
 fn equation_work(graph: &Graph, eqn: &Equation) -> u64 {
     let types = |vars: &[Var]| vars.iter().map(|var| graph.ty(*var)).collect::<SmallVec<[_; 4]>>();
     let cost = || eqn.op.cost(&types(&eqn.inputs), &types(&eqn.outputs));
@@ -66,18 +65,18 @@ fn equation_work(graph: &Graph, eqn: &Equation) -> u64 {
         return work(&scan.body).saturating_mul(scan.length as u64);
     }
     match eqn.op.functions().into_iter().map(work).max() {
-        // The count of such a loop is a guess, which its steps do not multiply.
+        // The iteration count of a `while_loop` is a guess, so it does not multiply its steps.
         Some(inside) if !op.is::<WhileLoop>() => inside,
         _ => cost(),
     }
 }
 
-/// The work of tracing so many equations for so many leaves.
+/// Work of tracing that many equations and leaves.
 pub(super) fn trace_work(equations: usize, leaves: usize) -> u64 {
     TRACED_EQUATION * equations as u64 + TRACED_LEAF * leaves as u64
 }
 
-/// The work of compiling a program, with what is in its loops and branches.
+/// Work of compiling a program, including loops and branches.
 pub(super) fn compilation_work(graph: &Graph) -> u64 {
     let mut equations = 0;
     let mut kernels = HashSet::new();
@@ -91,7 +90,7 @@ pub(super) fn compilation_work(graph: &Graph) -> u64 {
     COMPILATION + COMPILED_EQUATION * equations + COMPILED_KERNEL * kernels.len() as u64
 }
 
-/// True if the compiler makes a kernel of an operation, and joins others with it.
+/// True if the compiler makes a kernel of an operation, and fuses others with it.
 fn makes_kernel(op: &Op) -> bool {
     op.is::<p::Convolution>()
         || op.is::<p::Cumsum>()
@@ -111,23 +110,23 @@ fn makes_kernel(op: &Op) -> bool {
         || op.is::<p::ReduceSum>()
 }
 
-/// What the specialisations of one function have cost so far without paying for it.
+/// Unpaid costs of the specialisations of one function.
 #[derive(Debug, Default)]
 pub(super) struct Account {
-    /// Specialisations whose calls have done less work than tracing them took.
+    /// Number of specialisations whose calls have done less work than tracing them took.
     traces: Cell<u32>,
-    /// Programs whose calls have done less work than compiling them took.
+    /// Number of programs whose calls have done less work than compiling them took.
     programs: Cell<u32>,
-    /// Work of the calls since the latest trace that fitted no specialisation.
+    /// Work of the calls since the last trace that fitted no specialisation.
     waited: Cell<u64>,
-    /// The work of the latest trace, and of a call of what was traced.
+    /// Work of the last trace, and of a call of the traced function.
     latest: Cell<(u64, u64)>,
 }
 
 impl Account {
-    /// True if a call that fits no specialisation is to be traced. Counts the call.
+    /// True if a call that fits no specialisation should be traced. Counts the call.
     pub fn may_trace(&self) -> bool {
-        let doubts = self.traces.get().saturating_sub(UNDOUBTED);
+        let doubts = self.traces.get().saturating_sub(MAX_UNPAID_TRACES);
         if doubts == 0 {
             return true;
         }
@@ -137,12 +136,12 @@ impl Account {
         waited >= doubled(trace, doubts)
     }
 
-    /// True if a program of `compilation` work is to be made: interpreting one call is `call` work, the loops around
-    /// this one repeat it `weight` times, and all calls so far took `spent`.
+    /// True if a program of `compilation` work should be compiled: interpreting one call is `call` work, the loops
+    /// around this one repeat it `weight` times, and all calls so far took `spent`.
     fn may_compile(&self, compilation: u64, call: u64, weight: u64, spent: u64) -> bool {
         match self.programs.get() {
             0 => spent.max(call.saturating_mul(weight)) >= compilation,
-            // The loops have been wrong before.
+            // The loops were wrong before.
             doubts => spent >= doubled(compilation, doubts),
         }
     }
@@ -156,30 +155,30 @@ impl Account {
     }
 }
 
-/// `work` doubled so many times.
+/// `work` doubled `times` times.
 fn doubled(work: u64, times: u32) -> u64 {
     work.saturating_mul(1 << times.min(62))
 }
 
-/// The unpaid work of one specialisation.
+/// Unpaid work of one specialisation.
 #[derive(Debug)]
 pub(super) struct Debt {
     account: Rc<Account>,
-    /// The work of interpreting a call.
+    /// Work of interpreting a call.
     call: u64,
     trace: Cell<u64>,
     program: Cell<u64>,
 }
 
 impl Debt {
-    /// Counts a call: what it pays for, it pays for by the work that interpreting it takes.
+    /// Counts a call: it pays the work of interpreting it.
     pub fn pay(&self) {
         pay(&self.trace, &self.account.traces, self.call);
         pay(&self.program, &self.account.programs, self.call);
     }
 
-    /// True if a program of `compilation` work is to be made: the loops around the call repeat it `weight` times, and all
-    /// calls so far were `spent` work to interpret.
+    /// True if a program of `compilation` work should be compiled: the loops around the call repeat it `weight` times,
+    /// and all calls so far were `spent` work to interpret.
     pub fn may_compile(&self, compilation: u64, weight: u64, spent: u64) -> bool {
         self.account.may_compile(compilation, self.call, weight, spent)
     }
@@ -213,7 +212,7 @@ mod tests {
     use crate::primitives::{Binary, Mul};
     use crate::tensor::{DType, Shape, TensorType};
 
-    /// Products of square matrices of `sizes`, one after the other, each with an element-wise operation.
+    /// A chain of products of square matrices of `sizes`, each followed by an elementwise operation.
     fn products(sizes: &[usize]) -> Graph {
         let mut b = Builder::new();
         let mut outputs = Vec::new();
@@ -226,7 +225,7 @@ mod tests {
         b.finish(outputs)
     }
 
-    /// Kernels compiled once are counted once.
+    /// Equal kernels are counted once.
     #[test]
     fn kernels_that_are_alike_cost_one_compilation() {
         let one = compilation_work(&products(&[8]));
@@ -234,7 +233,7 @@ mod tests {
         assert_eq!(compilation_work(&products(&[8, 9])) - one, 2 * COMPILED_EQUATION + COMPILED_KERNEL);
     }
 
-    /// The iterations of a loop are counted with the evaluator's work for each of their equations.
+    /// The evaluator's work per equation counts in each iteration of a loop.
     #[test]
     fn a_loop_is_as_much_work_as_its_iterations() {
         let body = products(&[8]);
@@ -248,11 +247,11 @@ mod tests {
         assert_eq!(call_work(&b.finish(vec![y])), 100 * step + 2 * STEP);
     }
 
-    /// The work of compiling a small program.
+    /// Work of compiling a small program.
     const PROGRAM: u64 = 500_000_000;
 
-    /// Runs calls, given by what they fit: how many are traced, what has been compiled, and the work of it all beside
-    /// that of interpreting all calls.
+    /// Runs calls, given by the specialisation they fit: the number of traces and programs, and the ratio of the total
+    /// work to that of interpreting all calls.
     fn run(calls: impl Iterator<Item = usize>, call: u64, trace: u64, weight: u64) -> (usize, usize, f64) {
         let compilation = PROGRAM;
         let account = Rc::new(Account::default());
@@ -291,18 +290,18 @@ mod tests {
         for (call, trace) in [(1_000, 800_000), (50_000, 150_000), (100_000_000, 1_000_000)] {
             for calls in [10, 100, 1_000, 10_000] {
                 let (traces, programs, ratio) = run(0..calls, call, trace, 1);
-                let free = (u64::from(UNDOUBTED + 1) * trace) as f64 / (calls as f64 * call as f64);
+                let free = (u64::from(MAX_UNPAID_TRACES + 1) * trace) as f64 / (calls as f64 * call as f64);
                 assert!(ratio <= 3.0 + free, "{calls} calls of {call}: {traces} traces, ratio {ratio}");
                 assert_eq!(programs, 0, "{calls} calls of {call}");
             }
         }
-        // The loop promises that the first is called again, once.
+        // The loop promises to call the first again, once.
         let (traces, programs, _) = run(0..800, 1_000_000, 10_000_000, 800);
         assert_eq!(programs, 1);
         assert!(traces <= 16, "{traces}");
     }
 
-    /// Shapes that come again and again are all compiled, also one after the other, and at once where a loop tells.
+    /// Recurring shapes are all compiled, also one after the other, and immediately if a loop promises.
     #[test]
     fn arguments_that_come_again_are_compiled() {
         let call = 10_000_000;
@@ -314,17 +313,17 @@ mod tests {
         assert!(ratio < 0.1, "{ratio}");
     }
 
-    /// Programs that did not pay make the next ones rarer.
+    /// Programs that did not pay delay the next ones.
     #[test]
     fn each_program_in_vain_doubles_what_the_next_must_show() {
         let call = PROGRAM / 4;
-        // Each is called long enough to be compiled by itself, and then never again.
+        // Each is called often enough to be compiled, and then never again.
         let (_, programs, ratio) = run((0..6_000).map(|i| i / 6), call, 1_000, 1);
         assert!(programs <= 2, "{programs}");
         assert!(ratio < 1.1, "{ratio}");
     }
 
-    /// Where a function is called again as before, its debts are paid and new specialisations wait no longer.
+    /// If a function is called again as before, its debts are paid and new specialisations are not delayed.
     #[test]
     fn a_debt_that_is_paid_is_forgotten() {
         let account = Rc::new(Account::default());

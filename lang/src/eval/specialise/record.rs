@@ -1,4 +1,4 @@
-//! What a run specialised, so that it can be specialised again without a run.
+//! Recording of a run's specialisations, to repeat them without a run.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -17,9 +17,9 @@ use crate::eval::value::{Function, Value};
 /// The specialisations of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    /// Those that can be made again, in the order of the functions' first calls.
+    /// Those that can be repeated, in the order of the functions' first calls.
     pub calls: Vec<Call>,
-    /// Functions of which some cannot.
+    /// Functions with specialisations that cannot.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -28,27 +28,27 @@ pub struct Recording {
 pub struct Call {
     /// The function that was called.
     pub function: FunctionName,
-    /// What its arguments were, as far as that matters.
+    /// Its arguments, as far as the specialisation fixes them.
     pub arguments: Vec<AbstractValue>,
 }
 
-/// A function whose specialisation cannot be made without the run.
+/// A function with a specialisation that needs the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// What messages call it.
+    /// The name in messages.
     pub function: String,
-    /// Where it is defined.
+    /// The location of its definition.
     pub place: Option<Location>,
-    /// Why, a clause.
+    /// The reason, a clause.
     pub reason: String,
 }
 
-/// The functions that have a name, by the address of their code.
+/// The named functions, by the address of their code.
 type Names = HashMap<usize, FunctionName>;
 
 impl Interp {
-    /// What was specialised so far and would run compiled: what was worth it, and what interpreted code calls. Functions
-    /// that were interpreted only as a part of those are left out.
+    /// The specialisations so far that would be compiled: those worth it, and those that interpreted code calls.
+    /// Functions interpreted only as a part of those are left out.
     pub fn recording(&self) -> Recording {
         let names = self.names();
         let mut recording = Recording::default();
@@ -86,7 +86,7 @@ impl Interp {
                 {
                     let address = Rc::as_ptr(&closure.code) as usize;
                     let Some(named) = self.name_in(module, name) else { return };
-                    // Its own name is better than that of a second definition.
+                    // Its own name is better than an alias.
                     if closure.code.name == Some(*name) {
                         names.insert(address, named);
                     } else {
@@ -102,13 +102,13 @@ impl Interp {
 }
 
 impl Entry {
-    /// Whether a run needs it: it was worth compiling, or is what a run that compiles everything enters.
+    /// True if a run needs it: it was worth compiling, or interpreted code calls it.
     fn is_wanted(&self) -> bool {
         self.is_program()
             && (self.entered.get() || !matches!(*self.outcome.borrow(), Outcome::Waiting { .. }))
     }
 
-    /// Whether it is a program, or would be one if there were a compiler.
+    /// True if it is a program, or would be one if there were a compiler.
     pub(super) fn is_program(&self) -> bool {
         match &*self.outcome.borrow() {
             Outcome::Waiting { .. } | Outcome::Compiled(_) => true,
@@ -118,7 +118,7 @@ impl Entry {
 }
 
 impl Family {
-    /// How to make a specialisation of this function again; the error says why that is not possible.
+    /// The call that repeats a specialisation of this function; the error says why that is impossible.
     fn call(&self, entry: &Entry, transforms: &[Transform], names: &Names) -> Result<Call, String> {
         if !entry.captured.is_empty() {
             return Err("it holds values of the place where it was made".into());
@@ -134,7 +134,7 @@ fn named(code: &Rc<Code>, transforms: &[Transform], names: &Names) -> Result<Fun
     Ok(FunctionName { transforms: transforms.to_vec(), ..known.clone() })
 }
 
-/// What fits a pattern.
+/// The abstract value of a pattern.
 fn argument(pattern: &Pattern, names: &Names) -> Result<AbstractValue, String> {
     Ok(match pattern {
         Pattern::Tensor(ty) => AbstractValue::Any(ty.clone()),

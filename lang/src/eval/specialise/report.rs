@@ -1,4 +1,4 @@
-//! What became of the functions of a program: which ran compiled, for which arguments, and why others did not.
+//! Reports: the functions that ran compiled, for which arguments, and the reasons of the others.
 
 use std::fmt;
 
@@ -8,54 +8,55 @@ use crate::host::Placement;
 use crate::syntax::{Sources, Span};
 use crate::tensor::{DType, TensorType};
 
-/// What became of a function that was called with tensors.
+/// Report on a function that was called with tensors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The function's name.
     pub function: String,
-    /// The transformation that was called, as files name it; empty for the function itself.
+    /// The called transformation, as in file names; empty for the function itself.
     pub transform: &'static str,
-    /// Where the function is defined.
+    /// The location of its definition.
     pub place: Option<Location>,
-    /// Whether it comes with the language.
+    /// True for library functions.
     pub library: bool,
-    /// Why the function is interpreted whatever its arguments, or for all that fit no specialisation, if it is.
+    /// The reason that the function is interpreted, for all arguments or for those that fit no specialisation; `None`
+    /// if it is not.
     pub interpreted: Option<Interpreted>,
-    /// Calls that fitted none of the specialisations, and were interpreted for that.
+    /// Calls interpreted because they fit no specialisation.
     pub other_calls: u64,
-    /// Calls that ended in an error while they were traced for new arguments.
+    /// Calls that failed while they were traced for new arguments.
     pub failed_calls: u64,
     /// In the order of their first calls.
     pub specialisations: Vec<Specialisation>,
 }
 
-/// A function for certain structures and types of arguments.
+/// A function specialised for the structure and types of its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Specialisation {
-    /// The leaves of the arguments, then of what the function captured.
+    /// The leaves of the arguments, then of the captured values.
     pub arguments: Vec<Argument>,
-    /// What became of it.
+    /// Its status.
     pub status: Status,
     /// Calls that ran as a compiled program.
     pub compiled_calls: u64,
     /// Calls that were interpreted.
     pub interpreted_calls: u64,
-    /// How it differs from the most similar earlier one, and which that is; `None` for the first.
+    /// The most similar earlier specialisation, and the differences from it; `None` for the first.
     pub new: Option<(usize, Vec<Difference>)>,
 }
 
-/// What became of a specialisation.
+/// Status of a specialisation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It is a program.
+    /// Compiled.
     Compiled(Placement),
-    /// It is interpreted until its calls are worth a compilation.
+    /// Interpreted until its calls are worth a compilation.
     TooLittleWork,
-    /// It is interpreted.
+    /// Interpreted.
     Interpreted(Interpreted),
 }
 
-/// Why something is interpreted.
+/// The reason something is interpreted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interpreted {
     /// The kind of reason.
@@ -64,7 +65,7 @@ pub struct Interpreted {
     pub reason: String,
     /// The expression to blame.
     pub expression: Option<String>,
-    /// Where that is.
+    /// Its location.
     pub place: Option<Location>,
 }
 
@@ -73,35 +74,35 @@ pub struct Interpreted {
 pub struct Argument {
     /// The key path, such as `params.l1.W`.
     pub path: String,
-    /// What fits.
+    /// Its kind.
     pub kind: LeafKind,
-    /// What a fixed number was asked for, and where.
+    /// The use of a static number, and its location.
     pub asked: Option<(String, Option<Location>)>,
 }
 
-/// What fits at a leaf.
+/// Kind of a leaf: the values that fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeafKind {
     /// Any tensor or number of this type.
     Any(TensorType),
-    /// This number, which the body asked for.
+    /// This number, whose value the body needed.
     Number(String),
-    /// This value, which is no number.
+    /// This value, other than a number.
     Constant(String),
 }
 
-/// A leaf that is not as it was.
+/// A leaf that differs from an earlier specialisation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The key path.
     pub path: String,
-    /// What it is now, if it is still there.
+    /// The new kind; `None` if the leaf is gone.
     pub now: Option<LeafKind>,
-    /// What it was, if it was there.
+    /// The earlier kind; `None` if the leaf is new.
     pub before: Option<LeafKind>,
 }
 
-/// A place in a text: columns count characters, both count from 1.
+/// A location in a text: columns count characters, both count from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// The name of the text.
@@ -113,7 +114,7 @@ pub struct Location {
 }
 
 impl Location {
-    /// Where a span begins; for the code of a macro, where that is used.
+    /// The start of a span; in the code of a macro, that of the macro use.
     pub(super) fn of(sources: &Sources, span: Span) -> Option<Location> {
         let span = sources.used(span);
         let (file, _) = sources.get(span.source)?;
@@ -137,7 +138,7 @@ impl fmt::Display for LeafKind {
             LeafKind::Any(ty) if ty.weak && ty.shape.is_empty() && ty.dtype.is_float() => {
                 f.write_str("any float")
             }
-            // Types that differ read differently.
+            // Different types have different texts.
             LeafKind::Any(ty) => write!(f, "{ty:?}"),
             LeafKind::Number(value) | LeafKind::Constant(value) => f.write_str(value),
         }
@@ -165,7 +166,7 @@ impl Report {
         }
     }
 
-    /// Why the latest of its calls that was specialised is interpreted, if it is.
+    /// The reason that the last specialisation is interpreted; `None` if it is not.
     pub fn latest_reason(&self) -> Option<&Interpreted> {
         match self.specialisations.last().map(|s| &s.status) {
             Some(Status::Interpreted(why)) => Some(why),
@@ -175,7 +176,7 @@ impl Report {
 }
 
 impl Interpreted {
-    /// Whether it should have been compiled: what `--strict` forbids.
+    /// True if it should have been compiled: `--strict` forbids it.
     pub fn is_fallback(&self) -> bool {
         !self.cause.is_by_design()
     }
@@ -187,7 +188,7 @@ pub(super) fn differences(now: &[(String, LeafKind)], before: &[(String, LeafKin
         |all: &[(String, LeafKind)], path: &str| all.iter().find(|(p, _)| p == path).map(|(_, w)| w.clone());
     let mut found = Vec::new();
     for (i, (path, kind)) in now.iter().enumerate() {
-        // Most leaves are where they were.
+        // Most leaves keep their position.
         let known = match before.get(i) {
             Some((same, kind)) if same == path => Some(kind.clone()),
             _ => find(before, path),
@@ -208,7 +209,7 @@ pub(super) fn differences(now: &[(String, LeafKind)], before: &[(String, LeafKin
 }
 
 impl Specialiser {
-    /// What became of every function, in the order of the first calls.
+    /// Reports on all functions, in the order of the first calls.
     pub(super) fn reports(&self, sources: &Sources) -> Vec<Report> {
         let known = self
             .families
@@ -223,7 +224,7 @@ impl Family {
         let mut specialisations: Vec<Specialisation> = Vec::new();
         for (i, entry) in self.entries.iter().enumerate() {
             let earlier = self.entries[..i].iter().map(|e| differences(&entry.leaves, &e.leaves)).enumerate();
-            // The latest of those that differ least.
+            // The last of those with the fewest differences.
             let new = earlier.rev().min_by_key(|(_, differences)| differences.len());
             specialisations.push(Specialisation {
                 status: match &*entry.outcome.borrow() {

@@ -1,4 +1,4 @@
-//! Results of a specialisation: how they are put together from what the program gives.
+//! Results of a specialisation, assembled from the results of its program.
 
 use std::rc::Rc;
 
@@ -10,10 +10,10 @@ use crate::host::{Buffer, Leaf};
 use crate::syntax::{Bracket, Span};
 use crate::tensor::TensorType;
 
-/// Known tensors of more elements are new ones in each result.
+/// Maximum elements of a known tensor that results share; larger ones are copied per result.
 const MAX_SHARED_ELEMENTS: usize = 1 << 10;
 
-/// How the result is put together from the program's results.
+/// Structure of the result, in terms of the program's results.
 pub(super) enum OutTree {
     Leaf(usize, TensorType),
     Const(Value),
@@ -21,7 +21,7 @@ pub(super) enum OutTree {
     Dict(Vec<(Key, OutTree)>),
 }
 
-/// The shape of a traced result; appends its traced leaves. The error says why such a result cannot be compiled.
+/// The structure of a traced result; appends its traced leaves. The error says why it cannot be compiled.
 pub(super) fn out_tree(
     value: &Value,
     level: u32,
@@ -56,7 +56,7 @@ pub(super) fn out_tree(
 }
 
 impl OutTree {
-    /// The result, from the buffers of the traced leaves, right if no flag is set; made by the call at `made_at`.
+    /// Builds the result from the buffers of the traced leaves, valid if no flag is set; `made_at` is the call.
     pub(super) fn build(&self, buffers: &[Buffer], flags: Option<&Flags>, made_at: Option<Span>) -> Value {
         match self {
             OutTree::Leaf(i, ty) => {
@@ -64,7 +64,7 @@ impl OutTree {
                 result.made_at(made_at);
                 Value::Tensor(Tensor::Concrete(result))
             }
-            // A copy on the device, made for one call, would stay there as long as the program does.
+            // A device copy made for one call would live as long as the program.
             OutTree::Const(Value::Tensor(Tensor::Concrete(known)))
                 if known.ty().count() > MAX_SHARED_ELEMENTS =>
             {
