@@ -1,5 +1,5 @@
-//! `sheaf build` of eight training steps with one compile worker and with two, by turns. `make bench` builds the binary
-//! first; it needs the compiler in the user's folder, or fetches it.
+//! `sheaf build` of eight training steps with one compile worker and with two, alternating. `make bench` builds the
+//! binary first; it needs the compiler in the user's folder, or downloads it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-/// Builds with each number of workers.
+/// Builds per number of workers.
 const ROUNDS: usize = 5;
 
 const STEPS: usize = 8;
@@ -28,7 +28,7 @@ fn main() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         start.elapsed().as_secs_f64()
     };
-    // What it needs is there from now on.
+    // Warm-up.
     build(2);
     let (mut one, mut two) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -40,7 +40,7 @@ fn main() {
     println!("  1 worker {one:.2} s, 2 workers {two:.2} s: {:.2} of the time", two / one);
 }
 
-/// Steps of networks of different widths: no two are one program.
+/// Steps of networks of different widths: all programs differ.
 fn program() -> String {
     let mut text = String::from("(use nn)\n(use optim)\n");
     for i in 0..STEPS {
@@ -57,7 +57,7 @@ fn program() -> String {
     text
 }
 
-/// The program of the same profile.
+/// The `sheaf` binary of the same profile.
 fn sheaf() -> std::path::PathBuf {
     let this = std::env::current_exe().expect("this program");
     this.ancestors().nth(2).expect("the profile's folder").join("sheaf")

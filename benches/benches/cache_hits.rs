@@ -1,5 +1,5 @@
-//! What a compiled program costs that is there already: from the store, and from a cache server over loopback http. And how
-//! long a store of 10,000 programs takes to list and to collect, and what an upload costs the program that makes it.
+//! Cost of a cached program: from the store, and from a cache server over loopback http. Also the time to list and to
+//! collect a store of 10,000 programs, and the cost of an upload to the program that makes it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ fn main() {
     large_store(folder.path());
 }
 
-/// The middle one, in seconds.
+/// The median, in seconds.
 fn median(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]

@@ -1,5 +1,5 @@
-//! The cache server as a process of its own, over loopback http: a program looked up, a program written, 200 clients that
-//! pull at once and what memory that takes, and how long a server needs to find 10,000 entries again.
+//! The cache server as a separate process, over loopback http: a look-up, an upload, 200 concurrent clients and the
+//! memory they take, and the time to index 10,000 entries at start-up.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -12,13 +12,13 @@ use sheaf_benches::median;
 use sheaf_cache::Digest;
 use sheaf_cache_server::{Event, ServeOptions, serve};
 
-/// Names the folder to whom shall play the server.
+/// Variable with the served folder; set in the server process only.
 const FOLDER: &str = "SHEAF_BENCH_SERVE_FOLDER";
 
-/// The size of an ordinary compiled program.
+/// Size of an ordinary compiled program.
 const PROGRAM: usize = 200_000;
 const CLIENTS: usize = 200;
-/// What each of the clients pulls.
+/// Size of each client's download.
 const PULLED: usize = 4 << 20;
 
 struct Server {
@@ -42,7 +42,7 @@ impl Server {
         BufReader::new(stream)
     }
 
-    /// The most memory that it has had, in MB.
+    /// Peak memory in MB.
     fn peak(&self) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -57,7 +57,7 @@ impl Drop for Server {
     }
 }
 
-/// Sends a request and reads the answer; gives how many bytes that has.
+/// Sends a request and reads the response; returns its size.
 fn ask(connection: &mut BufReader<TcpStream>, method: &str, path: &str, body: &[u8]) -> usize {
     let head = format!("{method} /{path} HTTP/1.1\r\nHost: cache\r\nContent-Length: {}\r\n\r\n", body.len());
     connection.get_mut().write_all(&[head.as_bytes(), body].concat()).expect("sent");
@@ -76,7 +76,7 @@ fn ask(connection: &mut BufReader<TcpStream>, method: &str, path: &str, body: &[
     copied as usize
 }
 
-/// Bytes that do not compress, others for each seed.
+/// Incompressible bytes, different for each seed.
 fn noise(length: usize, seed: u64) -> Vec<u8> {
     let mut state = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut next = || {
@@ -88,7 +88,7 @@ fn noise(length: usize, seed: u64) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-/// An `ActionResult` whose one file is `blob`: its path is field 1, its digest field 2, and so are hash and size in that.
+/// An `ActionResult` with one file `blob`: its path is field 1, its digest field 2, and so are hash and size in that.
 fn action_result(blob: &[u8]) -> Vec<u8> {
     let field = |number: u8, bytes: &[u8]| [&[number << 3 | 2, bytes.len() as u8], bytes].concat();
     let mut digest = field(1, Digest::of(blob).to_string().as_bytes());

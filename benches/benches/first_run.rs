@@ -1,5 +1,5 @@
-//! First runs of the programs in `benches/programs`, with nothing compiled before: interpreted, and with the compiler
-//! where the evaluator thinks that it pays. Each is run in an evaluator of its own, so that the compiler starts anew.
+//! First runs of the programs in `benches/programs`, without cached programs: interpreted, and with the compiler where
+//! the evaluator estimates that it pays. Each runs in a new evaluator, so that the compiler starts cold.
 
 use std::cell::Cell;
 use std::path::Path;

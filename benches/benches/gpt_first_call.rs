@@ -1,6 +1,5 @@
-//! The first call of the GPT training step of `examples/nanogpt`: tracing, emission and compilation, each by itself,
-//! against what `jax.jit` does in its first call. The runs of the two alternate, so that what else the machine does
-//! meets both.
+//! The first call of the GPT training step of `examples/nanogpt`: tracing, emission and compilation separately, against
+//! the first call with `jax.jit`. The runs alternate, so that other load on the machine affects both.
 //!
 //! `SHEAF_BENCH_PYTHON` names a Python with JAX 0.10.2 (`scripts/jax-python` prints one); without it, only Sheaf is
 //! measured. With the argument `trace`, nothing is compiled.
@@ -19,16 +18,16 @@ use sheaf_lang::stablehlo::{Model, emit};
 use sheaf_lang::tensor::HostTensor;
 use std::sync::Arc;
 
-/// Rounds: a first call that is compiled, traces alone, and a first call of JAX in a process of its own.
+/// Rounds: a compiled first call, several traces, and a first call of JAX in a new process.
 const ROUNDS: usize = 5;
 
-/// Traces in a round.
+/// Traces per round.
 const TRACES: usize = 9;
 
-/// Characters in the alphabet: those of `scripts/fetch-shakespeare`.
+/// Size of the alphabet, that of `scripts/fetch-shakespeare`.
 const VOCABULARY: &str = "73";
 
-/// The function whose first call is measured; what prepares its arguments is interpreted.
+/// The measured function; the code that prepares its arguments is interpreted.
 const STEP: &str = "train-step";
 
 const SETUP: &str = "
@@ -95,7 +94,7 @@ fn middle(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Where the time of one first call went.
+/// Time of one first call, by phase.
 #[derive(Clone, Debug, Default)]
 struct Sample {
     trace: Duration,
@@ -111,7 +110,7 @@ impl Sample {
     }
 }
 
-/// A compiler that finds nothing compiled, and has yet to be started.
+/// A cold compiler without cached programs.
 fn engine() -> Engine {
     sheaf_benches::engine(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("gpt_first_call"), true)
 }
@@ -147,11 +146,11 @@ fn first_call(engine: Option<Engine>) -> Sample {
     clock.sample.clone()
 }
 
-/// The message that ends a call of which only the trace is wanted.
+/// The error that ends a call after tracing.
 const ENOUGH: &str = "traced";
 
 struct Clock {
-    /// When the part being measured began.
+    /// Start of the measured phase.
     start: Instant,
     sample: Sample,
 }
@@ -178,7 +177,7 @@ impl Backend for Timed {
         };
         let start = Instant::now();
         let program = engine.prepare(unit);
-        // The engine emits once more.
+        // The engine emits a second time.
         clock.sample.compilation = start.elapsed().saturating_sub(clock.sample.emission);
         clock.start = Instant::now();
         program
@@ -189,7 +188,7 @@ impl Backend for Timed {
     }
 }
 
-/// What JAX measures of itself, as a line of JSON.
+/// JAX's own measurements, as a line of JSON.
 fn jax_first_call(python: &str, only_traces: bool) -> String {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).with_file_name("tests/nanogpt/first_call.py");
     let mut command = Command::new(python);
@@ -200,7 +199,7 @@ fn jax_first_call(python: &str, only_traces: bool) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The number of a key in a flat object of numbers.
+/// The value of a key in a flat JSON object of numbers.
 fn number(json: &str, key: &str) -> f64 {
     let from = json.split_once(&format!("\"{key}\": ")).expect("the key").1;
     from.split([',', '}']).next().expect("a number").trim().parse().expect("a number")

@@ -1,6 +1,6 @@
 //! The GPT training step of `examples/nanogpt`, compiled with and without simplification, the barrier of
-//! `value-and-grad`, donation, and the checks of indices: the time of a call and the most memory that its buffers take. The runs of all take
-//! turns, so that what else the machine does meets all of them.
+//! `value-and-grad`, donation, and index checks: the time of a call and the peak memory of its buffers. The runs
+//! alternate, so that other load on the machine affects all.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Calls of each program.
 const ROUNDS: usize = 41;
 
-/// Tensors of fewer bytes are not donated, as in the engine.
+/// Minimum bytes of donated tensors, as in the engine.
 const LEAST_TENSOR: usize = 4 << 10;
 
 const STEP: &str = "train-step";
@@ -99,7 +99,7 @@ fn graph(options: Options) -> Graph {
     taken.take().unwrap_or_else(|| panic!("no step: {ended:?}"))
 }
 
-/// Takes the step, and ends the run.
+/// Stores the step, and ends the run.
 struct Taker(Rc<RefCell<Option<Graph>>>);
 
 impl Backend for Taker {
@@ -116,15 +116,15 @@ impl Backend for Taker {
     }
 }
 
-/// One way to compile the step, on a device of its own.
+/// A variant of the compiled step, on a device of its own.
 struct Variant {
     name: &'static str,
     equations: usize,
     compilation: f64,
-    /// Bytes.
+    /// Peak memory in bytes.
     peak: usize,
     frame: CallFrame,
-    /// Results that become arguments.
+    /// Results that are the next arguments.
     fed_back: Vec<Donation>,
     consumed: Vec<usize>,
     times: Vec<f64>,
@@ -160,7 +160,7 @@ impl Variant {
             }
             (device, frame)
         };
-        // What workers use of their own accord is not counted.
+        // Temporary memory of worker threads is not counted.
         let (device, mut frame) = load(Target::LocalSync);
         frame.invoke().expect("a call");
         let peak = device.memory().peak;
@@ -177,7 +177,7 @@ impl Variant {
         }
     }
 
-    /// A step from where the last one ended.
+    /// A step from the last state.
     fn call(&mut self) {
         self.frame.invoke().expect("a call");
         let mut results: Vec<Option<Buffer>> =
@@ -197,7 +197,7 @@ impl Variant {
 
 fn give(frame: &mut CallFrame, consumed: &[usize], i: usize, buffer: Buffer) {
     if consumed.contains(&i) {
-        // Workers let go of it a moment after the call.
+        // Workers release it shortly after the call.
         while !buffer.is_unshared() {
             std::thread::yield_now();
         }

@@ -1,4 +1,4 @@
-//! How long a file of 10,000 definitions takes to load.
+//! Time to load a file of 10,000 definitions.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! How fast the reader is: from text to forms. That the forms are let go of afterwards does not count.
+//! Speed of the reader, text to forms. Dropping the forms is excluded.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use sheaf_lang::syntax::{Sources, read};
 
 const RUNS: usize = 41;
 
-/// What programs look like, repeated to a source of ordinary size.
+/// Typical code, repeated to a source of ordinary size.
 const PROGRAM: &str = r#"
 ; Two dense layers, trained by hand.
 (use nn)

@@ -1,8 +1,8 @@
-//! Long reductions in blocks against the same in one chain each, as IREE adds up what it is given: the processor time of
-//! a call on the calling thread. The calls of both take turns, so that what else the machine does meets both.
+//! Long reductions in blocks against single chains, as IREE accumulates by default: the processor time of a call on the
+//! calling thread. The calls alternate, so that other load on the machine affects both.
 //!
-//! Both are compiled with the flags that the engine chooses; beside that, chains are compiled with the target's flags
-//! alone. `cargo bench -p sheaf-benches --bench reductions -- softmax` measures what has that in its name.
+//! Both are compiled with the engine's flags; chains are also compiled with the target's flags alone. `cargo bench -p
+//! sheaf-benches --bench reductions -- softmax` measures the cases whose name contains that.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -22,10 +22,10 @@ use sheaf_runtime::{CallFrame, ElementType, Runtime, Target, Vmfb, sha256};
 use sheaf_toolchain::Compiler;
 use std::sync::Arc;
 
-/// Turns, of which the median counts.
+/// Rounds, of which the median counts.
 const ROUNDS: usize = 25;
 
-/// Seconds of processor time that a turn takes at least.
+/// Minimum seconds of processor time per round.
 const TURN: f64 = 0.02;
 
 /// A measured program: a name, a function `f`, and a call of it.
@@ -111,7 +111,7 @@ fn graph(definition: &str, call: &str) -> Graph {
     taken.take().unwrap_or_else(|| panic!("no graph: {ended:?}"))
 }
 
-/// Takes the graph, and ends the run.
+/// Stores the graph, and ends the run.
 struct Taker(Rc<RefCell<Option<Graph>>>);
 
 impl Backend for Taker {
@@ -128,7 +128,7 @@ impl Backend for Taker {
     }
 }
 
-/// A program, and what its calls took.
+/// A program, and the times of its calls.
 struct Variant {
     frame: CallFrame,
     calls: u32,
@@ -180,7 +180,7 @@ fn numbers(dtype: DType, shape: &[usize]) -> HostTensor {
     HostTensor::new(shape, (0..count).map(|_| random.uniform(0.0, 1.0) as f32).collect::<Vec<f32>>())
 }
 
-/// Seconds that this thread has run; of the clock where the system does not count them.
+/// Processor time of this thread in seconds; wall clock if the system does not count it.
 fn processor_time() -> f64 {
     thread_local!(static START: Instant = Instant::now());
     let counted = std::fs::read_to_string(Path::new("/proc/thread-self/schedstat")).ok();
@@ -188,7 +188,7 @@ fn processor_time() -> f64 {
     nanoseconds.map_or_else(|| START.with(|start| start.elapsed().as_secs_f64()), |n| n * 1e-9)
 }
 
-/// The median of the ratios of the turns.
+/// The median ratio over all rounds.
 fn ratio(a: &Variant, b: &Variant) -> f64 {
     median(a.times.iter().zip(&b.times).map(|(a, b)| a / b).collect())
 }

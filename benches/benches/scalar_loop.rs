@@ -1,7 +1,7 @@
-//! Interpreted scalar arithmetic in loops of a million iterations, against the same loops in Python. The runs of the
-//! two alternate, so that what else the machine does meets both.
+//! Interpreted scalar arithmetic in loops of a million iterations, against the same loops in Python. The runs
+//! alternate, so that other load on the machine affects both.
 //!
-//! `SHEAF_BENCH_PYTHON` names the interpreter to compare with; else it is `python3`.
+//! `SHEAF_BENCH_PYTHON` names the interpreter to compare with; the default is `python3`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -65,7 +65,7 @@ def run():
     ),
 ];
 
-/// Answers each line with the seconds that the loop of that number took.
+/// Answers each line, the number of a loop, with its seconds.
 const SERVER: &str = "
 import sys, time
 namespaces = []
@@ -80,7 +80,7 @@ for line in sys.stdin:
     print(time.perf_counter() - start, flush=True)
 ";
 
-/// The Python interpreter, which runs loops when asked.
+/// The Python interpreter, which runs loops on request.
 struct Python {
     process: Child,
     answers: BufReader<std::process::ChildStdout>,
@@ -103,7 +103,7 @@ impl Python {
         Some(Python { process, answers, version: version.trim().into() })
     }
 
-    /// Seconds that the loop took.
+    /// Seconds of the loop.
     fn time(&mut self, number: usize) -> f64 {
         let input = self.process.stdin.as_mut().expect("a pipe");
         writeln!(input, "{number}").expect("Python listens");

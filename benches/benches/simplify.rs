@@ -1,4 +1,4 @@
-//! Simplification takes time in proportion to the graph: the same rows of work, more and more of them.
+//! Simplification takes linear time: the same layers, in increasing number.
 
 use sheaf_benches::median;
 use sheaf_lang::graph::{Builder, Graph, Var};
@@ -22,8 +22,8 @@ fn main() {
     }
 }
 
-/// Layers with something for most of the rules: equal and dead equations, constants, neutral numbers, reshapes and
-/// transposes that undo each other.
+/// Layers with work for most rules: equal and dead equations, constants, neutral numbers, reshapes and transposes that
+/// cancel.
 fn layered(layers: usize) -> Graph {
     let mut b = Builder::new();
     let mut h: Var = b.input(TensorType::new(DType::F32, [8, 8].as_slice()));

@@ -1,8 +1,8 @@
-//! Loops as one operation against loops unrolled: how long the compiler takes, and how long a call of the program.
-//! `MAX_UNROLLED` in `lang/src/eval/loops.rs` is chosen by it.
+//! Loops as one operation against unrolled loops: the time of compilation, and of a call. Source of `MAX_UNROLLED` in
+//! `lang/src/eval/loops.rs`.
 //!
-//! The same body runs in `repeat` with a count that only the call knows, which is never unrolled, and in `reduce` over a
-//! list, which always is.
+//! The same body runs in `repeat` with a traced count, which is never unrolled, and in `reduce` over a list, which
+//! always is.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -18,11 +18,11 @@ use std::sync::Arc;
 
 const COUNTS: [usize; 5] = [4, 8, 16, 32, 64];
 
-/// Calls in one run of a program, and runs, of which the median counts.
+/// Calls per run of a program, and runs, of which the median counts.
 const CALLS: u32 = 100;
 const RUNS: usize = 9;
 
-/// A name, the first state, a constant, and a step from the state `x`, which must keep its type.
+/// A name, the initial state, a constant, and a step from the state `x`, which must keep its type.
 const BODIES: [(&str, &str, &str, &str); 4] = [
     ("scalar step", "(sum [0.5])", "(sum [0.1])", "(+ (* x 0.9) w)"),
     ("dense 32x64", "(ones [32 64])", "(* 0.01 (ones [64 64]))", "(tanh (@ x w))"),
@@ -60,7 +60,7 @@ fn measure() {
             std::process::exit(1);
         }
     };
-    // The compiler starts.
+    // Starts the compiler.
     run("(defn first-of-all [x] (* 2 x)) (first-of-all [1])");
     println!("compilation in ms, a call in us; one operation, then unrolled");
     for (name, state, constant, body) in BODIES {
@@ -88,12 +88,12 @@ fn measure() {
     }
 }
 
-/// A compiler that finds nothing compiled, and has yet to be started.
+/// A cold compiler without cached programs.
 fn engine() -> Engine {
     sheaf_benches::engine(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("unrolling"), true)
 }
 
-/// The engine, and how long it has been compiling.
+/// The engine, and its total compilation time.
 struct Timed {
     engine: Engine,
     compiling: Rc<Cell<Duration>>,

@@ -1,5 +1,5 @@
-//! 500 epochs of XOR as 500 compiled calls from the interpreted loop, against a bare loop of calls of the same
-//! program through the runtime: what the language adds to a call.
+//! 500 epochs of XOR as 500 compiled calls from the interpreted loop, against a bare loop of calls of the same program
+//! through the runtime: the overhead of the language per call.
 
 use sheaf_benches::median;
 use sheaf_cache::ArtifactFolder;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 const EPOCHS: usize = 500;
 const RUNS: usize = 41;
 
-/// The example without its output, so that only training is measured.
+/// The example without output, so that only training is measured.
 const PROGRAM: &str = "
 (use optim)
 (def X [[0 0] [0 1] [1 0] [1 1]])
@@ -69,7 +69,7 @@ fn measure() {
     println!("  ratio                      {:6.2}", language / bare);
 }
 
-/// The same program called directly, results fed back as arguments.
+/// The same program called directly, with results fed back as arguments.
 fn bare_loop(folder: &std::path::Path) -> impl FnMut() {
     let entries = ArtifactFolder::open(folder.to_path_buf()).entries().expect("a manifest");
     let entry = entries.iter().find(|e| e.function == "train-step").expect("train-step was compiled");
@@ -89,7 +89,7 @@ fn bare_loop(folder: &std::path::Path) -> impl FnMut() {
             device.upload(ElementType::F32, &shape, &bytes).expect("an argument")
         })
         .collect();
-    // The number of examples that the mean divides by; what it is does not matter to the time.
+    // The number of examples that the mean divides by; its value does not affect the time.
     for i in 0..entry.constants.len() {
         let constant = device.upload(ElementType::F32, &[], &1.0_f32.to_ne_bytes()).expect("a constant");
         frame.set(arguments.len() + i, &constant).expect("a constant");

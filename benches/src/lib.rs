@@ -1,4 +1,4 @@
-//! What the benchmarks share: medians of many runs, since one run on a busy machine says little, and how they start.
+//! Shared parts of the benchmarks: medians of many runs, since one run on a busy machine is noise, and the start-up.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use sheaf_lang::graph::{Graph, Var, inline_calls};
 use sheaf_lang::primitives::OptimizationBarrier;
 use sheaf_project::{Home, Settings};
 
-/// The median time of `runs` calls of `f`, after one that is not counted.
+/// The median time of `runs` calls of `f`, after one warm-up call.
 pub fn median(runs: usize, mut f: impl FnMut()) -> Duration {
     f();
     let mut times: Vec<Duration> = (0..runs)
@@ -24,7 +24,7 @@ pub fn median(runs: usize, mut f: impl FnMut()) -> Duration {
     times[times.len() / 2]
 }
 
-/// A graph whose optimisation barriers are gone: what they hold is used as it is.
+/// A graph without its optimization barriers.
 pub fn without_barriers(graph: &Graph) -> Graph {
     let mut bare = inline_calls(graph);
     let mut same: Vec<Var> = (0..bare.types.len() as u32).map(Var).collect();
@@ -43,14 +43,14 @@ pub fn without_barriers(graph: &Graph) -> Graph {
     bare
 }
 
-/// Runs a benchmark on a stack for the evaluator. The engine starts this very program as its compile worker, too.
+/// Runs a benchmark on the evaluator's stack. The engine also starts this program as its compile worker.
 pub fn run(measure: fn()) {
     answer_compile_worker();
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(measure).expect("a thread");
     thread.join().expect("the benchmark");
 }
 
-/// An engine with the user's compiler, whose programs are kept in a folder of that name.
+/// An engine with the user's compiler, which keeps its programs in the folder `artifacts`.
 pub fn engine(artifacts: &Path, recompile: bool) -> Engine {
     let environment = |name: &str| std::env::var(name).ok();
     let home = Home::locate(environment).expect("a home folder");

@@ -1,4 +1,4 @@
-//! Specialisation without a call: it makes the very programs that a run makes.
+//! Specialisation ahead of time: it makes exactly the programs of a run.
 
 #![allow(clippy::disallowed_methods, reason = "the tests read their programs from the repository")]
 
@@ -12,21 +12,21 @@ use sheaf_lang::render::render;
 use sheaf_lang::simplify::simplify;
 use sheaf_lang::stablehlo::{Model, emit};
 
-/// The text that the compiler would be given for a unit of a run, with its name.
+/// The emitted text of a unit of a run, with its name.
 fn text(unit: &Unit) -> String {
     format!("{} {}\n{}", unit.function, unit.transform, emit(&unit.graph, Model::Hal).text)
 }
 
-/// The same for one that was traced ahead.
+/// The emitted text of a unit traced ahead.
 fn text_ahead(unit: Unit) -> String {
     let graph = simplify(&unit.graph);
     text(&Unit { graph, ..unit })
 }
 
-/// What a run of a program compiles, and what it records.
+/// The programs compiled by a run, and its recording.
 fn run(program: &str, files: &[(String, String)]) -> (HashSet<String>, Recording) {
     let (mut interp, _, log) = compiling_in(Jit::Always, files);
-    // An error at the end takes nothing away.
+    // An error at the end does not affect them.
     let _ = interp.run_program("test.shf", program);
     let texts = log.borrow().units.iter().map(text).collect();
     (texts, interp.recording())
@@ -52,7 +52,7 @@ fn ahead(interp: &mut Interp, call: &Call) -> String {
     }
 }
 
-/// Asserts that what a run compiled is made again from its recording, and nothing else.
+/// Asserts that the recording of a run gives exactly the programs that it compiled.
 #[track_caller]
 fn same_as_the_run(program: &str, files: &[(String, String)]) {
     let (compiled, recording) = run(program, files);
@@ -81,13 +81,13 @@ fn a_recorded_run_is_made_again() {
         "(defn twice [x] (* 2 x)) (defn app [f x] (f x)) (print (app twice [1]) (app sqrt [4]) (app relu [1]))",
         "(defn train [x n lr] (repeat [i n] [x x] (- x (* lr x)))) (print (train [1 2] 100 0.1) (train [1 2] 7 0.5))",
         "(defn f [x k] (* x (+ k 0.1))) (print (f (cast [1 2] :f64) 0.1) (f (cast [1 2] :bf16) 0.1))",
-        // Definitions that are pure are computed; what they hold is a constant of the program.
+        // Pure definitions are computed; their values are constants of the program.
         "(def k (random-normal (random-key 1) '[3])) (defn f [x] (+ x k)) (print (f [1 2 3]))",
         "(def scale (+ 1 2)) (def shift [scale 1]) (defn f [x] (+ (* scale x) shift)) (print (f [1 2]))",
         "(defmacro both [a b] `(list ~a ~b)) (defn f [x] (both (sum x) (mean x))) (print (f [1 2]))",
-        // An error ends the run; what was called before is recorded.
+        // An error ends the run; earlier calls are recorded.
         "(defn f [x] (* x 3)) (f [1 2]) (nth '[1] 4) (f [1 2 3])",
-        // Whatever this number was, it is static from the first time on that the body asked for it.
+        // Once the body needs this number, it is static, whatever it was before.
         "(defn f [x n k] (if (= k :a) (reshape x n -1) (* x n))) (f [1 2] 2 :a) (f [1 2] 2 :b) (f [1 2] 3 :b)",
     ] {
         same_as_the_run(program, &[]);
@@ -131,7 +131,8 @@ fn what_has_no_name_is_said() {
     ");
 }
 
-/// Recorded is what a run compiles, in the mode of the recording or when everything is; not the parts of those.
+/// The recording has the programs of the run, in its mode or with everything compiled, and not the functions inlined in
+/// them.
 #[test]
 fn parts_of_what_is_called_are_not_recorded() {
     let program = "(defn inner [x] (* x x)) (defn outer [x] (sum (inner x))) (defn alone [x] (inner (+ x 1)))
@@ -145,7 +146,7 @@ fn parts_of_what_is_called_are_not_recorded() {
     };
     assert_eq!(recorded(Jit::Auto), ["outer", "alone"]);
     assert_eq!(recorded(Jit::Always), ["outer", "alone"]);
-    // One that is called from elsewhere too, and one that was worth a program before that around it.
+    // One is called from elsewhere too, one was worth a program before the function that calls it.
     let (mut interp, _, log) = compiling_in(Jit::Auto, &[]);
     let program = "(defn inner [x] (@ x x)) (defn outer [x n] (repeat [i n] [x x] (inner x)))
         (defn small [x] (+ x 1)) (defn both [x] (small x))
@@ -160,7 +161,7 @@ fn parts_of_what_is_called_are_not_recorded() {
     );
 }
 
-/// The programs for the types that a function declares, by the first line of the message where there is none.
+/// The programs for the declared types of functions, or the first line of the error.
 fn declared(program: &str) -> Vec<String> {
     let (mut interp, _) = prepared(program, &[]);
     let functions = interp.declared_functions();
@@ -200,7 +201,7 @@ fn declared_types_make_the_programs_of_calls() {
     }
 }
 
-/// One program where numbers and single tensors make the same.
+/// One program if numbers and single tensors give the same.
 #[test]
 fn a_number_is_no_reason_for_a_second_program() {
     let train = "(defn train [(x [2]) (n i64 []) (lr f32 [])] (repeat [i n] [x x] (- x (* lr x))))";
@@ -253,7 +254,7 @@ fn names_on_the_command_line() {
     assert_eq!(texts, ["part.shf", "test.shf"]);
 }
 
-/// An argument of any type does not take room.
+/// A placeholder argument allocates no memory.
 #[test]
 fn large_arguments_cost_nothing() {
     let program = "(defn f [(x f32 [100000 100000])] (sum x))";

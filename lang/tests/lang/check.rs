@@ -1,4 +1,4 @@
-//! `sheaf check` on programs in memory: what it finds without running anything, and what it must not find.
+//! `sheaf check` on programs in memory: errors found without running anything, and no false ones.
 
 #![allow(clippy::disallowed_methods, reason = "the tests read their programs from the repository")]
 
@@ -15,7 +15,7 @@ fn check_in(world: &World, path: &str, text: &str) -> (Checked, String) {
     (checked, shown)
 }
 
-/// The first lines of the messages about a program.
+/// The first lines of the errors of a program.
 fn found(text: &str) -> Vec<String> {
     let world = World::default();
     let (checked, _) = check_in(&world, "test.shf", text);
@@ -118,7 +118,7 @@ fn modules_are_checked_too() {
     assert_eq!((checked.files, checked.functions), (2, 2));
 }
 
-/// The top-level forms of a corpus file without those that are there to fail.
+/// The top-level forms of a corpus file without the expected errors.
 fn without_error_cases(text: &str) -> String {
     let mut interp = Interp::new(Box::new(World::default()), None, Options::default());
     let Ok((_, forms)) = interp.read_forms("corpus.shf", text) else { return String::new() };

@@ -1,4 +1,4 @@
-//! Checks of a running program: the same error interpreted and compiled, wherever it happens.
+//! Checks of a running program: the same error interpreted and compiled, at any place.
 
 use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::eval::{Interp, Jit, Options, Value};
@@ -40,7 +40,7 @@ fn interpreted(text: &str) -> Outcome {
     outcome(&mut interp, text)
 }
 
-/// The result of the program where each function is compiled, and the number of compiled functions.
+/// The result of the program with every function compiled, and the number of compiled functions.
 fn compiled(text: &str) -> (Outcome, usize) {
     let (mut interp, _, log) = compiling(Jit::Always);
     let found = outcome(&mut interp, text);
@@ -48,7 +48,7 @@ fn compiled(text: &str) -> (Outcome, usize) {
     (found, units)
 }
 
-/// Both ways give the same, and the program was compiled; the outcome.
+/// Asserts that both ways agree and that the program was compiled; the outcome.
 fn same(text: &str) -> Outcome {
     let plain = interpreted(text);
     let (found, units) = compiled(text);
@@ -71,7 +71,7 @@ fn gives(text: &str, wanted: &str) {
     assert_eq!(same(text), Ok(wanted.into()), "{text}");
 }
 
-/// Ways to index `x` of five entries by `i`, a number; each gives a number.
+/// Ways to index `x`, of five entries, by a number `i`; each gives a number.
 const WAYS: [&str; 12] = [
     "(nth x i)",
     "(get x i)",
@@ -87,7 +87,7 @@ const WAYS: [&str; 12] = [
     "(let [f (fn [j] (nth x j))] (f i))",
 ];
 
-/// Surroundings of it: `EXPR` is one of the ways.
+/// Contexts: `EXPR` is one of the ways.
 const AROUND: [&str; 14] = [
     "(defn f [x i] EXPR) (f [1 2 3 4 5] I)",
     "(defn f [x i] (second (scan (fn [s a] [(+ s EXPR) (+ a s)]) 0.0 (arange 20)))) (f [1 2 3 4 5] I)",
@@ -109,7 +109,7 @@ fn program(around: &str, way: &str, index: &str) -> String {
     format!("(use nn) {}", around.replace("EXPR", way).replace('I', index))
 }
 
-/// An index out of range is the same error everywhere, and one within is none.
+/// An index out of range is the same error everywhere, and one within range is none.
 #[test]
 fn an_index_out_of_range_is_one_error() {
     for around in AROUND {
@@ -122,8 +122,7 @@ fn an_index_out_of_range_is_one_error() {
     }
 }
 
-/// Only the path taken counts.
-/// Floats that count as indices are whole, and integers of more bits than indices have stay what they are.
+/// Only the taken path counts. Float indices must be integers, and integers wider than indices keep their value.
 #[test]
 fn an_index_is_a_whole_number_that_keeps_its_value() {
     fails("(defn f [x i] (get x i)) (f [1 2 3] 1.5)", "an index must be a whole number, not 1.5");
@@ -159,16 +158,16 @@ fn what_does_not_happen_is_no_error() {
         "(defn f [x is] ((vmap (fn [i] (if (< i 3) (while (< s 5) [s 0.0] (+ s (nth x i))) 0.0))) is)) (f [1 2 3] [0 9 2])",
         "[5. 0. 6.]",
     );
-    // What `where` discards counts.
+    // Checks apply even if `where` discards the value.
     fails("(defn f [x i] (where (< i 3) (nth x i) 0.0)) (f [1 2 3] 7)", "index 7 is outside");
-    // A row that has ended its loop takes no further step.
+    // A row whose loop has ended takes no further step.
     gives(
         "(defn f [x ns] ((vmap (fn [n] (while (< k n) [k 0] (+ k (* 0 (int (nth x k))) 1)))) ns)) (f [1 2 3] [1 3 2])",
         "[1 3 2]",
     );
 }
 
-/// `assert` of what only a run knows, with the values of its message.
+/// `assert` of a condition unknown while tracing, with values in its message.
 #[test]
 fn a_condition_is_asserted_when_it_is_known() {
     fails("(defn f [x] (do (assert (> (sum x) 0) \"sum {:.2f}\" (sum x)) x)) (f [1 -3])", "sum -2.00");
@@ -189,7 +188,7 @@ fn a_condition_is_asserted_when_it_is_known() {
     for text in around {
         fails(text, "at 5 with 5.0");
     }
-    // Numbers of all kinds are shown with all their digits.
+    // Numbers of all dtypes are shown with all their digits.
     for (dtype, value, shown) in [
         ("f32", "0.1", "0.1"),
         ("f64", "0.1", "0.1"),
@@ -252,7 +251,7 @@ fn an_error_agrees_with_any_branch() {
     fails("(defn f [x] (or (> (sum x) 0) (error \"not positive\"))) (f [-1 -2])", "not positive");
 }
 
-/// A function that stops in any case, or by what is known, is interpreted: the first error is the one reported.
+/// A function that fails in any case, or on known values, is interpreted: the first error is reported.
 #[test]
 fn what_is_known_stops_at_once() {
     let cases = [
@@ -282,17 +281,17 @@ fn what_is_known_stops_at_once() {
 
 const STEP: &str = "(defn look [x i] (nth x i)) (defn double [v] (* 2 v)) (defn add [v w] (+ v w))";
 
-/// A result handed to another compiled call brings along what is wrong with it.
+/// A result passed to another compiled call carries its failed checks.
 #[test]
 fn calls_hand_on_what_is_wrong() {
     let cases = ["(double (look [1 2 3] 9))", "(add (double [1]) (double (double (look [1 2 3] 9))))"];
     for case in cases {
         fails(&format!("{STEP} {case}"), "index 9 is outside");
     }
-    // Nothing is wrong with what does not depend on it.
+    // Independent values are unaffected.
     let aside = format!("{STEP} (let [wrong (look [1 2 3] 9)] (double [4]))");
     assert_eq!(compiled(&aside).0, Ok("[8.]".into()));
-    // However many calls there are, few flags are held.
+    // Long chains of calls hold few flags.
     let chain =
         format!("{STEP} (def a (repeat [i 1000] [v (look [1 2 3] 1)] (look (add [0 0 0] v) 2))) (print a)");
     let (mut interp, world, log) = compiling(Jit::Always);
@@ -300,7 +299,7 @@ fn calls_hand_on_what_is_wrong() {
     assert!(log.borrow().reads <= 1002, "{} reads", log.borrow().reads);
 }
 
-/// A device that is done when a call returns tells the error of the call, whether the result is read or not.
+/// On a synchronous device the call reports the error, even if the result is not read.
 #[test]
 fn an_error_is_told_as_soon_as_it_is_known() {
     let (mut interp, world, _) = compiling_at_once(Jit::Always);
@@ -310,7 +309,7 @@ fn an_error_is_told_as_soon_as_it_is_known() {
     );
 }
 
-/// The place and the calls around an error are those of the program, compiled too.
+/// The span and the calls around an error are the same when compiled.
 #[test]
 fn an_error_shows_the_calls_around_it() {
     let text = "(defn inner [x]\n  (do (assert (> (sum x) 0) \"sum {}\" (sum x)) x))\n(defn around [x]\n  (* 2 (inner x)))\n\
@@ -323,7 +322,7 @@ fn an_error_shows_the_calls_around_it() {
     insta::assert_snapshot!(plain);
 }
 
-/// Without the checks of indices a compiled program clamps, and asserts all the same.
+/// Without index checks a compiled program clamps, but still asserts.
 #[test]
 fn bounds_need_not_be_checked() {
     let (mut interp, world, _) = compiling(Jit::Always);
@@ -336,7 +335,7 @@ fn bounds_need_not_be_checked() {
     assert!(found.starts_with("error: i is -9"), "{found}");
 }
 
-/// What only a check needs stays: an operand of a branch, and a result of a loop.
+/// Operands used only by checks are kept: of a branch, and in the result of a loop.
 #[test]
 fn what_only_a_check_needs_stays() {
     let branch = "(defn f [c e xs]
@@ -350,7 +349,7 @@ fn what_only_a_check_needs_stays() {
     fails(&format!("{after} (f [1 2] [[0 1] [1 0]])"), "2.0 is too little");
 }
 
-/// A program without checks has no result for them, and one whose indices are known has none either.
+/// A program without checks has no flag, nor has one with known indices.
 #[test]
 fn what_is_known_costs_nothing() {
     let text = "(defn f [x] (+ (nth x 1) (sum (get x [0 2])))) (f [1 2 3])";

@@ -1,5 +1,5 @@
-//! Lists and dictionaries against vectors and tables of the standard kind, over random operations, and how much memory
-//! a program takes that makes them grow.
+//! Lists and dictionaries against vectors and hash tables of the standard library, over random operations; and memory
+//! of programs that grow them.
 
 use crate::support::{World, compiling, run_with};
 use allocation_counter::{AllocationInfo, measure};
@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use proptest::prelude::*;
 use sheaf_lang::eval::{Dict, Interp, Items, Jit, Key, Options, Value};
 
-/// Numbers, and lists of them, which are dropped another way.
+/// Numbers, and lists, which have a different drop path.
 fn value(n: i64) -> Value {
     if n % 3 == 0 { Value::list(vec![Value::Int(n)]) } else { Value::Int(n) }
 }
@@ -22,7 +22,7 @@ enum OnList {
     After(i64),
     Set(prop::sample::Index, i64),
     Part(prop::sample::Index, prop::sample::Index),
-    /// Goes on from an earlier version.
+    /// Continues from an earlier version.
     Back(prop::sample::Index),
 }
 
@@ -59,7 +59,7 @@ fn key(name: u8, quoted: bool) -> Key {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Every version of a list stays what it was, however others are made of it, few items or many.
+    /// Versions of a list are immutable, with few items or many.
     #[test]
     fn items_are_those_of_a_vector(start in 0..150_i64, ops in prop::collection::vec(on_list(), 1..60)) {
         let mut model: Vec<i64> = (0..start).collect();
@@ -100,7 +100,7 @@ proptest! {
         }
     }
 
-    /// Every version of a dictionary stays what it was, in the order of insertion, with keys as they were written first.
+    /// Versions of a dictionary are immutable, in insertion order, with the syntax of their first keys.
     #[test]
     fn entries_are_those_of_a_table(start in 0..120_u8, ops in prop::collection::vec(on_dict(), 1..150)) {
         let mut model: IndexMap<String, (bool, i64)> = IndexMap::new();
@@ -149,7 +149,7 @@ proptest! {
     }
 }
 
-/// Bytes and blocks that a program takes from the heap, with a device or without.
+/// Bytes and blocks that a program allocates, with or without a device.
 fn taken(program: &str, jit: Jit) -> AllocationInfo {
     let (mut interp, world) = if jit == Jit::Never {
         let world = World::default();
@@ -164,7 +164,7 @@ fn taken(program: &str, jit: Jit) -> AllocationInfo {
     info
 }
 
-/// Four times the iterations take about four times the memory; copies of what was there would take sixteen times.
+/// Four times the iterations take about four times the memory; copying would take sixteen times.
 #[test]
 fn what_grows_in_a_loop_is_not_copied() {
     const PROGRAMS: [&str; 11] = [

@@ -12,10 +12,10 @@ use sheaf_lang::eval::Jit;
 use sheaf_lang::render::render;
 use sheaf_lang::testing::{BATCH, Compile, Options, Tester};
 
-/// What a tensor's elements may have to be known for: an example whose value is a tensor then runs no program.
+/// Values that must be known, so that an example with a tensor as value runs no program.
 const FIXED: [&str; 3] = ["a shape", "the items that differ", "the number of elements that differ"];
 
-/// Every file below a folder whose name ends in `.shf`, sorted.
+/// All `.shf` files below a folder, sorted.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     let mut paths: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
@@ -37,7 +37,7 @@ fn corpus() -> Vec<(String, String)> {
     found.iter().map(|p| (name(p), std::fs::read_to_string(p).expect("a source file"))).collect()
 }
 
-/// What a file says that it is about.
+/// The subject line of a file.
 fn subject(text: &str) -> Option<&str> {
     text.lines().next()?.strip_prefix("; corpus: ").map(str::trim)
 }

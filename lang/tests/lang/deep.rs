@@ -1,4 +1,4 @@
-//! Recursion and nesting without end, on the small stack of a test's thread: an error or the right result.
+//! Endless recursion and nesting, on the small stack of a test's thread: an error or the right result.
 
 use crate::support::{check, run};
 

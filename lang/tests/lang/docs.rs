@@ -1,4 +1,4 @@
-//! What the documentation says is so: every example of every entry is run, and the reference page is up to date.
+//! Documentation: every example of every entry runs, and the reference page is up to date.
 
 use crate::support::World;
 use sheaf_lang::docs::{self, Entry};
@@ -9,7 +9,7 @@ use sheaf_lang::testing::{BATCH, Compile, Options, Tester};
 /// The reference page of the book.
 const REFERENCE: &str = include_str!("../../../docs/reference.md");
 
-/// What is wrong with the examples of an entry.
+/// The failing examples of an entry.
 fn failures(entry: &Entry) -> Vec<String> {
     let text: String = entry.examples.iter().map(|e| format!("{} ;=> {}\n", e.code, e.result)).collect();
     let mut interp = Interp::new(Box::new(World::default()), None, sheaf_lang::eval::Options::default());

@@ -1,5 +1,5 @@
-//! The programs in `tests/errors/`, each with a typical mistake: what they say is in `snapshots/` beside them, below the
-//! program that earns it.
+//! The programs in `tests/errors/`, each with a typical mistake: their messages are in `snapshots/` beside them, below
+//! the program.
 
 #![allow(clippy::disallowed_methods, reason = "the tests read their programs from the repository")]
 
@@ -10,11 +10,11 @@ use std::rc::Rc;
 use crate::support::{HostDevice, World, run_in, run_with};
 use sheaf_lang::eval::{Interp, Jit, Options};
 
-/// Words that belong to the making of Sheaf and not to its users.
+/// Internal terms that messages must not use.
 const JARGON: [&str; 9] =
     ["stablehlo", "mlir", "unwrap", "Option<", "Rc<", "Some(", "rust", "panicked", "lang/src"];
 
-/// One of the mistakes is a recursion without end, which wants the stack that programs have.
+/// One of the mistakes is an endless recursion, which needs the stack of a real program.
 #[test]
 fn typical_mistakes() {
     let thread = std::thread::Builder::new().stack_size(sheaf_lang::eval::STACK_BYTES);
@@ -37,7 +37,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The programs in `compiled/`: what stops a compilation, as a warning, and as an error where nothing may be interpreted.
+/// The programs in `compiled/`: reasons not to compile, as warnings, and as errors with `--strict`.
 #[test]
 fn what_cannot_be_compiled() {
     let folder = folder().join("compiled");
@@ -52,7 +52,7 @@ fn what_cannot_be_compiled() {
             run_with(&mut interp, &world, &program)
         };
         let mut said = run(false);
-        // What is wrong in any case is so with --strict.
+        // Other errors are the same with --strict.
         if !said.contains("error:") {
             assert!(said.contains("warning:"), "{name} says nothing:\n{said}");
             said += &format!("\n--- with --strict\n{}", run(true));

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use sheaf_lang::eval::{Interp, Options};
 use sheaf_lang::render::render;
 
-/// The expanded forms of a program, one on a line.
+/// The expanded forms of a program, one per line.
 fn expand(text: &str) -> String {
     let mut interp = Interp::new(Box::new(World::default()), None, Options::default());
     match interp.expand_program("test.shf", text) {
@@ -80,7 +80,7 @@ fn models() {
     assert_snapshot!(expand("(defmodel forward [x] (layer :h relu) (layer :out))"), @"(defn forward [x p] (let [x x x (relu (+ (@ x (get p :h :W)) (get p :h :b)))] (+ (@ x (get p :out :W)) (get p :out :b))))");
 }
 
-/// Data is not expanded, but for what fills its holes.
+/// Data is not expanded, except in unquotes.
 #[test]
 fn quoted_code() {
     assert_snapshot!(expand("'(when a b)"), @"'(when a b)");
@@ -88,7 +88,7 @@ fn quoted_code() {
     assert_snapshot!(expand("``(when ~(when b ~(when c d)))"), @"``(when ~(when b ~(if c (do d))))");
 }
 
-/// Only macros and what they call run; the rest of the program does not.
+/// Only macros and their callees run; the rest of the program does not.
 #[test]
 fn nothing_runs() {
     let world = World::default();
@@ -98,7 +98,7 @@ fn nothing_runs() {
     assert!(world.printed.borrow().is_empty());
 }
 
-/// What is expanded reads as the same program again.
+/// Expansion is idempotent.
 #[test]
 fn expanded_programs_expand_to_themselves() {
     let program = include_str!("../../../examples/xor/train.shf");

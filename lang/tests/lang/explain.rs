@@ -1,5 +1,4 @@
-//! What Sheaf tells of its compilations: reports, warnings, and what `--strict` makes of them. The device runs graphs on
-//! the host.
+//! Explanations of compilation: reports, warnings, and `--strict`. The device runs graphs on the host.
 
 use std::rc::Rc;
 
@@ -8,14 +7,14 @@ use sheaf_lang::eval::{Interp, Jit, Options, explain};
 use sheaf_lang::host::{Backend, Buffer, HostError, Placement, Program, Unit};
 use sheaf_lang::tensor::HostTensor;
 
-/// What a program says, and then the explanation of its run.
+/// The output of a program, followed by the explanation of its run.
 fn explained(jit: Jit, program: &str) -> String {
     let (mut interp, world, _) = compiling(jit);
     let out = run_with(&mut interp, &world, program);
     format!("{out}\n\n{}", explain(&interp.reports()))
 }
 
-/// An evaluator that interprets nothing that should be compiled.
+/// An evaluator with `--strict`.
 fn strict() -> (Interp, World) {
     let world = World::default();
     let device = HostDevice { log: Rc::default(), at_once: false };
@@ -39,7 +38,7 @@ nil"
     ));
 }
 
-/// Structures: what is a leaf more or less, another constant, another function, another order of entries.
+/// Structure differences: a leaf more or less, another constant, another function, another order of entries.
 #[test]
 fn structures_make_specialisations_new() {
     insta::assert_snapshot!(explained(
@@ -60,7 +59,7 @@ nil"
     ));
 }
 
-/// Every kind of reason, and what is not worth it.
+/// Every reason to interpret, and functions not worth compiling.
 #[test]
 fn reasons_of_interpretation() {
     let program = "(defn small [x] (* 2 x))
@@ -89,8 +88,8 @@ nil";
     insta::assert_snapshot!(explained(Jit::Always, program));
 }
 
-/// What stops a compilation is said once, whatever functions and tensors lead there, and also where the program goes on
-/// in another text, as in the REPL.
+/// The reason a compilation stopped is reported once, for all functions and tensors that reach it, and also if the
+/// program continues in another text, as in the REPL.
 #[test]
 fn a_fallback_is_said_once() {
     let (mut interp, world, _) = compiling(Jit::Always);
@@ -108,7 +107,7 @@ fn a_fallback_is_said_once() {
     let line = "warning: enter is interpreted, not compiled: a shape depends on the data, \
                 in (reshape x (int (max x)) -1) at repl[1]:2:3\n\n";
     assert_eq!(said, [line]);
-    // Again, for other types, by another way, beside other entries.
+    // Again for other types, by another path, beside other entries.
     for (i, again) in [
         "(enter [[2 1]])",
         "(enter [[2 1 2 1]])",
@@ -123,12 +122,12 @@ fn a_fallback_is_said_once() {
     {
         assert_eq!(enter(&format!("repl[{}]", i + 4), again), Vec::<String>::new(), "{again}");
     }
-    // Another place is another reason; what is defined anew is new.
+    // Another span is another reason; a redefinition is new.
     assert_eq!(enter("repl[20]", "(defn more [x] (zeros (list (int (sum x))))) (more [[1 2]])").len(), 1);
     assert_eq!(enter("repl[21]", &format!("{rows} (enter [[1 1 1]])")).len(), 1);
 }
 
-/// What the language wants interpreted is no fallback.
+/// Interpretation by design is no fallback.
 #[test]
 fn strict_forbids_fallbacks_alone() {
     let by_design = "(defn loud [x] (print (sum x)) (* 2 x))
@@ -138,7 +137,7 @@ fn strict_forbids_fallbacks_alone() {
 (print (loud [1]) (given (fn [x] (print \"given\") x) [1]) ((maker [1]) [2]) (size-of [1 2]))";
     let (mut interp, world) = strict();
     assert_eq!(run_with(&mut interp, &world, by_design), "1.0\ngiven\n[2.] [1.] [3.] 2");
-    // Each time anew, without a warning before.
+    // Each time, without an earlier warning.
     let program = "(defn rows [x] (reshape x (int (max x)) -1))\n(defn enter [x] (rows x))\n(enter [[2 1]])";
     for _ in 0..2 {
         let (mut interp, world) = strict();
@@ -152,8 +151,8 @@ fn strict_forbids_fallbacks_alone() {
     insta::assert_snapshot!("strict_numbers_that_keep_changing", run_with(&mut interp, &world, changing));
 }
 
-/// Loops and conditionals whose values differ in type are said once, with both types, and forbidden by `--strict`; what
-/// is short, or known, needs no such loop.
+/// Type differences in loops and conditionals are reported once, with both types, and forbidden by `--strict`; short or
+/// known ones need no such loop.
 #[test]
 fn types_that_differ_are_said_once() {
     let programs = [
@@ -220,7 +219,7 @@ fn types_that_differ_are_said_once() {
     }
 }
 
-/// A `case` gives nil where no key equals, which differs from what the arms give: the whole of it is shown as the branch.
+/// A `case` gives nil if no key equals, unlike its arms: the whole form is shown as that branch.
 #[test]
 fn a_case_without_a_default_is_nil_elsewhere() {
     let f = "(defn f [x]\n  (case (argmax x)\n    0 x\n    1 (* 2 x)))";
@@ -231,7 +230,7 @@ fn a_case_without_a_default_is_nil_elsewhere() {
     assert!(out.starts_with("warning: f is interpreted") && out.ends_with("\n[2. 4.] [0. 0.] nil"), "{out}");
 }
 
-/// A device on which programs do not run as they should.
+/// A device with a suboptimal placement.
 struct Slow(HostDevice);
 
 struct SlowProgram(Rc<dyn Program>);
@@ -260,7 +259,7 @@ impl Program for SlowProgram {
     }
 }
 
-/// A program that runs another way than the best is explained with the reason.
+/// A suboptimal placement is explained with the reason.
 #[test]
 fn a_second_choice_is_not_silent() {
     let world = World::default();
@@ -305,7 +304,7 @@ fn without_a_compiler() {
     assert!(out.contains("test.shf:1:22") && out.contains("--strict"), "{out}");
 }
 
-/// A call that ends in an error while it is traced has been made all the same.
+/// A call that fails while traced counts as a call.
 #[test]
 fn calls_that_end_in_an_error() {
     let text = explained(Jit::Always, "(defn f [x] (@ x [3 4 5])) (f [1 2 3]) (f [1 2])");
@@ -315,8 +314,7 @@ fn calls_that_end_in_an_error() {
     assert!(text.ends_with("\ng, test.shf:1:1:\n  1 call ended in an error\n"), "{text}");
 }
 
-/// A large program is large wherever its operations are: here in the body of a loop that runs no step, in a branch that
-/// is not taken.
+/// The size of a program counts everywhere: here in the body of a loop with zero steps, in a branch that is not taken.
 #[test]
 fn large_bodies_are_not_compiled() {
     let steps = "(reduce (fn [s k] (* s k)) s (map (fn [k] 0.5) (range 51000)))";

@@ -1,4 +1,4 @@
-//! Formatting the programs of the repository: each reads as before, and a second time changes nothing.
+//! Formatting of the repository's programs: each reads the same, and formatting is idempotent.
 
 #![allow(clippy::disallowed_methods, reason = "the tests read their programs from the repository")]
 
@@ -8,7 +8,7 @@ use sheaf_lang::eval::STACK_BYTES;
 use sheaf_lang::fmt::{DEFAULT_WIDTH, format};
 use sheaf_lang::syntax::{Form, Sources, read};
 
-/// Every file below a folder whose name ends in `.shf`.
+/// All `.shf` files below a folder.
 fn programs(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -40,7 +40,7 @@ fn the_programs_of_the_repository_keep_their_meaning() {
         let mut count = 0;
         for path in paths {
             let text = std::fs::read_to_string(&path).expect("a source file");
-            // Some are wrong on purpose.
+            // Some are invalid on purpose.
             let Some(before) = forms(&text) else { continue };
             for width in [30, 60, DEFAULT_WIDTH] {
                 let once = formatted(&text, width);

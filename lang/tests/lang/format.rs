@@ -1,4 +1,4 @@
-//! Format strings: expected texts are those of Python's `str.format`.
+//! Format strings; the expected texts are from Python's `str.format`.
 
 #![allow(clippy::unreadable_literal, reason = "numbers stand beside their texts")]
 

@@ -1,11 +1,11 @@
-//! Forms whose meaning is in more than one file or message: several errors at once, places in expansions, names of
-//! modules in macros, what must not be defined twice.
+//! Forms that involve more than one file or error: several errors at once, spans in expansions, module names in macros,
+//! duplicate definitions.
 
 use crate::support::{World, run, run_in};
 use insta::assert_snapshot;
 use sheaf_lang::eval::{Interp, Options};
 
-/// The first lines of all messages.
+/// The first lines of all errors.
 fn messages(text: &str) -> Vec<String> {
     run(text).lines().filter(|l| l.starts_with("error")).map(ToString::to_string).collect()
 }
@@ -39,13 +39,13 @@ fn independent_errors_come_together() {
 
 #[test]
 fn what_follows_from_an_error_is_not_said() {
-    // The names that a module or a macro would have given.
+    // Names that a failed module or macro would have defined.
     assert_eq!(
         messages("(use nowhere)\n(thing 1)\n(let [x] x)"),
         ["error: cannot use nowhere: nowhere.shf does not exist", "error: let wants a value for every name",]
     );
     assert_eq!(messages("(defmacro m [x] (undefined x))\n(m (y z))"), ["error: unknown name undefined"]);
-    // A function that is wrong is still there, and so is what it would bind.
+    // A function with an error is still defined, and so are its bindings.
     assert_eq!(
         messages("(defn f [x] (undefined x))\n(f 1)\n(print (f 2))"),
         ["error: unknown name undefined"]
@@ -81,7 +81,7 @@ fn an_error_in_an_expansion_has_two_places() {
       │
       = help: the empty value is nil
     ");
-    // What comes from the use keeps its place alone.
+    // Code from the macro use has its own span only.
     assert_snapshot!(run("(defmacro id [x] `(do ~x))\n(id (+ 1 :a))"), @r"
     error: expected a tensor or a number, got the keyword :a
       ┌─ test.shf:2:5
@@ -93,7 +93,7 @@ fn an_error_in_an_expansion_has_two_places() {
     ");
 }
 
-/// A macro's code means what it means in the macro's module.
+/// Names in a macro's code are resolved in the macro's module.
 #[test]
 fn names_in_macros_are_those_of_their_module() {
     let world = World::with(&[
@@ -134,7 +134,7 @@ fn locals_shadow_macros_but_not_forms() {
 fn macros_use_constants_above_them() {
     let program = "(print 0) (def n 3) (def twice-n (* 2 n)) (defn get-n [] twice-n) (defmacro m [] (get-n)) (print (m))";
     assert_eq!(run(program), "0\n6");
-    // What has run for a macro does not run again.
+    // Code run for a macro does not run again.
     assert_eq!(run("(def x (do (print :once) 1)) (defmacro m [] x) (m) x"), ":once\n=> 1");
     assert!(
         run("(defmacro m [] y) (m) (def y 1)").starts_with("error: y is used before its definition has run")
@@ -169,7 +169,7 @@ fn macros_follow_the_rules_of_names() {
     }
 }
 
-/// In a session, what cannot be resolved leaves no trace, and a definition takes the place of an older one.
+/// In a session, a form with an error has no effect, and a definition replaces an older one.
 #[test]
 fn a_failed_definition_leaves_the_old_one() {
     let world = World::default();
@@ -227,7 +227,7 @@ fn module_paths() {
     }
 }
 
-/// Gradients given by the program, within each other and within traces.
+/// Custom gradients, nested and within traces.
 #[test]
 fn custom_gradients_fit_their_functions() {
     let cases = [
@@ -257,7 +257,7 @@ fn custom_gradients_fit_their_functions() {
             "(defn f [h x] (h x)) (defgrad f [h x] [y] [g] (list nil g)) ((grad (fn [x] (f (fn [z] (* x z)) x))) 3.0)",
             "error: f has a gradient of its own, and uses a tensor that is not an argument",
         ),
-        // The number that a body asks for is that of the argument, as without a gradient.
+        // A number needed by the body is that of the argument, as without a gradient.
         (
             "(defn f [n x] (* x (len (range n)))) (defgrad f [n x] [y] [g] (list nil (* 7 g))) ((grad (fn [x] (f 3 x))) 2.0)",
             "=> tensor f32[] = 7.0",

@@ -1,4 +1,4 @@
-//! Programs that once ended the process, as the fuzz targets look for: now each gives an error.
+//! Programs found by the fuzz targets that once aborted the process: each gives an error.
 
 use crate::support::check;
 

@@ -1,5 +1,5 @@
-//! The StableHLO of two training steps, as it goes to the compiler. How many operations JAX has for the same models,
-//! `tests/nanogpt/operations.py` counts.
+//! The emitted StableHLO of two training steps. `tests/nanogpt/operations.py` counts JAX's operations for the same
+//! models.
 
 #![allow(clippy::disallowed_methods, reason = "a test may read the examples")]
 
@@ -13,7 +13,7 @@ use sheaf_lang::tensor::HostTensor;
 
 use crate::support::World;
 
-/// Takes the first unit of that name, and ends the run.
+/// Stores the first unit of that name, and ends the run.
 struct Taker {
     function: &'static str,
     unit: Rc<RefCell<Option<Unit>>>,
@@ -35,7 +35,7 @@ impl Backend for Taker {
     }
 }
 
-/// The program for a function in its first call.
+/// The program of a function's first call.
 fn program_of(function: &'static str, world: World, text: &str) -> String {
     let unit = Rc::new(RefCell::new(None));
     let backend = Taker { function, unit: Rc::clone(&unit) };

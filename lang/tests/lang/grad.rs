@@ -1,4 +1,4 @@
-//! Gradients of user functions: by hand, and against finite differences.
+//! Gradients of user functions: against derivations by hand, and finite differences.
 
 use crate::support::{check, run};
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn by_hand() {
         ("((grad (fn [p] (sum (* (:w p) (:b p))))) {:w [1 2] :b [3 4]})", "=> {:w [3. 4.] :b [1. 2.]}"),
         ("((grad (fn [[a b]] (sum (* a b)))) (list [1 2] [3 4]))", "=> '[[3. 4.] [1. 2.]]"),
         ("((grad (fn [p] (sum (:w (:l1 p))))) {:l1 {:w [1 2]} :l2 '[]})", "=> {:l1 {:w [1. 1.]} :l2 []}"),
-        // What the loss does not depend on.
+        // Leaves that the loss does not depend on.
         ("((grad (fn [p] (sum (:a p)))) {:a [1] :b [1 2]})", "=> {:a [1.] :b [0. 0.]}"),
         ("((grad (fn [x] 3.0)) [1 2])", "=> tensor f32[2] = [0. 0.]"),
         // :wrt
@@ -78,7 +78,7 @@ fn by_hand() {
     ]);
 }
 
-/// What is rearranged, joined, sorted or replaced takes its gradient along.
+/// Gradients of rearranging, joining, sorting and replacing.
 #[test]
 fn gradients_of_parts_and_places() {
     let id2 = "=> tensor f32[2x2] = [[1. 0.]\n [0. 1.]]";
@@ -139,7 +139,7 @@ fn gradients_of_parts_and_places() {
     ]);
 }
 
-/// The loss, as text, of a vector `x` of three numbers, and points where it is smooth.
+/// Losses, as text, of a vector `x` of three numbers, and points where they are smooth.
 const LOSSES: [&str; 14] = [
     "(sum (* x x (exp (neg x))))",
     "(mean (square (- (@ [[1 2 3] [4 5 6]] x) [1 0])))",

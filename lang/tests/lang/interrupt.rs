@@ -1,4 +1,4 @@
-//! A running evaluation is stopped from another thread, and the evaluator goes on with the next text.
+//! Interruption of an evaluation from another thread; the evaluator remains usable.
 
 use std::sync::mpsc::{Sender, channel};
 
@@ -9,7 +9,7 @@ use sheaf_lang::host::{Host, HostError};
 use sheaf_lang::render::render;
 use sheaf_lang::syntax::Sources;
 
-/// Tells when the program prints something.
+/// Sends a signal at the first output.
 struct Teller(Sender<()>);
 
 impl Host for Teller {
@@ -24,7 +24,7 @@ impl Host for Teller {
     }
 }
 
-/// Runs a text that prints and then does not end; the message after it was interrupted.
+/// Runs an endless text that prints first; the error after its interruption.
 fn interrupted(text: &str) -> String {
     let (sender, printed) = channel();
     let mut interp = Interp::new(Box::new(Teller(sender)), None, Options::default());

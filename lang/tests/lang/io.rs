@@ -21,19 +21,19 @@ fn printing() {
             ),
             ("(print)", ""),
             ("(println \"{:.2f} of {}\" 0.5 3)", "0.50 of 3"),
-            // A template that is a value, alone, or has no placeholder is printed as it is.
+            // A template passed as a value, alone, or without placeholder is printed as it is.
             ("(let [s \"{}\"] (print s 1))", "{} 1"),
             ("(print \"{}\")", "{}"),
             ("(print \"{{}}\" 1)", "{{}} 1"),
             ("(print \"{} {}\" 1)", "error:"),
             ("(print \"{:d}\" \"x\")", "error:"),
-            // What ends a line and what stands within it.
+            // The end of a line and the separators.
             (
                 "(print 1 2 :sep \", \") (print :a :end \"-\") (print 3 :end \"\" :sep \"/\") (print)",
                 "1, 2\n:a-3",
             ),
             ("(print \"{}:{}\" 1 2 :end \"!\\n\") (let [s \";\"] (print 1 2 :sep s))", "1:2!\n1;2"),
-            // Not at the end, not a string, not written in the call: values like others.
+            // Not at the end, not a string, not literal: printed like other values.
             ("(print :end \"\")", ":end "),
             ("(print 1 :end 2)", "1 :end 2"),
             ("(print 1 :end \"\" 2)", "1 :end  2"),

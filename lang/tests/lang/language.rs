@@ -1,4 +1,4 @@
-//! What small programs mean: SPEC sections 2 to 4 and 8, one table for each subject.
+//! Semantics of small programs: SPEC sections 2 to 4 and 8, one table per subject.
 
 use crate::support::{World, check, run, run_in, run_with};
 use sheaf_lang::eval::{Interp, Options, STACK_BYTES};
@@ -247,13 +247,13 @@ fn with_params_names() {
         ("(def W 1) (let [p {:W 2}] (with-params p W))", "=> 2"),
         ("(let [b 1 p {:b 2}] (with-params [p] b))", "=> 2"),
         ("(def W 1) (with-params {:b 2} (+ W b))", "=> 3"),
-        // Builtins that are not at the head are names like others.
+        // Builtins that are not at the head are ordinary names.
         ("(with-params {:exp 2} exp)", "=> 2"),
-        // A name at the head of a call means a function where one is in scope.
+        // A name at the head of a call refers to a function if one is in scope.
         ("(with-params {:exp 2} (exp 0))", "=> 1.0"),
         ("(defn f [x] (* 2 x)) (with-params {:f 5} (f f))", "=> 10"),
         ("(let [g (fn [x] 7)] (with-params {:g [1 2]} (g 0)))", "=> 7"),
-        // Where none is, the key is called: a tensor is indexed.
+        // If none is, the key is called: a tensor is indexed.
         ("(with-params {:t [5 6]} (t 1))", "=> tensor f32[] = 6.0"),
         ("(let [t 3] (with-params {:t [5 6]} (t 1)))", "=> tensor f32[] = 6.0"),
         // Inner bindings shadow keys.
@@ -269,7 +269,7 @@ fn with_params_names() {
         ("(with-params [{:l1 {:a {:W 4}}} :l1 :a] W)", "=> 4"),
         ("(with-params [{:l1 {:W 4}} :l2] W)", "error: with-params found no :l2"),
         ("(defn -entry [a b] {:W 0}) (with-params [{:l1 {:W 4}} :l1] W)", "=> 4"),
-        // Closures see the keys of where they are made.
+        // Closures see the keys of their definition.
         ("(let [f (with-params {:k 3} (fn [x] (* k x)))] (f 2))", "=> 6"),
         ("(let [f (with-params {:k 3} (fn [] (fn [x] (* k x))))] ((f) 2))", "=> 6"),
         ("(with-params {:k 3} (map (fn [x] (with-params {:j 1} (+ j k x))) '[1 2]))", "=> '[5 6]"),
@@ -387,7 +387,7 @@ fn macros() {
         ("(defmacro d [k v] `{~k ~v :b 2}) (d :a 1)", "=> {:a 1 :b 2}"),
         // The body may call functions defined above.
         ("(defn double [x] (* 2 x)) (defmacro m [n] (double n)) (m 21)", "=> 42"),
-        // Macros and threading inside of an unquote.
+        // Macros and threading inside an unquote.
         ("(defmacro m [x] `(+ 1 ~(-> x (* 2)))) (m 4)", "=> 9"),
         ("(defmacro m [x] `(list ~(when x 5))) (m true)", "=> '[5]"),
         // Macros that use macros, and that make macros.
@@ -399,7 +399,7 @@ fn macros() {
         ("`(a . ~@'[])", "=> '[a .]"),
         ("'(1 (2 :k \"s\") [x])", "=> '[1 [2 :k s] [x]]"),
         ("(quote x)", "=> x"),
-        // gensym gives a name that nothing else has.
+        // gensym gives a unique name.
         (
             "(defmacro swap [a b] (let [t (gensym)] `(let [~t ~a] (list ~b ~t)))) (let [t 1 u 2] (swap t u))",
             "=> '[2 1]",
@@ -442,7 +442,7 @@ fn definitions() {
     let out = run("(defn relu [x] 1)\n(defn softmax [x] 2)\n(relu (softmax 3))");
     assert_eq!(out.matches("warning").count(), 2, "{out}");
     assert!(out.ends_with("=> 1"), "{out}");
-    // A definition of this file comes before a macro of the language.
+    // A definition in this file shadows a macro of the language.
     assert!(run("(defn comment [x] (* x 2)) (comment 4)").ends_with("=> 8"));
     let two = World::with(&[("a.shf", "(defn exp [x] 1)"), ("b.shf", "(defn exp [x] 2)")]);
     let out = run_in(&two, "(use a :as a) (use b :as b) (list (a/exp 0) (b/exp 0) (exp 0))");
@@ -470,7 +470,7 @@ fn modules() {
         ("broken.shf", "(defn f [x] (+ x"),
     ];
     let cases = [
-        // Flat names, and those that a module hands on.
+        // Flat names, and re-exports.
         ("(use model) (twice 4)", "=> 8"),
         ("(use model) (mse-loss [1 2] [1 4])", "=> tensor f32[] = 2.0"),
         ("(use model) (def scale 5) (list scale (get-scale))", "=> '[5 3]"),
@@ -485,7 +485,7 @@ fn modules() {
         ("(use other :as o) (o/quad 2)", "=> 8"),
         ("(use model) (-hidden 1)", "error: -hidden is private to model"),
         ("(use model :as m) (m/-hidden 1)", "error: m/-hidden is private to model"),
-        // The order: this file, direct, handed on, builtin; what is equal is ambiguous.
+        // Precedence: this file, direct, re-exported, builtin; conflicts are ambiguous.
         ("(use model) (use other) (twice 1)", "error: twice is ambiguous: model and other define it"),
         ("(use model) (use other) (defn twice [x] 0) (twice 1)", "=> 0"),
         ("(use wraps) (twice 1)", "=> tensor"),
@@ -493,7 +493,7 @@ fn modules() {
         ("(use nn) (use norms) (rms-norm 1)", "=> :mine"),
         ("(use nn :only [rms-norm]) (use norms) (shape (rms-norm [1 1] {:gamma [1]}))", "=> '[2]"),
         ("(use norms) (use optim) (exp 0)", "=> 1.0"),
-        // Where modules are looked for.
+        // Search paths of modules.
         ("(use ./sub/deep.shf) (both)", "=> '[:near 2]"),
         ("(use ./sub/../model.shf) (use model) (twice 1)", "=> 2"),
         ("(use loud) (use loud :as l) (print l/x)", "loaded\n1"),
@@ -513,7 +513,7 @@ fn modules() {
     }
 }
 
-/// A program that mentions nothing of the standard library never reads it.
+/// A program without names of the standard library never parses it.
 #[test]
 fn the_library_is_read_where_it_is_used() {
     for (program, modules) in [
@@ -529,7 +529,7 @@ fn the_library_is_read_where_it_is_used() {
     }
 }
 
-/// An evaluator survives its errors: what runs next is not disturbed.
+/// An evaluator remains usable after errors.
 #[test]
 fn the_evaluator_goes_on_after_errors() {
     let world = World::default();
@@ -570,7 +570,7 @@ fn endless_recursion_is_an_error() {
     assert_eq!(on_a_large_stack("(defn f [n] (if (= n 0) 0 (+ 1 (f (- n 1))))) (f 9000)"), "=> 9000");
 }
 
-/// Bodies nested as deeply as the reader allows, called without end.
+/// Deeply nested bodies, called endlessly.
 #[test]
 fn endless_recursion_through_deep_expressions_is_an_error() {
     let mut body = "(f x)".to_string();
@@ -582,7 +582,7 @@ fn endless_recursion_through_deep_expressions_is_an_error() {
     assert!(out.starts_with("error: calls are nested"), "{}", &out[..200.min(out.len())]);
 }
 
-/// Code that macros nest more deeply than a text could.
+/// Code nested more deeply by macros than a text can be.
 #[test]
 fn endlessly_nested_code_is_an_error() {
     let program = "(defmacro m [] (reduce (fn [acc i] (list '+ 1 acc)) 1 (range 100000))) (m)";

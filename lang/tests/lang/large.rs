@@ -1,5 +1,4 @@
-//! Large graphs: what transforms, checks and writes them goes through their equations one after the other, so that size
-//! costs time in proportion and no stack.
+//! Large graphs: transformations, checks and emission are iterative, so they take linear time and constant stack.
 
 use sheaf_lang::graph::{Builder, Graph, evaluate, prune, verify};
 use sheaf_lang::primitives::{Tanh, Unary};
@@ -10,10 +9,10 @@ use sheaf_lang::transform::{jvp, value_and_grad, vmap};
 /// Equations of the graph.
 const LENGTH: usize = 100_000;
 
-/// The stack of the thread: a recursion over the equations would not fit.
+/// The thread's stack: too small for a recursion over the equations.
 const STACK_BYTES: usize = 512 << 10;
 
-/// `x -> x + sum of tanh(tanh(...x))`: a chain in which every second equation reads its beginning as well.
+/// `x -> x + sum of tanh(tanh(...x))`: a chain in which every second equation also reads its start.
 fn chain() -> Graph {
     let mut b = Builder::new();
     let x = b.input(TensorType::new(DType::F32, [].as_slice()));

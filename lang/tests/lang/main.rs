@@ -1,4 +1,4 @@
-//! Tests of the language as those who use the crate see it, in one program: the linker is called once.
+//! Tests of the crate's public interface, in one binary to link once.
 
 mod ahead;
 mod check;

@@ -1,4 +1,4 @@
-//! Memory of tracing: it grows with the equations of a program, never with the elements of its tensors.
+//! Memory of tracing: proportional to the equations of a program, not to the elements of its tensors.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "the kernel tells a process its memory by files")]
 
@@ -28,7 +28,7 @@ impl Backend for Emitting {
     }
 }
 
-/// The most memory that this process has had since the last call with `true`, in megabytes.
+/// Peak memory of this process since the last call with `true`, in megabytes.
 fn peak(reset: bool) -> u64 {
     if reset {
         fs::write("/proc/self/clear_refs", "5").expect("a process may look at itself");
@@ -39,7 +39,7 @@ fn peak(reset: bool) -> u64 {
     kilobytes >> 10
 }
 
-/// One of the tensors of these programs has 150 MB or more.
+/// Each of these programs has a tensor of at least 150 MB.
 const MOST_MEGABYTES: u64 = 20;
 
 #[test]

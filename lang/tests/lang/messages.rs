@@ -1,10 +1,10 @@
-//! Every message that a newcomer is likely to meet, below the program that earns it.
+//! Error messages that beginners are likely to meet, each below its program.
 
 use std::fmt::Write;
 
 use crate::support::{World, run_in};
 
-/// Programs and what they say, as one text to read and to compare.
+/// Programs and their messages, as one text.
 fn all(files: &[(&str, &str)], programs: &[&str]) -> String {
     let mut out = String::new();
     for program in programs {

@@ -1,4 +1,4 @@
-//! Tensors and scalars in print: expected texts are `NumPy` 2.4's `str` (booleans in words).
+//! Printing of tensors and scalars; the expected texts are from `NumPy` 2.4's `str` (except booleans).
 
 #![allow(clippy::unreadable_literal, reason = "numbers stand beside their texts")]
 

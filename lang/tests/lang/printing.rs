@@ -1,4 +1,4 @@
-//! What `print`, `str` and `format` make of values, and what the REPL shows.
+//! Output of `print`, `str`, `format` and the REPL.
 
 use crate::support::check;
 

@@ -7,7 +7,7 @@ use sheaf_lang::eval::Jit;
 use sheaf_lang::render::render;
 use sheaf_lang::testing::{BATCH, Compile, Options, Tester};
 
-/// The figures of JAX 0.10.2 for the same seed, weights and data.
+/// The losses of JAX 0.10.2 for the same seed, weights and data.
 #[test]
 fn xor_losses_are_those_of_jax() {
     let program = include_str!("../../../examples/xor/train.shf");
@@ -21,7 +21,7 @@ fn xor_losses_are_those_of_jax() {
     }
 }
 
-/// The example of mixed precision learns, in `bf16` over weights of `f32`; fewer steps do here.
+/// The mixed precision example trains, in `bf16` with weights of `f32`; with fewer steps here.
 #[test]
 fn mixed_precision_learns() {
     let program =
@@ -33,7 +33,7 @@ fn mixed_precision_learns() {
     assert!(accuracy > 0.9, "{out}");
 }
 
-/// Every checked example in `tests/programs` holds.
+/// All checked examples in `tests/programs` pass.
 #[test]
 fn programs_do_what_their_comments_say() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/programs");

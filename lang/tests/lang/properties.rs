@@ -1,11 +1,11 @@
-//! Properties of random programs: no text makes the evaluator panic, compiled programs give what interpreted ones
-//! give, arithmetic is what it is element by element.
+//! Properties of random programs: no text makes the evaluator panic, compiled and interpreted results agree, arithmetic
+//! is elementwise.
 
 use crate::support::{World, compiling, run};
 use proptest::prelude::*;
 use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
 
-/// Runs a program where recursion has room.
+/// Runs a program on a large stack.
 fn survives(text: String) -> bool {
     let run = move || {
         let mut interp = Interp::new(Box::new(World::default()), None, Options::default());
@@ -15,7 +15,7 @@ fn survives(text: String) -> bool {
     std::thread::Builder::new().stack_size(STACK_BYTES).spawn(run).expect("a thread").join().is_ok()
 }
 
-/// Forms made of the words of the language, so that many of them get past the reader.
+/// Forms made of the language's words, so that many pass the reader.
 fn forms() -> impl Strategy<Value = String> {
     const WORDS: [&str; 76] = [
         "+",
@@ -119,10 +119,10 @@ fn forms() -> impl Strategy<Value = String> {
     })
 }
 
-/// Definitions that random forms may mention.
+/// Definitions for the random forms.
 const NAMES: &str = "(def x [1 2 3]) (def y 2) (def acc '[1 2]) (def p {:a 1 :W [[1 2] [3 4]]}) (def f sum)";
 
-/// What a program prints, or nothing where it is wrong.
+/// The output of a program; `None` if it fails.
 fn printed(jit: Jit, text: &str) -> Option<String> {
     let (mut interp, world, _) = compiling(jit);
     let result = interp.run_program("test.shf", text);
@@ -145,7 +145,7 @@ proptest! {
             (printed(Jit::Never, &program), printed(Jit::Always, &program), program)
         });
         let (wanted, found, program) = results.expect("a thread").join().expect("no panic");
-        // What only the values show to be wrong, compiled code may not notice.
+        // Compiled code may miss errors that depend only on values.
         if let Some(wanted) = wanted {
             prop_assert_eq!(found, Some(wanted), "{}", program);
         }
@@ -156,7 +156,7 @@ proptest! {
         prop_assert!(survives(text));
     }
 
-    /// Broadcasting arithmetic against element-by-element arithmetic.
+    /// Broadcasting arithmetic against elementwise arithmetic.
     #[test]
     fn arithmetic_is_element_by_element(
         shape in prop::collection::vec(1..4_usize, 0..4),
@@ -172,7 +172,7 @@ proptest! {
         let left: Vec<i64> = (0..size(&shape)).map(number).collect();
         let right: Vec<i64> = (0..size(&other)).map(|i| { let n = number(i + 50); if n == 0 { 3 } else { n } }).collect();
         let wanted: Vec<i64> = (0..size(&shape)).map(|flat| {
-            // The position in the other operand: axes are matched from the last.
+            // The position in the other operand: axes are aligned at the last.
             let (mut rest, mut at, mut stride) = (flat, 0, 1);
             for (axis, extent) in shape.iter().enumerate().rev() {
                 let index = rest % extent;

@@ -1,5 +1,5 @@
 //! Random numbers against JAX 0.10.2 (`jax.random`, default configuration). Each golden value names the call that
-//! made it, with `u32(x)` for `np.asarray(x).view(np.uint32).ravel()` and `key(s)` for `jax.random.PRNGKey(s)`.
+//! produced it, with `u32(x)` for `np.asarray(x).view(np.uint32).ravel()` and `key(s)` for `jax.random.PRNGKey(s)`.
 
 use crate::support::{World, check, run};
 use sheaf_lang::eval::{Interp, Options, Value};
@@ -61,8 +61,8 @@ fn splits() {
     assert_eq!(words(&tensor("(random-split (random-key 0) 3)")), three);
 }
 
-/// `u32(jax.random.uniform(key(s), shape))`, and with `minval=-2., maxval=3.`. There XLA contracts the product by
-/// the width and the sum with the lower bound to one operation, which rounds once, and so must the host.
+/// `u32(jax.random.uniform(key(s), shape))`, and with `minval=-2., maxval=3.`. There XLA contracts the product with the
+/// width and the sum with the lower bound to an FMA, which rounds once, and so must the host.
 #[test]
 fn uniforms() {
     let cases: [(u32, &str, &[u32], &[u32]); 3] = [
@@ -179,7 +179,7 @@ fn folded_keys() {
     }
 }
 
-/// The sum of the elements, and the sum of each times its position.
+/// The sum of the elements, and their sum weighted by position.
 fn sums(program: &str) -> (i64, i64) {
     let x = tensor(program);
     let elements: Vec<i64> = (0..x.count()).map(|i| x.element_i64(i)).collect();

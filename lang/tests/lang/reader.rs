@@ -1,4 +1,4 @@
-//! The reader: every kind of form, every error, and texts that nobody would write.
+//! The reader: every kind of form, every error, and degenerate texts.
 
 use proptest::prelude::*;
 use sheaf_lang::render::render;
@@ -10,7 +10,7 @@ fn forms(text: &str) -> Vec<Form> {
     read(&sources, id).unwrap_or_else(|errors| panic!("{text:?}: {errors:#?}"))
 }
 
-/// What was read, printed again.
+/// The forms read, printed again.
 fn shown(text: &str) -> String {
     forms(text).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
@@ -31,7 +31,7 @@ fn errors(text: &str) -> String {
     }
 }
 
-/// The messages alone, one a line.
+/// The messages alone, one per line.
 fn messages(text: &str) -> Vec<String> {
     let mut sources = Sources::default();
     let id = sources.add("test.shf", text);
@@ -511,7 +511,7 @@ fn error_prefixes() {
     ");
 }
 
-/// Texts that come close to programs.
+/// Texts that resemble programs.
 fn program_like() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "(",
@@ -556,7 +556,7 @@ fn program_like() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
 }
 
-/// Reads, and if that works, prints and reads again.
+/// Reads, and if that succeeds, prints and reads again.
 fn check_any(text: &str) {
     let mut sources = Sources::default();
     let id = sources.add("any", text);
@@ -584,7 +584,7 @@ fn check_any(text: &str) {
     }
 }
 
-/// Places lie on characters, and within the place of what is around them.
+/// Spans lie on character boundaries, and within the span of their parent.
 fn check_span(text: &str, form: &Form) {
     let (start, end) = (form.span.start, form.span.end);
     assert!(text.get(start as usize..end as usize).is_some_and(|t| !t.is_empty()));

@@ -1,4 +1,4 @@
-//! Sums stay exact to a few roundings, however long they are, on the host and as a compiler is given them.
+//! Sums are exact to a few roundings at any length, on the host and in emitted programs.
 
 use proptest::prelude::*;
 use sheaf_lang::graph::{Builder, Graph, evaluate, in_blocks};
@@ -7,13 +7,13 @@ use sheaf_lang::primitives::{Convolution, Cumsum, DotGeneral, ReduceProd, Reduce
 use sheaf_lang::stablehlo::{Model, emit};
 use sheaf_lang::tensor::{DType, HostTensor, TensorType, element_count};
 
-/// Of the sum of magnitudes.
+/// Maximum error, relative to the sum of magnitudes.
 const BOUND: f64 = 2e-6;
 
-/// The longest chain that a compiler may be given.
+/// Maximum length of an emitted chain of additions.
 const CHAIN: usize = 128;
 
-/// Numbers that are alike, whose roundings do not cancel, or numbers of 0 to 1.
+/// Equal numbers, whose roundings do not cancel, or numbers of 0 to 1.
 fn numbers(shape: &[usize], seed: u64) -> HostTensor {
     let mut random = Random(seed);
     let alike = seed.is_multiple_of(2).then(|| random.uniform(0.05, 1.0) as f32);
@@ -33,7 +33,7 @@ fn graph_of(
     b.finish(vec![result])
 }
 
-/// The results of positive `f32` operands, as they are and in blocks, against those in `f64`.
+/// Checks the results of positive `f32` operands, plain and in blocks, against those in `f64`.
 fn holds(
     shapes: &[&[usize]],
     seed: u64,
@@ -57,7 +57,7 @@ fn holds(
     }
 }
 
-/// The lengths of the chains in which sums are added up.
+/// The lengths of the chains of additions.
 fn chains(graph: &Graph) -> Vec<usize> {
     let chain = |eqn: &sheaf_lang::graph::Equation| {
         let op = eqn.op.as_ref() as &dyn std::any::Any;
@@ -132,7 +132,7 @@ proptest! {
     }
 }
 
-/// The kernel is as large as the input: so is the gradient of a kernel.
+/// The kernel is as large as the input, as in the gradient of a kernel.
 #[test]
 fn convolutions_are_exact_to_a_few_roundings() {
     for seed in 0..4 {
@@ -147,7 +147,7 @@ fn sums_of_sixteen_million_numbers() {
     }
 }
 
-/// 16-bit floats are added up in `f32` over all blocks.
+/// Sums of 16-bit floats accumulate in `f32` over all blocks.
 #[test]
 fn sums_of_halves_are_rounded_once() {
     for dtype in [DType::BF16, DType::F16] {
@@ -164,7 +164,7 @@ fn sums_of_halves_are_rounded_once() {
     }
 }
 
-/// Lengths without blocks of equal length, and empty tensors.
+/// Lengths that are not divisible into equal blocks, and empty tensors.
 #[test]
 fn lengths_of_all_kinds() {
     for count in [0, 1, 127, 128, 129, 131, 1009, 65_537, 99_991] {
@@ -175,7 +175,7 @@ fn lengths_of_all_kinds() {
     assert!(in_blocks(&graph_of(&[&[0, 1000]], DType::F32, |b, x| b.sum(x[0], &[1])), true).is_none());
 }
 
-/// Rows are added up in doubles where those are fast and are there.
+/// Rows are summed in doubles on devices with fast doubles.
 #[test]
 fn doubles_are_for_processors() {
     let mut b = Builder::new();

@@ -1,4 +1,4 @@
-//! Walks the registry of primitives: every rule of every primitive against what it must agree with.
+//! Tests of every rule of every registered primitive against another rule.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ fn stop_gradient_has_no_derivative() {
     assert_eq!(results, [x, HostTensor::filled(DType::F32, [3].as_slice(), 0.0)]);
 }
 
-/// Where there is no slope, the convention is JAX's: ties share a cotangent, and `abs` and powers of zero have none.
+/// At kinks, derivatives follow JAX's convention: ties share a cotangent, those of `abs` and powers at zero are zero.
 #[test]
 fn derivatives_at_kinks_are_conventional() {
     let gradient = |op: Op, inputs: &[HostTensor], of: usize| -> Vec<f64> {
@@ -92,7 +92,7 @@ fn derivatives_at_kinks_are_conventional() {
     assert_eq!(gradient(Arc::new(Binary(Pow)), &[base, exponent], 1)[..2], [0.0, 0.0]);
 }
 
-/// What differs between languages and libraries, as JAX on the CPU gives it.
+/// Cases that differ between languages and libraries, as in JAX on the CPU.
 #[test]
 fn edge_cases_are_those_of_jax() {
     const NAN: f32 = f32::NAN;
@@ -160,8 +160,8 @@ fn check_derivatives(graph: &Graph, inputs: &[HostTensor], what: &str) {
         let outputs = evaluate(graph, &moved);
         results.iter().zip(&cotangents).map(|(i, ct)| inner(&outputs[*i], ct)).sum::<f64>()
     };
-    // Richardson's extrapolation of central differences: the error falls with the fourth power of a step that is
-    // large enough for the rounding of single precision not to matter.
+    // Richardson extrapolation of central differences: the error is of fourth order in a step that is large enough for
+    // single precision rounding not to matter.
     let central = |step: f64| (along(step) - along(-step)) / (2.0 * step);
     let slope = (4.0 * central(0.01) - central(0.02)) / 3.0;
     let double = inputs.iter().any(|x| x.dtype() == DType::F64);
@@ -220,7 +220,7 @@ fn magnitude(x: &HostTensor) -> HostTensor {
     cast(x.dtype(), x.shape(), elements(x).iter().map(|a| a.abs()).collect())
 }
 
-/// The derivatives of 16-bit floats are those of `f32` at the same elements, to a few roundings of 8 or 11 bits.
+/// The derivatives of 16-bit floats equal those of `f32` at the same elements, to a few roundings of 8 or 11 bits.
 #[test]
 fn derivatives_of_halves_are_those_of_singles() {
     let singles: Vec<Sample> = registry().into_iter().filter(|s| s.differentiable && !is_half(s)).collect();
@@ -268,7 +268,7 @@ fn batching_is_a_loop() {
         let graph = sample.graph();
         let instances: Vec<Vec<HostTensor>> = (0..SIZE as u64).map(|i| sample.draw(10 + i)).collect();
         for axes in every_choice_of_axes(&sample) {
-            // Operand by operand: stacked along its axis, or the first instance for all.
+            // Per operand: stacked along its axis, or the first instance if shared.
             let operand = |i: usize| match axes[i] {
                 Some(axis) => stack(&instances.iter().map(|x| x[i].clone()).collect::<Vec<_>>(), axis),
                 None => instances[0][i].clone(),
@@ -293,7 +293,7 @@ fn batching_is_a_loop() {
     }
 }
 
-/// For every operand not batched, or batched at any place; at least one batched, unless there is no operand.
+/// Every operand unbatched, or batched at any axis; at least one batched, if there is an operand.
 fn every_choice_of_axes(sample: &Sample) -> Vec<Vec<Option<usize>>> {
     let mut choices: Vec<Vec<Option<usize>>> = vec![Vec::new()];
     for (ty, _) in &sample.inputs {
@@ -304,7 +304,7 @@ fn every_choice_of_axes(sample: &Sample) -> Vec<Vec<Option<usize>>> {
     choices
 }
 
-/// Tensors of one type along a new axis.
+/// Stacks tensors of one type along a new axis.
 fn stack(parts: &[HostTensor], axis: usize) -> HostTensor {
     let mut shape = Shape::from_slice(parts[0].shape());
     let inner = element_count(&shape[axis..]) * parts[0].dtype().byte_width();
@@ -316,7 +316,7 @@ fn stack(parts: &[HostTensor], axis: usize) -> HostTensor {
     HostTensor::from_bytes(&ty, &rows.collect::<Vec<_>>().concat()).expect("as many bytes as before")
 }
 
-/// Equal, or equal floats to the rounding of sums in another order; NaN equals NaN.
+/// True if equal, floats up to the rounding of sums in another order; NaN equals NaN.
 fn same(x: &HostTensor, y: &HostTensor) -> bool {
     if !x.dtype().is_float() || x.ty() != y.ty() {
         return x == y;
@@ -339,7 +339,7 @@ fn stablehlo_text() {
     for sample in registry() {
         let types: Vec<String> = sample.inputs.iter().map(|(ty, _)| ty.to_string()).collect();
         let _ = writeln!(text, "// {}[{}] {}", sample.op.name(), sample.op.parameters(), types.join(" "));
-        // Without the frame, which is the same for all.
+        // Without the frame, which is always the same.
         let body = emit(&sample.graph(), Model::Hal).text;
         for line in body.lines().filter(|line| line.starts_with("    ") && !line.starts_with("    return")) {
             let _ = writeln!(text, "{line}");
@@ -359,7 +359,7 @@ fn find(name: &str) -> Sample {
     registry().into_iter().find(|s| s.op.name() == name).expect("a sample")
 }
 
-/// One number for all elements is the tensor that is written out, for every primitive and each of its operands.
+/// A splat gives the same as the materialized tensor, for every primitive and each of its operands.
 #[test]
 fn splats_give_what_written_out_tensors_give() {
     for sample in registry() {

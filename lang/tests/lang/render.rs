@@ -1,4 +1,4 @@
-//! Messages as people see them.
+//! Rendered messages.
 
 use proptest::prelude::*;
 use sheaf_lang::diagnostic::Diagnostic;
@@ -13,7 +13,7 @@ fn sources(texts: &[(&str, &str)]) -> Sources {
     sources
 }
 
-/// The place of the first `part` in source `id`.
+/// The span of the first `part` in source `id`.
 fn span(sources: &Sources, id: u32, part: &str) -> Span {
     let source = SourceId::new(id);
     let start = sources.text(source).find(part).expect(part);

@@ -1,10 +1,10 @@
-//! Specialisation: what is compiled, how often, with which parameters, and that it changes no result. The device of
-//! these tests evaluates graphs on the host, so whatever was recorded is what runs.
+//! Specialisation: compiled functions, their number and parameters, and equal results. The device of these tests
+//! evaluates graphs on the host, so the recorded graph is what runs.
 
 use crate::support::{compiling, run, run_with};
 use sheaf_lang::eval::{Jit, Report, Status};
 
-/// The program's output on the device, and the names and transforms of the units it compiled.
+/// The program's output on the device, and the names and transformations of the units it compiled.
 fn on_device(jit: Jit, program: &str) -> (String, Vec<String>) {
     let (mut interp, world, log) = compiling(jit);
     let out = run_with(&mut interp, &world, program);
@@ -28,7 +28,7 @@ fn compiled_equals_interpreted() {
     let programs = [
         "(defn f [x] (+ (* x x) 1)) (print (f [1 2 3]))",
         "(defn f [x y] (@ x y)) (print (f [[1 2] [3 4]] [5 6]) (f [[1 2] [3 4]] [[1] [2]]))",
-        // A plain float beside f64 keeps all its digits; beside anything else it is f32.
+        // A plain float combined with f64 keeps all its digits; otherwise it is f32.
         "(defn f [x n] (list (* x n) n (+ n n) (sqrt n) (dtype n) (if (> n 0.05) (* x n) x))) (print (f (tensor '[0.1 3] :f64) 0.1))",
         "(defn f [x n] (sum (* x n))) (print (f (tensor '[3] :f64) 0.1))",
         "(defn f [x n] (repeat [i 20] [[p q] (list x n)] [(* p n) (* q 0.5)])) (print (f (ones [2] :f64) 0.9))",
@@ -42,14 +42,14 @@ fn compiled_equals_interpreted() {
         "(defn f [x n] (where (> x n) x n)) (print (f [1 2 3] 2))",
         "(defn f [x n] (= n 3)) (print (f [1] 3))",
         "(defn f [x n] (list (mean n) (sum n) (sqrt n) (floor n))) (print (f [1] 4))",
-        // Structure: dictionaries keep the order they are made in, constants stay constants.
+        // Structure: dictionaries keep their insertion order, constants stay constants.
         "(defn f [p] {:z (* 2 (:a p)) :a :keyword :m \"text\" :l (list 1 nil true (:b p))}) (print (f {:b [1] :a [2]}))",
         "(defn f [p] p) (print (f {:b [1] :a [2]}) (f {:a [2] :b [1]}))",
         "(defn f [p] (keys p)) (print (f {:b [1] :a [2]}) (f {:a [2] :b [1]}))",
         "(defn f [p] (map (fn [k] (sum (get p k))) (keys p))) (print (f {:b [1] :a [2]}) (f {:a [2] :b [1]}))",
         "(defn f [x] '[1 :k]) (print (f [1]))",
         "(defn f [x] [x x]) (print (f [1 2]))",
-        // Shapes, axes, indices and conditions asked for.
+        // Shapes, axes, indices and conditions that must be known.
         "(defn f [x n] (reshape x n -1)) (print (f [1 2 3 4] 2) (f [1 2 3 4] 4))",
         "(defn f [x s] (reshape x s)) (print (f [1 2 3 4] [2 2]) (f [1 2 3 4] [4 1]))",
         "(defn f [x i] (list (x i) (nth x i) (get x i))) (print (f [5 6 7] 1) (f [5 6 7] -1))",
@@ -66,7 +66,7 @@ fn compiled_equals_interpreted() {
         "(defn f [x flag] (if flag (sum x) x)) (print (f [1 2] true) (f [1 2] false))",
         "(defn f [x mode] (case mode :sum (sum x) :mean (mean x))) (print (f [1 3] :sum) (f [1 3] :mean))",
         "(defn f [x n] (repeat [i n] [a x] (* a 2))) (print (f [1 2] 3) (f [1 2] 0))",
-        // Conditionals on what only a call knows: within each other, with numbers that adapt, with structures.
+        // Conditionals on traced values: nested, with weak numbers, with structures.
         "(defn f [x] (if (> (sum x) 3) x (- x))) (print (f [1 2]) (f [2 3]))",
         "(defn f [x] (cond (> (sum x) 3) (sum x) (< (sum x) 0) 0.0 true 0.5)) (print (f [1 2]) (f [2 3]) (f [-1 0]))",
         "(defn f [x n] (if (> n 2) {:a (+ x 1) :k :kept} {:a x :k :kept})) (print (f [1] 3) (f [1] 2))",
@@ -75,12 +75,12 @@ fn compiled_equals_interpreted() {
         "(defn fact [n] (if (< n 2) 1 (* n (fact (- n 1))))) (defn f [x n] (* x (fact n))) (print (f [1 2] 4))",
         "(defn f [x] ((grad (fn [w] (if (> (sum w) 3) (sum (* w w)) (sum w)))) x)) (print (f [1 2]) (f [2 3]))",
         "(defn f [xs] ((vmap (fn [x] (if (> x 0) (* x x) (- x)))) xs)) (print (f [-1 2 -3]))",
-        // Only the branch that is taken runs: the other may have no end, or no slope here.
+        // Only the taken branch runs: the other may be endless, or not differentiable here.
         "(defn f [x] (if (> (sum x) 0) (while (< (sum x) 9) [x x] (* x 2)) x)) (print (f [1 2]) (f [0 0]))",
         "(defn f [x] ((grad (fn [x] (if (> (sum x) 0) (sum (sqrt x)) 0.0))) x)) (print (f [4 1]) (f [0 0]))",
         "(defn f [x n] (if (> (sum x) 0) (reshape x (+ n 1) -1) (reshape x (* n 2) -1))) (print (f [1 2] 1) (f [-1 0] 1))",
         "(defn f [x] (and (> (sum x) 0) (< (sum (while (< (sum x) 5) [x x] (* 2 x))) 9))) (print (f [1 2]) (f [0]))",
-        // and, or, not, case: as conditionals.
+        // and, or, not, case as conditionals.
         "(defn f [x] (let [s (sum x)] (list (and (> s 1) (< s 4)) (or (> s 1) (< s -4)) (not (> s 1)))))
          (print (f [1 2]) (f [5]) (f [-5]))",
         "(defn f [x] (let [s (sum x)] (if (and (> s 1) (or (< s 4) (not (< s 9))) (< s 20)) s (- s))))
@@ -99,7 +99,7 @@ fn compiled_equals_interpreted() {
          (print (f [1.5 2.5 4 6]))",
         "(defn f [x] (repeat [i 3] [x x] (if (> (sum x) 3) x (* x 2)))) (print (f [1 2]) (f [0.1]))",
         "(defn f [x] (repeat [i 3] [[a b] [x 0]] (if (> (sum a) 3) [a (+ b 1)] [(* a 2) b]))) (print (f [1 2]) (f [0.1]))",
-        // Loops: long ones, of a count or an end that only a call knows, over rows.
+        // Loops: long ones, with a traced count or condition, over rows.
         "(defn f [x] (repeat [i 100] [a x] (+ (* a 0.5) i))) (print (f [1 2]))",
         "(defn f [x n] (repeat [i n] [[a b] [x 0]] [(* a 0.5) (+ b (sum a))])) (print (f [1 2] 3) (f [1 2] 0) (f [1 2] 40))",
         "(defn f [x n] (repeat [i n] [acc 0] (+ acc (* i (sum x))))) (print (f [1 2] 20) (f [1 2] 5))",
@@ -114,7 +114,7 @@ fn compiled_equals_interpreted() {
          (print (f [1 2] (ones [20 2])))",
         "(defn f [xs] ((vmap (fn [x] (repeat [i 20] [a x] (+ (* a 0.5) 1)))) xs)) (print (f [1 2 3]))",
         "(defn f [xs] ((vmap (fn [x] (while (< x 50) [x x] (* x 2)))) xs)) (print (f [1 2 100]))",
-        // Rows of tensors: results of one type, of several sequences, structures, numbers that stay numbers.
+        // Rows of tensors: results of one type, from several sequences, structures, numbers that stay weak.
         "(defn f [xs] (map (fn [x] (* x x)) xs)) (print (f (arange 20)) (f (arange 3)))",
         "(defn f [xs w] (map (fn [x] {:y (* w x) :n (len x) :k :kept :w w}) xs)) (print (f (ones [17 2]) [1 2]))",
         "(defn f [xs ys] (map (fn [x y] [(+ x y) (if (> x 10) 1 2)]) xs ys)) (print (f (arange 18) (ones 30)))",
@@ -126,15 +126,15 @@ fn compiled_equals_interpreted() {
         "(defn f [w xs] ((grad (fn [w] (sum (mapv (fn [x] (tanh (* w x))) xs)))) w)) (print (f 0.5 (arange 18)))",
         "(defn f [w xs] ((jvp (fn [w] (mapv (fn [x] (* w x)) xs))) w 1.0)) (print (f 0.5 (arange 18)))",
         "(defn f [ws xs] ((vmap (fn [w] (mapv (fn [x] (* w x)) xs))) ws)) (print (f [1 2] (arange 18)))",
-        // There is no loop: positions asked for, functions that captured a row.
+        // No loop: positions that must be known, functions that captured a row.
         "(defn f [x] (map (fn [i] (slice x i 18)) (arange 18))) (print (f (arange 18)))",
         "(defn f [xs] (map (fn [g] (g 2)) (map (fn [x] (fn [y] (* x y))) xs))) (print (f (arange 18)))",
-        // The loop asks for what it counts, or changes the type of its state: there is no loop of it.
+        // The loop needs the value of its counter, or changes the type of its state: it cannot be staged.
         "(defn f [x] (repeat [i 20] [a x] (+ a (nth (range 20) i)))) (print (f [1 2]))",
         "(defn f [x] (repeat [i 20] [a [x]] (concat a [x]))) (print (len (f [1 2])))",
-        // A loop of unknown length has derivatives forwards, however many numbers it starts from.
+        // A loop of unknown length has forward-mode derivatives, for any number of inputs.
         "(defn f [w] ((jacobian (fn [w] (sum (while (< (sum w) 10) [w w] (* w 2))))) w)) (print (f [1 2]))",
-        // The gradient of a loop of unknown length needs its values.
+        // The gradient of a loop of unknown length needs concrete values.
         "(defn f [w] ((grad (fn [w] (sum (while (< (sum w) 10) [w w] (* w 2))))) w)) (print (f [1 2]))",
         "(defn f [x n] (equal? n 3)) (print (f [1] 3) (f [1] 4))",
         "(defn f [x n] (= n nil)) (print (f [1] 3) (f [1] nil))",
@@ -169,11 +169,11 @@ fn compiled_equals_interpreted() {
             }
         }
     }
-    // Those whose results need no computation, or depend on the data.
+    // Those whose results need no computation, or depend on data.
     assert_eq!(uncompiled.len(), 10, "{uncompiled:#?}");
 }
 
-/// `map` over many rows is one loop, whose body is there once; what the rows do not change is no part of it.
+/// `map` over many rows is one loop with one copy of its body; loop-invariant code is outside.
 #[test]
 fn map_over_rows_is_one_loop() {
     let equations = |program: &str| {
@@ -191,7 +191,7 @@ fn map_over_rows_is_one_loop() {
     assert!(!listed.contains(&"exp"), "{listed:?}");
 }
 
-/// The counter of a training loop is a number first and a scalar of the device after: one program serves both.
+/// The counter of a training loop is first a number, then a scalar on the device: one program serves both.
 #[test]
 fn a_counter_keeps_its_signature() {
     let (out, units) = on_device(
@@ -216,7 +216,7 @@ fn numbers_are_parameters_unless_they_are_asked_for() {
          (print (map (fn [n] (shape (heads (zeros 12) n))) '[2 3 2 3 4]))",
     );
     assert_eq!((out.as_str(), units.len()), ("[[2 6] [3 4] [2 6] [3 4] [4 3]]", 3));
-    // An integer and a float are of different types, and so are two shapes.
+    // An integer and a float have different types, and so have two shapes.
     let (_, units) =
         on_device(Jit::Always, "(defn f [x n] (* x n)) (f [1] 2) (f [1] 2.5) (f [1] 3) (f [1 2] 3)");
     assert_eq!(units.len(), 3);
@@ -238,7 +238,7 @@ fn statics_are_recorded() {
     assert_eq!(inputs, ["p.heads weak i64[]", "p.w f32[4]"]);
 }
 
-/// A closure made anew in each iteration is one specialisation; what it captured are parameters, not constants.
+/// Closures created in each iteration share one specialisation; captured values are parameters, not constants.
 #[test]
 fn closures_share_one_specialisation() {
     let (mut interp, world, log) = compiling(Jit::Always);
@@ -261,7 +261,7 @@ fn closures_share_one_specialisation() {
     assert!(constants.count() <= 3, "numbers only");
 }
 
-/// What is given back by one call is an argument of the next without leaving the device.
+/// A result passed to the next call stays on the device.
 #[test]
 fn tensors_stay_on_the_device() {
     let (mut interp, world, log) = compiling(Jit::Always);
@@ -275,7 +275,7 @@ fn tensors_stay_on_the_device() {
     assert_eq!((log.units.len(), log.uploads, log.reads), (1, 2, 1));
 }
 
-/// A number that comes back from the device is a number in interpreted code as well.
+/// A number read back from the device is a number in interpreted code.
 #[test]
 fn numbers_of_the_device_in_interpreted_code() {
     let uses =
@@ -290,7 +290,7 @@ fn numbers_of_the_device_in_interpreted_code() {
     assert_eq!(out, run(&format!("(let [n 3] (print {uses}))")));
 }
 
-/// Effects keep a function interpreted, and all that call it; the pure functions it calls compile.
+/// Effects keep a function and its callers interpreted; its pure callees are compiled.
 #[test]
 fn effects_keep_functions_interpreted() {
     let program = "(defn pure [x] (* x 2))
@@ -300,7 +300,7 @@ fn effects_keep_functions_interpreted() {
     let (out, units) = on_device(Jit::Always, program);
     assert_eq!(out, "called\n[4.]");
     assert_eq!(units, ["pure"]);
-    // An effect that arrives as a value, or only in a branch not taken.
+    // An effect passed as a value, or in a branch that is not taken.
     let (out, units) = on_device(
         Jit::Always,
         "(defn apply-to [f x] (f x)) (print (apply-to (fn [x] (print \"once\") (* x 2)) [1]))
@@ -308,7 +308,7 @@ fn effects_keep_functions_interpreted() {
     );
     assert_eq!(out, "once\n[2.]\n[3.]");
     assert_eq!(units, Vec::<String>::new());
-    // Differentiation: the effect happens once, the pure loss in it compiles or not.
+    // Differentiation: the effect happens once; the pure loss in it is compiled if possible.
     let (out, _) = on_device(
         Jit::Always,
         "(defn loss [w] (let [l (sum (* w w))] (print \"loss\" l) l)) (print ((value-and-grad loss) [1 2]))",
@@ -316,7 +316,7 @@ fn effects_keep_functions_interpreted() {
     assert_eq!(out, "loss 5.0\n[5.0 [2. 4.]]");
 }
 
-/// What cannot be compiled is interpreted, said once, with the place and the reason.
+/// Data-dependent code is interpreted, with one warning that gives the span and the reason.
 #[test]
 fn what_depends_on_data_is_interpreted() {
     let program = "(defn f [x] (if (> (sum x) 3) x (sum x)))\n(print (f [1 2]) (f [2 3]))";
@@ -333,7 +333,7 @@ fn what_depends_on_data_is_interpreted() {
     assert_eq!((report.function.as_str(), one.compiled_calls, one.interpreted_calls), ("f", 0, 2));
 }
 
-/// A number that the body asks for and that is new in every call does not compile for ever.
+/// A static number that changes in every call stops being compiled.
 #[test]
 fn a_value_that_keeps_changing_ends_in_interpretation() {
     let program = "(defn h [x n] (* x (len (range n))))
@@ -352,7 +352,7 @@ fn auto_compiles_what_pays() {
     assert_eq!(on_device(Jit::Never, small).1, Vec::<String>::new());
     let [report] = reports(Jit::Auto, small).try_into().expect("one");
     assert_eq!(report.specialisations[0].status, Status::TooLittleWork);
-    // In loops that promise so much (nobody knows how long a while runs), and for much work in one call.
+    // In loops that promise enough work (the count of a while is unknown), and for much work in one call.
     let looped = "(defn f [x] (* x 1.5))
          (while (< i 1) [[i x] [0 [1 2]]] [(+ i 1) (while (< (sum x) 4) [x x] (f x))])";
     assert_eq!(on_device(Jit::Auto, looped).1, ["f"]);
@@ -363,7 +363,7 @@ fn auto_compiles_what_pays() {
     assert_eq!(report.specialisations[0].compiled_calls, 1);
 }
 
-/// Errors of the program are found while tracing, with the place in the program, and leave the evaluator usable.
+/// Errors are found while tracing, with their span in the program, and leave the evaluator usable.
 #[test]
 fn errors_while_tracing() {
     let (mut interp, world, log) = compiling(Jit::Always);
@@ -374,7 +374,7 @@ fn errors_while_tracing() {
     assert_eq!(log.borrow().units.len(), 1);
 }
 
-/// `(static x)` names what a program must know while it is traced.
+/// `(static x)` marks values that must be known while tracing.
 #[test]
 fn statics_on_demand() {
     let (out, units) = on_device(
@@ -391,7 +391,7 @@ fn statics_on_demand() {
     }
 }
 
-/// What a branch computes happens only where it is taken, in a loop or not.
+/// A branch's computations run only if it is taken, in a loop or not.
 #[test]
 fn branches_compute_within() {
     let (mut interp, world, log) = compiling(Jit::Always);
@@ -403,14 +403,14 @@ fn branches_compute_within() {
     assert_eq!(names, ["reduce_sum", "constant", "compare", "cond"]);
 }
 
-/// Number of compiled specialisations, and the most of one function.
+/// Number of compiled specialisations, and the maximum of one function.
 fn counts(reports: &[Report]) -> (usize, usize) {
     let compiled =
         |r: &Report| r.specialisations.iter().filter(|s| matches!(s.status, Status::Compiled(_))).count();
     (reports.iter().map(compiled).sum(), reports.iter().map(|r| r.specialisations.len()).max().unwrap_or(0))
 }
 
-/// Arguments that grow, or are others in every call, are traced a few times, ever more rarely, and hardly compiled.
+/// Arguments that grow, or change in every call, are traced ever more rarely, and hardly compiled.
 #[test]
 fn arguments_that_keep_changing_make_no_storm() {
     let growing_list = "(print (len (reduce (fn [xs i] (append xs i)) '[] (range 800))))";
@@ -441,8 +441,8 @@ fn arguments_that_keep_changing_make_no_storm() {
     }
 }
 
-/// The loops promise that a call comes again, and it does not: that is said once, an error with `--strict`, and no matter
-/// to who wants everything compiled.
+/// Loops promise repeated calls that do not come: that is reported once, an error with `--strict`, and ignored with
+/// `--jit always`.
 #[test]
 fn programs_that_do_not_repay_end_in_interpretation() {
     let storm = "(defn f [x] (* x 1.5))

@@ -1,4 +1,4 @@
-//! Checked examples: what passes, what fails, and with which words.
+//! Checked examples: passing and failing ones, and their messages.
 
 use crate::support::compiling;
 use insta::assert_snapshot;

@@ -1,4 +1,4 @@
-//! `jvp`, `jacobian`, `hessian`, `vmap`, `scan`, `checkpoint`, and how transformations nest.
+//! `jvp`, `jacobian`, `hessian`, `vmap`, `scan`, `checkpoint`, and nested transformations.
 
 use crate::support::{check, compiling, run, run_with};
 use sheaf_lang::eval::Jit;
@@ -9,7 +9,7 @@ fn forward() {
         ("((jvp (fn [x] (* x x))) 3.0 2.0)", "=> '[9.0 12.0]"),
         ("((jvp (fn [x] (* x x))) 3 1)", "=> '[9.0 6.0]"),
         ("((jvp (fn [x y] (* x y))) [1 2] [3 4] [1 0] [0 1])", "=> '[[3. 8.] [3. 2.]]"),
-        // Trees on both sides; what does not move stands still.
+        // Trees on both sides; non-differentiable leaves have no tangent.
         (
             "((jvp (fn [p] {:s (* (:a p) (:b p)) :n 3 :k :word})) {:a 2.0 :b 3.0} {:b 1.0 :a 0.0})",
             "=> '[{:s 6.0 :n 3 :k :word} {:s 2.0 :n 0 :k nil}]",
@@ -85,7 +85,7 @@ fn batches() {
             "=> tensor f32[2] = [8. 9.]",
         ),
         ("((vmap (fn [[a b]] (list (+ a b) (* a b)))) (list [1 2] [3 4]))", "=> '[[4. 6.] [3. 8.]]"),
-        // What does not depend on the batch is repeated; what is not a tensor stays.
+        // Results that do not depend on the batch are repeated; non-tensors stay.
         ("((vmap (fn [x] 7)) [1 2])", "=> tensor i32[2] = [7 7]"),
         ("((vmap (fn [x] (list x true :k nil))) [1 2])", "=> '[[1. 2.] [true true] :k nil]"),
         ("(let [w [1 2]] ((vmap (fn [x] w)) [5 6 7]))", "=> tensor f32[3x2] = [[1. 2.]\n [1. 2.]\n [1. 2.]]"),
@@ -201,7 +201,7 @@ fn remaining() {
     check(&[
         ("((checkpoint (fn [x] (* x x))) 3)", "=> 9"),
         ("((grad (checkpoint (fn [x] (* x x)))) 3.0)", "=> tensor f32[] = 6.0"),
-        // Functions keep what they captured inside.
+        // Functions keep inner captured values.
         ("((grad (fn [a] (((checkpoint (fn [v] (fn [x] (* x v)))) a) 2.0))) 3.0)", "=> tensor f32[] = 2.0"),
         (
             "((grad (fn [a] (((checkpoint (fn [v] (let [b (* 2 a)] (fn [x] (* x b))))) a) 2.0))) 3.0)",
@@ -223,7 +223,7 @@ fn remaining() {
     ]);
 }
 
-/// Transformed functions compile as one unit each, by code and types: a new closure of the same code reuses it.
+/// Transformed functions compile as one unit each, keyed by code and types: a new closure of the same code reuses it.
 #[test]
 fn compiled_once_for_all_closures() {
     let cases = [
@@ -277,7 +277,8 @@ fn compiled_once_for_all_closures() {
     }
 }
 
-/// Forwards the gradient of a `defgrad` is transposed, which a loop of unknown length cannot be; backwards it runs.
+/// Forward mode transposes the gradient of a `defgrad`, which is impossible for a loop of unknown length; reverse mode
+/// runs it.
 #[test]
 fn a_gradient_with_a_loop_of_unknown_length_goes_one_way() {
     let f = "(defn f [x] (* x x))
@@ -295,7 +296,7 @@ fn a_gradient_with_a_loop_of_unknown_length_goes_one_way() {
     }
 }
 
-/// A loop of a length that is not known has no way back; what does not vary may pass through one, inside of what varies.
+/// A loop of unknown length has no VJP; constants may pass through one inside varying code.
 #[test]
 fn what_does_not_vary_passes_through_any_loop() {
     let loop_of = |start: &str| format!("(repeat [i (+ 1 (argmax v))] [w {start}] (* 2 w))");
@@ -329,8 +330,8 @@ fn what_does_not_vary_passes_through_any_loop() {
     ]);
 }
 
-/// What a checkpoint computes of captured tensors alone is a part of it too: it is computed twice, once for the backward
-/// pass, which would keep it otherwise.
+/// Computations of a checkpoint on captured tensors alone belong to it: they are computed twice, once for the backward
+/// pass, which would store them otherwise.
 #[test]
 fn a_checkpoint_encloses_all_that_it_computes() {
     let program = "(defn f [w x] (sum (square ((checkpoint (fn [v] (* v (exp w)))) x))))

@@ -1,15 +1,15 @@
-//! Loops of known count in programs: one operation or unrolled, by the equations of all their steps; either way gives
-//! what interpreting gives.
+//! Loops of known count in programs: one operation or unrolled, by the equations of all steps; either gives the
+//! interpreted result.
 
 use crate::support::{compiling, run, run_with};
 use sheaf_lang::eval::Jit;
 
-/// A step of 60 equations and more, of `x` and `w`.
+/// A step of `x` and `w` with at least 60 equations.
 const LARGE: &str =
     "(defn large [x w] (reduce (fn [x k] (tanh (+ (* x w) k))) x '[0.01 0.02 0.03 0.04 0.05 0.06 0.07 0.08
     0.09 0.1 0.11 0.12 0.13 0.14 0.15 0.16 0.17 0.18 0.19 0.2]))\n";
 
-/// The names of the operations of the only unit, and the number of equations with those inside.
+/// The operation names of the only unit, and the number of equations including nested ones.
 fn unit(program: &str) -> (Vec<&'static str>, usize) {
     let (mut interp, world, log) = compiling(Jit::Always);
     let out = run_with(&mut interp, &world, program);
@@ -22,7 +22,7 @@ fn loops(program: &str) -> usize {
     unit(program).0.iter().filter(|name| **name == "scan").count()
 }
 
-/// Whatever the count of a training's steps, the program has no more than two or three of them.
+/// The program has at most two or three training steps, whatever their count.
 #[test]
 fn a_training_does_not_grow_with_its_steps() {
     let training = |n: usize| {
@@ -61,11 +61,11 @@ fn loops_are_unrolled_by_the_equations_of_all_steps() {
     }
 }
 
-/// Elements of a list, steps that ask for their number, and outputs that a loop would copy over and over.
+/// List items, steps that need their counter, and outputs that a loop would copy repeatedly.
 #[test]
 fn some_loops_of_large_steps_are_unrolled() {
     for program in [
-        // Layers of a model are a list; so is what makes them.
+        // Layers of a model are a list; so is its construction.
         "(defn f [x ps] (reduce (fn [x p] (large x (get p :w))) x ps)) (f [1 2] (map (fn [i] {:w [1 2]}) (range 8)))",
         "(defn f [ws] (map (fn [w] {:w (large w w)}) ws)) (f (ones [8 2]))",
         "(defn f [x w] (repeat [i 8] [x x] (large x (* w (nth '[1 2 3 4 5 6 7 8] i))))) (f [1 2] [3 4])",
@@ -76,7 +76,7 @@ fn some_loops_of_large_steps_are_unrolled() {
     }
 }
 
-/// True if two texts are the same but for the rounding of numbers.
+/// True if two texts are equal up to the rounding of numbers.
 fn agree(a: &str, b: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
         text.split(|c: char| c.is_whitespace() || "[](){}".contains(c)).map(str::to_owned).collect()
@@ -89,7 +89,7 @@ fn agree(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.iter().zip(&b).all(same)
 }
 
-/// Loops that were unrolled when only their count was looked at.
+/// Loops that were unrolled when only their count was considered.
 #[test]
 fn loops_of_large_steps_compute_what_interpreting_computes() {
     for program in [
@@ -121,7 +121,7 @@ fn loops_of_large_steps_compute_what_interpreting_computes() {
     }
 }
 
-/// A mistake in a step is told as in a loop of small steps.
+/// An error in a step is reported as in a loop of small steps.
 #[test]
 fn errors_in_large_steps_are_those_of_the_program() {
     let program =

@@ -1,4 +1,4 @@
-//! An in-memory world for programs under test, and a device that runs graphs on the host.
+//! An in-memory host for programs under test, and a device that runs graphs on the host.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -15,12 +15,12 @@ use sheaf_lang::render::render;
 use sheaf_lang::syntax::Sources;
 use sheaf_lang::tensor::{HostTensor, TensorType};
 
-/// Files and what was printed.
+/// Files and captured output.
 #[derive(Clone, Default)]
 pub struct World {
     pub files: Rc<RefCell<HashMap<String, String>>>,
     pub printed: Rc<RefCell<Vec<String>>>,
-    /// True if the last line that was printed goes on.
+    /// True if the last printed line is not finished.
     pub open: Rc<Cell<bool>>,
     pub warned: Rc<RefCell<Vec<String>>>,
 }
@@ -90,7 +90,7 @@ impl Host for World {
     }
 }
 
-/// Runs a program; its warnings, what it printed, then the errors or the last value.
+/// Runs a program; its warnings, its output, then the errors or the last value.
 pub fn run(text: &str) -> String {
     run_in(&World::default(), text)
 }
@@ -114,8 +114,8 @@ pub fn run_with(interp: &mut Interp, world: &World, text: &str) -> String {
     out.join("\n")
 }
 
-/// Checks programs against what they print and give; an expectation that starts with `error:` is only the first line
-/// of a message. Reports every program that differs.
+/// Checks the output and results of programs; an expectation that starts with `error:` is only the first line of a
+/// message. Reports every failing program.
 pub fn check(cases: &[(&str, &str)]) {
     let wrong: Vec<String> = cases
         .iter()
@@ -132,7 +132,7 @@ pub fn check(cases: &[(&str, &str)]) {
     assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
 }
 
-/// What a device was asked to do.
+/// Requests to a device.
 #[derive(Default)]
 pub struct Log {
     /// Units, in the order of their compilation.
@@ -145,10 +145,10 @@ pub struct Log {
     pub elements: usize,
 }
 
-/// A device that runs graphs by the primitives' host rules.
+/// A device that evaluates graphs by the primitives' host rules.
 pub struct HostDevice {
     pub log: Rc<RefCell<Log>>,
-    /// True if its programs are done when a call of them returns.
+    /// True if its programs are synchronous.
     pub at_once: bool,
 }
 
@@ -231,12 +231,12 @@ impl DeviceTensor for HostBuffer {
     }
 }
 
-/// An evaluator with a device, its world and what the device was asked.
+/// An evaluator with a device, its world, and the device's log.
 pub fn compiling(jit: Jit) -> (Interp, World, Rc<RefCell<Log>>) {
     compiling_in(jit, &[])
 }
 
-/// [`compiling`] on a device whose programs are done when a call of them returns.
+/// [`compiling`] on a synchronous device.
 pub fn compiling_at_once(jit: Jit) -> (Interp, World, Rc<RefCell<Log>>) {
     compiling_on(jit, &[], true)
 }
