@@ -1,9 +1,9 @@
-//! What `checkpoint` is for: the backward pass computes the inside again, and so needs less memory.
+//! `checkpoint` rematerializes in the backward pass, and so takes less memory.
 
 use sheaf_runtime::{ElementType, Runtime, Target, Vmfb};
 use sheaf_tests::World;
 
-/// Twenty-five layers of 1 MB each, all of which the backward pass needs: kept, or computed again five at a time.
+/// Twenty-five layers of 1 MB each, all needed by the backward pass: stored, or recomputed five at a time.
 const PROGRAM: &str = "
 (def ws (* 0.1 (random-normal (random-key 1) '[5 5 64 64])))
 (def x (random-normal (random-key 2) '[4096 64]))
@@ -24,12 +24,12 @@ fn memory_is_traded_for_work() {
     assert_eq!(world.run(&["deep.shf", "--jit", "always"]).compiled(), "true\n");
     let (kept, again) = (peak(&world, "kept"), peak(&world, "again"));
     println!("peak of the gradient: {kept} bytes with all layers kept, {again} with checkpoints");
-    // Twenty-five layers, against five and the five that are being computed again.
+    // Twenty-five layers, against five stored and five recomputed.
     assert!(kept > 25 * LAYER_BYTES, "{kept}");
     assert!(again < 16 * LAYER_BYTES, "{again} of {kept}");
 }
 
-/// The most bytes that the buffers of a function's program took in one call.
+/// Peak bytes of the buffers of a function's program in one call.
 fn peak(world: &World, function: &str) -> usize {
     let folder = world.path("__sheaf__");
     let manifest = std::fs::read(folder.join("manifest.json")).expect("a manifest");

@@ -1,4 +1,4 @@
-//! `examples/nanogpt`: a step of training against JAX, and what makes its functions compile again.
+//! `examples/nanogpt`: a training step against JAX, and the causes of recompilation.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a folder above").to_owned()
 }
 
-/// A world with the compiler, the example's modules and the beginning of its text. `None`, and then it has been said,
-/// where one of them is not to be had.
+/// A world with the compiler, the example's modules and the start of its text. `None`, after a message, if one is
+/// unavailable.
 fn world() -> Option<World> {
     let Ok(text) = fs::read(root().join("examples/nanogpt/shakespeare.txt")) else {
         skip("there is no text: run scripts/fetch-shakespeare");
@@ -27,7 +27,7 @@ fn world() -> Option<World> {
     Some(world)
 }
 
-/// A Python with JAX. `None`, and then it has been said, where it cannot be installed.
+/// A Python with JAX. `None`, after a message, if it cannot be installed.
 fn jax() -> Option<PathBuf> {
     let output = Command::new(root().join("scripts/jax-python")).output();
     match output {
@@ -65,7 +65,7 @@ fn one_step_is_that_of_jax() {
     }
 }
 
-/// How often each function of the program has been compiled, by the manifest.
+/// Number of compilations of a function, by the manifest.
 fn compilations(world: &World, function: &str) -> usize {
     let json = fs::read(world.path("__sheaf__/manifest.json")).expect("a manifest");
     let manifest: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
@@ -88,13 +88,13 @@ const TRAIN_GPT: &str = r#"
       state)))
 "#;
 
-/// What a training is told. In order: steps, learning rate, batch size, seed.
+/// Command line arguments of a training: steps, learning rate, batch size, seed.
 fn given(steps: u32, rate: f32, size: u32, seed: u32) -> String {
     format!("{{\"steps\": {steps}, \"rate\": {rate}, \"size\": {size}, \"seed\": {seed}}}")
 }
 
-/// Runs `program` with the first setting, which compiles `step`; with others, which compile nothing; and with two other
-/// batch sizes, which compile it once each.
+/// Runs `program` with one setting, which compiles `step`; with others, which compile nothing; and with two other batch
+/// sizes, which compile it once each.
 fn compiles_for_the_batch_size_alone(world: &World, program: &str, step: &str) {
     let train = |setting: String| {
         world.write("given.json", setting);
@@ -133,7 +133,7 @@ fn the_gpt_step_compiles_again_for_another_batch_size_alone() {
     compiles_for_the_batch_size_alone(&world, "train.shf", "train-step");
 }
 
-/// Regression of points on a line; the arguments are those of [`TRAIN_GPT`], where the steps are epochs.
+/// Linear regression; the arguments are those of [`TRAIN_GPT`], with epochs for steps.
 const TRAIN_LINE: &str = r#"
 (use optim)
 (def given (io "load" "given.json"))

@@ -1,4 +1,4 @@
-//! The oracle suite itself: what it does where there is no JAX, and how it makes a program small. Neither needs JAX.
+//! The oracle suite itself: its behaviour without JAX, and its reduction of failing programs. Neither needs JAX.
 
 #![cfg(unix)]
 
@@ -14,7 +14,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a folder above").to_owned()
 }
 
-/// What `scripts/oracle` does with a target folder in which nothing has been installed.
+/// The output of `scripts/oracle` with an empty target folder.
 fn oracle(folder: &Path, set: &[(&str, &str)]) -> Output {
     let mut command = Command::new(root().join("scripts/oracle"));
     command.env_remove("SHEAF_JAX_PYTHON").env("CARGO_TARGET_DIR", folder.join("target"));
@@ -22,7 +22,7 @@ fn oracle(folder: &Path, set: &[(&str, &str)]) -> Output {
     command.envs(set.iter().copied()).output().expect("scripts/oracle starts")
 }
 
-/// A folder with a `python3`, and no later one, of this text; a `PATH` with it first.
+/// A folder with this text as `python3`, and no newer version; and a `PATH` with it first.
 fn python(text: &str) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");
     for name in ["python3", "python3.11", "python3.12", "python3.13"] {
@@ -35,7 +35,7 @@ fn python(text: &str) -> (tempfile::TempDir, String) {
     (folder, path)
 }
 
-/// The suite was skipped, said so once, with the reason, and did not fail.
+/// Asserts that the suite was skipped, with one message that gives the reason, and did not fail.
 fn assert_skipped(output: &Output, reason: &str) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
@@ -53,7 +53,7 @@ fn without_a_fitting_python_the_suite_is_skipped() {
 
 #[test]
 fn where_jax_cannot_be_installed_the_suite_is_skipped_and_tried_again() {
-    // Takes every version, makes the environment, and has a pip without an index.
+    // Accepts every version, creates the environment, and has a pip without an index.
     let pip = r#"case "$*" in
     "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
     "-m pip "*) echo 'ERROR: no matching distribution' >&2; exit 1 ;;
@@ -86,7 +86,7 @@ fn a_run_without_an_end_is_a_failure_of_its_file() {
     unittest("test_limits");
 }
 
-/// Runs tests of the suite's own that are written in Python.
+/// Runs the suite's own tests in Python.
 fn unittest(module: &str) {
     let run = Command::new("python3")
         .args(["-m", "unittest", "-q", module])

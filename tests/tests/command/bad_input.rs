@@ -1,10 +1,10 @@
-//! Faults in what the user gives: programs, data, settings. Each message says where, why, and what to do.
+//! Invalid user input: programs, data, settings. Each message gives the place, the reason, and the fix.
 
 use std::fs;
 
 use sheaf_tests::{Output, World};
 
-/// Runs a program without a compiler. It must fail, and leave nothing behind.
+/// Runs a program without a compiler. It must fail, and leave no files.
 fn run(program: &str, files: &[(&str, &[u8])]) -> Output {
     let world = World::new();
     world.write("program.shf", program);

@@ -1,4 +1,4 @@
-//! `sheaf build`: functions of typed parameters, for this machine and for others.
+//! `sheaf build`: typed functions, for this machine and for others.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use sheaf_tests::{Output, World};
 
 use crate::manifest;
 
-/// Two functions with types, one of which trains; one without; one that prints.
+/// Two typed functions, one of which trains; an untyped one; one that prints.
 pub const NET: &str = "(use optim)
 (defparams Net {:w [2 3] :b [3]})
 (defn forward [(p :as Net) (x f32 [4 2])]
@@ -29,7 +29,7 @@ fn net() -> Option<World> {
     Some(world)
 }
 
-/// Another machine with the same programs and artifacts, and nothing else: no compiler, no cache, no network.
+/// Another machine with the same programs and artifacts only: no compiler, no cache, no network.
 fn elsewhere(world: &World) -> World {
     let other = World::new();
     other.copy_from(world);
@@ -37,7 +37,7 @@ fn elsewhere(world: &World) -> World {
     other
 }
 
-/// Runs a program where nothing can be compiled, and everything has to be.
+/// Runs a program with `--strict` on a machine that cannot compile.
 #[track_caller]
 fn run_there(world: &World, program: &str) -> Output {
     elsewhere(world).run(&[program, "--jit", "always", "--strict", "--offline"])
@@ -105,14 +105,14 @@ fn what_is_there_is_not_built_again() {
     let second = world.run(&["build", "net.shf", "--json"]);
     assert_eq!(second.stderr, "");
     assert!(json(&second)["functions"].as_array().expect("a list").iter().all(|f| f["result"] == "cached"));
-    // From the store, where the folder is gone.
+    // From the store, if the folder is deleted.
     fs::remove_dir_all(world.path("__sheaf__")).expect("a folder");
     assert!(done(world.run(&["build", "net.shf"])).contains("0 compiled, 2 there before"));
     assert!(world.path("__sheaf__/train.cpu.vmfb").exists());
     assert!(
         done(world.run(&["build", "net.shf", "--recompile", "train"])).contains("1 compiled, 0 there before")
     );
-    // What a run compiled is there for a build.
+    // A build finds the programs compiled by a run.
     let Some(world) = net() else { return };
     let _ = world.run(&["net.shf", "--jit", "always"]).compiled();
     assert!(done(world.run(&["build", "net.shf"])).contains("0 compiled, 2 there before"));
@@ -137,7 +137,7 @@ fn the_others_are_built_where_one_cannot_be() {
     let failed = report["failed"].as_array().expect("a list");
     assert_eq!(failed.len(), 3);
     assert_eq!(failed[1]["place"], serde_json::json!({"file": "some.shf", "line": 2, "column": 27}));
-    // Those that are named count, whatever they are.
+    // Functions that are named count, whatever they are.
     world.write("print.shf", "(defn report [(x f32 [4])] (print x))\n");
     insta::assert_snapshot!("named_and_interpreted", world.run(&["build", "print.shf", "report"]));
     insta::assert_snapshot!("nothing_to_build", {
@@ -159,7 +159,7 @@ fn without_a_compiler_nothing_is_built() {
     assert_eq!(world.run(&["build", "squares.shf"]).code, Some(1), "nobody listens at the index");
 }
 
-/// A step on large parameters is compiled a second time by a run, to write results over arguments: so it is by a build.
+/// A run compiles a step on large parameters a second time with donation, and so does a build.
 #[test]
 fn results_in_the_place_of_arguments() {
     let Some(world) = World::with_compiler() else { return };
@@ -178,7 +178,7 @@ fn results_in_the_place_of_arguments() {
     assert_eq!(world.run(&["step.shf"]).silent(), output);
     assert!(done(world.run(&["build", "step.shf"])).contains("0 compiled, 2 there before"));
 
-    // Without a compiler the plain program serves for any number of calls.
+    // Without a compiler the plain program serves any number of calls.
     let Some(world) = World::with_compiler() else { return };
     world.write("step.shf", program.replace("20", "4"));
     let _ = world.run(&["step.shf", "--jit", "always"]).compiled();
@@ -252,7 +252,7 @@ fn programs_get_the_flags_that_pay_for_what_they_hold() {
         let first = entry["alternatives"][0][0].as_str();
         assert_eq!(first, flag, "{name}");
     }
-    // Another device has flags of its own.
+    // Another device has its own flags.
     done(world.run(&["build", "f.shf", "product-of", "--device", "cuda:sm_89"]));
     let entries = manifest(&world.path(""));
     let entry = entries.iter().find(|entry| entry["device"] == "cuda").expect("an entry");
@@ -271,11 +271,11 @@ fn for_devices_that_are_not_here() {
         assert_eq!(function["device"], name);
         assert_eq!(function["file"], format!("__sheaf__/f.{name}.vmfb"));
         assert!(function["cpu"].is_null());
-        // Numbers have 32 bits where the device has no more.
+        // Numbers have 32 bits if the device supports no more.
         let number = if name == "cuda" { "i64" } else { "i32" };
         assert_eq!(function["inputs"][1]["dtype"], number, "{device}");
     }
-    // Devices live side by side.
+    // Programs of several devices coexist.
     assert!(done(world.run(&["build", "f.shf"])).contains("f.cpu.vmfb"));
     let mut devices: Vec<String> = manifest(&world.path(""))
         .iter()
@@ -294,14 +294,14 @@ fn for_processors_that_are_not_here() {
     let recorded: sheaf_toolchain::Cpu = cpu.parse().expect("a processor");
     let host = sheaf_toolchain::Cpu::host();
     if host.supports(&recorded).is_ok() {
-        // A machine with these features runs them, and compiles nothing.
+        // A machine with these features runs them without compiling.
         let there = run_there(&world, "net.shf").silent();
-        // The machine's own programs come first where there are both.
+        // The machine's own programs take precedence.
         assert!(done(world.run(&["build", "net.shf"])).contains("2 compiled"));
         assert_eq!(manifest(&world.path("")).len(), 4);
         assert_eq!(run_there(&world, "net.shf").silent().lines().count(), there.lines().count());
     }
-    // One that cannot run here is not loaded.
+    // A program that cannot run here is not loaded.
     let Some(other) = net() else { return };
     let foreign = if host.arch() == "aarch64" { "x86-64" } else { "aarch64" };
     let _ = done(other.run(&["build", "net.shf", "--cpu", foreign]));
@@ -322,7 +322,7 @@ fn debug_programs_are_others() {
         entry["size"].as_u64().expect("a size")
     };
     assert!(size(true) > size(false), "{entries:#?}");
-    // A run takes the plain one.
+    // A run uses the plain program.
     assert_eq!(world.run(&["net.shf"]).code, Some(0));
     assert!(world.run(&["net.shf"]).compiled_nothing().contains('['));
 }

@@ -2,7 +2,7 @@
 
 use sheaf_tests::World;
 
-/// A program, the values it prints and the error that it ends with.
+/// A program, its output, and the error it ends with.
 const CASES: [(&str, &str, &str); 9] = [
     (
         "(defn f [x i] (index-update x i 9)) (print (f [1 2 3] -1)) (print (f [1 2 3] 7))",
@@ -66,7 +66,7 @@ fn what_is_wrong_is_told_with_its_values() {
     }
 }
 
-/// The manifest lists what a program checks, and without a compiler the next run tells it as well.
+/// The manifest lists a program's checks, and a later run without a compiler reports them as well.
 #[test]
 fn the_manifest_lists_what_is_checked() {
     let Some(world) = World::with_compiler() else { return };

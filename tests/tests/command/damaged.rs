@@ -1,4 +1,5 @@
-//! Damage in `__sheaf__` and in the cache: said with the file and the cause, never believed, repaired in the same run.
+//! Damaged files in `__sheaf__` and in the cache: reported with the file and the cause, never used, repaired in the
+//! same run.
 
 use std::fs;
 use std::path::Path;
@@ -21,8 +22,8 @@ fn truncate(file: &Path) {
     fs::write(file, &bytes[..bytes.len() / 2]).expect("a file");
 }
 
-/// Damages the VMFB and runs: the message as a snapshot, the right result, the file as it was before, and then
-/// silence. `stored`: whether the user's cache still has it.
+/// Damages the VMFB and runs: the message as a snapshot, the right result, the restored file, and no further message.
+/// `stored`: true if the user's cache still has it.
 fn repaired(name: &str, damage: fn(&Path), stored: bool) {
     let Some(world) = compiled_squares() else { return };
     let before = fs::read(vmfb(&world)).expect("a VMFB");
@@ -85,7 +86,7 @@ fn manifest_of_a_newer_sheaf() {
     let output = world.run(&RUN_SQUARES);
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
     insta::assert_snapshot!(output);
-    // It is somebody else's, and stays as it is.
+    // It belongs to another user, so it is not changed.
     assert_eq!(fs::read_to_string(world.path("__sheaf__/manifest.json")).expect("a manifest"), newer);
 }
 
@@ -125,7 +126,7 @@ fn another_source_has_other_artifacts() {
     assert_eq!(manifest(&world.path("")).len(), 1);
 }
 
-/// A program for another device in the place of one for the processor, digest and all: it is whole, and does not load.
+/// A program for another device in place of one for the CPU, with its digest: it is valid, but does not load.
 #[test]
 fn whole_but_not_to_be_loaded() {
     let Some(world) = compiled_squares() else { return };

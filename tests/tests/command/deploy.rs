@@ -1,5 +1,5 @@
-//! A whole training as one small program, that IREE's own runtime runs: `examples/xor/loop.shf`, as `docs/deploy.md`
-//! tells it.
+//! A whole training loop as one small program, run by IREE's own runtime: `examples/xor/loop.shf`, as in
+//! `docs/deploy.md`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,10 +12,10 @@ use sheaf_tests::{World, skip};
 
 use crate::manifest;
 
-/// The most that the program may have, in bytes: what the language set out with.
+/// Maximum size of the program in bytes: the language's original goal.
 const LIMIT: u64 = 18_432;
 
-/// Names IREE's `iree-run-module`, of the release of the compiler. If it is set, its test must run.
+/// Path of IREE's `iree-run-module`, of the compiler's release. If it is set, its test must run.
 const RUN_MODULE: &str = "SHEAF_IREE_RUN_MODULE";
 
 const EPOCHS: i64 = 500;
@@ -26,11 +26,11 @@ struct Argument {
     element: ElementType,
     shape: Vec<usize>,
     bytes: Vec<u8>,
-    /// As `iree-run-module` takes it.
+    /// In the syntax of `iree-run-module`.
     text: String,
 }
 
-/// First parameters, all of them exact.
+/// Initial parameters, all of them exact.
 fn parameter(path: &str, count: usize) -> Vec<f32> {
     let value = |i: usize| match path {
         "p.l1.W" => (7 * i % 11) as f32 / 4.0 - 1.25,
@@ -72,7 +72,7 @@ fn arguments(entry: &Value) -> Vec<Argument> {
         .collect()
 }
 
-/// A world with the program, built, and the entry of its training.
+/// A world with the built program, and its manifest entry.
 fn built(options: &[&str]) -> Option<(World, Value)> {
     let world = World::with_compiler()?;
     world.example("xor/loop.shf");
@@ -87,7 +87,7 @@ fn vmfb(world: &World, entry: &Value) -> PathBuf {
     world.path("xor/__sheaf__").join(entry["file"].as_str().expect("a file"))
 }
 
-/// The parameters after the training, as `sheaf run` gives them, in the order of the results.
+/// The parameters after training by `sheaf run`, in the order of the results.
 fn trained_by_sheaf(world: &World, entry: &Value) -> Vec<Vec<f32>> {
     let mut source = fs::read_to_string(world.path("xor/loop.shf")).expect("a source");
     let literal = |path: &str, shape: &[usize]| {
@@ -129,7 +129,7 @@ fn numbers(value: &Value, into: &mut Vec<f32>) {
     }
 }
 
-/// Asserts that two lists of tensors are the same to rounding.
+/// Asserts that two lists of tensors are equal up to rounding.
 #[track_caller]
 fn assert_close(found: &[Vec<f32>], wanted: &[Vec<f32>]) {
     assert_eq!(
@@ -157,7 +157,7 @@ fn the_training_of_xor_is_one_small_program() {
         .collect();
     assert_eq!(order, ["p.l1.W", "p.l1.b", "p.l2.W", "p.l2.b", "epochs", "lr"]);
 
-    // As a program that has nothing of Sheaf but the runtime calls it.
+    // Called by a program that uses only the runtime of Sheaf.
     let bytes = fs::read(vmfb(&world, &entry)).expect("a file");
     let digest = sha256(&bytes);
     let runtime = Runtime::new().expect("the runtime");
@@ -184,7 +184,7 @@ fn portable_programs_are_small_too() {
     }
 }
 
-/// The tool, if it is named; else it has been said.
+/// The tool; `None`, after a message, if it is not set.
 fn run_module() -> Option<OsString> {
     let Some(iree) = std::env::var_os(RUN_MODULE) else {
         skip(&format!("{RUN_MODULE} does not name IREE's iree-run-module"));
@@ -211,7 +211,7 @@ fn iree_runs_the_training_of_xor() {
     assert_close(&found, &trained_by_sheaf(&world, &entry));
 }
 
-/// A small function is for plain calls unless a program for any runtime is asked for.
+/// A small function uses plain calls unless a portable program is requested.
 #[test]
 fn iree_runs_a_small_function() {
     let Some(iree) = run_module() else { return };
@@ -227,7 +227,7 @@ fn iree_runs_a_small_function() {
     assert!(said.contains("3xf32=2 4 6") && said.contains("i64=42"), "{output:?}");
 }
 
-/// The elements of a file in NumPy's format: a head of a length that is written in it, then the elements.
+/// The elements of a file in NumPy's format: a header, which contains its own length, then the elements.
 fn npy(bytes: &[u8]) -> Vec<f32> {
     assert!(bytes.starts_with(b"\x93NUMPY"), "a file of NumPy");
     let head = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));

@@ -1,4 +1,4 @@
-//! `sheaf build --emit`: what becomes of a function.
+//! `sheaf build --emit`: the compilation stages of a function.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `sheaf test`: the examples of source files, and with them the language corpus.
+//! `sheaf test`: the examples of source files, including the language corpus.
 
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
-//! What is told of compilations: `--explain`, `--strict`, and the manifest.
+//! Reports on compilation: `--explain`, `--strict`, and the manifest.
 
 use sheaf_tests::World;
 
 use crate::{FOURTEEN, RUN_SQUARES, SQUARES, manifest};
 
-/// Two sizes, two numbers of heads, any scale; what prints; what a program cannot be made of.
+/// Two sizes, two numbers of heads, any scale; an effect; a function that cannot be compiled.
 const HEADS: &str = "(defn heads [x n-heads scale]
   (* scale (reshape x n-heads -1)))
 (defn report [x] (print (sum x)))
@@ -14,13 +14,13 @@ const HEADS: &str = "(defn heads [x n-heads scale]
 (report (heads (ones '[12 64]) 4 0.125))
 ";
 
-/// A shape that only a run can know.
+/// A shape that depends on data.
 const ROWS: &str = "(defn rows [x] (reshape x (int (max x)) -1))
 (print (rows [[2 1]]))
 (print (rows [[2 1] [2 1]]))
 ";
 
-/// What an earlier run has compiled is used, however little work it is now.
+/// A program compiled by an earlier run is used, however little work there is now.
 #[test]
 fn programs_that_are_there_are_used() {
     let Some(world) = World::with_compiler() else { return };
@@ -35,7 +35,7 @@ fn programs_that_are_there_are_used() {
     let again = explained(&[]);
     assert!(again.contains("compiled, 1 call") && !again.contains("compiling"), "{again}");
     assert!(explained(&["--recompile"]).contains("too little work to be worth compiling: sum-of-squares"));
-    // The program that is there is of another text.
+    // The cached program has another source.
     world.write("squares.shf", SQUARES.replace("(* x x)", "(abs (* x x))"));
     assert!(explained(&[]).contains("too little work to be worth compiling: sum-of-squares"));
 }
@@ -47,14 +47,14 @@ fn explained_for_people_and_for_tools() {
     let run = ["heads.shf", "--jit", "always", "--explain"];
     insta::assert_snapshot!(world.run(&run));
 
-    // What the body asked for is in the manifest, and nothing else is fixed.
+    // The numbers that the body needed are in the manifest, and no others.
     let mut statics: Vec<String> =
         manifest(&world.path("")).iter().map(|entry| entry["statics"].to_string()).collect();
     statics.sort();
     let fixed = |n: &str| format!(r#"[{{"path":"n-heads","value":"{n}"}}]"#);
     assert_eq!(statics, [fixed("2"), fixed("2"), fixed("4")]);
 
-    // Found again, not compiled: one line of JSON after the program's own output.
+    // Found, not compiled: one line of JSON after the program's own output.
     let output = world.run(&[&run[..], &["--json"]].concat());
     let text = output.silent();
     let (printed, line) = text.trim_end().rsplit_once('\n').expect("lines");
@@ -72,7 +72,7 @@ fn explained_for_people_and_for_tools() {
     assert_eq!(functions[1]["interpreted"]["fallback"], false);
 }
 
-/// An error takes nothing away from the calls before it, and where there were none there is nothing to explain.
+/// An error does not affect the report on earlier calls; without calls there is no report.
 #[test]
 fn a_run_that_fails_is_explained_as_far_as_it_came() {
     let Some(world) = World::with_compiler() else { return };
@@ -93,7 +93,7 @@ fn strict_forbids_to_interpret_what_cannot_be_compiled() {
     world.write("rows.shf", ROWS);
     insta::assert_snapshot!("said_once", world.run(&["rows.shf"]));
     insta::assert_snapshot!("an_error_when_strict", world.run(&["rows.shf", "--strict"]));
-    // What prints is interpreted by design.
+    // Effects are interpreted by design.
     world.write("heads.shf", HEADS);
     let _ = world.run(&["heads.shf", "--strict", "--jit", "always"]).compiled();
 }
@@ -106,7 +106,7 @@ fn strict_forbids_to_go_without_a_compiler() {
     insta::assert_snapshot!(world.run(&["squares.shf", "--no-jit", "--strict"]));
 }
 
-/// The REPL says it once in a session, in which a function may be called many times from many texts.
+/// The REPL reports it once per session, in which a function may be called from many texts.
 #[test]
 fn the_repl_says_a_fallback_once() {
     let Some(world) = World::with_compiler() else { return };

@@ -1,4 +1,4 @@
-//! A compiler that fails: it is whole and starts, but its linker does not link.
+//! A failing compiler: it starts, but its linker does not link.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ fn world() -> Option<World> {
             symlink(&file, at(&file)).expect("a link");
         }
     }
-    // An installation is known by the sizes of its files.
+    // An installation is identified by the sizes of its files.
     let linker = at(&toolchain.linker);
     fs::write(&linker, "#!/bin/sh\necho cannot link today >&2\nexit 1\n").expect("a linker");
     fs::set_permissions(&linker, fs::Permissions::from_mode(0o755)).expect("a program");
@@ -30,8 +30,8 @@ fn world() -> Option<World> {
     Some(world)
 }
 
-/// The beginning of the compiler's message and of what its linker said, and what to do. The rest is the compiler's, and
-/// has names of temporary files.
+/// The start of the compiler's message and of its linker's output, and the fix. The rest is the compiler's, with names
+/// of temporary files.
 const MESSAGE: [&str; 3] = [
     "the compiler rejected the program:\n",
     "cannot link today\n",

@@ -1,4 +1,4 @@
-//! Disks that are full or may not be written, under the caches. The run goes on: it has the program in memory.
+//! Full or read-only disks under the caches. The run continues with the program in memory.
 
 use std::fs;
 
@@ -6,10 +6,10 @@ use sheaf_tests::{Mount, Output, World};
 
 use crate::{FOURTEEN, RUN_SQUARES, SQUARES};
 
-/// Less than any VMFB has.
+/// Smaller than any VMFB.
 const TINY: Mount = Mount::Small(4);
 
-/// Runs a program that is to be compiled, with a file system of its own at a folder under the world's root.
+/// Runs a program that compiles, with a separate file system mounted at a folder under the world's root.
 fn run(world: &World, mount: Mount, folder: &std::path::Path) -> Output {
     world.write("squares.shf", SQUARES);
     fs::create_dir_all(folder).expect("a folder");
@@ -18,7 +18,7 @@ fn run(world: &World, mount: Mount, folder: &std::path::Path) -> Output {
     output
 }
 
-/// A world to be run with a file system of one's own.
+/// A world for runs with a separate file system.
 fn world() -> Option<World> {
     if Mount::available() { World::with_compiler() } else { None }
 }
@@ -27,10 +27,10 @@ fn world() -> Option<World> {
 fn full_disk_for_the_cache() {
     let Some(world) = world() else { return };
     let output = run(&world, TINY, &world.home().join("cache"));
-    // How often programs were there finds room.
+    // The small count of cache hits fits.
     assert_eq!(output.mounted, ["./lookups-v1.json"], "something was left");
     insta::assert_snapshot!(output);
-    // Beside the program it was kept; there is room again now.
+    // It was kept beside the program; now there is room again.
     assert_eq!(world.run(&RUN_SQUARES).silent(), FOURTEEN);
 }
 
@@ -40,7 +40,7 @@ fn full_disk_for_the_artifacts() {
     let output = run(&world, TINY, &world.path("__sheaf__"));
     assert_eq!(output.mounted, ["./.lock"], "something was left");
     insta::assert_snapshot!(output);
-    // The store has it; there is room again now.
+    // It is in the store; now there is room again.
     assert_eq!(world.run(&RUN_SQUARES).silent(), FOURTEEN);
     assert_eq!(crate::manifest(&world.path("")).len(), 1);
 }
@@ -50,7 +50,7 @@ fn artifacts_that_cannot_be_written() {
     let Some(world) = world() else { return };
     let output = run(&world, Mount::ReadOnly, &world.path("__sheaf__"));
     insta::assert_snapshot!(output);
-    // From the store, and the same warning, since it is still to be kept beside the program.
+    // From the store, with the same warning, since it is still not stored beside the program.
     let again = run(&world, Mount::ReadOnly, &world.path("__sheaf__"));
     insta::assert_snapshot!("artifacts_that_cannot_be_written_again", again);
 }

@@ -1,7 +1,7 @@
-//! The guide to the language: every block of code on the page runs, and gives what it shows.
+//! The language guide: every block of code on the page runs, and gives the result shown.
 //!
-//! A block that begins with `; file: NAME` is that file. The others of a chapter are one file of examples, which
-//! `sheaf test` checks. In a `console` block, the output of each command follows it.
+//! A block that begins with `; file: NAME` is that file. The others of a chapter are one file of examples, checked by
+//! `sheaf test`. In a `console` block, each command is followed by its output.
 
 use sheaf_tests::World;
 
@@ -45,7 +45,7 @@ fn every_block_of_the_guide_runs_and_gives_what_it_shows() {
         for (language, text) in &chapter.blocks {
             match *language {
                 "clojure" => match text.strip_prefix("; file: ").and_then(|t| t.split_once('\n')) {
-                    // The line of the name is none of the file that the page shows.
+                    // The name's line is not part of the file.
                     Some((name, text)) => world.write(name, text),
                     None => examples += text,
                 },
@@ -63,7 +63,7 @@ fn every_block_of_the_guide_runs_and_gives_what_it_shows() {
     assert!(chapters.len() > 10 && commands >= 4, "{} chapters, {commands} commands", chapters.len());
 }
 
-/// Runs the commands of a block; how many there are.
+/// Runs the commands of a block; returns their number.
 fn console(world: &World, text: &str) -> usize {
     let mut commands: Vec<(&str, String)> = Vec::new();
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! What others wrote is shown, and never obeyed by a terminal.
+//! Untrusted text is shown, never obeyed by a terminal.
 
 use sheaf_tests::World;
 
@@ -9,7 +9,7 @@ fn is_obeyed(c: char) -> bool {
         || ('\u{2066}'..='\u{2069}').contains(&c)
 }
 
-/// Clears the screen, and turns what follows around.
+/// Clears the screen, and reverses the direction of the following text.
 const OBEYED: &str = "\u{1b}[2J\u{202e}\u{9b}2J";
 
 #[test]
@@ -38,7 +38,7 @@ fn sources_in_messages() {
     }
 }
 
-/// The marks stand under what is meant, whatever stands before it.
+/// Labels are aligned with the code, whatever precedes it.
 #[test]
 fn columns_stay_right() {
     let world = World::new();
@@ -61,7 +61,7 @@ fn names_of_files_and_functions() {
     assert!(!output.stderr.contains(is_obeyed), "{output:?}");
 }
 
-/// A project's file is quoted too.
+/// A project's file is quoted as well.
 #[test]
 fn settings() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! The first use of the compiler: no network, a wrong wheel, a full disk.
+//! The first use of the compiler: without network, with a wrong wheel, on a full disk.
 
 use std::fs::{self, File};
 
@@ -14,7 +14,7 @@ fn world() -> World {
     world
 }
 
-/// A folder `index` in the world with a file of this length under the name of the wheel.
+/// A folder `index` in the world with a file of this length named like the wheel.
 fn index(world: &World, length: u64) -> String {
     let release = Release::host().expect("a compiler for this machine");
     world.write(&format!("index/{}", release.wheel), "");
@@ -35,7 +35,7 @@ fn no_compiler_and_no_network() {
     assert_eq!(output.stderr.matches("warning").count(), 1);
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), "14.0 6.0\n"));
     insta::assert_snapshot!(output);
-    // The lock stays; it is empty.
+    // The lock file stays; it is empty.
     assert_eq!(World::files(&world.home()), ["data/toolchains/.lock"]);
     assert!(!world.path("__sheaf__").exists());
 }
@@ -52,7 +52,7 @@ fn nobody_knows_an_index() {
     let world = world();
     let run = world.sheaf(&RUN_SQUARES).env("SHEAF_TOOLCHAIN_INDEX", "/nowhere/wheels");
     insta::assert_snapshot!(run.run());
-    // Neither Sheaf nor pip, since there is no pip.
+    // Neither Sheaf nor pip downloads it, since there is no pip.
     let run = world.sheaf(&RUN_SQUARES).env("SHEAF_TOOLCHAIN_INDEX", "").env("PATH", "/nowhere");
     let output = run.run();
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
@@ -137,7 +137,7 @@ fn home_that_cannot_be_written() {
 fn a_damaged_installation_is_replaced_or_said() {
     let Some(toolchain) = toolchain() else { return };
     let world = world();
-    // Complete by its names and sizes, but the library is none.
+    // Complete by names and sizes, but the library is invalid.
     let folder = world.home().join("data/toolchains").join(toolchain.folder.file_name().expect("a name"));
     fs::create_dir_all(&folder).expect("a folder");
     for file in ["complete", "METADATA", &file_name(&toolchain.linker), &file_name(&toolchain.program)] {

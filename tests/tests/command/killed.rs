@@ -1,5 +1,4 @@
-//! Killed at any moment of a download, an installation, a compilation or a save, a run leaves nothing that the next one
-//! trips over.
+//! Runs killed at any moment of a download, an installation, a compilation or a save: the next run succeeds.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -14,8 +13,8 @@ use sheaf_toolchain::Release;
 
 use crate::xor::check;
 
-/// What a run is doing when it is killed, by the line that it says at the beginning of it; and the longest time that it
-/// goes on afterwards, roughly as long as the work takes.
+/// Phases in which a run is killed, by the line printed at their start; and the maximum delay until the kill in
+/// seconds, about the duration of the phase.
 const MOMENTS: [(&str, u64); 10] = [
     ("", 400),
     ("fetching", 900),
@@ -25,18 +24,18 @@ const MOMENTS: [(&str, u64); 10] = [
     ("installing", 150),
     ("compiling", 1200),
     ("compiling", 1200),
-    // From the moment at which the worker is done.
+    // From the end of the worker.
     (SAVING, 3),
     (SAVING, 3),
 ];
 
-/// The save says nothing; its first file does.
+/// A save prints nothing; it is detected by its first file.
 const SAVING: &str = "save";
 
-/// A training that is compiled, though it is short.
+/// A training that is compiled though it is short.
 const RUN: [&str; 3] = ["xor/train.shf", "--jit", "always"];
 
-/// Longer than any part of a run takes on the slowest machine.
+/// Longer than any phase on the slowest machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 #[test]
@@ -52,7 +51,7 @@ fn at_ten_random_moments() {
     for (moment, longest) in MOMENTS {
         let mut longest = longest * 1000;
         loop {
-            // Steps of a linear congruential generator, whose upper bits are good.
+            // A linear congruential generator, whose upper bits are good.
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let delay = Duration::from_micros((random >> 33) % longest);
             make_work(&world, moment);
@@ -61,7 +60,7 @@ fn at_ten_random_moments() {
             if !over {
                 break;
             }
-            // A quick machine: sooner, then.
+            // A fast machine: kill sooner.
             longest = (longest / 2).max(1);
         }
     }
@@ -70,12 +69,12 @@ fn at_ten_random_moments() {
     let last = run();
     assert_eq!(last.code, Some(0), "seed {seed}\n{last}");
     check(&last.stdout);
-    // And again, with nothing left to do.
+    // A second run has nothing to do.
     check(&run().silent());
     assert_no_leftovers(&world);
 }
 
-/// Starts a run, waits for the moment and a little longer, and kills it. Whether it was over before.
+/// Starts a run, waits for the phase and the delay, and kills it. True if it had ended before.
 fn run_and_kill(world: &World, server: &Server, moment: &str, delay: Duration) -> bool {
     let run = world.sheaf(&RUN).env("SHEAF_TOOLCHAIN_INDEX", server.url());
     let mut child = run.command().stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("sheaf starts");
@@ -122,8 +121,7 @@ fn lines(child: &mut Child) -> Receiver<String> {
     receiver
 }
 
-/// Removes what an earlier run has finished, so that there is something to do at the moment. What was left half-done
-/// stays.
+/// Removes the results of an earlier run, so that the phase has work to do. Unfinished files stay.
 fn make_work(world: &World, moment: &str) {
     let remove = |folder: PathBuf| {
         let _ = fs::remove_dir_all(folder);
@@ -137,20 +135,20 @@ fn make_work(world: &World, moment: &str) {
     }
 }
 
-/// Everything there is belongs there.
+/// Asserts that no unexpected files are left.
 fn assert_no_leftovers(world: &World) {
     let release = Release::host().expect("a compiler for this machine");
-    // A kill straight after the installation leaves an empty folder.
+    // A kill directly after the installation leaves an empty folder.
     let installed = World::files(&world.home().join("data/toolchains"));
     let strange = installed.iter().filter(|name| *name != ".lock" && !name.starts_with(&release.folder()));
     assert_eq!(strange.collect::<Vec<_>>(), [""; 0]);
     assert_eq!(installed.len(), 6, "lock, marker, library, linker, program, notice");
     let programs = ["forward.cpu.vmfb", "init-params.cpu.vmfb", "manifest.json", "train-step.cpu.vmfb"];
     assert_eq!(World::files(&world.path("xor/__sheaf__")), [&[".lock"][..], &programs].concat());
-    // What is being written to the store by other processes is not touched for a day; it is a few files at most.
+    // Unfinished files of other processes in the store are not removed for a day; at most a few.
     let unfinished = World::files(&world.home().join("cache"));
     assert!(unfinished.iter().filter(|name| name.contains(".unfinished-")).count() <= 3, "{unfinished:?}");
-    // A compile worker that was killed leaves its object files to the system's cleaning of temporary files.
+    // A killed compile worker leaves its object files to the system's cleaning of temporary files.
     let temporary: u64 = World::files(&world.temporary())
         .iter()
         .map(|name| fs::metadata(world.temporary().join(name)).map_or(0, |file| file.len()))

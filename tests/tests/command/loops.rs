@@ -1,8 +1,8 @@
-//! Loops until something holds, each as one operation of a compiled program, with states of all kinds.
+//! Loops with a data-dependent end, each as one operation of a compiled program, with states of all kinds.
 
 use sheaf_tests::World;
 
-/// What is printed is whole, or rounded so that the order of operations does not matter.
+/// The output is integral, or rounded so that the order of operations does not matter.
 const LOOPS: &str = r#"
 (defn scalars [x] (while (< (* a b) 100.0) [[a b] [(sum x) 1.0]] [(+ a 1) (* b 2)]))
 (print "scalars alone" (scalars [1 2]))
@@ -82,8 +82,8 @@ fn loops_until_something_holds_are_compiled() {
     assert_eq!(compiled, interpreted);
 }
 
-/// Loops that write over what is read again: before, after, by another state or in the next iteration. Each prints sums
-/// and ends of its results. The program's argument is the length of its vectors.
+/// Loops that overwrite values which are read again: before, after, by another state or in the next iteration. Each
+/// prints sums and end elements of its results. The program's argument is the length of its vectors.
 const IN_PLACE: &str = r#"
 (def width (reduce (fn [n d] (+ (* 10 n) (index-of "0123456789" d))) 0 (chars (first (io "args")))))
 (def key (random-key 7))
@@ -160,7 +160,7 @@ fn numbers(text: &str) -> Vec<f64> {
     text.split(|c: char| !is_part(c)).filter_map(|word| word.parse().ok()).collect()
 }
 
-/// Small vectors make kernels of the loops, large ones blocks of the program.
+/// Small vectors compile to loops in kernels, large ones to blocks of the program.
 #[test]
 fn loops_overwrite_nothing_that_is_read_again() {
     let Some(world) = World::with_compiler() else { return };

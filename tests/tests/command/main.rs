@@ -1,4 +1,4 @@
-//! The `sheaf` command as a user meets it: each test runs the real program in a sealed world.
+//! The `sheaf` command end to end: each test runs the real program in a sealed world.
 
 mod bad_input;
 mod build;
@@ -39,16 +39,16 @@ use std::path::Path;
 
 use sheaf_tests::World;
 
-/// A program that is compiled in a moment, when it is told to be.
+/// A program that compiles quickly, with `--jit always`.
 const SQUARES: &str = "(defn sum-of-squares [x] (sum (* x x)))\n(print (sum-of-squares [1 2 3]))\n";
 
-/// What it prints.
+/// Its output.
 const FOURTEEN: &str = "14.0\n";
 
 /// Runs [`SQUARES`] compiled.
 const RUN_SQUARES: [&str; 3] = ["squares.shf", "--jit", "always"];
 
-/// A world with [`SQUARES`], which has been compiled there.
+/// A world in which [`SQUARES`] has been compiled.
 fn compiled_squares() -> Option<World> {
     let world = World::with_compiler()?;
     world.write("squares.shf", SQUARES);
@@ -61,7 +61,7 @@ fn vmfb(world: &World) -> std::path::PathBuf {
     world.path("__sheaf__/sum-of-squares.cpu.vmfb")
 }
 
-/// The entries of the manifest beside the program `folder/...`.
+/// The entries of the manifest beside the program in `folder`.
 fn manifest(folder: &Path) -> Vec<serde_json::Value> {
     let json = fs::read(folder.join("__sheaf__/manifest.json")).expect("a manifest");
     let manifest: serde_json::Value = serde_json::from_slice(&json).expect("JSON");

@@ -1,4 +1,4 @@
-//! Output that nobody reads, or that has no room: no command panics, and none says that it did what it did not.
+//! Closed pipes and full disks for output: no command panics, and none reports success falsely.
 
 use std::fs::File;
 use std::process::{Command, Stdio};
@@ -28,14 +28,14 @@ fn command(world: &World, arguments: &[&str]) -> Command {
     command
 }
 
-/// What a command comes to, whose standard error is read unless it goes to `stderr`.
+/// The exit code of a command, and its standard error unless that goes to `stderr`.
 fn end(mut command: Command, stdout: Stdio, stderr: Option<Stdio>) -> (Option<i32>, String) {
     command.stdout(stdout).stderr(stderr.unwrap_or_else(Stdio::piped));
     let output = command.spawn().expect("the command starts").wait_with_output().expect("it ends");
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// A pipe that nobody reads.
+/// A pipe without a reader.
 fn unread() -> Stdio {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
@@ -52,7 +52,7 @@ fn a_reader_that_has_gone_is_no_error() {
         let (code, _) = end(command(&world, arguments), unread(), Some(unread()));
         assert_eq!(code, Some(0), "{arguments:?}");
     }
-    // What is wrong stays wrong where nobody reads it.
+    // An error remains an error without a reader.
     let (code, _) = end(command(&world, &["check", "missing.shf"]), unread(), Some(unread()));
     assert_eq!(code, Some(1));
 }

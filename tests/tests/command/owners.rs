@@ -1,5 +1,5 @@
-//! What belongs to somebody else is passed over. Only root can give files away, so elsewhere most of this is skipped; the unit
-//! tests of `project` decide for every owner.
+//! Files of other users are ignored. Only root can change owners, so without it most of this is skipped; the unit tests
+//! of `project` cover every owner.
 
 use std::fs;
 use std::os::unix::fs::{chown, symlink};
@@ -9,10 +9,10 @@ use sheaf_tests::{World, skip};
 
 use super::{FOURTEEN, RUN_SQUARES, compiled_squares};
 
-/// Somebody else.
+/// Another user.
 const MALLORY: u32 = 4242;
 
-/// Gives a file, or a folder with all in it, away. False, and then it has been said, where that cannot be done.
+/// Changes the owner of a file, or a folder and its contents. False, after a message, if that is impossible.
 fn give_away(path: &Path) -> bool {
     let inside = World::files(path);
     let all = std::iter::once(path.to_owned()).chain(inside.iter().map(|name| path.join(name)));
@@ -25,7 +25,7 @@ fn give_away(path: &Path) -> bool {
     true
 }
 
-/// The reproduction: in a folder that everybody writes to, such as `/tmp`, another user's compiled program ran.
+/// Regression: in a world-writable folder such as `/tmp`, another user's compiled program ran.
 #[test]
 fn planted_programs_do_not_run() {
     let Some(there) = compiled_squares() else { return };
@@ -61,7 +61,7 @@ fn planted_programs_do_not_run() {
         .expect("a file");
     assert_eq!(world.run(&strict).silent(), FOURTEEN);
     fs::remove_file(world.home().join("config.toml")).expect("removed");
-    // The list is what counts: one that was planted in the user's own folder is not read.
+    // The manifest counts: one planted in the user's own folder is not read.
     chown(&folder, Some(0), None).expect("the user's again");
     let output = world.run(&strict);
     assert_eq!(output.code, Some(1), "{output}");
@@ -87,7 +87,7 @@ fn a_folder_of_programs_that_is_a_link_is_passed_over() {
     assert_eq!(named.run().silent(), FOURTEEN);
 }
 
-/// `Sheaf.toml` says what `sheaf run` runs and where programs come from.
+/// `Sheaf.toml` decides the program that `sheaf run` runs, and the sources of programs.
 #[test]
 fn planted_projects_do_not_count() {
     let world = World::new();
@@ -109,14 +109,14 @@ fn planted_projects_do_not_count() {
         assert!(output.stderr.contains("Sheaf.toml belongs to user 4242"), "{output}");
     }
     assert!(world.run(&["trust", "--yes"]).stderr.contains("there is no Sheaf.toml"));
-    // A link of the user's to it is no better.
+    // The user's link to it is ignored as well.
     fs::create_dir(world.path("mine")).expect("a folder");
     symlink(&file, world.path("mine/Sheaf.toml")).expect("a link");
     world.write("mine/a.shf", "(print 1)\n");
     let output = world.run(&["mine/a.shf"]);
     assert_eq!(output.stderr.matches("belongs to user 4242").count(), 2, "{output}");
 
-    // The lock counts for itself.
+    // The lock file is checked separately.
     chown(&file, Some(0), None).expect("the user's again");
     assert!(give_away(&world.path("Sheaf.lock")));
     let output = world.run(&["toolchain", "list"]);
@@ -129,7 +129,7 @@ fn planted_projects_do_not_count() {
     );
 }
 
-/// What lies there starts programs and says who is trusted.
+/// Its files start programs and decide who is trusted.
 #[test]
 fn a_home_of_somebody_else_is_refused() {
     let world = World::new();
@@ -145,7 +145,7 @@ fn a_home_of_somebody_else_is_refused() {
     assert_eq!(told.run().silent(), "1\n");
 }
 
-/// The reproduction: a CI recipe put `SHEAF_HOME` into the checkout, where a pull request's `config.toml` starts a program.
+/// Regression: a CI recipe put `SHEAF_HOME` into the checkout, where a pull request's `config.toml` starts a program.
 #[test]
 fn a_home_inside_the_project_is_refused() {
     let world = World::new();

@@ -4,7 +4,7 @@ use std::fs;
 
 use sheaf_tests::World;
 
-/// Functions without types: sizes, a number that is asked for, a keyword, a transformation, a module, a function given.
+/// Untyped functions: sizes, a static number, a keyword, a transformation, a module, a function as argument.
 const PROGRAM: &str = "(use nn)
 (use ./part.shf)
 (defn heads [x n mode] (case mode :split (sum (reshape x n -1) :axis 1) (mean x)))
@@ -42,14 +42,14 @@ fn what_a_run_called_is_built() {
     fs::remove_dir_all(other.home()).expect("a home");
     assert_eq!(other.run(&["p/train.shf", "--jit", "always", "--strict", "--offline"]).silent(), run);
 
-    // The shapes serve there too, whatever the folder is called, and a function can be picked.
+    // The shapes apply there too, whatever the folder's name, and a single function can be built.
     world.write("q/train.shf", PROGRAM);
     world.write("q/part.shf", PART);
     let picked = world.run(&["build", "q/train.shf", "heads", "--shapes", "shapes.json"]);
     assert!(picked.stdout.contains("0 compiled, 2 there before"), "{picked}");
 }
 
-/// What is compiled is recorded without being compiled: a machine without a compiler records as well.
+/// Recording needs no compilation: a machine without a compiler records the same.
 #[test]
 fn a_run_without_a_compiler_records_the_same() {
     let Some(with) = world(PROGRAM) else { return };
@@ -59,7 +59,7 @@ fn a_run_without_a_compiler_records_the_same() {
     let output =
         without.run(&["p/train.shf", "--record", "b.json", "--jit", "always", "--offline", "--recompile"]);
     assert_eq!(output.code, Some(0), "{output}");
-    // What is interpreted calls more functions from interpreted code.
+    // Interpreted functions call more functions from interpreted code.
     let calls = |world: &World, name: &str| {
         let json = fs::read(world.path(name)).expect("a shapes file");
         let shapes: serde_json::Value = serde_json::from_slice(&json).expect("JSON");

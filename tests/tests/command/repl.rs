@@ -1,4 +1,4 @@
-//! The REPL where standard input is no terminal: forms in, values out.
+//! The REPL without a terminal: forms in, values out.
 
 use sheaf_tests::{Output, World};
 

@@ -1,4 +1,4 @@
-//! What does not matter to a compiled program: names, comments, layout, files and folders of the source.
+//! Irrelevant to a compiled program: names, comments, layout, files and folders of the source.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ const ONE: &str = "\
 (print (sum (attention (ones [4 8]) (ones [4 8]) (ones [4 8]))))
 ";
 
-/// The same in other words, in two files.
+/// The same, written differently, in two files.
 const HEAD: &str = "\
 ; Vaswani et al., equation 1.
 (defn scores [queries keys]

@@ -1,4 +1,4 @@
-//! The REPL on a terminal: prompt, entries of several lines, completion, history, Ctrl-C and Ctrl-D.
+//! The REPL on a terminal: prompt, multi-line entries, completion, history, Ctrl-C and Ctrl-D.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use rexpect::process::WaitStatus;
 use rexpect::session::{PtySession, spawn_command};
 use sheaf_tests::World;
 
-/// Milliseconds after which something that does not come never will.
+/// Timeout for expected output, in milliseconds.
 const TIMEOUT: u64 = 60_000;
 
 const PROMPT: &str = "sheaf> ";
@@ -17,7 +17,7 @@ fn session(world: &World) -> PtySession {
 
 fn session_with(world: &World, arguments: &[&str]) -> PtySession {
     let mut command = world.sheaf(arguments).env("TERM", "xterm").command();
-    // The terminal, not what a run without one reads.
+    // The terminal instead of the empty input of other runs.
     command.stdin(std::process::Stdio::inherit());
     let mut session = spawn_command(command, Some(TIMEOUT)).expect("a terminal");
     session.exp_string("Ctrl-D ends.").expect("a greeting");
@@ -25,7 +25,7 @@ fn session_with(world: &World, arguments: &[&str]) -> PtySession {
     session
 }
 
-/// Types a line, and waits for what it must give and for the next prompt.
+/// Types a line, and waits for the expected output and the next prompt.
 fn enter(session: &mut PtySession, line: &str, wanted: &str) {
     session.send_line(line).expect("a line");
     session.exp_string(wanted).unwrap_or_else(|e| panic!("{wanted} after {line}: {e}"));
@@ -73,7 +73,7 @@ fn ctrl_c_stops_an_evaluation_and_keeps_the_session() {
     session.exp_string("interrupted").expect("a message");
     session.exp_string(PROMPT).expect("a prompt");
     enter(&mut session, "kept", "42\r\n");
-    // What was typed so far is given up.
+    // The unfinished input is discarded.
     session.send("(unfinished").expect("keys");
     session.flush().expect("keys");
     session.exp_string("(unfinished").expect("an echo");
@@ -91,7 +91,7 @@ fn ctrl_c_ends_a_compilation_and_the_next_one_has_a_compiler() {
     let mut session = session_with(&world, &["--jit", "always"]);
     enter(&mut session, ":load long.shf", "\n");
     session.send_line("(long [1 2] [3 4])").expect("a line");
-    // The time that it has taken so far.
+    // The elapsed time.
     session.exp_regex("compiling long [0-9]+s").expect("a spinner");
     session.send_control('c').expect("Ctrl-C");
     session.exp_string("interrupted").expect("a message");
@@ -109,7 +109,7 @@ fn entries_come_back_in_the_next_session() {
     let history = fs::read_to_string(world.home().join("data/repl-history")).expect("a history");
     assert!(history.contains("(+ 40 2)"), "{history}");
     let mut second = session(&world);
-    // Up.
+    // Up arrow.
     second.send("\u{1b}[A").expect("keys");
     second.flush().expect("keys");
     second.exp_string("(+ 40 2)").expect("the entry");
@@ -117,7 +117,7 @@ fn entries_come_back_in_the_next_session() {
     end(second);
 }
 
-/// A build on a terminal shows a bar with what is left, not a line for each function.
+/// A build on a terminal shows a progress bar, not one line per function.
 #[test]
 fn a_build_shows_a_bar() {
     let Some(world) = World::with_compiler() else { return };

@@ -1,4 +1,4 @@
-//! `sheaf toolchain`, as a user meets it.
+//! `sheaf toolchain` end to end.
 
 use std::fs;
 use std::process::Command;
@@ -7,13 +7,13 @@ use std::time::Duration;
 use serde_json::Value;
 use sheaf_tests::{Server, World};
 
-/// A world with a package in it.
+/// Writes a package into a world.
 fn package(world: &World, manifest: &str) {
     world.write("Sheaf.toml", manifest);
     world.write("src/main.shf", "(print 1)\n");
 }
 
-/// What a run prints as JSON.
+/// The JSON output of a run.
 fn json(output: &sheaf_tests::Output) -> Value {
     assert_eq!(output.code, Some(0), "{output}");
     serde_json::from_str(&output.stdout).expect("JSON")
@@ -72,11 +72,11 @@ fn a_pin_is_written_into_both_files_and_nothing_else_is_touched() {
     for platform in ["linux-x86_64", "linux-aarch64", "macos-universal", "windows-x86_64"] {
         assert_eq!(lock.matches(&format!("{platform} = {{ name = ")).count(), 1, "{lock}");
     }
-    // What cannot run here changes nothing.
+    // A release that cannot run here changes nothing.
     insta::assert_snapshot!(world.run(&["toolchain", "pin", "3.9.0"]));
     assert_eq!(read("Sheaf.lock"), lock);
     assert_eq!(json(&world.run(&["toolchain", "list", "--json"]))["releases"][1]["chosen"], true);
-    // An edit by hand that contradicts the lock is said, and mended as is said.
+    // A manual edit that contradicts the lock is reported, and the suggested fix works.
     world.write("Sheaf.toml", read("Sheaf.toml").replace("3.12.0", "3.13.0"));
     insta::assert_snapshot!(world.run(&["toolchain", "which"]));
     let list = world.run(&["toolchain", "list"]);
@@ -110,7 +110,7 @@ fn an_update_goes_to_the_newest_that_runs() {
     let lock = fs::read(world.path("Sheaf.lock")).expect("a file");
     assert_eq!(world.run(&["toolchain", "update", "--offline"]).code, Some(0));
     assert_eq!(fs::read(world.path("Sheaf.lock")).expect("a file"), lock);
-    // What somebody has put into the lock is not used.
+    // A modified lock is not used.
     let text = String::from_utf8(lock).expect("text");
     let (before, after) = text.split_once("sha256 = \"").expect("a hash");
     world.write("Sheaf.lock", format!("{before}sha256 = \"{}{}", "0".repeat(64), &after[64..]));
@@ -119,7 +119,7 @@ fn an_update_goes_to_the_newest_that_runs() {
     insta::assert_snapshot!(output);
 }
 
-/// The real compiler, from an index: its page when the package is pinned, and the file alone when it is installed.
+/// The real compiler from an index: its page when the package is pinned, only the file when it is installed.
 #[test]
 fn a_locked_installation_from_an_index_takes_one_request() {
     let Some(wheel) = sheaf_tests::wheel() else { return };
@@ -137,24 +137,25 @@ fn a_locked_installation_from_an_index_takes_one_request() {
         "{lock}"
     );
 
-    // Without anybody to ask, what is known stays.
+    // Offline, the known release stays.
     assert_eq!(from(&["toolchain", "pin", "3.13.0", "--offline"]).code, Some(0));
     let unanswered = world.run(&["toolchain", "pin", "3.13.0"]);
     assert_eq!(unanswered.code, Some(0));
     insta::assert_snapshot!(unanswered);
     assert_eq!(fs::read_to_string(world.path("Sheaf.lock")).expect("a file"), lock);
 
-    // A run installs it, as `sheaf toolchain install` would.
+    // A run installs it like `sheaf toolchain install`.
     world.write("src/main.shf", "(defn f [x] (* x 2.0))\n(print (f (ones [2])))\n");
     let run = from(&["run", "--jit", "always"]);
     assert_eq!(run.code, Some(0), "{run}");
     assert_eq!(server.requests()[1..], [format!("/{}", wheel.file_name().expect("a name").display())]);
-    // What is known is of no use for another release.
+    // The known release is of no use for another one.
     assert_eq!(from(&["toolchain", "pin", "3.12.0", "--offline"]).code, Some(0));
     assert!(!fs::read_to_string(world.path("Sheaf.lock")).expect("a file").contains("addresses"));
 }
 
-/// The real compiler: from a mirror, with one request; verified; into a file, and from it on another machine.
+/// The real compiler: from a mirror with one request; verified; bundled, and installed from the bundle on another
+/// machine.
 #[test]
 fn a_compiler_is_installed_verified_bundled_and_removed() {
     let Some(wheel) = sheaf_tests::wheel() else { return };
@@ -170,7 +171,7 @@ fn a_compiler_is_installed_verified_bundled_and_removed() {
     assert_eq!(from_mirror(&["toolchain", "install"]).code, Some(0));
     assert_eq!(server.requests().len(), 1, "installed, it asks nobody");
 
-    // It is a compiler.
+    // It is a working compiler.
     let which = json(&world.run(&["toolchain", "which", "--json"]));
     let program = which["program"].as_str().expect("a path");
     let version = Command::new(program).arg("--version").output().expect("iree-compile");
@@ -185,7 +186,7 @@ fn a_compiler_is_installed_verified_bundled_and_removed() {
     assert_eq!(installed.code, Some(0), "{installed}");
     assert_eq!(json(&other.run(&["toolchain", "verify", "--json"]))["intact"], true);
 
-    // One byte of the library.
+    // Changes one byte of the library.
     let library =
         json(&other.run(&["toolchain", "which", "--json"]))["library"].as_str().expect("a path").to_owned();
     let mut bytes = fs::read(&library).expect("a library");

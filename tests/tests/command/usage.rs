@@ -1,4 +1,4 @@
-//! Versions, help, and what is said to wrong usage.
+//! Versions, help, and errors of wrong usage.
 
 use sheaf_tests::World;
 
@@ -31,7 +31,7 @@ fn help_of_each_command_has_an_example() {
     let help = World::new().run(&["--help"]).silent();
     let commands =
         help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    // Long descriptions go on in lines of their own, further in.
+    // Long descriptions continue on further indented lines.
     let commands = commands.filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')));
     let commands: Vec<&str> = commands.filter_map(|line| line.split_whitespace().next()).collect();
     assert!(commands.contains(&"run") && commands.contains(&"fmt"), "{commands:?}");
@@ -85,7 +85,7 @@ fn a_file_alone_is_run() {
     assert_eq!(world.run(&["missing.shf"]).code, Some(1));
 }
 
-/// A text in place of a file: it sees the current folder, or the package that this is, and leaves nothing behind.
+/// A program as an argument: it sees the current folder, or its package, and leaves no files.
 #[test]
 fn a_program_typed_as_a_text() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Functions of many tensors: a kernel of a compiled program reads only so many.
+//! Functions of many tensors: a kernel of a compiled program reads a limited number.
 
 use sheaf_tests::World;
 
@@ -21,7 +21,7 @@ fn a_sum_of_many_tensors_is_compiled() {
     assert_eq!(world.run(&["wide.shf", "--jit", "always"]).compiled(), "[561.  34.  68.]\n1.56e+07\n");
 }
 
-/// The second derivative of a power along a loop: kernels with many results.
+/// The second derivative of a power in a loop: kernels with many results.
 fn turns(count: u32) -> String {
     format!(
         "(defn along [x] (repeat [i {count}] [v (mean x)] (** (+ 2 v) (tanh v))))
@@ -31,7 +31,7 @@ fn turns(count: u32) -> String {
     )
 }
 
-/// Such a kernel compiles for plain calls and for a device, and IREE says no when it is loaded or called.
+/// Such a kernel compiles for plain calls and for a device, but IREE rejects it when it is loaded or called.
 #[test]
 fn what_does_not_run_with_plain_calls_runs_on_a_device_or_is_interpreted() {
     let Some(world) = World::with_compiler() else { return };
@@ -41,7 +41,7 @@ fn what_does_not_run_with_plain_calls_runs_on_a_device_or_is_interpreted() {
         let output = world.run(&always);
         let interpreted = world.run(&["turns.shf", "--no-jit"]).silent();
         assert_eq!((output.code, &output.stdout), (Some(0), &interpreted), "{output}");
-        // What is kept of it runs.
+        // The cached program runs.
         let again = world.run(&always);
         assert_eq!((again.code, &again.stdout), (Some(0), &interpreted), "{again}");
         assert_eq!(again.stderr.contains("compiling turn"), output.stderr.contains("interpreted"), "{again}");

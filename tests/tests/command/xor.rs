@@ -1,4 +1,4 @@
-//! The first example, from the source to a trained model: the figures are those of JAX.
+//! The first example, from source to trained model; the expected losses are from JAX.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::manifest;
 const LOSSES: [(u32, &str); 5] =
     [(100, "0.022934"), (200, "0.007262"), (300, "0.004058"), (400, "0.002744"), (500, "0.002041")];
 
-/// Checks what the training printed.
+/// Checks the output of the training.
 #[track_caller]
 pub fn check(output: &str) {
     for (epoch, loss) in LOSSES {
@@ -23,10 +23,10 @@ pub fn check(output: &str) {
     assert!(a < 0.1 && b > 0.9 && c > 0.9 && d < 0.1, "{output}");
 }
 
-/// The training of the example, and one that is worth a compilation.
+/// The example's training, and a longer one that is worth compiling.
 const TRAINING: [&str; 2] = [" 500 0.7)", " 50000 0.7)"];
 
-/// A world with the example, trained there for so many epochs that compiling pays.
+/// A world with the example, trained for enough epochs that compiling pays.
 fn trained(options: &[&str]) -> Option<(World, Output)> {
     let world = World::with_compiler()?;
     world.example("xor/train.shf");
@@ -78,13 +78,13 @@ fn compiled_once() {
     check(&first);
     // From the folder beside the program.
     assert_eq!(world.run(&["xor/train.shf"]).silent(), first);
-    // From the user's cache, which fills the folder again.
+    // From the user's cache, which refills the folder.
     let artifacts = world.path("xor/__sheaf__");
     let before = World::files(&artifacts);
     fs::remove_dir_all(&artifacts).expect("artifacts");
     assert_eq!(world.run(&["xor/train.shf"]).silent(), first);
     assert_eq!(World::files(&artifacts), before);
-    // Anew, because it was asked for.
+    // Recompiled on request.
     assert_eq!(world.run(&["xor/train.shf", "--recompile"]).compiled(), first);
 
     // On another machine: no compiler, no cache, no network.
@@ -120,7 +120,7 @@ fn another_model_replaces_the_artifact() {
     assert_eq!(before[0]["file"], after[0]["file"]);
     assert_ne!(before[0]["key"], after[0]["key"]);
     assert_eq!(World::files(&world.path("xor/__sheaf__")), [".lock", "manifest.json", "train-step.cpu.vmfb"]);
-    // Both are in the cache: going back compiles nothing.
+    // Both are in the cache: reverting compiles nothing.
     world.write("xor/train.shf", source);
     check(&world.run(&["xor/train.shf"]).silent());
 }

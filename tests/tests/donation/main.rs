@@ -1,4 +1,4 @@
-//! Programs whose results take the place of arguments: they give what the plain programs give, and save memory.
+//! Programs with donated arguments: they give the results of the plain programs, and save memory.
 
 mod much;
 mod random;
@@ -57,7 +57,7 @@ const GPT: &str = "
     [value (adam-step p grads m v t 0.001)]))
 ";
 
-/// A hundred steps; the norms of all that is trained are printed in the end.
+/// A hundred steps; prints the norms of all parameters at the end.
 const TRAIN: &str = "
 (defn train [n]
   (repeat [i n] [acc [0 start]]
@@ -67,7 +67,7 @@ const TRAIN: &str = "
   (map (fn [leaf] (print (str (sqrt (sum (square leaf)))))) (flatten state)))
 ";
 
-/// A world with a program of that training; `None` without a compiler.
+/// A world with that training program; `None` without a compiler.
 fn world(model: &str) -> Option<World> {
     let world = World::with_compiler()?;
     world.example("nanogpt/model.shf");
@@ -75,7 +75,7 @@ fn world(model: &str) -> Option<World> {
     Some(world)
 }
 
-/// The numbers that a training prints, and how many of its steps consumed arguments.
+/// The numbers printed by a training, and the number of its donating steps.
 fn train(world: &World, place: &str, donate: &str) -> (Vec<f64>, u64) {
     let arguments =
         ["train.shf", "--jit", "always", "--place", place, "--donate", donate, "--explain", "--json"];
@@ -97,7 +97,7 @@ fn agree(model: &str) {
     assert_eq!(none, 0);
     for place in ["local-sync", "local-task:2"] {
         let (numbers, calls) = train(&world, place, "always");
-        // The first step has the start, which the program keeps, and the second a step counter of another type.
+        // The first step has the initial state, which the program keeps; the second a step counter of another type.
         assert!((97..=100).contains(&calls), "{calls} calls in place, {place}");
         assert_eq!(numbers.len(), plain.len());
         for (a, b) in numbers.iter().zip(&plain) {
@@ -121,7 +121,7 @@ fn a_gpt_agrees_after_a_hundred_steps() {
     agree(GPT);
 }
 
-/// Parameters of 1024x1024, so that all else is small beside them.
+/// Parameters of 1024x1024, so that everything else is small.
 const LARGE: &str = "
 (use optim)
 (def x (random-normal (random-key 1) '[8 1024]))
@@ -143,19 +143,19 @@ fn a_step_of_adam_takes_parameters_gradients_moments_and_activations() {
     println!("peak of a step with Adam: {plain} bytes, {donating} with arguments consumed");
     let (parameters, activations) = (1024 * 1024 * 4, 3 * 8 * 1024 * 4);
     let (gradients, moments) = (parameters, 2 * parameters);
-    // What the inputs and a few numbers take.
+    // Memory of the inputs and a few numbers.
     let inputs = 2 * 8 * 1024 * 4 + 4096;
     assert!(donating <= parameters + gradients + moments + activations + inputs, "{donating}");
     assert!(plain > 6 * parameters, "{plain}: else there was nothing to save");
 }
 
-/// The most bytes that the buffers of a step took in one call.
+/// Peak bytes of the buffers of a step in one call.
 fn peak(world: &World, consumes: bool) -> usize {
     let folder = world.path("__sheaf__");
     let manifest = std::fs::read(folder.join("manifest.json")).expect("a manifest");
     let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
     let donation = |entry: &Value| entry["donation"].as_array().expect("a list").clone();
-    // The last one: its step counter is a strong number, as in all steps but the first.
+    // The last entry: its step counter is a strong number, as in all steps but the first.
     let entry = manifest["entries"]
         .as_array()
         .expect("entries")

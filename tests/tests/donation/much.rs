@@ -1,4 +1,4 @@
-//! Programs with so much memory that they are tried in a call: the trial takes no more than a plain call does.
+//! Programs too large for a trial with copies: they are tried in a call, which takes no more memory than a plain call.
 
 use std::time::Duration;
 
@@ -32,8 +32,8 @@ fn a_program_with_much_memory_is_tried_in_a_call() {
     let (plain, none) = train(&world, "local-task:2", "never");
     assert_eq!(none, 0);
     for _ in 0..2 {
-        // The first step has the start, which the program keeps; the second is the trial, unless an earlier run has kept
-        // what it tried.
+        // The first step has the initial state, which the program keeps; the second is the trial, unless an earlier run
+        // has kept its result.
         let (numbers, calls) = train(&world, "local-task:2", "always");
         assert!((10..=11).contains(&calls), "{calls} calls in place");
         assert_eq!(numbers.len(), plain.len());

@@ -1,4 +1,4 @@
-//! Random programs: wherever the rules allow a result to take the place of an argument, it gives what the host computes.
+//! Random programs: every donation that the rules allow gives the results of the host.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use sheaf_lang::tensor::{DType, HostTensor, Shape, TensorType};
 use sheaf_runtime::{Device, ElementType, Runtime, Target, Vmfb, Workers, sha256};
 use sheaf_toolchain::Compiler;
 
-/// Programs, and how many of them are compiled as one.
+/// Number of programs, and number compiled as one.
 const PROGRAMS: usize = 48;
 const BATCH: usize = 8;
 
-/// Several tiles for each worker.
+/// Several tiles per worker.
 const SIDE: usize = 64;
 
-/// Draws of arguments.
+/// Number of argument sets.
 const DRAWS: u64 = 3;
 
 #[test]
@@ -56,7 +56,7 @@ fn worker() -> Command {
     command
 }
 
-/// Records a program of four arguments; its results.
+/// Records a program of four arguments; returns its results.
 fn program(b: &mut Builder, random: &mut Random) -> Vec<Var> {
     let arguments: Vec<Var> =
         (0..4).map(|_| b.input(TensorType::new(DType::F32, [SIDE, SIDE].as_slice()))).collect();
@@ -88,7 +88,7 @@ fn program(b: &mut Builder, random: &mut Random) -> Vec<Var> {
         };
         pool.push(made);
     }
-    // Results as a training step has them: arguments, changed by something that a barrier holds.
+    // Results of a training step: arguments updated by values behind a barrier.
     let last = pool.split_off(pool.len() - 3);
     let held = b.apply_all(OptimizationBarrier, &last);
     let mut results = Vec::new();
@@ -98,7 +98,7 @@ fn program(b: &mut Builder, random: &mut Random) -> Vec<Var> {
             results.push(b.bind(op, &[*argument, *held]).expect("one type")[0]);
         }
     }
-    // And some of what was computed on the way.
+    // And some intermediate values.
     results.push(pool[pool.len() - 1]);
     results
 }
@@ -139,7 +139,7 @@ fn tensor(random: &mut Random) -> HostTensor {
     HostTensor::new([SIDE, SIDE].as_slice(), numbers)
 }
 
-/// The largest difference, relative to the larger of 1 and the number.
+/// The maximum difference, relative to the larger of 1 and the number.
 fn difference(a: &HostTensor, b: &HostTensor) -> f64 {
     let element = |i| {
         let (x, y) = (a.element_f64(i), b.element_f64(i));

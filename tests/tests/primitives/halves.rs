@@ -1,4 +1,4 @@
-//! 16-bit floats are rounded after each operation in compiled programs too, whatever a kernel joins.
+//! 16-bit floats are rounded after each operation in compiled programs too, even in fused kernels.
 
 use sheaf_lang::graph::{Builder, Graph, Var, evaluate};
 use sheaf_lang::primitives::registry::Random;
@@ -11,7 +11,7 @@ use sheaf_toolchain::Compiler;
 /// Operations of a chain.
 const LENGTH: usize = 24;
 
-/// A chain of operations that IEEE 754 rounds, and so does each processor; conversions on the way.
+/// A chain of operations that are correctly rounded by IEEE 754, and so on every processor; with conversions.
 fn chain(b: &mut Builder, dtype: DType, random: &mut Random, x: &[Var]) -> Var {
     let mut values: Vec<Var> = x.iter().map(|x| b.convert(*x, dtype)).collect();
     for _ in 0..LENGTH {
@@ -23,7 +23,7 @@ fn chain(b: &mut Builder, dtype: DType, random: &mut Random, x: &[Var]) -> Var {
             2 => b.sub(x, y),
             3 | 4 => b.mul(x, y),
             5 => {
-                // Away from zero, so that what follows stays finite.
+                // Away from zero, so that results stay finite.
                 let size = b.abs(y);
                 let one = b.full_like(size, 1.0);
                 let divisor = b.add(size, one);
@@ -43,7 +43,7 @@ fn chain(b: &mut Builder, dtype: DType, random: &mut Random, x: &[Var]) -> Var {
                 b.broadcast_in_dim(sum, &shape, &[])
             }
         };
-        // Sums of sums and squares of squares grow beyond what f16 holds.
+        // Repeated sums and squares overflow f16.
         let small = b.scale(next, 0.37);
         values.push(small);
     }
@@ -83,7 +83,7 @@ fn chains_are_rounded_as_on_the_host() {
     }
 }
 
-/// Subnormal numbers, those that become infinite, and NaN; integers, which come by way of `f32`.
+/// Subnormal numbers, overflow to infinity, and NaN; integers, which convert through `f32`.
 #[test]
 fn conversions_round_at_the_ends() {
     let Some(toolchain) = sheaf_tests::toolchain() else { return };

@@ -1,4 +1,4 @@
-//! Every primitive, compiled by the pinned compiler and run by the runtime, gives what host evaluation gives.
+//! Every primitive, compiled by the pinned compiler and run by the runtime, agrees with host evaluation.
 
 mod halves;
 mod random_reductions;
@@ -15,13 +15,13 @@ use sheaf_lang::tensor::{DType, HostTensor, TensorType};
 use sheaf_runtime::{Buffer, Device, ElementType, Runtime, Target, Vmfb, sha256};
 use sheaf_toolchain::Compiler;
 
-/// How many samples become one program: its compilation costs far less than theirs one by one.
+/// Number of samples per program: one compilation costs far less than many.
 const BATCH: usize = 24;
 
-/// The same for what is to be one kernel, which has few operands.
+/// Number of samples per kernel, which has few operands.
 const KERNEL_BATCH: usize = 6;
 
-/// Draws of operands for each sample.
+/// Seeds of the operands of each sample.
 const SEEDS: [u64; 3] = [21, 22, 23];
 
 #[test]
@@ -34,7 +34,7 @@ fn programs_agree_with_host_evaluation() {
     check(Model::Hal, BATCH);
 }
 
-/// Constants are handed out, joined and looked up in.
+/// Constants as results, joined and indexed.
 #[test]
 fn constants_are_filled() {
     let Some(toolchain) = sheaf_tests::toolchain() else { return };
@@ -65,14 +65,14 @@ fn constants_are_filled() {
     }
 }
 
-/// Compiles and runs all samples, and names those that fail.
+/// Compiles and runs all samples; lists the failing ones.
 fn check(model: Model, size: usize) {
     let Some(toolchain) = sheaf_tests::toolchain() else { return };
     let mut compiler = Compiler::new(worker, toolchain);
     let runtime = Runtime::new().expect("a runtime");
     let device = runtime.device(Target::LocalSync).expect("a device");
     let mut samples = registry();
-    // `PRIMITIVES=f64` tries what has that in its name or among its operands.
+    // `PRIMITIVES=f64` runs the samples with that in their name or operands.
     if let Ok(wanted) = std::env::var("PRIMITIVES") {
         samples.retain(|sample| wanted.split(',').any(|part| sample.to_string().contains(part)));
     }
@@ -82,7 +82,7 @@ fn check(model: Model, size: usize) {
         if result.is_ok() {
             continue;
         }
-        // Alone, each is blamed for its own faults only.
+        // Alone, each sample shows its own faults only.
         let before = failures.len();
         for sample in batch {
             if let Err(fault) = run(std::slice::from_ref(sample), &mut compiler, &device, model) {
@@ -92,7 +92,7 @@ fn check(model: Model, size: usize) {
             }
         }
         if failures.len() == before {
-            // Each alone is right: what is left out without a change has no part in the fault.
+            // All pass alone: drop samples whose absence does not remove the fault.
             let mut guilty = batch.to_vec();
             let mut fault = String::new();
             for i in (0..batch.len()).rev() {
@@ -109,14 +109,14 @@ fn check(model: Model, size: usize) {
     assert!(failures.is_empty(), "compiled as {model:?} in another way than evaluated:\n{failures}");
 }
 
-/// The compile worker: the program under test, as it starts itself.
+/// The compile worker: this test program, as it starts itself.
 fn worker() -> Command {
     let mut command = Command::new(sheaf_tests::sheaf());
     command.arg("compile-worker");
     command
 }
 
-/// Compiles the samples as one program and compares its results with those of the host, for each seed.
+/// Compiles the samples as one program and compares its results with the host's, for each seed.
 fn run(batch: &[Sample], compiler: &mut Compiler, device: &Device, model: Model) -> Result<(), String> {
     let graph = join(batch);
     let draw = |seed: u64| batch.iter().flat_map(|sample| sample.draw(seed)).collect();
@@ -135,7 +135,7 @@ fn run(batch: &[Sample], compiler: &mut Compiler, device: &Device, model: Model)
     Ok(())
 }
 
-/// Compiles a graph and calls it with each of these operands, which the program leaves as they are.
+/// Compiles a graph and calls it with each set of operands, without donation.
 fn execute(
     graph: &Graph,
     calls: &[Vec<HostTensor>],
@@ -173,7 +173,7 @@ fn execute(
     calls.iter().map(&mut call).collect()
 }
 
-/// One graph whose parameters and results are those of all the samples.
+/// A graph with the parameters and results of all samples.
 fn join(batch: &[Sample]) -> Graph {
     let graphs: Vec<Graph> = batch.iter().map(Sample::graph).collect();
     let mut builder = Builder::new();
@@ -214,8 +214,8 @@ fn read(buffer: &Buffer, ty: &TensorType) -> Result<HostTensor, String> {
     HostTensor::from_bytes(ty, &bytes).ok_or_else(|| format!("{} bytes instead of {ty}", bytes.len()))
 }
 
-/// Floats agree up to the tolerance, relative to the larger of 1 and the host's result, and are infinite or not
-/// numbers together; all else agrees exactly.
+/// Floats agree up to the tolerance, relative to the larger of 1 and the host's result, with equal infinities and NaN;
+/// other values are equal.
 fn agree(host: &HostTensor, compiled: &HostTensor, tolerance: f64) -> Result<(), String> {
     if !host.dtype().is_float() || host.ty() != compiled.ty() {
         return if host == compiled { Ok(()) } else { Err(format!("host {host:?}, compiled {compiled:?}")) };

@@ -1,5 +1,5 @@
-//! Reductions of random shapes, axes and dtypes, compiled, against the same in `f64` on the host: alone, as gradients, and
-//! within loops. `REDUCTIONS=500` tries more of them.
+//! Reductions of random shapes, axes and dtypes, compiled, against `f64` on the host: alone, as gradients, and in
+//! loops. `REDUCTIONS=500` runs more of them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ struct Case {
     dtype: DType,
     shape: Vec<usize>,
     axes: Vec<usize>,
-    /// All numbers are the same, so that roundings do not cancel.
+    /// True if all numbers are equal, so that roundings do not cancel.
     alike: bool,
     seed: u64,
 }
@@ -100,7 +100,7 @@ impl Case {
         }
         let chosen = 1 + pick((1 << shape.len()) - 1);
         let axes: Vec<usize> = (0..shape.len()).filter(|i| chosen >> i & 1 == 1).collect();
-        // The variance of numbers that are alike is nothing but roundings.
+        // The variance of equal numbers is only rounding error.
         let alike = pick(2) == 0 && !matches!(kind, Var | Std | Gram);
         Case { kind, place, dtype, shape, axes, alike, seed }
     }
@@ -159,7 +159,7 @@ impl Case {
         }
     }
 
-    /// The graph of one argument, in `dtype`.
+    /// The graph of the argument, in `dtype`.
     fn graph(&self, dtype: DType) -> Graph {
         let ty = |shape: &[usize]| TensorType::new(dtype, shape);
         let mut b = Builder::new();
@@ -235,7 +235,7 @@ impl Case {
         results.try_into().expect("two")
     }
 
-    /// Distance that a result may have from the right one, of its size, which is that of the sum of magnitudes.
+    /// Maximum error of a result, relative to the sum of magnitudes.
     fn tolerance(&self) -> f64 {
         let linear = matches!(
             self.kind,
@@ -246,7 +246,7 @@ impl Case {
             DType::F16 => 1.001 / f64::from(1 << 11),
             DType::BF16 => 1.001 / f64::from(1 << 8),
             DType::I32 => 0.0,
-            // Operations beside the sum have roundings of their own.
+            // Other operations add roundings of their own.
             _ if self.place == Place::Gradient => 1e-5,
             _ if linear => 2e-6,
             _ => 1e-5,
@@ -258,7 +258,7 @@ fn contraction(left: usize, right: usize) -> DotGeneral {
     DotGeneral { contract: [[left].as_slice().into(), [right].as_slice().into()], ..DotGeneral::default() }
 }
 
-/// Mistakes of these cases, compiled as one program.
+/// Faults of these cases, compiled as one program.
 fn faults(cases: &[Case], compiler: &mut Compiler, device: &Device) -> Vec<String> {
     let mut b = Builder::new();
     let inputs: Vec<Var> =
@@ -278,12 +278,12 @@ fn faults(cases: &[Case], compiler: &mut Compiler, device: &Device) -> Vec<Strin
             evaluate(&case.graph(case.dtype), &[x])
         };
         let right = &right[0];
-        // A gradient's entries are near one another in size, or sums of what nearly cancels.
+        // A gradient's entries are of similar size, or sums that nearly cancel.
         let largest = (0..right.count()).map(|i| right.element_f64(i).abs()).fold(0.0, f64::max);
         for i in 0..right.count() {
             let (got, right) = (result.element_f64(i), right.element_f64(i));
             let size = if case.place == Place::Gradient { largest } else { right.abs() };
-            // A sum that is too large for the dtype is infinite.
+            // An overflowing sum is infinite.
             let infinite = case.dtype == DType::F16 && right > 65_000.0;
             let near = (got - right).abs() <= case.tolerance() * size;
             if !infinite && !near {
@@ -314,7 +314,7 @@ fn random_reductions_agree_with_doubles() {
     check(&cases, Target::LocalSync);
 }
 
-/// Parts of programs: classes of a language model, layer norm, gradients of products and convolutions.
+/// Realistic reductions: classes of a language model, layer norm, gradients of products and convolutions.
 #[test]
 fn large_reductions_agree_with_doubles() {
     let case = |kind, shape: &[usize], axes: &[usize]| Case {

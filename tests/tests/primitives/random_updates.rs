@@ -1,5 +1,5 @@
-//! Random programs of updates, joins and slices of values that are read again, compiled, against host evaluation.
-//! `UPDATES=500` tries more of them.
+//! Random programs of updates, concatenations and slices of values that are read again, compiled, against host
+//! evaluation. `UPDATES=500` runs more of them.
 
 use sheaf_lang::graph::{Builder, Graph, Var, evaluate};
 use sheaf_lang::primitives::registry::Random;
@@ -15,7 +15,7 @@ const PROGRAMS: usize = 24;
 /// Rows and columns of each matrix.
 const SIZE: usize = 4;
 
-/// Matrices and rows that a program has so far.
+/// The matrices and rows of a program so far.
 struct Program {
     builder: Builder,
     random: Random,
@@ -48,7 +48,7 @@ impl Program {
         self.rows[i]
     }
 
-    /// A row's number: a constant, or the last argument.
+    /// A row index: a constant, or the last argument.
     fn place(&mut self) -> Var {
         let i = self.below(SIZE + 1);
         if i == SIZE { self.index } else { self.builder.scalar(DType::I32, i as f64) }

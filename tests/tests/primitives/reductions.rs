@@ -10,13 +10,13 @@ use sheaf_toolchain::Compiler;
 
 const BOUND: f64 = 2e-6;
 
-/// A tensor, and how it is added up.
+/// A tensor and its reduction.
 struct Case {
     shape: &'static [usize],
     sum: fn(&mut Builder, Var) -> Var,
 }
 
-/// Sums of a tensor, of squares and of products, over axes of all kinds; running sums and contractions.
+/// Sums of a tensor, of squares and of products, over axes of all kinds; cumulative sums and contractions.
 const CASES: &[Case] = &[
     Case { shape: &[1_000_000], sum: |b, x| b.sum(x, &[0]) },
     Case { shape: &[1_000_003], sum: |b, x| b.sum(x, &[0]) },
@@ -50,7 +50,7 @@ fn graph(cases: &[Case], dtype: DType) -> Graph {
     b.finish(results)
 }
 
-/// Numbers that are alike, whose roundings do not cancel, or numbers of 0 to 1.
+/// Equal numbers, whose roundings do not cancel, or numbers of 0 to 1.
 fn numbers(shape: &[usize], alike: bool) -> HostTensor {
     let mut random = Random(7);
     let one = |random: &mut Random| if alike { 0.1 } else { random.uniform(0.0, 1.0) as f32 };

@@ -1,4 +1,4 @@
-//! Who is let in, by what is neither in the address nor in `SHEAF_CACHE_TOKEN`.
+//! Authentication by means other than the address and `SHEAF_CACHE_TOKEN`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -31,7 +31,7 @@ fn netrc_and_credential_helper() {
     assert_eq!(taken(b.run(&[&RUN_SQUARES[..], &["--strict"]].concat())), FOURTEEN);
 }
 
-/// A project's file starts no program, and sends nobody's compilations anywhere: a checkout is not a program that was run.
+/// A project's file starts no program, and sends no compilations anywhere: a checkout is not an executed program.
 #[test]
 fn a_project_names_no_helper_and_no_cluster() {
     let machine = Machine::bare().squares();
@@ -52,7 +52,7 @@ fn a_project_names_no_helper_and_no_cluster() {
     }
 }
 
-/// A helper whose login has expired: one warning, and the run goes on. A token is none of a folder's business.
+/// A helper with an expired login: one warning, and the run continues. A folder needs no token.
 #[test]
 fn credentials_that_are_not_there_break_nothing() {
     let (_folder, shared) = folder();

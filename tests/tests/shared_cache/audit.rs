@@ -1,4 +1,4 @@
-//! A program that somebody trusted has signed, and that is not what its compiler makes of it.
+//! A program signed by a trusted key that differs from the compiler's output.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ fn an_audit_finds_what_computes_something_else_and_names_its_signer() {
     assert!(output.stderr.contains(&format!("signed by {}", writer().public())), "{output}");
     assert!(output.stdout.contains(": 0 of the same bytes"), "{output}");
 
-    // It is not taken again, though the remote still has it.
+    // It is not downloaded again, though the remote still has it.
     fs::remove_dir_all(machine.world.path("__sheaf__")).expect("artifacts");
     assert_eq!(run().compiled(), FOURTEEN);
     let output = machine.run(&["cache", "audit", "--sample", "100%"]);
@@ -36,7 +36,7 @@ fn an_audit_finds_what_computes_something_else_and_names_its_signer() {
     assert!(output.stdout.contains("audited 1 program: 1 of the same bytes"), "{output}");
 }
 
-/// After a revocation, which is when somebody audits: what that key signed is not run, not even to be compared.
+/// Audits follow revocations: programs signed by the revoked key are not run, not even for comparison.
 #[test]
 fn an_audit_runs_nothing_of_somebody_who_is_not_trusted() {
     let Some(files) = pushed() else { return };

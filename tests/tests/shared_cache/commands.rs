@@ -1,4 +1,4 @@
-//! The other commands of `sheaf cache`: programs in a file, keys, the store's size and health.
+//! The other commands of `sheaf cache`: bundles, keys, size and health of the store.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,7 +11,7 @@ use sheaf_cache::SecretKey;
 use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, Remote, SQUARES, warnings, writer};
 use crate::shared::{folder, taken};
 
-/// [`RUN_SQUARES`], and nothing may be interpreted.
+/// [`RUN_SQUARES`] with `--strict`.
 const STRICT: [&str; 4] = ["squares.shf", "--jit", "always", "--strict"];
 
 /// A machine that has compiled the program, with a key and without a remote.
@@ -24,7 +24,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error} in {text}"))
 }
 
-/// The first file below the store's folder of this name.
+/// The first file of this name in the store's folder.
 fn stored(machine: &Machine, folder: &str) -> std::path::PathBuf {
     let cache = machine.world.home().join("cache");
     let files = World::files(&cache);
@@ -48,13 +48,13 @@ fn programs_travel_in_a_file() {
     assert!(output.silent().starts_with("took in 1 program, "));
     assert_eq!(b.run(&[&STRICT[..], &["--offline"]].concat()).silent(), FOURTEEN);
 
-    // Of strangers nothing is taken.
+    // Programs with untrusted signatures are rejected.
     let (c, output) = arrive(&file, String::new());
     assert_eq!(output.code, Some(1), "{output}");
     insta::assert_snapshot!("import_of_a_stranger", output);
     assert_eq!(World::files(&c.world.home().join("cache/blobs-v2")), [""; 0]);
 
-    // Nor what was altered on the way, wherever; a file that ends early is said.
+    // Modified ones too, at any position; a truncated file is reported.
     let place = |text: &str| {
         file.windows(text.len()).position(|bytes| bytes == text.as_bytes()).expect("it is there")
     };
@@ -91,7 +91,7 @@ fn what_nobody_signed_stays_at_home() {
             if command == "export" { &["cache", command, "x.tar"][..] } else { &["cache", command] };
         insta::assert_snapshot!(format!("no_key_{command}"), machine.run(arguments));
     }
-    // A key that comes later vouches for what was compiled here before.
+    // A key added later signs earlier compilations of this machine.
     let machine = machine.env("SHEAF_CACHE_KEY", writer().reveal());
     assert_eq!(machine.run(&["cache", "push"]).silent(), "sent 1 program\n");
     assert_eq!(taken(Machine::reading(&remote).squares().run(&STRICT)), FOURTEEN);
@@ -128,7 +128,7 @@ fn keys() {
     assert!(strange.stderr.contains(&format!("sheaf cache key trust {public}")), "{strange}");
     assert_eq!(strange.compiled(), FOURTEEN);
 
-    // A key may be trusted for one remote, which is another one here.
+    // A key may be trusted for one remote; here it is for another one.
     let forget = || {
         for folder in [b.world.path("__sheaf__"), b.world.home().join("cache")] {
             fs::remove_dir_all(folder).expect("removed");
@@ -147,17 +147,17 @@ fn keys() {
     assert_eq!(list["trusted"], serde_json::json!([public]));
     assert_eq!(taken(b.run(&RUN_SQUARES)), FOURTEEN);
 
-    // What a key has signed that nobody trusts any more is not used, though it lies in the store.
+    // A program whose key is no longer trusted is not used, though it is in the store.
     assert_eq!(b.run(&["cache", "key", "revoke", &public]).code, Some(0));
     fs::remove_dir_all(b.world.path("__sheaf__")).expect("removed");
     let output = b.run(&RUN_SQUARES);
     assert_eq!(warnings(&output).len(), 1, "{output}");
     assert_eq!(output.compiled(), FOURTEEN);
-    // And then it is this machine's own.
+    // Then it is compiled by this machine.
     fs::remove_dir_all(b.world.path("__sheaf__")).expect("removed");
     assert_eq!(taken(b.run(&RUN_SQUARES)), FOURTEEN);
     assert_eq!(b.run(&["cache", "key", "revoke", "ada"]).code, Some(1));
-    // Whatever a project says.
+    // The project's settings do not change that.
     b.world.write("Sheaf.toml", format!("[cache]\ntrusted-keys = [\"{public}\"]\n"));
     assert_eq!(b.run(&["trust", "--yes"]).code, Some(0));
     for folder in [b.world.path("__sheaf__"), b.world.home().join("cache")] {
@@ -169,7 +169,7 @@ fn keys() {
     drop(a);
 }
 
-/// A list of a project is in force there, and a command that changes the user's says so.
+/// A project's list is in force there, and a command that changes the user's list says so.
 #[test]
 fn keys_of_a_project() {
     let machine = Machine::bare();
@@ -207,7 +207,7 @@ fn a_key_for_ci_is_printed_and_not_kept() {
         &machine.sheaf(&["cache", "key", "list", "--json"]).env("SHEAF_CACHE_KEY", secret).run().silent(),
     );
     assert_eq!(list["own"], public);
-    // One that is none is refused without being shown.
+    // An invalid key is rejected without being shown.
     let output = machine.sheaf(&["cache", "key", "list"]).env("SHEAF_CACHE_KEY", &secret[..40]).run();
     assert_eq!(output.code, Some(1), "{output}");
     assert!(!output.stderr.contains(&secret[6..40]), "{output}");
@@ -237,7 +237,7 @@ fn size_stats_and_collection() {
         let expected = if table == "function" { 1 } else { 2 };
         assert_eq!(stats[table][&row]["entries"], expected, "{table} {row}: {stats}");
     }
-    // Both were looked for and compiled; what is found now raises the rate, and what lies beside the sources does not count.
+    // Both were looked up and compiled; later hits raise the rate, and programs beside the sources do not count.
     let lookups = |stats: &serde_json::Value| {
         ["stored", "fetched", "compiled"].map(|name| stats["lookups"][name].as_u64().expect("a number"))
     };
@@ -255,13 +255,13 @@ fn size_stats_and_collection() {
     assert_eq!((lookups(&stats), &stats["hit_rate"]), ([0, 1, 0], &1.0.into()), "{stats}");
     let text = other.run(&["cache", "stats"]).silent();
     assert!(text.contains("found 100 % of 1 looked for: 0 here, 1 in a remote cache"), "{text}");
-    // Room for one, and then for none.
+    // Room for one program, then for none.
     let limit = format!("{}B", bytes - 1);
     let collected = json(&machine.run(&["cache", "gc", "--max-size", &limit, "--json"]).silent());
     assert_eq!((&collected["removed"]["entries"], &collected["kept"]["entries"]), (&1.into(), &1.into()));
     let collected = json(&machine.run(&["cache", "gc", "--max-size", "0B", "--json"]).silent());
     assert_eq!(collected["kept"], serde_json::json!({ "entries": 0, "bytes": 0 }));
-    // What lies beside the sources runs; without it, it is compiled again.
+    // The program beside the sources runs; without it, it is compiled again.
     assert_eq!(machine.run(&RUN_SQUARES).silent(), FOURTEEN);
     fs::remove_dir_all(machine.world.path("__sheaf__")).expect("removed");
     let run = [&RUN_SQUARES[..], &["--offline", "--cache-remote", ""]].concat();
@@ -293,7 +293,7 @@ fn verify_finds_damage_and_removes_it() {
     assert!(stored(&machine, "claims-v1").is_file());
 }
 
-/// What a build would compile is fetched before the network goes.
+/// Programs that a build would compile are fetched before going offline.
 #[test]
 fn what_a_project_needs_is_pulled_before_a_journey() {
     let (_folder, remote) = folder();
@@ -313,7 +313,7 @@ fn what_a_project_needs_is_pulled_before_a_journey() {
     let _ = taken(b.run(&pull));
     assert_eq!(b.run(&[&STRICT[..], &["--offline"]].concat()).silent(), FOURTEEN);
 
-    // What no cache has is said, and is an error: the journey would end there.
+    // Programs that no cache has are reported as an error, since they would fail offline.
     let c = arrived(Machine::reading(&Remote::at("")));
     let output = c.run(&pull);
     assert_eq!(output.code, Some(1), "{output}");

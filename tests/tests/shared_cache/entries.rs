@@ -1,5 +1,5 @@
-//! Entries that are not what they should be: damaged, moved, forged, or of somebody whom nobody knows. None is used, each
-//! is told once, and whoever has a compiler and may write mends it.
+//! Invalid entries: damaged, moved, forged, or by an unknown signer. None is used, each is reported once, and the next
+//! machine with a compiler and write access repairs it.
 
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,13 +15,13 @@ use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, Remote, SQUARES, warnings, 
 use crate::shared::taken;
 use crate::web::{Fault, Files, Web};
 
-/// What a machine sends after it has compiled [`SQUARES`]. `None`, and then it has been said, without a compiler.
+/// The files pushed by a machine that compiled [`SQUARES`]. `None`, after a message, without a compiler.
 pub fn pushed() -> Option<&'static Files> {
     static FILES: OnceLock<Option<Files>> = OnceLock::new();
     FILES.get_or_init(|| push("squares.shf", SQUARES)).as_ref()
 }
 
-/// What a machine sends after it has compiled a program.
+/// The files pushed by a machine that compiled a program.
 pub fn push(name: &str, program: &str) -> Option<Files> {
     let web = Web::start(Files::new(), Fault::None);
     let machine = Machine::writing(&web.remote())?;
@@ -59,7 +59,7 @@ fn rewrite(files: &mut Files, change: impl FnOnce(Vec<u8>, Claim) -> Vec<u8>) {
     files.insert(path, result.encode_to_vec());
 }
 
-/// Puts other bytes in the VMFB's place: the claim names them, and is signed with `key`.
+/// Replaces the VMFB's bytes: the claim names them, and is signed with `key`.
 pub fn replace_program(files: &mut Files, bytes: &[u8], key: Option<&SecretKey>) {
     let address = Address::of(bytes);
     files.insert(blob(address), bytes.to_vec());
@@ -71,7 +71,7 @@ pub fn replace_program(files: &mut Files, bytes: &[u8], key: Option<&SecretKey>)
 
 type Damage = fn(&mut Files);
 
-/// Entries that are not used, and told.
+/// Entries that are reported and not used.
 const DAMAGES: [(&str, Damage); 14] = [
     ("wrong_bytes", |files| {
         let path = vmfb(files);
@@ -97,7 +97,7 @@ const DAMAGES: [(&str, Damage); 14] = [
             String::from_utf8(text).expect("a text").replace("\"seconds\":", "\"seconds\":9").into()
         });
     }),
-    // Poison whose author has no key: the claim names other bytes, under the signature that the old one had.
+    // Forged without a key: the claim names other bytes, under the old signature.
     ("program_swapped", |files| {
         let poison = b"a program that nobody compiled";
         files.insert(blob(Address::of(poison)), poison.into());
@@ -107,7 +107,7 @@ const DAMAGES: [(&str, Damage); 14] = [
             text.replace(&names(claim.vmfb), &names(Address::of(poison))).into()
         });
     }),
-    // Poison by means of an entry that is good in its place: another program under this action.
+    // Forged from a valid entry: another program under this action.
     ("entry_of_another_program", |files| {
         let other = push("other.shf", "(defn exp-of-sum [x] (exp (sum x)))\n(print (exp-of-sum [1 2 3]))\n");
         let other = other.expect("a compiler, as before");
@@ -116,7 +116,7 @@ const DAMAGES: [(&str, Damage); 14] = [
         files.extend(other.into_iter().filter(|(path, _)| path.starts_with("/cas/")));
         files.insert(path, result.encode_to_vec());
     }),
-    // A writer who is trusted and wrong: the claim for this action names another text than the one that its key is made of.
+    // A trusted writer with a wrong claim: it names another text than the one of its key.
     ("text_of_another_program", |files| {
         rewrite(files, |_, mut claim| {
             claim.program = Address::of(b"module @sheaf {}");
@@ -127,12 +127,12 @@ const DAMAGES: [(&str, Damage); 14] = [
         let stranger = SecretKey::generate("mallory").expect("a key");
         replace_program(files, b"poison", Some(&stranger));
     }),
-    // A stranger with the writers' name: a name is no proof.
+    // An unknown key with the writers' name: a name is no proof.
     ("signed_by_a_namesake", |files| {
         let namesake = SecretKey::generate("trunk").expect("a key");
         replace_program(files, b"poison", Some(&namesake));
     }),
-    // Nobody trusted has signed it, but its function's name is shown in the warning.
+    // No trusted signature, but its function's name is shown in the warning.
     ("unsigned_with_a_name_that_is_none", |files| {
         rewrite(files, |text, claim| {
             let name = serde_json::to_string(&claim.function).expect("JSON");
@@ -180,7 +180,7 @@ fn what_cannot_be_believed_is_not_used() {
     }
 }
 
-/// The next machine that compiles and writes puts things right for all.
+/// The next machine that compiles and writes repairs it for all.
 #[test]
 fn what_cannot_be_believed_is_mended_by_the_next_writer() {
     let Some(files) = pushed() else { return };
@@ -199,7 +199,7 @@ fn what_cannot_be_believed_is_mended_by_the_next_writer() {
     }
 }
 
-/// The list of a function's latest programs helps in explaining, and is nothing that a run could trip over.
+/// The list of a function's latest programs is only for explanations, so its damage affects no run.
 #[test]
 fn a_damaged_list_of_the_latest_programs_is_replaced() {
     let Some(files) = pushed() else { return };
@@ -214,7 +214,7 @@ fn a_damaged_list_of_the_latest_programs_is_replaced() {
     assert_eq!(taken(reading.run(&[&RUN_SQUARES[..], &["--strict"]].concat())), FOURTEEN);
 }
 
-/// An entry whose blob has been collected is no entry, and nothing to talk about.
+/// An entry whose blob has been collected is no entry, and is not reported.
 #[test]
 fn an_entry_without_its_blob_is_none() {
     let Some(files) = pushed() else { return };
@@ -229,7 +229,7 @@ fn an_entry_without_its_blob_is_none() {
     assert_eq!(taken(reading.run(&[&RUN_SQUARES[..], &["--strict"]].concat())), FOURTEEN);
 }
 
-/// A writer whose clock is years ahead or behind harms nobody: no time of a claim decides anything.
+/// A writer's wrong clock, by years, is harmless: no decision depends on the time of a claim.
 #[test]
 fn clocks_may_differ() {
     let Some(files) = pushed() else { return };
@@ -248,7 +248,7 @@ fn clocks_may_differ() {
     }
 }
 
-/// Signed by somebody trusted, and yet no program: the machine of a writer was broken. What does not load is compiled.
+/// Signed by a trusted key, but invalid: the writer's machine was broken. A program that does not load is compiled.
 #[test]
 fn what_was_signed_and_does_not_load_is_compiled() {
     let Some(files) = pushed() else { return };
@@ -263,7 +263,7 @@ fn what_was_signed_and_does_not_load_is_compiled() {
     assert_eq!((without.code, without.stdout.as_str()), (Some(0), FOURTEEN), "{without}");
 }
 
-/// A good program for another release of the runtime: IREE does not see it, and whoever has a compiler makes a new one.
+/// A valid program for another release of the runtime: IREE is not called, and a machine with a compiler replaces it.
 #[test]
 fn what_another_runtime_loads_is_refused_with_what_to_do() {
     let Some(files) = pushed() else { return };
@@ -301,7 +301,7 @@ fn of_the_next_runtime(program: &[u8]) -> Vec<u8> {
         .expect("the version's place")
 }
 
-/// Of several remotes the first that has something good serves, and fills those before it.
+/// Of several remotes the first with a valid program serves, and fills those before it.
 #[test]
 fn a_better_remote_fills_the_one_before_it() {
     let Some(files) = pushed() else { return };

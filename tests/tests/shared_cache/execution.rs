@@ -11,13 +11,13 @@ fn a_cluster_compiles_for_a_machine_without_a_compiler() {
     let cluster = format!("grpc://127.0.0.1:{}", server.port);
     let (_folder, remote) = folder();
 
-    // Nobody has sent the compiler yet: that is said, and the run goes on without.
+    // The cluster does not have the compiler yet: the run warns and continues without.
     let early = Machine::reading(&remote).squares();
     let output = early.run(&[&RUN_SQUARES[..], &["--remote-executor", &cluster]].concat());
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
     assert!(output.stderr.contains("does not have the compiler's file"), "{output}");
 
-    // A machine that has the compiler sends it with its first program.
+    // A machine with the compiler uploads it with its first program.
     let Some(a) = Machine::writing(&remote) else { return };
     let a = a.squares();
     let output = a.run(&[&RUN_SQUARES[..], &["--remote-executor", &cluster]].concat());
@@ -25,7 +25,7 @@ fn a_cluster_compiles_for_a_machine_without_a_compiler() {
     assert_eq!(output.stdout, FOURTEEN);
     assert!(output.stderr.contains("compiling sum-of-squares on the cluster"), "{output}");
 
-    // From then on one without trains there, and sends what came of it to a cache.
+    // From then on a machine without one trains there, and pushes the programs to a cache.
     let b = Machine::reading(&remote).env("SHEAF_REMOTE_EXECUTOR", &cluster);
     let b = b.env("SHEAF_CACHE_KEY", crate::machine::writer().reveal());
     let Some(b) = nanogpt::prepare(b) else { return };
@@ -35,7 +35,7 @@ fn a_cluster_compiles_for_a_machine_without_a_compiler() {
     assert!(!b.world.home().join("data").exists(), "something was installed");
     assert_eq!(output.stdout.lines().count(), 4, "{output}");
 
-    // So are small programs, and they compute what others compute.
+    // Small programs are compiled there too, and give the same results.
     let d = reading(&remote, &cluster);
     d.world.write("max.shf", "(print ((value-and-grad (fn [m] (max (last m)))) [[1 -2 3] [2 -5 6]]))\n");
     let small = d.run(&["max.shf", "--strict", "--jit", "always"]);
@@ -44,7 +44,7 @@ fn a_cluster_compiles_for_a_machine_without_a_compiler() {
     assert!(small.stderr.contains(" on the cluster"), "{small}");
     assert!(!d.world.home().join("data").exists(), "something was installed");
 
-    // A build there makes what a run needs, on a machine without a compiler too.
+    // A build there makes the programs of a run, on a machine without a compiler too.
     let e = reading(&remote, &cluster);
     e.world.write("net.shf", "(defn loss [(x f32 [2 3])] (sum (* x x)))\n(print (loss [[1 2 3] [4 5 6]]))\n");
     let built = e.run(&["build", "net.shf"]);
@@ -54,12 +54,12 @@ fn a_cluster_compiles_for_a_machine_without_a_compiler() {
     let run = e.run(&["net.shf", "--jit", "always", "--strict", "--offline"]);
     assert_eq!(run.silent(), "91.0\n");
 
-    // And whoever reads that cache needs neither.
+    // Readers of that cache need neither.
     let Some(c) = nanogpt::prepare(Machine::reading(&remote)) else { return };
     assert_eq!(c.run(&nanogpt::RUN).compiled_nothing(), output.stdout);
 }
 
-/// A cluster that is not there, or only a cache: said once, and this machine compiles.
+/// A missing cluster, or one that is only a cache: reported once, and this machine compiles.
 #[test]
 fn without_a_cluster_this_machine_compiles() {
     let (_folder, remote) = folder();
@@ -80,7 +80,7 @@ fn without_a_cluster_this_machine_compiles() {
     }
 }
 
-/// What the cluster has from somebody who did not sign it is compiled there anew, and then signed here.
+/// Programs on the cluster without a trusted signature are compiled there again, and signed here.
 #[test]
 fn one_server_may_be_cluster_and_cache() {
     let Some(server) = servers::casd() else { return };
@@ -95,7 +95,7 @@ fn one_server_may_be_cluster_and_cache() {
     assert_eq!(output.silent(), FOURTEEN);
 }
 
-/// A machine without a compiler that uses a cluster, and sends nothing to the cache.
+/// A machine without a compiler that uses a cluster, and pushes nothing to the cache.
 fn reading(remote: &Remote, cluster: &str) -> Machine {
     Machine::reading(remote).env("SHEAF_REMOTE_EXECUTOR", cluster).env("SHEAF_CACHE_MODE", "read-only")
 }

@@ -1,5 +1,5 @@
-//! Servers that are down, slow, broken or closed: the run ends well, with one warning and the right numbers, and what the
-//! cache did not give is compiled here, or interpreted where there is no compiler.
+//! Servers that are down, slow, broken or closed: the run succeeds, with one warning and the right results; missing
+//! programs are compiled here, or interpreted without a compiler.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -12,15 +12,15 @@ use crate::servers::{Server, words};
 use crate::shared::taken;
 use crate::web::{Fault, Web};
 
-/// Two functions, so that trouble has two occasions.
+/// Two functions, so that a fault has two occasions.
 const TWO: &str = "(defn sum-of-squares [x] (sum (* x x)))\n(defn sum-of-cubes [x] (sum (* x x x)))\n\
                    (print (sum-of-squares [1 2 3]))\n(print (sum-of-cubes [1 2 3]))\n";
 
-/// The warning of a machine that has nothing to compile with.
+/// The warning of a machine that cannot compile.
 const NO_COMPILER: &str = "warning: there is no compiler";
 
-/// Runs two functions without and with a compiler. Both give the right numbers, with one warning, the same for both, which
-/// is given back.
+/// Runs two functions without and with a compiler. Both give the right results with the same warning, which is
+/// returned.
 #[track_caller]
 fn runs_with_one_warning(remote: &Remote, more: &[(&str, &str)]) -> String {
     let prepared = |machine: Machine| {
@@ -39,12 +39,12 @@ fn runs_with_one_warning(remote: &Remote, more: &[(&str, &str)]) -> String {
     let (other, output) = check(compiling.run(&["two.shf", "--jit", "always"]), "with a compiler");
     assert_eq!(output.stderr.matches("compiling sum-of-").count(), 2, "{output}");
     assert_eq!(other, story);
-    // What was compiled is kept, and the cache is not asked for it again.
+    // Compiled programs are kept, and not looked up in the cache again.
     assert_eq!(compiling.run(&["two.shf", "--jit", "always"]).silent(), output.stdout);
     story
 }
 
-/// The first warning of a run with what belongs to it, without what differs from run to run.
+/// The first warning of a run with its notes, without the parts that vary.
 pub fn story(output: &Output) -> String {
     let shown = output.to_string();
     let lines = shown.lines().skip_while(|line| !line.trim().starts_with("warning:"));
@@ -52,7 +52,7 @@ pub fn story(output: &Output) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A port at which nobody listens.
+/// A port without a listener.
 fn nobody() -> u16 {
     TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
 }
@@ -66,7 +66,7 @@ fn down() {
     }
 }
 
-/// One that takes connections and says nothing costs its time once, whatever the number of functions.
+/// A server that accepts connections and never answers costs its timeout once, whatever the number of functions.
 #[test]
 fn silent() {
     for scheme in ["http", "grpc"] {
@@ -88,12 +88,12 @@ fn slow() {
     let web = Web::start(files.clone(), Fault::Slow("/", Duration::from_secs(3)));
     let story = runs_with_one_warning(&web.remote(), &[("SHEAF_CACHE_TIMEOUT", "1")]);
     insta::assert_snapshot!("slow", story);
-    // Whoever has the time gets it.
+    // A longer timeout gets the program.
     let patient = Machine::reading(&web.remote()).squares().env("SHEAF_CACHE_TIMEOUT", "30");
     assert_eq!(taken(patient.run(&RUN_SQUARES)), FOURTEEN);
 }
 
-/// A remote that answers within the time of each look-up, but slowly, costs a run no more than that time once.
+/// A remote that answers each look-up slowly but in time costs a run no more than the total budget.
 #[test]
 fn slow_for_many_functions() {
     let slow = Fault::Slow("/", Duration::from_secs(2));
@@ -110,7 +110,7 @@ fn slow_for_many_functions() {
     let told: Vec<_> = warnings(&output).into_iter().filter(|w| !w.starts_with(NO_COMPILER)).collect();
     assert_eq!(told.len(), 1, "{output}");
     assert!(told[0].contains("took 5 s of this run for look-ups"), "{output}");
-    // Each of five functions would be looked up once or twice, at two seconds each; the third finds the budget used up.
+    // Each of five functions would take one or two look-ups of two seconds each; the third exceeds the budget.
     let asked = web.requests();
     assert_eq!(asked.len(), 3, "{asked:?}");
 }
@@ -145,7 +145,7 @@ fn errors_of_the_server() {
     }
 }
 
-/// A server that takes nothing: the writer's run is as good as ever, and is told once.
+/// A server that accepts no uploads: the writer's run succeeds with one warning.
 #[test]
 fn a_server_that_takes_nothing() {
     for status in [403, 500, 507] {
@@ -159,7 +159,7 @@ fn a_server_that_takes_nothing() {
     }
 }
 
-/// Our own server with a file of tokens.
+/// Our own server with a token file.
 pub fn guarded(tokens: &str) -> Server {
     Server::start(|folder, port| {
         let (data, file) = (folder.join("data"), folder.join("tokens"));
@@ -194,7 +194,7 @@ fn tokens() {
             insta::assert_snapshot!(format!("token_{name}_{scheme}"), story);
         }
 
-        // Who may read alone, and compiles, is told so once.
+        // A user who may only read, and compiles, is warned once.
         let Some(c) = Machine::writing(&remote) else { return };
         let c = c.env("SHEAF_CACHE_TOKEN", "the-read-token");
         c.world.write("two.shf", TWO.replace("[x]", "[y]").replace('x', "y").replace("* y", "+ y"));
@@ -205,7 +205,7 @@ fn tokens() {
     }
 }
 
-/// What a server says of a refusal is shown; what it repeats of a token or a password is not.
+/// A server's reason for a refusal is shown; a token or password repeated in it is not.
 #[test]
 fn secrets_that_a_server_repeats_are_not_shown() {
     let web = Web::start([].into(), Fault::Refuses(403));

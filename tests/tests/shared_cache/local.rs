@@ -1,4 +1,4 @@
-//! What goes wrong on a machine itself: full disks, processes killed at any moment, many processes at once.
+//! Local faults: full disks, processes killed at any moment, many concurrent processes.
 
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
@@ -12,13 +12,13 @@ use crate::faults::story;
 use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, Remote, SQUARES, warnings};
 use crate::shared::{folder, own, taken};
 
-/// Less than any VMFB has.
+/// Smaller than any VMFB.
 const TINY: Mount = Mount::Small(4);
 
-/// What finds room in it: how often programs were there.
+/// A file that fits: the count of cache hits.
 const COUNT: &str = "./lookups-v1.json";
 
-/// How many processes compile the same program at once.
+/// Number of processes that compile the same program concurrently.
 const CROWD: usize = 16;
 
 #[test]
@@ -31,20 +31,20 @@ fn a_full_disk_under_the_store() {
         fs::create_dir_all(&cache).expect("a folder");
         machine.sheaf(&RUN_SQUARES).mounted(TINY, cache).run()
     };
-    // Whoever compiles sends it all the same.
+    // The compiling machine pushes it all the same.
     let a = a.squares();
     let output = full(&a);
     assert_eq!(output.mounted, [COUNT], "something was left");
     assert_eq!(warnings(&output).len(), 1, "{output}");
     insta::assert_snapshot!("full_disk_of_a_writer", story(&output));
     assert_eq!(output.compiled(), FOURTEEN);
-    // Whoever takes it runs it all the same.
+    // The downloading machine runs it all the same.
     let b = Machine::reading(&remote).squares();
     let output = full(&b);
     assert_eq!(output.mounted, [COUNT], "something was left");
     assert_eq!(warnings(&output).len(), 1, "{output}");
     assert_eq!(output.compiled_nothing(), FOURTEEN);
-    // With room again, nothing is left to say.
+    // With room again, there are no more warnings.
     assert_eq!(taken(b.run(&RUN_SQUARES)), FOURTEEN);
 }
 
@@ -54,14 +54,14 @@ fn a_full_disk_under_a_shared_folder() {
     let Some(a) = Machine::writing(&remote).filter(|_| Mount::available()) else { return };
     let a = a.squares();
     let output = a.sheaf(&RUN_SQUARES).mounted(TINY, folder.path().to_owned()).run();
-    // Small blobs may have found room; nothing half-written is there, and no entry that names what is not.
+    // Small blobs may fit; there are no partial files, and no entries with missing blobs.
     let whole = |name: &String| name.strip_prefix("./cache/cas/").is_some_and(|digest| digest.len() == 64);
     assert!(output.mounted.iter().all(whole), "something was left: {:?}", output.mounted);
     assert_eq!(warnings(&output).len(), 1, "{output}");
     assert_eq!(output.compiled(), FOURTEEN);
 }
 
-/// Kills a writer at any moment of its work on a shared folder. What is found there afterwards is whole.
+/// Kills a writer at any moment of its work on a shared folder. The files there afterwards are complete.
 #[test]
 fn a_writer_killed_at_any_moment_leaves_what_others_can_use() {
     let (_folder, remote) = folder();
@@ -74,7 +74,7 @@ fn a_writer_killed_at_any_moment_leaves_what_others_can_use() {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("sheaf starts");
         let mut lines =
             std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().expect("a pipe")));
-        // With the first line the compilation begins; the rest takes about as long as this may wait.
+        // The compilation starts with the first line; the rest takes about the maximum delay.
         let _ = lines.next();
         thread::sleep(Duration::from_millis(RandomState::new().hash_one(0) % 500));
         child.kill().expect("killed");
@@ -92,7 +92,7 @@ fn a_writer_killed_at_any_moment_leaves_what_others_can_use() {
     assert_eq!(verified.code, Some(0), "{verified}");
 }
 
-/// Many processes on one home: each program is compiled once in all, and all get it.
+/// Many processes with one home: each program is compiled once, and all get it.
 #[test]
 fn a_crowd_compiles_each_program_once() {
     let Some(world) = World::with_compiler() else { return };
@@ -121,7 +121,7 @@ fn a_crowd_compiles_each_program_once() {
     assert_eq!(world.run(&["cache", "verify"]).code, Some(0));
 }
 
-/// So is a program that writes over its arguments, which is compiled after the plain one.
+/// Donating programs too, which are compiled after the plain ones.
 #[test]
 fn a_crowd_compiles_donating_programs_once() {
     let Some(world) = World::with_compiler() else { return };
@@ -148,7 +148,7 @@ fn a_crowd_compiles_donating_programs_once() {
     assert!(compiled >= 2, "nothing donates");
 }
 
-/// Two machines that compile the same at once, on one shared folder: twice is allowed, damage is not.
+/// Two machines that compile the same concurrently, on one shared folder: duplicates are allowed, damage is not.
 #[test]
 fn machines_that_compile_at_once_do_not_harm_each_other() {
     let (_folder, remote) = folder();

@@ -1,4 +1,4 @@
-//! Machines of a team: a home of its own each, with or without a compiler, with or without a key.
+//! Machines of a team: each with its own home, with or without a compiler or a key.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -6,46 +6,46 @@ use std::time::Duration;
 use sheaf_cache::SecretKey;
 use sheaf_tests::{Output, Run, World};
 
-/// A program that is compiled in a moment, when it is told to be.
+/// A program that compiles quickly, with `--jit always`.
 pub const SQUARES: &str = "(defn sum-of-squares [x] (sum (* x x)))\n(print (sum-of-squares [1 2 3]))\n";
 
-/// What it prints.
+/// Its output.
 pub const FOURTEEN: &str = "14.0\n";
 
-/// How it is run compiled.
+/// The arguments to run it compiled.
 pub const RUN_SQUARES: [&str; 3] = ["squares.shf", "--jit", "always"];
 
-/// The key of the writers, whom all readers trust.
+/// The key of the writers, trusted by all readers.
 pub fn writer() -> &'static SecretKey {
     static KEY: OnceLock<SecretKey> = OnceLock::new();
     KEY.get_or_init(|| SecretKey::generate("trunk").expect("a key"))
 }
 
-/// A machine.
+/// A machine of the team.
 pub struct Machine {
     pub world: World,
     environment: Vec<(String, String)>,
 }
 
 impl Machine {
-    /// One with the compiler and the writers' key. `None`, and then it has been said, where there is no compiler.
+    /// A machine with the compiler and the writers' key. `None`, after a message, if there is no compiler.
     pub fn writing(remote: &Remote) -> Option<Machine> {
         let machine = Machine { world: World::with_compiler()?, environment: Vec::new() };
         Some(machine.using(remote).env("SHEAF_CACHE_KEY", writer().reveal()))
     }
 
-    /// One without a compiler, which trusts the writers' key.
+    /// A machine without a compiler, which trusts the writers' key.
     pub fn reading(remote: &Remote) -> Machine {
         Machine { world: World::new(), environment: Vec::new() }.using(remote).trusting()
     }
 
-    /// The same with a compiler; it may write, but has no key to sign with.
+    /// A machine with a compiler and write access, but without a signing key.
     pub fn compiling(remote: &Remote) -> Option<Machine> {
         let machine = Machine { world: World::with_compiler()?, environment: Vec::new() };
         Some(machine.using(remote).trusting().env("SHEAF_CACHE_MODE", "read-only"))
     }
 
-    /// One without a compiler and without anything else.
+    /// A machine without a compiler, key or remote.
     pub fn bare() -> Machine {
         Machine { world: World::new(), environment: Vec::new() }
     }
@@ -66,13 +66,13 @@ impl Machine {
         self
     }
 
-    /// Brings an example of the repository here.
+    /// Copies an example of the repository.
     pub fn example(self, name: &str) -> Machine {
         self.world.example(name);
         self
     }
 
-    /// Brings [`SQUARES`] here.
+    /// Writes [`SQUARES`].
     pub fn squares(self) -> Machine {
         self.world.write("squares.shf", SQUARES);
         self
@@ -89,7 +89,7 @@ impl Machine {
         self.sheaf(arguments).run()
     }
 
-    /// Compiles [`SQUARES`], and sends it where this machine sends things.
+    /// Compiles [`SQUARES`], and pushes it to this machine's remote.
     #[track_caller]
     pub fn push_squares(self) -> Machine {
         let machine = self.squares();
@@ -100,7 +100,7 @@ impl Machine {
     }
 }
 
-/// An address of a remote cache, and what the environment says of it.
+/// The address of a remote cache, and its environment variables.
 #[derive(Clone, Debug)]
 pub struct Remote {
     pub address: String,
@@ -108,7 +108,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// One that needs nothing but its address.
+    /// A remote that needs only its address.
     pub fn at(address: impl Into<String>) -> Remote {
         Remote { address: address.into(), environment: Vec::new() }
     }

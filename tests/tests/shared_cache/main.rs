@@ -1,8 +1,8 @@
-//! `sheaf` with shared caches: machines that have nothing in common but a server. What one compiled, the other runs; and
-//! whatever is wrong with the cache, the other's run ends well.
+//! `sheaf` with shared caches: machines that share only a server. Programs compiled by one run on the other; and
+//! whatever the fault of the cache, the other's run succeeds.
 //!
-//! A machine is a sealed world of its own. The servers are real ones, as `scripts/remote-servers` installs them; a test
-//! whose server is not there says so and passes.
+//! A machine is a sealed world. The servers are real ones, as installed by `scripts/remote-servers`; a test without its
+//! server prints a message and passes.
 
 #![cfg(unix)]
 

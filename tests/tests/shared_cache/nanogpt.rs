@@ -1,4 +1,4 @@
-//! The GPT of `examples/nanogpt`, as large as it is there: trained on one machine, and then on one that cannot compile.
+//! The GPT of `examples/nanogpt`, in full size: trained on one machine, then on one that cannot compile.
 
 use std::fs;
 use std::path::Path;
@@ -26,10 +26,10 @@ const TRAIN: &str = r#"
   (print "test loss {:.4f}" (loss p x y config)))
 "#;
 
-/// How it is run.
+/// The arguments to run it.
 pub const RUN: [&str; 4] = ["train.shf", "--jit", "always", "--strict"];
 
-/// Brings the example here, with the beginning of its text. `None`, and then it has been said, where there is no text.
+/// Copies the example, with the start of its text. `None`, after a message, if there is no text.
 pub fn prepare(machine: Machine) -> Option<Machine> {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("examples").join("nanogpt");
     let Ok(text) = fs::read(example.join("shakespeare.txt")) else {
@@ -45,7 +45,7 @@ pub fn prepare(machine: Machine) -> Option<Machine> {
     Some(machine)
 }
 
-/// One machine trains and sends to all of these; then another one trains with each alone.
+/// One machine trains and pushes to all of these; then another one trains with each alone.
 #[test]
 fn trains_on_a_machine_that_cannot_compile() {
     let own = own();

@@ -1,4 +1,4 @@
-//! Stores on a network file system: one folder of a server, mounted on two machines, whose locks do not know of each other.
+//! Stores on a network file system: one folder of a server, mounted on two machines that do not see each other's locks.
 
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
@@ -18,18 +18,18 @@ use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, Remote, SQUARES, warnings};
 use crate::servers;
 use crate::shared::taken;
 
-/// Where Debian and others put the server.
+/// Paths of the server on Debian and others.
 const SERVERS: [&str; 3] =
     ["/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server"];
 
-/// How many processes of each machine compile the same programs at once.
+/// Number of processes per machine that compile the same programs concurrently.
 const CROWD: usize = 8;
 
-/// A program with two functions, and what it prints.
+/// A program with two functions, and its output.
 const TWO: &str = "(defn halves [x] (/ x 2))\n(print (halves [2 4]))\n";
 const TWO_PRINTS: &str = "14.0\n[1. 2.]\n";
 
-/// A folder of another machine, mounted by SFTP. It is unmounted with the value.
+/// A folder of another machine, mounted by SFTP. Unmounted on drop.
 struct Mounted {
     at: TempDir,
     mount: Child,
@@ -37,7 +37,7 @@ struct Mounted {
 }
 
 impl Mounted {
-    /// Mounts `folder`. `None`, and then it has been said, where that cannot be done.
+    /// Mounts `folder`. `None`, after a message, if that is impossible.
     fn new(folder: &Path) -> Option<Mounted> {
         let sshfs = servers::tool("SHEAF_TEST_SSHFS", "", "sshfs")?;
         let Some(server) = SERVERS.iter().find(|server| Path::new(server).exists()) else {
@@ -66,7 +66,7 @@ impl Mounted {
         Some(mounted)
     }
 
-    /// Two machines that have one folder mounted, with the folder.
+    /// Two machines with the same folder mounted, and the folder.
     fn two() -> Option<(TempDir, [Mounted; 2])> {
         let folder = tempfile::tempdir().expect("a folder");
         let both = [Mounted::new(folder.path())?, Mounted::new(folder.path())?];
@@ -83,7 +83,7 @@ impl Mounted {
         symlink(self.path("store"), world.home().join("cache")).expect("a link");
     }
 
-    /// Breaks it: what is in it can be neither read nor written any more.
+    /// Breaks it: its files can be neither read nor written any more.
     fn cut(&mut self) {
         self.mount.kill().expect("killed");
         self.mount.wait().expect("its end");
@@ -102,7 +102,7 @@ impl Drop for Mounted {
     }
 }
 
-/// Starts a program that speaks by one end of a connection.
+/// Starts a program that communicates through one end of a socket.
 fn spawn(mut command: Command, end: UnixStream) -> std::io::Result<Child> {
     let end = OwnedFd::from(end);
     command.stdin(end.try_clone()?).stdout(end).stderr(Stdio::null()).spawn()
@@ -139,7 +139,7 @@ fn crowds_of_two_machines_share_a_store() {
             *count += told.lines().filter(|line| **line == format!("compiling {name}")).count();
         }
     }
-    // Among the processes of one machine the lock holds.
+    // Among the processes of one machine the lock works.
     assert!(
         compiled.iter().all(|count| (1..=2).contains(count)),
         "how often each was compiled: {compiled:?}"
@@ -156,7 +156,7 @@ fn crowds_of_two_machines_share_a_store() {
     assert!(files.iter().all(whole), "something was left: {files:?}");
 }
 
-/// Processes of one machine are killed while they write to the store; what the other one finds there is whole.
+/// Processes of one machine are killed while they write to the store; the other machine finds only complete files.
 #[test]
 fn a_writer_killed_on_a_network_file_system_harms_nobody() {
     let Some((folder, mounts)) = Mounted::two() else { return };
@@ -169,7 +169,7 @@ fn a_writer_killed_on_a_network_file_system_harms_nobody() {
         mount.hold_store(world);
     }
     for kill in 0..6 {
-        // By the other machine, as another one would.
+        // By the other machine, as by an independent one.
         assert_eq!(worlds[1].run(&["cache", "clear"]).code, Some(0), "kill {kill}");
         for world in &worlds {
             let _ = fs::remove_dir_all(world.path("__sheaf__"));
@@ -212,7 +212,7 @@ fn a_shared_folder_on_a_network_file_system() {
     }
 }
 
-/// The file server goes away, under the store or under a shared folder: one warning, and the run ends well.
+/// The file server disappears, under the store or under a shared folder: one warning, and the run succeeds.
 #[test]
 fn a_file_server_that_goes_away() {
     let Some((folder, [mut store, mut shared])) = Mounted::two() else { return };

@@ -1,4 +1,4 @@
-//! What one machine compiled, another one runs, by way of every kind of server.
+//! Programs compiled by one machine run on another one, through every kind of server.
 
 use sheaf_tests::Output;
 use tempfile::TempDir;
@@ -6,13 +6,13 @@ use tempfile::TempDir;
 use crate::machine::{Machine, Remote, warnings};
 use crate::servers::{self, Server, words};
 
-/// The last of the losses in JAX.
+/// JAX's final loss.
 const LAST: &str = "epoch 500  loss 0.002041\n";
 
 /// The training, compiled though it is short.
 const RUN: [&str; 3] = ["xor/train.shf", "--jit", "always"];
 
-/// `sheaf cache serve`, by both of its protocols.
+/// `sheaf cache serve`, with both of its protocols.
 pub fn own() -> Server {
     Server::start(|folder, port| {
         let (data, listen) = (folder.join("data"), format!("127.0.0.1:{port}"));
@@ -27,21 +27,21 @@ pub fn nginx() -> Option<(Server, Remote)> {
     Some((server, remote))
 }
 
-/// A folder that machines share.
+/// A shared folder.
 pub fn folder() -> (TempDir, Remote) {
     let folder = tempfile::tempdir().expect("a folder");
     let remote = Remote::at(format!("file://{}", folder.path().join("cache").display()));
     (folder, remote)
 }
 
-/// Checks that a run compiled nothing, warned of nothing and interpreted nothing that it was told not to.
+/// Checks that a run compiled nothing, gave no warning, and interpreted nothing with `--strict`.
 #[track_caller]
 pub fn taken(output: Output) -> String {
     assert_eq!(warnings(&output), [""; 0], "{output}");
     output.compiled_nothing()
 }
 
-/// One machine trains XOR and sends what it compiled; another one, with the sources and nothing else, trains it.
+/// One machine trains XOR and pushes its programs; another one, with only the sources, trains it as well.
 fn trains_there_and_here(remote: &Remote) {
     let Some(a) = Machine::writing(remote) else { return };
     let a = a.example("xor/train.shf");
@@ -55,10 +55,10 @@ fn trains_there_and_here(remote: &Remote) {
     assert_eq!(taken(b.run(&[&RUN[..], &["--strict"]].concat())), first);
     assert!(b.world.path("xor/__sheaf__/train-step.cpu.vmfb").is_file());
     assert!(!b.world.home().join("data").exists(), "something was installed");
-    // Now it has everything itself.
+    // Now it has all programs itself.
     assert_eq!(b.run(&[&RUN[..], &["--strict", "--offline"]].concat()).silent(), first);
 
-    // Whom nobody is trusted by gets nothing.
+    // A machine without trusted keys gets nothing.
     let c = Machine::reading(remote).env("SHEAF_CACHE_TRUSTED_KEYS", "").example("xor/train.shf");
     let output = c.run(&[&RUN[..], &["--strict"]].concat());
     assert_eq!(output.code, Some(1), "{output}");

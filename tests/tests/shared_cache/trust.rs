@@ -1,4 +1,4 @@
-//! What a project's file asks for, before and after the user's consent; and what it never gets.
+//! Settings that a project's file requests, before and after the user's consent; and those it never gets.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,10 +11,10 @@ use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, Remote, SQUARES, warnings, 
 use crate::shared::{bucket, folder, taken};
 use crate::web::{Fault, Files, Request, Web};
 
-/// [`RUN_SQUARES`], and nothing may be interpreted.
+/// [`RUN_SQUARES`] with `--strict`.
 const STRICT: [&str; 4] = ["squares.shf", "--jit", "always", "--strict"];
 
-/// A clone of a project that asks for this remote and the writers' key.
+/// A clone of a project that requests this remote and the writers' key.
 fn clone(address: &str) -> Machine {
     let machine = Machine::bare().squares();
     machine.world.write("Sheaf.toml", manifest(address, &writer().public().to_string()));
@@ -25,12 +25,12 @@ fn manifest(address: &str, key: &str) -> String {
     format!("[cache]\nremote = [\"{address}\"]\ntrusted-keys = [\"{key}\"]\n")
 }
 
-/// The line about what a project asks for, which the run has on standard error once for each time that it is said.
+/// Number of reports, on standard error, of the settings that a project requests.
 fn passed_over(output: &Output) -> usize {
     output.stderr.matches("`trusted-keys` and `remote` in ").count()
 }
 
-/// The reproduction: a cloned project's keys and remote made its own native code run, without a word.
+/// Regression: a cloned project's keys and remote ran its own native code silently.
 #[test]
 fn a_clone_runs_no_code_of_its_own_choice_until_it_is_trusted() {
     let Some(files) = pushed() else { return };
@@ -38,13 +38,13 @@ fn a_clone_runs_no_code_of_its_own_choice_until_it_is_trusted() {
     let machine = clone(&web.remote().address);
     let output = machine.run(&STRICT);
     assert_eq!((output.code, web.requests()), (Some(1), Vec::new()), "{output}");
-    // Once as a warning, and in the error that follows from it.
+    // Once as a warning, and in the consequent error.
     assert_eq!(passed_over(&output), 2, "{output}");
     let output = machine.run(&RUN_SQUARES);
     assert_eq!((output.code, passed_over(&output), web.requests().len()), (Some(0), 1, 0), "{output}");
     assert!(!machine.world.path("__sheaf__").exists(), "{output}");
 
-    // Where nobody can be asked, nothing is trusted.
+    // Without a terminal to ask, nothing is trusted.
     let output = machine.run(&["trust"]);
     assert_eq!(output.code, Some(1), "{output}");
     insta::assert_snapshot!("nobody_can_be_asked", output);
@@ -59,7 +59,7 @@ fn a_clone_runs_no_code_of_its_own_choice_until_it_is_trusted() {
     assert_eq!(list[0]["trusted"][0]["settings"]["remote"][0], web.remote().address.as_str(), "{list}");
     assert!(machine.run(&["trust", "--list"]).silent().contains("cache.remote http://"));
 
-    // Another content is another request, and what changed is shown.
+    // A changed file is another request, and the changes are shown.
     let other = Remote::at("https://cache.example").address;
     machine.world.write("Sheaf.toml", manifest(&other, &writer().public().to_string()));
     assert_eq!(passed_over(&machine.run(&RUN_SQUARES)), 1);
@@ -74,7 +74,7 @@ fn a_clone_runs_no_code_of_its_own_choice_until_it_is_trusted() {
     assert_eq!(passed_over(&machine.run(&RUN_SQUARES)), 1);
 }
 
-/// A job of a protected branch trusts what it checked out; one of a pull request says itself what counts.
+/// A job of a protected branch trusts its checkout; one of a pull request sets its own settings.
 #[test]
 fn recipes_for_ci() {
     let Some(files) = pushed() else { return };
@@ -88,7 +88,7 @@ fn recipes_for_ci() {
     assert_eq!(wrong.code, Some(1), "{wrong}");
 }
 
-/// Trust is no credential: a server that only a project names is asked as anybody would ask it.
+/// Trust grants no credentials: a server that only a project names is contacted anonymously.
 #[test]
 fn a_projects_remote_gets_no_credentials() {
     let Some(files) = pushed() else { return };
@@ -107,7 +107,7 @@ fn a_projects_remote_gets_no_credentials() {
     assert!(!web.requests().is_empty() && !machine.world.path("started").exists());
     assert!(web.requests().iter().all(|request| request.credentials.is_empty()), "{:?}", web.requests());
 
-    // The user names it: that very one, and no other port.
+    // If the user names it: exactly that address, and no other port.
     let again = |remote: &str| {
         let _ = fs::remove_dir_all(machine.world.path("__sheaf__"));
         fs::remove_dir_all(machine.world.home().join("cache")).expect("removed");
@@ -121,7 +121,7 @@ fn a_projects_remote_gets_no_credentials() {
     assert!(again(&web.remote().address));
 }
 
-/// The same for a bucket: neither a signature nor the session's token, whatever the environment has.
+/// The same for a bucket: neither a signature nor the session token, whatever the environment.
 #[test]
 fn a_projects_bucket_gets_no_signature() {
     let web = Web::start(Files::new(), Fault::None);
@@ -142,7 +142,7 @@ fn a_projects_bucket_gets_no_signature() {
     assert_eq!(output.code, Some(0), "{output}");
     let signed = web.requests().split_off(asked.len());
     assert!(signed.iter().any(|request| request.credentials.contains(&"session".to_owned())), "{signed:?}");
-    // A real store takes an anonymous look for what it is.
+    // A real store answers an anonymous request as such.
     let Some((_server, remote)) = bucket() else { return };
     let anonymous = remote
         .environment
@@ -152,7 +152,7 @@ fn a_projects_bucket_gets_no_signature() {
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
 }
 
-/// The reproduction: `cache push` in a clone sent the programs of all projects to where the clone wanted them.
+/// Regression: `cache push` in a clone sent the programs of all projects to the clone's remote.
 #[test]
 fn a_push_sends_what_belongs_to_the_project() {
     let (_folder, remote) = folder();
@@ -171,7 +171,7 @@ fn a_push_sends_what_belongs_to_the_project() {
     assert_eq!(machine.run(&["cache", "push", "--all"]).silent(), "sent 2 programs\n");
 }
 
-/// The reproduction: a project's limit emptied the store of its user.
+/// Regression: a project's limit emptied the user's store.
 #[test]
 fn a_project_does_not_size_the_users_store() {
     let Some(machine) = Machine::writing(&Remote::at("")) else { return };
@@ -187,7 +187,7 @@ fn a_project_does_not_size_the_users_store() {
     assert!(own.stdout.starts_with("removed 1 program,"), "{own}");
 }
 
-/// Mirrors of the compiler are asked for as remotes are, and get no password of the netrc file either.
+/// Mirrors of the compiler need consent like remotes, and get no password of the netrc file either.
 #[test]
 fn a_projects_mirror_gets_no_password() {
     let web = Web::start(Files::new(), Fault::None);
@@ -199,7 +199,7 @@ fn a_projects_mirror_gets_no_password() {
     let machine = machine.env("NETRC", netrc);
     let install = |name: &str, value: &str| {
         let before = web.requests().len();
-        // There is no compiler there.
+        // It has no compiler.
         assert_eq!(machine.sheaf(&["toolchain", "install"]).env(name, value).run().code, Some(1));
         web.requests().split_off(before)
     };

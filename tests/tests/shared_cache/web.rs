@@ -1,5 +1,5 @@
-//! A cache in Bazel's http form that holds what a test puts into it, and answers as badly as it is told. It stands in for
-//! what no real server can be brought to do. It ends with its value.
+//! A cache with Bazel's http protocol that serves files of a test, with injected faults, for cases that no real server
+//! can be brought to. It stops on drop.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -11,35 +11,35 @@ use std::time::{Duration, Instant};
 
 use crate::machine::Remote;
 
-/// Longer than any client waits for an answer that does not come.
+/// Longer than any client's timeout.
 const FOREVER: Duration = Duration::from_secs(60);
 
 /// Files by their paths, such as `/ac/3f9a…`.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
-/// A request: its method and path, and the headers that say who asks.
+/// A request: its method and path, and the headers with credentials.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     pub line: String,
     pub credentials: Vec<String>,
 }
 
-/// What goes wrong.
+/// An injected fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     None,
-    /// The answer to a request for such a path begins, and does not go on.
+    /// The response for such a path starts, and never completes.
     Hangs(&'static str),
-    /// The connection breaks within such an answer.
+    /// The connection breaks within such a response.
     Breaks(&'static str),
-    /// Such an answer takes so long.
+    /// Such a response takes this long.
     Slow(&'static str, Duration),
-    /// Such a request is answered with a status alone.
+    /// Such a request gets only a status.
     Status(&'static str, u16),
-    /// All requests are refused with this status, in words that repeat who asked.
+    /// All requests are refused with this status, in words that repeat the credentials.
     Refuses(u16),
-    /// What is sent is not taken, with this status.
+    /// Uploads are refused with this status.
     ReadOnly(u16),
 }
 
@@ -88,12 +88,12 @@ impl Web {
         Remote::at(format!("http://{}", self.address))
     }
 
-    /// Requests so far.
+    /// The requests so far.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.requests.lock().expect("requests").clone()
     }
 
-    /// What it holds.
+    /// The stored files.
     pub fn files(&self) -> MutexGuard<'_, Files> {
         self.shared.files.lock().expect("files")
     }
@@ -174,7 +174,7 @@ impl Shared {
         }
     }
 
-    /// Waits, but not past the end of the server.
+    /// Waits, at most until the server stops.
     fn wait(&self, time: Duration) {
         let end = Instant::now() + time;
         while Instant::now() < end && !self.stop.load(Ordering::SeqCst) {

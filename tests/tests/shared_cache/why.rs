@@ -1,4 +1,4 @@
-//! `sheaf cache why`: what differs from the nearest compilation that there was before.
+//! `sheaf cache why`: the differences from the most similar earlier compilation.
 
 use std::thread;
 use std::time::Duration;
@@ -9,28 +9,28 @@ use sheaf_tests::Output;
 use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, SQUARES};
 use crate::shared::folder;
 
-/// The same with types, to be built without a run.
+/// The same with types, to build without a run.
 const TYPED: &str = "(defn sum-of-squares [(x f32 [4])] (sum (* x x)))\n";
 
-/// A machine with the compiler alone.
+/// A machine with the compiler only.
 fn machine() -> Option<Machine> {
     let (_folder, remote) = folder();
     Some(Machine::compiling(&remote)?.env("SHEAF_CACHE_REMOTE", ""))
 }
 
-/// Claims tell time in seconds.
+/// Times of claims are in seconds.
 fn wait() {
     thread::sleep(Duration::from_millis(1100));
 }
 
-/// Compiles what the file has now.
+/// Compiles the current file.
 #[track_caller]
 fn build(machine: &Machine, options: &[&str]) {
     let output = machine.run(&[&["build", "typed.shf"], options].concat());
     assert_eq!(output.code, Some(0), "{output}");
 }
 
-/// What is said of the last compilation, without figures.
+/// The explanation of the last compilation, without figures.
 #[track_caller]
 fn why(machine: &Machine) -> Output {
     let output = machine.run(&["cache", "why", "sum-of-squares"]);
@@ -67,7 +67,7 @@ fn another_source() {
     machine.world.write("typed.shf", TYPED.replace("(* x x)", "(exp x)"));
     build(&machine, &["--cpu", "x86-64-v2"]);
     assert_told!(why(&machine), "why_source");
-    // Names, comments and layout are no difference: nothing new is compiled, so nothing new is told.
+    // Names, comments and layout make no difference: nothing is compiled, so nothing is reported.
     machine
         .world
         .write("typed.shf", TYPED.replace("(* x x)", "; of all\n  (exp  y)").replace("(x f32", "(y f32"));
@@ -106,7 +106,8 @@ fn another_flag() {
     assert_told!(why(&machine), "why_debug");
 }
 
-/// The nearest of several is told, not the latest: here one of another shape, not one of another source and processor.
+/// The most similar of several is reported, not the latest: here one of another shape, not one of another source and
+/// processor.
 #[test]
 fn the_nearest_of_several() {
     let Some(machine) = machine() else { return };
@@ -120,7 +121,7 @@ fn the_nearest_of_several() {
     assert_told!(why(&machine), "why_shape");
 }
 
-/// A compilation by the release before; its claim is made here, since a second compiler would have to be fetched.
+/// A compilation by the previous release; its claim is made here, since a second compiler would have to be downloaded.
 #[test]
 fn another_compiler() {
     let Some(machine) = machine() else { return };
@@ -140,7 +141,7 @@ fn another_compiler() {
     assert_told!(why(&machine), "why_compiler");
 }
 
-/// A machine that has compiled nothing before learns it from the remote cache.
+/// A machine without earlier compilations learns them from the remote cache.
 #[test]
 fn the_remote_cache_knows_more() {
     let (_folder, remote) = folder();
