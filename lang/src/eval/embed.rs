@@ -1,4 +1,4 @@
-//! Calls from outside of a program.
+//! Calls into a program from outside.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use crate::diagnostic::Diagnostic;
 use crate::syntax::Span;
 
 impl Interp {
-    /// The value that `name` has in a module, by a definition of its own.
+    /// The value of the definition `name` in a module.
     ///
     /// # Errors
     ///
@@ -31,19 +31,19 @@ impl Interp {
         })
     }
 
-    /// A place for the calls of `name` from outside: messages show it as `(name ...)`.
+    /// A call site for calls of `name` from outside: messages show it as `(name ...)`.
     pub fn call_site(&mut self, name: &str) -> Span {
         let text = format!("({name} ...)");
         let (start, end) = (0, text.len() as u32);
         Span { source: self.sources.add("<call>", &text), start, end }
     }
 
-    /// The result of a function, keyword, dictionary or tensor applied to these arguments, as a call at the top level of a
-    /// program gives it. Results of compiled functions stay on the device.
+    /// Applies a function, keyword, dictionary or tensor to these arguments, like a call at the top level of a program.
+    /// Results of compiled functions stay on the device.
     ///
     /// # Errors
     ///
-    /// Those of the call. The evaluator can be used again after them.
+    /// Those of the call. The evaluator remains usable after them.
     pub fn apply(&mut self, function: &Value, arguments: Args, site: Span) -> Loaded<Value> {
         self.begin();
         self.step()?;

@@ -186,8 +186,8 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    // Kept apart from `push_list` so that the kind is constant where the form is written: a form built generically and
-    // moved stalls on its own parts on their way to memory.
+    // Like `push_list` a function of its own, so that the kind is constant where the form is written: a form built
+    // generically and moved stalls on its own parts on their way to memory.
     #[inline(never)]
     fn push_name(&mut self, kind: impl Fn(Ustr) -> FormKind, name: &'t str, start: usize, end: usize) {
         let name = self.names.intern(name);

@@ -137,7 +137,7 @@ fn the_others_are_built_where_one_cannot_be() {
     let failed = report["failed"].as_array().expect("a list");
     assert_eq!(failed.len(), 3);
     assert_eq!(failed[1]["place"], serde_json::json!({"file": "some.shf", "line": 2, "column": 27}));
-    // Functions that are named count, whatever they are.
+    // Named functions must be built: an interpreted one is an error.
     world.write("print.shf", "(defn report [(x f32 [4])] (print x))\n");
     insta::assert_snapshot!("named_and_interpreted", world.run(&["build", "print.shf", "report"]));
     insta::assert_snapshot!("nothing_to_build", {
