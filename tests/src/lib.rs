@@ -4,6 +4,7 @@
 //! A test that cannot run on this machine prints that ([`skip`]) and passes.
 
 mod compiler;
+mod device;
 mod mount;
 mod neutral;
 mod output;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use compiler::{toolchain, wheel};
+pub use device::{download, upload, worker};
 pub use mount::Mount;
 pub use output::Output;
 pub use server::Server;

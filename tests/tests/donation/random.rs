@@ -1,6 +1,5 @@
 //! Random programs: every donation that the rules allow gives the results of the host.
 
-use std::process::Command;
 use std::sync::Arc;
 
 use sheaf_lang::graph::{Builder, Graph, Op, Var, donations, evaluate};
@@ -24,7 +23,7 @@ const DRAWS: u64 = 3;
 #[test]
 fn random_programs_give_what_the_host_computes() {
     let Some(toolchain) = sheaf_tests::toolchain() else { return };
-    let mut compiler = Compiler::new(worker, toolchain);
+    let mut compiler = Compiler::new(sheaf_tests::worker, toolchain);
     let runtime = Runtime::new().expect("a runtime");
     let two = Workers::Exactly(2.try_into().expect("not zero"));
     let devices = [Target::LocalSync, Target::LocalTask(two)].map(|t| runtime.device(t).expect("a device"));
@@ -50,13 +49,7 @@ fn random_programs_give_what_the_host_computes() {
     assert!(found > PROGRAMS, "only {found} donations: the programs test nothing");
 }
 
-fn worker() -> Command {
-    let mut command = Command::new(sheaf_tests::sheaf());
-    command.arg("compile-worker");
-    command
-}
-
-/// Records a program of four arguments; returns its results.
+/// Records a program of four arguments; its results.
 fn program(b: &mut Builder, random: &mut Random) -> Vec<Var> {
     let arguments: Vec<Var> =
         (0..4).map(|_| b.input(TensorType::new(DType::F32, [SIDE, SIDE].as_slice()))).collect();

@@ -63,7 +63,7 @@ fn chains(dtype: DType) -> Graph {
 #[test]
 fn chains_are_rounded_as_on_the_host() {
     let Some(toolchain) = sheaf_tests::toolchain() else { return };
-    let mut compiler = Compiler::new(super::worker, toolchain);
+    let mut compiler = Compiler::new(sheaf_tests::worker, toolchain);
     let runtime = Runtime::new().expect("a runtime");
     let mut random = Random(6);
     let mut draw = || {
@@ -87,7 +87,7 @@ fn chains_are_rounded_as_on_the_host() {
 #[test]
 fn conversions_round_at_the_ends() {
     let Some(toolchain) = sheaf_tests::toolchain() else { return };
-    let mut compiler = Compiler::new(super::worker, toolchain);
+    let mut compiler = Compiler::new(sheaf_tests::worker, toolchain);
     let device = Runtime::new().expect("a runtime").device(Target::LocalSync).expect("a device");
     let singles: Vec<f32> = vec![
         1e-40,

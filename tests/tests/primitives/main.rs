@@ -6,13 +6,13 @@ mod random_updates;
 mod reductions;
 
 use std::fmt::Write as _;
-use std::process::Command;
 
 use sheaf_lang::graph::{Builder, Graph, evaluate};
 use sheaf_lang::primitives::registry::{Sample, registry};
 use sheaf_lang::stablehlo::{KERNEL_FLAGS, KernelSize, Model, emit};
 use sheaf_lang::tensor::{DType, HostTensor, TensorType};
-use sheaf_runtime::{Buffer, Device, ElementType, Runtime, Target, Vmfb, sha256};
+use sheaf_runtime::{Buffer, Device, Runtime, Target, Vmfb, sha256};
+use sheaf_tests::{download, upload, worker};
 use sheaf_toolchain::Compiler;
 
 /// Number of samples per program: one compilation costs far less than many.
@@ -109,14 +109,7 @@ fn check(model: Model, size: usize) {
     assert!(failures.is_empty(), "compiled as {model:?} in another way than evaluated:\n{failures}");
 }
 
-/// The compile worker: this test program, as it starts itself.
-fn worker() -> Command {
-    let mut command = Command::new(sheaf_tests::sheaf());
-    command.arg("compile-worker");
-    command
-}
-
-/// Compiles the samples as one program and compares its results with the host's, for each seed.
+/// Compiles the samples as one program and compares its results with those of the host, for each seed.
 fn run(batch: &[Sample], compiler: &mut Compiler, device: &Device, model: Model) -> Result<(), String> {
     let graph = join(batch);
     let draw = |seed: u64| batch.iter().flat_map(|sample| sample.draw(seed)).collect();
@@ -167,7 +160,7 @@ fn execute(
                 return Err(format!("argument {i} was written over"));
             }
         }
-        let result = |(i, var)| read(&frame.result(i).map_err(|e| e.to_string())?, graph.ty(var));
+        let result = |(i, var)| download(&frame.result(i).map_err(|e| e.to_string())?, graph.ty(var));
         graph.outputs.iter().copied().enumerate().map(result).collect()
     };
     calls.iter().map(&mut call).collect()
@@ -188,34 +181,8 @@ fn join(batch: &[Sample]) -> Graph {
     builder.finish(results)
 }
 
-fn upload(device: &Device, tensor: &HostTensor) -> Buffer {
-    let element = match tensor.dtype() {
-        DType::Bool => ElementType::Bool,
-        DType::I8 => ElementType::I8,
-        DType::I16 => ElementType::I16,
-        DType::I32 => ElementType::I32,
-        DType::I64 => ElementType::I64,
-        DType::U8 => ElementType::U8,
-        DType::U16 => ElementType::U16,
-        DType::U32 => ElementType::U32,
-        DType::BF16 => ElementType::Bf16,
-        DType::F16 => ElementType::F16,
-        DType::F32 => ElementType::F32,
-        DType::F64 => ElementType::F64,
-    };
-    device.upload(element, tensor.shape(), tensor.bytes()).expect("a buffer")
-}
-
-fn read(buffer: &Buffer, ty: &TensorType) -> Result<HostTensor, String> {
-    if buffer.shape() != ty.shape.as_slice() {
-        return Err(format!("a result of shape {:?} instead of {ty}", buffer.shape()));
-    }
-    let bytes = buffer.read().map_err(|e| e.to_string())?;
-    HostTensor::from_bytes(ty, &bytes).ok_or_else(|| format!("{} bytes instead of {ty}", bytes.len()))
-}
-
-/// Floats agree up to the tolerance, relative to the larger of 1 and the host's result, with equal infinities and NaN;
-/// other values are equal.
+/// Floats agree up to the tolerance, relative to the larger of 1 and the host's result, and are infinite or not
+/// numbers together; all else agrees exactly.
 fn agree(host: &HostTensor, compiled: &HostTensor, tolerance: f64) -> Result<(), String> {
     if !host.dtype().is_float() || host.ty() != compiled.ty() {
         return if host == compiled { Ok(()) } else { Err(format!("host {host:?}, compiled {compiled:?}")) };

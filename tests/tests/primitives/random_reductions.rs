@@ -297,7 +297,7 @@ fn faults(cases: &[Case], compiler: &mut Compiler, device: &Device) -> Vec<Strin
 
 fn check(cases: &[Case], target: Target) {
     let Some(toolchain) = sheaf_tests::toolchain() else { return };
-    let mut compiler = Compiler::new(super::worker, toolchain);
+    let mut compiler = Compiler::new(sheaf_tests::worker, toolchain);
     let device = Runtime::new().expect("a runtime").device(target).expect("a device");
     let faults: Vec<String> =
         cases.chunks(BATCH).flat_map(|batch| faults(batch, &mut compiler, &device)).collect();

@@ -104,7 +104,7 @@ impl Program {
 #[test]
 fn random_updates_agree_with_host_evaluation() {
     let Some(toolchain) = sheaf_tests::toolchain() else { return };
-    let mut compiler = Compiler::new(super::worker, toolchain);
+    let mut compiler = Compiler::new(sheaf_tests::worker, toolchain);
     let device = Runtime::new().expect("a runtime").device(Target::LocalSync).expect("a device");
     let count = std::env::var("UPDATES").map_or(PROGRAMS, |n| n.parse().expect("a number of programs"));
     let mut random = Random(5);

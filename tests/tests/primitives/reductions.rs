@@ -82,7 +82,7 @@ fn check(cases: &[Case], compiler: &mut Compiler, device: &Device) {
 #[test]
 fn long_sums_are_exact_to_a_few_roundings() {
     let Some(toolchain) = sheaf_tests::toolchain() else { return };
-    let mut compiler = Compiler::new(super::worker, toolchain);
+    let mut compiler = Compiler::new(sheaf_tests::worker, toolchain);
     let runtime = Runtime::new().expect("a runtime");
     check(CASES, &mut compiler, &runtime.device(Target::LocalSync).expect("a device"));
     let largest = [Case { shape: &[1 << 24], sum: |b, x| b.sum(x, &[0]) }];
