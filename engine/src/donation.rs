@@ -1,6 +1,6 @@
 //! Programs whose calls consume arguments: a result takes the place of each.
 //!
-//! IREE 3.13 has computed wrong numbers in such programs. By the rules of [`sheaf_lang::graph::donations`] it should not;
+//! IREE has computed wrong numbers in such programs (Q38). By the rules of [`sheaf_lang::graph::donations`] it should not;
 //! to be sure, a program is used only after it has been [tried](super::trial).
 
 use std::rc::Rc;

@@ -48,8 +48,8 @@ struct Found {
     rows: bool,
     /// A product of two matrices that gains by tiles.
     large_product: bool,
-    /// A product of operands of three axes and more. IREE 3.13 refuses programs that have one beside element-wise
-    /// operations, if it is to make tiles ("large vector sizes"), after the time of a whole compilation.
+    /// A product of operands of three axes and more. IREE refuses programs that have one beside element-wise
+    /// operations, if it is to make tiles ("large vector sizes", Q39), after the time of a whole compilation.
     product_of_higher_rank: bool,
     /// A product in a loop, for which each step would pack its operands anew.
     product_in_loop: bool,

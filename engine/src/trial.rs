@@ -1,5 +1,5 @@
 //! Trials of donating programs: each is used only after its results were those of the plain one, and it wrote to nothing
-//! that it does not consume.
+//! that it does not consume. Programs with loops as blocks are tried likewise, since calls of some fail (Q37).
 //!
 //! A program with little memory is tried on numbers that are always the same ([`agrees`]). For one with much, there would
 //! be no room beside what the program has already; it is tried in a call ([`OnTrial`]), on the call's own arguments.

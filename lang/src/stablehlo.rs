@@ -10,11 +10,10 @@ use crate::graph::{Donation, Equation, Graph, Var, in_blocks, inline_calls, part
 use crate::primitives::{Constant, Full};
 use crate::tensor::{DType, HostTensor, TensorType};
 
-pub mod double;
 mod kernel;
 mod literal;
 mod loops;
-mod updates;
+pub mod quirks;
 mod wide;
 
 use kernel::Kernel;
@@ -49,8 +48,8 @@ pub struct Features {
     pub doubles: bool,
 }
 
-/// Flags for programs with kernels that are written out: these are not distributed to workgroups, and hold what they compute
-/// on the stack.
+/// Flags for programs with kernels that are written out: these are not distributed to workgroups (Q29), and hold what they
+/// compute on the stack.
 pub const KERNEL_FLAGS: [&str; 2] =
     ["--iree-llvmcpu-disable-distribution", "--iree-llvmcpu-stack-allocation-limit=131072"];
 
@@ -128,7 +127,7 @@ fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks:
     };
     let parameters: Vec<String> = types.enumerate().map(parameter).collect();
     let results: Vec<String> = graph.outputs.iter().map(|v| graph.ty(*v).mlir()).collect();
-    let attributes = if emitter.features.blocks { loops::ONE_MEMORY } else { "" };
+    let attributes = if emitter.features.blocks { quirks::ONE_MEMORY } else { "" };
     let mut text = format!("module @sheaf {attributes}{{\n");
     let _ = writeln!(text, "  func.func @main({}) -> ({}) {{", parameters.join(", "), results.join(", "));
     text.push_str(&emitter.body);
@@ -240,15 +239,6 @@ impl<'a> Recorded<'a> {
     /// The equation that makes a variable, if it is no parameter.
     fn maker(&self, var: Var) -> Option<&Equation> {
         self.makers[var.index()].map(|n| &self.graph.equations[n])
-    }
-
-    /// True if a variable is a broadcast tensor, perhaps in another layout.
-    fn repeats(&self, var: Var) -> bool {
-        self.maker(var).is_some_and(|eqn| match eqn.op.name() {
-            "broadcast_in_dim" => true,
-            "reshape" | "transpose" => self.repeats(eqn.inputs[0]),
-            _ => false,
-        })
     }
 }
 
@@ -431,32 +421,6 @@ impl Lowering<'_> {
         self.line(&format!("stablehlo.optimization_barrier {} : {types}", self.operands()));
     }
 
-    /// Writes a temporary: `x` of type `ty`, which is not there before `other` of the same type.
-    pub fn held(&mut self, x: &str, other: &str, ty: &TensorType) -> String {
-        let (name, unused, ty) = (self.name_temporary(), self.name_temporary(), ty.mlir());
-        self.raw(&format!("{name}, {unused} = stablehlo.optimization_barrier {x}, {other} : {ty}, {ty}"));
-        name
-    }
-
-    /// Names for the results of a loop or a conditional, which [`Lowering::hold`] is to be called with.
-    pub fn results_to_hold(&mut self) -> Vec<String> {
-        if self.in_kernel() {
-            return self.results();
-        }
-        self.eqn.outputs.clone().iter().map(|_| self.name_temporary()).collect()
-    }
-
-    /// Writes the results of a loop or a conditional behind a barrier, outside of kernels.
-    ///
-    /// IREE 3.13 else puts what is computed before a loop into one submission with what is computed from its results,
-    /// and then finds that they depend on each other ("circular dependency: input operation uses partition output").
-    pub fn hold(&mut self, held: &[String]) {
-        if !self.in_kernel() {
-            let types = self.result_types();
-            self.line(&format!("stablehlo.optimization_barrier {} : {types}", held.join(", ")));
-        }
-    }
-
     /// The names of all results.
     pub fn results(&self) -> Vec<String> {
         self.eqn.outputs.iter().map(|v| self.names[v.index()].clone()).collect()
@@ -522,36 +486,14 @@ impl Lowering<'_> {
 
     /// Writes operand 0 in the result's shape.
     pub fn reshape(&mut self) {
-        // In a kernel, IREE 3.13 fails on a reshape to no axes ("expected mixed sizes rank to match mixed strides rank").
-        if self.in_kernel() && self.result_type(0).rank() == 0 && self.operand_type(0).rank() > 0 {
-            return self.sum_of_one();
+        if !quirks::reshape_to_number(self) {
+            self.typed("stablehlo.reshape", "");
         }
-        self.typed("stablehlo.reshape", "");
-    }
-
-    /// Writes the one element of operand 0 as a sum over all axes, of it and a zero that changes nothing: that of floats is
-    /// negative.
-    fn sum_of_one(&mut self) {
-        let scalar = self.result_type(0).clone();
-        let (operation, init) = match scalar.dtype {
-            DType::Bool => ("stablehlo.or", zero(scalar.dtype)),
-            dtype if dtype.is_float() => ("stablehlo.add", float(dtype, -0.0)),
-            dtype => ("stablehlo.add", zero(dtype)),
-        };
-        let from = self.operand_type(0).clone();
-        let axes: Vec<usize> = (0..from.rank()).collect();
-        let init = self.splat(&scalar, &init);
-        let (x, ty, from) = (self.operand(0), scalar.mlir(), from.mlir());
-        self.line(&format!(
-            "stablehlo.reduce({x} init: {init}) applies {operation} across dimensions = {} : ({from}, {ty}) -> {ty}",
-            dims_list(&axes)
-        ));
     }
 
     /// Writes a reduction of operand 0 over `axes` by a binary `operation` whose neutral element is `init`.
     pub fn reduce(&mut self, operation: &str, init: &str, axes: &[usize]) {
-        // IREE 3.13 fails on reductions over axes of extent 1 inside larger CUDA programs; they are reshapes anyway.
-        if axes.iter().all(|a| self.operand_type(0).shape[*a] == 1) {
+        if quirks::reduces_nothing(self.operand_type(0), axes) {
             return self.reshape();
         }
         let scalar = TensorType::scalar(self.operand_type(0).dtype).mlir();
@@ -567,8 +509,7 @@ impl Lowering<'_> {
         let (mut x, mut from) = (self.operand(0), self.operand_type(0).clone());
         let mut axes = axes;
         if let [rest @ .., last] = axes
-            && axes.iter().filter(|axis| from.shape[**axis] != 1).count() > 1
-            && self.is_product_with_repeated(0)
+            && quirks::reduces_by_axis(self, axes)
         {
             let mut shape = from.shape.clone();
             shape.remove(*last);
@@ -578,14 +519,6 @@ impl Lowering<'_> {
         }
         let text = reduction(&x, &from, axes, self.result_type(0));
         self.line(&text);
-    }
-
-    /// True if operand `i` is a product, and a factor of it repeats a tensor somewhere. IREE 3.13 takes the sum of such a
-    /// product over several axes for a contraction of two tensors, and fails ("invalid accumulator/result vector shape").
-    fn is_product_with_repeated(&self, i: usize) -> bool {
-        let product = self.recorded.maker(self.sources[i]);
-        product
-            .is_some_and(|eqn| eqn.op.name() == "mul" && eqn.inputs.iter().any(|v| self.recorded.repeats(*v)))
     }
 
     /// Writes a tensor of one number throughout.

@@ -137,7 +137,7 @@ macro_rules! detected {
 /// system software and explicit intrinsics (`xsave`, `rdrand`, `clflushopt`, ...): they differ between machines that
 /// run the same code. The processors with `fma4` and `xop`, which Rust does not detect, are those with `tbm`.
 /// Arithmetic on 16-bit floats is left out as well: programs compute with them as `f32`, and LLVM would merge the
-/// roundings of a product and its sum.
+/// roundings of a product and its sum (Q07).
 #[cfg(target_arch = "x86_64")]
 fn host_features() -> BTreeSet<String> {
     use std::arch::is_x86_feature_detected;

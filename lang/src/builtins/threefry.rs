@@ -88,7 +88,8 @@ fn known(t: &Tensor) -> Eval<Option<f32>> {
 const FRACTION: u32 = 9;
 
 /// A float of `[0, 1)` scaled to an interval: `x * width + low`, rounded once. XLA and IREE both contract the two
-/// operations to an FMA, so the host must as well, to give the numbers of JAX and of compiled programs.
+/// operations (Q41), so that numbers which are computed here must be, too, or they would not be those of JAX and of compiled
+/// programs.
 fn scaled(word: u32, low: f32, width: f32) -> f32 {
     let x = f32::from_bits(word >> FRACTION | 1.0_f32.to_bits()) - 1.0;
     p::maximum(low, x.mul_add(width, low))

@@ -1,6 +1,6 @@
 //! Takes long sums, products and contractions in blocks, so that their error grows with the logarithm of the length.
 //!
-//! IREE 3.13 adds up whatever it is given in one chain, in which the mean of a million numbers 0.1 is 0.10096. So a long
+//! IREE adds up whatever it is given in one chain (Q04), in which the mean of a million numbers 0.1 is 0.10096. So a long
 //! sum is written as a sum of blocks, then as one of what these gave, until a short chain remains. The blocks of the
 //! innermost axis are taken across it, many side by side: it is what a compiler makes vectors of.
 //!

@@ -1,6 +1,6 @@
 //! Which results of a program may be written to where its arguments are.
 //!
-//! IREE 3.13 does as it is told, and computes wrong numbers where something still reads such an argument afterwards. So
+//! IREE does as it is told, and computes wrong numbers where something still reads such an argument afterwards (Q38). So
 //! an argument goes to a result only if whatever else reads it has ended before the result is written: it is needed for
 //! that result, and either lies before a barrier that the result waits for, or is part of computing the result element by
 //! element.

@@ -6,7 +6,7 @@ use super::{Builder, Equation, Graph, RULE, Var, Vars};
 use crate::primitives::OptimizationBarrier;
 
 /// How many tensors element-wise operations may join. IREE computes them all in one kernel, with what uses the result and
-/// what comes before, and binds at most 32 buffers to a kernel on a device; a kernel with more fails when it is called.
+/// what comes before, and binds at most 32 buffers to a kernel on a device; a kernel with more fails when it is called (Q31).
 const WIDEST: usize = 20;
 
 /// How many numbers element-wise operations may read and give together. Those that a kernel keeps in one

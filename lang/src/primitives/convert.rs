@@ -5,7 +5,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::{Cotangents, Primitive, TypeFault, Types, expect_arity};
 use crate::graph::{Builder, Var};
-use crate::stablehlo::{Lowering, highest, zero};
+use crate::stablehlo::{Lowering, highest, quirks, zero};
 use crate::tensor::{DType, Data, FromNumber, HostTensor, TensorType};
 use crate::{with_element_type, with_elements};
 
@@ -69,16 +69,8 @@ impl Primitive for Convert {
             x = convert(to, &x, &from, &single);
             from = single;
         }
-        if from.shape.is_empty()
-            && takes.is_integer()
-            && gives.is_unsigned()
-            && takes.byte_width() > gives.byte_width()
-        {
-            // IREE 3.13 may cut a single integer with `arith.trunci`, which gives no unsigned ones.
-            let signed = result.with_dtype(gives.as_signed_bits());
-            let cut = convert(to, &x, &from, &signed);
-            let text = format!("stablehlo.bitcast_convert {cut} : ({}) -> {}", signed.mlir(), result.mlir());
-            return to.line(&text);
+        if quirks::cut_to_unsigned(to, &x, &from) {
+            return;
         }
         let Some((least, most)) = self.dtype.bounds().filter(|_| from.dtype.is_float()) else {
             return to.cast(&x, &from);

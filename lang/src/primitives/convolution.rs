@@ -14,7 +14,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::{Cotangents, Primitive, Reverse, Ring, Terms, TypeFault, Types, Zeros, batch_size, batch_to_front, expect_arity, sums_of_products};
 use crate::graph::{Builder, Var};
-use crate::stablehlo::{Lowering, dims_list, zero};
+use crate::stablehlo::{Lowering, dims_list, quirks};
 use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count, strides};
 
 /// How the window moves. The vectors have an entry for each spatial axis.
@@ -50,8 +50,15 @@ impl Convolution {
         }
     }
 
-    fn spatial(&self) -> usize {
+    /// Number of axes along which the kernel moves.
+    pub fn spatial(&self) -> usize {
         self.strides.len()
+    }
+
+    /// Extent of `n` elements along a spatial axis, with the zeros between and around them.
+    pub fn padded_extent(&self, axis: usize, n: usize) -> usize {
+        let (low, high) = self.padding[axis];
+        (dilated(n, self.input_dilation[axis]) + low + high).max(0) as usize
     }
 
     /// The extents of the result's spatial axes: 0 where the window does not fit into the padded input.
@@ -236,8 +243,6 @@ impl Primitive for Convolution {
         smallvec![self.batch_as_groups(b, x, kernel, size)]
     }
 
-    // Dilated inputs and negative padding are a padding of their own: IREE's rules for convolutions know neither
-    // in all cases.
     fn zeros(&self, _: &[bool]) -> Zeros {
         Zeros::Lost
     }
@@ -248,34 +253,7 @@ impl Primitive for Convolution {
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         let n = self.spatial();
-        let (mut input, mut ty) = (to.operand(0), to.operand_type(0).clone());
-        let mut padding = self.padding.clone();
-        let dilate = self.input_dilation.iter().any(|d| *d != 1);
-        if dilate || padding.iter().any(|(low, high)| *low < 0 || *high < 0) {
-            let scalar = TensorType::scalar(ty.dtype);
-            let fill = to.splat(&scalar, &zero(ty.dtype));
-            let list = |inner: &dyn Fn(usize) -> i64| {
-                let entries = std::iter::once(0).chain((0..n).map(inner)).chain([0]);
-                entries.map(|i| i.to_string()).collect::<Vec<_>>().join(", ")
-            };
-            let mut padded = ty.clone();
-            for axis in 0..n {
-                let (low, high) = padding[axis];
-                let extent = dilated(ty.shape[axis + 1], self.input_dilation[axis]) + low + high;
-                padded.shape[axis + 1] = extent.max(0) as usize;
-            }
-            let text = format!(
-                "stablehlo.pad {input}, {fill}, low = [{}], high = [{}], interior = [{}] : ({}, {}) -> {}",
-                list(&|axis| padding[axis].0),
-                list(&|axis| padding[axis].1),
-                list(&|axis| self.input_dilation[axis] as i64 - 1),
-                ty.mlir(),
-                scalar.mlir(),
-                padded.mlir(),
-            );
-            (input, ty) = (to.temporary(&text), padded);
-            padding = SmallVec::from_elem((0, 0), n);
-        }
+        let (input, ty, padding) = quirks::padded_input(self, to);
         let space = (0..n).map(|i| i.to_string()).collect::<Vec<_>>().join(", ");
         let pads = padding.iter().map(|(low, high)| format!("[{low}, {high}]")).collect::<Vec<_>>();
         let text = format!(

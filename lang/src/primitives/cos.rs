@@ -3,7 +3,8 @@
 use super::UnaryRule;
 use crate::graph::{Builder, Var};
 use crate::map_data;
-use crate::stablehlo::{Lowering, double};
+use crate::stablehlo::quirks::{self, doubles};
+use crate::stablehlo::Lowering;
 use crate::tensor::{DType, Data};
 
 /// Element-wise cosine.
@@ -31,9 +32,9 @@ impl UnaryRule for Cos {
 
     fn stablehlo(self, to: &mut Lowering<'_>) {
         if to.result_type(0).dtype == DType::F64 {
-            double::sine(to, true);
+            doubles::sine(to, true);
         } else {
-            super::sin::lower(Self::OPERATION, to);
+            quirks::within_a_turn(Self::OPERATION, to);
         }
     }
 }

@@ -6,7 +6,7 @@ use smallvec::{SmallVec, smallvec};
 use super::{Cotangents, Primitive, TypeFault, Types, batch_size, batch_to_front, expect_arity, zeros_for};
 use crate::graph::{Builder, Var};
 use crate::map_elements;
-use crate::stablehlo::{Lowering, dims_list};
+use crate::stablehlo::{Lowering, dims_list, quirks};
 use crate::tensor::{DType, Data, HostTensor, Shape, TensorType, element_count};
 
 /// `x[indices]`: the shape of the indices, then that of a row.
@@ -82,14 +82,12 @@ impl Primitive for GatherRows {
         }
     }
 
-    // StableHLO clamps, but IREE 3.13 reads out of bounds by a scalar index.
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        // IREE 3.13 takes the rows of one number throughout for that number alone: the sum of nine ones is then 1.
-        if let Some(number) = to.repeated_number(0) {
-            return to.line(&format!("stablehlo.constant dense<{number}> : {}", to.result_type(0).mlir()));
+        if quirks::gather_of_one_number(to) {
+            return;
         }
         let (x, indices) = (to.operand_type(0).shape.clone(), to.operand_type(1).clone());
-        let clamped = to.clamp_indices(&to.operand(1), x[0], &indices);
+        let clamped = quirks::indices_in_bounds(to, x[0]);
         let rank = indices.rank();
         let offsets: Vec<usize> = (rank..rank + x.len() - 1).collect();
         let mut sizes = x;
@@ -104,14 +102,7 @@ impl Primitive for GatherRows {
             sizes.join(", "),
             to.signature(),
         );
-        if to.result_type(0).rank() > 0 {
-            return to.line(&gather);
-        }
-        // IREE 3.13 fails on a kernel that takes one number so and computes with it ("op requires the same type for all
-        // operands and results"), so the barrier makes a kernel of its own.
-        let held = to.results_to_hold();
-        to.define(&held[0], &gather);
-        to.hold(&held);
+        quirks::gather(to, &gather);
     }
 }
 

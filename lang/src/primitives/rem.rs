@@ -3,7 +3,8 @@
 
 use super::{BinaryRule, Floor, Sign, Unary};
 use crate::graph::{Builder, Var};
-use crate::stablehlo::{Lowering, double};
+use crate::stablehlo::Lowering;
+use crate::stablehlo::quirks::doubles;
 use crate::tensor::{DType, Data};
 use crate::zip_data;
 
@@ -28,7 +29,7 @@ impl BinaryRule for Rem {
 
     fn stablehlo(self, to: &mut Lowering<'_>) {
         if to.result_type(0).dtype == DType::F64 {
-            double::remainder(to);
+            doubles::remainder(to);
         } else {
             to.elementwise(Self::OPERATION);
         }

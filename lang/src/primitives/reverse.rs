@@ -7,7 +7,7 @@ use super::{
 };
 use crate::graph::{Builder, Var};
 use crate::map_elements;
-use crate::stablehlo::{Lowering, dims_list};
+use crate::stablehlo::{Lowering, quirks};
 use crate::tensor::{HostTensor, Shape, TensorType, strides};
 
 /// The operand reversed along `axes`.
@@ -65,14 +65,6 @@ impl Primitive for Reverse {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        let (x, ty, dims) = (to.operand(0), to.result_type(0).clone(), dims_list(&self.axes));
-        if !ty.dtype.is_unsigned() {
-            return to.line(&format!("stablehlo.reverse {x}, dims = {dims} : {}", ty.mlir()));
-        }
-        // IREE 3.13 cannot lower the reversal of unsigned integers.
-        let (unsigned, signed) = (ty.mlir(), ty.with_dtype(ty.dtype.as_signed_bits()).mlir());
-        let x = to.temporary(&format!("stablehlo.bitcast_convert {x} : ({unsigned}) -> {signed}"));
-        let turned = to.temporary(&format!("stablehlo.reverse {x}, dims = {dims} : {signed}"));
-        to.line(&format!("stablehlo.bitcast_convert {turned} : ({signed}) -> {unsigned}"));
+        quirks::reverse(to, &self.axes);
     }
 }

@@ -3,7 +3,8 @@
 use super::UnaryRule;
 use crate::graph::{Builder, Var};
 use crate::map_data;
-use crate::stablehlo::{Lowering, double};
+use crate::stablehlo::Lowering;
+use crate::stablehlo::quirks::doubles;
 use crate::tensor::{DType, Data};
 
 /// Element-wise hyperbolic tangent.
@@ -24,7 +25,7 @@ impl UnaryRule for Tanh {
 
     fn stablehlo(self, to: &mut Lowering<'_>) {
         if to.result_type(0).dtype == DType::F64 {
-            double::tanh(to);
+            doubles::tanh(to);
         } else {
             to.typed(Self::OPERATION, "");
         }

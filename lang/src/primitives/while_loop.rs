@@ -1,6 +1,5 @@
 //! `while_loop`: a function of a state, again and again while a condition of the state holds, as `jax.lax.while_loop`.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
@@ -11,7 +10,7 @@ use super::region::{
 };
 use super::{Cotangents, Primitive, ReduceOr, TypeFault, Types, batch_size, batch_to_front, zeros_for};
 use crate::graph::{Builder, Graph, Op, Var, Vars, evaluate, masked, prune, unchecked};
-use crate::stablehlo::{Cell, Lowering};
+use crate::stablehlo::{Cell, Lowering, quirks};
 use crate::tensor::{DType, HostTensor, Shape, TensorType};
 use crate::transform;
 
@@ -30,20 +29,6 @@ pub struct WhileLoop {
 const TYPICAL_COUNT: u64 = 1000;
 
 impl WhileLoop {
-    /// The states that no step reads, though the condition may: a step makes them anew, and all but their last values are
-    /// forgotten.
-    ///
-    /// IREE 3.13 takes the parameters of the body for them away and forms a loop that it cannot convert to streams
-    /// ("region branch point has 4 operands, but region successor needs 2 inputs"), or crashes, unless the loop holds on
-    /// to the value before.
-    fn unread(&self) -> Vec<usize> {
-        let body = &self.body;
-        let used = body.equations.iter().flat_map(|eqn| &eqn.inputs).chain(&body.outputs);
-        let read: HashSet<Var> = used.copied().collect();
-        let states = body.inputs[self.constants..].iter().enumerate();
-        states.filter(|(_, var)| !read.contains(var)).map(|(i, _)| i).collect()
-    }
-
     /// Writes the loop as a kernel.
     fn as_kernel(&self, to: &mut Lowering<'_>) {
         to.as_kernel(|to, read, written| {
@@ -260,9 +245,7 @@ impl Primitive for WhileLoop {
         to.give(&holds, "tensor<i1>");
         to.raw("} do {");
         let mut next = to.nested_region(&self.body, operands.clone());
-        for i in self.unread() {
-            next[i] = to.held(&next[i], &operands[self.constants + i], self.body.ty(self.body.outputs[i]));
-        }
+        quirks::hold_unread(to, &self.body, &operands, &mut next);
         to.give(&next, &type_list(self.body.outputs.iter().map(|v| self.body.ty(*v))));
         to.raw("}");
         to.hold(&held);

@@ -3,22 +3,20 @@
 //! A dispatch of IREE takes about a microsecond, whatever it computes. The operations of a small program are therefore
 //! written into one `flow.dispatch.workgroups`, and so is a loop with a small step. What such a loop carries is memory of
 //! the kernel, its rows are read from the operands and written to the results in place: neither is a loop-carried tensor,
-//! which IREE 3.13 fails on where an extent is 1 or a vector is carried ("operand #0 does not dominate this use", "Yield
-//! operand is not equivalent to the corresponding iter bbArg").
+//! which IREE fails on where an extent is 1 or a vector is carried ("operand #0 does not dominate this use", "Yield operand is
+//! not equivalent to the corresponding iter bbArg", Q28).
 
 mod memory;
 
-use std::any::Any;
 use std::mem::{replace, take};
 
 pub use memory::{Binding, Cell, RowSource, RowTarget};
 use memory::{binding_type, stored};
 
 use super::loops::has_loops;
-use super::{Emitter, KernelSize, Lowering, Model};
-use crate::graph::{Equation, Graph, Var};
-use crate::primitives::{ArgReduce, BroadcastInDim, Convolution, Cumsum, Pad, Reshape, Sort};
-use crate::tensor::{DType, TensorType};
+use super::{Emitter, KernelSize, Lowering, Model, quirks};
+use crate::graph::Graph;
+use crate::tensor::TensorType;
 
 /// Limits of a kernel.
 struct Limits {
@@ -49,7 +47,7 @@ impl Limits {
     fn hold(&self, graph: &Graph) -> bool {
         let mut fits = graph.cost() <= self.work;
         graph.visit(&mut |function, eqn| {
-            fits &= !is_refused(function, eqn);
+            fits &= !quirks::is_refused_in_kernels(function, eqn);
             let sizes = eqn.inputs.iter().chain(&eqn.outputs).map(|v| function.ty(*v).count());
             fits &= sizes.clone().all(|count| (1..=self.elements).contains(&count));
         });
@@ -76,27 +74,7 @@ impl Kernel {
     }
 }
 
-/// True if IREE 3.13 fails on an operation beside others in a kernel ("failed to run translation of source executable"), is slow
-/// with it, or computes something else: the positions of a maximum and of a minimum change places.
-fn is_refused(graph: &Graph, eqn: &Equation) -> bool {
-    let op = eqn.op.as_ref() as &dyn Any;
-    let is_bool = |v: &Var| graph.ty(*v).dtype == DType::Bool;
-    op.is::<Convolution>()
-        || op.is::<ArgReduce>()
-        || op.is::<Sort>()
-        || op.is::<Cumsum>()
-        || (op.is::<Pad>() && eqn.inputs.iter().any(is_bool))
-        || ((op.is::<Reshape>() || op.is::<BroadcastInDim>()) && gives_axes_to_a_number(graph, eqn))
-}
-
-/// True if the operand has no axes, and the result has, of extent 1: IREE 3.13 fails on it in a kernel ("rank 0 memrefs can only be
-/// extended/collapsed with/from ones").
-fn gives_axes_to_a_number(graph: &Graph, eqn: &Equation) -> bool {
-    let (from, to) = (graph.ty(eqn.inputs[0]), graph.ty(eqn.outputs[0]));
-    from.rank() == 0 && to.rank() > 0 && to.count() == 1
-}
-
-/// Most operands and results of a kernel: IREE binds 32 buffers, and constants come besides.
+/// Most operands and results of a kernel: IREE binds 32 buffers (Q31), and constants come besides.
 const BINDINGS: usize = 24;
 
 /// True if a program is one kernel: it has no loops, which are kernels of their own.

@@ -1,27 +1,22 @@
-//! Loops as blocks of `main`, and what keeps IREE 3.13 from computing wrong numbers with them.
+//! Loops as blocks of `main`, and conditions under which IREE computes right numbers with them.
 //!
-//! A `stablehlo.while` copies what it carries, whole, in every iteration: IREE's elision of copies looks at blocks of a
+//! A `stablehlo.while` copies what it carries, whole, in every iteration (Q32): IREE's elision of copies looks at blocks of a
 //! function, and not into regions. In blocks, the rows of a stack are written in place, and the time of a `scan` grows
 //! with its length. Three things come with that:
 //!
 //! - What a block is given has no device as IREE sees it, so it is "transferred" to one for each use: a copy, unless the
-//!   module says that the memory of the device is one with itself ([`ONE_MEMORY`]).
+//!   module says that the memory of the device is one with itself ([`ONE_MEMORY`](super::quirks::ONE_MEMORY), Q33).
 //! - Such a transfer is left out even where an operation then writes over a value that is read again. Operations that IREE
 //!   updates in place get a copy of their own ([`Lowering::overwritten`]), except for the stacks of loops, each of which
-//!   has one user.
+//!   has one user (Q34).
 //! - Equal constants are one buffer, which two stacks would share, and a barrier does not keep them apart: each stack starts
-//!   from a number of its own ([`Lowering::new_stack`]).
+//!   from a number of its own ([`Lowering::new_stack`], Q35).
 
 use std::any::Any;
 
-use super::{Lowering, zero};
+use super::Lowering;
 use crate::graph::{Equation, Graph, Var};
 use crate::primitives::{Cond, Scan, WhileLoop};
-use crate::tensor::{DType, TensorType};
-
-/// Attribute of a module: transfers between the device and itself are none.
-pub(super) const ONE_MEMORY: &str = "attributes {stream.topology = #hal.device.topology<links = \
-     [(@__device_0 -> @__device_0 = {unified_memory = true, transparent_access = true})]>} ";
 
 /// True if a graph has loops, also inside of its operations.
 pub fn has_loops(graph: &Graph) -> bool {
@@ -30,8 +25,8 @@ pub fn has_loops(graph: &Graph) -> bool {
     found
 }
 
-/// Most numbers that a step may read and give: IREE 3.13 makes one kernel of all that is done with them in a block, and binds
-/// at most 32 buffers to it ("binding count 41 > 32").
+/// Most numbers that a step may read and give: IREE makes one kernel of all that is done with them in a block, and binds at
+/// most 32 buffers to it ("binding count 41 > 32", Q31).
 const MOST_NUMBERS: usize = 20;
 
 /// Most stacks of a program, so that each starts from a number of its own.
@@ -40,8 +35,8 @@ const MOST_STACKS: usize = 200;
 /// Most scalar operations of a program with loops in blocks: it is tried beside the host's evaluation.
 const MOST_TRIED: u64 = 1_500_000_000;
 
-/// True if a program has loops, and they can be blocks. Beside conditionals IREE 3.13 makes programs that fail in a call ("ref
-/// is null"), once the device's memory is one with itself.
+/// True if a program has loops, and they can be blocks. Beside conditionals IREE makes programs that fail in a call ("ref is
+/// null"), once the device's memory is one with itself (Q36).
 pub(super) fn fit_blocks(graph: &Graph) -> bool {
     let (mut loops, mut fit) = (false, true);
     let (mut stacks, mut of_bytes) = (0, 0);
@@ -60,19 +55,6 @@ pub(super) fn fit_blocks(graph: &Graph) -> bool {
         }
     });
     loops && fit && stacks <= MOST_STACKS && of_bytes <= 1 && graph.cost() <= MOST_TRIED
-}
-
-/// The number from which stack `place` of a program starts, which no other constant is likely to have.
-fn first_number(dtype: DType, place: usize) -> String {
-    match dtype {
-        DType::Bool => "true".into(),
-        DType::I8 | DType::U8 => "94".into(),
-        DType::I16 | DType::U16 => (0x5E00 + place).to_string(),
-        DType::BF16 | DType::F16 => format!("0x{:04X}", 0x2F00 + place),
-        DType::F32 => format!("0x{:08X}", 0x2F5E_AF00 + place),
-        DType::F64 => format!("0x{:016X}", 0x2F5E_AF00_0000_0000 + place),
-        DType::I32 | DType::U32 | DType::I64 => (0x5EAF_0000 + place).to_string(),
-    }
 }
 
 /// The body of a loop.
@@ -134,18 +116,5 @@ impl Lowering<'_> {
         let (values, types) = (values.join(", "), types.join(", "));
         let given = if values.is_empty() { values } else { format!("({values} : {types})") };
         self.raw(&format!("cf.br {}{given}", blocks.head));
-    }
-
-    /// Writes a tensor for the rows of a loop, all of whose elements the loop writes.
-    pub fn new_stack(&mut self, ty: &TensorType) -> String {
-        if ty.count() == 0 {
-            return self.splat(ty, "");
-        }
-        if !self.emitter.features.blocks {
-            return self.splat(ty, &zero(ty.dtype));
-        }
-        self.emitter.stacks += 1;
-        let number = first_number(ty.dtype, self.emitter.stacks);
-        self.splat(ty, &number)
     }
 }

@@ -1,21 +1,13 @@
 //! 16-bit floats are computed with as `f32` and rounded after each operation: what the host does, and XLA on the CPU.
 //!
-//! Left to itself, IREE 3.13 adds sums up in 16 bits and has no code for some functions of them.
+//! Left to itself, IREE adds sums up in 16 bits (Q05).
 
 use std::fmt::Write;
 
+use super::quirks::rounding;
 use super::{Emitter, Lowering, Recorded};
 use crate::graph::{Equation, Graph, Var, Vars};
 use crate::tensor::{DType, TensorType};
-
-/// The text that rounds `x`, of type `ty`, to the numbers of `dtype`, if a conversion to it might not.
-///
-/// Within a kernel, IREE 3.13 keeps `bf16` as `f32` and drops conversions there and back; it keeps this, which is
-/// arithmetic on bits. Conversions to `f16` it keeps.
-fn rounding(x: &str, ty: &TensorType, dtype: DType) -> Option<String> {
-    let narrows = dtype == DType::BF16 && ty.dtype == DType::F32;
-    narrows.then(|| format!("stablehlo.reduce_precision {x}, format = e8m7 : {}", ty.mlir()))
-}
 
 impl Lowering<'_> {
     /// Writes the result: `x`, of type `from`, in the result's dtype. Floats that become 16-bit ones are `f32`.

@@ -3,7 +3,7 @@
 use super::super::{Emitter, Lowering};
 use crate::tensor::{DType, Shape, TensorType};
 
-/// The type in which memory holds a tensor: IREE has no memory of booleans, and MLIR's kernels no unsigned numbers.
+/// The type in which memory holds a tensor: IREE has no memory of booleans, and MLIR's kernels no unsigned numbers (Q30).
 pub(super) fn stored(ty: &TensorType) -> TensorType {
     match ty.dtype {
         DType::Bool => ty.with_dtype(DType::I8),

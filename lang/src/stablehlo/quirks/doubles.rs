@@ -1,9 +1,9 @@
-//! Functions of doubles for which IREE 3.13 has no code: its programs for the processor would call a mathematical library
+//! Functions of doubles for which IREE has no code (Q12): its programs for the processor would call a mathematical library
 //! that is not linked to them. By way of `f32` half of the digits would be lost, so they are written out.
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, FRAC_PI_4, PI, SQRT_2};
 
-use super::Lowering;
+use crate::stablehlo::Lowering;
 use crate::tensor::{DType, TensorType};
 
 /// Expressions over temporaries of one type.

@@ -1,17 +1,19 @@
-//! Operands that an operation writes over, and the copies that keep IREE 3.13 from computing wrong numbers with them.
+//! Operands that an operation writes over, and the copies that keep IREE from computing wrong numbers with them.
 //!
 //! IREE writes a `dynamic_update_slice` and a `scatter` into the memory of the first operand, with a copy before it where
-//! something else reads that operand. It leaves this copy out too often: it has written over arguments of `main`, and over
-//! values that another update reads. A `concatenate` becomes one update for each operand, of new memory that two of them
-//! share where their first operands are the same; each result then has parts of the other one.
+//! something else reads that operand. It leaves this copy out too often: it has written over arguments of `main` (Q01), and
+//! over values that another update reads (Q02). A `concatenate` becomes one update for each operand, of new memory that two of
+//! them share where their first operands are the same; each result then has parts of the other one (Q03).
+//!
+//! In programs with loops as blocks, transfers that are left out are such copies, too (Q34): there only the stacks of loops are
+//! written over.
 
 use std::any::Any;
 use std::iter::successors;
 
-use super::Lowering;
-use super::literal::zero;
 use crate::graph::Var;
 use crate::primitives::{Full, Reshape};
+use crate::stablehlo::{Lowering, zero};
 use crate::tensor::{DType, TensorType};
 
 impl Lowering<'_> {

@@ -1,0 +1,282 @@
+//! Faults of the compiler, IREE 3.13, and what is done about each: one room for all of them.
+//!
+//! A fault has a number, which no other fault gets, also after it is mended: `Q07` in comments, `07-` before the names of its
+//! programs in `tests/quirks`. Each of these programs is what emission would write without the workaround. A test compiles and
+//! runs all of them, and fails as soon as one is right: then the workaround is deleted, with the program and the line of
+//! [`QUIRKS`].
+//!
+//! Workarounds that are a few lines of text are in the files of this folder. Some are passes over graphs, or lowerings that are
+//! subjects of their own: [`Quirk::place`] says where each is.
+
+mod angle;
+mod blocks;
+mod convolutions;
+mod cut;
+pub mod doubles;
+mod gathers;
+mod halves;
+mod kernels;
+mod loops;
+mod power;
+mod reversal;
+mod sums;
+mod turns;
+mod updates;
+
+pub use angle::angle;
+pub use blocks::ONE_MEMORY;
+pub use convolutions::padded_input;
+pub use cut::cut_to_unsigned;
+pub use gathers::{gather, gather_of_one_number, indices_in_bounds};
+pub use halves::rounding;
+pub use kernels::{is_refused_in_kernels, reshape_to_number};
+pub use loops::hold_unread;
+pub use power::power;
+pub use reversal::reverse;
+pub use sums::{reduces_by_axis, reduces_nothing};
+pub use turns::within_a_turn;
+
+/// A fault of the compiler.
+#[derive(Clone, Copy, Debug)]
+pub struct Quirk {
+    /// Its number.
+    pub number: u8,
+    /// The fault in a few words.
+    pub name: &'static str,
+    /// Symptom of a program without the workaround, and the workaround.
+    pub reason: &'static str,
+    /// The file that applies the workaround, from the workspace's root. It names the quirk: `Q07`.
+    pub place: &'static str,
+    /// Evidence that the compiler still has the fault.
+    pub shown: Shown,
+}
+
+/// Evidence of a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// The programs of this number in `tests/quirks`.
+    ByPrograms,
+    /// No small program, for this reason.
+    Otherwise(&'static str),
+}
+
+/// All faults, by number.
+pub const QUIRKS: &[Quirk] = &[
+    Quirk {
+        number: 1,
+        name: "updates write over arguments",
+        reason: "`dynamic_update_slice`, `scatter` and `sort` are done in the memory of the operand, also where it is an argument, which the caller still has: the operand gets a copy.",
+        place: "lang/src/stablehlo/quirks/updates.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 3,
+        name: "joins with one first operand share their memory",
+        reason: "Two `concatenate` that begin with the same tensor become updates of one buffer, and each result has parts of the other one: the second gets a copy.",
+        place: "lang/src/stablehlo/quirks/updates.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 4,
+        name: "long sums are one chain",
+        reason: "The rounding errors of a million additions, one after the other, are lost digits: long reductions are taken in blocks.",
+        place: "lang/src/graph/blocks.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 5,
+        name: "16-bit floats are added up in 16 bits",
+        reason: "A sum of ones in `f16` ends at 2048: what computes with 16-bit floats computes with `f32`.",
+        place: "lang/src/stablehlo/wide.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 6,
+        name: "conversions to `bf16` and back are dropped",
+        reason: "Values within a kernel keep digits that their dtype does not have: `reduce_precision` rounds them.",
+        place: "lang/src/stablehlo/quirks/halves.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 7,
+        name: "an `f16` product and sum are joined to one operation",
+        reason: "With the processor's `f16` arithmetic LLVM does not round a product before it is added: these features are not named to the compiler.",
+        place: "toolchain/src/cpu.rs",
+        shown: Shown::Otherwise("only processors with such arithmetic run the programs"),
+    },
+    Quirk {
+        number: 8,
+        name: "angles of special points are not numbers",
+        reason: "`atan2` is NaN at the origin and where both coordinates are infinite: these points are replaced by others of the same angle.",
+        place: "lang/src/stablehlo/quirks/angle.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 9,
+        name: "powers of negative numbers are not numbers",
+        reason: "`power` is computed as `e^(y log x)`: the power of |x| is taken, and signs and special cases are put around it.",
+        place: "lang/src/stablehlo/quirks/power.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 10,
+        name: "unsigned integers are not reversed",
+        reason: "The compiler refuses `reverse` of them: signed integers of the same bits are reversed.",
+        place: "lang/src/stablehlo/quirks/reversal.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 11,
+        name: "sine and cosine of large numbers have few digits",
+        reason: "Whole turns are taken off in one step, whose rounding is 2e-5 at 1000 radians: they are taken off in three parts before.",
+        place: "lang/src/stablehlo/quirks/turns.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 12,
+        name: "functions of doubles are not linked",
+        reason: "Programs would call a mathematical library that is not there: these functions are written out.",
+        place: "lang/src/stablehlo/quirks/doubles.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 13,
+        name: "sorts are not stable",
+        reason: "`is_stable` of `sort` is ignored: sorts are written as comparisons or as a network, whose keys have positions beside them.",
+        place: "lang/src/primitives/sort_lowering.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 15,
+        name: "scalar indices are not kept within bounds",
+        reason: "A `gather` by a scalar index reads what lies behind the tensor: indices are clamped before.",
+        place: "lang/src/stablehlo/quirks/gathers.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 16,
+        name: "rows of one number throughout are that number alone",
+        reason: "A `gather` from such a constant has the elements of one row: it is written as a constant.",
+        place: "lang/src/stablehlo/quirks/gathers.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 19,
+        name: "loops and what is computed before them depend on each other",
+        reason: "One submission has what is computed before a loop and from its results (\"circular dependency\"): results of loops and conditionals are behind a barrier.",
+        place: "lang/src/stablehlo/quirks/loops.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 20,
+        name: "states that no step reads leave a loop",
+        reason: "The loop that is left has other parameters than its body, and is refused: the new value is behind a barrier with the one before.",
+        place: "lang/src/stablehlo/quirks/loops.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 21,
+        name: "sums of products with a repeated factor are taken for contractions",
+        reason: "The sum over several axes is refused (\"invalid accumulator/result vector shape\"): axes are reduced one after the other.",
+        place: "lang/src/stablehlo/quirks/sums.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 24,
+        name: "reshapes to no axes are refused in kernels",
+        reason: "The one element is written as a sum.",
+        place: "lang/src/stablehlo/quirks/kernels.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 26,
+        name: "operations are refused in kernels",
+        reason: "Booleans that are padded have another element type in a kernel; convolutions, sorts and running sums fail beside other operations: such programs have no kernels written out.",
+        place: "lang/src/stablehlo/quirks/kernels.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 27,
+        name: "positions of maximum and minimum change places in kernels",
+        reason: "Two reductions that differ in their comparison alone are one in a kernel: such programs have no kernels written out.",
+        place: "lang/src/stablehlo/quirks/kernels.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 28,
+        name: "loops in kernels carry no tensors",
+        reason: "A loop that carries a number or a vector is refused: the state is memory of the kernel.",
+        place: "lang/src/stablehlo/kernel.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 29,
+        name: "kernels that are written out are distributed",
+        reason: "The one workgroup of such a kernel computes a part of the results: programs with kernels get a flag.",
+        place: "lang/src/stablehlo.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 30,
+        name: "kernels have no memory of booleans and unsigned integers",
+        reason: "Such operands are refused: memory holds integers of the same bits.",
+        place: "lang/src/stablehlo/kernel/memory.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 31,
+        name: "kernels have more buffers than a device binds",
+        reason: "At most 32 are bound, and the compiler joins operations beyond that: barriers part what would have more.",
+        place: "lang/src/graph/part.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 32,
+        name: "loops copy what they carry",
+        reason: "A `while` copies its state, stacks of rows included, in every iteration, so that a `scan` takes quadratic time: loops are blocks of `main`, or kernels.",
+        place: "lang/src/stablehlo/loops.rs",
+        shown: Shown::Otherwise("it takes time, and gives right results"),
+    },
+    Quirk {
+        number: 33,
+        name: "values that blocks are given are copied for each use",
+        reason: "They have no device, and each use is a transfer to it: an attribute of the module says that the device's memory is one with itself.",
+        place: "lang/src/stablehlo/quirks/blocks.rs",
+        shown: Shown::Otherwise("it takes time, and gives right results"),
+    },
+    Quirk {
+        number: 34,
+        name: "blocks write over values that are read again",
+        reason: "A transfer that is left out, as Q33 asks for, is one also where an operation writes over its operand: the operand gets a copy.",
+        place: "lang/src/stablehlo/quirks/updates.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 35,
+        name: "equal constants are one buffer, which two loops write to",
+        reason: "Two stacks that start from equal constants have each other's rows: each starts from a number of its own.",
+        place: "lang/src/stablehlo/quirks/blocks.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 37,
+        name: "programs with loops as blocks fail in a call",
+        reason: "\"indirect buffer reference slot 0 is out of range\": such programs are tried before they are used.",
+        place: "sheaf/src/engine/trial.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 38,
+        name: "donated arguments are written over before they are read",
+        reason: "A result takes the place of an argument that something still reads: arguments are donated by rules that leave these out.",
+        place: "lang/src/graph/donation.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 41,
+        name: "products and sums of `f32` are joined to one operation",
+        reason: "LLVM rounds `x * y + z` once, as XLA does: random numbers that the host computes are rounded so, too.",
+        place: "lang/src/builtins/threefry.rs",
+        shown: Shown::ByPrograms,
+    },
+];

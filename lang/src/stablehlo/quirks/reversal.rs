@@ -1,0 +1,16 @@
+//! Reversal of unsigned integers (Q10).
+
+use crate::stablehlo::{Lowering, dims_list};
+
+/// Writes operand 0 with the order of its elements turned round along `axes`: unsigned integers as signed ones of the same bits,
+/// since the compiler refuses them.
+pub fn reverse(to: &mut Lowering<'_>, axes: &[usize]) {
+    let (x, ty, dims) = (to.operand(0), to.result_type(0).clone(), dims_list(axes));
+    if !ty.dtype.is_unsigned() {
+        return to.line(&format!("stablehlo.reverse {x}, dims = {dims} : {}", ty.mlir()));
+    }
+    let (unsigned, signed) = (ty.mlir(), ty.with_dtype(ty.dtype.as_signed_bits()).mlir());
+    let x = to.temporary(&format!("stablehlo.bitcast_convert {x} : ({unsigned}) -> {signed}"));
+    let turned = to.temporary(&format!("stablehlo.reverse {x}, dims = {dims} : {signed}"));
+    to.line(&format!("stablehlo.bitcast_convert {turned} : ({signed}) -> {unsigned}"));
+}

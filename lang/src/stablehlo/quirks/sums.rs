@@ -1,0 +1,33 @@
+//! Reductions.
+
+use crate::graph::Var;
+use crate::stablehlo::{Lowering, Recorded};
+use crate::tensor::TensorType;
+
+/// True if a reduction is written as a reshape, since all axes are of extent 1 (Q22): IREE fails on such reductions inside larger
+/// programs for CUDA.
+pub fn reduces_nothing(ty: &TensorType, axes: &[usize]) -> bool {
+    axes.iter().all(|a| ty.shape[*a] == 1)
+}
+
+/// True if a reduction of operand 0 over several axes is written as one over the last axis, then one over the others (Q21): the
+/// operand is a product, and a factor of it repeats a tensor somewhere. IREE takes the sum of such a product over several axes
+/// for a contraction of two tensors, and fails ("invalid accumulator/result vector shape").
+pub fn reduces_by_axis(to: &Lowering<'_>, axes: &[usize]) -> bool {
+    let shape = &to.operand_type(0).shape;
+    let is_repeated = |v: &Var| repeats(to.recorded, *v);
+    axes.iter().filter(|axis| shape[**axis] != 1).count() > 1
+        && to
+            .recorded
+            .maker(to.sources[0])
+            .is_some_and(|eqn| eqn.op.name() == "mul" && eqn.inputs.iter().any(is_repeated))
+}
+
+/// True if a variable is a broadcast tensor, perhaps in another layout.
+fn repeats(graph: &Recorded<'_>, var: Var) -> bool {
+    graph.maker(var).is_some_and(|eqn| match eqn.op.name() {
+        "broadcast_in_dim" => true,
+        "reshape" | "transpose" => repeats(graph, eqn.inputs[0]),
+        _ => false,
+    })
+}
