@@ -70,6 +70,13 @@ pub const QUIRKS: &[Quirk] = &[
         shown: Shown::ByPrograms,
     },
     Quirk {
+        number: 2,
+        name: "updates write over values that are read again",
+        reason: "The copy before an update in place is left out where another update reads the value too: the operand gets a copy that the compiler does not know to be one.",
+        place: "lang/src/stablehlo/quirks/updates.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
         number: 3,
         name: "joins with one first operand share their memory",
         reason: "Two `concatenate` that begin with the same tensor become updates of one buffer, and each result has parts of the other one: the second gets a copy.",
@@ -161,6 +168,13 @@ pub const QUIRKS: &[Quirk] = &[
         shown: Shown::ByPrograms,
     },
     Quirk {
+        number: 18,
+        name: "single integers are cut to signed ones",
+        reason: "`arith.trunci` is applied to an unsigned integer and refused: the integer is cut to a signed one, whose bits are taken.",
+        place: "lang/src/stablehlo/quirks/cut.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
         number: 19,
         name: "loops and what is computed before them depend on each other",
         reason: "One submission has what is computed before a loop and from its results (\"circular dependency\"): results of loops and conditionals are behind a barrier.",
@@ -185,6 +199,13 @@ pub const QUIRKS: &[Quirk] = &[
         number: 24,
         name: "reshapes to no axes are refused in kernels",
         reason: "The one element is written as a sum.",
+        place: "lang/src/stablehlo/quirks/kernels.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 25,
+        name: "numbers that get axes are refused in kernels",
+        reason: "\"rank 0 memrefs can only be extended/collapsed with/from ones\": such programs have no kernels written out.",
         place: "lang/src/stablehlo/quirks/kernels.rs",
         shown: Shown::ByPrograms,
     },
@@ -270,6 +291,20 @@ pub const QUIRKS: &[Quirk] = &[
         name: "donated arguments are written over before they are read",
         reason: "A result takes the place of an argument that something still reads: arguments are donated by rules that leave these out.",
         place: "lang/src/graph/donation.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 39,
+        name: "data tiling fails on products of three axes",
+        reason: "\"large vector sizes\", after the time of a whole compilation: programs with such products do without the flag.",
+        place: "sheaf/src/engine/flags.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 40,
+        name: "barriers do not keep an order",
+        reason: "What a checkpoint computes again is moved to where it was computed before, and kept: its operands depend on the cotangent by arithmetic.",
+        place: "lang/src/primitives/checkpoint.rs",
         shown: Shown::ByPrograms,
     },
     Quirk {
