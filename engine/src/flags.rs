@@ -22,7 +22,7 @@ const TILED_WORK: usize = 1 << 24;
 const TILED_SIDE: usize = 64;
 
 /// The sets of further flags to compile `graph` with, in the order in which to try them; empty where there is no choice.
-/// The last set is empty: the compiler fails on some programs with any flag.
+/// The last set is empty: the compiler fails on some programs with any flag (Q42).
 pub fn alternatives(graph: &Graph) -> Vec<Vec<String>> {
     let mut found = Found::default();
     graph.visit(&mut |function, eqn| found.look(function, eqn, !std::ptr::eq(function, graph)));

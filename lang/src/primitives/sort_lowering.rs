@@ -1,7 +1,7 @@
 //! The `StableHLO` of sorts: the positions are found that sort the key, then every operand is gathered by them.
 //!
-//! `stablehlo.sort` is not used. IREE ignores its `is_stable` (Q13), rejects it beside the operations that make its operands (as in
-//! a batch of `argsort`), and lowers it to a quadratic loop on one core (Q14): 2,000 pairs take 40 ms, 10,000 do not compile.
+//! `stablehlo.sort` is not used. IREE ignores its `is_stable` (Q13), and lowers it to a quadratic loop on one core (Q14): 10,000
+//! pairs take 0.3 s, 40,000 take 4.4 s.
 
 use super::{sort_network, sort_ranks};
 use crate::stablehlo::Lowering;

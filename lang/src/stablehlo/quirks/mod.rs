@@ -154,6 +154,13 @@ pub const QUIRKS: &[Quirk] = &[
         shown: Shown::ByPrograms,
     },
     Quirk {
+        number: 14,
+        name: "long sorts are slow",
+        reason: "`sort` becomes a quadratic loop on one core, which takes 0.3 s for 10,000 pairs: sorts are written as in Q13.",
+        place: "lang/src/primitives/sort_lowering.rs",
+        shown: Shown::Otherwise("it takes time, and gives right results"),
+    },
+    Quirk {
         number: 15,
         name: "scalar indices are not kept within bounds",
         reason: "A `gather` by a scalar index reads what lies behind the tensor: indices are clamped before.",
@@ -166,6 +173,15 @@ pub const QUIRKS: &[Quirk] = &[
         reason: "A `gather` from such a constant has the elements of one row: it is written as a constant.",
         place: "lang/src/stablehlo/quirks/gathers.rs",
         shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 17,
+        name: "single numbers that are gathered are not computed with",
+        reason: "A kernel that takes one number by `gather` and computes with it does not compile: a barrier makes two kernels.",
+        place: "lang/src/stablehlo/quirks/gathers.rs",
+        shown: Shown::Otherwise(
+            "random programs of the oracle have shown it; neither the primitives nor some hundred small random programs do",
+        ),
     },
     Quirk {
         number: 18,
@@ -194,6 +210,20 @@ pub const QUIRKS: &[Quirk] = &[
         reason: "The sum over several axes is refused (\"invalid accumulator/result vector shape\"): axes are reduced one after the other.",
         place: "lang/src/stablehlo/quirks/sums.rs",
         shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 22,
+        name: "reductions over axes of extent 1 fail for CUDA",
+        reason: "They are refused inside larger programs: they are written as reshapes.",
+        place: "lang/src/stablehlo/quirks/sums.rs",
+        shown: Shown::Otherwise("the primitives compile for CUDA without it, also many in one program"),
+    },
+    Quirk {
+        number: 23,
+        name: "convolutions of dilated inputs and with negative padding fail",
+        reason: "The rules of the compiler know neither in all cases: the input is padded by an operation of its own.",
+        place: "lang/src/stablehlo/quirks/convolutions.rs",
+        shown: Shown::Otherwise("the primitives are right without it on processors"),
     },
     Quirk {
         number: 24,
@@ -280,6 +310,13 @@ pub const QUIRKS: &[Quirk] = &[
         shown: Shown::ByPrograms,
     },
     Quirk {
+        number: 36,
+        name: "loops as blocks fail beside conditionals",
+        reason: "A call ends with \"ref is null\": programs with conditionals have no loops as blocks.",
+        place: "lang/src/stablehlo/loops.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
         number: 37,
         name: "programs with loops as blocks fail in a call",
         reason: "\"indirect buffer reference slot 0 is out of range\": such programs are tried before they are used.",
@@ -312,6 +349,13 @@ pub const QUIRKS: &[Quirk] = &[
         name: "products and sums of `f32` are joined to one operation",
         reason: "LLVM rounds `x * y + z` once, as XLA does: random numbers that the host computes are rounded so, too.",
         place: "lang/src/builtins/threefry.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 42,
+        name: "products of patches fail for depthwise convolutions",
+        reason: "The flag that makes products of convolutions makes ones of wrong shapes where each channel is a group: programs are compiled without flags after that.",
+        place: "sheaf/src/engine/flags.rs",
         shown: Shown::ByPrograms,
     },
 ];
