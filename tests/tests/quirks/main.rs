@@ -133,7 +133,7 @@ enum Outcome {
 }
 
 fn run(program: &Program, compiler: &mut Compiler) -> Outcome {
-    let mut flags = sheaf_toolchain::Target::CPU.flags_for(&program.text);
+    let mut flags = sheaf_toolchain::Target::CPU.flags_for(program.text.contains("f64"));
     if program.for_cuda {
         let cuda: Destination = "cuda".parse().expect("a device");
         flags = cuda.flags(&flags, false);

@@ -320,7 +320,7 @@ pub const QUIRKS: &[Quirk] = &[
         number: 37,
         name: "programs with loops as blocks fail in a call",
         reason: "\"indirect buffer reference slot 0 is out of range\": such programs are tried before they are used.",
-        place: "sheaf/src/engine/trial.rs",
+        place: "engine/src/trial.rs",
         shown: Shown::ByPrograms,
     },
     Quirk {
@@ -334,7 +334,7 @@ pub const QUIRKS: &[Quirk] = &[
         number: 39,
         name: "data tiling fails on products of three axes",
         reason: "\"large vector sizes\", after the time of a whole compilation: programs with such products do without the flag.",
-        place: "sheaf/src/engine/flags.rs",
+        place: "engine/src/flags.rs",
         shown: Shown::ByPrograms,
     },
     Quirk {
@@ -355,7 +355,7 @@ pub const QUIRKS: &[Quirk] = &[
         number: 42,
         name: "products of patches fail for depthwise convolutions",
         reason: "The flag that makes products of convolutions makes ones of wrong shapes where each channel is a group: programs are compiled without flags after that.",
-        place: "sheaf/src/engine/flags.rs",
+        place: "engine/src/flags.rs",
         shown: Shown::ByPrograms,
     },
 ];
