@@ -1,4 +1,4 @@
-// quirk 19: what a loop begins with is used beside its results
+// quirk 19: the first state of a loop is used beside its results
 // fails: compiler "circular dependency: input operation uses partition output"
 // argument: f32[4] 1 2 3 4
 module @sheaf {

@@ -7,8 +7,8 @@ use crate::primitives::{ArgReduce, BroadcastInDim, Convolution, Cumsum, Pad, Res
 use crate::stablehlo::{Lowering, dims_list, float, zero};
 use crate::tensor::DType;
 
-/// True if IREE fails on an operation beside others in a kernel ("failed to run translation of source executable", Q26), or
-/// computes something else: the positions of a maximum and of a minimum change places (Q27).
+/// True if IREE fails on an operation beside others in a kernel ("failed to run translation of source executable", Q26), is slow
+/// with it, or computes something else: the positions of a maximum and of a minimum change places (Q27).
 pub fn is_refused_in_kernels(graph: &Graph, eqn: &Equation) -> bool {
     let op = eqn.op.as_ref() as &dyn Any;
     let is_bool = |v: &Var| graph.ty(*v).dtype == DType::Bool;

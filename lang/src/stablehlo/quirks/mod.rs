@@ -72,7 +72,7 @@ pub const QUIRKS: &[Quirk] = &[
     Quirk {
         number: 2,
         name: "updates write over values that are read again",
-        reason: "The copy before an update in place is left out where another update reads the value too: the operand gets a copy that the compiler does not know to be one.",
+        reason: "The copy before an update in place is left out where the value is a result as well: the operand gets a copy that the compiler does not know to be one.",
         place: "lang/src/stablehlo/quirks/updates.rs",
         shown: Shown::ByPrograms,
     },
@@ -242,7 +242,7 @@ pub const QUIRKS: &[Quirk] = &[
     Quirk {
         number: 26,
         name: "operations are refused in kernels",
-        reason: "Booleans that are padded have another element type in a kernel; convolutions, sorts and running sums fail beside other operations: such programs have no kernels written out.",
+        reason: "Booleans that are padded have another element type in a kernel, sorts and running sums fail beside others, and convolutions are slow there: such programs have no kernels written out.",
         place: "lang/src/stablehlo/quirks/kernels.rs",
         shown: Shown::ByPrograms,
     },
