@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use sheaf_engine::Engine;
 use sheaf_engine::SystemHost;
+use sheaf_graph::tensor::HostTensor;
 use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Program, Unit};
-use sheaf_lang::tensor::HostTensor;
 use std::sync::Arc;
 
 const PROGRAMS: [(&str, &str); 6] = [
@@ -68,7 +68,7 @@ fn first_run(text: &str, jit: Jit) -> Run {
         Interp::new(Box::new(SystemHost::new(Vec::new(), Arc::new(()))), Some(Box::new(backend)), options);
     if let Err(errors) = interp.run_program("first_run.shf", text) {
         for error in &errors {
-            eprintln!("{}", sheaf_lang::render::render(&interp.sources, error, false));
+            eprintln!("{}", sheaf_syntax::render::render(&interp.sources, error, false));
         }
         std::process::exit(1);
     }
@@ -110,7 +110,7 @@ impl Backend for Timed {
     fn prepare_donating(
         &mut self,
         unit: &Unit,
-        donations: &[sheaf_lang::graph::Donation],
+        donations: &[sheaf_graph::graph::Donation],
         plain: &Rc<dyn Program>,
     ) -> Result<Option<Rc<dyn Program>>, HostError> {
         self.timed(|engine| engine.prepare_donating(unit, donations, plain))

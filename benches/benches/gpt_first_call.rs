@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use sheaf_engine::Engine;
 use sheaf_engine::SystemHost;
+use sheaf_graph::stablehlo::{Model, emit};
+use sheaf_graph::tensor::HostTensor;
 use sheaf_lang::eval::{Interp, Options};
 use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
-use sheaf_lang::stablehlo::{Model, emit};
-use sheaf_lang::tensor::HostTensor;
 use std::sync::Arc;
 
 /// Rounds: a compiled first call, several traces, and a first call of JAX in a new process.
@@ -133,7 +133,7 @@ fn first_call(engine: Option<Engine>) -> Sample {
         Err(errors) if traced_only && errors.iter().any(|d| d.message.contains(ENOUGH)) => {}
         Err(errors) => {
             let shown: Vec<String> =
-                errors.iter().map(|d| sheaf_lang::render::render(&interp.sources, d, false)).collect();
+                errors.iter().map(|d| sheaf_syntax::render::render(&interp.sources, d, false)).collect();
             eprintln!("{}", shown.join("\n"));
             std::process::exit(1);
         }

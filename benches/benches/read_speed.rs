@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use sheaf_lang::syntax::{Sources, read};
+use sheaf_syntax::{Sources, read};
 
 const RUNS: usize = 41;
 

@@ -12,12 +12,12 @@ use std::time::Instant;
 
 use sheaf_engine::SystemHost;
 use sheaf_engine::alternatives;
+use sheaf_graph::graph::Graph;
+use sheaf_graph::primitives::registry::Random;
+use sheaf_graph::stablehlo::{self, Module};
+use sheaf_graph::tensor::{DType, HostTensor, element_count};
 use sheaf_lang::eval::{Interp, Jit, Options};
-use sheaf_lang::graph::Graph;
 use sheaf_lang::host::{Backend, HostError, Program, Unit};
-use sheaf_lang::primitives::registry::Random;
-use sheaf_lang::stablehlo::{self, Module};
-use sheaf_lang::tensor::{DType, HostTensor, element_count};
 use sheaf_runtime::{CallFrame, ElementType, Runtime, Target, Vmfb, sha256};
 use sheaf_toolchain::Compiler;
 use std::sync::Arc;

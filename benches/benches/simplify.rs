@@ -1,9 +1,9 @@
 //! Simplification takes linear time: the same layers, in increasing number.
 
 use sheaf_benches::median;
-use sheaf_lang::graph::{Builder, Graph, Var};
-use sheaf_lang::simplify::simplify;
-use sheaf_lang::tensor::{DType, TensorType};
+use sheaf_graph::graph::{Builder, Graph, Var};
+use sheaf_graph::simplify::simplify;
+use sheaf_graph::tensor::{DType, TensorType};
 
 const RUNS: usize = 7;
 

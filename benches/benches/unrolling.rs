@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use sheaf_engine::Engine;
 use sheaf_engine::SystemHost;
+use sheaf_graph::tensor::HostTensor;
 use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
-use sheaf_lang::tensor::HostTensor;
 use std::sync::Arc;
 
 const COUNTS: [usize; 5] = [4, 8, 16, 32, 64];
@@ -55,7 +55,7 @@ fn measure() {
         interp.begin();
         if let Err(errors) = interp.run_text(&module, "unrolling", text) {
             for error in &errors {
-                eprintln!("{}", sheaf_lang::render::render(&interp.sources, error, false));
+                eprintln!("{}", sheaf_syntax::render::render(&interp.sources, error, false));
             }
             std::process::exit(1);
         }

@@ -51,7 +51,7 @@ fn measure() {
     let mut run = |text: &str| {
         if let Err(errors) = interp.run_text(&module, "bench", text) {
             let shown: Vec<String> =
-                errors.iter().map(|d| sheaf_lang::render::render(&interp.sources, d, false)).collect();
+                errors.iter().map(|d| sheaf_syntax::render::render(&interp.sources, d, false)).collect();
             eprintln!("{}", shown.join("\n"));
             std::process::exit(1);
         }

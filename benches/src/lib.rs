@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use sheaf_cache::ArtifactFolder;
 use sheaf_engine::{Engine, EngineConfig, answer_compile_worker, this_program};
+use sheaf_graph::graph::{Graph, Var, inline_calls};
+use sheaf_graph::primitives::OptimizationBarrier;
 use sheaf_lang::eval::STACK_BYTES;
-use sheaf_lang::graph::{Graph, Var, inline_calls};
-use sheaf_lang::primitives::OptimizationBarrier;
 use sheaf_project::{Home, Settings};
 
 /// The median time of `runs` calls of `f`, after one warm-up call.

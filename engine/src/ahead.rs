@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use sheaf_cache::{Action, ActionKey, Cpu, Digest, Entry, Leaf, Store};
-use sheaf_lang::graph::Donation;
+use sheaf_graph::graph::Donation;
+use sheaf_graph::simplify::simplify;
+use sheaf_graph::stablehlo;
 use sheaf_lang::host::{HostError, Unit};
-use sheaf_lang::simplify::simplify;
-use sheaf_lang::stablehlo;
 use sheaf_toolchain::{Destination, Processor, Release};
 
 use super::{Candidate, CompileRun, Engine, Failure, Kernels, PlacementPolicy, donation, placement, trial};

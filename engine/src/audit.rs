@@ -1,8 +1,8 @@
 //! Whether a program from a cache does what its compiler makes of it today.
 
 use sheaf_cache::{Claim, Digest};
+use sheaf_graph::tensor::{DType, HostTensor, TensorType};
 use sheaf_lang::host::Leaf;
-use sheaf_lang::tensor::{DType, HostTensor, TensorType};
 use sheaf_runtime::{Error, Runtime, Target, Vmfb};
 use sheaf_toolchain::Cpu;
 

@@ -3,8 +3,8 @@
 use std::any::Any;
 use std::rc::Rc;
 
+use sheaf_graph::tensor::{DType, HostTensor, TensorType};
 use sheaf_lang::host::{Buffer, DeviceTensor, HostError};
-use sheaf_lang::tensor::{DType, HostTensor, TensorType};
 use sheaf_runtime::{Device, ElementType, Error};
 
 /// A buffer of the runtime behind the language's trait.

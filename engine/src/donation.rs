@@ -1,11 +1,11 @@
 //! Programs whose calls consume arguments: a result takes the place of each.
 //!
-//! IREE has computed wrong numbers in such programs (Q38). By the rules of [`sheaf_lang::graph::donations`] it should not;
+//! IREE has computed wrong numbers in such programs (Q38). By the rules of [`sheaf_graph::graph::donations`] it should not;
 //! to be sure, a program is used only after it has been [tried](super::trial).
 
 use std::rc::Rc;
 
-use sheaf_lang::graph::{Donation, donations};
+use sheaf_graph::graph::{Donation, donations};
 use sheaf_lang::host::{Buffer, Donating, Unit};
 
 use super::buffer::DeviceBuffer;

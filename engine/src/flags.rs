@@ -1,8 +1,8 @@
 //! Flags of the compiler that pay for some programs only, by what their graphs hold.
 
-use sheaf_lang::graph::{Equation, Graph, adds_rows};
-use sheaf_lang::primitives::{Convolution, DotGeneral};
-use sheaf_lang::tensor::element_count;
+use sheaf_graph::graph::{Equation, Graph, adds_rows};
+use sheaf_graph::primitives::{Convolution, DotGeneral};
+use sheaf_graph::tensor::element_count;
 
 /// Operands of products are packed into tiles first. A 1024x1024 product takes 0.3 to 0.4 of the time with it, a small
 /// or narrow one up to twice the time (`docs/benchmarks.md`).
@@ -12,7 +12,7 @@ const DATA_TILING: &str = "--iree-opt-data-tiling=true";
 const IM2COL: &str = "--iree-global-opt-use-im2col-for-convs";
 
 /// Sums along the last axis are made of as many as a vector holds: 0.4 to 0.7 of the time, and they are more exact. All
-/// that long ones add up is an `f64` (`sheaf_lang::graph::in_blocks`), which takes up to 1.7 times as long without it.
+/// that long ones add up is an `f64` (`sheaf_graph::graph::in_blocks`), which takes up to 1.7 times as long without it.
 const REORDER: &str = "--iree-llvmcpu-reassociate-fp-reductions=true";
 
 /// Multiplications from which on a product gains by tiles: 256x256 by 256x256.
@@ -74,9 +74,9 @@ impl Found {
 
 #[cfg(test)]
 mod tests {
-    use sheaf_lang::graph::Builder;
-    use sheaf_lang::primitives::{Convolution, DotGeneral};
-    use sheaf_lang::tensor::{DType, Shape, TensorType};
+    use sheaf_graph::graph::Builder;
+    use sheaf_graph::primitives::{Convolution, DotGeneral};
+    use sheaf_graph::tensor::{DType, Shape, TensorType};
 
     use super::*;
 

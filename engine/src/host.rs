@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::host::{Host, HostError};
-use sheaf_lang::syntax::Sources;
+use sheaf_syntax::Sources;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 use crate::report::Reporter;
 

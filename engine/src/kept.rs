@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use sheaf_graph::tensor::{DType, TensorType};
 use sheaf_lang::host::{Kept, Leaf};
-use sheaf_lang::tensor::{DType, TensorType};
 
 use super::caches::Caches;
 

@@ -89,11 +89,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use sheaf_cache::{ArtifactFolder, Digest};
+use sheaf_graph::graph::Donation;
+use sheaf_graph::stablehlo::{Features, Model, emit_donating};
+use sheaf_graph::tensor::{HostTensor, TensorType};
 use sheaf_lang::eval::Interrupt;
-use sheaf_lang::graph::Donation;
 use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Kept, Placement, Program, Unit};
-use sheaf_lang::stablehlo::{Features, Model, emit_donating};
-use sheaf_lang::tensor::{HostTensor, TensorType};
 use sheaf_project::{Home, Settings};
 use sheaf_runtime::{CallFrame, Runtime, Target, Vmfb};
 

@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::thread::available_parallelism;
 
-use sheaf_lang::graph::Graph;
-use sheaf_lang::stablehlo::{KernelSize, Model};
+use sheaf_graph::graph::Graph;
+use sheaf_graph::stablehlo::{KernelSize, Model};
 use sheaf_runtime::{Target, Workers};
 
 /// From this much on, several cores are quicker than one in spite of the hand-over.

@@ -3,8 +3,8 @@
 use std::any::Any;
 use std::fmt::Display;
 
-use sheaf_lang::diagnostic::Diagnostic;
-use sheaf_lang::syntax::Sources;
+use sheaf_syntax::Sources;
+use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_toolchain::Progress;
 
 /// Receiver of progress and warnings, from any thread. All methods do nothing by default.

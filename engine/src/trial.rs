@@ -8,10 +8,10 @@ use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hasher};
 use std::rc::{Rc, Weak};
 
-use sheaf_lang::graph::evaluate;
+use sheaf_graph::graph::evaluate;
+use sheaf_graph::primitives::{Convert, Primitive};
+use sheaf_graph::tensor::{DType, HostTensor, TensorType};
 use sheaf_lang::host::{Buffer, HostError, Leaf, Placement, Program, Unit};
-use sheaf_lang::primitives::{Convert, Primitive};
-use sheaf_lang::tensor::{DType, HostTensor, TensorType};
 use sheaf_runtime::{Device, Error};
 
 use super::buffer::{DeviceBuffer, upload};

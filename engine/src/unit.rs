@@ -1,9 +1,9 @@
 //! What the cache and the compiler need to know of a specialised function.
 
 use sheaf_cache::{Action, Check, Cpu, Digest, Donation, Leaf, Specialisation, Static};
-use sheaf_lang::graph;
+use sheaf_graph::graph;
+use sheaf_graph::stablehlo::{KERNEL_FLAGS, Module};
 use sheaf_lang::host::{self, Unit};
-use sheaf_lang::stablehlo::{KERNEL_FLAGS, Module};
 use sheaf_toolchain::{COMPILER, Release};
 
 use super::flags::alternatives;
@@ -47,7 +47,7 @@ pub fn job(
             .collect(),
         debug: false,
     };
-    let constant = |t: &sheaf_lang::tensor::HostTensor| Digest::of(t.bytes());
+    let constant = |t: &sheaf_graph::tensor::HostTensor| Digest::of(t.bytes());
     let specialisation = Specialisation {
         function: unit.function.clone(),
         transform: unit.transform.into(),

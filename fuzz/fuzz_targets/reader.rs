@@ -3,15 +3,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sheaf_lang::render::render;
-use sheaf_lang::syntax::{Sources, read};
+use sheaf_syntax::render::render;
+use sheaf_syntax::{Sources, read};
 
 fuzz_target!(|text: &str| {
     let mut sources = Sources::default();
     let id = sources.add("input", text);
     match read(&sources, id) {
         Ok(forms) => {
-            let print = |forms: &[sheaf_lang::syntax::Form]| {
+            let print = |forms: &[sheaf_syntax::Form]| {
                 forms.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
             };
             let printed = print(&forms);

@@ -2,11 +2,11 @@
 
 use std::cell::RefCell;
 
-use sheaf_lang::diagnostic::Diagnostic;
+use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_lang::eval::{Interp, Options};
 use sheaf_lang::host::{Host, HostError};
-use sheaf_lang::render::render;
-use sheaf_lang::syntax::Sources;
+use sheaf_syntax::render::render;
+use sheaf_syntax::Sources;
 
 /// Calls and iterations that one input may take, so that endless programs end.
 const STEPS: u64 = 20_000;

@@ -10,7 +10,7 @@ mod spec;
 pub use error::FormatError;
 use spec::Spec;
 
-use crate::tensor::{DType, format_number};
+use sheaf_graph::tensor::{DType, format_number};
 
 /// A value for a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq)]

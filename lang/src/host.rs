@@ -5,12 +5,12 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::diagnostic::Diagnostic;
 use crate::eval::Interrupt;
-use crate::graph::{Donation, Graph};
-use crate::primitives::Site;
-use crate::syntax::Sources;
-use crate::tensor::{HostTensor, TensorType};
+use sheaf_graph::graph::{Donation, Graph};
+use sheaf_graph::primitives::Site;
+use sheaf_graph::tensor::{HostTensor, TensorType};
+use sheaf_syntax::Sources;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// Files, output and messages.
 pub trait Host {

@@ -1,25 +1,13 @@
-//! The Sheaf language: reader, expander, evaluator, tracing, differentiation and `StableHLO` emission.
+//! The Sheaf language: expander, evaluator, tracing, specialisation, builtins, standard library, documentation.
 //!
-//! Reading order: `syntax` (text to forms), `eval` (forms to values), `tensor`, `primitives`, `graph`, `transform`,
-//! `simplify`, `stablehlo`. The crate touches no file, network, environment or clock: a program reaches those through
-//! the traits of `host`.
+//! Text and forms are in `sheaf-syntax`, graphs of tensor programs in `sheaf-graph`. The crate touches no file, network,
+//! environment or clock: a program reaches those through the traits of `host`.
 
 pub mod builtins;
-mod decimal;
-pub mod diagnostic;
 pub mod docs;
 pub mod eval;
 pub mod fmt;
 pub mod format;
-pub mod graph;
 pub mod host;
-pub mod primitives;
-pub mod render;
-pub mod simplify;
-pub mod stablehlo;
 mod stack;
-pub mod syntax;
-pub mod tensor;
 pub mod testing;
-pub mod transform;
-pub mod visible;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use sheaf_lang::diagnostic::{Diagnostic, Label, Severity};
 use sheaf_lang::eval::{Checked, Jit, Options};
-use sheaf_lang::syntax::{Sources, Span};
+use sheaf_syntax::diagnostic::{Diagnostic, Label, Severity};
+use sheaf_syntax::{Sources, Span};
 
 use crate::cli::CheckOptions;
 use crate::evaluator::{Failed, interpreter, on_large_stack};

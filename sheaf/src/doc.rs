@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use sheaf_lang::builtins::{foreign_name_help, nearest};
 use sheaf_lang::docs::{self, Entry};
-use sheaf_lang::syntax::{Sources, read};
-use sheaf_lang::visible::visible;
+use sheaf_syntax::visible::visible;
+use sheaf_syntax::{Sources, read};
 
 use crate::cli::DocOptions;
 use crate::evaluator::{Failed, failed, on_large_stack};

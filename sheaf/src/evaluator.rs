@@ -10,8 +10,8 @@ use sheaf_engine::{
     CompileService, Donate, EngineConfig, Kernels, Secrets, Session, SystemHost, WorkerCommand, this_program,
 };
 use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
-use sheaf_lang::syntax::Sources;
 use sheaf_project::{Home, Project, Settings};
+use sheaf_syntax::Sources;
 use sheaf_toolchain::Release;
 
 use crate::cli::{DonateMode, EngineOptions, JitMode, KernelsMode, NetworkOptions};

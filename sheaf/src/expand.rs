@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use sheaf_lang::eval::{Interp, Jit, Loaded, Options};
 use sheaf_lang::fmt;
-use sheaf_lang::syntax::Sources;
+use sheaf_syntax::Sources;
 
 use crate::cli::ExpandOptions;
 use crate::evaluator::{Failed, interpreter, on_large_stack};

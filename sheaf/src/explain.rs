@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sheaf_lang::eval::{Argument, Interpreted, LeafKind, Location, Report, Specialisation, Status, explain};
-use sheaf_lang::visible::visible;
+use sheaf_syntax::visible::visible;
 
 use crate::evaluator::Failed;
 use crate::output::print;

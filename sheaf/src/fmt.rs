@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sheaf_lang::fmt::{DEFAULT_WIDTH, format};
-use sheaf_lang::syntax::Sources;
-use sheaf_lang::visible::visible;
 use sheaf_project::Project;
+use sheaf_syntax::Sources;
+use sheaf_syntax::visible::visible;
 
 use crate::cli::FmtOptions;
 use crate::evaluator::{Failed, failed, on_large_stack, project_here, project_of};

@@ -5,9 +5,9 @@ use std::fmt::Display;
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 
-use sheaf_lang::diagnostic::{Diagnostic, Severity};
-use sheaf_lang::render::render;
-use sheaf_lang::syntax::Sources;
+use sheaf_syntax::Sources;
+use sheaf_syntax::diagnostic::{Diagnostic, Severity};
+use sheaf_syntax::render::render;
 
 /// Whether messages are coloured: on a terminal, unless `NO_COLOR` is set.
 pub fn colored() -> bool {

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use sheaf_engine::Reporter;
-use sheaf_lang::diagnostic::Diagnostic;
-use sheaf_lang::syntax::Sources;
-use sheaf_lang::visible::visible;
+use sheaf_syntax::Sources;
+use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::visible::visible;
 use sheaf_toolchain::{Progress, Stage};
 
 use crate::messages;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use sheaf_engine::{source_text, unreadable};
-use sheaf_lang::syntax::Sources;
 use sheaf_project::ARTIFACT_FOLDER;
+use sheaf_syntax::Sources;
 
 use crate::evaluator::Failed;
 use crate::messages;

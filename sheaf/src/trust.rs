@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
-use sheaf_lang::visible::visible;
 use sheaf_project::{MANIFEST_NAME, Project, Request, Trusted};
+use sheaf_syntax::visible::visible;
 
 use crate::cli::TrustOptions;
 use crate::evaluator::{Failed, failed, home, outside, project_at};

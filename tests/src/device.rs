@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use sheaf_lang::tensor::{DType, HostTensor, TensorType};
+use sheaf_graph::tensor::{DType, HostTensor, TensorType};
 use sheaf_runtime::{Buffer, Device, ElementType};
 
 /// The compile worker: the program under test, as it starts itself.

@@ -6,12 +6,14 @@ use std::process::Command;
 use serde_json::Value;
 
 /// From above to below: a crate uses crates after it only.
-const LAYERS: [&str; 8] = [
+const LAYERS: [&str; 10] = [
     "sheaf",
     "sheaf-cache-server",
     "sheaf-engine",
     "sheaf-cache",
     "sheaf-lang",
+    "sheaf-graph",
+    "sheaf-syntax",
     "sheaf-project",
     "sheaf-runtime",
     "sheaf-toolchain",

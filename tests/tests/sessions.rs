@@ -4,9 +4,9 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use sheaf_engine::{Error, Reporter, Session, SessionBuilder, Value};
-use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::eval::Jit;
-use sheaf_lang::syntax::Sources;
+use sheaf_syntax::Sources;
+use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_tests::World;
 
 const PROGRAM: &str = "\

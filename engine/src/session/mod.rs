@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::eval::{self, Interp, Jit, Options, Signal};
 use sheaf_lang::host::HostError;
-use sheaf_lang::render::render;
-use sheaf_lang::syntax::{Sources, Span};
 use sheaf_project::{Home, Project};
+use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::render::render;
+use sheaf_syntax::{Sources, Span};
 
 use crate::release::{self, Unusable};
 use crate::report::Reporter;

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::rc::Rc;
 
+use sheaf_graph::tensor::{DType, Data, Element, HostTensor};
 use sheaf_lang::eval::{self, Dict};
-use sheaf_lang::tensor::{DType, Data, Element, HostTensor};
 
 use ustr::Ustr;
 

@@ -2,9 +2,9 @@
 
 use super::{Builtin, OnNumbers, VARIADIC, division, of_scalars, power};
 use crate::eval::{Eval, Interp, Scalar, Tensor, Value};
-use crate::primitives as p;
-use crate::primitives::Primitive;
-use crate::tensor::{DType, Kind};
+use sheaf_graph::primitives as p;
+use sheaf_graph::primitives::Primitive;
+use sheaf_graph::tensor::{DType, Kind};
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new("+", "(+ a b ...)", "the sum, element by element; of nothing 0", (0, VARIADIC), |i, a| {

@@ -6,10 +6,10 @@ use super::operands::{as_axes, as_axis, as_integers, as_size};
 use super::shape::expect_broadcast;
 use super::text::check_text;
 use super::{Builtin, Parsed, VARIADIC, as_index, parse};
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, fail};
-use crate::primitives as p;
-use crate::tensor::{DType, HostTensor, Shape};
+use sheaf_graph::primitives as p;
+use sheaf_graph::tensor::{DType, HostTensor, Shape};
+use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(

@@ -3,11 +3,11 @@
 use super::division::constant;
 use super::operands::whole;
 use super::{Builtin, VARIADIC};
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value};
-use crate::primitives as p;
-use crate::primitives::Primitive;
-use crate::tensor::DType;
+use sheaf_graph::primitives as p;
+use sheaf_graph::primitives::Primitive;
+use sheaf_graph::tensor::DType;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(

@@ -2,9 +2,9 @@
 
 use super::{Builtin, VARIADIC, of_scalars};
 use crate::eval::{Eval, Interp, Scalar, Tensor, Value, fail};
-use crate::primitives as p;
-use crate::primitives::Direction;
-use crate::tensor::{DType, HostTensor, Shape};
+use sheaf_graph::primitives as p;
+use sheaf_graph::primitives::Direction;
+use sheaf_graph::tensor::{DType, HostTensor, Shape};
 
 const EQUALITY: &str =
     "whether a and b are equal: element by element on tensors, in structure on anything else";

@@ -4,10 +4,10 @@ use smallvec::SmallVec;
 
 use super::Builtin;
 use super::operands::as_integers;
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Signal, Tensor, Value, fail};
-use crate::primitives as p;
-use crate::tensor::{DType, HostTensor, Number, Shape, TensorType};
+use sheaf_graph::primitives as p;
+use sheaf_graph::tensor::{DType, HostTensor, Number, Shape, TensorType};
+use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(

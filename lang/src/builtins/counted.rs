@@ -1,8 +1,8 @@
 //! Evenly spaced numbers computed by a program, equal to those computed while tracing.
 
 use crate::eval::{Eval, Interp, Tensor};
-use crate::primitives as p;
-use crate::tensor::{DType, HostTensor, Shape};
+use sheaf_graph::primitives as p;
+use sheaf_graph::tensor::{DType, HostTensor, Shape};
 
 /// Maximum count that an `f32` represents exactly.
 const EXACT: f64 = (1 << f32::MANTISSA_DIGITS) as f64;

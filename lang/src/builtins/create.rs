@@ -2,10 +2,10 @@
 
 use super::operands::{as_dtype, as_shape, as_size};
 use super::{Builtin, VARIADIC, as_index, counted};
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, fail, positions};
-use crate::primitives as p;
-use crate::tensor::{DType, HostTensor, Shape, element_count};
+use sheaf_graph::primitives as p;
+use sheaf_graph::tensor::{DType, HostTensor, Shape, element_count};
+use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new("zeros", "(zeros shape :dtype d)", "a tensor of zeros, f32 unless a dtype is given", (1, VARIADIC), |_, a| {

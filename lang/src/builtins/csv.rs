@@ -2,10 +2,10 @@
 
 use ::csv::{ByteRecord, ReaderBuilder, Trim};
 
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Signal, Tensor, Value, fail};
-use crate::tensor::{DType, Data, FromNumber, HostTensor, Number};
-use crate::with_element_type;
+use sheaf_graph::tensor::{DType, Data, FromNumber, HostTensor, Number};
+use sheaf_graph::with_element_type;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// The rows as a tensor of shape [rows, columns]. Fields are separated by commas; a first line without a number is a
 /// header and is skipped.

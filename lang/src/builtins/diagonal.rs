@@ -1,10 +1,10 @@
 //! Diagonals and triangles of matrices.
 
 use super::{Builtin, as_index};
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, positions};
-use crate::primitives as p;
-use crate::tensor::{DType, HostTensor, Shape};
+use sheaf_graph::primitives as p;
+use sheaf_graph::tensor::{DType, HostTensor, Shape};
+use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use ustr::UstrSet;
 
 use super::{Builtin, VARIADIC};
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Dict, Eval, Interp, Key, Value, fail};
+use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(

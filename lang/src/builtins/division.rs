@@ -3,8 +3,8 @@
 use super::arithmetic::numbers;
 use super::of_scalars;
 use crate::eval::{Eval, Interp, Scalar, Tensor, Value};
-use crate::primitives as p;
-use crate::tensor::HostTensor;
+use sheaf_graph::primitives as p;
+use sheaf_graph::tensor::HostTensor;
 
 /// `floor(a / b)`; integer division by 0 gives -1 (all bits set), as the primitive does.
 pub(super) fn floor_divide(interp: &mut Interp, a: &Value, b: &Value) -> Eval<Value> {

@@ -5,7 +5,7 @@ use super::text::format_values;
 use super::{Builtin, VARIADIC, show};
 use crate::eval::{Eval, Interp, Tensor, Value};
 use crate::format::has_placeholder;
-use crate::tensor::HostTensor;
+use sheaf_graph::tensor::HostTensor;
 
 /// Documentation of `print` and its alias.
 const HELP: &str = "writes its arguments on a line, one blank apart, and gives nil; a template first that is written as \

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, fail};
-use crate::primitives as p;
-use crate::tensor::{DType, HostTensor, Shape, TensorType};
+use sheaf_graph::primitives as p;
+use sheaf_graph::tensor::{DType, HostTensor, Shape, TensorType};
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// The label of an axis: a letter of the pattern, or a position counted from the end of `...`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,9 +2,9 @@
 
 use super::operands::as_dtype;
 use super::{Builtin, VARIADIC, csv, json};
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Signal, Value, fail};
-use crate::tensor::DType;
+use sheaf_graph::tensor::DType;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// The builtin `io`.
 pub(super) const IO: Builtin = Builtin::new(

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Error, Serialize, SerializeMap, SerializeSeq, Serializer};
 
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Dict, Eval, Key, Tensor, Value};
-use crate::tensor::{DType, Data, HostTensor, Shape};
+use sheaf_graph::tensor::{DType, Data, HostTensor, Shape};
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// Decodes JSON: evenly nested arrays of numbers or booleans are tensors, other arrays lists, objects dictionaries,
 /// null is nil.

@@ -2,9 +2,9 @@
 
 use super::index::part;
 use super::{Builtin, VARIADIC, as_index};
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Items, Value, fail};
-use crate::primitives as p;
+use sheaf_graph::primitives as p;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const LENGTHS: &[Builtin] = &[
     Builtin::new("len", "(len xs)", LEN, (1, 1), |_, a| length(&a[0]).map(Value::Int)).examples(

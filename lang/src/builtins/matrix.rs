@@ -3,10 +3,10 @@
 use super::einsum::einsum;
 use super::operands::broadcast_shapes;
 use super::{Builtin, VARIADIC};
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value};
-use crate::primitives as p;
-use crate::tensor::{DType, Shape, TensorType};
+use sheaf_graph::primitives as p;
+use sheaf_graph::tensor::{DType, Shape, TensorType};
+use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(

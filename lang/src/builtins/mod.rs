@@ -40,8 +40,8 @@ mod trees;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::diagnostic::{Diagnostic, Kind};
 use crate::eval::{Eval, Interp, Scalar, Stop, Value, fail, is_private};
+use sheaf_syntax::diagnostic::{Diagnostic, Kind};
 
 pub use arrange::stack;
 pub use compare::structurally_equal;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::division::constant;
-use crate::diagnostic::Diagnostic;
 use crate::eval::{
     Eval, Interp, Signal, Tensor, Value, bind, bind_all, fail, positions_within, repeat_beside,
 };
-use crate::graph::Op;
-use crate::primitives as p;
-use crate::primitives::Primitive;
-use crate::tensor::{DType, HostTensor, Shape, TensorType, format_float};
+use sheaf_graph::graph::Op;
+use sheaf_graph::primitives as p;
+use sheaf_graph::primitives::Primitive;
+use sheaf_graph::tensor::{DType, HostTensor, Shape, TensorType, format_float};
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// The wanted value in messages about shapes.
 pub(crate) const SHAPE: &str = "a shape";

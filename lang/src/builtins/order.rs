@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use super::operands::{as_axis, as_size};
 use super::{Builtin, Parsed, as_index, parse};
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, fail, positions};
-use crate::primitives as p;
-use crate::tensor::{DType, HostTensor};
+use sheaf_graph::primitives as p;
+use sheaf_graph::tensor::{DType, HostTensor};
+use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const TENSORS: &[Builtin] = &[
     Builtin::new(

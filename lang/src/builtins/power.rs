@@ -3,7 +3,7 @@
 use super::arithmetic::{MUL, divide, numbers, two};
 use super::division::constant;
 use crate::eval::{Eval, Interp, Value};
-use crate::primitives as p;
+use sheaf_graph::primitives as p;
 
 /// `x^y`. A known integer exponent multiplies (as `jax.lax.integer_pow`), so that its derivative needs no logarithm.
 pub(super) fn power(interp: &mut Interp, x: &Value, y: &Value) -> Eval<Value> {

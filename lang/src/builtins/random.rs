@@ -5,11 +5,11 @@ use super::create::{checked_count, scalar};
 use super::operands::{as_axis, as_dtype, as_shape, as_size};
 use super::threefry::{self, bits, key, normal_of, split_in_two, uniform, uniform_of};
 use super::{Builtin, Parsed, VARIADIC, as_index, parse};
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, bind_all, fail};
-use crate::graph::Op;
-use crate::primitives as p;
-use crate::tensor::{DType, HostTensor, Shape};
+use sheaf_graph::graph::Op;
+use sheaf_graph::primitives as p;
+use sheaf_graph::tensor::{DType, HostTensor, Shape};
+use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(

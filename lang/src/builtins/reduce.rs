@@ -2,10 +2,10 @@
 
 use super::operands::as_axes;
 use super::{Builtin, Parsed, VARIADIC, parse};
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, fail};
-use crate::primitives as p;
-use crate::tensor::{DType, HostTensor, Shape};
+use sheaf_graph::primitives as p;
+use sheaf_graph::tensor::{DType, HostTensor, Shape};
+use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new("sum", "(sum x :axis a :keepdims)", "the sum, also of several numbers; booleans count in i32", (1, VARIADIC), |i, a| {

@@ -8,8 +8,8 @@ use ustr::Ustr;
 
 use super::index::part;
 use super::{Builtin, VARIADIC, as_index, show};
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Dict, Eval, Interp, Key, Value, fail};
+use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(

@@ -2,10 +2,10 @@
 
 use super::operands::{as_axes, as_axis, as_integers, as_shape, show_shape};
 use super::{Builtin, VARIADIC, as_index, parse};
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, fail};
-use crate::primitives as p;
-use crate::tensor::Shape;
+use sheaf_graph::primitives as p;
+use sheaf_graph::tensor::Shape;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(

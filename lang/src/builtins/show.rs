@@ -1,7 +1,7 @@
 //! Values as text.
 
 use crate::eval::{Key, Value};
-use crate::tensor::{DType, TensorType, format_float, format_number, format_tensor};
+use sheaf_graph::tensor::{DType, TensorType, format_float, format_number, format_tensor};
 
 /// An explicit work list of pending output: nested values need no recursion.
 enum Piece<'a> {

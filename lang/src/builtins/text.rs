@@ -2,10 +2,10 @@
 
 use super::show::shown_dtype;
 use super::{Builtin, VARIADIC, show};
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Value, fail};
 use crate::format::{self, FormatArg};
-use crate::tensor::DType;
+use sheaf_graph::tensor::DType;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// Fails above the maximum length of a text, so that repeated doubling ends in an error.
 pub(super) fn check_text(bytes: usize) -> Eval<()> {

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, Tensor, Value, bind_all, fail};
-use crate::graph::Op;
-use crate::primitives as p;
-use crate::tensor::{DType, Data, HostTensor, element_count};
+use sheaf_graph::graph::Op;
+use sheaf_graph::primitives as p;
+use sheaf_graph::tensor::{DType, Data, HostTensor, element_count};
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// A value as a key.
 pub(super) fn key(value: &Value) -> Eval<Tensor> {

@@ -6,11 +6,11 @@ use ustr::Ustr;
 
 use super::operands::{as_index, as_integers};
 use super::{Builtin, VARIADIC, parse};
-use crate::diagnostic::Diagnostic;
 use crate::eval::{
     Axes, Eval, Function, GradOptions, Interp, Signal, Stop, Transform, Value, fail, map_trees,
 };
-use crate::primitives as p;
+use sheaf_graph::primitives as p;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// Maximum nesting of transformations of a function.
 const MAX_TRANSFORMS: usize = 100;

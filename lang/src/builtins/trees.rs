@@ -2,8 +2,8 @@
 
 use super::operands::broadcast_shapes;
 use super::{Builtin, VARIADIC};
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Eval, Interp, KeyPath, Signal, Tree, Value, fail, flatten, map_trees, unflatten};
+use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(

@@ -10,7 +10,7 @@ mod text;
 
 use crate::builtins;
 use crate::eval::{CORE, STANDARD, is_private, without_options};
-use crate::syntax::{Bracket, Form, FormKind, Sources, read};
+use sheaf_syntax::{Bracket, Form, FormKind, Sources, read};
 
 pub use text::{markdown, overview, sections};
 

@@ -2,8 +2,8 @@
 
 use super::expr::{Code, Param, Pattern};
 use crate::builtins::Builtin;
-use crate::diagnostic::Diagnostic;
-use crate::syntax::{Sources, Span};
+use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::{Sources, Span};
 
 impl Builtin {
     /// Fails unless the function takes that many arguments, options included.

@@ -13,9 +13,9 @@ use super::module::Meaning;
 use super::recur::rewrite_function;
 use super::resolve::{MissingKey, Resolved, Resolver, error};
 use super::typed::{ParamType, TOO_LARGE, fits_memory, joined};
-use crate::diagnostic::Diagnostic;
-use crate::syntax::{Bracket, Form, FormKind, Span};
-use crate::tensor::{DType, Shape};
+use sheaf_graph::tensor::{DType, Shape};
+use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::{Bracket, Form, FormKind, Span};
 
 /// Fails at a default in Python's syntax, `y=3`.
 fn default_of_python(name: &str, span: Span) -> Resolved<()> {

@@ -9,9 +9,9 @@ use super::signal::{Signal, Stop};
 use super::tensor::{Origin, Tensor};
 use super::value::{Function, Value};
 use crate::builtins;
-use crate::diagnostic::{Diagnostic, Label, Suspect};
-use crate::syntax::Span;
 use either::Either;
+use sheaf_syntax::Span;
+use sheaf_syntax::diagnostic::{Diagnostic, Label, Suspect};
 use ustr::Ustr;
 
 /// Maximum operands whose origin one message shows.

@@ -12,8 +12,8 @@ use super::signal::{Eval, Signal, fail};
 use super::typed::check_argument;
 use super::value::{Closure, Function, Value};
 use crate::builtins::{self, Builtin};
-use crate::diagnostic::Diagnostic;
-use crate::syntax::Span;
+use sheaf_syntax::Span;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// Arguments of a call.
 pub type Args = SmallVec<[Value; 4]>;
@@ -65,7 +65,7 @@ impl Interp {
         args: impl IntoIterator<Item = Value, IntoIter: ExactSizeIterator>,
     ) -> Eval<Value> {
         let args = args.into_iter();
-        let span = self.span.unwrap_or(Span { source: crate::syntax::SourceId::new(0), start: 0, end: 0 });
+        let span = self.span.unwrap_or(Span { source: sheaf_syntax::SourceId::new(0), start: 0, end: 0 });
         if let Value::Function(function) = f
             && let Function::Closure(closure) = &**function
             && closure.code.plain

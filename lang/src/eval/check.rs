@@ -16,9 +16,9 @@ use super::signal::Stop;
 use super::tensor::{Origin, Trace};
 use super::typed::{ParamType, check_argument};
 use super::value::{Dict, Function, Value};
-use crate::diagnostic::Diagnostic;
-use crate::syntax::Span;
-use crate::tensor::{DType, TensorType};
+use sheaf_graph::tensor::{DType, TensorType};
+use sheaf_syntax::Span;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// Maximum calls and iterations while tracing one function.
 const MAX_STEPS: u64 = 10_000_000;

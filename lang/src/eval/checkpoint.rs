@@ -10,9 +10,9 @@ use super::signal::{Eval, Stop};
 use super::tensor::{Tensor, bind_all};
 use super::tree::{Tree, flatten, map_trees, unflatten};
 use super::value::{Function, Value};
-use crate::graph::Op;
-use crate::primitives as p;
-use crate::syntax::Span;
+use sheaf_graph::graph::Op;
+use sheaf_graph::primitives as p;
+use sheaf_syntax::Span;
 
 impl Interp {
     /// Calls `(checkpoint f)`: inside a trace it is recorded as one operation, including computations on captured

@@ -14,13 +14,13 @@ use super::signal::{Eval, Signal};
 use super::tensor::{Concrete, Tensor, bind_all, record_in_region};
 use super::value::Value;
 use crate::builtins;
-use crate::diagnostic::{Diagnostic, Kind, Label};
-use crate::graph::{Op, decoded, failed};
 use crate::host::Buffer;
-use crate::primitives as p;
-use crate::primitives::{Check, Part, Question, Site};
-use crate::syntax::Span;
-use crate::tensor::{DType, HostTensor, Shape, TensorType};
+use sheaf_graph::graph::{Op, decoded, failed};
+use sheaf_graph::primitives as p;
+use sheaf_graph::primitives::{Check, Part, Question, Site};
+use sheaf_graph::tensor::{DType, HostTensor, Shape, TensorType};
+use sheaf_syntax::Span;
+use sheaf_syntax::diagnostic::{Diagnostic, Kind, Label};
 
 /// Maximum elements of a tensor shown in the messages of `error` and `assert`; larger ones are shown by type.
 const MAX_SHOWN: usize = 16;

@@ -9,7 +9,7 @@ use super::dict::{Dict, Key};
 use super::interp::Interp;
 use super::module::Module;
 use super::value::{List, Value};
-use crate::syntax::{Bracket, Expansion, Form, FormKind, NESTING_LIMIT, Span};
+use sheaf_syntax::{Bracket, Expansion, Form, FormKind, NESTING_LIMIT, Span};
 
 /// Code as data.
 pub(super) fn form_to_value(form: &Form) -> Value {

@@ -11,10 +11,10 @@ use super::tensor::{Tensor, apply_graph, bind_all};
 use super::tree::{Tree, flatten, map_trees, unflatten};
 use super::value::Value;
 use crate::builtins;
-use crate::graph::{Builder, Graph, Op, prune};
-use crate::primitives as p;
-use crate::syntax::Span;
-use crate::tensor::{DType, TensorType};
+use sheaf_graph::graph::{Builder, Graph, Op, prune};
+use sheaf_graph::primitives as p;
+use sheaf_graph::tensor::{DType, TensorType};
+use sheaf_syntax::Span;
 
 /// Maximum scalar operations that are computed rather than skipped: a conditional costs a program more.
 const MAX_EAGER_COST: u64 = 64;

@@ -15,11 +15,11 @@ use super::signal::{Eval, Reason, Signal, Stop, fail};
 use super::tensor::{Origin, Tensor, Trace, bind_all};
 use super::tree::{KeyPath, flatten, map_trees};
 use super::value::{Closure, Function, Value};
-use crate::diagnostic::Diagnostic;
-use crate::graph::{Graph, Op, prune, unchecked};
-use crate::primitives::CustomVjp;
-use crate::syntax::{Bracket, Form, FormKind, Span};
-use crate::tensor::{DType, HostTensor, TensorType};
+use sheaf_graph::graph::{Graph, Op, prune, unchecked};
+use sheaf_graph::primitives::CustomVjp;
+use sheaf_graph::tensor::{DType, HostTensor, TensorType};
+use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::{Bracket, Form, FormKind, Span};
 
 const USAGE: &str = "defgrad is written (defgrad f [args] [out] [cotangent] body...)";
 

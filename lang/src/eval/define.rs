@@ -14,8 +14,8 @@ use super::resolve::{YIELDING, is_special};
 use super::signal::{Eval, fail};
 use super::typed::ParamType;
 use super::value::{Closure, Function, List, Value};
-use crate::diagnostic::Diagnostic;
-use crate::syntax::{Bracket, Form, FormKind, Span};
+use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::{Bracket, Form, FormKind, Span};
 
 impl Global {
     /// A definition without a value.

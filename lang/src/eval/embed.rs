@@ -10,8 +10,8 @@ use super::load::Loaded;
 use super::module::Module;
 use super::value::Value;
 use crate::builtins;
-use crate::diagnostic::Diagnostic;
-use crate::syntax::Span;
+use sheaf_syntax::Span;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 impl Interp {
     /// The value of the definition `name` in a module.

@@ -12,8 +12,8 @@ use super::resolve::bindings;
 use super::rewrite::rewrite;
 use super::signal::{Eval, Signal, Stop};
 use super::value::Value;
-use crate::diagnostic::{Diagnostic, Label};
-use crate::syntax::{Bracket, Form, FormKind, NESTING_LIMIT, Span};
+use sheaf_syntax::diagnostic::{Diagnostic, Label};
+use sheaf_syntax::{Bracket, Form, FormKind, NESTING_LIMIT, Span};
 
 /// Maximum nesting of expansions, beyond which macros recurse endlessly.
 const MAX_EXPANSIONS: usize = 500;

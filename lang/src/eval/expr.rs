@@ -12,8 +12,8 @@ use super::typed::ParamType;
 use super::value::{Function, Value};
 use crate::builtins::OnNumbers;
 use crate::stack::with_large_stack;
-use crate::syntax::{Bracket, Span};
-use crate::tensor::DType;
+use sheaf_graph::tensor::DType;
+use sheaf_syntax::{Bracket, Span};
 
 /// An expression with its span.
 #[derive(Debug)]

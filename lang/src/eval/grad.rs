@@ -9,9 +9,9 @@ use super::tensor::{Tensor, apply_graph};
 use super::transforms::{GradOptions, Outcome, not_differentiable, zero_of};
 use super::tree::{Tree, map_trees, unflatten};
 use super::value::{Function, Value};
-use crate::diagnostic::Diagnostic;
-use crate::graph::{Graph, prune};
-use crate::transform;
+use sheaf_graph::graph::{Graph, prune};
+use sheaf_graph::transform;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 impl Interp {
     /// The gradient of the scalar loss of `f`, in reverse mode. The function runs on concrete values if there are any,

@@ -9,10 +9,10 @@ use super::interp::Interp;
 use super::signal::{Eval, fail};
 use super::tensor::{Tensor, bind, bind_all};
 use super::value::Value;
-use crate::diagnostic::Diagnostic;
-use crate::graph::Op;
-use crate::primitives as p;
-use crate::tensor::{Shape, TensorType};
+use sheaf_graph::graph::Op;
+use sheaf_graph::primitives as p;
+use sheaf_graph::tensor::{Shape, TensorType};
+use sheaf_syntax::diagnostic::Diagnostic;
 
 impl Interp {
     /// `(x i j)` and `(x a:b)`: each index takes one axis, from the first. An integer removes its axis, a range keeps

@@ -21,11 +21,11 @@ use super::tensor::{Regions, Trace};
 use super::transforms::MAX_EQUATIONS;
 use super::value::{Closure, Function, List, Value};
 use crate::builtins;
-use crate::diagnostic::Diagnostic;
 use crate::host::{Backend, Host};
 use crate::stack::maybe_grow;
-use crate::syntax::{Sources, Span};
-use crate::tensor::{DType, Shape};
+use sheaf_graph::tensor::{DType, Shape};
+use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::{Sources, Span};
 
 /// Compilation of pure functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::interp::Interp;
 use super::signal::Eval;
-use crate::diagnostic::Diagnostic;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// A handle to interrupt an evaluation from another thread or a signal handler. Clones interrupt the same evaluator.
 #[derive(Clone, Debug, Default)]
@@ -89,10 +89,10 @@ impl Interp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostic::Diagnostic;
     use crate::eval::Options;
     use crate::host::{Host, HostError};
-    use crate::syntax::Sources;
+    use sheaf_syntax::Sources;
+    use sheaf_syntax::diagnostic::Diagnostic;
 
     struct NoHost;
 

@@ -9,11 +9,11 @@ use super::tensor::{Tensor, Trace, apply_graph, bind, check_room};
 use super::transforms::{Outcome, not_differentiable, zero_of};
 use super::tree::{KeyPath, Tree, flatten, map_trees, unflatten};
 use super::value::{Function, Value};
-use crate::diagnostic::Diagnostic;
-use crate::graph::{Graph, prune};
-use crate::primitives as p;
-use crate::tensor::{HostTensor, Shape, TensorType};
-use crate::transform;
+use sheaf_graph::graph::{Graph, prune};
+use sheaf_graph::primitives as p;
+use sheaf_graph::tensor::{HostTensor, Shape, TensorType};
+use sheaf_graph::transform;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 impl Interp {
     /// `[value tangent]` for arguments `x y ... dx dy ...`, in forward mode.

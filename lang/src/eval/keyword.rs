@@ -8,8 +8,8 @@ use super::dict::Dict;
 use super::expr::{Code, Pattern};
 use super::value::Value;
 use crate::builtins::nearest;
-use crate::diagnostic::Diagnostic;
-use crate::syntax::Span;
+use sheaf_syntax::Span;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 impl Code {
     /// The names of the keyword arguments; `None` if the function takes none.

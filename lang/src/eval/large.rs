@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::interp::Interp;
 use super::signal::Eval;
 use super::tensor::{Tensor, Trace, bind, record_in};
-use crate::graph::Op;
-use crate::primitives::Iota;
-use crate::tensor::DType;
+use sheaf_graph::graph::Op;
+use sheaf_graph::primitives::Iota;
+use sheaf_graph::tensor::DType;
 
 /// Maximum bytes of tensors computed while tracing, which may then ask for their elements.
 const LARGE: usize = 64 << 10;
@@ -39,7 +39,7 @@ impl Interp {
 
     /// Positions along an axis.
     pub(crate) fn iota(&self, op: Iota) -> Eval<Tensor> {
-        match self.maker(crate::tensor::element_count(&op.shape), op.dtype) {
+        match self.maker(sheaf_graph::tensor::element_count(&op.shape), op.dtype) {
             Some(trace) => Ok(record_in(&trace, &(Arc::new(op) as Op), &[], self.span)?.swap_remove(0)),
             None => bind(op, &[], self.span),
         }

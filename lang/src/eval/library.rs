@@ -10,7 +10,7 @@ use ustr::{Ustr, UstrMap};
 use super::interp::Interp;
 use super::load::Loaded;
 use super::module::{Import, Meaning, Module, is_private};
-use crate::syntax::{Form, FormKind};
+use sheaf_syntax::{Form, FormKind};
 
 /// The standard library, by the name of each module.
 pub const STANDARD: [(&str, &str); 2] = [("nn", NEURAL), ("optim", include_str!("../../std/optim.shf"))];

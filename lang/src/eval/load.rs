@@ -15,9 +15,9 @@ use super::scope::Scopes;
 use super::signal::{Reason, Signal, Stop};
 use super::uses::{folder_of, join};
 use super::value::Value;
-use crate::diagnostic::{Diagnostic, Kind};
 use crate::stack::with_large_stack;
-use crate::syntax::{Bracket, Form, FormKind, SourceId, Span, read};
+use sheaf_syntax::diagnostic::{Diagnostic, Kind};
+use sheaf_syntax::{Bracket, Form, FormKind, SourceId, Span, read};
 
 /// The builtins written in Sheaf, by section of the documentation.
 pub const CORE: [(&str, &str); 9] = [
@@ -59,7 +59,7 @@ impl Interp {
         for (section, text) in CORE {
             if let Err(errors) = self.load(&core, &format!("<{section}>"), text, true) {
                 let text: Vec<String> =
-                    errors.iter().map(|d| crate::render::render(&self.sources, d, false)).collect();
+                    errors.iter().map(|d| sheaf_syntax::render::render(&self.sources, d, false)).collect();
                 unreachable!("the builtins written in Sheaf are wrong:\n{}", text.join("\n"));
             }
         }

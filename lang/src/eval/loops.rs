@@ -7,7 +7,7 @@ use super::signal::{Eval, Reason, Stop};
 use super::staged_loop::RepeatParts;
 use super::value::Value;
 use crate::stack::maybe_grow;
-use crate::syntax::Span;
+use sheaf_syntax::Span;
 
 /// Maximum iterations of a loop that is unrolled. Measured (`benches/benches/unrolling.rs`, `docs/benchmarks.md`): up
 /// to here the compiler takes at most twice as long for an unrolled loop of a small step as for one operation, also for

@@ -6,8 +6,8 @@ use super::staged_loop::Rows;
 use super::tensor::Tensor;
 use super::tree::{Tree, flatten, unflatten};
 use super::value::Value;
-use crate::primitives as p;
-use crate::tensor::TensorType;
+use sheaf_graph::primitives as p;
+use sheaf_graph::tensor::TensorType;
 
 /// A leaf of the function's result.
 enum Leaf {

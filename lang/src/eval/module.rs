@@ -11,7 +11,7 @@ use super::expr::Global;
 use super::interp::Interp;
 use super::value::Value;
 use crate::builtins::{self, Builtin};
-use crate::syntax::Span;
+use sheaf_syntax::Span;
 
 /// A file of the program or of the standard library.
 #[derive(Debug, Default)]

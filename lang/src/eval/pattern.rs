@@ -6,8 +6,8 @@ use super::interp::Interp;
 use super::items::Items;
 use super::signal::Eval;
 use super::value::Value;
-use crate::diagnostic::Diagnostic;
-use crate::syntax::Span;
+use sheaf_syntax::Span;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 impl Interp {
     /// Binds the value of `expr` to `pattern`.

@@ -6,7 +6,7 @@ use ustr::Ustr;
 
 use super::expr::{Code, Expr, ExprKind, Template};
 use super::value::{Function, Value};
-use crate::syntax::Span;
+use sheaf_syntax::Span;
 
 /// The first possible effect of the body of `code`, or of a function it mentions: the builtin and the span.
 ///

@@ -10,8 +10,8 @@ use ustr::Ustr;
 
 use super::load::cast_vectors;
 use super::resolve::bindings;
-use crate::diagnostic::Diagnostic;
-use crate::syntax::{Bracket, Form, FormKind, Span};
+use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::{Bracket, Form, FormKind, Span};
 
 /// The rewritten loop.
 pub(super) enum Rewritten {

@@ -7,10 +7,10 @@ use super::signal::{Differing, Eval, Reason, Signal, Stop};
 use super::tensor::{Origin, Tensor, Trace};
 use super::tree::{KeyPath, Tree, first_difference, flatten, map_trees, unflatten};
 use super::value::Value;
-use crate::graph::{Graph, prune};
-use crate::primitives as p;
-use crate::syntax::Span;
-use crate::tensor::TensorType;
+use sheaf_graph::graph::{Graph, prune};
+use sheaf_graph::primitives as p;
+use sheaf_graph::tensor::TensorType;
+use sheaf_syntax::Span;
 
 /// Maximum nesting of regions, beyond which the recursion must depend on an unknown condition.
 const MAX_LEVELS: u32 = 24;

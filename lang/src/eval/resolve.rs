@@ -12,10 +12,10 @@ use super::module::{Meaning, Module, qualified};
 use super::recur::{Rewritten, rewrite_loop};
 use super::scope::{Found, Scopes};
 use super::value::{Function, Value};
-use crate::diagnostic::{Diagnostic, Kind};
 use crate::stack::maybe_grow;
-use crate::syntax::{Bracket, Form, FormKind, Span};
-use crate::tensor::DType;
+use sheaf_graph::tensor::DType;
+use sheaf_syntax::diagnostic::{Diagnostic, Kind};
+use sheaf_syntax::{Bracket, Form, FormKind, Span};
 
 pub(super) type Resolved<T> = Result<T, Box<Diagnostic>>;
 

@@ -2,8 +2,8 @@
 
 use super::code::{list, symbol};
 use super::signal::{Eval, Signal};
-use crate::diagnostic::Diagnostic;
-use crate::syntax::{Bracket, Form, FormKind, Span};
+use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::{Bracket, Form, FormKind, Span};
 
 /// The rewritten list with head `head`; `None` if it is none of these.
 pub(super) fn rewrite(head: &str, items: &[Form], span: Span) -> Option<Eval<Form>> {

@@ -8,7 +8,7 @@ use super::signal::{Eval, fail};
 use super::staged_loop::{Rows, STACKED, has_weak};
 use super::tree::map_trees;
 use super::value::Value;
-use crate::diagnostic::Diagnostic;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 impl Interp {
     /// `[state outputs]`: `f` maps the state and each item of `xs` to `[state output]`; the outputs are stacked.

@@ -1,11 +1,11 @@
 //! Reasons to stop an evaluation.
 
-use crate::diagnostic::{Diagnostic, Kind};
-use crate::graph::Var;
 use crate::host::HostError;
-use crate::primitives::TypeFault;
-use crate::syntax::Span;
-use crate::tensor::TensorType;
+use sheaf_graph::graph::Var;
+use sheaf_graph::primitives::TypeFault;
+use sheaf_graph::tensor::TensorType;
+use sheaf_syntax::Span;
+use sheaf_syntax::diagnostic::{Diagnostic, Kind};
 use ustr::Ustr;
 
 /// The result of an evaluation.
@@ -101,7 +101,7 @@ impl Stop {
     pub fn at(mut self: Box<Self>, span: Span) -> Signal {
         match &mut *self {
             Stop::Error(d) if d.labels.is_empty() => {
-                d.labels.push(crate::diagnostic::Label { span, text: String::new() });
+                d.labels.push(sheaf_syntax::diagnostic::Label { span, text: String::new() });
             }
             Stop::Trace(stop) if stop.span.is_none() => stop.span = Some(span),
             _ => {}

@@ -10,11 +10,11 @@ use super::signal::{Differing, Eval};
 use super::tensor::{Tensor, bind_all};
 use super::tree::{Tree, flatten, unflatten};
 use super::value::Value;
-use crate::graph::{Builder, Graph, Op, Var};
-use crate::primitives as p;
-use crate::simplify::simplify;
-use crate::syntax::Span;
-use crate::tensor::{DType, HostTensor, Shape, TensorType};
+use sheaf_graph::graph::{Builder, Graph, Op, Var};
+use sheaf_graph::primitives as p;
+use sheaf_graph::simplify::simplify;
+use sheaf_graph::tensor::{DType, HostTensor, Shape, TensorType};
+use sheaf_syntax::Span;
 
 /// Maximum retraces to reach a type fixpoint.
 const MAX_TRACES: usize = 4;

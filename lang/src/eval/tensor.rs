@@ -10,12 +10,12 @@ use smallvec::SmallVec;
 
 use super::checks::{Flags, reported};
 use super::signal::{Eval, Reason, Signal, Stop};
-use crate::diagnostic::Diagnostic;
-use crate::graph::{Builder, Graph, Op, Var, Vars, violation};
 use crate::host::{Backend, Buffer};
-use crate::primitives::{BroadcastInDim, Primitive};
-use crate::syntax::Span;
-use crate::tensor::{DType, HostTensor, Shape, TensorType};
+use sheaf_graph::graph::{Builder, Graph, Op, Var, Vars, violation};
+use sheaf_graph::primitives::{BroadcastInDim, Primitive};
+use sheaf_graph::tensor::{DType, HostTensor, Shape, TensorType};
+use sheaf_syntax::Span;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// Maximum length of vectors that may be shapes, whose numbers are requested one by one.
 pub(super) const MAX_AXES: usize = 16;
@@ -585,8 +585,11 @@ pub fn repeat_beside(op: BroadcastInDim, t: &Tensor, beside: &[&Tensor], span: O
 
 /// Positions along an axis of the shape of `like`, as `i32`.
 pub fn positions(like: &Tensor, axis: usize, span: Option<Span>) -> Eval<Tensor> {
-    let op: Op =
-        Arc::new(crate::primitives::Iota { dtype: DType::I32, shape: like.shape().into(), dimension: axis });
+    let op: Op = Arc::new(sheaf_graph::primitives::Iota {
+        dtype: DType::I32,
+        shape: like.shape().into(),
+        dimension: axis,
+    });
     Ok(bind_beside(&op, &[], &[like], span)?.swap_remove(0))
 }
 
@@ -603,13 +606,16 @@ pub fn apply_graph(graph: &Graph, args: &[Tensor]) -> Eval<Vec<Tensor>> {
     }
     for eqn in &graph.equations {
         let results = {
-            let operands: SmallVec<[&Tensor; 4]> =
-                eqn.inputs.iter().map(|v| values[v.index()].as_ref().expect(crate::graph::RULE)).collect();
+            let operands: SmallVec<[&Tensor; 4]> = eqn
+                .inputs
+                .iter()
+                .map(|v| values[v.index()].as_ref().expect(sheaf_graph::graph::RULE))
+                .collect();
             bind_all(&eqn.op, &operands, eqn.span)?
         };
         for (var, result) in eqn.outputs.iter().zip(results) {
             values[var.index()] = Some(result);
         }
     }
-    Ok(graph.outputs.iter().map(|v| values[v.index()].clone().expect(crate::graph::RULE)).collect())
+    Ok(graph.outputs.iter().map(|v| values[v.index()].clone().expect(sheaf_graph::graph::RULE)).collect())
 }

@@ -13,10 +13,10 @@ use super::signal::{Eval, Signal, fail};
 use super::tensor::Tensor;
 use super::tree::{KeyPath, Tree, flatten, unflatten};
 use super::value::{Function, Value};
-use crate::diagnostic::Diagnostic;
 use crate::stack::maybe_grow;
-use crate::syntax::Span;
-use crate::tensor::{DType, HostTensor};
+use sheaf_graph::tensor::{DType, HostTensor};
+use sheaf_syntax::Span;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// Maximum equations of a trace, beyond which it is endless: a compiler would take hours for the program.
 pub(super) const MAX_EQUATIONS: usize = 1_000_000;

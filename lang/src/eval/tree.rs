@@ -8,9 +8,9 @@ use ustr::Ustr;
 use super::dict::{Dict, Key};
 use super::signal::{Eval, Signal, fail};
 use super::value::{List, Value};
-use crate::diagnostic::Diagnostic;
 use crate::stack::maybe_grow;
-use crate::syntax::Bracket;
+use sheaf_syntax::Bracket;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// The structure of a pytree without its leaves.
 #[derive(Clone, Debug)]

@@ -6,9 +6,9 @@ use super::blame;
 use super::expr::Param;
 use super::signal::Eval;
 use super::value::Value;
-use crate::diagnostic::Diagnostic;
-use crate::syntax::Span;
-use crate::tensor::{DType, Shape};
+use sheaf_graph::tensor::{DType, Shape};
+use sheaf_syntax::Span;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// A parameter type.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use super::library::STANDARD;
 use super::load::Loaded;
 use super::module::{Import, Module, is_private};
 use super::signal::Eval;
-use crate::diagnostic::Diagnostic;
-use crate::syntax::{Bracket, Form, FormKind, Span};
+use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::{Bracket, Form, FormKind, Span};
 
 impl Interp {
     /// `(use name)`, `(use name :as n)`, `(use name :only [a b])`, `(use ./file.shf)`.

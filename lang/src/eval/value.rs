@@ -12,10 +12,10 @@ use super::signal::Eval;
 use super::transforms::Transform;
 use super::{Code, Tensor};
 use crate::builtins::Builtin;
-use crate::diagnostic::Diagnostic;
 use crate::stack::maybe_grow;
-use crate::syntax::{Bracket, Span};
-use crate::tensor::DType;
+use sheaf_graph::tensor::DType;
+use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::{Bracket, Span};
 
 /// Any value.
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ impl Value {
             Value::Nil => "nil".into(),
             Value::Bool(b) => format!("the boolean {b}"),
             Value::Int(n) => format!("the number {n}"),
-            Value::Float(x) => format!("the number {}", crate::tensor::format_float(*x as f32)),
+            Value::Float(x) => format!("the number {}", sheaf_graph::tensor::format_float(*x as f32)),
             Value::Tensor(t) => format!("a tensor {}", t.ty()),
             Value::List(l) => format!("a list of {} items", l.items.len()),
             Value::Dict(d) => {

@@ -9,10 +9,10 @@ use super::signal::{Eval, Reason, Signal, Stop, fail};
 use super::tensor::{Tensor, Trace, apply_graph};
 use super::transforms::{Axes, Outcome};
 use super::value::{Function, List, Value};
-use crate::diagnostic::Diagnostic;
-use crate::graph::prune;
-use crate::tensor::Shape;
-use crate::transform;
+use sheaf_graph::graph::prune;
+use sheaf_graph::tensor::Shape;
+use sheaf_graph::transform;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// A mapped tensor.
 struct Mapped {

@@ -1,7 +1,7 @@
 //! Digits of floats, as in Python.
 
-use crate::decimal::Decimal;
-use crate::tensor::DType;
+use sheaf_graph::decimal::Decimal;
+use sheaf_graph::tensor::DType;
 
 /// A number without its sign, split for layout.
 pub(super) struct Number {
@@ -99,7 +99,7 @@ fn general(x: f64, precision: usize, keep_zeros: bool, keep_point: bool) -> Part
 fn shortest(x: f64, dtype: Option<DType>) -> Parts {
     // An element is shown as `print` does.
     let (decimal, exponent) = if let Some(dtype) = dtype {
-        (Decimal::of(x, dtype), crate::tensor::has_exponent(x, dtype))
+        (Decimal::of(x, dtype), sheaf_graph::tensor::has_exponent(x, dtype))
     } else {
         let decimal = Decimal::shortest(x);
         let exponent = !(-4..16).contains(&decimal.exponent);

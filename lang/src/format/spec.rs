@@ -2,7 +2,7 @@
 
 use super::FormatArg;
 use super::number::{self, Grouping};
-use crate::tensor::DType;
+use sheaf_graph::tensor::DType;
 
 /// Maximum width and precision.
 const LIMIT: usize = 10_000;

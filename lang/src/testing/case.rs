@@ -1,7 +1,7 @@
 //! Test cases: top-level forms with a comment that gives their result.
 
-use crate::diagnostic::Diagnostic;
-use crate::syntax::{Form, SourceId, Span};
+use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::{Form, SourceId, Span};
 
 /// Start of the comment of a case.
 pub(super) const MARK: &str = ";=>";

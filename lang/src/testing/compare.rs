@@ -2,7 +2,7 @@
 
 use crate::builtins::repr;
 use crate::eval::{Eval, Value};
-use crate::tensor::{DType, HostTensor, format_float};
+use sheaf_graph::tensor::{DType, HostTensor, format_float};
 
 /// Absolute tolerance of floats, besides the relative one: results near zero come from cancellation.
 const ABSOLUTE: f64 = 1e-6;

@@ -3,11 +3,11 @@
 use super::case::Kind;
 use super::lift::{Literals, lift, literals};
 use super::{Case, Compile, Tester, failure};
-use crate::diagnostic::Diagnostic;
 use crate::eval::{
     Cause, Function, Interp, Interpreted, Loaded, Probe, Signal, Tensor, Value, as_diagnostic,
 };
-use crate::syntax::Form;
+use sheaf_syntax::Form;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// The function that is compiled: it runs a batch of examples.
 const BATCHED: &str = "(fn [cases arguments anchor] (map apply cases arguments))";

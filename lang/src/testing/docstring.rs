@@ -1,6 +1,6 @@
 //! Examples in docstrings: `code ;=> value`, one per line.
 
-use crate::syntax::{Bracket, Form, FormKind};
+use sheaf_syntax::{Bracket, Form, FormKind};
 
 /// The text of a file, blanked except for the examples in docstrings, so that these keep their offsets; `None` if there
 /// are no examples.

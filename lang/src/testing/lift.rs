@@ -3,7 +3,7 @@
 use ustr::Ustr;
 
 use crate::eval::dtype_keyword;
-use crate::syntax::{Bracket, Form, FormKind};
+use sheaf_syntax::{Bracket, Form, FormKind};
 
 /// The literals to lift.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -20,9 +20,9 @@ mod lift;
 use std::rc::Rc;
 
 use crate::builtins::repr;
-use crate::diagnostic::Diagnostic;
 use crate::eval::{Interp, Jit, Loaded, Module, Value};
-use crate::syntax::{Form, Span};
+use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::{Form, Span};
 
 use case::{Expected, Item, Kind};
 use compiled::Waiting;

@@ -6,11 +6,11 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use crate::support::{World, compiling_in};
+use sheaf_graph::simplify::simplify;
+use sheaf_graph::stablehlo::{Model, emit};
 use sheaf_lang::eval::{AbstractValue, Call, Interp, Jit, Options, Recording};
 use sheaf_lang::host::Unit;
-use sheaf_lang::render::render;
-use sheaf_lang::simplify::simplify;
-use sheaf_lang::stablehlo::{Model, emit};
+use sheaf_syntax::render::render;
 
 /// The emitted text of a unit of a run, with its name.
 fn text(unit: &Unit) -> String {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::support::World;
 use sheaf_lang::eval::{Checked, Interp, Options};
-use sheaf_lang::render::render;
+use sheaf_syntax::render::render;
 
 fn check_in(world: &World, path: &str, text: &str) -> (Checked, String) {
     let mut interp = Interp::new(Box::new(world.clone()), None, Options::default());

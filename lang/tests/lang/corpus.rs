@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use crate::support::compiling_in;
 use sheaf_lang::docs::entries;
 use sheaf_lang::eval::Jit;
-use sheaf_lang::render::render;
 use sheaf_lang::testing::{BATCH, Compile, Options, Tester};
+use sheaf_syntax::render::render;
 
 /// Values that must be known, so that an example with a tensor as value runs no program.
 const FIXED: [&str; 3] = ["a shape", "the items that differ", "the number of elements that differ"];

@@ -3,8 +3,8 @@
 use crate::support::World;
 use sheaf_lang::docs::{self, Entry};
 use sheaf_lang::eval::{Interp, STACK_BYTES};
-use sheaf_lang::render::render;
 use sheaf_lang::testing::{BATCH, Compile, Options, Tester};
+use sheaf_syntax::render::render;
 
 /// The reference page of the book.
 const REFERENCE: &str = include_str!("../../../docs/reference.md");

@@ -3,7 +3,7 @@
 use crate::support::World;
 use insta::assert_snapshot;
 use sheaf_lang::eval::{Interp, Options};
-use sheaf_lang::render::render;
+use sheaf_syntax::render::render;
 
 /// The expanded forms of a program, one per line.
 fn expand(text: &str) -> String {

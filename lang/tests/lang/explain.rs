@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use crate::support::{HostDevice, World, compiling, run_with};
+use sheaf_graph::tensor::HostTensor;
 use sheaf_lang::eval::{Interp, Jit, Options, explain};
 use sheaf_lang::host::{Backend, Buffer, HostError, Placement, Program, Unit};
-use sheaf_lang::tensor::HostTensor;
 
 /// The output of a program, followed by the explanation of its run.
 fn explained(jit: Jit, program: &str) -> String {

@@ -6,10 +6,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use sheaf_graph::stablehlo::{Model, emit};
+use sheaf_graph::tensor::HostTensor;
 use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
-use sheaf_lang::stablehlo::{Model, emit};
-use sheaf_lang::tensor::HostTensor;
 
 use crate::support::World;
 

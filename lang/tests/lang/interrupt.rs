@@ -3,11 +3,11 @@
 use std::sync::mpsc::{Sender, channel};
 
 use sheaf_lang::builtins::repr;
-use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::host::{Host, HostError};
-use sheaf_lang::render::render;
-use sheaf_lang::syntax::Sources;
+use sheaf_syntax::Sources;
+use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::render::render;
 
 /// Sends a signal at the first output.
 struct Teller(Sender<()>);

@@ -1,10 +1,10 @@
 //! Large graphs: transformations, checks and emission are iterative, so they take linear time and constant stack.
 
-use sheaf_lang::graph::{Builder, Graph, evaluate, prune, verify};
-use sheaf_lang::primitives::{Tanh, Unary};
-use sheaf_lang::stablehlo::{KernelSize, Model, emit};
-use sheaf_lang::tensor::{DType, HostTensor, TensorType};
-use sheaf_lang::transform::{jvp, value_and_grad, vmap};
+use sheaf_graph::graph::{Builder, Graph, evaluate, prune, verify};
+use sheaf_graph::primitives::{Tanh, Unary};
+use sheaf_graph::stablehlo::{KernelSize, Model, emit};
+use sheaf_graph::tensor::{DType, HostTensor, TensorType};
+use sheaf_graph::transform::{jvp, value_and_grad, vmap};
 
 /// Equations of the graph.
 const LENGTH: usize = 100_000;

@@ -6,10 +6,10 @@ use std::fs;
 use std::rc::Rc;
 
 use crate::support::{World, compiling, run_with};
+use sheaf_graph::stablehlo::{Model, emit};
+use sheaf_graph::tensor::HostTensor;
 use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
-use sheaf_lang::stablehlo::{Model, emit};
-use sheaf_lang::tensor::HostTensor;
 
 /// A device that emits a program, with all its constants, and runs none.
 struct Emitting;

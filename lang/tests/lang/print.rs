@@ -3,7 +3,7 @@
 #![allow(clippy::unreadable_literal, reason = "numbers stand beside their texts")]
 
 use proptest::prelude::*;
-use sheaf_lang::tensor::{HostTensor, format_float, format_tensor};
+use sheaf_graph::tensor::{HostTensor, format_float, format_tensor};
 
 fn floats(shape: &[usize], elements: &[f32]) -> HostTensor {
     HostTensor::new(shape, elements.to_vec())

@@ -4,8 +4,8 @@
 
 use crate::support::{compiling_in, run};
 use sheaf_lang::eval::Jit;
-use sheaf_lang::render::render;
 use sheaf_lang::testing::{BATCH, Compile, Options, Tester};
+use sheaf_syntax::render::render;
 
 /// The losses of JAX 0.10.2 for the same seed, weights and data.
 #[test]

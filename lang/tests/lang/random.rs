@@ -2,8 +2,8 @@
 //! produced it, with `u32(x)` for `np.asarray(x).view(np.uint32).ravel()` and `key(s)` for `jax.random.PRNGKey(s)`.
 
 use crate::support::{World, check, run};
+use sheaf_graph::tensor::{Data, HostTensor};
 use sheaf_lang::eval::{Interp, Options, Value};
-use sheaf_lang::tensor::{Data, HostTensor};
 
 fn tensor(program: &str) -> HostTensor {
     let mut interp = Interp::new(Box::new(World::default()), None, Options::default());

@@ -1,8 +1,8 @@
 //! The reader: every kind of form, every error, and degenerate texts.
 
 use proptest::prelude::*;
-use sheaf_lang::render::render;
-use sheaf_lang::syntax::{Bracket, Form, FormKind, NESTING_LIMIT, SourceId, Sources, Span, read};
+use sheaf_syntax::render::render;
+use sheaf_syntax::{Bracket, Form, FormKind, NESTING_LIMIT, SourceId, Sources, Span, read};
 
 fn forms(text: &str) -> Vec<Form> {
     let mut sources = Sources::default();

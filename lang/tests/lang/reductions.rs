@@ -1,11 +1,11 @@
 //! Sums are exact to a few roundings at any length, on the host and in emitted programs.
 
 use proptest::prelude::*;
-use sheaf_lang::graph::{Builder, Graph, evaluate, in_blocks};
-use sheaf_lang::primitives::registry::Random;
-use sheaf_lang::primitives::{Convolution, Cumsum, DotGeneral, ReduceProd, ReduceSum};
-use sheaf_lang::stablehlo::{Model, emit};
-use sheaf_lang::tensor::{DType, HostTensor, TensorType, element_count};
+use sheaf_graph::graph::{Builder, Graph, evaluate, in_blocks};
+use sheaf_graph::primitives::registry::Random;
+use sheaf_graph::primitives::{Convolution, Cumsum, DotGeneral, ReduceProd, ReduceSum};
+use sheaf_graph::stablehlo::{Model, emit};
+use sheaf_graph::tensor::{DType, HostTensor, TensorType, element_count};
 
 /// Maximum error, relative to the sum of magnitudes.
 const BOUND: f64 = 2e-6;
@@ -25,7 +25,7 @@ fn numbers(shape: &[usize], seed: u64) -> HostTensor {
 fn graph_of(
     shapes: &[&[usize]],
     dtype: DType,
-    f: impl Fn(&mut Builder, &[sheaf_lang::graph::Var]) -> sheaf_lang::graph::Var,
+    f: impl Fn(&mut Builder, &[sheaf_graph::graph::Var]) -> sheaf_graph::graph::Var,
 ) -> Graph {
     let mut b = Builder::new();
     let inputs: Vec<_> = shapes.iter().map(|shape| b.input(TensorType::new(dtype, *shape))).collect();
@@ -37,7 +37,7 @@ fn graph_of(
 fn holds(
     shapes: &[&[usize]],
     seed: u64,
-    f: impl Fn(&mut Builder, &[sheaf_lang::graph::Var]) -> sheaf_lang::graph::Var,
+    f: impl Fn(&mut Builder, &[sheaf_graph::graph::Var]) -> sheaf_graph::graph::Var,
 ) {
     let operands: Vec<HostTensor> =
         shapes.iter().enumerate().map(|(i, shape)| numbers(shape, seed + 2 * i as u64)).collect();
@@ -59,7 +59,7 @@ fn holds(
 
 /// The lengths of the chains of additions.
 fn chains(graph: &Graph) -> Vec<usize> {
-    let chain = |eqn: &sheaf_lang::graph::Equation| {
+    let chain = |eqn: &sheaf_graph::graph::Equation| {
         let op = eqn.op.as_ref() as &dyn std::any::Any;
         let axes = op
             .downcast_ref::<ReduceSum>()

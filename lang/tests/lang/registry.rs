@@ -3,15 +3,15 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use sheaf_lang::graph::{Builder, Graph, Op, Var, evaluate, verify};
-use sheaf_lang::primitives::registry::{Random, Sample, registry};
-use sheaf_lang::primitives::{
+use sheaf_graph::graph::{Builder, Graph, Op, Var, evaluate, verify};
+use sheaf_graph::primitives::registry::{Random, Sample, registry};
+use sheaf_graph::primitives::{
     Abs, ArgReduce, Binary, Convert, Div, Extreme, Max, Min, NAMES, Pow, Primitive as _, ReduceMax,
     ReduceMin, Rem, Round, ShiftLeft, ShiftRightArithmetic, ShiftRightLogical, Sort, Unary,
 };
-use sheaf_lang::stablehlo::{Model, emit};
-use sheaf_lang::tensor::{DType, HostTensor, Shape, TensorType, element_count};
-use sheaf_lang::transform::{jvp, vjp, vmap};
+use sheaf_graph::stablehlo::{Model, emit};
+use sheaf_graph::tensor::{DType, HostTensor, Shape, TensorType, element_count};
+use sheaf_graph::transform::{jvp, vjp, vmap};
 
 #[test]
 fn every_primitive_has_a_sample() {
@@ -309,7 +309,7 @@ fn stack(parts: &[HostTensor], axis: usize) -> HostTensor {
     let mut shape = Shape::from_slice(parts[0].shape());
     let inner = element_count(&shape[axis..]) * parts[0].dtype().byte_width();
     shape.insert(axis, parts.len());
-    let ty = sheaf_lang::tensor::TensorType::new(parts[0].dtype(), shape);
+    let ty = sheaf_graph::tensor::TensorType::new(parts[0].dtype(), shape);
     let outer = element_count(&ty.shape[..axis]);
     let rows =
         (0..outer).flat_map(|row| parts.iter().map(move |x| &x.bytes()[row * inner..(row + 1) * inner]));

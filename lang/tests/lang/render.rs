@@ -1,9 +1,9 @@
 //! Rendered messages.
 
 use proptest::prelude::*;
-use sheaf_lang::diagnostic::Diagnostic;
-use sheaf_lang::render::render;
-use sheaf_lang::syntax::{SourceId, Sources, Span};
+use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::render::render;
+use sheaf_syntax::{SourceId, Sources, Span};
 
 fn sources(texts: &[(&str, &str)]) -> Sources {
     let mut sources = Sources::default();

@@ -3,8 +3,8 @@
 use crate::support::compiling;
 use insta::assert_snapshot;
 use sheaf_lang::eval::Jit;
-use sheaf_lang::render::render;
 use sheaf_lang::testing::{BATCH, Compile, FileReport, Options, Tester};
+use sheaf_syntax::render::render;
 
 /// The report of one file, and its failures as text.
 fn test(text: &str) -> (FileReport, String) {

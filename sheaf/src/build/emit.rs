@@ -5,7 +5,7 @@ use std::path::Path;
 use sheaf_lang::eval::{GradOptions, Interp, Jit, Options, Refused, Transform};
 use sheaf_lang::fmt;
 use sheaf_lang::host::Unit;
-use sheaf_lang::syntax::{Bracket, Form, Sources};
+use sheaf_syntax::{Bracket, Form, Sources};
 
 use super::show::{Built, built, short};
 use super::{Order, default_output};

@@ -13,9 +13,9 @@ use std::process::ExitCode;
 
 use sheaf_cache::ActionKey;
 use sheaf_engine::{BuildTarget, CompileService, Engine, EngineConfig, Faulty, Keep, Made, Plan};
-use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::eval::{AbstractValue, FunctionName, Interp, Jit, Options, Refused};
 use sheaf_project::Project;
+use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_toolchain::{CompileError, Destination, Processor, Toolchain};
 
 use crate::cli::{BuildOptions, Emit, PullOptions};

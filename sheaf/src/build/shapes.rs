@@ -5,13 +5,13 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 use sheaf_cache::Digest;
-use sheaf_lang::diagnostic::Diagnostic;
+use sheaf_graph::tensor::{DType, HostTensor, TensorType};
 use sheaf_lang::eval::{
     AbstractValue, Axes, Call, FunctionName, GradOptions, Interp, LeftOut, Recording, Tensor, Transform,
     Value,
 };
-use sheaf_lang::syntax::Span;
-use sheaf_lang::tensor::{DType, HostTensor, TensorType};
+use sheaf_syntax::Span;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 use crate::evaluator::{Failed, failed};
 use crate::messages;

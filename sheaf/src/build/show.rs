@@ -6,12 +6,12 @@ use std::path::Path;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use sheaf_cache::Leaf;
-use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::eval::{FunctionName, Interp};
-use sheaf_lang::syntax::Sources;
+use sheaf_syntax::Sources;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 use sheaf_engine::{Made, Plan};
-use sheaf_lang::visible::visible;
+use sheaf_syntax::visible::visible;
 
 use crate::evaluator::Failed;
 use crate::output::print;

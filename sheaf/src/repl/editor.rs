@@ -14,7 +14,7 @@ use rustyline::history::{DefaultHistory, History};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{ColorMode, CompletionType, Config, Context, Editor, Helper};
 use sheaf_lang::eval::STANDARD;
-use sheaf_lang::syntax::is_incomplete;
+use sheaf_syntax::is_incomplete;
 
 use super::command::{self, COMMANDS};
 use crate::messages;

@@ -12,7 +12,7 @@ use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
 
 use rustyline::error::ReadlineError;
-use sheaf_lang::syntax::is_incomplete;
+use sheaf_syntax::is_incomplete;
 
 use crate::cli::EngineOptions;
 use crate::evaluator::{Failed, failed, home, on_large_stack, project_here};

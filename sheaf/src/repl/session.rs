@@ -6,10 +6,10 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use sheaf_lang::builtins::{foreign_name_help, nearest, repr, type_text};
-use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::docs;
 use sheaf_lang::eval::{Definition, Interp, Interrupt, Module, Value};
 use sheaf_project::Project;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 use super::command::{self, COMMANDS, Command, Request};
 use crate::cli::EngineOptions;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use sheaf_lang::graph::{Builder, Graph, Op, Var, donations, evaluate};
-use sheaf_lang::primitives::registry::Random;
-use sheaf_lang::primitives::{Add, Binary, DotGeneral, Max, Mul, OptimizationBarrier, Sub, Tanh, Unary};
-use sheaf_lang::stablehlo::{Model, Module, emit_donating};
-use sheaf_lang::tensor::{DType, HostTensor, Shape, TensorType};
+use sheaf_graph::graph::{Builder, Graph, Op, Var, donations, evaluate};
+use sheaf_graph::primitives::registry::Random;
+use sheaf_graph::primitives::{Add, Binary, DotGeneral, Max, Mul, OptimizationBarrier, Sub, Tanh, Unary};
+use sheaf_graph::stablehlo::{Model, Module, emit_donating};
+use sheaf_graph::tensor::{DType, HostTensor, Shape, TensorType};
 use sheaf_runtime::{Device, ElementType, Runtime, Target, Vmfb, Workers, sha256};
 use sheaf_toolchain::Compiler;
 

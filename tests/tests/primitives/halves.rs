@@ -1,10 +1,10 @@
 //! 16-bit floats are rounded after each operation in compiled programs too, even in fused kernels.
 
-use sheaf_lang::graph::{Builder, Graph, Var, evaluate};
-use sheaf_lang::primitives::registry::Random;
-use sheaf_lang::primitives::{Sqrt, Unary};
-use sheaf_lang::stablehlo::{KernelSize, Model};
-use sheaf_lang::tensor::{DType, HostTensor, TensorType};
+use sheaf_graph::graph::{Builder, Graph, Var, evaluate};
+use sheaf_graph::primitives::registry::Random;
+use sheaf_graph::primitives::{Sqrt, Unary};
+use sheaf_graph::stablehlo::{KernelSize, Model};
+use sheaf_graph::tensor::{DType, HostTensor, TensorType};
 use sheaf_runtime::{Runtime, Target};
 use sheaf_toolchain::Compiler;
 

@@ -7,10 +7,10 @@ mod reductions;
 
 use std::fmt::Write as _;
 
-use sheaf_lang::graph::{Builder, Graph, evaluate};
-use sheaf_lang::primitives::registry::{Sample, registry};
-use sheaf_lang::stablehlo::{KERNEL_FLAGS, KernelSize, Model, emit};
-use sheaf_lang::tensor::{DType, HostTensor, TensorType};
+use sheaf_graph::graph::{Builder, Graph, evaluate};
+use sheaf_graph::primitives::registry::{Sample, registry};
+use sheaf_graph::stablehlo::{KERNEL_FLAGS, KernelSize, Model, emit};
+use sheaf_graph::tensor::{DType, HostTensor, TensorType};
 use sheaf_runtime::{Buffer, Device, Runtime, Target, Vmfb, sha256};
 use sheaf_tests::{download, upload, worker};
 use sheaf_toolchain::Compiler;

@@ -4,14 +4,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use sheaf_lang::graph::{Builder, Graph, Var, evaluate};
-use sheaf_lang::primitives::registry::Random;
-use sheaf_lang::primitives::{
+use sheaf_graph::graph::{Builder, Graph, Var, evaluate};
+use sheaf_graph::primitives::registry::Random;
+use sheaf_graph::primitives::{
     Convolution, Cumsum, Direction, DotGeneral, Exp, Log, ReduceMax, Scan, Sqrt, Unary, WhileLoop,
 };
-use sheaf_lang::stablehlo::Model;
-use sheaf_lang::tensor::{DType, HostTensor, Shape, TensorType, element_count};
-use sheaf_lang::transform::value_and_grad;
+use sheaf_graph::stablehlo::Model;
+use sheaf_graph::tensor::{DType, HostTensor, Shape, TensorType, element_count};
+use sheaf_graph::transform::value_and_grad;
 use sheaf_runtime::{Device, Runtime, Target};
 use sheaf_toolchain::Compiler;
 

@@ -1,11 +1,11 @@
 //! Random programs of updates, concatenations and slices of values that are read again, compiled, against host
 //! evaluation. `UPDATES=500` runs more of them.
 
-use sheaf_lang::graph::{Builder, Graph, Var, evaluate};
-use sheaf_lang::primitives::registry::Random;
-use sheaf_lang::primitives::{Tanh, Unary};
-use sheaf_lang::stablehlo::Model;
-use sheaf_lang::tensor::{DType, HostTensor, TensorType};
+use sheaf_graph::graph::{Builder, Graph, Var, evaluate};
+use sheaf_graph::primitives::registry::Random;
+use sheaf_graph::primitives::{Tanh, Unary};
+use sheaf_graph::stablehlo::Model;
+use sheaf_graph::tensor::{DType, HostTensor, TensorType};
 use sheaf_runtime::{Runtime, Target};
 use sheaf_toolchain::Compiler;
 

@@ -1,10 +1,10 @@
 //! Long sums are as exact compiled as on the host: within 2e-6 of the sum of magnitudes.
 
-use sheaf_lang::graph::{Builder, Graph, Var, evaluate};
-use sheaf_lang::primitives::registry::Random;
-use sheaf_lang::primitives::{Cumsum, DotGeneral};
-use sheaf_lang::stablehlo::Model;
-use sheaf_lang::tensor::{DType, HostTensor, TensorType, element_count};
+use sheaf_graph::graph::{Builder, Graph, Var, evaluate};
+use sheaf_graph::primitives::registry::Random;
+use sheaf_graph::primitives::{Cumsum, DotGeneral};
+use sheaf_graph::stablehlo::Model;
+use sheaf_graph::tensor::{DType, HostTensor, TensorType, element_count};
 use sheaf_runtime::{Device, Runtime, Target};
 use sheaf_toolchain::Compiler;
 

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use program::{Failure, Program};
-use sheaf_lang::stablehlo::quirks::{QUIRKS, Quirk, Shown};
-use sheaf_lang::tensor::HostTensor;
+use sheaf_graph::stablehlo::quirks::{QUIRKS, Quirk, Shown};
+use sheaf_graph::tensor::HostTensor;
 use sheaf_runtime::{Buffer, Device, Runtime, Target, Vmfb, sha256};
 use sheaf_tests::{download, upload, worker};
 use sheaf_toolchain::{CompileError, Compiler, Destination};
@@ -109,7 +109,7 @@ fn still_fails(program: &Program, compiler: &mut Compiler) -> Result<(), String>
         (Failure::Memory(least), Outcome::Ran { peak, .. }) if peak > *least => Ok(()),
         (_, outcome) => Err(format!(
             "Q{:02} ({}): {path} does not fail any more ({outcome:?}). Where all programs of the quirk are right, delete its \
-             workaround in {}, the programs, and its line in lang/src/stablehlo/quirks/mod.rs",
+             workaround in {}, the programs, and its line in lang/graph/src/stablehlo/quirks/mod.rs",
             quirk.number, quirk.name, quirk.place
         )),
     }

@@ -23,7 +23,7 @@
 use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 
-use sheaf_lang::tensor::{DType, HostTensor, Number, Shape, TensorType};
+use sheaf_graph::tensor::{DType, HostTensor, Number, Shape, TensorType};
 
 /// A program that the compiler fails on.
 pub struct Program {

@@ -12,7 +12,6 @@ use super::arguments::{Asked, fn_key};
 use super::fallback::Why;
 use super::{Outcome, report::Location};
 use crate::builtins;
-use crate::diagnostic::Diagnostic;
 use crate::eval::expr::{Code, Global};
 use crate::eval::interp::Interp;
 use crate::eval::load::{Loaded, as_diagnostic};
@@ -25,8 +24,9 @@ use crate::eval::typed::ParamType;
 use crate::eval::uses::join;
 use crate::eval::value::{Dict, Function, Value};
 use crate::host::{DeviceTensor, HostError, Unit};
-use crate::syntax::Span;
-use crate::tensor::{DType, HostTensor, Kind, TensorType};
+use sheaf_graph::tensor::{DType, HostTensor, Kind, TensorType};
+use sheaf_syntax::Span;
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// Maximum calls and iterations to evaluate a definition that a function needs.
 const MAX_STEPS: u64 = 10_000_000;

@@ -13,8 +13,8 @@ use crate::eval::value::{Closure, Function, List, Value};
 use crate::eval::{Dict, Key};
 use crate::host::Leaf;
 use crate::stack::maybe_grow;
-use crate::syntax::Span;
-use crate::tensor::{DType, TensorType};
+use sheaf_graph::tensor::{DType, TensorType};
+use sheaf_syntax::Span;
 
 /// Identity of a function: its code and transformations.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::diagnostic::Diagnostic;
 use crate::eval::expr::Code;
 use crate::eval::interp::Interp;
 use crate::eval::signal::{Eval, Reason, TraceStop};
-use crate::graph::Graph;
-use crate::syntax::{Sources, Span};
+use sheaf_graph::graph::Graph;
+use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::{Sources, Span};
 
 use super::report::{Interpreted, Location};
 

@@ -7,7 +7,7 @@ use super::arguments::parameter_path;
 use crate::builtins::show;
 use crate::eval::value::{Function, Value};
 use crate::host::{Kept, Unit};
-use crate::tensor::{DType, TensorType};
+use sheaf_graph::tensor::{DType, TensorType};
 
 /// The unused programs of one function.
 pub(super) struct KeptPrograms(Vec<(Kept, Cell<bool>)>);

@@ -36,7 +36,6 @@ pub use record::{Call, LeftOut, Recording};
 pub use report::{Argument, Difference, Interpreted, LeafKind, Location, Report, Specialisation, Status};
 
 use crate::builtins::SHAPE;
-use crate::diagnostic::Kind;
 use crate::eval::call::Args;
 use crate::eval::checks::{Flag, Flags, handed_on};
 use crate::eval::contents::has_tensors;
@@ -45,12 +44,13 @@ use crate::eval::interp::{Interp, Jit};
 use crate::eval::signal::{Eval, Reason, Stop, TraceStop};
 use crate::eval::tensor::MAX_AXES;
 use crate::eval::value::{Function, Value};
-use crate::graph::{Checks, prune, thread};
 use crate::host::{Buffer, Checked, Donating, FLAG, Leaf, Placement, Program, Unit};
-use crate::primitives::Site;
-use crate::simplify::simplify;
-use crate::syntax::Span;
-use crate::tensor::{DType, HostTensor, TensorType};
+use sheaf_graph::graph::{Checks, prune, thread};
+use sheaf_graph::primitives::Site;
+use sheaf_graph::simplify::simplify;
+use sheaf_graph::tensor::{DType, HostTensor, TensorType};
+use sheaf_syntax::Span;
+use sheaf_syntax::diagnostic::Kind;
 
 /// Maximum equations of a compiled program, including nested loops and branches: the compiler takes milliseconds for
 /// each.
@@ -658,7 +658,7 @@ impl Interp {
         let vars = outputs.iter().map(|(_, t)| trace.lift(t)).collect::<Eval<Vec<_>>>()?;
         let (graph, _) = trace.finish(vars);
         let Checks { graph, sites } = thread(prune(graph));
-        debug_assert_eq!(crate::graph::verify(&graph), Ok(()));
+        debug_assert_eq!(sheaf_graph::graph::verify(&graph), Ok(()));
         if graph.size() > MAX_COMPILED_EQUATIONS {
             return Ok(Ok((entry(Outcome::Interpreted(Why::too_large(&graph))), None)));
         }

@@ -12,8 +12,8 @@ use std::rc::Rc;
 
 use smallvec::SmallVec;
 
-use crate::graph::{Equation, Graph, Op, Var};
-use crate::primitives::{self as p, DotGeneral, Scan, WhileLoop};
+use sheaf_graph::graph::{Equation, Graph, Op, Var};
+use sheaf_graph::primitives::{self as p, DotGeneral, Scan, WhileLoop};
 
 /// Work of the evaluator per equation or call, besides its arithmetic. The unit is a scalar operation, about 1 ns. An
 /// operation of few elements takes 1.35 us, one of a gradient, which is traced in every call, 2 to 4
@@ -208,9 +208,9 @@ mod tests {
     use std::collections::hash_map::Entry;
 
     use super::*;
-    use crate::graph::Builder;
-    use crate::primitives::{Binary, Mul};
-    use crate::tensor::{DType, Shape, TensorType};
+    use sheaf_graph::graph::Builder;
+    use sheaf_graph::primitives::{Binary, Mul};
+    use sheaf_graph::tensor::{DType, Shape, TensorType};
 
     /// A chain of products of square matrices of `sizes`, each followed by an elementwise operation.
     fn products(sizes: &[usize]) -> Graph {

@@ -5,8 +5,8 @@ use std::fmt;
 use super::fallback::Cause;
 use super::{Entry, Family, Outcome, Specialiser};
 use crate::host::Placement;
-use crate::syntax::{Sources, Span};
-use crate::tensor::{DType, TensorType};
+use sheaf_graph::tensor::{DType, TensorType};
+use sheaf_syntax::{Sources, Span};
 
 /// Report on a function that was called with tensors.
 #[derive(Clone, Debug, PartialEq, Eq)]

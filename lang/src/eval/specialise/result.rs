@@ -7,8 +7,8 @@ use crate::eval::checks::Flags;
 use crate::eval::tensor::{Concrete, Tensor};
 use crate::eval::value::{List, Value};
 use crate::host::{Buffer, Leaf};
-use crate::syntax::{Bracket, Span};
-use crate::tensor::TensorType;
+use sheaf_graph::tensor::TensorType;
+use sheaf_syntax::{Bracket, Span};
 
 /// Maximum elements of a known tensor that results share; larger ones are copied per result.
 const MAX_SHARED_ELEMENTS: usize = 1 << 10;

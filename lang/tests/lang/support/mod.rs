@@ -6,14 +6,14 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use sheaf_graph::graph::{Graph, evaluate, verify};
+use sheaf_graph::tensor::{HostTensor, TensorType};
 use sheaf_lang::builtins::repr;
-use sheaf_lang::diagnostic::Diagnostic;
 use sheaf_lang::eval::{Interp, Jit, Options, Value};
-use sheaf_lang::graph::{Graph, evaluate, verify};
 use sheaf_lang::host::{Backend, Buffer, DeviceTensor, Host, HostError, Program, Unit};
-use sheaf_lang::render::render;
-use sheaf_lang::syntax::Sources;
-use sheaf_lang::tensor::{HostTensor, TensorType};
+use sheaf_syntax::Sources;
+use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::render::render;
 
 /// Files and captured output.
 #[derive(Clone, Default)]

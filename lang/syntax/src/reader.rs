@@ -15,8 +15,8 @@ use super::prefix::Prefix;
 use super::reader_error as error;
 use super::shorthand;
 use super::{Bracket, Form, FormKind, SourceId, Sources, Span};
+use crate::DType;
 use crate::diagnostic::Diagnostic;
-use crate::tensor::DType;
 
 /// Maximum nesting of brackets and quotes. Recursive walks over forms rely on it.
 pub const NESTING_LIMIT: usize = 1_000;

@@ -53,7 +53,7 @@ pub fn format_number(x: f64, dtype: DType) -> String {
 }
 
 /// True if a finite float alone is printed in scientific notation.
-pub(crate) fn has_exponent(x: f64, dtype: DType) -> bool {
+pub fn has_exponent(x: f64, dtype: DType) -> bool {
     let magnitude = x.abs();
     magnitude != 0.0 && (magnitude >= large(dtype, true) || magnitude < SMALL)
 }

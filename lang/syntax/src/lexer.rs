@@ -4,7 +4,7 @@ use super::prefix::Prefix;
 
 /// A token; its text lies between its two offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Token {
+pub enum Token {
     /// One of `( [ {`.
     Open(u8),
     /// One of `) ] }`.
@@ -26,9 +26,12 @@ pub(crate) enum Token {
 
 /// A token with the offsets of its first byte and of the byte after its last.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lexeme {
+pub struct Lexeme {
+    /// The token.
     pub token: Token,
+    /// First byte.
     pub start: usize,
+    /// One past the last byte.
     pub end: usize,
 }
 
@@ -69,13 +72,14 @@ fn class(byte: u8) -> Class {
 }
 
 /// Scans a text once.
-pub(crate) struct Lexer<'t> {
+pub struct Lexer<'t> {
     text: &'t str,
     place: usize,
 }
 
 impl<'t> Lexer<'t> {
-    pub(crate) fn new(text: &'t str) -> Self {
+    /// The tokens of a text.
+    pub fn new(text: &'t str) -> Self {
         Lexer { text, place: 0 }
     }
 

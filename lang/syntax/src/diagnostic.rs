@@ -1,6 +1,6 @@
 //! Diagnostics: errors and warnings with labelled spans.
 
-use crate::syntax::Span;
+use crate::Span;
 
 /// A message to the user: the expected, the found, the place and the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,14 +16,14 @@ pub struct Diagnostic {
     /// Error or warning.
     pub severity: Severity,
     /// Kind of the error, for code that handles errors by kind.
-    pub(crate) kind: Kind,
+    pub kind: Kind,
     /// Next origin to search for the nil that the message mentions.
-    pub(crate) suspect: Option<Suspect>,
+    pub suspect: Option<Suspect>,
 }
 
 /// Kind of an error that changes its handling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Raised by the program, with `error` or `assert`.
     Raised,
     /// An undefined name.
@@ -34,7 +34,7 @@ pub(crate) enum Kind {
 
 /// Possible origin of a nil, in terms of the function being left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Suspect {
+pub enum Suspect {
     /// The argument at that position of the call being left.
     Argument(usize),
     /// The callee of that call.
@@ -95,7 +95,7 @@ impl Diagnostic {
 
     /// Sets the kind.
     #[must_use]
-    pub(crate) fn of_kind(mut self, kind: Kind) -> Self {
+    pub fn of_kind(mut self, kind: Kind) -> Self {
         self.kind = kind;
         self
     }

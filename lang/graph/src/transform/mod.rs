@@ -38,7 +38,7 @@ fn finish(b: Builder, outputs: Vec<Var>) -> Graph {
 }
 
 /// A cotangent or tangent, or real zeros of the type of `var` for `None`.
-pub(crate) fn or_zeros(b: &mut Builder, value: Option<Var>, var: Var) -> Var {
+pub fn or_zeros(b: &mut Builder, value: Option<Var>, var: Var) -> Var {
     value.unwrap_or_else(|| {
         let ty = b.ty(var).clone();
         b.zeros(&ty)

@@ -8,8 +8,8 @@ use codespan_reporting::files::SimpleFiles;
 use codespan_reporting::term::{self, Config, termcolor::Ansi};
 
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::syntax::{SourceId, Sources, Span};
 use crate::visible::{moved, visible};
+use crate::{SourceId, Sources, Span};
 
 /// The message for a terminal, ending in an empty line; `color` adds ANSI colours.
 ///

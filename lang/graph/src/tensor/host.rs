@@ -105,11 +105,11 @@ macro_rules! with_element_type {
                 $body
             }
             $crate::tensor::DType::BF16 => {
-                type $ty = half::bf16;
+                type $ty = $crate::tensor::bf16;
                 $body
             }
             $crate::tensor::DType::F16 => {
-                type $ty = half::f16;
+                type $ty = $crate::tensor::f16;
                 $body
             }
             $crate::tensor::DType::F32 => {

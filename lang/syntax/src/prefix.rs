@@ -2,7 +2,7 @@
 
 /// Shorthand for a list of a name and one form, or for a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Prefix {
+pub enum Prefix {
     Quote,
     Quasiquote,
     Unquote,

@@ -9,7 +9,7 @@ use crate::tensor::{DType, FromNumber, Number};
 
 /// A finite float as decimal digits and a power of ten.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Decimal {
+pub struct Decimal {
     /// True if negative, -0 included.
     pub negative: bool,
     /// At least one digit; the point is after the first.

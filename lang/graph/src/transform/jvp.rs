@@ -3,7 +3,7 @@
 use super::vjp::{dependents, flags, strong};
 use super::{PerVar, add_inputs, finish, known, or_zeros};
 use crate::graph::{Builder, Graph, RULE, Var, Vars};
-use crate::syntax::Span;
+use sheaf_syntax::Span;
 
 /// The Jacobian-vector product: parameters are those of `graph`, then tangents of those at positions `wrt`; results are
 /// those of `graph`, then their tangents, zero if none flows, and for integers and booleans.

@@ -30,8 +30,8 @@ pub use prune::prune;
 pub use verify::verify;
 
 use crate::primitives::{Primitive, Scan, WhileLoop};
-use crate::syntax::Span;
 use crate::tensor::TensorType;
+use sheaf_syntax::Span;
 
 /// A variable of one graph: an index into [`Graph::types`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

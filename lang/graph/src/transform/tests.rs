@@ -3,8 +3,8 @@
 use super::{jvp, value_and_grad, vjp, vmap};
 use crate::graph::{Builder, Graph, Var, evaluate};
 use crate::primitives::{Compare, Direction, StopGradient, Tanh, Unary};
-use crate::syntax::{SourceId, Span};
 use crate::tensor::{DType, HostTensor, TensorType};
+use sheaf_syntax::{SourceId, Span};
 
 fn float(shape: &[usize]) -> TensorType {
     TensorType::new(DType::F32, shape)

@@ -1,6 +1,8 @@
-//! Text and forms: sources, spans, the reader.
+//! Text and forms: sources, spans, the reader; messages with places, and their rendering.
 
 mod atom;
+pub mod diagnostic;
+mod dtype;
 mod form;
 mod incomplete;
 mod lexer;
@@ -9,11 +11,14 @@ mod prefix;
 mod print;
 mod reader;
 mod reader_error;
+pub mod render;
 mod shorthand;
 mod source;
+pub mod visible;
 
+pub use dtype::{DType, Kind};
 pub use form::{Bracket, Form, FormKind};
 pub use incomplete::is_incomplete;
-pub(crate) use lexer::{Lexeme, Lexer, Token};
+pub use lexer::{Lexeme, Lexer, Token};
 pub use reader::{NESTING_LIMIT, read};
 pub use source::{Expansion, SourceId, Sources, Span};

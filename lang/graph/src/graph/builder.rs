@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::{Equation, Graph, Op, Var, Vars};
 use crate::primitives as p;
 use crate::primitives::{Primitive, TypeFault};
-use crate::syntax::Span;
 use crate::tensor::{DType, HostTensor, Number, Shape, TensorType};
+use sheaf_syntax::Span;
 
 /// The message of the panic that a wrong derivative, batching or composition rule causes. The registry test
 /// runs every rule, so users never see it.

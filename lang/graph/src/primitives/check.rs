@@ -11,10 +11,10 @@ use smallvec::{SmallVec, smallvec};
 use super::{
     Cotangents, Primitive, ReduceOr, TypeFault, Types, batch_all_to_front, batch_to_front, zeros_for,
 };
-use crate::diagnostic::Diagnostic;
 use crate::graph::{Builder, Var};
 use crate::stablehlo::Lowering;
 use crate::tensor::{DType, HostTensor, TensorType};
+use sheaf_syntax::diagnostic::Diagnostic;
 
 /// One check of a program: what is asked, and what is said where it does not hold.
 #[derive(Debug)]

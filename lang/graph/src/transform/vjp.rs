@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::{PerVar, add_inputs, finish, known, or_zeros};
 use crate::graph::{Builder, Graph, RULE, Var, Vars};
 use crate::primitives::{Direction, OptimizationBarrier, Zeros};
-use crate::syntax::Span;
+use sheaf_syntax::Span;
 
 /// The value and the gradients of one result.
 ///

@@ -15,7 +15,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 }
 
 /// Position in [`visible`] text of the byte `offset` of the text.
-pub(crate) fn moved(text: &str, offset: usize) -> usize {
+pub fn moved(text: &str, offset: usize) -> usize {
     shown(text).take_while(|(at, _)| *at < offset).map(|(_, c)| c.len_utf8()).sum()
 }
 
