@@ -81,6 +81,12 @@ pub use placement::{Kernels, PlacementPolicy};
 pub use report::{Reporter, counted};
 pub use session::{Error, Function, Module, Session, SessionBuilder, Value};
 pub use settings::{artifacts, project_of, settings_of};
+// Types of the public interface.
+pub use sheaf_graph::tensor::DType;
+pub use sheaf_lang::eval::Jit;
+pub use sheaf_project::{Home, Options, Project};
+pub use sheaf_syntax::Sources;
+pub use sheaf_syntax::diagnostic::Diagnostic;
 pub use worker::{COMPILE_WORKER, WorkerCommand, answer_compile_worker, this_program};
 
 use std::any::Any;
@@ -94,7 +100,7 @@ use sheaf_graph::stablehlo::{Features, Model, emit_donating};
 use sheaf_graph::tensor::{HostTensor, TensorType};
 use sheaf_lang::eval::Interrupt;
 use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Kept, Placement, Program, Unit};
-use sheaf_project::{Home, Settings};
+use sheaf_project::Settings;
 use sheaf_runtime::{CallFrame, Runtime, Target, Vmfb};
 
 use sheaf_toolchain::{COMPILER, Release, bytecode_version, is_loadable};

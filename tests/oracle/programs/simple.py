@@ -124,4 +124,19 @@ def arranged(g, shape, depth, scope):
     return Node(shape, sheaf, python, tuple(g.expression(s, depth, scope) for s in shapes))
 
 
-MAKERS = [unary, unary, binary, binary, binary, choice, one_axis, reduction, product, arranged]
+def updated(g, shape, depth, scope):
+    """Two updates of one value, or two joins that begin with it: neither may write over what the other one reads."""
+    if shape[:1] != (3,):
+        return None
+    t, row, rows = g.name("t"), shape[1:], (2, *shape[1:])
+    sheaf, python, shapes = g.pick([
+        (f"(let [{t} $0] (+ (index-update {t} 0 $1) (* 0.5 (index-update {t} 0 $2))))",
+         f"(lambda {t}: {t}.at[0].set($1) + 0.5 * {t}.at[0].set($2))($0)", [shape, row, row]),
+        (f"(let [{t} $0] (- (index-update {t} 2 $1) {t}))", f"(lambda {t}: {t}.at[2].set($1) - {t})($0)", [shape, row]),
+        (f"(let [{t} (expand-dims $0 0)] (- (concat {t} $1) (concat {t} $2)))",
+         f"(lambda {t}: jnp.concatenate([{t}, $1]) - jnp.concatenate([{t}, $2]))(jnp.expand_dims($0, 0))", [row, rows, rows]),
+    ])
+    return Node(shape, sheaf, python, tuple(g.expression(s, depth, scope) for s in shapes))
+
+
+MAKERS = [unary, unary, binary, binary, binary, choice, one_axis, reduction, product, arranged, updated]
