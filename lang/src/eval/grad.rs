@@ -117,7 +117,7 @@ impl Interp {
 
 /// Fails if a loop of unknown length is differentiated; with known values it is unrolled.
 fn check_reversible(graph: &Graph, wrt: &[usize]) -> Eval<()> {
-    match transform::irreversible(graph, wrt) {
+    match transform::no_vjp(graph, wrt) {
         Some((span, reason)) => Err(Stop::trace(Reason::NoVjp(reason), span)),
         None => Ok(()),
     }

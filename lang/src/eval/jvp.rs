@@ -140,7 +140,7 @@ impl Interp {
 
 /// Fails if `graph` has no forward-mode derivative.
 fn check_pushable(graph: &Graph, wrt: &[usize]) -> Eval<()> {
-    let Some((span, reason)) = transform::unpushable(graph, wrt) else { return Ok(()) };
+    let Some((span, reason)) = transform::no_jvp(graph, wrt) else { return Ok(()) };
     let error = Diagnostic::error(format!("there is no derivative in forward mode here: {reason}"))
         .help("give that loop a count, with repeat or scan; (grad f) goes the way that defgrad says");
     Err(match span {
@@ -181,11 +181,11 @@ fn partial_derivatives(
         graph.outputs.iter().map(|v| graph.ty(*v).clone()).filter(|ty| ty.dtype.is_float()).collect();
     let inputs: Vec<TensorType> = values.iter().map(|t| t.ty().clone()).collect();
     let size = |types: &[TensorType]| types.iter().map(TensorType::count).sum::<usize>();
-    let forward = if transform::irreversible(graph, &wrt).is_some() {
+    let forward = if transform::no_vjp(graph, &wrt).is_some() {
         check_pushable(graph, &wrt)?;
         true
     } else {
-        size(&inputs) <= size(&floats) && transform::unpushable(graph, &wrt).is_none()
+        size(&inputs) <= size(&floats) && transform::no_jvp(graph, &wrt).is_none()
     };
     let basis = unit_vectors(if forward { &inputs } else { &floats })?;
     let derived = if forward { transform::jvp(graph, &wrt) } else { transform::vjp(graph, &wrt) };

@@ -22,7 +22,7 @@ const CHAIN: usize = 128;
 const BLOCK: usize = 16;
 
 /// The most that a block takes.
-const LARGEST: usize = 64;
+const MAX_BLOCK: usize = 64;
 
 /// Lanes that fill a processor's vectors.
 const VECTOR: usize = 16;
@@ -43,7 +43,7 @@ const THIN: usize = 8;
 const PIECES: usize = 16;
 
 /// The longest of them, but for convolutions.
-const LONGEST_PIECE: usize = 4 * CONTRACTION;
+const MAX_PIECE: usize = 4 * CONTRACTION;
 
 /// So many rows fill vectors and processors: each may be one chain.
 const ROWS: usize = 64;
@@ -197,7 +197,7 @@ fn blocked(b: &mut Builder, eqn: &Equation, operands: &[Var], doubles: bool, pro
         let op = eqn.op.downcast_ref::<Convolution>().expect("no other equation is long");
         let window = b.shape(operands[1]);
         let axes = [window.len() - 1, window.len() - 2];
-        let least = LONGEST_PIECE / element_count(&window[..axes[1]]);
+        let least = MAX_PIECE / element_count(&window[..axes[1]]);
         in_pieces(b, op, [operands[0], operands[1]], axes, least.max(1))
     };
     b.convert(result, dtype)
@@ -329,7 +329,7 @@ fn blocks_of(extent: usize, innermost: bool) -> Option<(usize, usize)> {
     let dividing =
         |n: usize, sizes: std::ops::RangeInclusive<usize>| sizes.filter(move |i| n.is_multiple_of(*i));
     if !innermost {
-        return dividing(extent, BLOCK / 2..=LARGEST)
+        return dividing(extent, BLOCK / 2..=MAX_BLOCK)
             .min_by_key(|block| block.abs_diff(BLOCK))
             .map(|block| (block, 1));
     }
@@ -338,10 +338,10 @@ fn blocks_of(extent: usize, innermost: bool) -> Option<(usize, usize)> {
         .min_by_key(|lanes| (!lanes.is_multiple_of(VECTOR), lanes.abs_diff(2 * VECTOR)));
     lanes.into_iter().find_map(|lanes| {
         let blocks = extent / lanes;
-        let block = if blocks <= LARGEST {
+        let block = if blocks <= MAX_BLOCK {
             Some(blocks)
         } else {
-            dividing(blocks, BLOCK / 2..=LARGEST).min_by_key(|block| block.abs_diff(BLOCK))
+            dividing(blocks, BLOCK / 2..=MAX_BLOCK).min_by_key(|block| block.abs_diff(BLOCK))
         };
         block.map(|block| (block, lanes))
     })
@@ -381,7 +381,7 @@ fn contract(b: &mut Builder, op: &DotGeneral, x: Var, y: Var, doubles: bool) -> 
     let axes = [op.contract[0][longest], op.contract[1][longest]];
     let dividing = (wanted / 2..=2 * wanted).filter(|block| extent.is_multiple_of(*block));
     let Some(block) = dividing.min_by_key(|block| block.abs_diff(wanted)) else {
-        if !thin && extent <= PIECES * LONGEST_PIECE {
+        if !thin && extent <= PIECES * MAX_PIECE {
             return in_pieces(b, op, [x, y], axes, 2 * wanted);
         }
         let [main, rest] = [0..extent / wanted * wanted, extent / wanted * wanted..extent].map(|part| {

@@ -20,12 +20,12 @@ pub struct Donation {
 }
 
 /// Each result is looked at by a walk over the graph: beyond this product of both nothing is donated.
-const MOST_STEPS: usize = 1 << 26;
+const MAX_STEPS: usize = 1 << 26;
 
 /// The arguments of at least `least` bytes that may be donated, each to a result of its type, by argument.
 pub fn donations(graph: &Graph, least: usize) -> Vec<Donation> {
     let graph = &inline_calls(graph);
-    if graph.outputs.len().saturating_mul(graph.equations.len()) > MOST_STEPS {
+    if graph.outputs.len().saturating_mul(graph.equations.len()) > MAX_STEPS {
         return Vec::new();
     }
     let large = |var: Var| graph.ty(var).count() * graph.ty(var).dtype.byte_width() >= least;

@@ -7,11 +7,11 @@ use crate::primitives::OptimizationBarrier;
 
 /// How many tensors element-wise operations may join. IREE computes them all in one kernel, with what uses the result and
 /// what comes before, and binds at most 32 buffers to a kernel on a device; a kernel with more fails when it is called (Q31).
-const WIDEST: usize = 20;
+const MAX_WIDTH: usize = 20;
 
 /// How many numbers element-wise operations may read and give together. Those that a kernel keeps in one
 /// buffer count once for IREE, and it needs some for its own intermediate results.
-const MOST_BOUND: usize = 28;
+const MAX_BOUND: usize = 28;
 
 /// `graph` with a barrier behind each element-wise result of as many tensors as a kernel may have; `None` where nothing is
 /// so wide, as the sum of 34 arguments is.
@@ -30,7 +30,7 @@ pub fn part_wide(graph: &Graph) -> Option<Graph> {
         let mut operands: Vec<Var> = eqn.inputs.to_vec();
         operands.sort_unstable_by_key(|v| read[v.index()].len());
         let mut tensors = union(&read, &operands);
-        while tensors.len() > WIDEST
+        while tensors.len() > MAX_WIDTH
             && let Some(widest) = operands.pop()
         {
             parted[widest.index()] = true;
@@ -68,10 +68,10 @@ fn part_crowded(graph: &Graph, parted: &mut [bool]) {
     for n in 0..graph.equations.len() {
         joined.entry(root(&mut first, n)).or_default().push(n);
     }
-    for group in joined.into_values().filter(|group| group.len() > MOST_BOUND / 2) {
+    for group in joined.into_values().filter(|group| group.len() > MAX_BOUND / 2) {
         let mut part = Part::default();
         for n in group {
-            if part.bound_with(graph, &uses, n) > MOST_BOUND as isize {
+            if part.bound_with(graph, &uses, n) > MAX_BOUND as isize {
                 part.crossing(graph, &uses).for_each(|v| parted[v.index()] = true);
                 part = Part::default();
             }
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn few_tensors_stay_joined() {
-        assert!(part_wide(&sum_of(WIDEST)).is_none());
+        assert!(part_wide(&sum_of(MAX_WIDTH)).is_none());
     }
 
     #[test]
@@ -229,10 +229,10 @@ mod tests {
             let wide: Vec<Var> = all.iter().map(|x| b.broadcast_scalar(*x, &[4])).collect();
             b.finish(wide)
         };
-        assert!(part_wide(&results(MOST_BOUND - 1)).is_none());
-        let parted = part_wide(&results(2 * MOST_BOUND)).expect("barriers");
+        assert!(part_wide(&results(MAX_BOUND - 1)).is_none());
+        let parted = part_wide(&results(2 * MAX_BOUND)).expect("barriers");
         let barriers = parted.equations.iter().filter(|e| e.op.name() == "optimization_barrier").count();
-        assert_eq!(barriers, 2 * (MOST_BOUND - 2) + 1, "the results of two parts, and none of the last");
+        assert_eq!(barriers, 2 * (MAX_BOUND - 2) + 1, "the results of two parts, and none of the last");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 
 use super::region::{
-    are_floats, expect_operands, picked, picked_moving, positions, present, real, spread, strong,
+    are_floats, expect_operands, picked, picked_varying, positions, present, real, spread, strong,
 };
 use super::{And, Binary, Cotangents, Direction, Primitive, TypeFault, Types, batch_size, batch_to_front};
 use crate::graph::{Builder, Graph, Var, evaluate, inline_calls, unchecked};
@@ -66,12 +66,12 @@ impl Primitive for Checkpoint {
         Some(transform::varying(&self.body, varies))
     }
 
-    fn irreversible(&self, varies: &[bool]) -> Option<&'static str> {
-        transform::irreversible(&self.body, &positions(varies)).map(|(_, reason)| reason)
+    fn no_vjp(&self, varies: &[bool]) -> Option<&'static str> {
+        transform::no_vjp(&self.body, &positions(varies)).map(|(_, reason)| reason)
     }
 
-    fn unpushable(&self, varies: &[bool]) -> Option<&'static str> {
-        transform::unpushable(&self.body, &positions(varies)).map(|(_, reason)| reason)
+    fn no_jvp(&self, varies: &[bool]) -> Option<&'static str> {
+        transform::no_jvp(&self.body, &positions(varies)).map(|(_, reason)| reason)
     }
 
     fn vjp(&self, b: &mut Builder, args: &[Var], outs: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
@@ -100,12 +100,12 @@ impl Primitive for Checkpoint {
     fn jvp(&self, b: &mut Builder, args: &[Var], _: &[Var], tangents: &[Option<Var>]) -> Cotangents {
         let body = &*self.body;
         let varies = present(tangents);
-        let moving = transform::varying(body, &varies);
+        let varying = transform::varying(body, &varies);
         let mut operands = args.to_vec();
-        operands.extend(real(b, &picked_moving(tangents, &varies), &picked(args, &varies)));
+        operands.extend(real(b, &picked_varying(tangents, &varies), &picked(args, &varies)));
         let derivative = transform::jvp(&unchecked(body), &positions(&varies));
         let pushed = b.inline(&derivative, &operands).split_off(body.outputs.len());
-        spread(picked(&pushed, &moving).into_iter().map(|v| strong(b, v)), &moving)
+        spread(picked(&pushed, &varying).into_iter().map(|v| strong(b, v)), &varying)
     }
 
     fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 
 use super::region::{
-    are_floats, expect_operands, moving_parameters, parameters, picked, picked_moving, positions, present, real,
+    are_floats, expect_operands, varying_parameters, parameters, picked, picked_varying, positions, present, real,
     spread, strong, type_list,
 };
 use super::{Cotangents, Not, Primitive, TypeFault, Types, Unary, batch_size, batch_to_front};
@@ -29,7 +29,7 @@ impl Cond {
     }
 
     /// Which results vary in one of the functions, where operands do.
-    fn moving(&self, varies: &[bool]) -> Vec<bool> {
+    fn varying(&self, varies: &[bool]) -> Vec<bool> {
         let [yes, no] = [&self.on_true, &self.on_false].map(|branch| transform::varying(branch, varies));
         yes.iter().zip(no).map(|(yes, no)| *yes || no).collect()
     }
@@ -88,19 +88,19 @@ impl Primitive for Cond {
     }
 
     fn dependence(&self, varies: &[bool]) -> Option<Vec<bool>> {
-        Some(self.moving(&varies[1..]))
+        Some(self.varying(&varies[1..]))
     }
 
-    fn irreversible(&self, varies: &[bool]) -> Option<&'static str> {
+    fn no_vjp(&self, varies: &[bool]) -> Option<&'static str> {
         let wrt = positions(&varies[1..]);
         let branches = [&self.on_true, &self.on_false].into_iter();
-        branches.filter_map(|g| transform::irreversible(g, &wrt)).map(|(_, reason)| reason).next()
+        branches.filter_map(|g| transform::no_vjp(g, &wrt)).map(|(_, reason)| reason).next()
     }
 
-    fn unpushable(&self, varies: &[bool]) -> Option<&'static str> {
+    fn no_jvp(&self, varies: &[bool]) -> Option<&'static str> {
         let wrt = positions(&varies[1..]);
         let branches = [&self.on_true, &self.on_false].into_iter();
-        branches.filter_map(|g| transform::unpushable(g, &wrt)).map(|(_, reason)| reason).next()
+        branches.filter_map(|g| transform::no_jvp(g, &wrt)).map(|(_, reason)| reason).next()
     }
 
     fn vjp(&self, b: &mut Builder, args: &[Var], outs: &[Var], cotangents: &[Option<Var>]) -> Cotangents {
@@ -136,20 +136,20 @@ impl Primitive for Cond {
     fn jvp(&self, b: &mut Builder, args: &[Var], _: &[Var], tangents: &[Option<Var>]) -> Cotangents {
         let (args_of, tangents) = (&args[1..], &tangents[1..]);
         let varies = present(tangents);
-        let moving = self.moving(&varies);
+        let varying = self.varying(&varies);
         let push = self.map(|branch| {
             let derivative = transform::jvp(&unchecked(branch), &positions(&varies));
             let mut inner = Builder::new();
             let mut inputs = parameters(&mut inner, branch, &branch.inputs);
-            inputs.extend(moving_parameters(&mut inner, branch, &picked(&branch.inputs, &varies)));
+            inputs.extend(varying_parameters(&mut inner, branch, &picked(&branch.inputs, &varies)));
             let results = inner.inline(&derivative, &inputs).split_off(branch.outputs.len());
-            let results = picked(&results, &moving);
+            let results = picked(&results, &varying);
             let results = results.into_iter().map(|x| strong(&mut inner, x)).collect();
             prune(inner.finish(results))
         });
         let mut operands = args.to_vec();
-        operands.extend(real(b, &picked_moving(tangents, &varies), &picked(args_of, &varies)));
-        spread(b.apply_all(push, &operands), &moving)
+        operands.extend(real(b, &picked_varying(tangents, &varies), &picked(args_of, &varies)));
+        spread(b.apply_all(push, &operands), &varying)
     }
 
     /// A condition that all share chooses for all; one for each chooses among the results of both functions.

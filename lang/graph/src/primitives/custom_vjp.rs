@@ -63,10 +63,10 @@ impl Primitive for CustomVjp {
         evaluate(&self.forward, &args).into()
     }
 
-    fn unpushable(&self, _: &[bool]) -> Option<&'static str> {
+    fn no_jvp(&self, _: &[bool]) -> Option<&'static str> {
         let results = self.forward.outputs.len();
         let cotangents: Vec<usize> = (self.forward.inputs.len() + results..self.backward.inputs.len()).collect();
-        transform::irreversible(&self.backward, &cotangents).map(|_| {
+        transform::no_vjp(&self.backward, &cotangents).map(|_| {
             "the gradient that defgrad gives would run the other way, and the number of iterations of a loop in it is \
              not known"
         })

@@ -275,7 +275,7 @@ pub trait Primitive: Comparable + Debug + Send + Sync {
     }
 
     /// Why there is no VJP by the operands at which `varies` holds, if there is none.
-    fn irreversible(&self, _varies: &[bool]) -> Option<&'static str> {
+    fn no_vjp(&self, _varies: &[bool]) -> Option<&'static str> {
         None
     }
 
@@ -295,7 +295,7 @@ pub trait Primitive: Comparable + Debug + Send + Sync {
     }
 
     /// Why there is no JVP by the operands at which `varies` holds, if there is none.
-    fn unpushable(&self, _varies: &[bool]) -> Option<&'static str> {
+    fn no_jvp(&self, _varies: &[bool]) -> Option<&'static str> {
         None
     }
 

@@ -43,7 +43,7 @@ pub(super) fn picked(items: &[Var], flags: &[bool]) -> Vec<Var> {
 }
 
 /// The cotangents or tangents at which `flags` holds.
-pub(super) fn picked_moving(items: &[Option<Var>], flags: &[bool]) -> Vec<Option<Var>> {
+pub(super) fn picked_varying(items: &[Option<Var>], flags: &[bool]) -> Vec<Option<Var>> {
     items.iter().zip(flags).filter(|(_, flag)| **flag).map(|(item, _)| *item).collect()
 }
 
@@ -54,11 +54,11 @@ pub(super) fn spread(found: impl IntoIterator<Item = Var>, flags: &[bool]) -> Co
 }
 
 /// Strong cotangents or tangents of the floats among `vars`, real zeros for symbolic ones.
-pub(super) fn real(b: &mut Builder, moving: &[Option<Var>], vars: &[Var]) -> Vec<Var> {
+pub(super) fn real(b: &mut Builder, varying: &[Option<Var>], vars: &[Var]) -> Vec<Var> {
     let mut out = Vec::new();
-    for (moving, var) in moving.iter().zip(vars) {
+    for (varying, var) in varying.iter().zip(vars) {
         if b.ty(*var).dtype.is_float() {
-            let value = or_zeros(b, *moving, *var);
+            let value = or_zeros(b, *varying, *var);
             out.push(strong(b, value));
         }
     }
@@ -77,7 +77,7 @@ pub(super) fn parameters(b: &mut Builder, graph: &Graph, vars: &[Var]) -> Vec<Va
 }
 
 /// Parameters for cotangents or tangents of the floats among `vars` in `graph`.
-pub(super) fn moving_parameters(b: &mut Builder, graph: &Graph, vars: &[Var]) -> Vec<Var> {
+pub(super) fn varying_parameters(b: &mut Builder, graph: &Graph, vars: &[Var]) -> Vec<Var> {
     let types = vars.iter().map(|v| graph.ty(*v)).filter(|ty| ty.dtype.is_float());
     types.map(|ty| b.input(ty.with_dtype(ty.dtype))).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 
 use super::region::{
-    alike, are_floats, carried, expect_operands, moving_parameters, parameters, picked, picked_moving, positions,
+    alike, are_floats, carried, expect_operands, varying_parameters, parameters, picked, picked_varying, positions,
     present, real, spread, strong,
 };
 use super::{scan_kernel, scan_lowering};
@@ -92,7 +92,7 @@ impl Scan {
     }
 
     /// Parameters and results of the body that vary where the operands do.
-    fn moving(&self, varies: &[bool]) -> (Vec<bool>, Vec<bool>) {
+    fn varying(&self, varies: &[bool]) -> (Vec<bool>, Vec<bool>) {
         carried(&self.body, varies, self.constants, self.states)
     }
 
@@ -177,17 +177,17 @@ impl Primitive for Scan {
     }
 
     fn dependence(&self, varies: &[bool]) -> Option<Vec<bool>> {
-        Some(self.moving(varies).1)
+        Some(self.varying(varies).1)
     }
 
-    fn irreversible(&self, varies: &[bool]) -> Option<&'static str> {
-        let wrt = positions(&self.moving(varies).0);
-        transform::irreversible(&self.body, &wrt).map(|(_, reason)| reason)
+    fn no_vjp(&self, varies: &[bool]) -> Option<&'static str> {
+        let wrt = positions(&self.varying(varies).0);
+        transform::no_vjp(&self.body, &wrt).map(|(_, reason)| reason)
     }
 
-    fn unpushable(&self, varies: &[bool]) -> Option<&'static str> {
-        let wrt = positions(&self.moving(varies).0);
-        transform::unpushable(&self.body, &wrt).map(|(_, reason)| reason)
+    fn no_jvp(&self, varies: &[bool]) -> Option<&'static str> {
+        let wrt = positions(&self.varying(varies).0);
+        transform::no_jvp(&self.body, &wrt).map(|(_, reason)| reason)
     }
 
     fn with_residuals(&self) -> Option<Op> {
@@ -219,21 +219,21 @@ impl Primitive for Scan {
         let cotangents = &cotangents[..results.len()];
         let [constants, state, rows] = self.inputs();
         let (last, given) = body.outputs.split_at(self.states);
-        let (moving, _) = self.moving(varies);
-        let [in_constants, in_state, _] = self.parts(&moving);
+        let (varying, _) = self.varying(varies);
+        let [in_constants, in_state, _] = self.parts(&varying);
 
         let plain = unchecked(body);
         let [of_body, of_plain] = saved_products(body, &plain);
 
         let mut inner = Builder::new();
         let c = parameters(&mut inner, body, constants);
-        let ct_state = moving_parameters(&mut inner, body, &picked(last, in_state));
-        let sums = moving_parameters(&mut inner, body, &picked(constants, in_constants));
+        let ct_state = varying_parameters(&mut inner, body, &picked(last, in_state));
+        let sums = varying_parameters(&mut inner, body, &picked(constants, in_constants));
         let before = parameters(&mut inner, body, state);
         let computed = parameters(&mut inner, body, &of_body);
         let x = parameters(&mut inner, body, rows);
-        let ct_given = moving_parameters(&mut inner, body, given);
-        let derivative = transform::vjp_given(&plain, &positions(&moving), &of_plain);
+        let ct_given = varying_parameters(&mut inner, body, given);
+        let derivative = transform::vjp_given(&plain, &positions(&varying), &of_plain);
         // The body's VJP takes a cotangent for every float; a state that does not vary has none to pass on.
         let flowing = spread(ct_state.iter().copied(), in_state);
         let ct_last = real(&mut inner, &flowing, &before);
@@ -255,7 +255,7 @@ impl Primitive for Scan {
         let [c, _, x] = self.parts(args);
         let (ct_last, ct_given) = cotangents.split_at(self.states);
         let mut operands = c.to_vec();
-        operands.extend(real(b, &picked_moving(ct_last, in_state), &picked(&results[..self.states], in_state)));
+        operands.extend(real(b, &picked_varying(ct_last, in_state), &picked(&results[..self.states], in_state)));
         operands.extend(real(b, &vec![None; sums.len()], &picked(c, in_constants)));
         operands.extend(saved);
         operands.extend_from_slice(x);
@@ -263,30 +263,30 @@ impl Primitive for Scan {
         let found = b.apply_all(back, &operands);
         let (of_state, rest) = found.split_at(ct_state.len());
         let (of_constants, of_rows) = rest.split_at(sums.len());
-        spread([of_constants, of_state, of_rows].concat(), &moving)
+        spread([of_constants, of_state, of_rows].concat(), &varying)
     }
 
     fn jvp(&self, b: &mut Builder, args: &[Var], _: &[Var], tangents: &[Option<Var>]) -> Cotangents {
         let body = &*self.body;
-        let (varies, moving) = self.moving(&present(tangents));
+        let (varies, varying) = self.varying(&present(tangents));
 
         let mut inner = Builder::new();
         let mut values = Vec::new();
         let mut pushed = Vec::new();
         for (vars, varies) in self.inputs().into_iter().zip(self.parts(&varies)) {
             values.extend(parameters(&mut inner, body, vars));
-            pushed.extend(moving_parameters(&mut inner, body, &picked(vars, varies)));
+            pushed.extend(varying_parameters(&mut inner, body, &picked(vars, varies)));
         }
         let derivative = transform::jvp(&unchecked(body), &positions(&varies));
         let results = inner.inline(&derivative, &[values, pushed].concat());
         let (next, tangent) = results.split_at(body.outputs.len());
-        let mut tangent = picked(tangent, &moving);
+        let mut tangent = picked(tangent, &varying);
         for x in &mut tangent {
             *x = strong(&mut inner, *x);
         }
-        let moving_states = moving[..self.states].iter().filter(|float| **float).count();
+        let varying_states = varying[..self.states].iter().filter(|float| **float).count();
         let (last, given) = next.split_at(self.states);
-        let (d_last, d_given) = tangent.split_at(moving_states);
+        let (d_last, d_given) = tangent.split_at(varying_states);
         let outputs = [last, d_last, given, d_given].concat();
         let new_body = Arc::new(prune(inner.finish(outputs)));
 
@@ -296,7 +296,7 @@ impl Primitive for Scan {
         for (count, ((values, tangents), varies)) in counts.iter_mut().zip(parts) {
             let before = operands.len();
             operands.extend_from_slice(values);
-            operands.extend(real(b, &picked_moving(tangents, varies), &picked(values, varies)));
+            operands.extend(real(b, &picked_varying(tangents, varies), &picked(values, varies)));
             *count = operands.len() - before;
         }
         let op = Scan { body: new_body, constants: counts[0], states: counts[1], ..self.clone() };
@@ -304,7 +304,7 @@ impl Primitive for Scan {
         let given = body.outputs.len() - self.states;
         let d_last = &results[self.states..counts[1]];
         let d_given = &results[counts[1] + given..];
-        spread([d_last, d_given].concat(), &moving)
+        spread([d_last, d_given].concat(), &varying)
     }
 
     fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]> {

@@ -8,13 +8,13 @@ use crate::stablehlo::Lowering;
 use crate::tensor::{DType, TensorType, element_count};
 
 /// The longest axis whose order is found by counting.
-const LONGEST_COUNTED: usize = 64;
+const MAX_COUNTED: usize = 64;
 
 /// Writes the sort of all operands along `axis`.
 pub(super) fn lower(to: &mut Lowering<'_>, axis: usize) {
     let layout = Layout::new(to.operand_type(0), axis);
     let flat: Vec<String> = (0..to.operand_count()).map(|i| layout.flatten(to, i)).collect();
-    let positions = if layout.extent <= LONGEST_COUNTED {
+    let positions = if layout.extent <= MAX_COUNTED {
         sort_ranks::positions(to, &layout, &flat[0])
     } else {
         sort_network::positions(to, &layout, &flat[0])

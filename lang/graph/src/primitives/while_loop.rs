@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 
 use super::region::{
-    alike, carried, expect_operands, moving_parameters, parameters, picked, picked_moving, positions, present, real, spread,
+    alike, carried, expect_operands, varying_parameters, parameters, picked, picked_varying, positions, present, real, spread,
     strong, type_list,
 };
 use super::{Cotangents, Primitive, ReduceOr, TypeFault, Types, batch_size, batch_to_front, zeros_for};
@@ -75,7 +75,7 @@ impl WhileLoop {
     }
 
     /// Parameters and results of the body that vary where the operands do.
-    fn moving(&self, varies: &[bool]) -> (Vec<bool>, Vec<bool>) {
+    fn varying(&self, varies: &[bool]) -> (Vec<bool>, Vec<bool>) {
         carried(&self.body, varies, self.constants, self.body.outputs.len())
     }
 }
@@ -123,35 +123,35 @@ impl Primitive for WhileLoop {
     }
 
     fn dependence(&self, varies: &[bool]) -> Option<Vec<bool>> {
-        Some(self.moving(varies).1)
+        Some(self.varying(varies).1)
     }
 
-    fn irreversible(&self, _: &[bool]) -> Option<&'static str> {
+    fn no_vjp(&self, _: &[bool]) -> Option<&'static str> {
         Some("the number of iterations of a loop is not known")
     }
 
-    fn unpushable(&self, varies: &[bool]) -> Option<&'static str> {
-        let wrt = positions(&self.moving(varies).0);
-        transform::unpushable(&self.body, &wrt).map(|(_, reason)| reason)
+    fn no_jvp(&self, varies: &[bool]) -> Option<&'static str> {
+        let wrt = positions(&self.varying(varies).0);
+        transform::no_jvp(&self.body, &wrt).map(|(_, reason)| reason)
     }
 
     fn vjp(&self, _: &mut Builder, args: &[Var], _: &[Var], _: &[Option<Var>]) -> Cotangents {
-        debug_assert!(false, "refused before, since it is irreversible");
+        debug_assert!(false, "refused before, since it has no VJP");
         zeros_for(args)
     }
 
     fn jvp(&self, b: &mut Builder, args: &[Var], _: &[Var], tangents: &[Option<Var>]) -> Cotangents {
         let (body, condition) = (&*self.body, &*self.condition);
-        let (varies, moving) = self.moving(&present(tangents));
+        let (varies, varying) = self.varying(&present(tangents));
         let (constants, state) = body.inputs.split_at(self.constants);
         let (in_constants, in_state) = varies.split_at(self.constants);
 
         // The operands of the new loop: constants and their tangents, a state and its tangents.
         let inputs = |inner: &mut Builder| {
             let c = parameters(inner, body, constants);
-            let dc = moving_parameters(inner, body, &picked(constants, in_constants));
+            let dc = varying_parameters(inner, body, &picked(constants, in_constants));
             let s = parameters(inner, body, state);
-            let ds = moving_parameters(inner, body, &picked(state, in_state));
+            let ds = varying_parameters(inner, body, &picked(state, in_state));
             (c, dc, s, ds)
         };
         let mut inner = Builder::new();
@@ -165,22 +165,22 @@ impl Primitive for WhileLoop {
         let results = inner.inline(&derivative, &[c, s, dc, ds].concat());
         let (next, tangent) = results.split_at(body.outputs.len());
         let mut outputs = next.to_vec();
-        for x in picked(tangent, &moving) {
+        for x in picked(tangent, &varying) {
             outputs.push(strong(&mut inner, x));
         }
         let new_body = prune(inner.finish(outputs));
 
         let (c, s) = args.split_at(self.constants);
         let (dc, ds) = tangents.split_at(self.constants);
-        let dc = real(b, &picked_moving(dc, in_constants), &picked(c, in_constants));
-        let ds = real(b, &picked_moving(ds, in_state), &picked(s, in_state));
+        let dc = real(b, &picked_varying(dc, in_constants), &picked(c, in_constants));
+        let ds = real(b, &picked_varying(ds, in_state), &picked(s, in_state));
         let op = WhileLoop {
             condition: Arc::new(new_condition),
             body: Arc::new(new_body),
             constants: c.len() + dc.len(),
         };
         let results = b.apply_all(op, &[c, &dc, s, &ds].concat());
-        spread(results[s.len()..].iter().copied(), &moving)
+        spread(results[s.len()..].iter().copied(), &varying)
     }
 
     /// The loop runs while it does for any; where it has ended, the state stays.

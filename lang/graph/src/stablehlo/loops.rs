@@ -27,13 +27,13 @@ pub fn has_loops(graph: &Graph) -> bool {
 
 /// Most numbers that a step may read and give: IREE makes one kernel of all that is done with them in a block, and binds at
 /// most 32 buffers to it ("binding count 41 > 32", Q31).
-const MOST_NUMBERS: usize = 20;
+const MAX_NUMBERS: usize = 20;
 
 /// Most stacks of a program, so that each starts from a number of its own.
-const MOST_STACKS: usize = 200;
+const MAX_STACKS: usize = 200;
 
 /// Most scalar operations of a program with loops in blocks: it is tried beside the host's evaluation.
-const MOST_TRIED: u64 = 1_500_000_000;
+const MAX_TRIED: u64 = 1_500_000_000;
 
 /// True if a program has loops, and they can be blocks. Beside conditionals IREE makes programs that fail in a call ("ref is
 /// null"), once the device's memory is one with itself (Q36).
@@ -46,7 +46,7 @@ pub(super) fn fit_blocks(graph: &Graph) -> bool {
         fit &= !op.is::<Cond>() && !op.is::<WhileLoop>();
         if let Some(body) = body_of(eqn) {
             loops = true;
-            fit &= numbers(body) <= MOST_NUMBERS;
+            fit &= numbers(body) <= MAX_NUMBERS;
         }
         if let Some(scan) = op.downcast_ref::<Scan>() {
             let given = &scan.body.outputs[scan.states..];
@@ -54,7 +54,7 @@ pub(super) fn fit_blocks(graph: &Graph) -> bool {
             of_bytes += given.iter().filter(|v| scan.body.ty(**v).dtype.byte_width() == 1).count();
         }
     });
-    loops && fit && stacks <= MOST_STACKS && of_bytes <= 1 && graph.cost() <= MOST_TRIED
+    loops && fit && stacks <= MAX_STACKS && of_bytes <= 1 && graph.cost() <= MAX_TRIED
 }
 
 /// The body of a loop.

@@ -41,11 +41,11 @@ pub fn jvp(graph: &Graph, wrt: &[usize]) -> Graph {
 }
 
 /// The first equation that depends on the parameters `wrt` and has no JVP: its span and the reason.
-pub fn unpushable(graph: &Graph, wrt: &[usize]) -> Option<(Option<Span>, &'static str)> {
+pub fn no_jvp(graph: &Graph, wrt: &[usize]) -> Option<(Option<Span>, &'static str)> {
     let varies = dependents(graph, wrt);
-    let mut moving = graph.equations.iter().filter(|eqn| eqn.outputs.iter().any(|v| varies[v.index()]));
-    moving.find_map(|eqn| {
-        let reason = eqn.op.unpushable(&flags(&varies, &eqn.inputs))?;
+    let mut varying = graph.equations.iter().filter(|eqn| eqn.outputs.iter().any(|v| varies[v.index()]));
+    varying.find_map(|eqn| {
+        let reason = eqn.op.no_jvp(&flags(&varies, &eqn.inputs))?;
         Some((eqn.span, reason))
     })
 }

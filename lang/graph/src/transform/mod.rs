@@ -7,8 +7,8 @@ mod vmap;
 #[cfg(test)]
 mod tests;
 
-pub use jvp::{jvp, unpushable};
-pub use vjp::{irreversible, value_and_grad, varying, vjp, vjp_given};
+pub use jvp::{jvp, no_jvp};
+pub use vjp::{no_vjp, value_and_grad, varying, vjp, vjp_given};
 pub use vmap::vmap;
 
 use crate::graph::{Builder, Graph, RULE, Var, verify};

@@ -116,7 +116,7 @@ struct Replayed<'a> {
 }
 
 /// The first equation between the parameters `wrt` and the results that has no VJP: its span and the reason.
-pub fn irreversible(graph: &Graph, wrt: &[usize]) -> Option<(Option<Span>, &'static str)> {
+pub fn no_vjp(graph: &Graph, wrt: &[usize]) -> Option<(Option<Span>, &'static str)> {
     let varies = dependents(graph, wrt);
     let mut needed = vec![false; graph.types.len()];
     graph.outputs.iter().for_each(|v| needed[v.index()] = true);
@@ -125,7 +125,7 @@ pub fn irreversible(graph: &Graph, wrt: &[usize]) -> Option<(Option<Span>, &'sta
         if eqn.outputs.iter().any(|v| needed[v.index()] && varies[v.index()]) {
             eqn.inputs.iter().for_each(|v| needed[v.index()] = true);
             let operands = flags(&varies, &eqn.inputs);
-            found = eqn.op.irreversible(&operands).map(|reason| (eqn.span, reason)).or(found);
+            found = eqn.op.no_vjp(&operands).map(|reason| (eqn.span, reason)).or(found);
         }
     }
     found
