@@ -23,7 +23,7 @@ pub struct BuildTarget {
     pub compiler: Option<Release<'static>>,
 }
 
-/// A specialised function with the ways to compile it, best first: the next is for where one does not serve.
+/// A specialised function with the candidates for its compilation, best first: each is the fallback of the one before.
 pub struct Plan {
     unit: Unit,
     goal: BuildTarget,
@@ -44,7 +44,7 @@ struct Plain {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// In the user's cache and in `__sheaf__`.
-    Beside,
+    Project,
     /// In the user's cache alone.
     Cache,
 }
@@ -103,17 +103,17 @@ impl Plan {
         self.candidates[0].job.action.key()
     }
 
-    /// How many ways there are.
-    pub fn ways(&self) -> usize {
+    /// Number of candidates.
+    pub fn candidates(&self) -> usize {
         self.candidates.len()
     }
 
-    /// The action of one way.
+    /// The action of a candidate.
     pub fn action(&self, candidate: usize) -> &Action {
         &self.candidates[candidate].job.action
     }
 
-    /// The compilation of one way.
+    /// The compilation of a candidate.
     pub fn job(&self, candidate: usize) -> &Job {
         &self.candidates[candidate].job
     }
@@ -181,11 +181,11 @@ impl Engine {
     }
 
     /// Whether this machine can run the program of a candidate, and it gives what it has to give.
-    fn try_out(&self, plan: &Plan, way: &Candidate, bytes: &[u8]) -> Result<(), Failure> {
-        let loaded = self.load(&plan.unit, way, bytes.to_owned(), &Digest::of(bytes))?;
+    fn try_out(&self, plan: &Plan, tried: &Candidate, bytes: &[u8]) -> Result<(), Failure> {
+        let loaded = self.load(&plan.unit, tried, bytes.to_owned(), &Digest::of(bytes))?;
         let Some(Plain { candidate, bytes }) = &plan.plain else { return Ok(()) };
         let plain = self.load(&plan.unit, candidate, bytes.clone(), &Digest::of(bytes))?;
-        let device = self.runtime.device(way.target).map_err(Failure::runtime)?;
+        let device = self.runtime.device(tried.target).map_err(Failure::runtime)?;
         match trial::agrees(&device, &plan.unit, &plain, &loaded) {
             Ok(true) => Ok(()),
             Ok(false) => Err(Failure::load("it does not give what it should".into())),
@@ -223,15 +223,15 @@ impl Engine {
         run: Option<CompileRun>,
         keep: Keep,
     ) -> Result<Result<Made, Faulty>, HostError> {
-        let way = &plan.candidates[candidate];
+        let tried = &plan.candidates[candidate];
         if plan.loads
-            && let Err(Failure { error, remedy, .. }) = self.try_out(plan, way, &bytes)
+            && let Err(Failure { error, remedy, .. }) = self.try_out(plan, tried, &bytes)
         {
             return Ok(Err(Faulty { error, remedy }));
         }
         // What another process compiled is kept already.
         if let Some(run) = run {
-            self.caches.keep(&way.job, &bytes, run);
+            self.caches.keep(&tried.job, &bytes, run);
         }
         self.made(plan, candidate, bytes, keep).map(Ok)
     }

@@ -263,7 +263,7 @@ impl Engine {
         None
     }
 
-    /// The ways in which a unit can be compiled, best first, and what the choice rests on.
+    /// The candidates for the compilation of a unit, best first, and the reason for the placement.
     fn candidates(&self, unit: &Unit) -> (Vec<Candidate>, String) {
         let PlacementPlan { target, why } = placement::plan(self.placement, &unit.graph);
         (Candidate::all(unit, target, self.kernels, self.compiler), why)
@@ -469,7 +469,7 @@ impl Failure {
     }
 }
 
-/// One way to run a unit: a target, and the compilation for it.
+/// A candidate for a unit: a target, and the compilation for it.
 struct Candidate {
     target: Target,
     model: Model,

@@ -1,6 +1,6 @@
 //! `sheaf build`: compiling ahead of time.
 
-mod elsewhere;
+mod cluster;
 mod emit;
 mod pool;
 mod shapes;
@@ -285,7 +285,7 @@ impl Builder<'_> {
         plans: Vec<Specialised>,
         need: Need,
     ) -> Result<Vec<Built>, Failed> {
-        let keep = if self.options.emit.is_some() { Keep::Cache } else { Keep::Beside };
+        let keep = if self.options.emit.is_some() { Keep::Cache } else { Keep::Project };
         let mut made: Vec<Option<(Made, bool)>> = Vec::new();
         for Specialised { plan, .. } in &plans {
             let kept =
@@ -314,14 +314,14 @@ impl Builder<'_> {
         if let Some((cluster, home)) = compile_service.cluster() {
             let ids = missing(&made);
             let mut progress = Progress::new(named(&ids));
-            let at_once = jobs.unwrap_or(elsewhere::AT_ONCE);
+            let at_once = jobs.unwrap_or(cluster::MAX_CONCURRENT);
             let job = |id: usize| plans[id].plan.job(0);
-            elsewhere::compile(cluster, home, at_once, &ids, job, |event| {
+            cluster::compile(cluster, home, at_once, &ids, job, |event| {
                 match event {
-                    elsewhere::Event::Begun(id) => progress.begun(plans[id].plan.name()),
+                    cluster::Event::Begun(id) => progress.begun(plans[id].plan.name()),
                     // What does not serve is compiled here, as is what the cluster did not compile.
-                    elsewhere::Event::Done(_, None) => {}
-                    elsewhere::Event::Done(id, Some((bytes, run))) => {
+                    cluster::Event::Done(_, None) => {}
+                    cluster::Event::Done(id, Some((bytes, run))) => {
                         let program = engine
                             .accept(&plans[id].plan, 0, bytes, Some(run), keep)
                             .map_err(report_error)?;
@@ -384,7 +384,7 @@ impl Builder<'_> {
                 };
                 let faulty = first[id].take().unwrap_or(faulty);
                 candidates[id] += 1;
-                if candidates[id] < plan.ways() {
+                if candidates[id] < plan.candidates() {
                     first[id] = Some(faulty);
                     return Ok(Some(request(id, candidates[id])));
                 }

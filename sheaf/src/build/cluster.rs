@@ -1,4 +1,4 @@
-//! What a cluster compiles of a build.
+//! Compilation of a build by a cluster.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -9,7 +9,7 @@ use sheaf_project::Home;
 use sheaf_engine::{Cluster, CompileRun, Compiled, Job};
 
 /// How many compilations a cluster gets at a time unless `--jobs` says otherwise: its workers are not this machine's.
-pub const AT_ONCE: usize = 16;
+pub const MAX_CONCURRENT: usize = 16;
 
 /// What comes of a job.
 pub enum Event {
