@@ -3,7 +3,7 @@
 use sheaf_cache::{Listed, SignedClaim};
 use sheaf_toolchain::Compiler;
 
-use super::{World, programs};
+use super::{CacheContext, programs};
 use crate::cli::NetworkOptions;
 use crate::evaluator::{Failed, compile_service, failed, report_error, worker};
 use crate::messages;
@@ -12,31 +12,31 @@ use sheaf_engine::{Verdict, compare};
 
 /// Audits a share of the store, between 0 and 1.
 pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result<(), Failed> {
-    let mut world = World::here(network)?;
+    let mut context = CacheContext::here(network)?;
     let seed = match seed {
         Some(seed) => seed,
         None => getrandom::u64()
             .map_err(|error| failed(format!("the system gives no random numbers: {error}")))?,
     };
-    let project = &world.project;
-    let release = crate::toolchain::used(&mut world.settings, project)?;
+    let project = &context.project;
+    let release = crate::toolchain::used(&mut context.settings, project)?;
     let home = crate::evaluator::home()?;
-    let compile_service = compile_service(home, world.settings.clone(), release)?;
-    let chosen = world.store.list().into_iter().map(|Listed { signed, .. }| signed);
+    let compile_service = compile_service(home, context.settings.clone(), release)?;
+    let chosen = context.store.list().into_iter().map(|Listed { signed, .. }| signed);
     let chosen = chosen.filter(|signed| is_chosen(signed, sample, seed));
     let (chosen, others): (Vec<SignedClaim>, Vec<_>) = chosen
         .filter(|signed| Some(signed.claim.compiler.as_str()) == release.map(|release| release.version))
         // A listing verifies no signature.
-        .filter_map(|signed| world.store.claim(&signed.claim.key).ok())
+        .filter_map(|signed| context.store.claim(&signed.claim.key).ok())
         // An audit runs programs, and runs none of somebody whom no run believes.
-        .partition(|signed| signed.signer.as_ref().is_none_or(|signer| world.trusted.knows(signer)));
+        .partition(|signed| signed.signer.as_ref().is_none_or(|signer| context.trusted.knows(signer)));
     if !others.is_empty() {
         let message =
             format!("not audited, since nobody trusted has signed them: {}", programs(others.len()));
         messages::warning(message, Some("no run uses them; `sheaf cache gc` removes them in time"));
     }
     if chosen.is_empty() {
-        println!("chosen: none of {}", programs(world.store.size().entries));
+        println!("chosen: none of {}", programs(context.store.size().entries));
         return Ok(());
     }
     let toolchain = match compile_service.find_toolchain().map_err(report_error)? {
@@ -51,7 +51,7 @@ pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result
     let (mut bytes, mut results, mut unknown, mut different) = (0, 0, 0, 0);
     for signed in chosen {
         let claim = &signed.claim;
-        let (Ok(program), Ok(cached)) = (world.store.program(claim), world.store.vmfb(claim)) else {
+        let (Ok(program), Ok(cached)) = (context.store.program(claim), context.store.vmfb(claim)) else {
             continue;
         };
         let Ok(program) = String::from_utf8(program) else { continue };
@@ -77,7 +77,7 @@ pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result
             }
             Verdict::Different(why) => {
                 different += 1;
-                world.store.quarantine(&signed).map_err(|error| {
+                context.store.quarantine(&signed).map_err(|error| {
                     messages::error(&error, Some(error.remedy()));
                     Failed
                 })?;

@@ -9,7 +9,7 @@ use sheaf_cache::{PublicKey, SecretKey, TrustedKeys, normal_address};
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
 use super::options::KeyCommand;
-use super::{World, show_json};
+use super::{CacheContext, show_json};
 use crate::cli::NetworkOptions;
 use crate::evaluator::{Failed, failed, home};
 use crate::messages;
@@ -64,14 +64,14 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
 }
 
 fn list(json: bool) -> Result<(), Failed> {
-    let world = World::here(&NetworkOptions::default())?;
-    let own = world.key.as_deref().map(SecretKey::public);
-    let trusted = &world.settings.trusted_keys;
+    let context = CacheContext::here(&NetworkOptions::default())?;
+    let own = context.key.as_deref().map(SecretKey::public);
+    let trusted = &context.settings.trusted_keys;
     if json {
         let origin = trusted.origin.to_string();
         return show_json(&json!({
             "own": own.map(|key| key.to_string()), "trusted": trusted.value, "origin": origin,
-            "revoked": world.settings.revoked_keys,
+            "revoked": context.settings.revoked_keys,
         }));
     }
     match own {
@@ -84,9 +84,9 @@ fn list(json: bool) -> Result<(), Failed> {
         println!("trusted, by {}:", trusted.origin);
         trusted.value.iter().for_each(|key| println!("  {key}"));
     }
-    if !world.settings.revoked_keys.is_empty() {
+    if !context.settings.revoked_keys.is_empty() {
         println!("revoked, whoever trusts them:");
-        world.settings.revoked_keys.iter().for_each(|key| println!("  {key}"));
+        context.settings.revoked_keys.iter().for_each(|key| println!("  {key}"));
     }
     Ok(())
 }
@@ -102,9 +102,9 @@ fn trust(text: &str, from: Option<&str>) -> Result<(), Failed> {
         revoked.retain(|known| !is_key(known, &key));
     })?;
     println!("trusted: {entry}");
-    let world = World::here(&NetworkOptions::default())?;
-    if !world.trusted.knows(&key) {
-        let origin = &world.settings.trusted_keys.origin;
+    let context = CacheContext::here(&NetworkOptions::default())?;
+    if !context.trusted.knows(&key) {
+        let origin = &context.settings.trusted_keys.origin;
         messages::warning(
             format!("here {origin} says which keys are trusted, and this one is not among them"),
             Some(&format!("add it to `trusted-keys` there: {entry}")),
@@ -115,10 +115,10 @@ fn trust(text: &str, from: Option<&str>) -> Result<(), Failed> {
 
 /// Revokes a key, or all that are trusted here under a name. What is revoked nothing makes trusted, but `trust`.
 fn revoke(text: &str) -> Result<(), Failed> {
-    let world = World::here(&NetworkOptions::default())?;
+    let context = CacheContext::here(&NetworkOptions::default())?;
     let mut keys: Vec<PublicKey> = text.parse().into_iter().collect();
     edit(|trusted, revoked| {
-        let here = world.settings.trusted_keys.value.iter().map(String::as_str);
+        let here = context.settings.trusted_keys.value.iter().map(String::as_str);
         let known = trusted.iter().filter_map(Value::as_str).chain(here);
         let named = known.filter_map(key_of).filter(|key| key.name() == text);
         keys.extend(named.collect::<Vec<_>>());

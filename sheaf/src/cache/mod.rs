@@ -46,7 +46,7 @@ pub fn cache(command: &CacheCommand) -> ExitCode {
 }
 
 /// What commands about the cache work with.
-struct World {
+struct CacheContext {
     project: Project,
     settings: Settings,
     store: Store,
@@ -54,9 +54,9 @@ struct World {
     trusted: TrustedKeys,
 }
 
-impl World {
+impl CacheContext {
     /// That of the project in the current folder, if there is one.
-    fn here(network: &NetworkOptions) -> Result<World, Failed> {
+    fn here(network: &NetworkOptions) -> Result<CacheContext, Failed> {
         let home = home()?;
         let project = project_here()?;
         let settings = settings(network, &project, &home)?;
@@ -64,7 +64,7 @@ impl World {
         let key = engine::signing_key(&home, &secrets).map_err(report_error)?;
         let trusted = engine::trusted_keys(&settings, key.as_deref()).map_err(report_error)?;
         let store = Store::new(home.cache());
-        Ok(World { project, settings, store, key, trusted })
+        Ok(CacheContext { project, settings, store, key, trusted })
     }
 
     /// The remote caches; it is an error to have none.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use sheaf_cache::{CacheStats, Collected, Listed};
 
-use super::{World, ago, bytes, local_store, programs, show_json};
+use super::{CacheContext, ago, bytes, local_store, programs, show_json};
 use crate::cli::NetworkOptions;
 use crate::evaluator::Failed;
 use crate::messages;
@@ -84,9 +84,9 @@ pub fn stats(json: bool) -> Result<(), Failed> {
 
 /// `sheaf cache gc`.
 pub fn collect(max_size: Option<u64>, json: bool) -> Result<(), Failed> {
-    let world = World::here(&NetworkOptions::default())?;
-    let cap = max_size.or(world.settings.max_size.value).unwrap_or(STORE_SIZE);
-    let collected = world.store.collect(cap);
+    let context = CacheContext::here(&NetworkOptions::default())?;
+    let cap = max_size.or(context.settings.max_size.value).unwrap_or(STORE_SIZE);
+    let collected = context.store.collect(cap);
     let (removed, kept) = (collected.removed, collected.kept);
     if json {
         show_json(&json!({

@@ -10,7 +10,7 @@ use std::time::Duration;
 use sheaf_cache::remote::Address;
 use sheaf_cache::{ActionKey, Listed, SignedClaim, Store, Upload, WriteError};
 
-use super::{World, bytes, programs};
+use super::{CacheContext, bytes, programs};
 use crate::cli::NetworkOptions;
 use sheaf_engine::artifacts;
 
@@ -35,13 +35,13 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// Those of the `wanted` in the store that this machine may vouch for, since they are signed, or compiled here and signed now;
 /// and how many others there are.
-fn vouched(world: &World, wanted: impl Fn(&ActionKey) -> bool) -> (Vec<SignedClaim>, usize) {
-    let mut all = world.store.list();
+fn vouched(context: &CacheContext, wanted: impl Fn(&ActionKey) -> bool) -> (Vec<SignedClaim>, usize) {
+    let mut all = context.store.list();
     all.retain(|listed| wanted(&listed.signed.claim.key));
     let count = all.len();
     let claims: Vec<_> = all
         .into_iter()
-        .filter_map(|Listed { signed, .. }| match (&signed.signer, &world.key) {
+        .filter_map(|Listed { signed, .. }| match (&signed.signer, &context.key) {
             (Some(_), _) => Some(signed),
             (None, Some(key)) => Some(SignedClaim::new(signed.claim, Some(key))),
             (None, None) => None,
@@ -52,8 +52,8 @@ fn vouched(world: &World, wanted: impl Fn(&ActionKey) -> bool) -> (Vec<SignedCla
 }
 
 /// The keys of the programs that the `__sheaf__` of this project lists.
-fn listed_here(world: &World) -> Result<BTreeSet<ActionKey>, Failed> {
-    let folder = artifacts(&world.project, world.project.artifact_folder());
+fn listed_here(context: &CacheContext) -> Result<BTreeSet<ActionKey>, Failed> {
+    let folder = artifacts(&context.project, context.project.artifact_folder());
     let entries = folder.entries().map_err(|miss| {
         messages::error(&miss, miss.remedy());
         Failed
@@ -63,8 +63,8 @@ fn listed_here(world: &World) -> Result<BTreeSet<ActionKey>, Failed> {
 
 /// `sheaf cache push`: the programs of this project, or of all, since whoever may read a remote need not know the others.
 pub fn push(all: bool, network: &NetworkOptions) -> Result<(), Failed> {
-    let world = World::here(network)?;
-    let mut remotes = world.remotes()?;
+    let context = CacheContext::here(network)?;
+    let mut remotes = context.remotes()?;
     if !remotes.writes() {
         messages::error(
             "the remote caches are read-only",
@@ -72,8 +72,8 @@ pub fn push(all: bool, network: &NetworkOptions) -> Result<(), Failed> {
         );
         return Err(Failed);
     }
-    let here = if all { None } else { Some(listed_here(&world)?) };
-    let (claims, unsigned) = vouched(&world, |key| here.as_ref().is_none_or(|here| here.contains(key)));
+    let here = if all { None } else { Some(listed_here(&context)?) };
+    let (claims, unsigned) = vouched(&context, |key| here.as_ref().is_none_or(|here| here.contains(key)));
     let mut sent = 0;
     for signed in claims {
         while remotes.uploading() >= WAITING {
@@ -82,7 +82,7 @@ pub fn push(all: bool, network: &NetworkOptions) -> Result<(), Failed> {
         if !remotes.writes() {
             break;
         }
-        let (Ok(program), Ok(vmfb)) = (world.store.program(&signed.claim), world.store.vmfb(&signed.claim))
+        let (Ok(program), Ok(vmfb)) = (context.store.program(&signed.claim), context.store.vmfb(&signed.claim))
         else {
             continue;
         };
@@ -120,9 +120,9 @@ pub fn push(all: bool, network: &NetworkOptions) -> Result<(), Failed> {
 
 /// `sheaf cache export`.
 pub fn export(path: &Path) -> Result<(), Failed> {
-    let world = World::here(&NetworkOptions::default())?;
-    let (claims, unsigned) = vouched(&world, |_| true);
-    let written = write(&world.store, &claims, path);
+    let context = CacheContext::here(&NetworkOptions::default())?;
+    let (claims, unsigned) = vouched(&context, |_| true);
+    let written = write(&context.store, &claims, path);
     let count = written.map_err(|source| unwritten(&WriteError { path: path.into(), source }))?;
     if unsigned > 0 {
         let message = format!("without a signature, and so left out: {}", programs(unsigned));
@@ -166,8 +166,8 @@ fn write(store: &Store, claims: &[SignedClaim], path: &Path) -> io::Result<usize
 
 /// `sheaf cache import`.
 pub fn import(path: &Path, network: &NetworkOptions) -> Result<(), Failed> {
-    let world = World::here(network)?;
-    let mut import = Import { world: &world, path, found: Found::default() };
+    let context = CacheContext::here(network)?;
+    let mut import = Import { context: &context, path, found: Found::default() };
     import.read()?;
     let Found { taken, size, quarantined, refused, .. } = import.found;
     println!("took in {}, {}", programs(taken), bytes(size));
@@ -187,7 +187,7 @@ pub fn import(path: &Path, network: &NetworkOptions) -> Result<(), Failed> {
 
 /// A file that is taken in.
 struct Import<'a> {
-    world: &'a World,
+    context: &'a CacheContext,
     path: &'a Path,
     found: Found,
 }
@@ -248,11 +248,11 @@ impl Import<'_> {
             self.found.refused += 1;
             return Ok(());
         };
-        if self.world.store.is_quarantined(&signed.claim) {
+        if self.context.store.is_quarantined(&signed.claim) {
             self.found.quarantined += 1;
             return Ok(());
         }
-        self.world.store.put(&signed, program, vmfb).map_err(|error| unwritten(&error))?;
+        self.context.store.put(&signed, program, vmfb).map_err(|error| unwritten(&error))?;
         self.found.taken += 1;
         self.found.size += vmfb.len() as u64;
         Ok(())
@@ -261,7 +261,7 @@ impl Import<'_> {
     /// The claim, if it is one of somebody trusted for these bytes.
     fn accepted(&self, claim: &[u8], program: &[u8], vmfb: &[u8]) -> Option<SignedClaim> {
         let signed = SignedClaim::read(claim).ok()?;
-        let is_trusted = signed.signer.as_ref().is_some_and(|signer| self.world.trusted.knows(signer));
+        let is_trusted = signed.signer.as_ref().is_some_and(|signer| self.context.trusted.knows(signer));
         let fits = signed.claim.program == Address::of(program) && signed.claim.vmfb == Address::of(vmfb);
         let text = std::str::from_utf8(program).ok()?;
         (is_trusted && fits && signed.claim.action(text).key() == signed.claim.key).then_some(signed)

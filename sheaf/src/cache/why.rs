@@ -3,7 +3,7 @@
 use serde_json::json;
 use sheaf_cache::{Claim, Listed, RebuildReason};
 
-use super::{World, ago, show_json};
+use super::{CacheContext, ago, show_json};
 use crate::cli::NetworkOptions;
 use crate::evaluator::{Failed, report_error, secrets};
 use crate::messages;
@@ -18,8 +18,8 @@ struct Earlier {
 
 /// Prints the reason for the last compilation of `function`.
 pub fn why(function: &str, network: &NetworkOptions, json: bool) -> Result<(), Failed> {
-    let world = World::here(network)?;
-    let mut listed = world.store.list();
+    let context = CacheContext::here(network)?;
+    let mut listed = context.store.list();
     listed.retain(|listed| is_of(&listed.signed.claim, function));
     // Ties within a second go to the one written last.
     listed.sort_by_key(|listed| (listed.signed.claim.time, listed.used));
@@ -35,7 +35,7 @@ pub fn why(function: &str, network: &NetworkOptions, json: bool) -> Result<(), F
     let mut earlier: Vec<(Claim, String)> =
         claims.into_iter().rev().map(|claim| (claim, "this machine".to_owned())).collect();
     if let Some(remotes) =
-        engine::remotes(&world.settings, &world.trusted, &secrets()?).map_err(report_error)?
+        engine::remotes(&context.settings, &context.trusted, &secrets()?).map_err(report_error)?
     {
         for signed in remotes.recent(&last.function) {
             let place = match &signed.signer {
@@ -52,7 +52,7 @@ pub fn why(function: &str, network: &NetworkOptions, json: bool) -> Result<(), F
         }
     }
     let text =
-        |claim: &Claim| world.store.program(claim).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        |claim: &Claim| context.store.program(claim).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     // Ties go to the latest.
     let nearest = earlier.into_iter().min_by_key(|(claim, _)| (last.distance(claim), u64::MAX - claim.time));
     let nearest = nearest.map(|(claim, place)| {

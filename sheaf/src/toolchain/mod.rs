@@ -28,35 +28,35 @@ pub fn toolchain(options: &ToolchainOptions) -> ExitCode {
 }
 
 /// Where the command was given.
-struct Desk {
+struct ToolchainContext {
     home: Home,
     project: Project,
     settings: Settings,
 }
 
-impl Desk {
+impl ToolchainContext {
     /// With the settings alone.
-    fn new() -> Result<Desk, Failed> {
+    fn new() -> Result<ToolchainContext, Failed> {
         Self::at(&PlaceOptions::default())
     }
 
     /// With what the command line says of the network.
-    fn at(place: &PlaceOptions) -> Result<Desk, Failed> {
+    fn at(place: &PlaceOptions) -> Result<ToolchainContext, Failed> {
         let home = evaluator::home()?;
         let project = evaluator::project_here()?;
         let options = NetworkOptions { place: place.clone(), ..NetworkOptions::default() };
         let settings = evaluator::settings(&options, &project, &home)?;
-        Ok(Desk { home, project, settings })
+        Ok(ToolchainContext { home, project, settings })
     }
 
     /// The release that is used here: of the lock, the project, the user, or the usual one.
-    fn release(mut self) -> Result<(Desk, Release<'static>), Failed> {
+    fn release(mut self) -> Result<(ToolchainContext, Release<'static>), Failed> {
         let release = used(&mut self.settings, &self.project)?.ok_or_else(no_compiler)?;
         Ok((self, release))
     }
 
     /// A release of the table, or the one that is used here.
-    fn or_named(self, version: Option<&str>) -> Result<(Desk, Release<'static>), Failed> {
+    fn or_named(self, version: Option<&str>) -> Result<(ToolchainContext, Release<'static>), Failed> {
         match version {
             Some(version) => {
                 let release = host(version)?;
@@ -119,9 +119,9 @@ fn host(version: &str) -> Result<Release<'static>, Failed> {
 }
 
 fn list(json: bool) -> Result<(), Failed> {
-    let mut desk = Desk::new()?;
+    let mut context = ToolchainContext::new()?;
     let platform = Platform::host().ok_or_else(no_compiler)?;
-    let chosen = choose(&mut desk.settings, &desk.project, &TerminalReporter).unwrap_or_else(|unusable| {
+    let chosen = choose(&mut context.settings, &context.project, &TerminalReporter).unwrap_or_else(|unusable| {
         // No reason not to show what there is.
         messages::warning(unusable.why, unusable.remedy.as_deref());
         None
@@ -129,7 +129,7 @@ fn list(json: bool) -> Result<(), Failed> {
     let releases = Release::versions().into_iter().filter_map(|version| Release::find(version, platform));
     let rows = releases.map(|release| show::Row {
         chosen: chosen == Some(release),
-        installed: sheaf_toolchain::locate_release(&release, desk.home.data()).is_some(),
+        installed: sheaf_toolchain::locate_release(&release, context.home.data()).is_some(),
         release,
     });
     show::list(platform, &rows.collect::<Vec<_>>(), json);
@@ -137,35 +137,35 @@ fn list(json: bool) -> Result<(), Failed> {
 }
 
 fn install(what: Option<&str>, place: &PlaceOptions) -> Result<(), Failed> {
-    let desk = Desk::at(place)?;
+    let context = ToolchainContext::at(place)?;
     let progress = InstallProgress::default();
     let file = what.filter(|what| !Release::versions().contains(what)).map(Path::new);
     if let Some(file) = file {
-        let installed = sheaf_toolchain::install_bundle(file, desk.home.data(), &progress);
+        let installed = sheaf_toolchain::install_bundle(file, context.home.data(), &progress);
         let (release, toolchain) = installed.map_err(|e| error(&e))?;
         show::installed(&release, &toolchain);
         return Ok(());
     }
-    let (desk, release) = desk.or_named(what)?;
+    let (context, release) = context.or_named(what)?;
     if let Err(why) = loadable(&release) {
         messages::warning(
             why,
             Some("its programs run elsewhere; here `sheaf toolchain update` chooses another"),
         );
     }
-    let settings = fetching(&desk.settings);
-    let installed = sheaf_toolchain::install_release(&release, desk.home.data(), &settings, &progress);
+    let settings = fetching(&context.settings);
+    let installed = sheaf_toolchain::install_release(&release, context.home.data(), &settings, &progress);
     show::installed(&release, &installed.map_err(|e| error(&e))?);
     Ok(())
 }
 
 fn remove(versions: &[&'static str]) -> Result<(), Failed> {
-    let desk = Desk::new()?;
+    let context = ToolchainContext::new()?;
     for version in versions {
         let release = host(version)?;
         let progress = InstallProgress::default();
         let removed =
-            sheaf_toolchain::remove(&release, desk.home.data(), &progress).map_err(|e| error(&e))?;
+            sheaf_toolchain::remove(&release, context.home.data(), &progress).map_err(|e| error(&e))?;
         let what = if removed { "removed" } else { "was not installed" };
         println!("the compiler {version}: {what}");
     }
@@ -173,19 +173,19 @@ fn remove(versions: &[&'static str]) -> Result<(), Failed> {
 }
 
 fn which(json: bool) -> Result<(), Failed> {
-    let (desk, release) = Desk::new()?.release()?;
-    let toolchain = desk.located(&release)?;
-    let origin = desk.settings.iree.as_ref().map(|iree| iree.origin.to_string());
+    let (context, release) = ToolchainContext::new()?.release()?;
+    let toolchain = context.located(&release)?;
+    let origin = context.settings.iree.as_ref().map(|iree| iree.origin.to_string());
     show::which(&release, &toolchain, origin.as_deref(), json);
     Ok(())
 }
 
 fn verify(version: Option<&'static str>, json: bool) -> Result<(), Failed> {
-    let (desk, release) = Desk::new()?.or_named(version)?;
-    let folder = sheaf_toolchain::folder(&release, desk.home.data());
+    let (context, release) = ToolchainContext::new()?.or_named(version)?;
+    let folder = sheaf_toolchain::folder(&release, context.home.data());
     let progress = InstallProgress::default();
     // Not what `located` says: it passes over an installation with a file of another size.
-    let verify = || sheaf_toolchain::verify(&release, desk.home.data(), &progress);
+    let verify = || sheaf_toolchain::verify(&release, context.home.data(), &progress);
     let differences = folder.exists().then(verify).transpose().map_err(|e| error(&e))?;
     show::verified(&release, &folder, differences.as_deref(), json);
     if differences.is_some_and(|differences| differences.is_empty()) { Ok(()) } else { Err(Failed) }
@@ -202,8 +202,8 @@ fn package(project: &Project) -> Result<&Path, Failed> {
 }
 
 fn pin(version: &'static str, place: &PlaceOptions) -> Result<(), Failed> {
-    let desk = Desk::at(place)?;
-    let root = package(&desk.project)?;
+    let context = ToolchainContext::at(place)?;
+    let root = package(&context.project)?;
     loadable(&host(version)?).map_err(|why| {
         let usable: Vec<_> = Release::versions()
             .into_iter()
@@ -213,22 +213,22 @@ fn pin(version: &'static str, place: &PlaceOptions) -> Result<(), Failed> {
         Failed
     })?;
     // Sheaf.toml last: with a new lock and an old pin, or the other way round, the next command says what to do.
-    write_lock(version, &desk)?;
+    write_lock(version, &context)?;
     pin_toolchain(&root.join(MANIFEST_NAME), version).map_err(failed)?;
     println!("this package uses the compiler {version}: {MANIFEST_NAME} and {LOCK_NAME} say so");
     Ok(())
 }
 
 /// Writes the `[toolchain]` section of the package's lock.
-fn write_lock(version: &str, desk: &Desk) -> Result<(), Failed> {
+fn write_lock(version: &str, context: &ToolchainContext) -> Result<(), Failed> {
     // What somebody else put there would be taken over.
-    let written = match desk.project.lock() {
+    let written = match context.project.lock() {
         Ok(Found::Foreign(foreign)) => return Err(failed(foreign)),
         Ok(Found::File(lock)) => lock,
         // What cannot be read is written anew.
         Ok(Found::Absent) | Err(_) => None,
     };
-    let asked = addresses(version, &desk.settings, &InstallProgress::default()).unwrap_or_else(|error| {
+    let asked = addresses(version, &context.settings, &InstallProgress::default()).unwrap_or_else(|error| {
         let message =
             "the index cannot be asked where it has the compiler, so an installation may have to ask it";
         messages::warning_with(message, &error, Some(&error.remedy()));
@@ -236,16 +236,16 @@ fn write_lock(version: &str, desk: &Desk) -> Result<(), Failed> {
     });
     // What it says already of this release stays where no index can be asked.
     let known = || written.filter(|lock| lock.iree == version)?.addresses;
-    lock(version, asked.or_else(known)).write(&desk.project.lock_file()).map_err(failed)
+    lock(version, asked.or_else(known)).write(&context.project.lock_file()).map_err(failed)
 }
 
 fn update(place: &PlaceOptions) -> Result<(), Failed> {
-    let desk = Desk::at(place)?;
-    let root = package(&desk.project)?;
+    let context = ToolchainContext::at(place)?;
+    let root = package(&context.project)?;
     let newest = Release::versions().into_iter().find(|version| host(version).is_ok_and(|r| r.is_loadable()));
     let newest = newest.ok_or_else(no_compiler)?;
-    write_lock(newest, &desk)?;
-    let pinned = desk.project.manifest.as_ref().and_then(|manifest| manifest.toolchain.iree.as_ref());
+    write_lock(newest, &context)?;
+    let pinned = context.project.manifest.as_ref().and_then(|manifest| manifest.toolchain.iree.as_ref());
     if pinned.is_some() {
         pin_toolchain(&root.join(MANIFEST_NAME), newest).map_err(failed)?;
     }
@@ -254,11 +254,11 @@ fn update(place: &PlaceOptions) -> Result<(), Failed> {
 }
 
 fn bundle(version: Option<&'static str>, output: Option<&Path>) -> Result<(), Failed> {
-    let (desk, release) = Desk::new()?.or_named(version)?;
-    desk.located(&release)?;
+    let (context, release) = ToolchainContext::new()?.or_named(version)?;
+    context.located(&release)?;
     let output = output.map_or_else(|| PathBuf::from(format!("{}.tar.gz", release.folder())), Path::to_owned);
     let progress = InstallProgress::default();
-    sheaf_toolchain::bundle(&release, desk.home.data(), &output, &progress).map_err(|e| error(&e))?;
+    sheaf_toolchain::bundle(&release, context.home.data(), &output, &progress).map_err(|e| error(&e))?;
     println!("wrote {}", output.display());
     Ok(())
 }
