@@ -15,7 +15,7 @@ pub(crate) fn data_folder() -> Option<&'static Path> {
     shared().map(|(data, _)| data.as_path())
 }
 
-/// The pinned compiler of [`World::with_compiler`](crate::World::with_compiler).
+/// The pinned compiler of [`Sandbox::with_compiler`](crate::Sandbox::with_compiler).
 pub fn toolchain() -> Option<Toolchain> {
     shared().map(|(_, toolchain)| toolchain.clone())
 }

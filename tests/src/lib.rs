@@ -1,4 +1,4 @@
-//! Helpers shared by the tests of the whole program: sealed worlds to run `sheaf` in, one installed compiler for all of
+//! Helpers shared by the tests of the whole program: sandboxes to run `sheaf` in, one installed compiler for all of
 //! them, disks of a known size, and a slow web server.
 //!
 //! A test that cannot run on this machine prints that ([`skip`]) and passes.
@@ -8,8 +8,8 @@ mod device;
 mod mount;
 mod neutral;
 mod output;
+mod sandbox;
 mod server;
-mod world;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -19,8 +19,8 @@ pub use compiler::{toolchain, wheel};
 pub use device::{download, upload, worker};
 pub use mount::Mount;
 pub use output::Output;
+pub use sandbox::{Run, Sandbox};
 pub use server::Server;
-pub use world::{Run, World};
 
 /// The program under test, built by cargo next to the tests.
 ///

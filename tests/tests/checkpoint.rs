@@ -1,7 +1,7 @@
 //! `checkpoint` rematerializes in the backward pass, and so takes less memory.
 
 use sheaf_runtime::{ElementType, Runtime, Target, Vmfb};
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 /// Twenty-five layers of 1 MB each, all needed by the backward pass: stored, or recomputed five at a time.
 const PROGRAM: &str = "
@@ -19,7 +19,7 @@ const LAYER_BYTES: usize = 4096 * 64 * 4;
 
 #[test]
 fn memory_is_traded_for_work() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("deep.shf", PROGRAM);
     assert_eq!(world.run(&["deep.shf", "--jit", "always"]).compiled(), "true\n");
     let (kept, again) = (peak(&world, "kept"), peak(&world, "again"));
@@ -30,7 +30,7 @@ fn memory_is_traded_for_work() {
 }
 
 /// Peak bytes of the buffers of a function's program in one call.
-fn peak(world: &World, function: &str) -> usize {
+fn peak(world: &Sandbox, function: &str) -> usize {
     let folder = world.path("__sheaf__");
     let manifest = std::fs::read(folder.join("manifest.json")).expect("a manifest");
     let manifest: serde_json::Value = serde_json::from_slice(&manifest).expect("JSON");

@@ -4,21 +4,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use sheaf_tests::{World, skip};
+use sheaf_tests::{Sandbox, skip};
 
 /// The repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a folder above").to_owned()
 }
 
-/// A world with the compiler, the example's modules and the start of its text. `None`, after a message, if one is
+/// A sandbox with the compiler, the example's modules and the start of its text. `None`, after a message, if one is
 /// unavailable.
-fn world() -> Option<World> {
+fn world() -> Option<Sandbox> {
     let Ok(text) = fs::read(root().join("examples/nanogpt/shakespeare.txt")) else {
         skip("there is no text: run scripts/fetch-shakespeare");
         return None;
     };
-    let world = World::with_compiler()?;
+    let world = Sandbox::with_compiler()?;
     for name in ["model.shf", "text.shf"] {
         world.write(name, fs::read(root().join("examples/nanogpt").join(name)).expect("a module"));
     }
@@ -66,7 +66,7 @@ fn one_step_is_that_of_jax() {
 }
 
 /// Number of compilations of a function, by the manifest.
-fn compilations(world: &World, function: &str) -> usize {
+fn compilations(world: &Sandbox, function: &str) -> usize {
     let json = fs::read(world.path("__sheaf__/manifest.json")).expect("a manifest");
     let manifest: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
     let entries = manifest["entries"].as_array().expect("entries");
@@ -95,7 +95,7 @@ fn given(steps: u32, rate: f32, size: u32, seed: u32) -> String {
 
 /// Runs `program` with one setting, which compiles `step`; with others, which compile nothing; and with two other batch
 /// sizes, which compile it once each.
-fn compiles_for_the_batch_size_alone(world: &World, program: &str, step: &str) {
+fn compiles_for_the_batch_size_alone(world: &Sandbox, program: &str, step: &str) {
     let train = |setting: String| {
         world.write("given.json", setting);
         world.run(&[program, "--jit", "always"])
@@ -156,7 +156,7 @@ const TRAIN_LINE: &str = r#"
 
 #[test]
 fn a_small_step_compiles_again_for_another_batch_size_alone() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("line.shf", TRAIN_LINE);
     compiles_for_the_batch_size_alone(&world, "line.shf", "train-step");
 }

@@ -7,7 +7,7 @@ use sheaf_engine::{Error, Reporter, Session, SessionBuilder, Value};
 use sheaf_lang::eval::Jit;
 use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::Diagnostic;
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 const PROGRAM: &str = "\
 (defn init [seed]
@@ -38,7 +38,7 @@ impl Reporter for Reports {
     }
 }
 
-fn builder(world: &World) -> SessionBuilder {
+fn builder(world: &Sandbox) -> SessionBuilder {
     let home = world.home().display().to_string();
     let sheaf = sheaf_tests::sheaf();
     Session::builder()
@@ -69,7 +69,7 @@ fn train(session: &Session, seed: i64, steps: usize) -> Result<Vec<f64>, Error> 
 
 #[test]
 fn two_sessions_in_two_threads_train_at_once() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     let interpreted = train(&builder(&world).jit(Jit::Never).build().unwrap(), 0, 300).unwrap();
     let losses: Vec<Vec<f64>> = std::thread::scope(|scope| {
         let start = || {
@@ -95,7 +95,7 @@ fn two_sessions_in_two_threads_train_at_once() {
 
 #[test]
 fn errors_are_data_and_leave_the_session_usable() {
-    let world = World::new();
+    let world = Sandbox::new();
     let session = builder(&world).jit(Jit::Never).build().unwrap();
     let error = session.load_text("broken.shf", "(defn f [x] (+ x y))").unwrap_err();
     assert_eq!(error.diagnostics()[0].message, "unknown name y");
@@ -118,7 +118,7 @@ fn errors_are_data_and_leave_the_session_usable() {
 
 #[test]
 fn values_go_in_and_come_out_nested() {
-    let world = World::new();
+    let world = Sandbox::new();
     let session = builder(&world).jit(Jit::Never).build().unwrap();
     let text = "(defn swap [d] {:b (:a d) :a (:b d) :n (len (:b d))})";
     let swap = session.load_text("m.shf", text).unwrap().function("swap").unwrap();

@@ -2,18 +2,18 @@
 
 use std::fs;
 
-use sheaf_tests::{Output, World};
+use sheaf_tests::{Output, Sandbox};
 
 /// Runs a program without a compiler. It must fail, and leave no files.
 fn run(program: &str, files: &[(&str, &[u8])]) -> Output {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("program.shf", program);
     for (name, content) in files {
         world.write(name, content);
     }
     let output = world.run(&["program.shf"]);
     assert_eq!(output.code, Some(1), "{output}");
-    assert_eq!(World::files(&world.home()), [""; 0]);
+    assert_eq!(Sandbox::files(&world.home()), [""; 0]);
     assert!(!world.path("__sheaf__").exists());
     output
 }
@@ -63,21 +63,21 @@ fn wrong_number_of_arguments() {
 
 #[test]
 fn missing_program() {
-    let world = World::new();
+    let world = Sandbox::new();
     insta::assert_snapshot!(world.run(&["train.shf"]));
     insta::assert_snapshot!("missing_program_by_absolute_path", world.run(&["/nowhere/train.shf"]));
 }
 
 #[test]
 fn folder_for_a_program() {
-    let world = World::new();
+    let world = Sandbox::new();
     fs::create_dir(world.path("model.shf")).expect("a folder");
     insta::assert_snapshot!(world.run(&["model.shf"]));
 }
 
 #[test]
 fn program_that_is_not_text() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("model.shf", [0xFF, 0xFE, b'(']);
     insta::assert_snapshot!(world.run(&["model.shf"]).stderr);
 }
@@ -110,7 +110,7 @@ fn broken_project_file() {
 
 #[test]
 fn setting_that_means_nothing() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("program.shf", "(print 1)\n");
     insta::assert_snapshot!(world.sheaf(&["program.shf"]).env("SHEAF_OFFLINE", "perhaps").run());
 }

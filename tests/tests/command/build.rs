@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use sheaf_tests::{Output, World};
+use sheaf_tests::{Output, Sandbox};
 
 use crate::manifest;
 
@@ -22,16 +22,16 @@ pub const NET: &str = "(use optim)
   (report (forward (train p x 20 0.5) x)))
 ";
 
-/// A world with that program.
-fn net() -> Option<World> {
-    let world = World::with_compiler()?;
+/// A sandbox with that program.
+fn net() -> Option<Sandbox> {
+    let world = Sandbox::with_compiler()?;
     world.write("net.shf", NET);
     Some(world)
 }
 
 /// Another machine with the same programs and artifacts only: no compiler, no cache, no network.
-fn elsewhere(world: &World) -> World {
-    let other = World::new();
+fn elsewhere(world: &Sandbox) -> Sandbox {
+    let other = Sandbox::new();
     other.copy_from(world);
     fs::remove_dir_all(other.home()).expect("a home");
     other
@@ -39,7 +39,7 @@ fn elsewhere(world: &World) -> World {
 
 /// Runs a program with `--strict` on a machine that cannot compile.
 #[track_caller]
-fn run_there(world: &World, program: &str) -> Output {
+fn run_there(world: &Sandbox, program: &str) -> Output {
     elsewhere(world).run(&[program, "--jit", "always", "--strict", "--offline"])
 }
 
@@ -59,15 +59,15 @@ fn a_run_after_a_build_compiles_nothing() {
     let interpreted = world.run(&["net.shf", "--no-jit"]).silent();
     let output = world.run(&["build", "net.shf", "--jobs", "1"]);
     insta::assert_snapshot!(output);
-    let files = World::files(&world.path("__sheaf__"));
+    let files = Sandbox::files(&world.path("__sheaf__"));
     assert_eq!(files, [".lock", "forward.cpu.vmfb", "manifest.json", "train.cpu.vmfb"]);
-    let actions = World::files(&world.home().join("cache/claims-v1")).len();
+    let actions = Sandbox::files(&world.home().join("cache/claims-v1")).len();
     assert_eq!(actions, 2, "they are in the store too");
 
     let compiled = run_there(&world, "net.shf").silent();
     assert_eq!(compiled, world.run(&["net.shf", "--jit", "always"]).silent());
-    assert_eq!(World::files(&world.path("__sheaf__")), files);
-    assert_eq!(World::files(&world.home().join("cache/claims-v1")).len(), actions);
+    assert_eq!(Sandbox::files(&world.path("__sheaf__")), files);
+    assert_eq!(Sandbox::files(&world.home().join("cache/claims-v1")).len(), actions);
     let numbers = |text: &str| -> Vec<f32> {
         text.split(|c: char| "[] \n".contains(c)).filter_map(|word| word.parse().ok()).collect()
     };
@@ -120,7 +120,7 @@ fn what_is_there_is_not_built_again() {
 
 #[test]
 fn the_others_are_built_where_one_cannot_be() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     let broken = "(defn rows [(x f32 [4]) (n i64 [])] (reshape x n -1))
 (defn wrong [(x f32 [4])] (@ x [1 2 3]))
 (def data (io \"load\" \"x.csv\"))
@@ -152,7 +152,7 @@ fn the_others_are_built_where_one_cannot_be() {
 
 #[test]
 fn without_a_compiler_nothing_is_built() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("squares.shf", "(defn squares [(x f32 [4])] (* x x))\n");
     insta::assert_snapshot!(world.run(&["build", "squares.shf", "--offline"]));
     assert!(!world.path("__sheaf__").exists());
@@ -162,7 +162,7 @@ fn without_a_compiler_nothing_is_built() {
 /// A run compiles a step on large parameters a second time with donation, and so does a build.
 #[test]
 fn results_in_the_place_of_arguments() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     let program = "(defn step [(p f32 [1024 1024]) (g f32 [1024 1024]) (lr f32 [])] (- p (* lr g)))
 (print (mean (repeat [i 20] [p (ones '[1024 1024])] (step p (ones '[1024 1024]) 0.01))))
 ";
@@ -179,7 +179,7 @@ fn results_in_the_place_of_arguments() {
     assert!(done(world.run(&["build", "step.shf"])).contains("0 compiled, 2 there before"));
 
     // Without a compiler the plain program serves any number of calls.
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("step.shf", program.replace("20", "4"));
     let _ = world.run(&["step.shf", "--jit", "always"]).compiled();
     assert_eq!(manifest(&world.path("")).len(), 1);
@@ -189,7 +189,7 @@ fn results_in_the_place_of_arguments() {
 
 #[test]
 fn where_it_cannot_be_written() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("squares.shf", "(defn squares [(x f32 [4])] (* x x))\n");
     world.write("__sheaf__", "a file in its place");
     let output = world.run(&["build", "squares.shf"]);
@@ -199,7 +199,7 @@ fn where_it_cannot_be_written() {
 
 #[test]
 fn several_at_once() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     let functions: String =
         (1..=7).map(|n| format!("(defn f{n} [(x f32 [{n}])] (sum (* x {n}.5)))\n")).collect();
     world.write("many.shf", functions);
@@ -214,7 +214,7 @@ fn several_at_once() {
 
 #[test]
 fn functions_of_modules_and_of_the_package() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("Sheaf.toml", "[package]\nname = \"p\"\nversion = \"0.1.0\"\n");
     world.write(
         "src/main.shf",
@@ -232,7 +232,7 @@ fn functions_of_modules_and_of_the_package() {
 
 #[test]
 fn programs_get_the_flags_that_pay_for_what_they_hold() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write(
         "f.shf",
         "(use nn)
@@ -261,7 +261,7 @@ fn programs_get_the_flags_that_pay_for_what_they_hold() {
 
 #[test]
 fn for_devices_that_are_not_here() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("f.shf", "(defn f [(x f32 [4]) (n i64 [])] (list (* x x) (+ n 1)))\n");
     for (device, name) in
         [("cuda:sm_89", "cuda"), ("vulkan", "vulkan"), ("vulkan:rdna3", "vulkan"), ("metal", "metal")]
@@ -329,7 +329,7 @@ fn debug_programs_are_others() {
 
 #[test]
 fn wrong_usage() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("f.shf", "(defn f [(x f32 [4])] x)\n");
     for arguments in [
         &["--device", "tpu"][..],

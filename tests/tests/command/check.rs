@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 const WRONG: &str =
     "(use ./part.shf)\n(defn f [(x f32 [4 2])] (@ x (weights 3)))\n(f 1 2)\n(print (lenght [1 2]))\n";
 const PART: &str = "(defn weights [n] (ones (list n 5)))\n(defn unused [] (sqrt))\n";
 
-fn wrong() -> World {
-    let world = World::new();
+fn wrong() -> Sandbox {
+    let world = Sandbox::new();
     world.write("train.shf", WRONG);
     world.write("part.shf", PART);
     world
@@ -45,7 +45,7 @@ fn a_folder_by_default_the_current_one() {
             assert_eq!(output.stderr.matches(&format!("error: {message}")).count(), 1, "{message}\n{output}");
         }
     }
-    let empty = World::new().run(&["check"]);
+    let empty = Sandbox::new().run(&["check"]);
     assert_eq!(empty.code, Some(1), "{empty}");
     assert!(empty.stderr.contains("there are no programs to check"), "{empty}");
 }
@@ -70,7 +70,7 @@ fn as_json() {
 
 #[test]
 fn a_right_program_is_not_run() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write(
         "right.shf",
         "(defn f [(x [4 2])] (sum (* x x)))\n(print (f (io \"load\" \"nowhere.csv\")))\n",
@@ -85,11 +85,12 @@ fn a_right_program_is_not_run() {
 #[test]
 fn the_examples_are_right() {
     let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("examples");
-    for program in
-        World::files(&examples).iter().filter(|name| Path::new(name).extension().is_some_and(|e| e == "shf"))
+    for program in Sandbox::files(&examples)
+        .iter()
+        .filter(|name| Path::new(name).extension().is_some_and(|e| e == "shf"))
     {
         let path = examples.join(program).display().to_string();
-        let output = World::new().run(&["check", &path]);
+        let output = Sandbox::new().run(&["check", &path]);
         assert_eq!(output.code, Some(0), "{output}");
     }
 }

@@ -1,6 +1,6 @@
 //! Checks of compiled programs, with the real compiler.
 
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 /// A program, its output, and the error it ends with.
 const CASES: [(&str, &str, &str); 9] = [
@@ -54,7 +54,7 @@ const CASES: [(&str, &str, &str); 9] = [
 
 #[test]
 fn what_is_wrong_is_told_with_its_values() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     for (program, printed, error) in CASES {
         world.write("case.shf", program);
         for way in [&["run", "--no-jit", "case.shf"][..], &["run", "--jit", "always", "--strict", "case.shf"]]
@@ -69,7 +69,7 @@ fn what_is_wrong_is_told_with_its_values() {
 /// The manifest lists a program's checks, and a later run without a compiler reports them as well.
 #[test]
 fn the_manifest_lists_what_is_checked() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("case.shf", "(defn f [x i]\n  (nth x i))\n(print (f [1 2 3] 7))");
     let first = world.run(&["run", "--jit", "always", "case.shf"]);
     let manifest = std::fs::read_to_string(world.path("__sheaf__/manifest.json")).expect("a manifest");

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 use crate::{FOURTEEN, RUN_SQUARES, SQUARES, compiled_squares, manifest, vmfb};
 
@@ -93,7 +93,7 @@ fn manifest_of_a_newer_sheaf() {
 #[test]
 fn corrupt_without_a_compiler() {
     let Some(compiled) = compiled_squares() else { return };
-    let world = World::new();
+    let world = Sandbox::new();
     world.copy_from(&compiled);
     fs::remove_dir_all(world.home().join("cache")).expect("a cache");
     flip(&vmfb(&world));
@@ -107,7 +107,7 @@ fn corrupt_store() {
     let Some(world) = compiled_squares() else { return };
     fs::remove_dir_all(world.path("__sheaf__")).expect("artifacts");
     let cache = world.home().join("cache");
-    let files = World::files(&cache);
+    let files = Sandbox::files(&cache);
     let blobs: Vec<_> = files.iter().filter(|name| name.starts_with("blobs-v2")).collect();
     assert_eq!(blobs.len(), 2, "the program and what it was compiled to");
     blobs.into_iter().for_each(|blob| flip(&cache.join(blob)));
@@ -131,7 +131,7 @@ fn another_source_has_other_artifacts() {
 fn whole_but_not_to_be_loaded() {
     let Some(world) = compiled_squares() else { return };
     let before = fs::read(vmfb(&world)).expect("a VMFB");
-    let Some(other) = World::with_compiler() else { return };
+    let Some(other) = Sandbox::with_compiler() else { return };
     other.write("squares.shf", "(defn sum-of-squares [(x f32 [3])] (sum (* x x)))\n");
     let built = other.run(&["build", "squares.shf", "--device", "vulkan"]);
     assert_eq!(built.code, Some(0), "{built}");

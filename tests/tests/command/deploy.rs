@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use sheaf_runtime::{ElementType, Runtime, Target, Vmfb, sha256};
-use sheaf_tests::{World, skip};
+use sheaf_tests::{Sandbox, skip};
 
 use crate::manifest;
 
@@ -72,9 +72,9 @@ fn arguments(entry: &Value) -> Vec<Argument> {
         .collect()
 }
 
-/// A world with the built program, and its manifest entry.
-fn built(options: &[&str]) -> Option<(World, Value)> {
-    let world = World::with_compiler()?;
+/// A sandbox with the built program, and its manifest entry.
+fn built(options: &[&str]) -> Option<(Sandbox, Value)> {
+    let world = Sandbox::with_compiler()?;
     world.example("xor/loop.shf");
     let output = world.run(&[&["build", "xor/loop.shf", "train"], options].concat());
     assert_eq!(output.code, Some(0), "{output}");
@@ -83,12 +83,12 @@ fn built(options: &[&str]) -> Option<(World, Value)> {
     Some((world, entry))
 }
 
-fn vmfb(world: &World, entry: &Value) -> PathBuf {
+fn vmfb(world: &Sandbox, entry: &Value) -> PathBuf {
     world.path("xor/__sheaf__").join(entry["file"].as_str().expect("a file"))
 }
 
 /// The parameters after training by `sheaf run`, in the order of the results.
-fn trained_by_sheaf(world: &World, entry: &Value) -> Vec<Vec<f32>> {
+fn trained_by_sheaf(world: &Sandbox, entry: &Value) -> Vec<Vec<f32>> {
     let mut source = fs::read_to_string(world.path("xor/loop.shf")).expect("a source");
     let literal = |path: &str, shape: &[usize]| {
         let flat: Vec<String> =
@@ -215,7 +215,7 @@ fn iree_runs_the_training_of_xor() {
 #[test]
 fn iree_runs_a_small_function() {
     let Some(iree) = run_module() else { return };
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("double.shf", "(defn double [(x f32 [3]) (n i64 [])] (list (* x 2) (+ n 1)))\n");
     let output = world.run(&["build", "double.shf", "double", "--emit", "vmfb", "-o", "double.vmfb"]);
     assert_eq!(output.code, Some(0), "{output}");

@@ -1,9 +1,9 @@
 //! `sheaf doc`.
 
-use sheaf_tests::{Output, World};
+use sheaf_tests::{Output, Sandbox};
 
 fn doc(arguments: &[&str]) -> Output {
-    World::new().run(&[&["doc"], arguments].concat())
+    Sandbox::new().run(&[&["doc"], arguments].concat())
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn an_unknown_name_has_a_neighbour() {
 
 #[test]
 fn a_program_documents_itself() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write(
         "model.shf",
         "(defn twice \"(twice x)\n two times x\n (twice 3) ;=> 6\" [x] (* 2 x))\n(defn -own [x] x)\n(defn bare [x y] x)\n",

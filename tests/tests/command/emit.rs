@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 const PROGRAM: &str = "(defparams Net {:w [2 3] :b [3]})
 (defmacro squared [e] `(let [v ~e] (* v v)))
@@ -13,7 +13,7 @@ const PROGRAM: &str = "(defparams Net {:w [2 3] :b [3]})
 ";
 
 fn emitted(form: &str) -> String {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("net.shf", PROGRAM);
     world.run(&["build", "--emit", form, "net.shf", "loss"]).silent()
 }
@@ -40,7 +40,7 @@ fn stablehlo() {
 
 #[test]
 fn vmfb() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("net.shf", PROGRAM);
     insta::assert_snapshot!(world.run(&["build", "--emit", "vmfb", "net.shf", "loss"]));
     assert!(world.path("loss.cpu.vmfb").exists() && !world.path("__sheaf__").exists());
@@ -64,7 +64,7 @@ fn vmfb() {
 
 #[test]
 fn of_a_recorded_call() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("net.shf", PROGRAM);
     assert_eq!(world.run(&["net.shf", "--record", "shapes.json"]).code, Some(0));
     insta::assert_snapshot!(world.run(&[

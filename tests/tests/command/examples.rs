@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 const GOOD: &str = "(defn twice [x] (* 2 x))\n(twice [1 2]) ;=> [2 4]\n(twice \"a\") ;=> error: string\n";
 const BAD: &str = "(+ [1 2] 1) ;=> [2 4]\n\n(sum [[1 2] [3 4]] :axis 2) ;=> [3 7]\n(+ 1 2) ;=> 3\n";
 
 fn shown(files: &[(&str, &str)], arguments: &[&str]) -> String {
-    let world = World::new();
+    let world = Sandbox::new();
     for (name, text) in files {
         world.write(name, text);
     }
@@ -40,7 +40,7 @@ fn counts_as_json() {
 
 #[test]
 fn compiled_by_default_where_there_is_a_compiler() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("good.shf", GOOD);
     let output = world.run(&["test"]).compiled();
     assert!(output.contains("2 passed, 0 failed; 1 ran compiled, 1 needed no program"), "{output}");
@@ -49,7 +49,7 @@ fn compiled_by_default_where_there_is_a_compiler() {
 
 #[test]
 fn without_a_compiler_they_are_interpreted_unless_that_is_ruled_out() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("good.shf", GOOD);
     insta::assert_snapshot!(world.run(&["test", "--offline"]));
     insta::assert_snapshot!(world.run(&["test", "--offline", "--jit", "always"]));
@@ -57,7 +57,7 @@ fn without_a_compiler_they_are_interpreted_unless_that_is_ruled_out() {
 
 #[test]
 fn the_corpus_interpreted() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.folder("corpus");
     let output = world.run(&["test", "--no-jit", "corpus"]);
     assert_eq!(output.code, Some(0), "{output}");
@@ -66,7 +66,7 @@ fn the_corpus_interpreted() {
 
 #[test]
 fn the_corpus_compiled() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.folder("corpus");
     let output = world.sheaf(&["test", "--jit", "always", "corpus"]).within(Duration::from_mins(15)).run();
     assert_eq!(output.code, Some(0), "{output}");

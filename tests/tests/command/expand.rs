@@ -1,6 +1,6 @@
 //! `sheaf expand`.
 
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 const GOOD: &str = "; What the program says about itself.\n(defmacro twice [form] `(do ~form ~form))\n\
     (defmodel forward [x] (layer :hidden relu) (layer :out))\n(defn side [x] (cond (> x 0) 1 (< x 0) -1 :else 0))\n\
@@ -9,7 +9,7 @@ const GOOD: &str = "; What the program says about itself.\n(defmacro twice [form
 const BAD: &str = "(defmacro root [x]\n  (sqrt x))\n(defn f [a]\n  (root (+ a 1)))\n(print (f 3))\n";
 
 fn expanded(program: &str) -> String {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("program.shf", program);
     world.run(&["expand", "program.shf"]).to_string()
 }
@@ -26,7 +26,7 @@ fn an_error_in_a_macro_shows_its_use() {
 
 #[test]
 fn the_expansion_is_a_program_of_the_same_meaning() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("program.shf", GOOD);
     let expansion = world.run(&["expand", "program.shf"]).silent();
     world.write("expanded.shf", &expansion);
@@ -36,7 +36,7 @@ fn the_expansion_is_a_program_of_the_same_meaning() {
 
 #[test]
 fn no_program() {
-    let output = World::new().run(&["expand", "missing.shf"]);
+    let output = Sandbox::new().run(&["expand", "missing.shf"]);
     assert_eq!(output.code, Some(1));
     assert!(output.stderr.contains("missing.shf does not exist"), "{output}");
 }

@@ -1,6 +1,6 @@
 //! Reports on compilation: `--explain`, `--strict`, and the manifest.
 
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 use crate::{FOURTEEN, RUN_SQUARES, SQUARES, manifest};
 
@@ -23,7 +23,7 @@ const ROWS: &str = "(defn rows [x] (reshape x (int (max x)) -1))
 /// A program compiled by an earlier run is used, however little work there is now.
 #[test]
 fn programs_that_are_there_are_used() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("squares.shf", SQUARES);
     let explained = |arguments: &[&str]| {
         let output = world.run(&[&["squares.shf", "--explain"], arguments].concat());
@@ -42,7 +42,7 @@ fn programs_that_are_there_are_used() {
 
 #[test]
 fn explained_for_people_and_for_tools() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("heads.shf", HEADS);
     let run = ["heads.shf", "--jit", "always", "--explain"];
     insta::assert_snapshot!(world.run(&run));
@@ -75,7 +75,7 @@ fn explained_for_people_and_for_tools() {
 /// An error does not affect the report on earlier calls; without calls there is no report.
 #[test]
 fn a_run_that_fails_is_explained_as_far_as_it_came() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("ends.shf", format!("{SQUARES}(print (sum-of-squares {{:a [1 2]}}))\n"));
     insta::assert_snapshot!(
         "calls_before_an_error",
@@ -89,7 +89,7 @@ fn a_run_that_fails_is_explained_as_far_as_it_came() {
 
 #[test]
 fn strict_forbids_to_interpret_what_cannot_be_compiled() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("rows.shf", ROWS);
     insta::assert_snapshot!("said_once", world.run(&["rows.shf"]));
     insta::assert_snapshot!("an_error_when_strict", world.run(&["rows.shf", "--strict"]));
@@ -100,7 +100,7 @@ fn strict_forbids_to_interpret_what_cannot_be_compiled() {
 
 #[test]
 fn strict_forbids_to_go_without_a_compiler() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("squares.shf", SQUARES);
     insta::assert_snapshot!(world.run(&[&RUN_SQUARES[..], &["--offline", "--strict"]].concat()));
     insta::assert_snapshot!(world.run(&["squares.shf", "--no-jit", "--strict"]));
@@ -109,7 +109,7 @@ fn strict_forbids_to_go_without_a_compiler() {
 /// The REPL reports it once per session, in which a function may be called from many texts.
 #[test]
 fn the_repl_says_a_fallback_once() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     let entries = format!("{ROWS}:type 1\n(rows [[1 1 1]])\n:type 1\n(defn f [x] (rows x))\n(f [[2 2]])\n");
     let output = world.sheaf(&["repl"]).input(entries).run();
     assert_eq!(output.code, Some(0), "{output}");

@@ -2,16 +2,16 @@
 
 use std::fs;
 
-use sheaf_tests::{World, toolchain};
+use sheaf_tests::{Sandbox, toolchain};
 
 use crate::{FOURTEEN, RUN_SQUARES, SQUARES};
 
-/// A world with such a compiler, and a program for it.
-fn world() -> Option<World> {
+/// A sandbox with such a compiler, and a program for it.
+fn world() -> Option<Sandbox> {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     let toolchain = toolchain()?;
-    let world = World::new();
+    let world = Sandbox::new();
     let folder = world.home().join("data/toolchains").join(toolchain.folder.file_name().expect("a name"));
     fs::create_dir_all(&folder).expect("a folder");
     let at = |path: &std::path::Path| folder.join(path.file_name().expect("a name"));

@@ -2,25 +2,25 @@
 
 use std::fs;
 
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 const UNTIDY: &str = "(defn f [x]\n (* x  2))   ; twice\n\n\n(print (f 1))";
 const TIDY: &str = "(defn f [x]\n  (* x 2))   ; twice\n\n(print (f 1))\n";
 
 #[test]
 fn files_are_formatted_in_place_and_once() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("a.shf", UNTIDY);
     world.write("b.shf", TIDY);
     assert_eq!(world.run(&["fmt", "a.shf", "b.shf"]).silent(), "formatted a.shf\n");
     assert_eq!(fs::read_to_string(world.path("a.shf")).unwrap(), TIDY);
     assert_eq!(world.run(&["fmt", "a.shf", "b.shf"]).silent(), "");
-    assert_eq!(World::files(&world.path("")), ["a.shf", "b.shf"]);
+    assert_eq!(Sandbox::files(&world.path("")), ["a.shf", "b.shf"]);
 }
 
 #[test]
 fn folders_are_searched_for_programs() {
-    let world = World::new();
+    let world = Sandbox::new();
     for name in ["src/main.shf", "src/deep/er.shf", "src/.hidden/x.shf", "__sheaf__/x.shf", "notes.txt"] {
         world.write(name, UNTIDY);
     }
@@ -31,7 +31,7 @@ fn folders_are_searched_for_programs() {
 
 #[test]
 fn a_check_changes_nothing_and_fails() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("a.shf", UNTIDY);
     world.write("b.shf", TIDY);
     let output = world.run(&["fmt", "--check"]);
@@ -42,7 +42,7 @@ fn a_check_changes_nothing_and_fails() {
 
 #[test]
 fn what_does_not_read_is_left_alone_and_the_others_are_formatted() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("a.shf", "(print [1 2)\n");
     world.write("b.shf", UNTIDY);
     insta::assert_snapshot!(world.run(&["fmt", "a.shf", "b.shf", "none.shf"]));
@@ -52,7 +52,7 @@ fn what_does_not_read_is_left_alone_and_the_others_are_formatted() {
 
 #[test]
 fn standard_input_goes_to_standard_output() {
-    let world = World::new();
+    let world = Sandbox::new();
     assert_eq!(world.sheaf(&["fmt", "-"]).input(UNTIDY).run().silent(), TIDY);
     assert_eq!(world.sheaf(&["fmt", "-", "--check"]).input(TIDY).run().silent(), "");
     assert_eq!(world.sheaf(&["fmt", "-", "--check"]).input(UNTIDY).run().code, Some(1));
@@ -63,7 +63,7 @@ fn standard_input_goes_to_standard_output() {
 
 #[test]
 fn a_project_chooses_its_width() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("Sheaf.toml", "[fmt]\nwidth = 20\n");
     assert_eq!(
         world.sheaf(&["fmt", "-"]).input("(let [a 1 b 2] (f a b))").run().silent(),
@@ -75,7 +75,7 @@ fn a_project_chooses_its_width() {
 #[test]
 fn permissions_stay() {
     use std::os::unix::fs::PermissionsExt as _;
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("a.shf", UNTIDY);
     fs::set_permissions(world.path("a.shf"), fs::Permissions::from_mode(0o600)).unwrap();
     assert_eq!(world.run(&["fmt", "a.shf"]).silent(), "formatted a.shf\n");

@@ -2,15 +2,15 @@
 
 use std::fs;
 
-use sheaf_tests::{Mount, Output, World};
+use sheaf_tests::{Mount, Output, Sandbox};
 
 use crate::{FOURTEEN, RUN_SQUARES, SQUARES};
 
 /// Smaller than any VMFB.
 const TINY: Mount = Mount::Small(4);
 
-/// Runs a program that compiles, with a separate file system mounted at a folder under the world's root.
-fn run(world: &World, mount: Mount, folder: &std::path::Path) -> Output {
+/// Runs a program that compiles, with a separate file system mounted at a folder under the sandbox's root.
+fn run(world: &Sandbox, mount: Mount, folder: &std::path::Path) -> Output {
     world.write("squares.shf", SQUARES);
     fs::create_dir_all(folder).expect("a folder");
     let output = world.sheaf(&RUN_SQUARES).mounted(mount, folder.to_owned()).run();
@@ -18,9 +18,9 @@ fn run(world: &World, mount: Mount, folder: &std::path::Path) -> Output {
     output
 }
 
-/// A world for runs with a separate file system.
-fn world() -> Option<World> {
-    if Mount::available() { World::with_compiler() } else { None }
+/// A sandbox for runs with a separate file system.
+fn world() -> Option<Sandbox> {
+    if Mount::available() { Sandbox::with_compiler() } else { None }
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn artifacts_that_need_not_be_written() {
 
 #[test]
 fn a_file_in_the_place_of_the_artifacts() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("squares.shf", SQUARES);
     world.write("__sheaf__", "not a folder");
     let output = world.run(&RUN_SQUARES);

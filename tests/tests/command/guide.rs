@@ -3,7 +3,7 @@
 //! A block that begins with `; file: NAME` is that file. The others of a chapter are one file of examples, checked by
 //! `sheaf test`. In a `console` block, each command is followed by its output.
 
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 const GUIDE: &str = include_str!("../../../docs/guide.md");
 
@@ -37,7 +37,7 @@ fn chapters(page: &str) -> Vec<Chapter<'_>> {
 
 #[test]
 fn every_block_of_the_guide_runs_and_gives_what_it_shows() {
-    let world = World::with_compiler().unwrap_or_default();
+    let world = Sandbox::with_compiler().unwrap_or_default();
     let chapters = chapters(GUIDE);
     let mut commands = 0;
     for (number, chapter) in chapters.iter().enumerate() {
@@ -64,7 +64,7 @@ fn every_block_of_the_guide_runs_and_gives_what_it_shows() {
 }
 
 /// Runs the commands of a block; returns their number.
-fn console(world: &World, text: &str) -> usize {
+fn console(world: &Sandbox, text: &str) -> usize {
     let mut commands: Vec<(&str, String)> = Vec::new();
     for line in text.lines() {
         match line.strip_prefix("$ sheaf ") {

@@ -1,6 +1,6 @@
 //! Untrusted text is shown, never obeyed by a terminal.
 
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 /// Characters that a terminal obeys.
 fn is_obeyed(c: char) -> bool {
@@ -14,7 +14,7 @@ const OBEYED: &str = "\u{1b}[2J\u{202e}\u{9b}2J";
 
 #[test]
 fn sources_in_messages() {
-    let world = World::new();
+    let world = Sandbox::new();
     let cases = [
         ("excerpt", format!("(print été\"{OBEYED}\" (+ 1 nowhere))\n")),
         ("name", format!("(print x{OBEYED}y)\n")),
@@ -41,14 +41,14 @@ fn sources_in_messages() {
 /// Labels are aligned with the code, whatever precedes it.
 #[test]
 fn columns_stay_right() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("a.shf", "(print \"\u{1b}[2J\u{202e}é שלום 你好\" nowhere)\n");
     insta::assert_snapshot!(world.run(&["a.shf", "--no-jit"]).stderr);
 }
 
 #[test]
 fn names_of_files_and_functions() {
-    let world = World::new();
+    let world = Sandbox::new();
     let file = format!("a{OBEYED}.shf");
     world.write(&file, "(print nowhere)\n");
     for command in [&["run", file.as_str()][..], &["fmt", "--check", &file], &["fmt", &file]] {
@@ -64,7 +64,7 @@ fn names_of_files_and_functions() {
 /// A project's file is quoted as well.
 #[test]
 fn settings() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("a.shf", "(print 1)\n");
     world.write("Sheaf.toml", "[cache]\nremote = [\"https://a\\u001b[2J.example\u{202e}\"]\n");
     for command in [&["trust", "--yes"][..], &["trust", "--list"], &["a.shf"]] {

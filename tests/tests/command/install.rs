@@ -2,20 +2,20 @@
 
 use std::fs::{self, File};
 
-use sheaf_tests::{Mount, Server, World, toolchain};
+use sheaf_tests::{Mount, Sandbox, Server, toolchain};
 use sheaf_toolchain::Release;
 
 use crate::{FOURTEEN, RUN_SQUARES, SQUARES};
 
-/// A world without a compiler, with a program to compile.
-fn world() -> World {
-    let world = World::new();
+/// A sandbox without a compiler, with a program to compile.
+fn world() -> Sandbox {
+    let world = Sandbox::new();
     world.write("squares.shf", SQUARES);
     world
 }
 
-/// A folder `index` in the world with a file of this length named like the wheel.
-fn index(world: &World, length: u64) -> String {
+/// A folder `index` in the sandbox with a file of this length named like the wheel.
+fn index(world: &Sandbox, length: u64) -> String {
     let release = Release::host().expect("a compiler for this machine");
     world.write(&format!("index/{}", release.wheel), "");
     let wheel = File::options().write(true).open(world.path("index").join(release.wheel)).expect("a wheel");
@@ -36,7 +36,7 @@ fn no_compiler_and_no_network() {
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), "14.0 6.0\n"));
     insta::assert_snapshot!(output);
     // The lock file stays; it is empty.
-    assert_eq!(World::files(&world.home()), ["data/toolchains/.lock"]);
+    assert_eq!(Sandbox::files(&world.home()), ["data/toolchains/.lock"]);
     assert!(!world.path("__sheaf__").exists());
 }
 
@@ -44,7 +44,7 @@ fn no_compiler_and_no_network() {
 fn offline_without_a_compiler() {
     let world = world();
     insta::assert_snapshot!(world.run(&[&RUN_SQUARES[..], &["--offline"]].concat()));
-    assert_eq!(World::files(&world.home()), [""; 0]);
+    assert_eq!(Sandbox::files(&world.home()), [""; 0]);
 }
 
 #[test]
@@ -62,14 +62,14 @@ fn nobody_knows_an_index() {
 fn an_index_that_is_no_place() {
     let world = world();
     insta::assert_snapshot!(world.sheaf(&RUN_SQUARES).env("SHEAF_TOOLCHAIN_INDEX", "ftp://wheels").run());
-    assert_eq!(World::files(&world.home()), ["data/toolchains/.lock"]);
+    assert_eq!(Sandbox::files(&world.home()), ["data/toolchains/.lock"]);
 }
 
 #[test]
 fn nothing_to_compile_needs_no_compiler() {
     let world = world();
     assert_eq!(world.run(&["squares.shf"]).silent(), FOURTEEN);
-    assert_eq!(World::files(&world.home()), [""; 0]);
+    assert_eq!(Sandbox::files(&world.home()), [""; 0]);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_wheel_with_another_content() {
     let index = index(&world, size);
     let output = world.sheaf(&RUN_SQUARES).env("SHEAF_TOOLCHAIN_INDEX", index).run();
     insta::assert_snapshot!(output);
-    assert_eq!(World::files(&world.home()), ["data/toolchains/.lock"]);
+    assert_eq!(Sandbox::files(&world.home()), ["data/toolchains/.lock"]);
     assert!(!world.path("__sheaf__").exists());
 }
 
@@ -98,12 +98,12 @@ fn after_a_wrong_wheel_the_right_one_installs() {
     let output = world.sheaf(&RUN_SQUARES).env("SHEAF_TOOLCHAIN_INDEX", server.url()).run();
     insta::assert_snapshot!(output);
     assert_eq!(output.code, Some(1));
-    assert_eq!(World::files(&world.home()), ["data/toolchains/.lock"]);
+    assert_eq!(Sandbox::files(&world.home()), ["data/toolchains/.lock"]);
 
     let right = wheel.parent().expect("a folder").display().to_string();
     let output = world.sheaf(&RUN_SQUARES).env("SHEAF_TOOLCHAIN_INDEX", right).run();
     assert_eq!(output.compiled(), FOURTEEN);
-    let installed = World::files(&world.home().join("data"));
+    let installed = Sandbox::files(&world.home().join("data"));
     assert_eq!(installed.len(), 6, "lock, marker, library, linker, program, notice: {installed:?}");
     assert_eq!(world.run(&RUN_SQUARES).silent(), FOURTEEN);
 }

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use sheaf_tests::{Server, World};
+use sheaf_tests::{Sandbox, Server};
 use sheaf_toolchain::Release;
 
 use crate::xor::check;
@@ -42,7 +42,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 fn at_ten_random_moments() {
     let Some(wheel) = sheaf_tests::wheel() else { return };
     let server = Server::mirror(&wheel, Duration::from_millis(8));
-    let world = World::new();
+    let world = Sandbox::new();
     world.example("xor/train.shf");
     let seed = SystemTime::UNIX_EPOCH.elapsed().expect("a clock").as_nanos() as u64;
     let mut random = seed;
@@ -75,7 +75,7 @@ fn at_ten_random_moments() {
 }
 
 /// Starts a run, waits for the phase and the delay, and kills it. True if it had ended before.
-fn run_and_kill(world: &World, server: &Server, moment: &str, delay: Duration) -> bool {
+fn run_and_kill(world: &Sandbox, server: &Server, moment: &str, delay: Duration) -> bool {
     let run = world.sheaf(&RUN).env("SHEAF_TOOLCHAIN_INDEX", server.url());
     let mut child = run.command().stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("sheaf starts");
     let lines = lines(&mut child);
@@ -122,7 +122,7 @@ fn lines(child: &mut Child) -> Receiver<String> {
 }
 
 /// Removes the results of an earlier run, so that the phase has work to do. Unfinished files stay.
-fn make_work(world: &World, moment: &str) {
+fn make_work(world: &Sandbox, moment: &str) {
     let remove = |folder: PathBuf| {
         let _ = fs::remove_dir_all(folder);
     };
@@ -136,20 +136,20 @@ fn make_work(world: &World, moment: &str) {
 }
 
 /// Asserts that no unexpected files are left.
-fn assert_no_leftovers(world: &World) {
+fn assert_no_leftovers(world: &Sandbox) {
     let release = Release::host().expect("a compiler for this machine");
     // A kill directly after the installation leaves an empty folder.
-    let installed = World::files(&world.home().join("data/toolchains"));
+    let installed = Sandbox::files(&world.home().join("data/toolchains"));
     let strange = installed.iter().filter(|name| *name != ".lock" && !name.starts_with(&release.folder()));
     assert_eq!(strange.collect::<Vec<_>>(), [""; 0]);
     assert_eq!(installed.len(), 6, "lock, marker, library, linker, program, notice");
     let programs = ["forward.cpu.vmfb", "init-params.cpu.vmfb", "manifest.json", "train-step.cpu.vmfb"];
-    assert_eq!(World::files(&world.path("xor/__sheaf__")), [&[".lock"][..], &programs].concat());
+    assert_eq!(Sandbox::files(&world.path("xor/__sheaf__")), [&[".lock"][..], &programs].concat());
     // Unfinished files of other processes in the store are not removed for a day; at most a few.
-    let unfinished = World::files(&world.home().join("cache"));
+    let unfinished = Sandbox::files(&world.home().join("cache"));
     assert!(unfinished.iter().filter(|name| name.contains(".unfinished-")).count() <= 3, "{unfinished:?}");
     // A killed compile worker leaves its object files to the system's cleaning of temporary files.
-    let temporary: u64 = World::files(&world.temporary())
+    let temporary: u64 = Sandbox::files(&world.temporary())
         .iter()
         .map(|name| fs::metadata(world.temporary().join(name)).map_or(0, |file| file.len()))
         .sum();

@@ -1,6 +1,6 @@
 //! Loops with a data-dependent end, each as one operation of a compiled program, with states of all kinds.
 
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 /// The output is integral, or rounded so that the order of operations does not matter.
 const LOOPS: &str = r#"
@@ -75,7 +75,7 @@ const LOOPS: &str = r#"
 
 #[test]
 fn loops_until_something_holds_are_compiled() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("loops.shf", LOOPS);
     let interpreted = world.run(&["loops.shf", "--no-jit"]).silent();
     let compiled = world.run(&["loops.shf", "--jit", "always", "--strict"]).compiled();
@@ -163,7 +163,7 @@ fn numbers(text: &str) -> Vec<f64> {
 /// Small vectors compile to loops in kernels, large ones to blocks of the program.
 #[test]
 fn loops_overwrite_nothing_that_is_read_again() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("in_place.shf", IN_PLACE);
     for size in ["6", "5000"] {
         let run = |how: &[&str]| world.run(&[&["in_place.shf"], how, &["--", size]].concat());

@@ -1,4 +1,4 @@
-//! The `sheaf` command end to end: each test runs the real program in a sealed world.
+//! The `sheaf` command end to end: each test runs the real program in a sandbox.
 
 mod bad_input;
 mod build;
@@ -37,7 +37,7 @@ mod xor;
 use std::fs;
 use std::path::Path;
 
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 /// A program that compiles quickly, with `--jit always`.
 const SQUARES: &str = "(defn sum-of-squares [x] (sum (* x x)))\n(print (sum-of-squares [1 2 3]))\n";
@@ -48,16 +48,16 @@ const FOURTEEN: &str = "14.0\n";
 /// Runs [`SQUARES`] compiled.
 const RUN_SQUARES: [&str; 3] = ["squares.shf", "--jit", "always"];
 
-/// A world in which [`SQUARES`] has been compiled.
-fn compiled_squares() -> Option<World> {
-    let world = World::with_compiler()?;
+/// A sandbox in which [`SQUARES`] has been compiled.
+fn compiled_squares() -> Option<Sandbox> {
+    let world = Sandbox::with_compiler()?;
     world.write("squares.shf", SQUARES);
     assert_eq!(world.run(&RUN_SQUARES).compiled(), FOURTEEN);
     Some(world)
 }
 
 /// The VMFB of [`SQUARES`].
-fn vmfb(world: &World) -> std::path::PathBuf {
+fn vmfb(world: &Sandbox) -> std::path::PathBuf {
     world.path("__sheaf__/sum-of-squares.cpu.vmfb")
 }
 

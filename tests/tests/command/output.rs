@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::process::{Command, Stdio};
 
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 /// Commands that print.
 const COMMANDS: [&[&str]; 10] = [
@@ -21,7 +21,7 @@ const COMMANDS: [&[&str]; 10] = [
 
 const PROGRAM: &str = "(print (sum [1 2 3]))\n(+ 1 2)\n;=> 3\n";
 
-fn command(world: &World, arguments: &[&str]) -> Command {
+fn command(world: &Sandbox, arguments: &[&str]) -> Command {
     world.write("program.shf", PROGRAM);
     let mut command = world.sheaf(arguments).command();
     command.stdin(Stdio::null());
@@ -44,7 +44,7 @@ fn unread() -> Stdio {
 
 #[test]
 fn a_reader_that_has_gone_is_no_error() {
-    let world = World::new();
+    let world = Sandbox::new();
     for arguments in COMMANDS {
         let (code, said) = end(command(&world, arguments), unread(), None);
         assert_eq!(code, Some(0), "{arguments:?}: {said}");
@@ -61,7 +61,7 @@ fn a_reader_that_has_gone_is_no_error() {
 #[cfg(target_os = "linux")]
 fn a_full_disk_is_an_error() {
     let full = || Stdio::from(File::options().write(true).open("/dev/full").expect("the device"));
-    let world = World::new();
+    let world = Sandbox::new();
     for arguments in COMMANDS {
         let (code, said) = end(command(&world, arguments), full(), None);
         assert_eq!(code, Some(1), "{arguments:?}: {said}");

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{chown, symlink};
 use std::path::Path;
 
-use sheaf_tests::{World, skip};
+use sheaf_tests::{Sandbox, skip};
 
 use super::{FOURTEEN, RUN_SQUARES, compiled_squares};
 
@@ -14,7 +14,7 @@ const MALLORY: u32 = 4242;
 
 /// Changes the owner of a file, or a folder and its contents. False, after a message, if that is impossible.
 fn give_away(path: &Path) -> bool {
-    let inside = World::files(path);
+    let inside = Sandbox::files(path);
     let all = std::iter::once(path.to_owned()).chain(inside.iter().map(|name| path.join(name)));
     for path in all {
         if let Err(error) = chown(&path, Some(MALLORY), None) {
@@ -29,7 +29,7 @@ fn give_away(path: &Path) -> bool {
 #[test]
 fn planted_programs_do_not_run() {
     let Some(there) = compiled_squares() else { return };
-    let world = World::new();
+    let world = Sandbox::new();
     world.copy_from(&there);
     fs::remove_dir_all(world.home().join("cache")).expect("removed");
     assert_eq!(world.run(&RUN_SQUARES).silent(), FOURTEEN, "it runs while it is the user's");
@@ -48,7 +48,7 @@ fn planted_programs_do_not_run() {
     let output = world.run(&RUN_SQUARES);
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
     assert!(
-        World::files(&folder).iter().all(|name| name != ".lock" || there.path("__sheaf__/.lock").exists())
+        Sandbox::files(&folder).iter().all(|name| name != ".lock" || there.path("__sheaf__/.lock").exists())
     );
 
     let work = world.path("").canonicalize().expect("a path").display().to_string();
@@ -74,7 +74,7 @@ fn a_folder_of_programs_that_is_a_link_is_passed_over() {
     let (folder, elsewhere) = (world.path("__sheaf__"), world.path("elsewhere"));
     fs::rename(&folder, &elsewhere).expect("moved");
     symlink("elsewhere", &folder).expect("a link");
-    let before = World::files(&elsewhere);
+    let before = Sandbox::files(&elsewhere);
     let output = world.run(&[&RUN_SQUARES[..], &["--recompile"]].concat());
     assert_eq!(
         output.stderr.matches("__sheaf__ is a link and is passed over: make it a folder").count(),
@@ -82,7 +82,7 @@ fn a_folder_of_programs_that_is_a_link_is_passed_over() {
         "{output}"
     );
     assert_eq!(output.compiled(), FOURTEEN);
-    assert_eq!(World::files(&elsewhere), before);
+    assert_eq!(Sandbox::files(&elsewhere), before);
     let named = world.sheaf(&RUN_SQUARES).env("SHEAF_SAFE_DIRECTORIES", world.path("").display().to_string());
     assert_eq!(named.run().silent(), FOURTEEN);
 }
@@ -90,7 +90,7 @@ fn a_folder_of_programs_that_is_a_link_is_passed_over() {
 /// `Sheaf.toml` decides the program that `sheaf run` runs, and the sources of programs.
 #[test]
 fn planted_projects_do_not_count() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("Sheaf.toml", "[package]\nmain = \"theirs.shf\"\n");
     world.write("Sheaf.lock", "[toolchain]\niree = \"3.8.0\"\n");
     world.write("theirs.shf", "(print \"theirs\")\n");
@@ -132,7 +132,7 @@ fn planted_projects_do_not_count() {
 /// Its files start programs and decide who is trusted.
 #[test]
 fn a_home_of_somebody_else_is_refused() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("a.shf", "(print 1)\n");
     fs::write(world.home().join("config.toml"), "").expect("a file");
     if !give_away(&world.home().join("config.toml")) {
@@ -148,7 +148,7 @@ fn a_home_of_somebody_else_is_refused() {
 /// Regression: a CI recipe put `SHEAF_HOME` into the checkout, where a pull request's `config.toml` starts a program.
 #[test]
 fn a_home_inside_the_project_is_refused() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("Sheaf.toml", "");
     world.write("a.shf", "(print 1)\n");
     world.write(

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 /// Untyped functions: sizes, a static number, a keyword, a transformation, a module, a function as argument.
 const PROGRAM: &str = "(use nn)
@@ -19,8 +19,8 @@ const PROGRAM: &str = "(use nn)
 
 const PART: &str = "(defn twice [x] (+ x x))\n";
 
-fn world(program: &str) -> Option<World> {
-    let world = World::with_compiler()?;
+fn world(program: &str) -> Option<Sandbox> {
+    let world = Sandbox::with_compiler()?;
     world.write("p/train.shf", program);
     world.write("p/part.shf", PART);
     Some(world)
@@ -37,7 +37,7 @@ fn what_a_run_called_is_built() {
     let built = world.run(&["build", "p/train.shf", "--shapes", "shapes.json"]);
     assert_eq!(built.code, Some(0), "{built}");
     // On another machine, without a compiler, everything runs compiled.
-    let other = World::new();
+    let other = Sandbox::new();
     other.copy_from(&world);
     fs::remove_dir_all(other.home()).expect("a home");
     assert_eq!(other.run(&["p/train.shf", "--jit", "always", "--strict", "--offline"]).silent(), run);
@@ -54,13 +54,13 @@ fn what_a_run_called_is_built() {
 fn a_run_without_a_compiler_records_the_same() {
     let Some(with) = world(PROGRAM) else { return };
     let _ = with.run(&["p/train.shf", "--record", "a.json", "--jit", "always"]).compiled();
-    let without = World::new();
+    let without = Sandbox::new();
     without.copy_from(&with);
     let output =
         without.run(&["p/train.shf", "--record", "b.json", "--jit", "always", "--offline", "--recompile"]);
     assert_eq!(output.code, Some(0), "{output}");
     // Interpreted functions call more functions from interpreted code.
-    let calls = |world: &World, name: &str| {
+    let calls = |world: &Sandbox, name: &str| {
         let json = fs::read(world.path(name)).expect("a shapes file");
         let shapes: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
         shapes["calls"].as_array().expect("calls").clone()

@@ -1,9 +1,9 @@
 //! The REPL without a terminal: forms in, values out.
 
-use sheaf_tests::{Output, World};
+use sheaf_tests::{Output, Sandbox};
 
 fn entered(text: &str) -> Output {
-    World::new().sheaf(&["repl", "--no-jit"]).input(text).run()
+    Sandbox::new().sheaf(&["repl", "--no-jit"]).input(text).run()
 }
 
 #[test]
@@ -14,8 +14,8 @@ fn values_are_shown_with_their_types() {
 
 #[test]
 fn nothing_but_the_command_line_says_repl() {
-    assert_eq!(World::new().sheaf(&["--no-jit"]).input("(+ 1 2)").run().silent(), "3\n");
-    assert_eq!(World::new().sheaf(&["--no-jit"]).input("").run().silent(), "");
+    assert_eq!(Sandbox::new().sheaf(&["--no-jit"]).input("(+ 1 2)").run().silent(), "3\n");
+    assert_eq!(Sandbox::new().sheaf(&["--no-jit"]).input("").run().silent(), "");
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn definitions_may_mention_later_ones() {
 fn modules_can_be_used() {
     let text = "(use nn)\n(mse-loss [1 2] [1 4])\n(use optim :as o)\n(o/sgd-step [1 2] [1 1] 0.5)";
     assert_eq!(entered(text).silent(), "tensor f32[] = 2.0\ntensor f32[2] = [0.5 1.5]\n");
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("own.shf", "(defn own [x] (+ x 1))");
     let output =
         world.sheaf(&["repl", "--no-jit"]).input("(use ./own.shf)\n(own 1)\n(use own)\n(own 2)").run();
@@ -44,7 +44,7 @@ fn modules_can_be_used() {
 
 #[test]
 fn a_package_is_seen_from_its_main_program() {
-    let world = World::new();
+    let world = Sandbox::new();
     assert_eq!(world.run(&["init", "--name", "here"]).code, Some(0));
     let output =
         world.sheaf(&["repl", "--no-jit"]).input("(use model)\n(predict {:slope 2.0 :offset 1.0} 3.0)").run();
@@ -78,7 +78,7 @@ fn an_evaluation_is_timed() {
 
 #[test]
 fn files_are_loaded_into_the_session() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("defs.shf", "(defn f [x] (* 3 x))\n(print \"loading\")\n");
     let output = world.sheaf(&["repl", "--no-jit"]).input(":load defs.shf\n(f 2)\n:load none.shf\n").run();
     insta::assert_snapshot!(output);
@@ -86,7 +86,7 @@ fn files_are_loaded_into_the_session() {
 
 #[test]
 fn what_is_compiled_is_kept_apart_from_programs_and_is_compiled_anew_where_a_definition_changes() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     let text = "(defn g [x] (* 2 x))\n(defn f [x] (sum (g x)))\n(f [1 2 3])\n(defn g [x] (* 3 x))\n(f [1 2 3])\n\
                 (def rate 2)\n(defn h [x] (* rate x))\n(h [1 2])\n(def rate 5)\n(h [1 2])";
     let output = world.sheaf(&["repl", "--jit", "always"]).input(text).run();
@@ -98,7 +98,7 @@ fn what_is_compiled_is_kept_apart_from_programs_and_is_compiled_anew_where_a_def
 
 #[test]
 fn definitions_are_listed_and_shown() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write(
         "own.shf",
         "; Doubles.\n(defn double \"(double x)\n twice x\" [x] (* 2 x))\n(defn -hidden [x] x)\n",

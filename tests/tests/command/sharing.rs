@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 /// One head of attention, and a call of it.
 const ONE: &str = "\
@@ -25,13 +25,13 @@ const OTHER: &str = "(use head)\n\n(let [x (ones [4 8])\n      y (ones [4 8])\n 
 
 #[test]
 fn two_projects_with_the_same_attention_share_one_program() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("one/model.shf", ONE);
     world.write("other/src/head.shf", HEAD);
     world.write("other/src/main.shf", OTHER);
     let run = |file: &str| world.run(&[file, "--jit", "always", "--strict"]);
     let first = run("one/model.shf").compiled();
-    let claims = || World::files(&world.home().join("cache/claims-v1"));
+    let claims = || Sandbox::files(&world.home().join("cache/claims-v1"));
     let before = claims();
     assert_eq!(run("other/src/main.shf").silent(), first, "nothing is compiled");
     assert_eq!(claims(), before);

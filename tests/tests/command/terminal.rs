@@ -4,18 +4,18 @@ use std::fs;
 
 use rexpect::process::WaitStatus;
 use rexpect::session::{PtySession, spawn_command};
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 /// Timeout for expected output, in milliseconds.
 const TIMEOUT: u64 = 60_000;
 
 const PROMPT: &str = "sheaf> ";
 
-fn session(world: &World) -> PtySession {
+fn session(world: &Sandbox) -> PtySession {
     session_with(world, &["--no-jit"])
 }
 
-fn session_with(world: &World, arguments: &[&str]) -> PtySession {
+fn session_with(world: &Sandbox, arguments: &[&str]) -> PtySession {
     let mut command = world.sheaf(arguments).env("TERM", "xterm").command();
     // The terminal instead of the empty input of other runs.
     command.stdin(std::process::Stdio::inherit());
@@ -41,7 +41,7 @@ fn end(mut session: PtySession) {
 
 #[test]
 fn entries_are_evaluated_and_go_on_until_they_are_closed() {
-    let world = World::new();
+    let world = Sandbox::new();
     let mut session = session(&world);
     enter(&mut session, "(+ 20 22)", "42\r\n");
     session.send_line("(defn f [x]").expect("a line");
@@ -53,7 +53,7 @@ fn entries_are_evaluated_and_go_on_until_they_are_closed() {
 
 #[test]
 fn names_are_completed() {
-    let world = World::new();
+    let world = Sandbox::new();
     let mut session = session(&world);
     enter(&mut session, "(defn my-own-name [x] (+ x 41)) (+ 1 1000)", "1001\r\n");
     enter(&mut session, "(my-ow\t 1)", "42\r\n");
@@ -64,7 +64,7 @@ fn names_are_completed() {
 
 #[test]
 fn ctrl_c_stops_an_evaluation_and_keeps_the_session() {
-    let world = World::new();
+    let world = Sandbox::new();
     let mut session = session(&world);
     enter(&mut session, "(def kept 42) (+ 1 1000)", "1001\r\n");
     session.send_line("(do (print \"begun\") (while true [x 0] (+ x 1)))").expect("a line");
@@ -85,7 +85,7 @@ fn ctrl_c_stops_an_evaluation_and_keeps_the_session() {
 
 #[test]
 fn ctrl_c_ends_a_compilation_and_the_next_one_has_a_compiler() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     let steps = "x (+ x y) x (* x y) ".repeat(3000);
     world.write("long.shf", format!("(defn long [x y] (let [{steps}] x))\n(defn short [x] (* 2 x))\n"));
     let mut session = session_with(&world, &["--jit", "always"]);
@@ -102,7 +102,7 @@ fn ctrl_c_ends_a_compilation_and_the_next_one_has_a_compiler() {
 
 #[test]
 fn entries_come_back_in_the_next_session() {
-    let world = World::new();
+    let world = Sandbox::new();
     let mut first = session(&world);
     enter(&mut first, "(+ 40 2)", "42\r\n");
     end(first);
@@ -120,7 +120,7 @@ fn entries_come_back_in_the_next_session() {
 /// A build on a terminal shows a progress bar, not one line per function.
 #[test]
 fn a_build_shows_a_bar() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     let functions: String =
         (1..=3).map(|n| format!("(defn f{n} [(x f32 [{n}])] (sum (* x {n}.5)))\n")).collect();
     world.write("many.shf", functions);

@@ -5,10 +5,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
-use sheaf_tests::{Server, World};
+use sheaf_tests::{Sandbox, Server};
 
-/// Writes a package into a world.
-fn package(world: &World, manifest: &str) {
+/// Writes a package into a sandbox.
+fn package(world: &Sandbox, manifest: &str) {
     world.write("Sheaf.toml", manifest);
     world.write("src/main.shf", "(print 1)\n");
 }
@@ -21,7 +21,7 @@ fn json(output: &sheaf_tests::Output) -> Value {
 
 #[test]
 fn help_of_each_action_has_an_example() {
-    let world = World::new();
+    let world = Sandbox::new();
     for action in ["list", "install", "remove", "which", "verify", "pin", "update", "bundle"] {
         let help = world.run(&["toolchain", action, "--help"]).silent();
         assert!(help.contains(&format!("  sheaf toolchain {action}")), "{help}");
@@ -31,7 +31,7 @@ fn help_of_each_action_has_an_example() {
 
 #[test]
 fn the_list_says_what_there_is_and_what_is_used() {
-    let world = World::new();
+    let world = Sandbox::new();
     insta::assert_snapshot!(world.run(&["toolchain", "list"]));
     package(&world, "[toolchain]\niree = \"3.12.0\"\n");
     let list = json(&world.run(&["toolchain", "list", "--json"]));
@@ -42,12 +42,12 @@ fn the_list_says_what_there_is_and_what_is_used() {
         assert_eq!(release["installed"], false);
         assert_eq!(release["sha256"].as_str().map(str::len), Some(64));
     }
-    assert_eq!(World::files(&world.home()), [""; 0], "listing makes nothing");
+    assert_eq!(Sandbox::files(&world.home()), [""; 0], "listing makes nothing");
 }
 
 #[test]
 fn wrong_usage() {
-    let world = World::new();
+    let world = Sandbox::new();
     insta::assert_snapshot!(world.run(&["toolchain", "pin", "3.0"]));
     insta::assert_snapshot!(world.run(&["toolchain", "install", "latest"]));
     insta::assert_snapshot!(world.run(&["toolchain", "pin", "3.13.0"]));
@@ -58,7 +58,7 @@ fn wrong_usage() {
 
 #[test]
 fn a_pin_is_written_into_both_files_and_nothing_else_is_touched() {
-    let world = World::new();
+    let world = Sandbox::new();
     package(&world, "# mine\n[package]\nname = \"p\" # so\n");
     world.write("Sheaf.lock", "[[package]]\nname = \"vision\"\n");
     insta::assert_snapshot!(world.run(&["toolchain", "pin", "3.12.0", "--offline"]));
@@ -88,7 +88,7 @@ fn a_pin_is_written_into_both_files_and_nothing_else_is_touched() {
 
 #[test]
 fn what_is_not_installed_is_said_for_tools_too() {
-    let world = World::new();
+    let world = Sandbox::new();
     let verified = world.run(&["toolchain", "verify", "--json"]);
     assert_eq!((verified.code, verified.stderr.as_str()), (Some(1), ""), "{verified}");
     let report: Value = serde_json::from_str(&verified.stdout).expect("JSON");
@@ -99,7 +99,7 @@ fn what_is_not_installed_is_said_for_tools_too() {
 
 #[test]
 fn an_update_goes_to_the_newest_that_runs() {
-    let world = World::new();
+    let world = Sandbox::new();
     package(&world, "[toolchain]\niree = \"3.12.0\" # old\n");
     assert_eq!(
         world.run(&["toolchain", "update", "--offline"]).silent(),
@@ -125,7 +125,7 @@ fn a_locked_installation_from_an_index_takes_one_request() {
     let Some(wheel) = sheaf_tests::wheel() else { return };
     let server = Server::mirror(&wheel, Duration::ZERO);
     let index = format!("{}/simple", server.url());
-    let world = World::new();
+    let world = Sandbox::new();
     package(&world, "");
     let from = |arguments: &[&str]| world.sheaf(arguments).env("SHEAF_TOOLCHAIN_INDEX", &index).run();
     assert_eq!(from(&["toolchain", "pin", "3.13.0"]).silent().lines().count(), 1);
@@ -159,7 +159,7 @@ fn a_locked_installation_from_an_index_takes_one_request() {
 #[test]
 fn a_compiler_is_installed_verified_bundled_and_removed() {
     let Some(wheel) = sheaf_tests::wheel() else { return };
-    let world = World::new();
+    let world = Sandbox::new();
     package(&world, "");
     assert_eq!(world.run(&["toolchain", "update", "--offline"]).code, Some(0));
     let server = Server::mirror(&wheel, Duration::ZERO);
@@ -180,7 +180,7 @@ fn a_compiler_is_installed_verified_bundled_and_removed() {
 
     let bundle = world.run(&["toolchain", "bundle", "-o", "compiler.tar.gz"]);
     assert_eq!(bundle.code, Some(0), "{bundle}");
-    let other = World::new();
+    let other = Sandbox::new();
     let bundle = world.path("compiler.tar.gz").display().to_string();
     let installed = other.run(&["toolchain", "install", &bundle, "--offline"]);
     assert_eq!(installed.code, Some(0), "{installed}");
@@ -204,5 +204,5 @@ fn a_compiler_is_installed_verified_bundled_and_removed() {
     assert_eq!(report["differences"].as_array().map(Vec::len), Some(1), "{report}");
 
     assert_eq!(world.run(&["toolchain", "remove", "3.13.0"]).silent(), "the compiler 3.13.0: removed\n");
-    assert_eq!(World::files(&world.home().join("data")), ["toolchains/.lock"]);
+    assert_eq!(Sandbox::files(&world.home().join("data")), ["toolchains/.lock"]);
 }

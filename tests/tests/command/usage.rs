@@ -1,9 +1,9 @@
 //! Versions, help, and errors of wrong usage.
 
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 fn shown(arguments: &[&str]) -> String {
-    World::new().run(arguments).to_string()
+    Sandbox::new().run(arguments).to_string()
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn help_of_build() {
 
 #[test]
 fn help_of_each_command_has_an_example() {
-    let help = World::new().run(&["--help"]).silent();
+    let help = Sandbox::new().run(&["--help"]).silent();
     let commands =
         help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     // Long descriptions continue on further indented lines.
@@ -36,14 +36,14 @@ fn help_of_each_command_has_an_example() {
     let commands: Vec<&str> = commands.filter_map(|line| line.split_whitespace().next()).collect();
     assert!(commands.contains(&"run") && commands.contains(&"fmt"), "{commands:?}");
     for command in commands.into_iter().filter(|command| *command != "help") {
-        let help = World::new().run(&[command, "--help"]).silent();
+        let help = Sandbox::new().run(&[command, "--help"]).silent();
         assert!(help.contains(&format!("  sheaf {command}")), "{help}");
     }
 }
 
 #[test]
 fn nothing_given_and_nothing_to_read() {
-    assert_eq!(World::new().run(&[]).silent(), "");
+    assert_eq!(Sandbox::new().run(&[]).silent(), "");
 }
 
 #[test]
@@ -69,13 +69,13 @@ fn contradictory_options() {
 #[test]
 fn wrong_usage_has_exit_code_2() {
     for arguments in [&["doc", "a", "b", "c"][..], &["new"], &["a.shf", "b.shf"], &["a.shf", "--device"]] {
-        assert_eq!(World::new().run(arguments).code, Some(2), "{arguments:?}");
+        assert_eq!(Sandbox::new().run(arguments).code, Some(2), "{arguments:?}");
     }
 }
 
 #[test]
 fn a_file_alone_is_run() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("main.shf", "(print (io \"args\"))");
     for options in
         [&["main.shf", "--no-jit"][..], &["--no-jit", "main.shf"], &["run", "--no-jit", "main.shf"]]
@@ -88,7 +88,7 @@ fn a_file_alone_is_run() {
 /// A program as an argument: it sees the current folder, or its package, and leaves no files.
 #[test]
 fn a_program_typed_as_a_text() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.write("own.shf", "(defn own [x] (+ x 1))");
     let run = |code: &str| world.run(&["run", "-c", code]);
     assert_eq!(run("(use ./own.shf) (print (own 1))").silent(), "2\n");

@@ -1,10 +1,10 @@
 //! Functions of many tensors: a kernel of a compiled program reads a limited number.
 
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 #[test]
 fn a_sum_of_many_tensors_is_compiled() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     let names: Vec<String> = (0..34).map(|i| format!("x{i}")).collect();
     let values: Vec<String> = (0..34).map(|i| format!("[{i} 1 2]")).collect();
     let (names, values) = (names.join(" "), values.join(" "));
@@ -34,7 +34,7 @@ fn turns(count: u32) -> String {
 /// Such a kernel compiles for plain calls and for a device, but IREE rejects it when it is loaded or called.
 #[test]
 fn what_does_not_run_with_plain_calls_runs_on_a_device_or_is_interpreted() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     let always = ["turns.shf", "--jit", "always"];
     for count in [2, 3] {
         world.write("turns.shf", turns(count));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use sheaf_tests::{Output, World};
+use sheaf_tests::{Output, Sandbox};
 
 use crate::manifest;
 
@@ -26,9 +26,9 @@ pub fn check(output: &str) {
 /// The example's training, and a longer one that is worth compiling.
 const TRAINING: [&str; 2] = [" 500 0.7)", " 50000 0.7)"];
 
-/// A world with the example, trained for enough epochs that compiling pays.
-fn trained(options: &[&str]) -> Option<(World, Output)> {
-    let world = World::with_compiler()?;
+/// A sandbox with the example, trained for enough epochs that compiling pays.
+fn trained(options: &[&str]) -> Option<(Sandbox, Output)> {
+    let world = Sandbox::with_compiler()?;
     world.example("xor/train.shf");
     let source = fs::read_to_string(world.path("xor/train.shf")).expect("a source");
     assert!(source.contains(TRAINING[0]));
@@ -39,7 +39,7 @@ fn trained(options: &[&str]) -> Option<(World, Output)> {
 
 #[test]
 fn interpreted() {
-    let world = World::new();
+    let world = Sandbox::new();
     world.example("xor/train.shf");
     check(&world.run(&["xor/train.shf", "--no-jit"]).silent());
     assert!(!world.path("xor/__sheaf__").exists());
@@ -47,7 +47,7 @@ fn interpreted() {
 
 #[test]
 fn a_short_training_is_interpreted() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.example("xor/train.shf");
     let output = world.run(&["xor/train.shf", "--explain"]);
     check(&output.stdout);
@@ -80,15 +80,15 @@ fn compiled_once() {
     assert_eq!(world.run(&["xor/train.shf"]).silent(), first);
     // From the user's cache, which refills the folder.
     let artifacts = world.path("xor/__sheaf__");
-    let before = World::files(&artifacts);
+    let before = Sandbox::files(&artifacts);
     fs::remove_dir_all(&artifacts).expect("artifacts");
     assert_eq!(world.run(&["xor/train.shf"]).silent(), first);
-    assert_eq!(World::files(&artifacts), before);
+    assert_eq!(Sandbox::files(&artifacts), before);
     // Recompiled on request.
     assert_eq!(world.run(&["xor/train.shf", "--recompile"]).compiled(), first);
 
     // On another machine: no compiler, no cache, no network.
-    let other = World::new();
+    let other = Sandbox::new();
     other.copy_from(&world);
     fs::remove_dir_all(other.home()).expect("a home");
     assert_eq!(other.run(&["xor/train.shf", "--offline"]).silent(), first);
@@ -119,7 +119,10 @@ fn another_model_replaces_the_artifact() {
     assert_eq!((before.len(), after.len()), (1, 1));
     assert_eq!(before[0]["file"], after[0]["file"]);
     assert_ne!(before[0]["key"], after[0]["key"]);
-    assert_eq!(World::files(&world.path("xor/__sheaf__")), [".lock", "manifest.json", "train-step.cpu.vmfb"]);
+    assert_eq!(
+        Sandbox::files(&world.path("xor/__sheaf__")),
+        [".lock", "manifest.json", "train-step.cpu.vmfb"]
+    );
     // Both are in the cache: reverting compiles nothing.
     world.write("xor/train.shf", source);
     check(&world.run(&["xor/train.shf"]).silent());

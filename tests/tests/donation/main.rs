@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sheaf_runtime::{CallFrame, Device, ElementType, Runtime, Target, Vmfb};
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 /// A network of 2-8-1, by gradient descent.
 const XOR: &str = "
@@ -67,16 +67,16 @@ const TRAIN: &str = "
   (map (fn [leaf] (print (str (sqrt (sum (square leaf)))))) (flatten state)))
 ";
 
-/// A world with that training program; `None` without a compiler.
-fn world(model: &str) -> Option<World> {
-    let world = World::with_compiler()?;
+/// A sandbox with that training program; `None` without a compiler.
+fn world(model: &str) -> Option<Sandbox> {
+    let world = Sandbox::with_compiler()?;
     world.example("nanogpt/model.shf");
     world.write("train.shf", format!("{model}{TRAIN}"));
     Some(world)
 }
 
 /// The numbers printed by a training, and the number of its donating steps.
-fn train(world: &World, place: &str, donate: &str) -> (Vec<f64>, u64) {
+fn train(world: &Sandbox, place: &str, donate: &str) -> (Vec<f64>, u64) {
     let arguments =
         ["train.shf", "--jit", "always", "--place", place, "--donate", donate, "--explain", "--json"];
     let output = world.sheaf(&arguments).within(Duration::from_secs(300)).run();
@@ -150,7 +150,7 @@ fn a_step_of_adam_takes_parameters_gradients_moments_and_activations() {
 }
 
 /// Peak bytes of the buffers of a step in one call.
-fn peak(world: &World, consumes: bool) -> usize {
+fn peak(world: &Sandbox, consumes: bool) -> usize {
     let folder = world.path("__sheaf__");
     let manifest = std::fs::read(folder.join("manifest.json")).expect("a manifest");
     let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");

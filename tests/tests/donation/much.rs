@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 use super::train;
 
@@ -27,7 +27,7 @@ const MUCH: &str = "
 
 #[test]
 fn a_program_with_much_memory_is_tried_in_a_call() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("train.shf", MUCH);
     let (plain, none) = train(&world, "local-task:2", "never");
     assert_eq!(none, 0);
@@ -46,7 +46,7 @@ fn a_program_with_much_memory_is_tried_in_a_call() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_trial_takes_no_more_memory_than_a_plain_call() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     world.write("train.shf", format!("{MUCH}(print (io \"read\" \"/proc/self/status\"))"));
     let peak = |donate: &str| -> usize {
         let arguments = ["train.shf", "--jit", "always", "--donate", donate];

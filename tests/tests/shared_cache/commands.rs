@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
-use sheaf_tests::World;
+use sheaf_tests::Sandbox;
 
 use sheaf_cache::SecretKey;
 
@@ -27,7 +27,7 @@ fn json(text: &str) -> Value {
 /// The first file of this name in the store's folder.
 fn stored(machine: &Machine, folder: &str) -> std::path::PathBuf {
     let cache = machine.world.home().join("cache");
-    let files = World::files(&cache);
+    let files = Sandbox::files(&cache);
     cache.join(files.iter().find(|name| name.starts_with(folder)).unwrap_or_else(|| panic!("{files:?}")))
 }
 
@@ -52,7 +52,7 @@ fn programs_travel_in_a_file() {
     let (c, output) = arrive(&file, String::new());
     assert_eq!(output.code, Some(1), "{output}");
     insta::assert_snapshot!("import_of_a_stranger", output);
-    assert_eq!(World::files(&c.world.home().join("cache/blobs-v2")), [""; 0]);
+    assert_eq!(Sandbox::files(&c.world.home().join("cache/blobs-v2")), [""; 0]);
 
     // Modified ones too, at any position; a truncated file is reported.
     let place = |text: &str| {
@@ -109,7 +109,7 @@ fn keys() {
     let public = output.stdout.trim().to_owned();
     assert_eq!((output.code, public.split(':').next()), (Some(0), Some("ada")), "{output}");
     let file =
-        World::files(&a.world.home()).into_iter().find(|name| name.contains("key")).expect("a key file");
+        Sandbox::files(&a.world.home()).into_iter().find(|name| name.contains("key")).expect("a key file");
     let file = a.world.home().join(file);
     let secret = fs::read_to_string(&file).expect("the key").trim().to_owned();
     assert_eq!(fs::metadata(&file).expect("its state").permissions().mode() & 0o777, 0o600);
@@ -202,7 +202,7 @@ fn a_key_for_ci_is_printed_and_not_kept() {
     assert_eq!(output.code, Some(0), "{output}");
     let secret = output.stdout.trim();
     let public = output.stderr.trim().strip_prefix("public key: ").expect("the public key");
-    assert_eq!(World::files(&machine.world.home()), [""; 0], "something was kept");
+    assert_eq!(Sandbox::files(&machine.world.home()), [""; 0], "something was kept");
     let list = json(
         &machine.sheaf(&["cache", "key", "list", "--json"]).env("SHEAF_CACHE_KEY", secret).run().silent(),
     );
@@ -276,7 +276,7 @@ fn verify_finds_damage_and_removes_it() {
     let Some(machine) = compiled() else { return };
     assert_eq!(machine.run(&["cache", "verify"]).silent(), "1 program, 0 of them damaged\n");
     let blobs = machine.world.home().join("cache/blobs-v2");
-    for name in World::files(&blobs) {
+    for name in Sandbox::files(&blobs) {
         let mut bytes = fs::read(blobs.join(&name)).expect("a blob");
         let last = bytes.len() - 1;
         bytes[last] ^= 1;

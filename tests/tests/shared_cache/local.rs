@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use sheaf_tests::{Mount, World};
+use sheaf_tests::{Mount, Sandbox};
 
 use crate::faults::story;
 use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, Remote, SQUARES, warnings};
@@ -95,7 +95,7 @@ fn a_writer_killed_at_any_moment_leaves_what_others_can_use() {
 /// Many processes with one home: each program is compiled once, and all get it.
 #[test]
 fn a_crowd_compiles_each_program_once() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     let two = format!("{SQUARES}(defn halves [x] (/ x 2))\n(print (halves [2 4]))\n");
     let start = |number: usize| {
         let name = format!("p{number}/two.shf");
@@ -124,7 +124,7 @@ fn a_crowd_compiles_each_program_once() {
 /// Donating programs too, which are compiled after the plain ones.
 #[test]
 fn a_crowd_compiles_donating_programs_once() {
-    let Some(world) = World::with_compiler() else { return };
+    let Some(world) = Sandbox::with_compiler() else { return };
     let step = "(defn step [w x] (- w (* 0.1 (* w x))))\n\
                 (let [w (repeat [i 20] [w (ones [512 512])] (if (= i 19) (do (print i) (step w 0.5)) (step w 0.5)))]\n  \
                 (print (< 0 (mean w))))\n";

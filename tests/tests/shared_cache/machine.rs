@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use sheaf_cache::SecretKey;
-use sheaf_tests::{Output, Run, World};
+use sheaf_tests::{Output, Run, Sandbox};
 
 /// A program that compiles quickly, with `--jit always`.
 pub const SQUARES: &str = "(defn sum-of-squares [x] (sum (* x x)))\n(print (sum-of-squares [1 2 3]))\n";
@@ -23,31 +23,31 @@ pub fn writer() -> &'static SecretKey {
 
 /// A machine of the team.
 pub struct Machine {
-    pub world: World,
+    pub world: Sandbox,
     environment: Vec<(String, String)>,
 }
 
 impl Machine {
     /// A machine with the compiler and the writers' key. `None`, after a message, if there is no compiler.
     pub fn writing(remote: &Remote) -> Option<Machine> {
-        let machine = Machine { world: World::with_compiler()?, environment: Vec::new() };
+        let machine = Machine { world: Sandbox::with_compiler()?, environment: Vec::new() };
         Some(machine.using(remote).env("SHEAF_CACHE_KEY", writer().reveal()))
     }
 
     /// A machine without a compiler, which trusts the writers' key.
     pub fn reading(remote: &Remote) -> Machine {
-        Machine { world: World::new(), environment: Vec::new() }.using(remote).trusting()
+        Machine { world: Sandbox::new(), environment: Vec::new() }.using(remote).trusting()
     }
 
     /// A machine with a compiler and write access, but without a signing key.
     pub fn compiling(remote: &Remote) -> Option<Machine> {
-        let machine = Machine { world: World::with_compiler()?, environment: Vec::new() };
+        let machine = Machine { world: Sandbox::with_compiler()?, environment: Vec::new() };
         Some(machine.using(remote).trusting().env("SHEAF_CACHE_MODE", "read-only"))
     }
 
     /// A machine without a compiler, key or remote.
     pub fn bare() -> Machine {
-        Machine { world: World::new(), environment: Vec::new() }
+        Machine { world: Sandbox::new(), environment: Vec::new() }
     }
 
     fn using(mut self, remote: &Remote) -> Machine {

@@ -1,7 +1,7 @@
 //! `sheaf` with shared caches: machines that share only a server. Programs compiled by one run on the other; and
 //! whatever the fault of the cache, the other's run succeeds.
 //!
-//! A machine is a sealed world. The servers are real ones, as installed by `scripts/remote-servers`; a test without its
+//! A machine is a sandbox. The servers are real ones, as installed by `scripts/remote-servers`; a test without its
 //! server prints a message and passes.
 
 #![cfg(unix)]

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sheaf_tests::{World, skip};
+use sheaf_tests::{Sandbox, skip};
 use tempfile::TempDir;
 
 use crate::faults::story;
@@ -79,7 +79,7 @@ impl Mounted {
     }
 
     /// Puts a machine's own store there.
-    fn hold_store(&self, world: &World) {
+    fn hold_store(&self, world: &Sandbox) {
         symlink(self.path("store"), world.home().join("cache")).expect("a link");
     }
 
@@ -113,7 +113,7 @@ fn spawn(mut command: Command, end: UnixStream) -> std::io::Result<Child> {
 fn crowds_of_two_machines_share_a_store() {
     let Some((folder, mounts)) = Mounted::two() else { return };
     fs::create_dir(folder.path().join("store")).expect("a folder");
-    let Some(worlds) = mounts.iter().map(|_| World::with_compiler()).collect::<Option<Vec<_>>>() else {
+    let Some(worlds) = mounts.iter().map(|_| Sandbox::with_compiler()).collect::<Option<Vec<_>>>() else {
         return;
     };
     let mut children = Vec::new();
@@ -151,7 +151,7 @@ fn crowds_of_two_machines_share_a_store() {
         let verified = world.run(&["cache", "verify"]);
         assert_eq!(verified.code, Some(0), "{verified}");
     }
-    let files = World::files(&folder.path().join("store"));
+    let files = Sandbox::files(&folder.path().join("store"));
     let whole = |name: &String| !name.contains("tmp");
     assert!(files.iter().all(whole), "something was left: {files:?}");
 }
@@ -161,7 +161,7 @@ fn crowds_of_two_machines_share_a_store() {
 fn a_writer_killed_on_a_network_file_system_harms_nobody() {
     let Some((folder, mounts)) = Mounted::two() else { return };
     fs::create_dir(folder.path().join("store")).expect("a folder");
-    let Some(worlds) = mounts.iter().map(|_| World::with_compiler()).collect::<Option<Vec<_>>>() else {
+    let Some(worlds) = mounts.iter().map(|_| Sandbox::with_compiler()).collect::<Option<Vec<_>>>() else {
         return;
     };
     for (mount, world) in mounts.iter().zip(&worlds) {

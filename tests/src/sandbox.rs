@@ -1,4 +1,4 @@
-//! Sealed worlds: a program run in one has access only to the system's own programs.
+//! Sandboxes: a program run in one has access only to the system's own programs.
 
 use std::fs;
 use std::io::{Read, Write as _};
@@ -21,29 +21,29 @@ const NOWHERE: &str = "http://127.0.0.1:1";
 
 /// A folder with programs, and a `SHEAF_HOME`, for a single test. Removed on drop.
 #[derive(Debug)]
-pub struct World {
+pub struct Sandbox {
     root: TempDir,
 }
 
-impl World {
-    /// A world without a compiler and without a network.
-    pub fn new() -> World {
+impl Sandbox {
+    /// A sandbox without a compiler and without a network.
+    pub fn new() -> Sandbox {
         let root = tempfile::tempdir().expect("a temporary folder");
         for folder in ["work", "home", "tmp"] {
             fs::create_dir(root.path().join(folder)).expect("a folder");
         }
-        World { root }
+        Sandbox { root }
     }
 
-    /// A world with the pinned compiler, installed once for all tests; its caches are its own. `None` if the compiler
+    /// A sandbox with the pinned compiler, installed once for all tests; its caches are its own. `None` if the compiler
     /// can be neither found nor downloaded, after printing that.
-    pub fn with_compiler() -> Option<World> {
+    pub fn with_compiler() -> Option<Sandbox> {
         let data = crate::compiler::data_folder()?;
-        let world = World::new();
+        let world = Sandbox::new();
         fs::create_dir(world.home().join("data")).expect("a folder");
         let (there, here) = (data.join("toolchains"), world.home().join("data/toolchains"));
         // The folder behind the link is only read: the installation is complete. The rest of the data folder, such as
-        // keys, belongs to this world.
+        // keys, belongs to this sandbox.
         #[cfg(unix)]
         std::os::unix::fs::symlink(there, here).expect("a link");
         #[cfg(windows)]
@@ -81,8 +81,8 @@ impl World {
         name.to_owned()
     }
 
-    /// Replaces this world's `work` and cache by copies of another one's.
-    pub fn copy_from(&self, other: &World) {
+    /// Replaces this sandbox's `work` and cache by copies of another one's.
+    pub fn copy_from(&self, other: &Sandbox) {
         copy(&other.path(""), &self.path(""));
         copy(&other.home().join("cache"), &self.home().join("cache"));
     }
@@ -109,7 +109,7 @@ impl World {
         copy(&Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("tests").join(name), &self.path(name));
     }
 
-    /// The names of all files under a folder of this world, relative to it and sorted.
+    /// The names of all files under a folder of this sandbox, relative to it and sorted.
     pub fn files(folder: &Path) -> Vec<String> {
         let mut names = Vec::new();
         let mut folders = vec![folder.to_owned()];
@@ -138,14 +138,14 @@ impl World {
     }
 }
 
-impl Default for World {
+impl Default for Sandbox {
     fn default() -> Self {
-        World::new()
+        Sandbox::new()
     }
 }
 
 fn copy(from: &Path, to: &Path) {
-    for name in World::files(from) {
+    for name in Sandbox::files(from) {
         let target = to.join(&name);
         fs::create_dir_all(target.parent().expect("a folder")).expect("a folder");
         fs::copy(from.join(&name), target).expect("a copy");
@@ -155,7 +155,7 @@ fn copy(from: &Path, to: &Path) {
 /// A run that is being prepared.
 #[derive(Debug)]
 pub struct Run<'a> {
-    world: &'a World,
+    world: &'a Sandbox,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     input: String,
@@ -192,7 +192,7 @@ impl Run<'_> {
         self
     }
 
-    /// The command, in the world's environment.
+    /// The command, in the sandbox's environment.
     pub fn command(&self) -> Command {
         let program = crate::sheaf();
         let mut command = match &self.mount {
