@@ -88,7 +88,7 @@ pub fn emit(graph: &Graph, model: Model) -> Module {
     emit_donating(graph, model, &[])
 }
 
-/// `graph` as `StableHLO` in which each reduction is one, however long: what blocks are measured against.
+/// `graph` as `StableHLO` in which each reduction is one, however long: the baseline for blocks.
 pub fn emit_in_chains(graph: &Graph, model: Model) -> Module {
     emit_reducing(graph, model, &[], false)
 }
@@ -370,7 +370,7 @@ impl Lowering<'_> {
         self.temporary(&text)
     }
 
-    /// Writes temporaries: whether floats of type `ty` have their sign bit set, also zeros and NaN.
+    /// Writes temporaries: true for floats of type `ty` with their sign bit set, also zeros and NaN.
     pub fn sign_bit(&mut self, x: &str, ty: &TensorType) -> String {
         let bits = ty.with_dtype(ty.dtype.as_signed_bits());
         let pattern =

@@ -1,8 +1,8 @@
 //! Takes long sums, products and contractions in blocks, so that their error grows with the logarithm of the length.
 //!
-//! IREE adds up whatever it is given in one chain (Q04), in which the mean of a million numbers 0.1 is 0.10096. So a long
-//! sum is written as a sum of blocks, then as one of what these gave, until a short chain remains. The blocks of the
-//! innermost axis are taken across it, many side by side: it is what a compiler makes vectors of.
+//! IREE adds up whatever it is given in one chain (Q04), in which the mean of a million numbers 0.1 is 0.10096. A long
+//! sum is therefore written as a sum of blocks, then as one of what these gave, until a short chain remains. The blocks
+//! of the innermost axis are taken across it, many side by side: it is what a compiler makes vectors of.
 //!
 //! Many rows, each of which is added up, stay one chain each and one kernel, in which the sum is an `f64`.
 
@@ -21,40 +21,41 @@ const CHAIN: usize = 128;
 /// Number of elements in a block, where the length allows it.
 const BLOCK: usize = 16;
 
-/// The most that a block takes.
+/// Maximum number of elements in a block.
 const MAX_BLOCK: usize = 64;
 
 /// Lanes that fill a processor's vectors.
 const VECTOR: usize = 16;
 
-/// Least and greatest number of blocks of the innermost axis side by side.
+/// Minimum and maximum number of blocks of the innermost axis side by side.
 const LANES: std::ops::RangeInclusive<usize> = 8..=128;
 
-/// The longest contraction of matrices that is left as it is: with numbers of 0 to 1, its error is still below 2e-6.
+/// Maximum length of a contraction of matrices that is left as it is: with numbers of 0 to 1, its error is still below
+/// 2e-6.
 const CONTRACTION: usize = 1024;
 
-/// The most products in a window of a convolution that is left as it is.
+/// Maximum products in a window of a convolution that is left as it is.
 const WINDOW: usize = 8192;
 
-/// So few rows or columns make a product thin: blocks of it cost little, however short.
+/// Maximum rows or columns of a thin product: blocks of it cost little, however short.
 const THIN: usize = 8;
 
-/// The most pieces of a contraction whose length is not made of blocks: the compiler takes its time for each.
+/// Maximum pieces of a contraction whose length is not made of blocks: the compiler takes its time for each.
 const PIECES: usize = 16;
 
-/// The longest of them, but for convolutions.
+/// Maximum length of a piece, except in convolutions.
 const MAX_PIECE: usize = 4 * CONTRACTION;
 
-/// So many rows fill vectors and processors: each may be one chain.
+/// Number of rows that fill vectors and processors: each may be one chain.
 const ROWS: usize = 64;
 
-/// The longest chain of fewer rows in `f64`, where a length is not made of blocks.
+/// Maximum length of a chain of fewer rows in `f64`, if a length is not made of blocks.
 const FEW_ROWS: usize = 1 << 17;
 
 /// Lengths of the rows that products are laid out in before they are added up.
 const PRODUCTS: std::ops::RangeInclusive<usize> = CHAIN..=2048;
 
-/// `graph` with each long reduction in blocks; `None` where there is none. `doubles` allows sums of `f32` in `f64`.
+/// `graph` with each long reduction in blocks; `None` if there is none. `doubles` allows sums of `f32` in `f64`.
 pub fn in_blocks(graph: &Graph, doubles: bool) -> Option<Graph> {
     if !graph.equations.iter().any(|eqn| is_long(graph, eqn)) {
         return None;
@@ -324,7 +325,7 @@ impl Fold {
     }
 }
 
-/// How many elements are a block, and how many blocks lie side by side, for an axis that is split without a remainder.
+/// Elements in a block and blocks side by side, for an axis that is split without a remainder.
 fn blocks_of(extent: usize, innermost: bool) -> Option<(usize, usize)> {
     let dividing =
         |n: usize, sizes: std::ops::RangeInclusive<usize>| sizes.filter(move |i| n.is_multiple_of(*i));
@@ -370,7 +371,7 @@ fn contract(b: &mut Builder, op: &DotGeneral, x: Var, y: Var, doubles: bool) -> 
     let longest = (0..op.contract[0].len()).max_by_key(|i| left[op.contract[0][*i]]).expect("an axis");
     let extent = left[op.contract[0][longest]];
     let others = length(&left, &op.contract[0]) / extent;
-    // What the blocks give takes no more memory than a few times the operands, and is little where a side has few rows.
+    // The blocks' results take no more memory than a few times the operands, and little if a side has few rows.
     let [rows, columns] = [length(&left, &free[0]), length(&right, &free[1])];
     let thin = rows.min(columns) <= THIN;
     let shortest = if thin { CHAIN } else { CONTRACTION / 2 };

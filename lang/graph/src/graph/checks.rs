@@ -1,5 +1,5 @@
 //! The checks of a program as one more result, the flag: the position of the first of its sites that failed, counted from
-//! 1, and what it failed with.
+//! 1, and the values of its failure.
 //!
 //! Transformations keep checks as equations without results. When a program is complete, [`thread`] passes the flag
 //! through its equations in order, as a state through its loops and as a result out of the branch that is taken.
@@ -75,7 +75,7 @@ pub fn failed(sites: &[Arc<Site>], flag: &HostTensor) -> Option<(Arc<Site>, Vec<
     Some((Arc::clone(site), words.to_vec()))
 }
 
-/// `graph` without checks: what is computed again, or backwards, has been checked.
+/// `graph` without checks: recomputation and derivatives have been checked before.
 pub fn unchecked(graph: &Graph) -> Graph {
     if !graph.checked {
         return graph.clone();

@@ -1,9 +1,9 @@
-//! Which results of a program may be written to where its arguments are.
+//! Donation: results of a program that may be written over its arguments.
 //!
-//! IREE does as it is told, and computes wrong numbers where something still reads such an argument afterwards (Q38). So
-//! an argument goes to a result only if whatever else reads it has ended before the result is written: it is needed for
-//! that result, and either lies before a barrier that the result waits for, or is part of computing the result element by
-//! element.
+//! IREE does as it is told, and computes wrong numbers if something still reads such an argument afterwards (Q38). An
+//! argument therefore goes to a result only if all its other readers have ended before the result is written: they are
+//! needed for that result, and either lie before a barrier that the result waits for, or are part of computing the
+//! result element by element.
 
 use smallvec::SmallVec;
 
@@ -19,7 +19,7 @@ pub struct Donation {
     pub output: usize,
 }
 
-/// Each result is looked at by a walk over the graph: beyond this product of both nothing is donated.
+/// Maximum product of results and equations: each result takes a walk over the graph. Nothing is donated beyond it.
 const MAX_STEPS: usize = 1 << 26;
 
 /// The arguments of at least `least` bytes that may be donated, each to a result of its type, by argument.
@@ -42,7 +42,8 @@ pub fn donations(graph: &Graph, least: usize) -> Vec<Donation> {
             let (a, b) = (graph.ty(*argument), graph.ty(*var));
             !taken[*i] && a.dtype == b.dtype && a.shape == b.shape && result.may_replace(readers)
         };
-        // What is read element by element for this result is updated in place; something else is only overwritten.
+        // Prefers arguments read element by element for this result, which are updated in place, to those only
+        // overwritten.
         let updated = candidates.iter().filter(fits).find(|(_, _, readers)| result.updates(readers));
         if let Some((argument, ..)) = updated.or_else(|| candidates.iter().find(fits)) {
             taken[*argument] = true;
@@ -53,12 +54,12 @@ pub fn donations(graph: &Graph, least: usize) -> Vec<Donation> {
     chosen
 }
 
-/// Who makes and who reads each variable.
+/// The equation that makes and those that read each variable.
 struct Uses<'a> {
     graph: &'a Graph,
     maker: Vec<Option<usize>>,
     readers: Vec<SmallVec<[usize; 2]>>,
-    /// How many results a variable is.
+    /// Number of occurrences of each variable among the results.
     results: Vec<usize>,
 }
 
@@ -108,13 +109,13 @@ impl<'a> Uses<'a> {
     }
 }
 
-/// What a result is made from, by equation.
+/// The equations that a result is computed from; each field has a flag per equation.
 struct Result {
-    /// All that it needs.
+    /// All of them.
     needed: Vec<bool>,
-    /// Of that, what no barrier keeps from running along with the last step.
+    /// Those of them that no barrier keeps from running along with the last step.
     unguarded: Vec<bool>,
-    /// Of that, what is computed for the same element only.
+    /// Those of them that are computed for the same element only.
     elementwise: Vec<bool>,
 }
 
@@ -146,19 +147,19 @@ impl Result {
         })
     }
 
-    /// Whether the result may be written over an argument that these equations read.
+    /// True if the result may be written over an argument that these equations read.
     fn may_replace(&self, readers: &[usize]) -> bool {
         readers.iter().all(|n| self.needed[*n] && (!self.unguarded[*n] || self.elementwise[*n]))
     }
 
-    /// Whether one of these equations is part of its last step.
+    /// True if one of these equations is part of its last step.
     fn updates(&self, readers: &[usize]) -> bool {
         readers.iter().any(|n| self.elementwise[*n])
     }
 }
 
-/// Whether each element of the result comes from those in the same place of the operands: what only moves elements may put
-/// one in the place of another.
+/// True if each element of the result comes from those in the same place of the operands: an operation that only moves
+/// elements may put one in the place of another.
 fn stays_in_place(eqn: &Equation) -> bool {
     eqn.op.is_elementwise() && (eqn.op.computes() || matches!(eqn.op.name(), "select" | "convert"))
 }

@@ -53,7 +53,7 @@ pub type Vars = SmallVec<[Var; 4]>;
 /// `outputs = op(inputs)`. Equality leaves the span out.
 #[derive(Clone, Debug)]
 pub struct Equation {
-    /// What is computed.
+    /// The operation.
     pub op: Op,
     /// Operands.
     pub inputs: Vars,
@@ -106,7 +106,7 @@ impl Graph {
         }
     }
 
-    /// The number of equations, with those of functions inside of operations: what a compiler has to read.
+    /// The number of equations, with those of functions inside of operations: the size of the program for a compiler.
     pub fn size(&self) -> usize {
         let mut size = 0;
         self.visit(&mut |_, _| size += 1);

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Builder, Equation, Graph, RULE, Var, Vars};
 use crate::primitives::OptimizationBarrier;
 
-/// How many tensors element-wise operations may join. IREE computes them all in one kernel, with what uses the result and
-/// what comes before, and binds at most 32 buffers to a kernel on a device; a kernel with more fails when it is called (Q31).
+/// Maximum tensors that element-wise operations may join. IREE computes them all in one kernel, with the uses of the
+/// result and the operations before, and binds at most 32 buffers to a kernel on a device; a kernel with more fails
+/// when it is called (Q31).
 const MAX_WIDTH: usize = 20;
 
-/// How many numbers element-wise operations may read and give together. Those that a kernel keeps in one
+/// Maximum numbers that element-wise operations may read and give together. Those that a kernel keeps in one
 /// buffer count once for IREE, and it needs some for its own intermediate results.
 const MAX_BOUND: usize = 28;
 
@@ -80,13 +81,13 @@ fn part_crowded(graph: &Graph, parted: &mut [bool]) {
     }
 }
 
-/// Whether an equation computes a number of the number `var`, or makes it.
+/// True if an equation computes a number of the number `var`, or makes it.
 fn joins(graph: &Graph, eqn: &Equation, var: Var) -> bool {
     let number = |v: &Var| graph.ty(*v).shape.is_empty();
     eqn.op.is_elementwise() && number(&var) && eqn.outputs.iter().all(number)
 }
 
-/// The first equation of what `n` is joined to.
+/// The first equation of the group of `n`.
 fn root(first: &mut [usize], mut n: usize) -> usize {
     while first[n] != n {
         first[n] = first[first[n]];
@@ -95,7 +96,7 @@ fn root(first: &mut [usize], mut n: usize) -> usize {
     n
 }
 
-/// Which equation makes each variable, and how often it is used, as a result of the graph, too.
+/// The equation that makes each variable, and the number of its uses, those as results of the graph included.
 struct Uses {
     maker: Vec<Option<usize>>,
     count: Vec<usize>,
@@ -117,16 +118,16 @@ impl Uses {
 #[derive(Default)]
 struct Part {
     equations: BTreeSet<usize>,
-    /// What they read that others make.
+    /// Variables that they read and others make.
     read: BTreeSet<Var>,
-    /// How often they use what they make.
+    /// Number of uses, by these equations, of variables that they make.
     inside: BTreeMap<Var, usize>,
-    /// How many tensors they read and give.
+    /// Number of tensors that they read and give.
     bound: isize,
 }
 
 impl Part {
-    /// How many tensors the part reads and gives with one more equation.
+    /// Number of tensors that the part reads and gives with one more equation.
     fn bound_with(&self, graph: &Graph, uses: &Uses, n: usize) -> isize {
         let eqn = &graph.equations[n];
         let mut bound =
@@ -157,7 +158,7 @@ impl Part {
         self.equations.insert(n);
     }
 
-    /// What the part makes for others.
+    /// Variables that the part makes for others.
     fn crossing<'a>(&'a self, graph: &'a Graph, uses: &'a Uses) -> impl Iterator<Item = Var> + 'a {
         let made = self.equations.iter().flat_map(|n| graph.equations[*n].outputs.iter().copied());
         made.filter(|v| uses.count[v.index()] > self.inside.get(v).copied().unwrap_or(0))

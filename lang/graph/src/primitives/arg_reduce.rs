@@ -11,7 +11,7 @@ use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, highest, lowest};
 use crate::tensor::{DType, Data, HostTensor, TensorType};
 
-/// Which extreme.
+/// An extreme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extreme {
     /// The largest.
@@ -21,7 +21,7 @@ pub enum Extreme {
 }
 
 impl Extreme {
-    /// How an element compares with what it replaces.
+    /// The comparison in which an element replaces the extreme so far.
     fn direction(self) -> Direction {
         match self {
             Extreme::Max => Direction::Gt,
@@ -35,7 +35,7 @@ impl Extreme {
 pub struct ArgReduce {
     /// The axis, which is removed.
     pub axis: usize,
-    /// Which extreme.
+    /// The extreme.
     pub extreme: Extreme,
 }
 

@@ -13,7 +13,7 @@ use crate::tensor::{HostTensor, Shape, TensorType, element_count, strides};
 pub struct BroadcastInDim {
     /// Shape of the result.
     pub shape: Shape,
-    /// Where the operand's axes go, ascending.
+    /// The result's axis for each of the operand's, ascending.
     pub dims: Shape,
 }
 

@@ -16,12 +16,12 @@ use crate::stablehlo::Lowering;
 use crate::tensor::{DType, HostTensor, TensorType};
 use sheaf_syntax::diagnostic::Diagnostic;
 
-/// One check of a program: what is asked, and what is said where it does not hold.
+/// One check of a program: the question, and the error if it does not hold.
 #[derive(Debug)]
 pub struct Site {
     /// The question.
     pub question: Question,
-    /// The message with its places, where nothing in it depends on the data.
+    /// The message with its places, if nothing in it depends on the data.
     pub error: Diagnostic,
 }
 
@@ -71,7 +71,7 @@ pub enum Part {
     Int(i64),
     /// A number with a point.
     Float(f64),
-    /// A known tensor; whether it is weak.
+    /// A known tensor; true if it is weak.
     Tensor(HostTensor, bool),
     /// A tensor of this type that only a run knows: the next of the operands.
     Traced(TensorType),
@@ -124,7 +124,7 @@ impl Primitive for Check {
         if fits { Ok(Types::new()) } else { Err(TypeFault::new(format!("check of {args:?}"))) }
     }
 
-    /// Nothing: what computes asks [`crate::graph::violation`] first.
+    /// No results: evaluation asks [`crate::graph::violation`] first.
     fn evaluate(&self, _: &[&HostTensor]) -> SmallVec<[HostTensor; 2]> {
         SmallVec::new()
     }

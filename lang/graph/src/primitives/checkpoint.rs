@@ -24,8 +24,9 @@ pub struct Checkpoint {
 /// `x`, which cannot be computed with before `cotangent` is there.
 ///
 /// IREE moves `optimization_barrier` out of the way before it decides on an order, and then computes the inside right
-/// where it was computed before, long before it is needed (Q40). So `x` depends on a number of `cotangent`: it is reduced by
-/// zero, though only arithmetic shows that it is zero. That changes no float, NaN and negative zero included.
+/// where it was computed before, long before it is needed (Q40). Hence `x` depends on a number of `cotangent`: it is
+/// reduced by zero, though only arithmetic shows that it is zero. That changes no float, NaN and negative zero
+/// included.
 fn after(b: &mut Builder, x: Var, cotangent: Var) -> Var {
     let ty = b.ty(x).clone();
     if !ty.dtype.is_float() || ty.shape.is_empty() {

@@ -144,7 +144,7 @@ macro_rules! accumulate {
 }
 pub(super) use accumulate;
 
-/// What is added up and multiplied: integers, which wrap around, and the floats that are not rounded up to `f32` first.
+/// Elements of sums and products: integers, which wrap around, and the floats that are not rounded up to `f32` first.
 pub trait Ring: Element {
     /// 0.
     const ZERO: Self;

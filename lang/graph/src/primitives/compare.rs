@@ -8,7 +8,7 @@ use crate::stablehlo::Lowering;
 use crate::tensor::{DType, HostTensor, TensorType};
 use crate::zip_data;
 
-/// Which comparison.
+/// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// `x = y`
@@ -42,7 +42,7 @@ impl Direction {
 /// Element-wise comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Compare {
-    /// Which one.
+    /// The comparison.
     pub direction: Direction,
 }
 

@@ -17,9 +17,9 @@ use crate::transform;
 /// The first operand, a scalar boolean, chooses the function; the others are the operands of either.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cond {
-    /// Where it holds.
+    /// The function for true.
     pub on_true: Arc<Graph>,
-    /// Where it does not.
+    /// The function for false.
     pub on_false: Arc<Graph>,
 }
 
@@ -28,7 +28,7 @@ impl Cond {
         Cond { on_true: Arc::new(f(&self.on_true)), on_false: Arc::new(f(&self.on_false)) }
     }
 
-    /// Which results vary in one of the functions, where operands do.
+    /// Flags of the results that vary in one of the functions, given those of the operands.
     fn varying(&self, varies: &[bool]) -> Vec<bool> {
         let [yes, no] = [&self.on_true, &self.on_false].map(|branch| transform::varying(branch, varies));
         yes.iter().zip(no).map(|(yes, no)| *yes || no).collect()
@@ -164,7 +164,7 @@ impl Primitive for Cond {
             let batched = self.map(|branch| transform::vmap(branch, &in_axes, size));
             return b.apply_all(batched, &operands).into_iter().map(|v| (v, 0)).collect();
         }
-        // What a branch checks counts only for the entries that take it.
+        // The checks of a branch count only for the entries that take it.
         in_axes.push(Some(0));
         let branch = |b: &mut Builder, branch: &Graph, counts: Var| {
             let batched = transform::vmap(&masked(branch), &in_axes, size);

@@ -14,7 +14,7 @@ use crate::tensor::{HostTensor, TensorType};
 pub struct Constant {
     /// Its elements.
     pub value: HostTensor,
-    /// Whether it is a weak number.
+    /// True for a weak number.
     pub weak: bool,
 }
 

@@ -14,7 +14,7 @@ use crate::{with_element_type, with_elements};
 pub struct Convert {
     /// The dtype of the result.
     pub dtype: DType,
-    /// Whether the result is a weak number, as when a weak integer meets a weak float.
+    /// True if the result is a weak number, as when a weak integer meets a weak float.
     pub weak: bool,
 }
 
@@ -75,7 +75,7 @@ impl Primitive for Convert {
         let Some((least, most)) = self.dtype.bounds().filter(|_| from.dtype.is_float()) else {
             return to.cast(&x, &from);
         };
-        // What the machine makes of floats out of range is not defined, so they are replaced: by the least number of the
+        // Conversion of floats out of range is not defined, so they are replaced: by the least number of the
         // dtype, by the largest float below its end.
         let end = (most as i128 + 1) as f64;
         let last = if from.dtype == DType::F64 { end.next_down() } else { (end as f32).next_down().into() };

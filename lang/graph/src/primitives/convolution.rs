@@ -17,7 +17,7 @@ use crate::graph::{Builder, Var};
 use crate::stablehlo::{Lowering, dims_list, quirks};
 use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count, strides};
 
-/// How the window moves. The vectors have an entry for each spatial axis.
+/// The movement of the window. The vectors have an entry for each spatial axis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Convolution {
     /// Steps of the window.
@@ -278,7 +278,7 @@ impl Primitive for Convolution {
     }
 }
 
-/// Which elements meet, as offsets.
+/// The pairs of elements that are multiplied, as offsets.
 struct Plan {
     batch: usize,
     groups: usize,

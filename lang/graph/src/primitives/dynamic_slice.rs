@@ -102,7 +102,7 @@ pub fn expect_starts(
     Ok(())
 }
 
-/// Where the box begins.
+/// The start of the box.
 pub fn clamped_starts(starts: &[&HostTensor], shape: &[usize], sizes: &[usize]) -> Shape {
     let clamp = |(start, (extent, size)): (&&HostTensor, (&usize, &usize))| {
         start.element_i64(0).clamp(0, (extent - size) as i64) as usize

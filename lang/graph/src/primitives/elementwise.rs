@@ -7,15 +7,15 @@ use crate::graph::{Builder, Var};
 use crate::stablehlo::Lowering;
 use crate::tensor::{DType, Data, HostTensor, TensorType};
 
-/// What distinguishes one element-wise function of one operand from another.
+/// The rules of an element-wise function of one operand.
 pub trait UnaryRule: Copy + Eq + std::hash::Hash + std::fmt::Debug + Send + Sync + 'static {
     /// The name.
     const NAME: &'static str;
     /// The operation in `StableHLO` text.
     const OPERATION: &'static str;
-    /// Whether the derivative is infinite or NaN somewhere, infinite operands included.
+    /// True if the derivative is infinite or NaN somewhere, infinite operands included.
     const STEEP: bool = false;
-    /// Whether elements of `dtype` are in the domain.
+    /// True if elements of `dtype` are in the domain.
     fn accepts(self, dtype: DType) -> bool;
     /// The dtype of the result for an operand of `dtype`.
     fn result(self, dtype: DType) -> DType {
@@ -92,17 +92,17 @@ impl<R: UnaryRule> Primitive for Unary<R> {
     }
 }
 
-/// What distinguishes one element-wise function of two operands from another; all of one dtype.
+/// The rules of an element-wise function of two operands; all of one dtype.
 pub trait BinaryRule: Copy + Eq + std::hash::Hash + std::fmt::Debug + Send + Sync + 'static {
     /// The name.
     const NAME: &'static str;
     /// The operation in `StableHLO` text.
     const OPERATION: &'static str;
-    /// Whether elements of `dtype` are in the domain.
+    /// True if elements of `dtype` are in the domain.
     fn accepts(self, dtype: DType) -> bool;
     /// The function on the host; both operands have the same dtype, and the same length unless one has one element.
     fn evaluate(self, x: &Data, y: &Data) -> Data;
-    /// Whether a partial derivative is infinite or NaN somewhere, infinite operands included, when each operand is a
+    /// True if a partial derivative is infinite or NaN somewhere, infinite operands included, when each operand is a
     /// constant or not.
     fn steep(self, _constant: [bool; 2]) -> bool {
         false

@@ -1,4 +1,4 @@
-//! `is_finite`: whether neither infinite nor NaN, as a boolean.
+//! `is_finite`: true for elements that are neither infinite nor NaN.
 
 use super::UnaryRule;
 use crate::graph::{Builder, Var};

@@ -133,10 +133,10 @@ primitives!(
 /// Types of an equation's results.
 pub type Types = SmallVec<[TensorType; 2]>;
 
-/// Why operands do not fit a primitive: one sentence with the shapes, and what to do if that is known.
+/// Reason why operands do not fit a primitive: one sentence with the shapes, and a remedy if one is known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TypeFault {
-    /// What is wrong, naming shapes and dtypes.
+    /// The error, with shapes and dtypes.
     pub message: String,
     /// A remedy.
     pub help: Option<String>,
@@ -156,7 +156,7 @@ impl TypeFault {
     }
 }
 
-/// What the VJP of an operation does to zeros in a cotangent that stand for elements which a `select` did not choose.
+/// Effect of an operation's VJP on zeros in a cotangent that stand for elements not chosen by a `select`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Zeros {
     /// It is the choice, and makes them.
@@ -165,7 +165,7 @@ pub enum Zeros {
     Kept,
     /// It multiplies each with a derivative that can be infinite or NaN, and zero times that is NaN.
     Endangered,
-    /// They go into sums with what was chosen, and stand for nothing any more.
+    /// They go into sums with chosen elements, and stand for nothing any more.
     Lost,
 }
 
@@ -241,7 +241,7 @@ pub trait Primitive: Comparable + Debug + Send + Sync {
     /// At least one operand has one.
     fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]>;
 
-    /// Whether elements of the result are computed, not only moved: 16-bit floats are then computed with as `f32`, and
+    /// True if elements of the result are computed, not only moved: 16-bit floats are then computed with as `f32`, and
     /// [`Primitive::stablehlo`] sees no other floats than `f32` and `f64`.
     fn computes(&self) -> bool {
         false
@@ -269,32 +269,33 @@ pub trait Primitive: Comparable + Debug + Send + Sync {
         self.vjp(b, args, outs, cotangents)
     }
 
-    /// Which results depend on the operands at which `varies` holds; nothing where each result depends on each operand.
+    /// Flags of the results that depend on the operands at which `varies` holds; `None` if each result depends on each
+    /// operand.
     fn dependence(&self, _varies: &[bool]) -> Option<Vec<bool>> {
         None
     }
 
-    /// Why there is no VJP by the operands at which `varies` holds, if there is none.
+    /// Reason why there is no VJP by the operands at which `varies` holds.
     fn no_vjp(&self, _varies: &[bool]) -> Option<&'static str> {
         None
     }
 
-    /// Whether derivatives take the results for constants, whatever the operands are.
+    /// True if derivatives treat the results as constants, for any operands.
     fn is_constant(&self) -> bool {
         false
     }
 
-    /// What the VJP does to the zeros of elements that were not chosen, when each operand is a constant or not.
+    /// Effect of the VJP on the zeros of elements not chosen, given a flag per operand: true for a constant.
     fn zeros(&self, _constant: &[bool]) -> Zeros {
         Zeros::Kept
     }
 
-    /// Whether a compiler computes the result along with what it is used for: each element needs one of each operand.
+    /// True if a compiler computes the result along with its uses: each element needs one of each operand.
     fn is_elementwise(&self) -> bool {
         false
     }
 
-    /// Why there is no JVP by the operands at which `varies` holds, if there is none.
+    /// Reason why there is no JVP by the operands at which `varies` holds.
     fn no_jvp(&self, _varies: &[bool]) -> Option<&'static str> {
         None
     }

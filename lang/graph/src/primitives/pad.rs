@@ -14,9 +14,9 @@ use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count, strides
 /// The first operand with `low` and `high` more elements at the ends of each axis, each the scalar second operand.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pad {
-    /// How many before.
+    /// Number of elements before.
     pub low: Shape,
-    /// How many after.
+    /// Number of elements after.
     pub high: Shape,
 }
 

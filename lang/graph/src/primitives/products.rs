@@ -1,4 +1,4 @@
-//! What the primitives that add up products share.
+//! Helpers of the primitives that add up products.
 
 /// The data of two tensors of one numeric dtype, given to `$plan.run`. Sums of 16-bit floats are added up in `f32`.
 macro_rules! sums_of_products {

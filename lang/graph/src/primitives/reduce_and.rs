@@ -1,4 +1,4 @@
-//! `reduce_and`: whether all elements over some axes hold; the axes are removed.
+//! `reduce_and`: true if all elements over some axes hold; the axes are removed.
 
 use smallvec::{SmallVec, smallvec};
 

@@ -42,7 +42,7 @@ impl Primitive for ReduceMax {
     }
 }
 
-/// Where the extreme of each group is, and how often.
+/// Positions and number of occurrences of each group's extreme.
 pub struct Ties {
     /// 1 where an element equals its group's extreme, else 0.
     mask: Var,

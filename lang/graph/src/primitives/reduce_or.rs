@@ -1,4 +1,4 @@
-//! `reduce_or`: whether any element over some axes holds; the axes are removed.
+//! `reduce_or`: true if any element over some axes holds; the axes are removed.
 
 use smallvec::{SmallVec, smallvec};
 

@@ -1,11 +1,11 @@
-//! What operations with graphs inside share: `cond`, `scan` and `while_loop`.
+//! Helpers of operations with regions: `cond`, `scan`, `while_loop` and `checkpoint`.
 
 use super::{Cotangents, TypeFault};
 use crate::graph::{Builder, Graph, Var};
 use crate::tensor::TensorType;
 use crate::transform::{self, or_zeros};
 
-/// Fails unless the operands are those that `graph` was traced for, weakness aside.
+/// Fails unless the operands are those for which `graph` was traced, weakness aside.
 pub(super) fn expect_operands(name: &str, graph: &Graph, operands: &[&TensorType]) -> Result<(), TypeFault> {
     if operands.len() != graph.inputs.len() {
         return Err(TypeFault::new(format!(
@@ -22,12 +22,12 @@ pub(super) fn expect_operands(name: &str, graph: &Graph, operands: &[&TensorType
     Ok(())
 }
 
-/// Whether two types differ at most in weakness.
+/// True if two types differ at most in weakness.
 pub(super) fn alike(a: &TensorType, b: &TensorType) -> bool {
     a.dtype == b.dtype && a.shape == b.shape
 }
 
-/// Whether the variables of a graph are floats.
+/// Flags of variables of a graph: true for floats.
 pub(super) fn are_floats(graph: &Graph, vars: &[Var]) -> Vec<bool> {
     vars.iter().map(|v| graph.ty(*v).dtype.is_float()).collect()
 }
@@ -82,9 +82,9 @@ pub(super) fn varying_parameters(b: &mut Builder, graph: &Graph, vars: &[Var]) -
     types.map(|ty| b.input(ty.with_dtype(ty.dtype))).collect()
 }
 
-/// Which parameters of the body of a loop (constants, states, then rows) and which of its results vary, where its
-/// operands do at which `varies` holds. A state that one step makes of what varies does so in the next; with no steps,
-/// the last state is the first.
+/// Flags of the parameters of a loop's body (constants, states, then rows) and of its results that vary if the operands
+/// at which `varies` holds do. A state that varies after one step varies in the next; with no steps, the last state is
+/// the first.
 pub(super) fn carried(
     body: &Graph,
     varies: &[bool],
@@ -107,7 +107,7 @@ pub(super) fn carried(
     }
 }
 
-/// Which tangents there are.
+/// Flags of the tangents: true if there is one.
 pub(super) fn present(tangents: &[Option<Var>]) -> Vec<bool> {
     tangents.iter().map(Option::is_some).collect()
 }

@@ -1,11 +1,11 @@
-//! What every primitive is tried with: the registry test walks it, and so does the test of compiled code.
+//! Test cases of every primitive: for the registry test and for that of compiled code.
 
 use super::samples::samples;
 use crate::graph::{Builder, Graph, Op};
 use crate::tensor::{DType, Data, FromNumber, HostTensor, Number, TensorType, element_count};
 use crate::with_element_type;
 
-/// How the elements of an operand are drawn.
+/// The distribution of an operand's elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Domain {
     /// Floats of -2 to 2, integers of all sizes, either truth value.
@@ -43,7 +43,7 @@ pub struct Sample {
     /// The largest difference to be tolerated between host and compiled results, relative to the larger of 1 and
     /// the result.
     pub tolerance: f64,
-    /// Whether the derivative rules give the slope of the host evaluation at the drawn elements.
+    /// True if the derivative rules give the slope of the host evaluation at the drawn elements.
     pub differentiable: bool,
 }
 

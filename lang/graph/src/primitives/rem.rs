@@ -1,4 +1,4 @@
-//! `remainder`: what truncating division leaves; it has the sign of `x`, as C's `fmod` has. An integer modulo 0 is
+//! `remainder` of truncating division; it has the sign of `x`, as C's `fmod` has. An integer modulo 0 is
 //! the integer itself.
 
 use super::{BinaryRule, Floor, Sign, Unary};

@@ -5,10 +5,10 @@ use super::scan::rows_of;
 use crate::stablehlo::{Lowering, has_loops, numbers};
 use crate::tensor::{DType, TensorType};
 
-/// Most equations of the steps that are written one after the other in an iteration.
+/// Maximum equations of the steps that are written one after the other in an iteration.
 const WRITTEN_OUT: usize = 64;
 
-/// Most numbers that these steps read and give: IREE may make one kernel of what is done with them.
+/// Maximum numbers that these steps read and give: IREE may make one kernel of all their uses.
 const WRITTEN_NUMBERS: usize = 16;
 
 /// Number of steps that are written in an iteration: each iteration is a submission of its own, which takes some

@@ -27,7 +27,7 @@ impl BinaryRule for ShiftLeft {
     }
 }
 
-/// How far to shift; a negative number is beyond every width.
+/// The number of places to shift; a negative one is beyond every width.
 pub fn shift_amount(bits: impl TryInto<u32>) -> u32 {
     bits.try_into().unwrap_or(u32::MAX)
 }

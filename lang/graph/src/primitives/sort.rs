@@ -16,7 +16,7 @@ pub struct Sort {
 }
 
 impl Sort {
-    /// Where each element of the sorted tensors was along the axis.
+    /// Previous position along the axis of each element of the sorted tensors.
     fn permutation(self, b: &mut Builder, args: &[Var]) -> Var {
         let shape = b.shape(args[0]);
         let positions = b.iota(DType::I32, &shape, self.axis);

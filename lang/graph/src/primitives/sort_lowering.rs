@@ -27,7 +27,7 @@ pub(super) fn lower(to: &mut Lowering<'_>, axis: usize) {
     }
 }
 
-/// How the tensors lie as rows: the axis last, everything else before it.
+/// The tensors as rows: the axis last, everything else before it.
 pub(super) struct Layout {
     /// The operands' axes with the sorted one last.
     order: Vec<usize>,

@@ -14,12 +14,12 @@ use crate::tensor::{HostTensor, Shape, TensorType};
 pub struct Split {
     /// The axis that is cut.
     pub axis: usize,
-    /// How much of it each part has; all of it together.
+    /// Extents of the parts; together the extent of the axis.
     pub sizes: Shape,
 }
 
 impl Split {
-    /// Where each part starts and ends along the axis.
+    /// Start and end of each part along the axis.
     fn ranges(&self) -> impl Iterator<Item = (usize, usize)> {
         self.sizes.iter().scan(0, |start, size| {
             let range = (*start, *start + size);

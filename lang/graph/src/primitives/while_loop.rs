@@ -25,7 +25,7 @@ pub struct WhileLoop {
     pub constants: usize,
 }
 
-/// So often is the body taken to run, where its cost is estimated.
+/// Number of iterations assumed by estimates of the cost.
 const TYPICAL_COUNT: u64 = 1000;
 
 impl WhileLoop {

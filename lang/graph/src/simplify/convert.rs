@@ -5,7 +5,7 @@ use crate::graph::{Op, Var, Vars};
 use crate::primitives::{Convert, StopGradient};
 use crate::tensor::DType;
 
-/// A conversion to the operand's own dtype is the operand; so is `stop_gradient` once nothing is differentiated.
+/// A conversion to the operand's own dtype is the operand, as is `stop_gradient` after differentiation.
 pub(super) fn alias(s: &mut Simplifier, op: &Op, operands: &[Var]) -> Option<Vars> {
     let same = op.downcast_ref::<Convert>().is_some_and(|to| to.dtype == s.ty(operands[0]).dtype);
     if same || op.is::<StopGradient>() { one(operands[0]) } else { None }

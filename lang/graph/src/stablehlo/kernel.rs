@@ -1,10 +1,10 @@
 //! Small loops and small programs as one kernel.
 //!
-//! A dispatch of IREE takes about a microsecond, whatever it computes. The operations of a small program are therefore
-//! written into one `flow.dispatch.workgroups`, and so is a loop with a small step. What such a loop carries is memory of
-//! the kernel, its rows are read from the operands and written to the results in place: neither is a loop-carried tensor,
-//! which IREE fails on where an extent is 1 or a vector is carried ("operand #0 does not dominate this use", "Yield operand is
-//! not equivalent to the corresponding iter bbArg", Q28).
+//! A dispatch of IREE takes about a microsecond, even for little work. The operations of a small program are therefore
+//! written into one `flow.dispatch.workgroups`, and so is a loop with a small step. The state of such a loop is memory
+//! of the kernel, its rows are read from the operands and written to the results in place: neither is a loop-carried
+//! tensor, which IREE fails on if an extent is 1 or a vector is carried ("operand #0 does not dominate this use",
+//! "Yield operand is not equivalent to the corresponding iter bbArg", Q28).
 
 mod memory;
 
@@ -74,7 +74,7 @@ impl Kernel {
     }
 }
 
-/// Most operands and results of a kernel: IREE binds 32 buffers (Q31), and constants come besides.
+/// Maximum operands and results of a kernel: IREE binds 32 buffers (Q31), and constants come besides.
 const BINDINGS: usize = 24;
 
 /// True if a program is one kernel: it has no loops, which are kernels of their own.

@@ -25,14 +25,14 @@ pub fn has_loops(graph: &Graph) -> bool {
     found
 }
 
-/// Most numbers that a step may read and give: IREE makes one kernel of all that is done with them in a block, and binds at
+/// Maximum numbers that a step may read and give: IREE makes one kernel of all their uses in a block, and binds at
 /// most 32 buffers to it ("binding count 41 > 32", Q31).
 const MAX_NUMBERS: usize = 20;
 
-/// Most stacks of a program, so that each starts from a number of its own.
+/// Maximum stacks of a program, so that each starts from a number of its own.
 const MAX_STACKS: usize = 200;
 
-/// Most scalar operations of a program with loops in blocks: it is tried beside the host's evaluation.
+/// Maximum scalar operations of a program with loops in blocks: it is tried beside the host's evaluation.
 const MAX_TRIED: u64 = 1_500_000_000;
 
 /// True if a program has loops, and they can be blocks. Beside conditionals IREE makes programs that fail in a call ("ref is
@@ -85,8 +85,8 @@ impl Lowering<'_> {
         self.emitter.features.blocks && self.emitter.regions == 0
     }
 
-    /// Writes the beginning of a loop whose state has these names, types and first values. What is written next decides
-    /// whether there is another iteration.
+    /// Writes the beginning of a loop whose state has these names, types and first values. The code written next
+    /// decides on another iteration.
     pub fn loop_head(&mut self, names: &[String], types: &[String], first: &[String]) -> Blocks {
         let label = self.name_temporary().replace('%', "^");
         let blocks =
@@ -100,13 +100,13 @@ impl Lowering<'_> {
         blocks
     }
 
-    /// Writes the decision; what is written next is the step.
+    /// Writes the decision; the code written next is the step.
     pub fn loop_body(&mut self, blocks: &Blocks, predicate: &str) {
         self.raw(&format!("cf.cond_br {predicate}, {}, {}", blocks.body, blocks.exit));
         self.raw(&format!("{}:", blocks.body));
     }
 
-    /// Writes the end of the step, with the next state; what is written next comes after the loop.
+    /// Writes the end of the step, with the next state; the code written next comes after the loop.
     pub fn loop_exit(&mut self, blocks: &Blocks, next: &[String], types: &[String]) {
         self.loop_again(blocks, next, types);
         self.raw(&format!("{}:", blocks.exit));

@@ -1,4 +1,4 @@
-//! 16-bit floats are computed with as `f32` and rounded after each operation: what the host does, and XLA on the CPU.
+//! 16-bit floats are computed with as `f32` and rounded after each operation, as on the host and by XLA on the CPU.
 //!
 //! Left to itself, IREE adds sums up in 16 bits (Q05).
 
