@@ -6,19 +6,19 @@ use sheaf_cache::reapi::action::{Compilation, CompileAction, ToolFile};
 use sheaf_cache::remote::Address;
 use sheaf_cache::{Action, Digest, strip_locations};
 
-/// Where the compiler's files lie among the inputs: in a folder, since a program at the root of a sandbox does not find
-/// the library beside it.
+/// Folder of the compiler's files among the inputs: not the root, since a program at the root of a sandbox does not
+/// find the library beside it.
 pub const FOLDER: &str = "iree/";
 
 /// The file of the compiler that is run.
 const COMMAND: &str = "iree/iree-compile";
 
-/// The text that the key is made of, and that is compiled wherever it is compiled.
+/// The text of the key, and of the compilation on any machine.
 pub fn program(action: &Action) -> Cow<'_, str> {
     strip_locations(&action.program)
 }
 
-/// The compilation as an action of the Remote Execution API. `None` where the compiler's files are not known.
+/// The compilation as an action of the Remote Execution API. `None` if the compiler's files are not known.
 ///
 /// It names the compilation in caches, by the first of its alternatives: its salt is the key, which has all of them.
 pub fn described(action: &Action) -> Option<CompileAction> {

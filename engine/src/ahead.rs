@@ -1,4 +1,4 @@
-//! Compilation without a run: for this machine exactly what a run would look for, or for another device or processor.
+//! Compilation without a run: for this machine exactly as a run would, or for another device or processor.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ pub struct Plan {
     candidates: Vec<Candidate>,
     /// True if this machine can load the programs.
     loads: bool,
-    /// The program that it must agree with, where its calls consume arguments.
+    /// The program that it must agree with, if its calls consume arguments.
     plain: Option<Plain>,
 }
 
@@ -55,11 +55,11 @@ pub struct Made {
     pub bytes: Vec<u8>,
     /// Position among the candidates.
     pub candidate: usize,
-    /// The entry in the manifest and the file; none where it is only in the cache.
+    /// The entry in the manifest and the file; `None` if it is only in the cache.
     pub kept: Option<(Entry, PathBuf)>,
 }
 
-/// Why a candidate does not serve.
+/// The fault of a candidate.
 pub struct Faulty {
     /// The error.
     pub error: String,
@@ -98,7 +98,7 @@ impl Plan {
         &self.unit
     }
 
-    /// What tells plans apart.
+    /// The key that tells plans apart.
     pub fn key(&self) -> ActionKey {
         self.candidates[0].job.action.key()
     }
@@ -124,7 +124,7 @@ impl Plan {
         (&specialisation.inputs, &specialisation.outputs)
     }
 
-    /// How many constants follow the arguments.
+    /// Number of constants after the arguments.
     pub fn constants(&self, candidate: usize) -> usize {
         self.candidates[candidate].constants.len()
     }
@@ -161,7 +161,7 @@ impl Engine {
     /// arguments. `made` is the plain one.
     pub fn donating(&self, plan: &Plan, made: &Made) -> Option<Plan> {
         let Candidate { target, model, .. } = plan.candidates[made.candidate];
-        // What cannot be tried out is not made.
+        // A program that cannot be tried out is not made.
         if !plan.loads {
             return None;
         }
@@ -180,7 +180,7 @@ impl Engine {
         })
     }
 
-    /// Whether this machine can run the program of a candidate, and it gives what it has to give.
+    /// Loads the program of a candidate and checks its results. Fails if this machine cannot run it, or they differ.
     fn try_out(&self, plan: &Plan, tried: &Candidate, bytes: &[u8]) -> Result<(), Failure> {
         let loaded = self.load(&plan.unit, tried, bytes.to_owned(), &Digest::of(bytes))?;
         let Some(Plain { candidate, bytes }) = &plan.plain else { return Ok(()) };
@@ -208,13 +208,13 @@ impl Engine {
         Ok(None)
     }
 
-    /// The user's store, for whoever compiles.
+    /// The user's store, for the process that compiles.
     pub fn store(&self) -> &Store {
         self.caches.store()
     }
 
-    /// Keeps what the compiler made of a candidate, if this machine can load it or need not. The inner error says why
-    /// it does not serve.
+    /// Keeps the program of a candidate, if this machine can load it or need not. The inner error is the fault of the
+    /// candidate.
     pub fn accept(
         &self,
         plan: &Plan,
@@ -229,7 +229,7 @@ impl Engine {
         {
             return Ok(Err(Faulty { error, remedy }));
         }
-        // What another process compiled is kept already.
+        // Another process keeps the programs it compiles.
         if let Some(run) = run {
             self.caches.keep(&tried.job, &bytes, run);
         }
@@ -250,7 +250,7 @@ impl Engine {
         }
     }
 
-    /// Looks in remote caches whatever that takes: what they have is what is wanted.
+    /// Removes the budget of look-ups in remote caches: their programs are the goal.
     pub fn be_patient(&self) {
         self.caches.be_patient();
     }

@@ -1,4 +1,4 @@
-//! Whether a program from a cache does what its compiler makes of it today.
+//! Audits: comparison of a program from a cache with a fresh compilation.
 
 use sheaf_cache::{Claim, Digest};
 use sheaf_graph::tensor::{DType, HostTensor, TensorType};
@@ -12,7 +12,7 @@ use super::trial::{same, sample};
 /// Inputs on which both programs must agree.
 const TRIALS: u64 = 2;
 
-/// What an audit of one program found.
+/// The result of an audit of one program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// The compiler gives the same bytes.
@@ -25,7 +25,7 @@ pub enum Verdict {
     Unknown(String),
 }
 
-/// Compares the program of a cache with what the compiler made of the same text.
+/// Compares the program of a cache with a fresh compilation of the same text.
 pub fn compare(claim: &Claim, program: &str, cached: &[u8], fresh: &[u8]) -> Verdict {
     if cached == fresh {
         return Verdict::SameBytes;

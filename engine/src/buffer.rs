@@ -26,7 +26,7 @@ impl DeviceBuffer {
 }
 
 impl DeviceBuffer {
-    /// The runtime's buffer of a tensor that nobody else holds.
+    /// The runtime's buffer of a tensor without other references.
     pub fn take(buffer: Buffer) -> Option<sheaf_runtime::Buffer> {
         let buffer: Rc<dyn Any> = buffer;
         Rc::try_unwrap(buffer.downcast::<DeviceBuffer>().ok()?).ok().map(|inner| inner.0)

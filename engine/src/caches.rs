@@ -1,5 +1,5 @@
-//! Everything that may hold a compiled program: `__sheaf__`, the user's store, remote caches. They are asked in this order,
-//! and what a later one has, the earlier ones get.
+//! Everything that may hold a compiled program: `__sheaf__`, the user's store, remote caches. They are asked in this
+//! order, and a hit in a later one is copied to the earlier ones.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -21,26 +21,26 @@ use super::compile::CompileRun;
 use super::report::{Reporter, counted};
 use super::unit::Job;
 
-/// How long a run waits for its uploads at its end.
+/// Maximum wait for uploads at the end of a run.
 const LAST_UPLOADS: Duration = Duration::from_secs(30);
 
-/// How large the store may become where nobody says so, in bytes.
+/// Default maximum size of the store, in bytes.
 pub const STORE_SIZE: u64 = 5_000_000_000;
 
 /// The store is looked at once a day, or when this many programs have been put into it.
 const COLLECT_AFTER: usize = 200;
 
-/// What it means that a compiled program cannot be written.
+/// Consequence of a compiled program that cannot be written.
 const NOT_KEPT: &str = "the run goes on; only a later one may have to compile again";
 
-/// What it means that a compiled program cannot be read.
+/// Consequence of a compiled program that cannot be read.
 pub const NOT_USED: &str = "it is not used: the program is taken from another cache or compiled again";
 
-/// What it means that a compiled program is damaged.
+/// Consequence of a damaged compiled program.
 const REPLACED: &str =
     "it is not used: the program is taken from another cache or compiled again, and the file replaced";
 
-/// What it means that a remote cache does not serve.
+/// Consequence of a remote cache that fails.
 const WITHOUT: &str = "the run goes on without it: what no other cache has is compiled here";
 
 /// The caches of a run.
@@ -48,14 +48,14 @@ pub struct Caches {
     artifacts: ArtifactFolder,
     store: Store,
     remotes: RefCell<Option<Remotes>>,
-    /// Signs what is compiled here.
+    /// Signs programs compiled here.
     key: Option<Arc<SecretKey>>,
-    /// Whose programs are used when they come from elsewhere.
+    /// Keys of the writers whose programs are used.
     trusted: TrustedKeys,
     store_size: u64,
-    /// How many programs have been put into the store.
+    /// Number of programs put into the store.
     added: Cell<usize>,
-    /// Where programs were found.
+    /// Counts of programs by the cache that had them.
     stats: Cell<CacheStats>,
     /// Warnings so far: one fault may meet every function of a program.
     warned: RefCell<HashSet<String>>,
@@ -124,7 +124,7 @@ pub fn trusted_keys(settings: &Settings, own: Option<&SecretKey>) -> Result<Trus
     Ok(trusted)
 }
 
-/// The remote caches of the settings. `None` where there are none, or the network is to be left alone.
+/// The remote caches of the settings. `None` if there are none, or the network is to be left alone.
 pub fn remotes(
     settings: &Settings,
     trusted: &TrustedKeys,
@@ -185,7 +185,7 @@ impl Caches {
         })
     }
 
-    /// Looks in remote caches whatever that takes.
+    /// Removes the budget of look-ups in remote caches.
     pub fn be_patient(&self) {
         self.remotes.borrow_mut().iter_mut().for_each(Remotes::be_patient);
     }
@@ -195,17 +195,17 @@ impl Caches {
         &self.store
     }
 
-    /// Where the programs of this project lie.
+    /// The folder of this project's programs.
     pub fn folder(&self) -> &Path {
         self.artifacts.path()
     }
 
-    /// What is listed of this project's programs.
+    /// The manifest's entries of this project's programs.
     pub fn entries(&self) -> Vec<Entry> {
         self.artifacts.entries().unwrap_or_default()
     }
 
-    /// A program of this project. What is damaged is said, and replaced once the job is compiled.
+    /// A program of this project. Warns of a damaged one, which is replaced once the job is compiled.
     pub fn project_artifact(&self, key: &ActionKey) -> Option<(Vec<u8>, Entry)> {
         match self.artifacts.find(key) {
             Lookup::Hit { bytes, entry } => Some((bytes, entry)),
@@ -225,7 +225,7 @@ impl Caches {
     pub fn stored(&self, key: &ActionKey) -> Option<(Vec<u8>, Digest)> {
         match self.store.get(key) {
             Lookup::Hit { bytes, entry } => {
-                // Somebody may have lost our trust since.
+                // The signer may have lost our trust since.
                 let is_ours = entry.signer.as_ref().is_none_or(|signer| self.trusted.knows(signer));
                 if !is_ours {
                     return None;
@@ -285,7 +285,7 @@ impl Caches {
         })
     }
 
-    /// Keeps what was compiled everywhere but beside the sources.
+    /// Keeps a fresh program in all caches but `__sheaf__`.
     pub fn keep(&self, job: &Job, bytes: &[u8], run: CompileRun) {
         self.count(|stats| {
             stats.compiled += 1;

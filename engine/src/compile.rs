@@ -16,7 +16,7 @@ use super::report::Reporter;
 use super::unit::Job;
 use super::worker::WorkerCommand;
 
-/// What interpretation means to the user.
+/// Consequence of interpretation for the user.
 const SLOWER: &str = "results are the same, only slower";
 
 /// The cost of a compilation that succeeded, and which of the action's alternatives it was.
@@ -28,7 +28,7 @@ pub struct CompileRun {
     pub alternative: usize,
 }
 
-/// What became of a compilation.
+/// The result of a compilation.
 pub enum Compiled {
     /// The VMFB.
     Yes {
@@ -39,9 +39,9 @@ pub enum Compiled {
     },
     /// The compiler failed on this program.
     Rejected {
-        /// How.
+        /// The error.
         error: String,
-        /// What to do about it.
+        /// The fix to suggest to the user.
         remedy: String,
     },
     /// There is no compiler; a warning has said so.
@@ -53,7 +53,7 @@ pub struct CompileService {
     home: Home,
     settings: Settings,
     compiler: Option<Release<'static>>,
-    /// Compiles what it can; `None` where this machine does.
+    /// The cluster that compiles; `None` if this machine does.
     cluster: Option<Cluster>,
     /// Fail rather than interpret.
     strict: bool,
@@ -89,12 +89,12 @@ impl CompileService {
         Ok(CompileService { home, settings, compiler, cluster, strict, state, interrupt, worker, reporter })
     }
 
-    /// From now on `interrupt` ends what is being compiled, and the compiler's process with it.
+    /// From now on `interrupt` ends the compilation, and the compiler's process with it.
     pub fn stopped_by(&mut self, interrupt: Interrupt) {
         self.interrupt = interrupt;
     }
 
-    /// Compiles a job. Where there is no compiler, it has been said.
+    /// Compiles a job. Without a compiler, a warning has said so.
     pub fn compile(&mut self, job: &Job) -> Result<Compiled, HostError> {
         if let Some(cluster) = self.cluster.as_ref().filter(|cluster| cluster.serves()) {
             let activity = self.reporter.begin(&format!("compiling {} on the cluster", job.name));
@@ -148,7 +148,7 @@ impl CompileService {
         self.cluster.as_ref().map(|cluster| (cluster, &self.home))
     }
 
-    /// Whether there is a compiler already. One is not fetched for what a run does as well without.
+    /// True if there is a compiler already. None is fetched for programs that a run does as well without.
     pub fn is_there(&self) -> bool {
         match self.state {
             _ if self.cluster.is_some() => true,
@@ -162,7 +162,7 @@ impl CompileService {
         self.compiler.is_some_and(|release| locate_release(&release, self.home.data()).is_some())
     }
 
-    /// Says that a function is interpreted, since there is no program of it; an error where that is forbidden.
+    /// Says that a function is interpreted, since there is no program of it; an error if that is forbidden.
     pub fn give_up(&self, name: &str, why: &dyn std::fmt::Display, remedy: &str) -> Result<(), HostError> {
         if self.strict {
             let message = format!("{name} cannot be compiled, and --strict forbids interpreting it: {why}");
@@ -173,7 +173,7 @@ impl CompileService {
         Ok(())
     }
 
-    /// The installed compiler, installed now if need be. `None` where that cannot be done here and now.
+    /// The installed compiler, installed now if need be. `None` if that cannot be done here and now.
     fn toolchain(&self) -> Result<Option<Toolchain>, HostError> {
         match self.find_toolchain()? {
             Ok(toolchain) => Ok(Some(toolchain)),
@@ -219,11 +219,11 @@ impl CompileService {
     }
 }
 
-/// Why there is no compiler.
+/// Reason why there is no compiler.
 pub struct Absent {
     /// The reason, a clause.
     pub why: String,
-    /// What to do.
+    /// The fix to suggest to the user.
     pub remedy: String,
 }
 

@@ -10,32 +10,33 @@ use sheaf_lang::host::{Buffer, Donating, Unit};
 
 use super::buffer::DeviceBuffer;
 
-/// When arguments are consumed.
+/// Policy for consumption of arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Donate {
-    /// Where it saves enough memory to be worth a second compilation.
+    /// Consumes if that saves enough memory to be worth a second compilation.
     #[default]
     Auto,
-    /// Wherever it can be done.
+    /// Consumes all that can be.
     Always,
-    /// Nowhere.
+    /// Consumes nothing.
     Never,
 }
 
-/// Tensors of fewer bytes are not worth it.
+/// Minimum size of a donated tensor, in bytes: smaller ones are not worth it.
 const LEAST_TENSOR: usize = 4 << 10;
 
-/// Programs that could save fewer bytes are not compiled a second time.
+/// Minimum bytes that a program could save for a second compilation.
 const LEAST_PROGRAM: usize = 1 << 20;
 
-/// Programs are not compiled a second time before as many calls could have saved so many bytes in all. What is written
-/// in place saves about 30 ms for a gigabyte (0.11 to 0.18 ms for 4 MB in training steps), a compilation takes seconds.
+/// Minimum bytes that the calls so far could have saved in all before a program is compiled a second time. A result
+/// written in place saves about 30 ms for a gigabyte (0.11 to 0.18 ms for 4 MB in training steps), a compilation takes
+/// seconds.
 const PAID_BYTES: usize = 64 << 30;
 
-/// Programs that are called less often are not compiled a second time, whatever they save.
+/// Minimum calls before a program is compiled a second time, for any savings.
 const LEAST_CALLS: u64 = 8;
 
-/// What a call of the unit may consume.
+/// The arguments that a call of the unit may consume.
 pub fn donating(policy: Donate, unit: &Unit) -> Option<Donating> {
     if policy == Donate::Never {
         return None;
@@ -60,12 +61,12 @@ pub fn donating(policy: Donate, unit: &Unit) -> Option<Donating> {
     Some(Donating { donations, after })
 }
 
-/// After how many calls that could each save so many bytes a second compilation pays.
+/// Number of calls, each of which could save so many bytes, after which a second compilation pays.
 fn calls_to_pay(saved: usize) -> u64 {
     LEAST_CALLS.max((PAID_BYTES / saved.max(1)) as u64)
 }
 
-/// Whether nobody else holds any of the arguments that a call consumes.
+/// True if there are no other references to the arguments that a call consumes.
 pub fn all_owned(arguments: &[Buffer], donations: &[Donation]) -> bool {
     donations.iter().all(|d| {
         let argument = &arguments[d.argument];
@@ -73,7 +74,7 @@ pub fn all_owned(arguments: &[Buffer], donations: &[Donation]) -> bool {
     })
 }
 
-/// How often to look again, giving way to the threads that have yet to let go of a buffer.
+/// Maximum number of looks, each after a yield to the threads that have yet to let go of a buffer.
 const LOOKS: usize = 1000;
 
 fn is_unshared_soon(buffer: &sheaf_runtime::Buffer) -> bool {

@@ -17,10 +17,10 @@ use super::compile::{CompileRun, Compiled};
 use super::report::Reporter;
 use super::unit::Job;
 
-/// How long the cluster may take for one program, its queue and the first transfer of the compiler included.
+/// Maximum time of the cluster for one program, its queue and the first transfer of the compiler included.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// What it means that a cluster does not serve.
+/// Consequence of a cluster that fails.
 const HERE: &str = "this machine compiles instead";
 
 /// The cluster.
@@ -32,7 +32,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The cluster of the settings. `None` where there is none, or the network is to be left alone.
+    /// The cluster of the settings. `None` if there is none, or the network is to be left alone.
     pub fn open(
         settings: &Settings,
         secrets: &Secrets,
@@ -59,12 +59,12 @@ impl Cluster {
         }
     }
 
-    /// Whether it may be asked: it has not failed in this run.
+    /// True if it may be asked: it has not failed in this run.
     pub fn serves(&self) -> bool {
         !self.given_up.load(Ordering::Relaxed)
     }
 
-    /// Compiles a job there. `None` where the cluster does not serve, which a warning has said.
+    /// Compiles a job there. `None` if the cluster does not serve, after a warning.
     pub fn compile(&self, job: &Job, home: &Home) -> Option<Compiled> {
         if !self.serves() {
             return None;
@@ -89,7 +89,7 @@ impl Cluster {
     }
 
     /// Runs the compiler there with each alternative until it succeeds; the program and the position of the alternative.
-    /// `None` where the compiler's files are not known.
+    /// `None` if the compiler's files are not known.
     fn run(&self, action: &Action, home: &Home) -> Option<Result<(Vec<u8>, usize), ExecuteError>> {
         let mut first = None;
         for (alternative, flags) in action.attempts().iter().enumerate() {
@@ -102,7 +102,7 @@ impl Cluster {
         first.map(Err)
     }
 
-    /// Runs the compiler there. `None` where the compiler's files are not known.
+    /// Runs the compiler there. `None` if the compiler's files are not known.
     fn attempt(
         &self,
         action: &Action,

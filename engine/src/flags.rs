@@ -15,13 +15,13 @@ const IM2COL: &str = "--iree-global-opt-use-im2col-for-convs";
 /// that long ones add up is an `f64` (`sheaf_graph::graph::in_blocks`), which takes up to 1.7 times as long without it.
 const REORDER: &str = "--iree-llvmcpu-reassociate-fp-reductions=true";
 
-/// Multiplications from which on a product gains by tiles: 256x256 by 256x256.
+/// Minimum multiplications of a product that gains by tiles: 256x256 by 256x256.
 const TILED_WORK: usize = 1 << 24;
 
-/// Least extent of each side of the result of such a product.
+/// Minimum extent of each side of the result of such a product.
 const TILED_SIDE: usize = 64;
 
-/// The sets of further flags to compile `graph` with, in the order in which to try them; empty where there is no choice.
+/// The sets of further flags to compile `graph` with, in the order in which to try them; empty if there is no choice.
 /// The last set is empty: the compiler fails on some programs with any flag (Q42).
 pub fn alternatives(graph: &Graph) -> Vec<Vec<String>> {
     let mut found = Found::default();

@@ -33,7 +33,7 @@ impl Host for SystemHost {
         }
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            // Whoever reads the output has seen enough; the program may still have work to do.
+            // The reader of the output has closed it; the program may still have work to do.
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => self.broken_pipe.set(true),
             Err(e) => {
                 return Err(HostError {
@@ -117,7 +117,7 @@ impl Host for SystemHost {
     }
 }
 
-/// Why a folder cannot be listed, and what to do.
+/// The error of a folder that cannot be listed, with a remedy.
 fn unlisted(path: &Path, error: &io::Error) -> HostError {
     if error.kind() == io::ErrorKind::NotADirectory {
         return HostError {
@@ -143,7 +143,7 @@ pub fn source_text(path: &Path) -> Result<String, Diagnostic> {
     })
 }
 
-/// Why a file cannot be read, and what to do.
+/// The error of a file that cannot be read, with a remedy.
 pub fn unreadable(path: &Path, error: &io::Error) -> HostError {
     let shown = path.display();
     let here = std::env::current_dir().map_or_else(|_| ".".into(), |d| d.display().to_string());

@@ -10,7 +10,7 @@ use super::caches::Caches;
 /// Specialisations of the programs in `__sheaf__`, by function and transformation.
 pub type ByFunction = HashMap<(String, String), Vec<Kept>>;
 
-/// What is there now.
+/// The current ones.
 pub fn listed(caches: &Caches) -> ByFunction {
     let mut listed = ByFunction::new();
     for entry in caches.entries() {

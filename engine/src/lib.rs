@@ -119,11 +119,11 @@ pub struct EngineConfig {
     pub artifacts: ArtifactFolder,
     /// Settings from all places.
     pub settings: Settings,
-    /// The compiler that the project uses; none where there is none for this machine.
+    /// The compiler that the project uses; `None` if there is none for this machine.
     pub compiler: Option<Release<'static>>,
-    /// Compile anew, whatever the caches hold.
+    /// Compile anew, without a look into the caches.
     pub recompile: bool,
-    /// Fail where there is no compiler, or it fails.
+    /// Fail if there is no compiler, or it fails.
     pub strict: bool,
     /// Policy for calls that consume arguments.
     pub donate: Donate,
@@ -204,14 +204,14 @@ impl Engine {
     }
 
     /// The first of the candidates that `__sheaf__` or the store holds and that loads, else the first that compiles
-    /// and loads. `None` without a compiler, or where none does.
+    /// and loads. `None` without a compiler, or if none does.
     fn obtain(&mut self, unit: &Unit, candidates: &[Candidate]) -> Result<Option<Loaded>, HostError> {
         if !self.recompile
             && let Some(loaded) = self.found(unit, candidates, |job| self.find(job))
         {
             return Ok(Some(loaded));
         }
-        // What is said of a worse candidate is why not the best.
+        // The note of a worse candidate gives the failure of the best.
         let mut first: Option<Failure> = None;
         let mut last: Option<Failure> = None;
         self.refusal = Refusal::NoCompiler;
@@ -269,7 +269,7 @@ impl Engine {
         (Candidate::all(unit, target, self.kernels, self.compiler), why)
     }
 
-    /// What another process has compiled, tried and kept while this one waited for its turn.
+    /// The program that another process compiled, tried and kept while this one waited for its turn.
     fn compiled_meanwhile(&self, unit: &Unit, candidate: &Candidate) -> Option<Loaded> {
         if self.recompile {
             return None;
@@ -280,8 +280,8 @@ impl Engine {
         Some(loaded)
     }
 
-    /// A donating program fresh from the compiler, kept once it has given what the plain one gives. `None` if it does not:
-    /// then all stays as it is.
+    /// A donating program fresh from the compiler, kept once its results were those of the plain one. `None` if they
+    /// are not: then all stays as it is.
     fn try_donating(
         &mut self,
         unit: &Unit,
@@ -313,7 +313,7 @@ impl Engine {
         Ok(Some(loaded.beside(plain)))
     }
 
-    /// A program fresh from the compiler, kept once it has been loaded: what is in the caches runs.
+    /// A program fresh from the compiler, kept once it has been loaded: programs in the caches run.
     fn compiled(
         &self,
         unit: &Unit,
@@ -377,7 +377,7 @@ impl Engine {
         })
     }
 
-    /// The bytes of a job with their digest, from wherever they are.
+    /// The bytes of a job with their digest, from any place that has them.
     fn find(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
         if let Some((bytes, entry)) = self.caches.project_artifact(&job.action.key()) {
             return Some((bytes, entry.digest));
@@ -416,12 +416,12 @@ enum Refusal {
 /// Failure of a candidate.
 #[derive(Clone)]
 struct Failure {
-    /// As the placement of a worse candidate tells it.
+    /// The text for the placement of a worse candidate.
     note: String,
     refusal: Refusal,
-    /// The error, where it is shown by itself.
+    /// The error, if it is shown by itself.
     error: String,
-    /// What to do about that.
+    /// The fix to suggest to the user.
     remedy: String,
 }
 
@@ -463,7 +463,7 @@ impl Failure {
         }
     }
 
-    /// That of a candidate which the caches do not hold, though they hold a worse one.
+    /// The failure of a candidate that the caches do not hold, though they hold a worse one.
     fn earlier() -> Failure {
         Failure::compiler("in an earlier run".into(), String::new())
     }
@@ -553,7 +553,7 @@ impl Backend for Engine {
         let plain: Rc<dyn Any> = Rc::<dyn Program>::clone(plain);
         let Ok(plain) = plain.downcast::<Loaded>() else { return Ok(None) };
         let candidate = Candidate::new(plain.model, unit, plain.target, donations, self.compiler);
-        // What it keeps would not be unshared.
+        // Buffers that it keeps would not be unshared.
         plain.release();
         match self.find(&candidate.job).filter(|_| !self.recompile) {
             // It has been tried out before it was kept.
@@ -590,11 +590,11 @@ struct Loaded {
     arguments: RefCell<Vec<Option<Buffer>>>,
     results: Vec<TensorType>,
     placement: Placement,
-    /// What calls consume.
+    /// The arguments that calls consume.
     donations: Vec<Donation>,
-    /// How many calls did so.
+    /// Number of calls that consumed them.
     donating_calls: Cell<u64>,
-    /// The program for calls whose arguments somebody else holds.
+    /// The program for calls whose arguments have other references.
     plain: Option<Rc<Loaded>>,
 }
 
@@ -617,12 +617,12 @@ impl Loaded {
         Rc::new(self)
     }
 
-    /// True if a call consumes argument `i`, where nobody else holds it.
+    /// True if a call consumes argument `i`, given no other references to it.
     fn consumes(&self, i: usize) -> bool {
         self.donations.iter().any(|d| d.argument == i)
     }
 
-    /// This program as one that runs where it does for that reason.
+    /// This program with that reason for its placement.
     fn placed(mut self, why: String) -> Rc<dyn Program> {
         self.placement.why = why;
         Rc::new(self)

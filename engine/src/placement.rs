@@ -1,4 +1,4 @@
-//! Where a program runs best, by the size of its work.
+//! Placement of a program, by the size of its work.
 
 use std::num::NonZeroUsize;
 use std::str::FromStr;
@@ -8,19 +8,19 @@ use sheaf_graph::graph::Graph;
 use sheaf_graph::stablehlo::{KernelSize, Model};
 use sheaf_runtime::{Target, Workers};
 
-/// From this much on, several cores are quicker than one in spite of the hand-over.
+/// Minimum work for which several cores are quicker than one in spite of the hand-over.
 const PARALLEL_WORK: u64 = 20_000_000;
 
-/// What keeps one more worker busy.
+/// Work that keeps one more worker busy.
 const WORKER_WORK: u64 = PARALLEL_WORK / 2;
 
-/// Where programs are to run.
+/// Policy for the placement of programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlacementPolicy {
-    /// Where the size of their work says.
+    /// By the size of their work.
     #[default]
     Auto,
-    /// All of them here, where that can be.
+    /// All of them here, if possible.
     Fixed(Target),
 }
 
@@ -45,20 +45,20 @@ impl FromStr for PlacementPolicy {
     }
 }
 
-/// When a small loop, or all of a small program, is written as one kernel.
+/// Policy for writing a small loop, or all of a small program, as one kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kernels {
-    /// Where it is quicker.
+    /// If it is quicker.
     #[default]
     Auto,
-    /// Wherever the compiler may accept it.
+    /// If the compiler may accept it.
     Always,
-    /// Nowhere.
+    /// Never.
     Never,
 }
 
 impl Kernels {
-    /// What programs for a target are written for, best first.
+    /// The models of emission for a target, best first.
     pub fn models(self, target: Target) -> &'static [Model] {
         match self {
             Kernels::Auto if target == Target::LocalSync => &[Model::Kernels(KernelSize::Small), Model::Hal],
@@ -71,9 +71,9 @@ impl Kernels {
 /// The way to run a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementPlan {
-    /// Where it runs.
+    /// The device.
     pub target: Target,
-    /// What the choice rests on, a clause.
+    /// The reason for the choice, a clause.
     pub why: String,
 }
 

@@ -1,7 +1,7 @@
 //! The release of the compiler that a project uses.
 //!
 //! `Sheaf.lock` decides, then `[toolchain] iree` of `Sheaf.toml` and of the user's configuration, then the release whose
-//! runtime is linked in. What contradicts itself is an error that names the command that mends it.
+//! runtime is linked in. A contradiction is an error that names the command that mends it.
 
 use sheaf_project::{
     Addresses, Found, LOCK_NAME, LockedFile, MANIFEST_NAME, Origin, Project, Setting, Settings, ToolchainLock,
@@ -16,7 +16,7 @@ use crate::report::Reporter;
 pub struct Unusable {
     /// The reason.
     pub why: String,
-    /// The remedy; none where the reason has it.
+    /// The remedy; `None` if the reason has it.
     pub remedy: Option<String>,
 }
 
@@ -46,7 +46,7 @@ pub fn choose(
     release(settings)
 }
 
-/// Takes over into the settings what the project's `Sheaf.lock` says, if it has one.
+/// Takes the project's `Sheaf.lock`, if it has one, over into the settings.
 pub fn settle(
     settings: &mut Settings,
     project: &Project,
@@ -60,7 +60,7 @@ pub fn settle(
         return Err(Unusable::new(why, format!("run `sheaf toolchain pin {pinned}`")));
     }
     for platform in Platform::ALL {
-        // To pin one again that cannot be loaded would be no help; `release` says what is.
+        // To pin one again that cannot be loaded would be no help; `release` gives the remedy.
         let release = Release::find(&lock.iree, platform).filter(Release::is_loadable);
         let Some(release) = release else { continue };
         if lock.files.get(platform.name()) != Some(&locked_file(&release)) {
@@ -100,7 +100,7 @@ pub fn release(settings: &Settings) -> Result<Option<Release<'static>>, Unusable
     Ok(Some(release))
 }
 
-/// How to choose another release than the one of this origin.
+/// The remedy that chooses another release than the one of this origin.
 fn choose_another(origin: &Origin) -> String {
     match origin {
         // The user's own file, which no command writes.
@@ -111,7 +111,7 @@ fn choose_another(origin: &Origin) -> String {
     }
 }
 
-/// That the runtime which is linked in loads the programs of a release; otherwise why not.
+/// Fails, with the reason, unless the linked runtime loads the programs of a release.
 pub fn loadable(release: &Release<'_>) -> Result<(), String> {
     if release.is_loadable() {
         return Ok(());
@@ -124,14 +124,14 @@ pub fn loadable(release: &Release<'_>) -> Result<(), String> {
     ))
 }
 
-/// What a lock says of a release: the file of every platform.
+/// A lock of a release: the file of every platform.
 pub fn lock(version: &str, addresses: Option<Addresses>) -> ToolchainLock {
     let files =
         of_all_platforms(version).map(|release| (release.platform.name().to_owned(), locked_file(&release)));
     ToolchainLock { iree: version.to_owned(), files: files.collect(), addresses }
 }
 
-/// Where the index has a release, so that an installation need not ask it; none where no index is to be asked.
+/// Addresses of a release in the index, so that an installation need not ask it; `None` if no index is to be asked.
 pub fn addresses(
     version: &str,
     settings: &Settings,
@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// What is in force in a project with this `[toolchain]` table and this lock.
+    /// The release in force in a project with this `[toolchain]` table and this lock.
     fn settled(table: &str, lock: Option<&ToolchainLock>) -> Result<&'static str, String> {
         let text = format!("[toolchain]\n{table}\n");
         let manifest = SheafToml::parse(Path::new("/p/Sheaf.toml"), &text).expect("a manifest");

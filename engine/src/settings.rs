@@ -30,7 +30,7 @@ pub fn project_of(
 fn owners(environment: &Environment) -> Result<Owners, HostError> {
     let named = match Home::locate(environment) {
         Ok(home) => UserConfig::read(&home.config_file()).map_err(plain)?.safe_directories,
-        // Without a home there is nothing in it; with one of somebody else there is no telling.
+        // Without a home there is no configuration; one of another user is an error.
         Err(HomeError::NoHome) => Vec::new(),
         Err(error) => return Err(plain(error)),
     };

@@ -36,8 +36,8 @@ pub fn takes_much(unit: &Unit) -> bool {
     unit.inputs.iter().map(|leaf| leaf.ty.count() * leaf.ty.dtype.byte_width()).sum::<usize>() > MUCH
 }
 
-/// True if a donating program gives what the plain one gives for numbers that are always the same, and leaves alone what
-/// it does not consume.
+/// True if a donating program gives the results of the plain one, for numbers that are always the same, and leaves
+/// alone what it does not consume.
 ///
 /// At one time there are the arguments and results of one call on the device, the results of another, and one tensor in
 /// host memory.
@@ -54,8 +54,8 @@ pub fn agrees(device: &Device, unit: &Unit, plain: &Loaded, donating: &Loaded) -
     Ok(true)
 }
 
-/// True if a program gives what its graph gives on the host, for numbers that are always the same, and leaves alone what it does
-/// not consume.
+/// True if a program gives the results of its graph on the host, for numbers that are always the same, and leaves alone
+/// what it does not consume.
 pub fn is_right(device: &Device, unit: &Unit, program: &Loaded) -> Result<bool, Error> {
     let Some(given) = results(device, unit, program, 0)? else { return Ok(false) };
     let inputs: Vec<HostTensor> =
@@ -140,7 +140,7 @@ pub fn same(a: &HostTensor, b: &HostTensor) -> bool {
     elements(a).zip(elements(b)).all(|(x, y)| near(x, y))
 }
 
-/// [`same`] for buffers of that type. They are brought to the host only where they are not equal.
+/// [`same`] for buffers of that type. They are brought to the host only if they are not equal.
 fn are_near(a: &sheaf_runtime::Buffer, b: &sheaf_runtime::Buffer, ty: &TensorType) -> Result<bool, Error> {
     if are_equal(a, b)? {
         return Ok(true);
@@ -227,7 +227,7 @@ impl OnTrial {
         }
     }
 
-    /// Makes a call with both programs. `None` if there was nothing to be seen: somebody still held an argument.
+    /// Makes a call with both programs. `None` if that showed nothing: an argument still had another reference.
     fn try_out(
         &self,
         arguments: &mut Vec<Buffer>,

@@ -1,4 +1,4 @@
-//! What the cache and the compiler need to know of a specialised function.
+//! Jobs: a specialised function as the cache and the compiler need it.
 
 use sheaf_cache::{Action, Check, Cpu, Digest, Donation, Leaf, Specialisation, Static};
 use sheaf_graph::graph;
@@ -12,9 +12,9 @@ use super::flags::alternatives;
 pub struct Job {
     /// The function's name with its transformation, for people.
     pub name: String,
-    /// What decides the result.
+    /// All inputs of the compilation.
     pub action: Action,
-    /// What the manifest says of it.
+    /// The description for the manifest.
     pub specialisation: Specialisation,
 }
 
@@ -25,7 +25,7 @@ pub fn job(
     donations: &[graph::Donation],
     compiler: Option<Release<'_>>,
 ) -> Job {
-    // A machine without compilers runs what others compiled, with the usual one.
+    // A machine without compilers runs programs of other machines, compiled with the usual one.
     let release = compiler.map_or(COMPILER[0].version, |release| release.version);
     let compile_for = sheaf_toolchain::Target::CPU;
     let mut flags = compile_for.flags_for(module.features.doubles);

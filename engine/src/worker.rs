@@ -33,7 +33,7 @@ pub fn this_program() -> Result<WorkerCommand, HostError> {
     Ok(Arc::new(move || {
         let mut command = Command::new(&this);
         command.arg(COMPILE_WORKER).env(WORKER_MARK, "1");
-        // It reads programs of anybody, and has no use for secrets.
+        // It reads untrusted programs, and has no use for secrets.
         for secret in SECRETS {
             command.env_remove(secret);
         }

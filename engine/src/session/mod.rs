@@ -191,7 +191,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Compiles anew, whatever the caches hold.
+    /// Compiles anew, without a look into the caches.
     #[must_use]
     pub fn recompile(mut self, recompile: bool) -> Self {
         self.recompile = recompile;
