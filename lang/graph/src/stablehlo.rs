@@ -1,7 +1,7 @@
 //! Emission of `StableHLO` text.
 //!
 //! Equal graphs give equal text: names are numbered by position, attributes are in a fixed order, floats are printed
-//! as their bits where a decimal would not be exact. There are no locations in it.
+//! as their bits if a decimal would not be exact. There are no locations in it.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -48,8 +48,8 @@ pub struct Features {
     pub doubles: bool,
 }
 
-/// Flags for programs with kernels that are written out: these are not distributed to workgroups (Q29), and hold what they
-/// compute on the stack.
+/// Flags for programs with kernels that are written out: these are not distributed to workgroups (Q29), and hold
+/// intermediate results on the stack.
 pub const KERNEL_FLAGS: [&str; 2] =
     ["--iree-llvmcpu-disable-distribution", "--iree-llvmcpu-stack-allocation-limit=131072"];
 
@@ -58,7 +58,7 @@ pub const KERNEL_FLAGS: [&str; 2] =
 pub enum Model {
     /// A processor, with a kernel for each part that IREE makes of the program.
     Hal,
-    /// The same, with loops as blocks of `main` where they can be: to be tried before they are used.
+    /// The same, with loops as blocks of `main` if possible: to be tried before they are used.
     Blocks,
     /// One core of a processor, with one kernel for each loop, or for all of a program, that is small enough, and blocks for
     /// other loops.
@@ -77,7 +77,7 @@ impl Model {
 /// Size of the loops and programs that become one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelSize {
-    /// Those that are quicker so.
+    /// Loops and programs that are quicker so.
     Small,
     /// All that the compiler may accept: for tests of it.
     Any,
@@ -149,9 +149,9 @@ struct Emitter {
     parameters: usize,
     body: String,
     constants: Vec<HostTensor>,
-    /// Regions of operations around what is written next.
+    /// Regions of operations around the next one.
     regions: usize,
-    /// Those of the program so far. Loops are blocks where they are not kernels.
+    /// Those of the program so far. Loops are blocks unless they are kernels.
     features: Features,
     /// Stacks of loops in blocks that are written so far.
     stacks: usize,
@@ -412,7 +412,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Writes a barrier between what is before and what is after; in a kernel there are none.
+    /// Writes a barrier between the code before and after; in a kernel there are none.
     pub fn barrier(&mut self) {
         if self.in_kernel() {
             return self.alias();

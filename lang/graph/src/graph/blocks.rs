@@ -1,6 +1,6 @@
 //! Takes long sums, products and contractions in blocks, so that their error grows with the logarithm of the length.
 //!
-//! IREE adds up whatever it is given in one chain (Q04), in which the mean of a million numbers 0.1 is 0.10096. A long
+//! IREE adds up all elements in one chain (Q04), in which the mean of a million numbers 0.1 is 0.10096. A long
 //! sum is therefore written as a sum of blocks, then as one of what these gave, until a short chain remains. The blocks
 //! of the innermost axis are taken across it, many side by side: it is what a compiler makes vectors of.
 //!
@@ -15,10 +15,10 @@ use crate::primitives::{
 };
 use crate::tensor::{DType, Shape, element_count};
 
-/// The longest chain. One of numbers that are all alike, the worst in practice, is wrong by 1e-6 of its sum.
+/// Maximum length of a chain. One of numbers that are all alike, the worst in practice, is wrong by 1e-6 of its sum.
 const CHAIN: usize = 128;
 
-/// Number of elements in a block, where the length allows it.
+/// Number of elements in a block, if the length allows it.
 const BLOCK: usize = 16;
 
 /// Maximum number of elements in a block.
@@ -129,7 +129,7 @@ fn is_inner(graph: &Graph, eqn: &Equation, op: &DotGeneral) -> bool {
     graph.ty(eqn.outputs[0]).count() == element_count(&batch)
 }
 
-/// True for a long reduction that adds up rows in `f64`: IREE makes vectors of those only where it may change the order.
+/// True for a long reduction that adds up rows in `f64`: IREE makes vectors of those only if it may change the order.
 pub fn adds_rows(graph: &Graph, eqn: &Equation) -> bool {
     if !is_long(graph, eqn) {
         return false;
@@ -241,8 +241,8 @@ impl Fold {
         }
     }
 
-    /// `x` reduced over `axes`. Whatever computes `x` goes into the kernel of the first blocks, which therefore split axes
-    /// and join none if they can: a kernel ends where axes are joined of which only one is repeated.
+    /// `x` reduced over `axes`. The computation of `x` goes into the kernel of the first blocks, which therefore split
+    /// axes and join none if they can: a kernel ends where axes are joined of which only one is repeated.
     fn blocks(self, b: &mut Builder, x: Var, axes: &[usize]) -> Var {
         let shape = b.shape(x);
         if length(&shape, axes) <= CHAIN {
@@ -348,7 +348,7 @@ fn blocks_of(extent: usize, innermost: bool) -> Option<(usize, usize)> {
     })
 }
 
-/// A long contraction: as a sum of products where no axis is left, as a batch of short contractions elsewhere.
+/// A long contraction: as a sum of products if no axis is left, otherwise as a batch of short contractions.
 fn contract(b: &mut Builder, op: &DotGeneral, x: Var, y: Var, doubles: bool) -> Var {
     let ranks = [b.ty(x).rank(), b.ty(y).rank()];
     let free = [0, 1].map(|side| op.free(side, ranks[side]));

@@ -16,7 +16,7 @@ pub const RULE: &str = "a rule emits well-typed equations";
 /// A graph under construction.
 ///
 /// The short methods (`add`, `mul`, `sum`, ...) are for rules, which know their operands' types; they panic with
-/// [`RULE`] where a rule is wrong. Code that handles user input calls [`Builder::bind`].
+/// [`RULE`] if a rule is wrong. Code that handles user input calls [`Builder::bind`].
 #[derive(Debug, Default)]
 pub struct Builder {
     graph: Graph,

@@ -18,13 +18,13 @@ use crate::with_element_type;
 
 /// A program whose checks are a result.
 pub struct Checks {
-    /// The program; where there are sites, its last result is the flag, an `i32` vector.
+    /// The program; if there are sites, its last result is the flag, an `i32` vector.
     pub graph: Graph,
     /// Its checks, in order.
     pub sites: Vec<Arc<Site>>,
 }
 
-/// `graph` with its checks in one further result; as it is where it has none.
+/// `graph` with its checks in one further result; unchanged if it has none.
 pub fn thread(graph: Graph) -> Checks {
     if !graph.checked {
         return Checks { graph, sites: Vec::new() };
@@ -53,7 +53,7 @@ pub fn thread(graph: Graph) -> Checks {
     Checks { graph, sites: threader.sites }
 }
 
-/// The site that fails where `op` is computed with these values, and what it fails with.
+/// The site that fails if `op` is computed with these values, and the values of its failure.
 pub fn violation(op: &Op, values: &[&HostTensor]) -> Option<(Arc<Site>, Vec<i32>)> {
     if !op.checks() {
         return None;
@@ -67,7 +67,7 @@ pub fn violation(op: &Op, values: &[&HostTensor]) -> Option<(Arc<Site>, Vec<i32>
     failed(&sites, &flag)
 }
 
-/// The site that a flag names, and what it failed with.
+/// The site that a flag names, and the values of its failure.
 pub fn failed(sites: &[Arc<Site>], flag: &HostTensor) -> Option<(Arc<Site>, Vec<i32>)> {
     let words: Vec<i32> = (0..flag.count()).map(|i| flag.element_i64(i) as i32).collect();
     let (code, words) = words.split_first()?;
@@ -95,7 +95,7 @@ pub fn unchecked(graph: &Graph) -> Graph {
     prune(graph)
 }
 
-/// `graph` with a truth value as another, last parameter: its checks count only where that holds.
+/// `graph` with a truth value as another, last parameter: its checks count only if that holds.
 pub fn masked(graph: &Graph) -> Graph {
     let mut b = Builder::new();
     let mut map: Vec<Option<Var>> = vec![None; graph.types.len()];
@@ -121,7 +121,7 @@ pub fn masked(graph: &Graph) -> Graph {
     b.finish(outputs)
 }
 
-/// The operation of an equation, whose checks count only where `counts` holds, with its operands.
+/// The operation of an equation, whose checks count only if `counts` holds, with its operands.
 fn with_mask(b: &mut Builder, eqn: &Equation, mut operands: Vars, counts: Var) -> (Op, Vars) {
     let op = &eqn.op;
     let last = operands.len();
@@ -173,7 +173,7 @@ fn with_unused(graph: &Graph, position: usize) -> Graph {
     graph
 }
 
-/// The flag within a graph: the position of the site, 0 while none has failed, and what it failed with.
+/// The flag within a graph: the position of the site, 0 while none has failed, and the values of its failure.
 #[derive(Clone, Copy)]
 struct Flag {
     code: Var,
@@ -183,12 +183,12 @@ struct Flag {
 /// Passes the flag through equations.
 struct Threader {
     sites: Vec<Arc<Site>>,
-    /// The number of words of what a site fails with.
+    /// The number of words for the values of a failure.
     words: usize,
 }
 
 impl Threader {
-    /// A flag that says nothing, where there is none.
+    /// A flag without a failure, if there is none yet.
     fn present(&self, b: &mut Builder, flag: Option<Flag>) -> Flag {
         flag.unwrap_or_else(|| {
             let code = b.scalar(DType::I32, 0.0);
@@ -480,7 +480,7 @@ fn encoded(b: &mut Builder, value: Var, entries: usize) -> SmallVec<[Var; 2]> {
 /// The lower half of 64 bits is reduced by this, so that it fits an `i32`.
 const MIDDLE: f64 = 2_147_483_648.0;
 
-/// The number of words of what a site fails with.
+/// The number of words for the values of a failure.
 fn width(site: &Site) -> usize {
     match &site.question {
         Question::Index { .. } => 1,

@@ -79,8 +79,8 @@ impl<'a> Uses<'a> {
         uses
     }
 
-    /// The equations that read the elements of an argument, also through what only moves them: that may be the same
-    /// memory. `None` where a result may be.
+    /// The equations that read the elements of an argument, also through operations that only move them, which may
+    /// share its memory. `None` if a result may share it.
     fn readers(&self, argument: Var) -> Option<Vec<usize>> {
         let mut readers = Vec::new();
         let mut seen = vec![false; self.graph.types.len()];
@@ -113,9 +113,9 @@ impl<'a> Uses<'a> {
 struct Result {
     /// All of them.
     needed: Vec<bool>,
-    /// Those of them that no barrier keeps from running along with the last step.
+    /// Equations of these that no barrier keeps from running along with the last step.
     unguarded: Vec<bool>,
-    /// Those of them that are computed for the same element only.
+    /// Equations of these that are computed for the same element only.
     elementwise: Vec<bool>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Builder, Graph, RULE, Var, Vars};
 
-/// `graph` without calls: the equations of what they call are among its own.
+/// `graph` without calls: the equations of their functions are among its own.
 pub fn inline_calls(graph: &Graph) -> Graph {
     if graph.equations.iter().all(|eqn| eqn.op.call().is_none()) {
         return graph.clone();

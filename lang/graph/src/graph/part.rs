@@ -1,4 +1,4 @@
-//! Parts what a compiler would join to a kernel with too many operands.
+//! Parts equations that a compiler would join to a kernel with too many operands.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ const MAX_WIDTH: usize = 20;
 /// buffer count once for IREE, and it needs some for its own intermediate results.
 const MAX_BOUND: usize = 28;
 
-/// `graph` with a barrier behind each element-wise result of as many tensors as a kernel may have; `None` where nothing is
+/// `graph` with a barrier behind each element-wise result of as many tensors as a kernel may have; `None` if nothing is
 /// so wide, as the sum of 34 arguments is.
 pub fn part_wide(graph: &Graph) -> Option<Graph> {
     // For each variable, in order: the tensors that a kernel reads to compute it.

@@ -1,4 +1,4 @@
-//! `arg_reduce`: where along an axis the largest or smallest element is, as `i32`; the axis is removed. Of equal
+//! `arg_reduce`: the position along an axis of the largest or smallest element, as `i32`; the axis is removed. Of equal
 //! elements the first; NaN counts as more extreme than any number.
 
 use smallvec::{SmallVec, smallvec};

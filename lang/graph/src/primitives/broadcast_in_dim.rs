@@ -50,7 +50,7 @@ impl Primitive for BroadcastInDim {
             return smallvec![HostTensor::repeated(x, self.shape.clone())];
         }
         let own = strides(x.shape());
-        // The stride in the operand of each result axis: zero where it is repeated.
+        // The stride in the operand of each result axis: zero if it is repeated.
         let mut steps: Shape = SmallVec::from_elem(0, self.shape.len());
         for (i, dim) in self.dims.iter().enumerate() {
             if x.shape()[i] != 1 {

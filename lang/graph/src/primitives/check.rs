@@ -65,7 +65,7 @@ impl Question {
 /// An argument of a message.
 #[derive(Clone, Debug)]
 pub enum Part {
-    /// A text, or what is shown as one.
+    /// A text, or a value shown as one.
     Text(String),
     /// A whole number.
     Int(i64),
@@ -85,7 +85,7 @@ pub enum Part {
 pub struct Check {
     /// The question and the message.
     pub site: Arc<Site>,
-    /// True if it counts only where the second operand holds.
+    /// True if it counts only for true elements of the second operand.
     pub masked: bool,
     /// The number of axes that batching added in front.
     pub batch: usize,

@@ -1,4 +1,4 @@
-//! Host evaluation by classes of dtypes: one line says for each class what is computed.
+//! Host evaluation by classes of dtypes: one line with the computation for each class.
 //!
 //! | class | dtypes |
 //! |---|---|
@@ -121,9 +121,9 @@ macro_rules! zip_data {
     };
 }
 
-/// Gives the elements of a numeric tensor, 16-bit floats as `f32`, to an expression for any [`Ring`], and rounds what it
-/// gives to the dtype: `accumulate!(x; v => groups.fold(v, Ring::ZERO, Ring::plus))`. Sums and products of 16-bit floats
-/// are so rounded once, not after each step.
+/// Gives the elements of a numeric tensor, 16-bit floats as `f32`, to an expression for any [`Ring`], and rounds the
+/// results to the dtype: `accumulate!(x; v => groups.fold(v, Ring::ZERO, Ring::plus))`. Sums and products of 16-bit
+/// floats are so rounded once, not after each step.
 macro_rules! accumulate {
     ($x:expr; $v:ident => $result:expr) => {{
         let x: &$crate::tensor::Data = $x;

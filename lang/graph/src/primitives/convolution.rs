@@ -28,7 +28,7 @@ pub struct Convolution {
     pub input_dilation: Shape,
     /// The kernel's elements are this far apart.
     pub kernel_dilation: Shape,
-    /// Channels and features fall into so many groups, which do not see each other.
+    /// Number of groups of channels and features, which do not see each other.
     pub groups: usize,
 }
 
@@ -61,7 +61,7 @@ impl Convolution {
         (dilated(n, self.input_dilation[axis]) + low + high).max(0) as usize
     }
 
-    /// The extents of the result's spatial axes: 0 where the window does not fit into the padded input.
+    /// The extents of the result's spatial axes: 0 if the window does not fit into the padded input.
     fn places(&self, input: &[usize], kernel: &[usize]) -> Shape {
         let place = |axis: usize| {
             let (low, high) = self.padding[axis];

@@ -12,7 +12,7 @@ use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count};
 pub struct Cumsum {
     /// The axis.
     pub axis: usize,
-    /// From the end.
+    /// True for sums from the end.
     pub reverse: bool,
 }
 

@@ -8,7 +8,7 @@ use crate::graph::{Builder, Var, Vars};
 use crate::stablehlo::{Lowering, dims_list};
 use crate::tensor::{DType, HostTensor, Shape, TensorType, element_count, strides};
 
-/// `sizes` elements of the first operand; the other operands are where they start, a scalar `i32` for each axis.
+/// `sizes` elements of the first operand; the other operands are their start, a scalar `i32` for each axis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DynamicSlice {
     /// The extents of the result.

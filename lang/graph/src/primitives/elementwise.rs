@@ -25,7 +25,7 @@ pub trait UnaryRule: Copy + Eq + std::hash::Hash + std::fmt::Debug + Send + Sync
     fn evaluate(self, x: &Data) -> Data;
     /// The derivative at `x`, where the function gives `y`, times `t`; `None` if it is zero everywhere.
     fn partial(self, b: &mut Builder, x: Var, y: Var, t: Var) -> Option<Var>;
-    /// Writes the operation, where it is not written like most.
+    /// Writes the operation, if it is not written like most.
     fn stablehlo(self, to: &mut Lowering<'_>) {
         to.typed(Self::OPERATION, "");
     }
@@ -107,9 +107,9 @@ pub trait BinaryRule: Copy + Eq + std::hash::Hash + std::fmt::Debug + Send + Syn
     fn steep(self, _constant: [bool; 2]) -> bool {
         false
     }
-    /// The partial derivatives times `t`: along `x` (`side` 0) or `y` (`side` 1); `None` where it is zero.
+    /// The partial derivatives times `t`: along `x` (`side` 0) or `y` (`side` 1); `None` if it is zero.
     fn partial(self, b: &mut Builder, side: usize, args: [Var; 2], out: Var, t: Var) -> Option<Var>;
-    /// Writes the operation, where the compiler's own does not keep the host's definition everywhere.
+    /// Writes the operation, if the compiler's own does not keep the host's definition everywhere.
     fn stablehlo(self, to: &mut Lowering<'_>) {
         to.elementwise(Self::OPERATION);
     }

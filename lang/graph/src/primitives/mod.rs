@@ -161,7 +161,7 @@ impl TypeFault {
 pub enum Zeros {
     /// It is the choice, and makes them.
     Made,
-    /// They stay zeros, in whatever place.
+    /// They stay zeros, perhaps in another place.
     Kept,
     /// It multiplies each with a derivative that can be infinite or NaN, and zero times that is NaN.
     Endangered,
@@ -237,7 +237,7 @@ pub trait Primitive: Comparable + Debug + Send + Sync {
     /// At least one tangent is there.
     fn jvp(&self, b: &mut Builder, args: &[Var], outs: &[Var], tangents: &[Option<Var>]) -> Cotangents;
 
-    /// The batching rule: operands with a batch axis where `axes` says so; the results and their batch axes.
+    /// The batching rule: operands with the batch axes `axes`; the results and their batch axes.
     /// At least one operand has one.
     fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]>;
 
@@ -256,8 +256,8 @@ pub trait Primitive: Comparable + Debug + Send + Sync {
         None
     }
 
-    /// [`Primitive::vjp`] where cotangents are wanted for no other operands than those at which `varies` holds: what has
-    /// functions inside walks only the ways from these to the results.
+    /// [`Primitive::vjp`] for the operands at which `varies` holds alone: operations with regions walk only the paths
+    /// from these to the results.
     fn vjp_by(
         &self,
         b: &mut Builder,
@@ -349,7 +349,7 @@ pub fn batch_to_front(b: &mut Builder, x: Var, axis: Option<usize>, size: usize)
     }
 }
 
-/// The size of the batch, from whichever operand has the axis.
+/// The size of the batch, from an operand that has the axis.
 pub fn batch_size(b: &Builder, args: &[Var], axes: &[Option<usize>]) -> usize {
     let batched = args.iter().zip(axes).find_map(|(x, axis)| axis.map(|a| b.ty(*x).shape[a]));
     batched.expect("batching rules are called with a batched operand")

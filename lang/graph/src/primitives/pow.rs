@@ -1,5 +1,5 @@
 //! `power`: `x^y`. Floats as IEEE 754 `pow`, so a negative base has powers with whole exponents; integers wrap, and
-//! negative exponents give what is left of `1 / x^-y` after truncation.
+//! negative exponents give `1 / x^-y`, truncated.
 
 use super::{BinaryRule, Direction, Log, Unary};
 use crate::graph::{Builder, Var};

@@ -22,7 +22,7 @@ pub enum Domain {
     AwayFromIntegers,
     /// Floats that differ by 0.1 at least, from each other, from zero and from those of other operands drawn so.
     Distinct,
-    /// Whole numbers of -5 to 5 (0 to 10 where there is no sign), in any dtype.
+    /// Whole numbers of -5 to 5 (0 to 10 without a sign), in any dtype.
     Small,
     /// Integers of -2 to 1 past `limit`, so that some are out of range.
     Index {
@@ -33,14 +33,14 @@ pub enum Domain {
     Special,
 }
 
-/// A primitive, operands for it, and how exact its results are.
+/// A primitive, operands for it, and the tolerance of its results.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// The primitive with its parameters.
     pub op: Op,
-    /// The types of the operands and how to draw their elements.
+    /// The types of the operands and the distributions of their elements.
     pub inputs: Vec<(TensorType, Domain)>,
-    /// The largest difference to be tolerated between host and compiled results, relative to the larger of 1 and
+    /// Maximum difference between host and compiled results, relative to the larger of 1 and
     /// the result.
     pub tolerance: f64,
     /// True if the derivative rules give the slope of the host evaluation at the drawn elements.

@@ -48,7 +48,7 @@ pub(super) fn samples() -> Vec<Sample> {
 /// The samples of `f32` in the other floats: of the first `all`, element-wise ones, each in `f64`; otherwise one of each
 /// primitive, one with derivatives where there is one.
 fn other_floats(samples: &[Sample], all: usize) -> Vec<Sample> {
-    // Those that have a dtype among their parameters list their own.
+    // Primitives with a dtype among their parameters list their own.
     let own = ["convert", "bitcast_convert", "iota", "constant", "custom_vjp"];
     let of_floats =
         |s: &&Sample| s.inputs.iter().any(|(ty, _)| ty.dtype == F32) && !own.contains(&s.op.name());
@@ -91,7 +91,7 @@ fn unary() -> Vec<Sample> {
         all.push(discrete(Unary(Not), &[(dtype, &[2, 3], Any)]));
     }
     all.push(discrete(Unary(IsFinite), &[(F32, &[2, 9], Special)]));
-    // Trigonometric functions of infinities, and arguments beyond what the compiler's reduction keeps exact.
+    // Trigonometric functions of infinities, and arguments beyond the range that the compiler's reduction keeps exact.
     all.retain(|s| !(matches!(s.op.name(), "sin" | "cos") && s.inputs[0].1 == Special));
     all
 }

@@ -29,7 +29,7 @@ pub struct Scan {
     pub constants: usize,
     /// Number of tensors in the state.
     pub states: usize,
-    /// From the last row to the first.
+    /// True for steps from the last row to the first.
     pub reverse: bool,
 }
 
@@ -55,7 +55,7 @@ fn stacked(rows: &[HostTensor]) -> HostTensor {
     Concatenate { axis: 0 }.evaluate(&rows.iter().collect::<Vec<_>>()).swap_remove(0)
 }
 
-/// The results of products of so many terms are saved for the gradient; those of fewer are computed again from the state.
+/// Minimum terms of products whose results are saved for the gradient; others are computed again from the state.
 const SAVED_TERMS: usize = 8;
 
 /// The results of a body's products that are saved for its gradient, in the body and in the same body without checks.
@@ -91,13 +91,13 @@ impl Scan {
         [constants, state, rows]
     }
 
-    /// Parameters and results of the body that vary where the operands do.
+    /// Flags of the body's parameters and results that vary, given those of the operands.
     fn varying(&self, varies: &[bool]) -> (Vec<bool>, Vec<bool>) {
         carried(&self.body, varies, self.constants, self.states)
     }
 
-    /// This scan with further rows for its gradient: the state before each step, and what is too much work to compute
-    /// again.
+    /// This scan with further rows for its gradient: the state before each step, and results that are too much work to
+    /// compute again.
     fn saving(&self) -> Scan {
         let mut body = (*self.body).clone();
         body.outputs.extend_from_slice(self.inputs()[1]);
@@ -199,7 +199,7 @@ impl Primitive for Scan {
     }
 
     /// A scan in the other direction. Its state is the cotangent of the state, and the sums of those of the constants;
-    /// each step computes the body again from the state before it, but for what was saved.
+    /// each step computes the body again from the state before it, except saved results.
     fn vjp_by(
         &self,
         b: &mut Builder,

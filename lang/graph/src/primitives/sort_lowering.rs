@@ -7,7 +7,7 @@ use super::{sort_network, sort_ranks};
 use crate::stablehlo::Lowering;
 use crate::tensor::{DType, TensorType, element_count};
 
-/// The longest axis whose order is found by counting.
+/// Maximum extent of an axis whose order is found by counting.
 const MAX_COUNTED: usize = 64;
 
 /// Writes the sort of all operands along `axis`.

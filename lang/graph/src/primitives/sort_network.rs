@@ -54,7 +54,7 @@ impl Padded<'_> {
     }
 }
 
-/// Writes the network: where in its row each element of the sorted rows was.
+/// Writes the network: the previous position in its row of each element of the sorted rows.
 pub(super) fn positions(to: &mut Lowering<'_>, layout: &Layout, key: &str) -> String {
     let layout = &Padded { layout, padded: layout.extent.next_power_of_two() };
     let dtype = to.operand_type(0).dtype;
@@ -73,7 +73,7 @@ pub(super) fn positions(to: &mut Lowering<'_>, layout: &Layout, key: &str) -> St
     let end = to.splat(&scalar, &layout.padded.to_string());
     let (i, p) = (scalar.mlir(), TensorType::scalar(DType::Bool).mlir());
 
-    // %run is the length of the runs being merged, %gap how far apart the compared elements are.
+    // %run is the length of the runs being merged, %gap the distance of the compared elements.
     let mut body = vec![
         format!("%more = {}", to.comparison("LE", "%run", &end, &scalar)),
         format!("stablehlo.return %more : {p}"),

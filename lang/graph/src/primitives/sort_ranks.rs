@@ -1,12 +1,12 @@
-//! The order of short rows, by counting: an element's rank is how many come before it. Each pair is compared, in one
-//! sweep without a loop.
+//! The order of short rows, by counting: an element's rank is the number of those before it. Each pair is compared, in
+//! one sweep without a loop.
 
 use super::sort::precedes;
 use super::sort_lowering::{Layout, reshape};
 use crate::stablehlo::Lowering;
 use crate::tensor::{DType, TensorType};
 
-/// Writes the count: where in its row each element of the sorted rows was.
+/// Writes the count: the previous position in its row of each element of the sorted rows.
 pub(super) fn positions(to: &mut Lowering<'_>, layout: &Layout, key: &str) -> String {
     let dtype = to.operand_type(0).dtype;
     let matrix = |dtype| layout.matrix(dtype);

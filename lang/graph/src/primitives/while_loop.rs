@@ -74,7 +74,7 @@ impl WhileLoop {
         now.iter().map(|cell| to.read_cell(cell)).collect()
     }
 
-    /// Parameters and results of the body that vary where the operands do.
+    /// Flags of the body's parameters and results that vary, given those of the operands.
     fn varying(&self, varies: &[bool]) -> (Vec<bool>, Vec<bool>) {
         carried(&self.body, varies, self.constants, self.body.outputs.len())
     }
@@ -183,7 +183,7 @@ impl Primitive for WhileLoop {
         spread(results[s.len()..].iter().copied(), &varying)
     }
 
-    /// The loop runs while it does for any; where it has ended, the state stays.
+    /// The loop runs while it does for any entry; the state of ended ones stays.
     fn batch(&self, b: &mut Builder, args: &[Var], axes: &[Option<usize>]) -> SmallVec<[(Var, usize); 2]> {
         let size = batch_size(b, args, axes);
         let mut operands = Vars::new();

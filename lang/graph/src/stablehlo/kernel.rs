@@ -95,7 +95,7 @@ impl Emitter {
         self.body.push('\n');
     }
 
-    /// Writes a kernel of these operands, each with its type. `write` writes what is in it, given the names of its bindings
+    /// Writes a kernel of these operands, each with its type. `write` writes its body, given the names of its bindings
     /// for operands and results. The names of the results start with `prefix`.
     pub(super) fn kernel(
         &mut self,
@@ -195,7 +195,7 @@ impl Emitter {
 }
 
 impl Lowering<'_> {
-    /// True if what is written is inside of a kernel.
+    /// True inside of a kernel.
     pub fn in_kernel(&self) -> bool {
         self.emitter.kernel.is_some()
     }
@@ -218,7 +218,7 @@ impl Lowering<'_> {
             && functions.iter().all(|function| limits.hold(function))
     }
 
-    /// Writes a kernel of the operation's operands and results. `write` writes what is in it.
+    /// Writes a kernel of the operation's operands and results. `write` writes its body.
     pub fn as_kernel(&mut self, write: impl FnOnce(&mut Lowering<'_>, &[Binding], &[Binding])) {
         let operands: Vec<(String, TensorType)> =
             (0..self.operand_count()).map(|i| (self.operand(i), self.operand_type(i).clone())).collect();

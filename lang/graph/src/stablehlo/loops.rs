@@ -1,12 +1,12 @@
 //! Loops as blocks of `main`, and conditions under which IREE computes right numbers with them.
 //!
-//! A `stablehlo.while` copies what it carries, whole, in every iteration (Q32): IREE's elision of copies looks at blocks of a
+//! A `stablehlo.while` copies its whole state in every iteration (Q32): IREE's elision of copies looks at blocks of a
 //! function, and not into regions. In blocks, the rows of a stack are written in place, and the time of a `scan` grows
 //! with its length. Three things come with that:
 //!
-//! - What a block is given has no device as IREE sees it, so it is "transferred" to one for each use: a copy, unless the
+//! - A block's argument has no device as IREE sees it, so it is "transferred" to one for each use: a copy, unless the
 //!   module says that the memory of the device is one with itself ([`ONE_MEMORY`](super::quirks::ONE_MEMORY), Q33).
-//! - Such a transfer is left out even where an operation then writes over a value that is read again. Operations that IREE
+//! - Such a transfer is left out even if an operation then writes over a value that is read again. Operations that IREE
 //!   updates in place get a copy of their own ([`Lowering::overwritten`]), except for the stacks of loops, each of which
 //!   has one user (Q34).
 //! - Equal constants are one buffer, which two stacks would share, and a barrier does not keep them apart: each stack starts

@@ -38,7 +38,7 @@ pub enum Data {
     F64(Arc<Vec<f64>>),
 }
 
-/// Runs an expression on the element vector, whatever its dtype, under one name.
+/// Runs an expression on the element vector of any dtype, under one name.
 #[macro_export]
 macro_rules! with_elements {
     ($data:expr, $name:ident => $body:expr) => {

@@ -1,4 +1,4 @@
-//! Memory of a kernel: its operands and results, and what it allocates.
+//! Memory of a kernel: its operands and results, and allocations.
 
 use super::super::{Emitter, Lowering};
 use crate::tensor::{DType, Shape, TensorType};
