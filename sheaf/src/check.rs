@@ -65,7 +65,7 @@ fn summary(checked: &Checked) -> String {
     format!("{found}; checked {}: {}", count(checked.files, "file"), parts.join(", "))
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 fn report(sources: &Sources, checked: &Checked) -> Value {
     json!({
         "files": checked.files,

@@ -1,4 +1,4 @@
-//! The command line: what can be typed.
+//! The command line.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -35,7 +35,7 @@ fn version() -> &'static str {
     &TEXT
 }
 
-/// What to do.
+/// Commands of `sheaf`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
     /// Run a program
@@ -98,7 +98,7 @@ pub enum Command {
     },
 }
 
-/// What to trust.
+/// Options of `sheaf trust`.
 #[derive(Args, Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct TrustOptions {
@@ -118,7 +118,7 @@ pub struct TrustOptions {
     pub revoke: bool,
 }
 
-/// What to check.
+/// Options of `sheaf check`.
 #[derive(Args, Clone, Debug)]
 pub struct CheckOptions {
     /// Programs, or folders with programs, by default the current one; modules that they use are checked with them
@@ -128,7 +128,7 @@ pub struct CheckOptions {
     pub json: bool,
 }
 
-/// How to run a program.
+/// Options of `sheaf run`.
 #[derive(Args, Clone, Debug)]
 pub struct RunOptions {
     /// The program; `sheaf run` without one runs the main program of the package
@@ -136,7 +136,7 @@ pub struct RunOptions {
     /// A program as a text, instead of a file
     #[arg(short, value_name = "CODE", conflicts_with_all = ["file", "record"])]
     pub code: Option<String>,
-    /// How to evaluate.
+    /// Options of evaluation.
     #[command(flatten)]
     pub engine: EngineOptions,
     /// Say at the end which functions ran compiled, for which arguments, and why others did not
@@ -153,7 +153,7 @@ pub struct RunOptions {
     pub arguments: Vec<String>,
 }
 
-/// What to build.
+/// Options of `sheaf build`.
 #[derive(Args, Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct BuildOptions {
@@ -192,12 +192,12 @@ pub struct BuildOptions {
     /// Leave out the checks of indices: one out of range is clamped then. `assert` stays
     #[arg(long)]
     pub no_bounds_check: bool,
-    /// Where compilers and compiled programs come from
+    /// Sources of compilers and compiled programs
     #[command(flatten)]
     pub network: NetworkOptions,
 }
 
-/// What to fetch.
+/// Options of `sheaf cache pull`.
 #[derive(Args, Clone, Debug)]
 pub struct PullOptions {
     /// The program; without one, the main program of the package
@@ -214,12 +214,12 @@ pub struct PullOptions {
     /// Print what was fetched as JSON
     #[arg(long)]
     pub json: bool,
-    /// Where from.
+    /// The remotes.
     #[command(flatten)]
     pub network: NetworkOptions,
 }
 
-/// What `sheaf build` can show of a function.
+/// Forms of a function that `sheaf build` can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Emit {
     /// Its definition with every macro use replaced
@@ -234,7 +234,7 @@ pub enum Emit {
     Vmfb,
 }
 
-/// How to check examples.
+/// Options of `sheaf test`.
 #[derive(Args, Clone, Debug)]
 pub struct TestOptions {
     /// Files, and folders to search; by default the current folder
@@ -245,20 +245,20 @@ pub struct TestOptions {
     /// Print the counts of every file as JSON
     #[arg(long)]
     pub json: bool,
-    /// How to evaluate: by default each example is interpreted, and also compiled if there is a compiler; `--no-jit`
-    /// only interprets, `--jit always` only compiles
+    /// Options of evaluation: by default each example is interpreted, and also compiled if there is a compiler;
+    /// `--no-jit` only interprets, `--jit always` only compiles
     #[command(flatten)]
     pub engine: EngineOptions,
 }
 
-/// What to expand.
+/// Options of `sheaf expand`.
 #[derive(Args, Clone, Debug)]
 pub struct ExpandOptions {
     /// The program
     pub file: PathBuf,
 }
 
-/// How code is evaluated, whatever the command.
+/// Options of evaluation, for all commands.
 #[derive(Args, Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct EngineOptions {
@@ -290,12 +290,12 @@ pub struct EngineOptions {
     /// When calls write results over arguments that nobody else holds
     #[arg(long, value_enum, default_value_t = DonateMode::Auto)]
     pub donate: DonateMode,
-    /// Where compilers and compiled programs come from
+    /// Sources of compilers and compiled programs
     #[command(flatten)]
     pub network: NetworkOptions,
 }
 
-/// Where compilers come from.
+/// Sources of compilers.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PlaceOptions {
     /// Use no network
@@ -306,10 +306,10 @@ pub struct PlaceOptions {
     pub toolchain_index: Option<String>,
 }
 
-/// Where compilers and compiled programs come from.
+/// Sources of compilers and compiled programs.
 #[derive(Args, Clone, Debug, Default)]
 pub struct NetworkOptions {
-    /// Where compilers come from
+    /// Sources of compilers
     #[command(flatten)]
     pub place: PlaceOptions,
     /// A cache of compiled programs that is shared: an address with http, https, grpc, grpcs, s3 or file; may be given
@@ -324,7 +324,7 @@ pub struct NetworkOptions {
     pub remote_executor: Option<String>,
 }
 
-/// What to format.
+/// Options of `sheaf fmt`.
 #[derive(Args, Clone, Debug)]
 pub struct FmtOptions {
     /// Programs, folders of programs, or - for standard input; without any, the current folder
@@ -334,7 +334,7 @@ pub struct FmtOptions {
     pub check: bool,
 }
 
-/// What to show.
+/// Options of `sheaf doc`.
 #[derive(Args, Clone, Debug)]
 pub struct DocOptions {
     /// A name or a section of the language, or a program and perhaps a name in it; without any, an overview
@@ -348,7 +348,7 @@ pub struct DocOptions {
     pub markdown: bool,
 }
 
-/// Where to make a package.
+/// Options of `sheaf new`.
 #[derive(Args, Clone, Debug)]
 pub struct NewOptions {
     /// The folder to make; its last part is the name of the package
@@ -356,7 +356,7 @@ pub struct NewOptions {
     pub path: PathBuf,
 }
 
-/// How to make a package of the current folder.
+/// Options of `sheaf init`.
 #[derive(Args, Clone, Debug)]
 pub struct InitOptions {
     /// The name of the package; otherwise that of the folder
@@ -372,7 +372,7 @@ pub enum DeviceName {
     Cpu,
 }
 
-/// When calls consume arguments.
+/// Policy for consumption of arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum DonateMode {
     /// Where it saves much memory
@@ -384,7 +384,7 @@ pub enum DonateMode {
     Never,
 }
 
-/// When a small loop, or all of a small program, is one kernel.
+/// Policy for writing a small loop, or all of a small program, as one kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum KernelsMode {
     /// Where it is quicker
@@ -396,7 +396,7 @@ pub enum KernelsMode {
     Never,
 }
 
-/// When pure functions are compiled.
+/// Policy for compilation of pure functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum JitMode {
     /// Where it pays, by counts and sizes

@@ -83,12 +83,12 @@ pub fn project_at(folder: &Path) -> Result<Project, Failed> {
     sheaf_engine::project_of(folder, &environment, &TerminalReporter).map_err(report_error)
 }
 
-/// That the user's folders are not the project's.
+/// Fails if the user's named home is in the project.
 pub fn outside(home: &Home, project: &Project) -> Result<(), Failed> {
     home.outside(project, environment).map_err(failed)
 }
 
-/// An evaluator for a program of `project` with these arguments; what is compiled is kept in the folder `artifacts`.
+/// An evaluator for a program of `project` with these arguments; programs are kept in the folder `artifacts`.
 pub fn evaluator(
     options: &EngineOptions,
     project: &Project,

@@ -9,12 +9,12 @@ use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::{Diagnostic, Severity};
 use sheaf_syntax::render::render;
 
-/// Whether messages are coloured: on a terminal, unless `NO_COLOR` is set.
+/// True if messages are coloured: on a terminal, unless `NO_COLOR` is set.
 pub fn colored() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }
 
-/// What was passed over in this process, a line for each: what fails later may fail because of it.
+/// Things passed over in this process, a line for each: later failures may come from them.
 static PASSED_OVER: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Says once in a line that something is passed over. The errors that follow repeat it.
@@ -25,7 +25,7 @@ pub fn passed_over(line: impl Display) {
     }
 }
 
-/// An error with what was passed over before.
+/// An error with the things passed over before.
 fn with_passed_over(mut error: Diagnostic) -> Diagnostic {
     let lines = PASSED_OVER.lock().unwrap_or_else(PoisonError::into_inner);
     error.notes.extend(lines.iter().cloned());

@@ -84,12 +84,12 @@ fn check_empty(path: &Path) -> Result<(), Failed> {
     Err(Failed)
 }
 
-/// Writes a package into a folder. What is there already stays as it is.
+/// Writes a package into a folder. Existing files stay as they are.
 fn create(folder: &Path, name: &str) -> Result<(), Failed> {
     let manifest = format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nmain = \"{DEFAULT_MAIN}\"\n");
     write_new(&folder.join(MANIFEST_NAME), &manifest)?;
     write_new(&folder.join(".gitignore"), &format!("{ARTIFACT_FOLDER}/\n"))?;
-    // The example belongs together: beside sources of somebody else it would be in the way.
+    // The example belongs together: beside existing sources it would be in the way.
     if folder.join(DEFAULT_MAIN).exists() || folder.join("src/model.shf").exists() {
         return Ok(());
     }

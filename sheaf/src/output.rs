@@ -1,7 +1,7 @@
-//! What `sheaf` prints: the one place that writes to standard output and standard error.
+//! Output of `sheaf`: the one place that writes to standard output and standard error.
 //!
-//! Whoever reads the output may have seen enough, as `head` has: that is no error, the command goes on and ends as it would
-//! have. Where standard output cannot be written for another reason, such as a full disk, the command fails and says so.
+//! A reader that closes the output, as `head` does, is no error: the command goes on and ends as it would have. If
+//! standard output cannot be written for another reason, such as a full disk, the command fails and says so.
 //! Text that cannot be written to standard error is lost.
 
 use std::fmt;

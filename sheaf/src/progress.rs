@@ -17,18 +17,18 @@ use sheaf_toolchain::{Progress, Stage};
 
 use crate::messages;
 
-/// How often a spinner moves.
+/// Interval between moves of a spinner.
 const TICK: Duration = Duration::from_millis(100);
 
-/// From when on work is long: where nothing moves, lines say from then on how long it has taken, each after twice the time
-/// of the one before.
+/// Minimum time of long work: if nothing moves, lines from then on give the time it has taken, each after twice the
+/// time of the one before.
 const LONG: Duration = Duration::from_secs(10);
 
 /// A spinner that turns, and shows how long it has, until it is dropped.
 pub enum Spinner {
     /// On a terminal.
     Turning(ProgressBar),
-    /// Elsewhere: what is being done, since when, and the end of the lines about it.
+    /// Elsewhere: the work, its beginning, and the end of the lines about it.
     Written(String, Instant, Sender<()>),
 }
 
@@ -101,7 +101,7 @@ impl Reporter for TerminalReporter {
     }
 }
 
-/// A line on standard error; whoever reads it may be gone.
+/// Writes a line to standard error, whose reader may be gone.
 fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

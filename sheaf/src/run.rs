@@ -29,13 +29,13 @@ fn run_here(options: &RunOptions) -> Result<(), Failed> {
     let text = options.code.clone().map_or_else(|| read_source(&file), Ok)?;
     let mut interp =
         evaluator(&options.engine, &project, options.arguments.clone(), |home| match options.code {
-            // A text is typed and gone: what is compiled for it is kept with the caches.
+            // A text is typed and gone: its compiled programs are kept with the caches.
             Some(_) => home.repl_artifacts(),
             None => project.artifact_folder(),
         })?;
     let result = interp.run_program(&file.display().to_string(), &text);
     let reports = interp.reports();
-    // What stopped before any call has nothing to tell but its error; a tool gets its line all the same.
+    // A program that stopped before any call has nothing to tell but its error; a tool gets its line all the same.
     if options.explain && (options.json || result.is_ok() || !reports.is_empty()) {
         explain::show(&reports, options.json)?;
     }
@@ -46,7 +46,7 @@ fn run_here(options: &RunOptions) -> Result<(), Failed> {
         Failed
     });
     match &options.record {
-        // What was seen before an error was seen.
+        // Calls before an error are recorded.
         Some(path) => build::record(&interp, &file, path).and(result),
         None => result,
     }

@@ -14,10 +14,10 @@ use crate::sources::{programs, read_source};
 /// The file that lists what need not compile yet: a name and the reason, one to a line.
 const PENDING: &str = "PENDING";
 
-/// Examples that make one program, where that is to be one kernel.
+/// Number of examples in one program, if that is to be one kernel.
 const KERNEL_BATCH: usize = 4;
 
-/// What the first line of a file of examples starts with, if it says what they are about.
+/// Start of the first line of a file of examples that names their subject.
 const ABOUT: &str = "; corpus: ";
 
 /// Checks the examples of files.
@@ -84,7 +84,7 @@ fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, Failed> {
     Ok(sources)
 }
 
-/// Whether a file is about something that a list in a folder above says need not compile yet.
+/// True if a list in a folder above says that the subject of a file need not compile yet.
 fn is_pending(path: &Path, text: &str) -> Result<bool, Failed> {
     let Some(about) = text.lines().next().and_then(|l| l.strip_prefix(ABOUT)) else { return Ok(false) };
     for folder in path.ancestors().skip(1) {

@@ -1,4 +1,4 @@
-//! `sheaf trust`: the user's consent to what a project's file asks for.
+//! `sheaf trust`: the user's consent to the requests of a project's file.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -52,7 +52,7 @@ fn act(options: &TrustOptions) -> Result<(), Failed> {
     say(&format!("trusted for {}, until these settings change", project.root.display()))
 }
 
-/// Shows what a project asks for, and what of it is new.
+/// Shows the request of a project, and its changes.
 fn show(project: &Project, request: &Request, before: Option<&Request>) -> Result<(), Failed> {
     let since = if before.is_some() { ", against what was trusted last" } else { "" };
     say(&format!("{} asks for this{since}:", project.root.join(MANIFEST_NAME).display()))?;
@@ -63,7 +63,7 @@ fn show(project: &Project, request: &Request, before: Option<&Request>) -> Resul
     say(means)
 }
 
-/// Asks the user. It is an error if there is nobody to ask.
+/// Asks the user. It is an error if there is no terminal.
 fn asked(project: &Project) -> Result<bool, Failed> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         let help = "look at the settings, and run `sheaf trust --yes`; a CI job of a protected branch sets SHEAF_TRUST_PROJECT=1";
@@ -111,7 +111,7 @@ fn list(trusted: &Trusted, as_json: bool) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Prints a line, which may quote what a project's file says.
+/// Prints a line, which may quote a project's file.
 fn say(line: &str) -> Result<(), Failed> {
     print_line(&visible(line))
 }

@@ -8,19 +8,19 @@ use sheaf_project::Home;
 
 use sheaf_engine::{Cluster, CompileRun, Compiled, Job};
 
-/// How many compilations a cluster gets at a time unless `--jobs` says otherwise: its workers are not this machine's.
+/// Default of `--jobs` on a cluster: its workers are not this machine's.
 pub const MAX_CONCURRENT: usize = 16;
 
-/// What comes of a job.
+/// Progress of a job.
 pub enum Event {
     /// The cluster is asked for it.
     Begun(usize),
-    /// It is done: the VMFB, and how it was compiled. `None` where the cluster did not compile it.
+    /// It is done: the VMFB, and how it was compiled. `None` if the cluster did not compile it.
     Done(usize, Option<(Vec<u8>, CompileRun)>),
 }
 
-/// Has a cluster compile the jobs with these numbers, `at_once` at a time. `on_event` hears what happens, in the order in
-/// which it does; with an error of it no more are begun.
+/// Has a cluster compile the jobs with these numbers, `at_once` at a time. `on_event` gets the events, in their
+/// order; after an error of it no more are begun.
 pub fn compile<'j, E>(
     cluster: &Cluster,
     home: &Home,

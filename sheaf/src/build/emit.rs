@@ -98,7 +98,7 @@ fn specialise(interp: &mut Interp, order: &Order, form: Emit) -> Result<Unit, Bo
     Err(first.unwrap_or_else(|| unreachable!("every order has arguments")))
 }
 
-/// What the parameters and the results of a graph are.
+/// The types of the parameters and the results of a graph.
 fn leaves(unit: &Unit) -> String {
     let mut text = String::new();
     for (what, vars, leaves) in

@@ -54,7 +54,7 @@ pub fn build(options: &BuildOptions) -> ExitCode {
     on_large_stack(|| build_here(options, false))
 }
 
-/// Fetches what a build would compile; it is an error if a cache does not have something.
+/// Fetches the programs that a build would compile; it is an error if a cache does not have something.
 pub fn pull(options: &PullOptions) -> ExitCode {
     let PullOptions { file, shapes, device, cpu, json, network } = options.clone();
     let options = BuildOptions {
@@ -101,9 +101,9 @@ fn build_here(options: &BuildOptions, fetch: bool) -> Result<(), Failed> {
 /// A function to be compiled.
 struct Order {
     name: FunctionName,
-    /// The arguments that it is specialised for. Where there are several, one may fail.
+    /// The arguments that it is specialised for. One of several may fail.
     variants: Vec<Vec<AbstractValue>>,
-    /// Whether the user named it.
+    /// True if the user named it.
     named: bool,
 }
 
@@ -115,7 +115,7 @@ struct Specialised {
     same: Vec<String>,
 }
 
-/// What it means that a program cannot be made.
+/// Need for a program, and the consequence of a failure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Need {
     /// The build has failed.
@@ -127,7 +127,7 @@ enum Need {
 /// One build.
 struct Builder<'a> {
     options: &'a BuildOptions,
-    /// Only what the caches have.
+    /// Only programs in the caches.
     fetch: bool,
     failures: Vec<(String, Diagnostic)>,
     interpreted: Vec<(String, Diagnostic)>,
@@ -162,7 +162,7 @@ impl Builder<'_> {
         }
         let mut built = self.compile(interp, &engine, &compile_service, plans, Need::Wanted)?;
         if options.emit.is_none() {
-            // What a run would make after some calls.
+            // Programs that a run would make after some calls.
             let in_place = built.iter().filter_map(|b| {
                 let plan = engine.donating(&b.plan, &b.made)?;
                 Some(Specialised { plan, name: b.name.clone(), same: Vec::new() })
@@ -177,7 +177,7 @@ impl Builder<'_> {
         report.show(interp, options.json)
     }
 
-    /// What is to be compiled.
+    /// The functions to compile.
     fn orders(&mut self, interp: &mut Interp) -> Result<Vec<Order>, Failed> {
         let mut recorded = match &self.options.shapes {
             Some(path) => shapes::read(interp, path).map_err(|e| {
@@ -276,7 +276,7 @@ impl Builder<'_> {
         plans
     }
 
-    /// Takes from the caches what they hold, and compiles the rest.
+    /// Takes programs from the caches, and compiles the rest.
     fn compile(
         &mut self,
         interp: &mut Interp,
@@ -319,7 +319,7 @@ impl Builder<'_> {
             cluster::compile(cluster, home, at_once, &ids, job, |event| {
                 match event {
                     cluster::Event::Begun(id) => progress.begun(plans[id].plan.name()),
-                    // What does not serve is compiled here, as is what the cluster did not compile.
+                    // Faulty programs are compiled again here, as are those the cluster did not compile.
                     cluster::Event::Done(_, None) => {}
                     cluster::Event::Done(id, Some((bytes, run))) => {
                         let program = engine
@@ -348,7 +348,7 @@ impl Builder<'_> {
             let jobs = jobs
                 .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
             let mut candidates = vec![0; plans.len()];
-            // What is said of a worse candidate is why not the best.
+            // The error to show is that of the best candidate.
             let mut first: Vec<Option<Faulty>> = Vec::new();
             first.resize_with(plans.len(), || None);
             let requests = missing.iter().map(|id| request(*id, 0)).collect();
@@ -418,7 +418,7 @@ impl Builder<'_> {
     }
 }
 
-/// Whether the compiler would fail for every program.
+/// True if the compiler would fail for every program.
 fn is_gone(error: &CompileError) -> bool {
     matches!(error, CompileError::Start { .. } | CompileError::Load { .. } | CompileError::Version { .. })
 }
@@ -438,7 +438,7 @@ fn installed(compile_service: &CompileService) -> Result<Toolchain, Failed> {
     }
 }
 
-/// Where a program written by `--emit vmfb` goes by default.
+/// Default path of a program written by `--emit vmfb`.
 fn default_output(function: &str, device: &str) -> PathBuf {
     // A function's name may hold any character.
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };

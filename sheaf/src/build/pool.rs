@@ -11,7 +11,7 @@ use sheaf_engine::{CompileRun, WorkerCommand};
 
 /// One compilation.
 pub struct Request {
-    /// What the answer will bear.
+    /// The number that the answer bears.
     pub id: usize,
     /// The action.
     pub key: ActionKey,
@@ -21,19 +21,19 @@ pub struct Request {
     pub attempts: Vec<Vec<String>>,
 }
 
-/// What comes of a request.
+/// Progress of a request.
 pub enum Event {
     /// A worker has begun with it.
     Begun(usize),
-    /// It is done: the VMFB, and how it was compiled; `None` where another process compiled it and kept it. Nobody
-    /// else compiles it before the last part is dropped.
+    /// It is done: the VMFB, and how it was compiled; `None` if another process compiled it and kept it. No
+    /// other process compiles it before the last part is dropped.
     Done(usize, Result<(Vec<u8>, Option<CompileRun>), CompileError>, Option<Exclusive>),
 }
 
-/// Compiles all `requests` with at most `workers` processes at a time. `on_event` hears what happens, in the order in
-/// which it does; another request that it gives, such as a second try, is compiled too. An error of it ends the work.
+/// Compiles all `requests` with at most `workers` processes at a time. `on_event` gets the events, in their
+/// order; another request that it gives, such as a second try, is compiled too. An error of it ends the work.
 ///
-/// What another process puts into `store` meanwhile is taken from there.
+/// Programs that another process puts into `store` meanwhile are taken from there.
 pub fn compile<E>(
     worker: &WorkerCommand,
     toolchain: &Toolchain,

@@ -1,4 +1,4 @@
-//! Shapes files: what a run called, for `sheaf build --shapes`.
+//! Shapes files: calls of a run, for `sheaf build --shapes`.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -17,16 +17,16 @@ use crate::evaluator::{Failed, failed};
 use crate::messages;
 use sheaf_engine::source_text;
 
-/// What a shapes file says of itself.
+/// The format and version of a shapes file.
 const FORMAT: &str = "sheaf shapes 1";
 
-/// What to do with a file that does not serve.
+/// Remedy for a file that does not serve.
 const AGAIN: &str = "record the run again: sheaf run FILE --record SHAPES.json";
 
-/// Arguments nested deeper than this are not recorded: JSON readers have limits.
+/// Maximum nesting of recorded arguments: JSON readers have limits.
 const MAX_NESTING: usize = 40;
 
-/// As many as a program may put around one function.
+/// Maximum transformations around one function.
 const MAX_TRANSFORMS: usize = 100;
 
 #[derive(Serialize, Deserialize)]
@@ -126,7 +126,7 @@ enum Mapped {
     Entries(Vec<(String, Mapped)>),
 }
 
-/// Writes what a run has specialised so far to `path`, and says what could not be written down.
+/// Writes a run's specialisations so far to `path`, and tells those that could not be recorded.
 pub fn record(interp: &Interp, program: &Path, path: &Path) -> Result<(), Failed> {
     let Recording { calls, mut left_out } = interp.recording();
     let mut recorded = Vec::new();
@@ -237,7 +237,7 @@ fn digest(interp: &Interp) -> Digest {
     Digest::of(&bytes)
 }
 
-/// What is wrong, without the place.
+/// The error, without the place.
 fn cause(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or(&text).to_owned()

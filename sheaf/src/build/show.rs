@@ -1,4 +1,4 @@
-//! What is said of a build: while it goes on, and at its end.
+//! Output of a build: progress, and the report at its end.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::output::print;
 
 /// A program that was built, or found.
 pub struct Built {
-    /// What it was built by.
+    /// The plan of the build.
     pub plan: Plan,
     /// The function.
     pub name: FunctionName,
@@ -26,21 +26,21 @@ pub struct Built {
     pub same: Vec<String>,
     /// The program.
     pub made: Made,
-    /// Whether it was compiled now.
+    /// True if it was compiled now.
     pub fresh: bool,
 }
 
-/// What is left: on a terminal as a bar, elsewhere a line for each function.
+/// Progress: on a terminal a bar, elsewhere a line for each function.
 pub struct Progress {
     bar: Option<ProgressBar>,
     left: Vec<String>,
 }
 
-/// How many names of functions a bar shows.
+/// Maximum names of functions in a bar.
 const SHOWN: usize = 4;
 
 impl Progress {
-    /// Nothing is done yet of what is `left`.
+    /// The progress with all of `left` to do.
     pub fn new(left: Vec<String>) -> Progress {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(left.len() as u64);
@@ -102,11 +102,11 @@ impl Drop for Progress {
     }
 }
 
-/// What came of a build.
+/// The result of a build.
 pub struct Report<'a> {
     /// The programs.
     pub built: &'a [Built],
-    /// Functions that could not be built; it has been said.
+    /// Functions that could not be built, with errors already shown.
     pub failures: &'a [(String, Diagnostic)],
     /// Functions that the language interprets.
     pub interpreted: &'a [(String, Diagnostic)],

@@ -28,7 +28,7 @@ pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result
         .filter(|signed| Some(signed.claim.compiler.as_str()) == release.map(|release| release.version))
         // A listing verifies no signature.
         .filter_map(|signed| context.store.claim(&signed.claim.key).ok())
-        // An audit runs programs, and runs none of somebody whom no run believes.
+        // An audit runs programs, only those that a run would trust.
         .partition(|signed| signed.signer.as_ref().is_none_or(|signer| context.trusted.knows(signer)));
     if !others.is_empty() {
         let message =
@@ -99,7 +99,7 @@ pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result
     if different == 0 { Ok(()) } else { Err(Failed) }
 }
 
-/// Whether an entry is in the sample, by its key and the seed alone.
+/// True if an entry is in the sample, by its key and the seed alone.
 fn is_chosen(signed: &SignedClaim, sample: f64, seed: u64) -> bool {
     let text = format!("{seed} {}", signed.claim.key);
     let digest = sheaf_cache::Digest::of(text.as_bytes()).0;

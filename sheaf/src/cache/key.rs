@@ -30,7 +30,7 @@ pub fn key(command: &KeyCommand) -> Result<(), Failed> {
 fn new(name: &str, print_secret: bool) -> Result<(), Failed> {
     let key = SecretKey::generate(name).map_err(failed)?;
     if print_secret {
-        // What goes to standard output is what is asked for; the rest is for people.
+        // Standard output gets the secret key alone, for scripts; the rest is for people.
         println!("{}", key.reveal());
         eprintln!("public key: {}", key.public());
         return Ok(());
@@ -113,7 +113,7 @@ fn trust(text: &str, from: Option<&str>) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Revokes a key, or all that are trusted here under a name. What is revoked nothing makes trusted, but `trust`.
+/// Revokes a key, or all that are trusted here under a name. Only `trust` makes a revoked key trusted again.
 fn revoke(text: &str) -> Result<(), Failed> {
     let context = CacheContext::here(&NetworkOptions::default())?;
     let mut keys: Vec<PublicKey> = text.parse().into_iter().collect();

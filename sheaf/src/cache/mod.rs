@@ -45,7 +45,7 @@ pub fn cache(command: &CacheCommand) -> ExitCode {
     }
 }
 
-/// What commands about the cache work with.
+/// Inputs of the commands about the cache.
 struct CacheContext {
     project: Project,
     settings: Settings,
@@ -55,7 +55,7 @@ struct CacheContext {
 }
 
 impl CacheContext {
-    /// That of the project in the current folder, if there is one.
+    /// The context of the project in the current folder, if there is one.
     fn here(network: &NetworkOptions) -> Result<CacheContext, Failed> {
         let home = home()?;
         let project = project_here()?;
@@ -89,7 +89,7 @@ impl CacheContext {
     }
 }
 
-/// The store of this user, whatever the project.
+/// The store of this user, for all projects.
 fn local_store() -> Result<Store, Failed> {
     Ok(Store::new(home()?.cache()))
 }
@@ -115,7 +115,7 @@ fn programs(count: usize) -> String {
     engine::counted(count, "program")
 }
 
-/// How long ago a moment was, for people. Clocks of other machines may go ahead.
+/// Time since a moment, for people. Clocks of other machines may go ahead.
 fn ago(time: u64) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     match now.saturating_sub(time) {

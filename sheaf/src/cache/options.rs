@@ -1,4 +1,4 @@
-//! What can be typed after `sheaf cache`.
+//! Command line of `sheaf cache`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,16 +8,16 @@ use sheaf_cache_server::ServeOptions;
 
 use crate::cli::{NetworkOptions, PullOptions};
 
-/// What to do with compiled programs.
+/// Commands of `sheaf cache`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum CacheCommand {
-    /// How many programs there are, and what they take on the disk
+    /// Show the number of programs, and their size on the disk
     Size {
         /// As JSON
         #[arg(long)]
         json: bool,
     },
-    /// What there is, by function, device, compiler and signer, and the seconds of compilation that it saves
+    /// Show programs by function, device, compiler and signer, and the seconds of compilation that they save
     Stats {
         /// As JSON
         #[arg(long)]
@@ -26,7 +26,7 @@ pub enum CacheCommand {
     /// Remove what saves the fewest seconds for its bytes, until the rest fits
     #[command(after_help = "Example:\n  sheaf cache gc --max-size 500MB")]
     Gc {
-        /// How much may stay, such as `500 MB`; by default what the settings say, or 5 GB
+        /// Maximum size afterwards, such as `500 MB`; by default that of the settings, or 5 GB
         #[arg(long, value_name = "SIZE", value_parser = size)]
         max_size: Option<u64>,
         /// As JSON
@@ -46,7 +46,7 @@ pub enum CacheCommand {
     Why {
         /// The function
         function: String,
-        /// Where to look.
+        /// The remotes to search.
         #[command(flatten)]
         network: NetworkOptions,
         /// As JSON
@@ -63,7 +63,7 @@ pub enum CacheCommand {
     Import {
         /// The file
         file: PathBuf,
-        /// Whom to trust.
+        /// The keys to trust.
         #[command(flatten)]
         network: NetworkOptions,
     },
@@ -76,20 +76,20 @@ pub enum CacheCommand {
         /// Send those of all projects
         #[arg(long)]
         all: bool,
-        /// Where to.
+        /// The remotes.
         #[command(flatten)]
         network: NetworkOptions,
     },
     /// Compile some programs again, and put away those that then compute something else
     #[command(after_help = "Example:\n  sheaf cache audit --sample 5%")]
     Audit {
-        /// How many, such as 5%
+        /// The share to audit, such as 5%
         #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
         sample: f64,
-        /// Which; the same number chooses the same programs
+        /// The seed of the choice; the same number chooses the same programs
         #[arg(long, value_name = "NUMBER")]
         seed: Option<u64>,
-        /// Where the compiler comes from.
+        /// The source of the compiler.
         #[command(flatten)]
         network: NetworkOptions,
     },
@@ -102,23 +102,23 @@ pub enum CacheCommand {
     Key(KeyCommand),
 }
 
-/// How to serve.
+/// Options of `sheaf cache serve`.
 #[derive(Args, Clone, Debug)]
 pub struct ServeArguments {
-    /// Where to listen; with port 0 the system chooses one
+    /// The address to listen on; with port 0 the system chooses one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9092")]
     pub listen: SocketAddr,
-    /// Where everything is kept
+    /// The folder of the cache
     #[arg(long)]
     pub folder: PathBuf,
-    /// How much the folder may take; what was not used for the longest time goes first
+    /// Maximum size of the folder; the least recently used entries go first
     #[arg(long, value_name = "SIZE", default_value = "10GiB", value_parser = room)]
     pub size: u64,
-    /// The largest blob that is taken
+    /// Maximum size of a blob
     #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = room)]
     pub max_blob: u64,
-    /// Who may read and write: a file with a line `ROLE SHA-256-OF-TOKEN [NAME] [expires=DATE]` for each token; without it,
-    /// everybody
+    /// Readers and writers: a file with a line `ROLE SHA-256-OF-TOKEN [NAME] [expires=DATE]` for each token; without
+    /// it, everybody
     #[arg(long, value_name = "FILE")]
     pub tokens: Option<PathBuf>,
     /// Let everybody who reaches the address read and write; without tokens needed where that is not this machine alone
@@ -133,15 +133,15 @@ pub struct ServeArguments {
     /// Its private key, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// How many connections are served at once
+    /// Maximum connections at a time
     #[arg(long, value_name = "N", default_value_t = ServeOptions::MAX_CONNECTIONS, value_parser = connections)]
     pub max_connections: usize,
-    /// How long requests under way may take when the server stops, in seconds
+    /// Maximum time of requests under way when the server stops, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub stop_timeout: u64,
 }
 
-/// What to do with keys.
+/// Commands of `sheaf cache key`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum KeyCommand {
     /// Make the key that signs what is compiled here, and show its public half

@@ -1,4 +1,4 @@
-//! What is in the store.
+//! Commands about the content of the store.
 
 use std::collections::BTreeMap;
 

@@ -18,23 +18,23 @@ use crate::evaluator::Failed;
 use crate::messages;
 use sheaf_engine as engine;
 
-/// How long the last uploads may take.
+/// Maximum time of the last uploads.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// More than any blob has, in bytes.
+/// Maximum size of a blob, in bytes; real ones are smaller.
 const BLOB_LIMIT: u64 = 4 << 30;
 
-/// More than any claim has, in bytes.
+/// Maximum size of a claim, in bytes; real ones are smaller.
 const CLAIM_LIMIT: u64 = 256 * 1024;
 
-/// How many uploads may wait, each with its program in memory.
+/// Maximum number of waiting uploads, each with its program in memory.
 const WAITING: usize = 4;
 
-/// How often it is looked whether there is room for the next upload.
+/// Pause between looks for room for the next upload.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Those of the `wanted` in the store that this machine may vouch for, since they are signed, or compiled here and signed now;
-/// and how many others there are.
+/// Claims of the `wanted` in the store that this machine may vouch for, since they are signed, or compiled here and
+/// signed now; and the number of others.
 fn vouched(context: &CacheContext, wanted: impl Fn(&ActionKey) -> bool) -> (Vec<SignedClaim>, usize) {
     let mut all = context.store.list();
     all.retain(|listed| wanted(&listed.signed.claim.key));
@@ -61,7 +61,7 @@ fn listed_here(context: &CacheContext) -> Result<BTreeSet<ActionKey>, Failed> {
     Ok(entries.into_iter().map(|entry| entry.key).collect())
 }
 
-/// `sheaf cache push`: the programs of this project, or of all, since whoever may read a remote need not know the others.
+/// `sheaf cache push`: the programs of this project, or of all, since readers of a remote need not know the others.
 pub fn push(all: bool, network: &NetworkOptions) -> Result<(), Failed> {
     let context = CacheContext::here(network)?;
     let mut remotes = context.remotes()?;
@@ -82,7 +82,8 @@ pub fn push(all: bool, network: &NetworkOptions) -> Result<(), Failed> {
         if !remotes.writes() {
             break;
         }
-        let (Ok(program), Ok(vmfb)) = (context.store.program(&signed.claim), context.store.vmfb(&signed.claim))
+        let (Ok(program), Ok(vmfb)) =
+            (context.store.program(&signed.claim), context.store.vmfb(&signed.claim))
         else {
             continue;
         };
@@ -192,10 +193,10 @@ struct Import<'a> {
     found: Found,
 }
 
-/// What was in it so far.
+/// The content so far.
 #[derive(Default)]
 struct Found {
-    /// Whether anything was what [`write`] writes.
+    /// True if anything was an entry as [`write`] writes it.
     any: bool,
     taken: usize,
     size: u64,
@@ -206,7 +207,7 @@ struct Found {
 impl Import<'_> {
     fn read(&mut self) -> Result<(), Failed> {
         let file = File::open(self.path).map_err(|error| self.failed(&error))?;
-        // No entry has more bytes than the file; of a pipe nobody knows how many it has.
+        // No entry has more bytes than the file; the length of a pipe is unknown.
         let length = file.metadata().ok().filter(Metadata::is_file).map_or(BLOB_LIMIT, |file| file.len());
         let mut archive = tar::Archive::new(BufReader::new(file));
         let (mut program, mut vmfb) = (Vec::new(), Vec::new());
@@ -222,7 +223,7 @@ impl Import<'_> {
                 "program.mlir" | "main.vmfb" => BLOB_LIMIT,
                 _ => continue,
             };
-            // Others may be much longer than what is there, such as those that leave out zeros.
+            // Others may be much longer than their bytes in the file, such as those that leave out zeros.
             if entry.header().entry_type() != tar::EntryType::Regular {
                 return Err(self.none(&format!("{name} is no plain file in it")));
             }
@@ -242,7 +243,7 @@ impl Import<'_> {
         if taken + quarantined + refused == 0 { Err(self.none(&"there is no program in it")) } else { Ok(()) }
     }
 
-    /// Takes in a program if somebody trusted vouches for it, and no audit found it to compute something else.
+    /// Takes in a program if a trusted key vouches for it, and no audit found it to compute something else.
     fn take(&mut self, claim: &[u8], program: &[u8], vmfb: &[u8]) -> Result<(), Failed> {
         let Some(signed) = self.accepted(claim, program, vmfb) else {
             self.found.refused += 1;
@@ -258,7 +259,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// The claim, if it is one of somebody trusted for these bytes.
+    /// The claim, if a trusted key signed it for these bytes.
     fn accepted(&self, claim: &[u8], program: &[u8], vmfb: &[u8]) -> Option<SignedClaim> {
         let signed = SignedClaim::read(claim).ok()?;
         let is_trusted = signed.signer.as_ref().is_some_and(|signer| self.context.trusted.knows(signer));
@@ -276,7 +277,7 @@ impl Import<'_> {
         } else if self.found.any {
             self.damaged(error)
         } else {
-            // What makes it none would be shown as it is, and that may be anything.
+            // The error of the archive quotes its bytes, which may be anything.
             self.none(&"it is no archive")
         }
     }

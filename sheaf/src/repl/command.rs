@@ -1,4 +1,4 @@
-//! What can be typed beside code: `:help`, `:type` and the like.
+//! Commands that are typed beside code: `:help`, `:type` and the like.
 
 /// A command of the REPL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub enum Command {
     Type,
     /// The documentation of a name.
     Doc,
-    /// How long an evaluation takes.
+    /// The time of an evaluation.
     Time,
     /// The functions and macros that are defined.
     List,
@@ -25,7 +25,7 @@ pub enum Command {
     Quit,
 }
 
-/// Every command with its word, what follows the word, and what it does.
+/// Every command with its word, its arguments, and its help.
 pub const COMMANDS: [(Command, &str, &str, &str); 10] = [
     (Command::Help, ":help", "[name]", "list the commands, or explain a name"),
     (

@@ -81,7 +81,7 @@ impl LineEditor {
     }
 }
 
-/// What the editor asks while an entry is typed.
+/// The editor's helper while an entry is typed.
 #[derive(Default)]
 struct Assistant {
     names: Vec<String>,
@@ -127,7 +127,7 @@ impl Completer for Assistant {
     }
 }
 
-/// The words that what stands before the cursor may be the start of, and where they begin.
+/// The position at which the word before the cursor begins, and its completions.
 fn completions(before: &str, names: &[String]) -> (usize, Vec<String>) {
     let ends_word = |c: char| c.is_whitespace() || "()[]{}\"'`~,".contains(c);
     let start =

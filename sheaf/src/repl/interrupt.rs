@@ -6,14 +6,14 @@ use sheaf_lang::eval::Interrupt;
 
 use crate::messages;
 
-/// What runs, and how often it was told to stop.
+/// The interrupt of the running evaluation, and the number of times that it was told to stop.
 type Running = Option<(Interrupt, u32)>;
 
 /// Takes the place of the system's way with Ctrl-C, which is to end the program.
 pub struct Interrupts(Arc<Mutex<Running>>);
 
 impl Interrupts {
-    /// Catches Ctrl-C from now on. Where that cannot be, it ends the program, which has been said.
+    /// Catches Ctrl-C from now on. If that fails, Ctrl-C ends the program, with a warning now.
     pub fn catch() -> Interrupts {
         let running: Arc<Mutex<Running>> = Arc::default();
         let seen = Arc::clone(&running);

@@ -1,4 +1,4 @@
-//! A session: what has been defined, and what an entry does to it.
+//! A session: its definitions, and the effects of entries on it.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -18,18 +18,18 @@ use crate::messages;
 use crate::output::print_line;
 use crate::sources::read_source;
 
-/// How a session goes on after an entry.
+/// The course of a session after an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// All was well.
     Continue,
     /// Something failed, and a message has said why.
     Failed,
-    /// The user has had enough.
+    /// The user ends the session.
     Quit,
 }
 
-/// What has been defined so far.
+/// The definitions so far.
 pub struct Session {
     options: EngineOptions,
     project: Project,
@@ -54,7 +54,7 @@ impl Session {
         })
     }
 
-    /// Stops what is being evaluated.
+    /// Stops the evaluation.
     pub fn interrupt_handle(&self) -> Interrupt {
         self.interp.interrupt_handle()
     }
@@ -174,7 +174,7 @@ impl Session {
         Err(self.nothing_called(name))
     }
 
-    /// Says that a name means nothing, and what it may have been meant to be.
+    /// Shows the error for an unknown name, with near ones.
     fn nothing_called(&self, name: &str) -> Failed {
         let names = self.names();
         let near =
@@ -259,7 +259,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// What is compiled in a session is no part of a program: it is kept with the caches.
+/// An evaluator. Programs compiled in a session are no part of a package: they are kept with the caches.
 fn start(options: &EngineOptions, project: &Project) -> Result<Interp, Failed> {
     evaluator(options, project, Vec::new(), sheaf_project::Home::repl_artifacts)
 }

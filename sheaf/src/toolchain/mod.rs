@@ -19,7 +19,7 @@ use options::Action;
 
 pub use options::ToolchainOptions;
 
-/// Does what was asked for.
+/// Runs `sheaf toolchain`.
 pub fn toolchain(options: &ToolchainOptions) -> ExitCode {
     match act(&options.action) {
         Ok(()) => ExitCode::SUCCESS,
@@ -27,7 +27,7 @@ pub fn toolchain(options: &ToolchainOptions) -> ExitCode {
     }
 }
 
-/// Where the command was given.
+/// Inputs of the commands about compilers.
 struct ToolchainContext {
     home: Home,
     project: Project,
@@ -40,7 +40,7 @@ impl ToolchainContext {
         Self::at(&PlaceOptions::default())
     }
 
-    /// With what the command line says of the network.
+    /// With the network options of the command line.
     fn at(place: &PlaceOptions) -> Result<ToolchainContext, Failed> {
         let home = evaluator::home()?;
         let project = evaluator::project_here()?;
@@ -121,11 +121,12 @@ fn host(version: &str) -> Result<Release<'static>, Failed> {
 fn list(json: bool) -> Result<(), Failed> {
     let mut context = ToolchainContext::new()?;
     let platform = Platform::host().ok_or_else(no_compiler)?;
-    let chosen = choose(&mut context.settings, &context.project, &TerminalReporter).unwrap_or_else(|unusable| {
-        // No reason not to show what there is.
-        messages::warning(unusable.why, unusable.remedy.as_deref());
-        None
-    });
+    let chosen =
+        choose(&mut context.settings, &context.project, &TerminalReporter).unwrap_or_else(|unusable| {
+            // No reason not to show what there is.
+            messages::warning(unusable.why, unusable.remedy.as_deref());
+            None
+        });
     let releases = Release::versions().into_iter().filter_map(|version| Release::find(version, platform));
     let rows = releases.map(|release| show::Row {
         chosen: chosen == Some(release),
@@ -191,7 +192,7 @@ fn verify(version: Option<&'static str>, json: bool) -> Result<(), Failed> {
     if differences.is_some_and(|differences| differences.is_empty()) { Ok(()) } else { Err(Failed) }
 }
 
-/// The package's folder, or what to do where there is none.
+/// The package's folder; an error with a remedy if there is none.
 fn package(project: &Project) -> Result<&Path, Failed> {
     if project.manifest.is_some() {
         return Ok(&project.root);
@@ -221,11 +222,11 @@ fn pin(version: &'static str, place: &PlaceOptions) -> Result<(), Failed> {
 
 /// Writes the `[toolchain]` section of the package's lock.
 fn write_lock(version: &str, context: &ToolchainContext) -> Result<(), Failed> {
-    // What somebody else put there would be taken over.
+    // The content of another user's file would be taken over.
     let written = match context.project.lock() {
         Ok(Found::Foreign(foreign)) => return Err(failed(foreign)),
         Ok(Found::File(lock)) => lock,
-        // What cannot be read is written anew.
+        // An unreadable lock is written anew.
         Ok(Found::Absent) | Err(_) => None,
     };
     let asked = addresses(version, &context.settings, &InstallProgress::default()).unwrap_or_else(|error| {
@@ -234,7 +235,7 @@ fn write_lock(version: &str, context: &ToolchainContext) -> Result<(), Failed> {
         messages::warning_with(message, &error, Some(&error.remedy()));
         None
     });
-    // What it says already of this release stays where no index can be asked.
+    // Its addresses of this release stay if no index can be asked.
     let known = || written.filter(|lock| lock.iree == version)?.addresses;
     lock(version, asked.or_else(known)).write(&context.project.lock_file()).map_err(failed)
 }

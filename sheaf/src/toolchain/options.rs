@@ -1,4 +1,4 @@
-//! What can be typed after `sheaf toolchain`.
+//! Command line of `sheaf toolchain`.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,14 @@ use sheaf_toolchain::Release;
 
 use crate::cli::PlaceOptions;
 
-/// What to do with compilers.
+/// Options of `sheaf toolchain`.
 #[derive(Args, Clone, Debug)]
 pub struct ToolchainOptions {
     #[command(subcommand)]
     pub(super) action: Action,
 }
 
-/// What to do with compilers.
+/// Commands of `sheaf toolchain`.
 #[derive(Clone, Debug, Subcommand)]
 pub(super) enum Action {
     /// List the releases that this Sheaf knows

@@ -1,4 +1,4 @@
-//! What `sheaf toolchain` prints.
+//! Output of `sheaf toolchain`.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::messages;
 /// A release in the list.
 pub(super) struct Row {
     pub(super) release: Release<'static>,
-    /// Whether it is used here.
+    /// True if it is used here.
     pub(super) chosen: bool,
     pub(super) installed: bool,
 }
@@ -83,7 +83,7 @@ pub(super) fn not_installed(release: &Release<'_>) {
     messages::error(format!("the compiler {version} is not installed"), Some(&help));
 }
 
-/// What verification found; nothing, not even differences, of a compiler that is not installed.
+/// The result of a verification; `None`, not even differences, for a compiler that is not installed.
 pub(super) fn verified(release: &Release<'_>, folder: &Path, differences: Option<&[Difference]>, json: bool) {
     if json {
         let found = differences.unwrap_or_default().iter().map(
