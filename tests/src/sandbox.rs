@@ -39,16 +39,16 @@ impl Sandbox {
     /// can be neither found nor downloaded, after printing that.
     pub fn with_compiler() -> Option<Sandbox> {
         let data = crate::compiler::data_folder()?;
-        let world = Sandbox::new();
-        fs::create_dir(world.home().join("data")).expect("a folder");
-        let (there, here) = (data.join("toolchains"), world.home().join("data/toolchains"));
+        let sandbox = Sandbox::new();
+        fs::create_dir(sandbox.home().join("data")).expect("a folder");
+        let (there, here) = (data.join("toolchains"), sandbox.home().join("data/toolchains"));
         // The folder behind the link is only read: the installation is complete. The rest of the data folder, such as
         // keys, belongs to this sandbox.
         #[cfg(unix)]
         std::os::unix::fs::symlink(there, here).expect("a link");
         #[cfg(windows)]
         std::os::windows::fs::symlink_dir(there, here).expect("a link");
-        Some(world)
+        Some(sandbox)
     }
 
     /// A path in the current folder of runs.
@@ -95,7 +95,7 @@ impl Sandbox {
     /// A run of `sheaf` with these arguments.
     pub fn sheaf(&self, arguments: &[&str]) -> Run<'_> {
         Run {
-            world: self,
+            sandbox: self,
             arguments: arguments.iter().map(ToString::to_string).collect(),
             environment: vec![("SHEAF_TOOLCHAIN_INDEX".into(), NOWHERE.into())],
             input: String::new(),
@@ -155,7 +155,7 @@ fn copy(from: &Path, to: &Path) {
 /// A run that is being prepared.
 #[derive(Debug)]
 pub struct Run<'a> {
-    world: &'a Sandbox,
+    sandbox: &'a Sandbox,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     input: String,
@@ -200,10 +200,13 @@ impl Run<'_> {
             Some((mount, at)) => mount.command(at, &self.listing(), &program),
         };
         command.args(&self.arguments).env_clear();
-        command.current_dir(self.world.path("")).stdin(Stdio::null());
+        command.current_dir(self.sandbox.path("")).stdin(Stdio::null());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        let home = self.world.root.path();
-        command.env("HOME", home).env("TMPDIR", self.world.temporary()).env("SHEAF_HOME", self.world.home());
+        let home = self.sandbox.root.path();
+        command
+            .env("HOME", home)
+            .env("TMPDIR", self.sandbox.temporary())
+            .env("SHEAF_HOME", self.sandbox.home());
         command.env("NO_COLOR", "1").env("LC_ALL", "C");
         for (name, value) in &self.environment {
             if value.is_empty() {
@@ -243,20 +246,20 @@ impl Run<'_> {
             stdout,
             stderr,
             mounted: listing.lines().map(str::to_owned).collect(),
-            neutral: self.world.neutral(),
+            neutral: self.sandbox.neutral(),
         }
     }
 
     /// File with the names of the files that a mounted file system has at the end.
     fn listing(&self) -> PathBuf {
-        self.world.temporary().join("listing")
+        self.sandbox.temporary().join("listing")
     }
 
     /// The text of the programs among the arguments.
     fn programs(&self) -> Vec<(String, String)> {
         let programs =
             self.arguments.iter().filter(|name| Path::new(name).extension().is_some_and(|e| e == "shf"));
-        let text = |name: &String| Some((name.clone(), fs::read_to_string(self.world.path(name)).ok()?));
+        let text = |name: &String| Some((name.clone(), fs::read_to_string(self.sandbox.path(name)).ok()?));
         programs.filter_map(text).collect()
     }
 }

@@ -19,10 +19,10 @@ const LAYER_BYTES: usize = 4096 * 64 * 4;
 
 #[test]
 fn memory_is_traded_for_work() {
-    let Some(world) = Sandbox::with_compiler() else { return };
-    world.write("deep.shf", PROGRAM);
-    assert_eq!(world.run(&["deep.shf", "--jit", "always"]).compiled(), "true\n");
-    let (kept, again) = (peak(&world, "kept"), peak(&world, "again"));
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("deep.shf", PROGRAM);
+    assert_eq!(sandbox.run(&["deep.shf", "--jit", "always"]).compiled(), "true\n");
+    let (kept, again) = (peak(&sandbox, "kept"), peak(&sandbox, "again"));
     println!("peak of the gradient: {kept} bytes with all layers kept, {again} with checkpoints");
     // Twenty-five layers, against five stored and five recomputed.
     assert!(kept > 25 * LAYER_BYTES, "{kept}");
@@ -30,8 +30,8 @@ fn memory_is_traded_for_work() {
 }
 
 /// Peak bytes of the buffers of a function's program in one call.
-fn peak(world: &Sandbox, function: &str) -> usize {
-    let folder = world.path("__sheaf__");
+fn peak(sandbox: &Sandbox, function: &str) -> usize {
+    let folder = sandbox.path("__sheaf__");
     let manifest = std::fs::read(folder.join("manifest.json")).expect("a manifest");
     let manifest: serde_json::Value = serde_json::from_slice(&manifest).expect("JSON");
     let entry = manifest["entries"]

@@ -13,18 +13,18 @@ fn root() -> PathBuf {
 
 /// A sandbox with the compiler, the example's modules and the start of its text. `None`, after a message, if one is
 /// unavailable.
-fn world() -> Option<Sandbox> {
+fn sandbox() -> Option<Sandbox> {
     let Ok(text) = fs::read(root().join("examples/nanogpt/shakespeare.txt")) else {
         skip("there is no text: run scripts/fetch-shakespeare");
         return None;
     };
-    let world = Sandbox::with_compiler()?;
+    let sandbox = Sandbox::with_compiler()?;
     for name in ["model.shf", "text.shf"] {
-        world.write(name, fs::read(root().join("examples/nanogpt").join(name)).expect("a module"));
+        sandbox.write(name, fs::read(root().join("examples/nanogpt").join(name)).expect("a module"));
     }
     // A debug build reads slowly.
-    world.write("text.txt", &text[..20_000]);
-    Some(world)
+    sandbox.write("text.txt", &text[..20_000]);
+    Some(sandbox)
 }
 
 /// A Python with JAX. `None`, after a message, if it cannot be installed.
@@ -47,13 +47,13 @@ fn jax() -> Option<PathBuf> {
 
 #[test]
 fn one_step_is_that_of_jax() {
-    let Some((world, python)) = world().zip(jax()) else { return };
-    world.write("step.shf", fs::read(root().join("tests/nanogpt/step.shf")).expect("a program"));
-    let _ = world.run(&["step.shf", "--jit", "always"]).compiled();
-    assert_eq!(compilations(&world, "train-step"), 1);
+    let Some((sandbox, python)) = sandbox().zip(jax()) else { return };
+    sandbox.write("step.shf", fs::read(root().join("tests/nanogpt/step.shf")).expect("a program"));
+    let _ = sandbox.run(&["step.shf", "--jit", "always"]).compiled();
+    assert_eq!(compilations(&sandbox, "train-step"), 1);
     let compared = Command::new(python)
         .arg(root().join("tests/nanogpt/compare.py"))
-        .arg(world.path(""))
+        .arg(sandbox.path(""))
         .env("JAX_PLATFORMS", "cpu")
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .output()
@@ -66,8 +66,8 @@ fn one_step_is_that_of_jax() {
 }
 
 /// Number of compilations of a function, by the manifest.
-fn compilations(world: &Sandbox, function: &str) -> usize {
-    let json = fs::read(world.path("__sheaf__/manifest.json")).expect("a manifest");
+fn compilations(sandbox: &Sandbox, function: &str) -> usize {
+    let json = fs::read(sandbox.path("__sheaf__/manifest.json")).expect("a manifest");
     let manifest: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
     let entries = manifest["entries"].as_array().expect("entries");
     entries.iter().filter(|entry| entry["function"] == function).count()
@@ -95,14 +95,14 @@ fn given(steps: u32, rate: f32, size: u32, seed: u32) -> String {
 
 /// Runs `program` with one setting, which compiles `step`; with others, which compile nothing; and with two other batch
 /// sizes, which compile it once each.
-fn compiles_for_the_batch_size_alone(world: &Sandbox, program: &str, step: &str) {
+fn compiles_for_the_batch_size_alone(sandbox: &Sandbox, program: &str, step: &str) {
     let train = |setting: String| {
-        world.write("given.json", setting);
-        world.run(&[program, "--jit", "always"])
+        sandbox.write("given.json", setting);
+        sandbox.run(&[program, "--jit", "always"])
     };
     let first = train(given(2, 0.01, 4, 1)).compiled();
-    assert_eq!(compilations(world, step), 1);
-    let manifest = || fs::read(world.path("__sheaf__/manifest.json")).expect("a manifest");
+    assert_eq!(compilations(sandbox, step), 1);
+    let manifest = || fs::read(sandbox.path("__sheaf__/manifest.json")).expect("a manifest");
     let before = manifest();
     let again = train(given(2, 0.01, 4, 1)).compiled_nothing();
     assert_eq!(again, first);
@@ -115,7 +115,7 @@ fn compiles_for_the_batch_size_alone(world: &Sandbox, program: &str, step: &str)
         let output = train(given(2, 0.01, size, 1));
         let compiled = output.stderr.matches(&format!("compiling {step}\n")).count();
         assert_eq!((output.code, compiled), (Some(0), 1), "batch size {size}:\n{output}");
-        assert_eq!(compilations(world, step), count);
+        assert_eq!(compilations(sandbox, step), count);
         assert!(train(given(3, 0.03, size, 2)).compiled_nothing().lines().count() >= 3);
     }
     assert_eq!(train(given(2, 0.01, 4, 1)).compiled_nothing(), first);
@@ -123,14 +123,14 @@ fn compiles_for_the_batch_size_alone(world: &Sandbox, program: &str, step: &str)
 
 #[test]
 fn the_gpt_step_compiles_again_for_another_batch_size_alone() {
-    let Some(world) = world() else { return };
-    let model = fs::read_to_string(world.path("model.shf")).expect("a module");
+    let Some(sandbox) = sandbox() else { return };
+    let model = fs::read_to_string(sandbox.path("model.shf")).expect("a module");
     let smaller = model.replace(":context 64", ":context 8").replace(":width 128", ":width 16");
     let smaller = smaller.replace(":n-layers 4", ":n-layers 2");
     assert_eq!(model.lines().zip(smaller.lines()).filter(|(a, b)| a != b).count(), 3);
-    world.write("model.shf", smaller);
-    world.write("train.shf", TRAIN_GPT);
-    compiles_for_the_batch_size_alone(&world, "train.shf", "train-step");
+    sandbox.write("model.shf", smaller);
+    sandbox.write("train.shf", TRAIN_GPT);
+    compiles_for_the_batch_size_alone(&sandbox, "train.shf", "train-step");
 }
 
 /// Linear regression; the arguments are those of [`TRAIN_GPT`], with epochs for steps.
@@ -156,7 +156,7 @@ const TRAIN_LINE: &str = r#"
 
 #[test]
 fn a_small_step_compiles_again_for_another_batch_size_alone() {
-    let Some(world) = Sandbox::with_compiler() else { return };
-    world.write("line.shf", TRAIN_LINE);
-    compiles_for_the_batch_size_alone(&world, "line.shf", "train-step");
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("line.shf", TRAIN_LINE);
+    compiles_for_the_batch_size_alone(&sandbox, "line.shf", "train-step");
 }

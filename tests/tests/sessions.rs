@@ -38,12 +38,12 @@ impl Reporter for Reports {
     }
 }
 
-fn builder(world: &Sandbox) -> SessionBuilder {
-    let home = world.home().display().to_string();
+fn builder(sandbox: &Sandbox) -> SessionBuilder {
+    let home = sandbox.home().display().to_string();
     let sheaf = sheaf_tests::sheaf();
     Session::builder()
         .environment(move |name| (name == "SHEAF_HOME").then(|| home.clone()))
-        .project(world.path(""))
+        .project(sandbox.path(""))
         .worker(Arc::new(move || {
             let mut command = Command::new(&sheaf);
             command.arg(sheaf_engine::COMPILE_WORKER);
@@ -69,14 +69,14 @@ fn train(session: &Session, seed: i64, steps: usize) -> Result<Vec<f64>, Error> 
 
 #[test]
 fn two_sessions_in_two_threads_train_at_once() {
-    let Some(world) = Sandbox::with_compiler() else { return };
-    let interpreted = train(&builder(&world).jit(Jit::Never).build().unwrap(), 0, 300).unwrap();
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    let interpreted = train(&builder(&sandbox).jit(Jit::Never).build().unwrap(), 0, 300).unwrap();
     let losses: Vec<Vec<f64>> = std::thread::scope(|scope| {
         let start = || {
             scope.spawn(|| {
                 let reports = Arc::new(Reports::default());
                 let session =
-                    builder(&world).jit(Jit::Always).strict(true).reporter(Arc::clone(&reports) as _);
+                    builder(&sandbox).jit(Jit::Always).strict(true).reporter(Arc::clone(&reports) as _);
                 let losses = train(&session.build().unwrap(), 0, 300).unwrap();
                 let reports = reports.0.lock().unwrap();
                 assert!(!reports.iter().any(|line| line.starts_with("warning")), "{reports:?}");
@@ -95,8 +95,8 @@ fn two_sessions_in_two_threads_train_at_once() {
 
 #[test]
 fn errors_are_data_and_leave_the_session_usable() {
-    let world = Sandbox::new();
-    let session = builder(&world).jit(Jit::Never).build().unwrap();
+    let sandbox = Sandbox::new();
+    let session = builder(&sandbox).jit(Jit::Never).build().unwrap();
     let error = session.load_text("broken.shf", "(defn f [x] (+ x y))").unwrap_err();
     assert_eq!(error.diagnostics()[0].message, "unknown name y");
 
@@ -118,8 +118,8 @@ fn errors_are_data_and_leave_the_session_usable() {
 
 #[test]
 fn values_go_in_and_come_out_nested() {
-    let world = Sandbox::new();
-    let session = builder(&world).jit(Jit::Never).build().unwrap();
+    let sandbox = Sandbox::new();
+    let session = builder(&sandbox).jit(Jit::Never).build().unwrap();
     let text = "(defn swap [d] {:b (:a d) :a (:b d) :n (len (:b d))})";
     let swap = session.load_text("m.shf", text).unwrap().function("swap").unwrap();
     let given = Value::dict([

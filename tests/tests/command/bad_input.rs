@@ -6,15 +6,15 @@ use sheaf_tests::{Output, Sandbox};
 
 /// Runs a program without a compiler. It must fail, and leave no files.
 fn run(program: &str, files: &[(&str, &[u8])]) -> Output {
-    let world = Sandbox::new();
-    world.write("program.shf", program);
+    let sandbox = Sandbox::new();
+    sandbox.write("program.shf", program);
     for (name, content) in files {
-        world.write(name, content);
+        sandbox.write(name, content);
     }
-    let output = world.run(&["program.shf"]);
+    let output = sandbox.run(&["program.shf"]);
     assert_eq!(output.code, Some(1), "{output}");
-    assert_eq!(Sandbox::files(&world.home()), [""; 0]);
-    assert!(!world.path("__sheaf__").exists());
+    assert_eq!(Sandbox::files(&sandbox.home()), [""; 0]);
+    assert!(!sandbox.path("__sheaf__").exists());
     output
 }
 
@@ -63,23 +63,23 @@ fn wrong_number_of_arguments() {
 
 #[test]
 fn missing_program() {
-    let world = Sandbox::new();
-    insta::assert_snapshot!(world.run(&["train.shf"]));
-    insta::assert_snapshot!("missing_program_by_absolute_path", world.run(&["/nowhere/train.shf"]));
+    let sandbox = Sandbox::new();
+    insta::assert_snapshot!(sandbox.run(&["train.shf"]));
+    insta::assert_snapshot!("missing_program_by_absolute_path", sandbox.run(&["/nowhere/train.shf"]));
 }
 
 #[test]
 fn folder_for_a_program() {
-    let world = Sandbox::new();
-    fs::create_dir(world.path("model.shf")).expect("a folder");
-    insta::assert_snapshot!(world.run(&["model.shf"]));
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.path("model.shf")).expect("a folder");
+    insta::assert_snapshot!(sandbox.run(&["model.shf"]));
 }
 
 #[test]
 fn program_that_is_not_text() {
-    let world = Sandbox::new();
-    world.write("model.shf", [0xFF, 0xFE, b'(']);
-    insta::assert_snapshot!(world.run(&["model.shf"]).stderr);
+    let sandbox = Sandbox::new();
+    sandbox.write("model.shf", [0xFF, 0xFE, b'(']);
+    insta::assert_snapshot!(sandbox.run(&["model.shf"]).stderr);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn broken_project_file() {
 
 #[test]
 fn setting_that_means_nothing() {
-    let world = Sandbox::new();
-    world.write("program.shf", "(print 1)\n");
-    insta::assert_snapshot!(world.sheaf(&["program.shf"]).env("SHEAF_OFFLINE", "perhaps").run());
+    let sandbox = Sandbox::new();
+    sandbox.write("program.shf", "(print 1)\n");
+    insta::assert_snapshot!(sandbox.sheaf(&["program.shf"]).env("SHEAF_OFFLINE", "perhaps").run());
 }

@@ -9,17 +9,17 @@ const WRONG: &str =
 const PART: &str = "(defn weights [n] (ones (list n 5)))\n(defn unused [] (sqrt))\n";
 
 fn wrong() -> Sandbox {
-    let world = Sandbox::new();
-    world.write("train.shf", WRONG);
-    world.write("part.shf", PART);
-    world
+    let sandbox = Sandbox::new();
+    sandbox.write("train.shf", WRONG);
+    sandbox.write("part.shf", PART);
+    sandbox
 }
 
 #[test]
 fn all_errors_of_all_files() {
-    let world = wrong();
-    world.write("other.shf", "(defn g [x] y)\n");
-    let output = world.run(&["check", "train.shf", "other.shf", "missing.shf"]);
+    let sandbox = wrong();
+    sandbox.write("other.shf", "(defn g [x] y)\n");
+    let output = sandbox.run(&["check", "train.shf", "other.shf", "missing.shf"]);
     assert_eq!(output.code, Some(1), "{output}");
     for message in [
         "(@ a b): f32[4x2] and f32[3x5] do not fit",
@@ -36,10 +36,10 @@ fn all_errors_of_all_files() {
 
 #[test]
 fn a_folder_by_default_the_current_one() {
-    let world = wrong();
-    world.write("more/deep.shf", "(defn g [x] y)\n");
+    let sandbox = wrong();
+    sandbox.write("more/deep.shf", "(defn g [x] y)\n");
     for paths in [&["check"][..], &["check", "."], &["check", "more", "train.shf"]] {
-        let output = world.run(paths);
+        let output = sandbox.run(paths);
         assert_eq!(output.code, Some(1), "{output}");
         for message in ["unknown name lenght", "unknown name y", "sqrt takes 1 argument, got 0"] {
             assert_eq!(output.stderr.matches(&format!("error: {message}")).count(), 1, "{message}\n{output}");
@@ -70,12 +70,12 @@ fn as_json() {
 
 #[test]
 fn a_right_program_is_not_run() {
-    let world = Sandbox::new();
-    world.write(
+    let sandbox = Sandbox::new();
+    sandbox.write(
         "right.shf",
         "(defn f [(x [4 2])] (sum (* x x)))\n(print (f (io \"load\" \"nowhere.csv\")))\n",
     );
-    let output = world.run(&["check", "right.shf"]);
+    let output = sandbox.run(&["check", "right.shf"]);
     assert_eq!(
         output.silent(),
         "no errors; checked 1 file: 1 function, 5 calls, the shapes in 1 typed function\n"

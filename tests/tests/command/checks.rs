@@ -54,12 +54,12 @@ const CASES: [(&str, &str, &str); 9] = [
 
 #[test]
 fn what_is_wrong_is_told_with_its_values() {
-    let Some(world) = Sandbox::with_compiler() else { return };
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
     for (program, printed, error) in CASES {
-        world.write("case.shf", program);
+        sandbox.write("case.shf", program);
         for way in [&["run", "--no-jit", "case.shf"][..], &["run", "--jit", "always", "--strict", "case.shf"]]
         {
-            let found = world.run(way);
+            let found = sandbox.run(way);
             assert_eq!(found.stdout, printed, "{program}\n{found}");
             assert!(found.stderr.contains(error), "{program}\n{found}");
         }
@@ -69,17 +69,17 @@ fn what_is_wrong_is_told_with_its_values() {
 /// The manifest lists a program's checks, and a later run without a compiler reports them as well.
 #[test]
 fn the_manifest_lists_what_is_checked() {
-    let Some(world) = Sandbox::with_compiler() else { return };
-    world.write("case.shf", "(defn f [x i]\n  (nth x i))\n(print (f [1 2 3] 7))");
-    let first = world.run(&["run", "--jit", "always", "case.shf"]);
-    let manifest = std::fs::read_to_string(world.path("__sheaf__/manifest.json")).expect("a manifest");
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("case.shf", "(defn f [x i]\n  (nth x i))\n(print (f [1 2 3] 7))");
+    let first = sandbox.run(&["run", "--jit", "always", "case.shf"]);
+    let manifest = std::fs::read_to_string(sandbox.path("__sheaf__/manifest.json")).expect("a manifest");
     assert!(
         manifest.contains(r#"{"message": "index of axis 0 of f32[3]", "place": "case.shf:2:3"}"#),
         "{manifest}"
     );
     assert!(manifest.contains(r#""path": "flag""#), "{manifest}");
-    let second = world.run(&["run", "--jit", "always", "case.shf"]);
+    let second = sandbox.run(&["run", "--jit", "always", "case.shf"]);
     assert!(first.stderr.ends_with(&second.stderr), "{first}\n{second}");
-    let clamped = world.run(&["run", "--jit", "always", "--no-bounds-check", "case.shf"]);
+    let clamped = sandbox.run(&["run", "--jit", "always", "--no-bounds-check", "case.shf"]);
     assert_eq!(clamped.stdout, "3.0\n", "{clamped}");
 }

@@ -74,22 +74,22 @@ fn arguments(entry: &Value) -> Vec<Argument> {
 
 /// A sandbox with the built program, and its manifest entry.
 fn built(options: &[&str]) -> Option<(Sandbox, Value)> {
-    let world = Sandbox::with_compiler()?;
-    world.example("xor/loop.shf");
-    let output = world.run(&[&["build", "xor/loop.shf", "train"], options].concat());
+    let sandbox = Sandbox::with_compiler()?;
+    sandbox.example("xor/loop.shf");
+    let output = sandbox.run(&[&["build", "xor/loop.shf", "train"], options].concat());
     assert_eq!(output.code, Some(0), "{output}");
     let entry =
-        manifest(&world.path("xor")).into_iter().find(|e| e["function"] == "train").expect("an entry");
-    Some((world, entry))
+        manifest(&sandbox.path("xor")).into_iter().find(|e| e["function"] == "train").expect("an entry");
+    Some((sandbox, entry))
 }
 
-fn vmfb(world: &Sandbox, entry: &Value) -> PathBuf {
-    world.path("xor/__sheaf__").join(entry["file"].as_str().expect("a file"))
+fn vmfb(sandbox: &Sandbox, entry: &Value) -> PathBuf {
+    sandbox.path("xor/__sheaf__").join(entry["file"].as_str().expect("a file"))
 }
 
 /// The parameters after training by `sheaf run`, in the order of the results.
-fn trained_by_sheaf(world: &Sandbox, entry: &Value) -> Vec<Vec<f32>> {
-    let mut source = fs::read_to_string(world.path("xor/loop.shf")).expect("a source");
+fn trained_by_sheaf(sandbox: &Sandbox, entry: &Value) -> Vec<Vec<f32>> {
+    let mut source = fs::read_to_string(sandbox.path("xor/loop.shf")).expect("a source");
     let literal = |path: &str, shape: &[usize]| {
         let flat: Vec<String> =
             parameter(path, shape.iter().product()).iter().map(|x| format!("{x:?}")).collect();
@@ -101,15 +101,15 @@ fn trained_by_sheaf(world: &Sandbox, entry: &Value) -> Vec<Vec<f32>> {
         literal("p.l1.W", &[2, 8]),
         literal("p.l2.W", &[8, 1]),
     );
-    world.write("xor/loop-and-save.shf", source);
-    let run = world.run(&["xor/loop-and-save.shf", "--jit", "always"]);
+    sandbox.write("xor/loop-and-save.shf", source);
+    let run = sandbox.run(&["xor/loop-and-save.shf", "--jit", "always"]);
     assert_eq!(run.code, Some(0), "{run}");
     assert!(
         !run.stderr.contains("compiling train"),
         "the program that was built is the one that runs\n{run}"
     );
     let saved: Value =
-        serde_json::from_slice(&fs::read(world.path("trained.json")).expect("a file")).expect("JSON");
+        serde_json::from_slice(&fs::read(sandbox.path("trained.json")).expect("a file")).expect("JSON");
     let outputs = entry["outputs"].as_array().expect("leaves");
     outputs
         .iter()
@@ -145,9 +145,9 @@ fn assert_close(found: &[Vec<f32>], wanted: &[Vec<f32>]) {
 
 #[test]
 fn the_training_of_xor_is_one_small_program() {
-    let Some((world, entry)) = built(&[]) else { return };
+    let Some((sandbox, entry)) = built(&[]) else { return };
     assert_eq!(entry["file"], "train.cpu.vmfb");
-    let size = fs::metadata(vmfb(&world, &entry)).expect("a file").len();
+    let size = fs::metadata(vmfb(&sandbox, &entry)).expect("a file").len();
     assert!(size <= LIMIT, "{size} bytes");
     let order: Vec<&str> = entry["inputs"]
         .as_array()
@@ -158,7 +158,7 @@ fn the_training_of_xor_is_one_small_program() {
     assert_eq!(order, ["p.l1.W", "p.l1.b", "p.l2.W", "p.l2.b", "epochs", "lr"]);
 
     // Called by a program that uses only the runtime of Sheaf.
-    let bytes = fs::read(vmfb(&world, &entry)).expect("a file");
+    let bytes = fs::read(vmfb(&sandbox, &entry)).expect("a file");
     let digest = sha256(&bytes);
     let runtime = Runtime::new().expect("the runtime");
     let device = runtime.device(Target::LocalSync).expect("a device");
@@ -171,15 +171,15 @@ fn the_training_of_xor_is_one_small_program() {
     call.invoke().expect("a call");
     let results = call.take_results().expect("results");
     let found: Vec<Vec<f32>> = results.iter().map(|r| floats(&r.read().expect("elements"))).collect();
-    let wanted = trained_by_sheaf(&world, &entry);
+    let wanted = trained_by_sheaf(&sandbox, &entry);
     assert_eq!(found, wanted, "the same program on the same machine");
 }
 
 #[test]
 fn portable_programs_are_small_too() {
     for cpu in ["x86-64", "x86-64-v3", "aarch64"] {
-        let Some((world, entry)) = built(&["--cpu", cpu]) else { return };
-        let size = fs::metadata(vmfb(&world, &entry)).expect("a file").len();
+        let Some((sandbox, entry)) = built(&["--cpu", cpu]) else { return };
+        let size = fs::metadata(vmfb(&sandbox, &entry)).expect("a file").len();
         assert!(size <= LIMIT, "{cpu}: {size} bytes");
     }
 }
@@ -197,30 +197,30 @@ fn run_module() -> Option<OsString> {
 #[test]
 fn iree_runs_the_training_of_xor() {
     let Some(iree) = run_module() else { return };
-    let Some((world, entry)) = built(&[]) else { return };
+    let Some((sandbox, entry)) = built(&[]) else { return };
     let mut command = Command::new(iree);
-    command.arg(format!("--module={}", vmfb(&world, &entry).display()));
+    command.arg(format!("--module={}", vmfb(&sandbox, &entry).display()));
     command.args(["--device=local-sync", "--function=main"]);
     command.args(arguments(&entry).iter().map(|argument| format!("--input={}", argument.text)));
     let outputs = entry["outputs"].as_array().expect("leaves").len();
-    let files: Vec<PathBuf> = (0..outputs).map(|i| world.path(&format!("{i}.npy"))).collect();
+    let files: Vec<PathBuf> = (0..outputs).map(|i| sandbox.path(&format!("{i}.npy"))).collect();
     command.args(files.iter().map(|file| format!("--output=@{}", file.display())));
     let output = command.output().expect("iree-run-module starts");
     assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
     let found: Vec<Vec<f32>> = files.iter().map(|file| npy(&fs::read(file).expect("a result"))).collect();
-    assert_close(&found, &trained_by_sheaf(&world, &entry));
+    assert_close(&found, &trained_by_sheaf(&sandbox, &entry));
 }
 
 /// A small function uses plain calls unless a portable program is requested.
 #[test]
 fn iree_runs_a_small_function() {
     let Some(iree) = run_module() else { return };
-    let Some(world) = Sandbox::with_compiler() else { return };
-    world.write("double.shf", "(defn double [(x f32 [3]) (n i64 [])] (list (* x 2) (+ n 1)))\n");
-    let output = world.run(&["build", "double.shf", "double", "--emit", "vmfb", "-o", "double.vmfb"]);
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("double.shf", "(defn double [(x f32 [3]) (n i64 [])] (list (* x 2) (+ n 1)))\n");
+    let output = sandbox.run(&["build", "double.shf", "double", "--emit", "vmfb", "-o", "double.vmfb"]);
     assert_eq!(output.code, Some(0), "{output}");
     let mut command = Command::new(iree);
-    command.arg(format!("--module={}", world.path("double.vmfb").display()));
+    command.arg(format!("--module={}", sandbox.path("double.vmfb").display()));
     command.args(["--device=local-sync", "--function=main", "--input=3xf32=1,2,3", "--input=i64=41"]);
     let output = command.output().expect("iree-run-module starts");
     let said = String::from_utf8_lossy(&output.stdout);

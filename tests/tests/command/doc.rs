@@ -48,14 +48,14 @@ fn an_unknown_name_has_a_neighbour() {
 
 #[test]
 fn a_program_documents_itself() {
-    let world = Sandbox::new();
-    world.write(
+    let sandbox = Sandbox::new();
+    sandbox.write(
         "model.shf",
         "(defn twice \"(twice x)\n two times x\n (twice 3) ;=> 6\" [x] (* 2 x))\n(defn -own [x] x)\n(defn bare [x y] x)\n",
     );
-    insta::assert_snapshot!(world.run(&["doc", "model.shf"]).silent());
-    assert_eq!(world.run(&["doc", "model.shf", "bare"]).silent(), "(bare x y)\n");
-    insta::assert_snapshot!(world.run(&["doc", "model.shf", "twize"]).stderr);
-    world.write("wrong.shf", "(defn f [x]");
-    assert!(world.run(&["doc", "wrong.shf"]).stderr.contains("never closed"));
+    insta::assert_snapshot!(sandbox.run(&["doc", "model.shf"]).silent());
+    assert_eq!(sandbox.run(&["doc", "model.shf", "bare"]).silent(), "(bare x y)\n");
+    insta::assert_snapshot!(sandbox.run(&["doc", "model.shf", "twize"]).stderr);
+    sandbox.write("wrong.shf", "(defn f [x]");
+    assert!(sandbox.run(&["doc", "wrong.shf"]).stderr.contains("never closed"));
 }

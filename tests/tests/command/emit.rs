@@ -13,9 +13,9 @@ const PROGRAM: &str = "(defparams Net {:w [2 3] :b [3]})
 ";
 
 fn emitted(form: &str) -> String {
-    let world = Sandbox::new();
-    world.write("net.shf", PROGRAM);
-    world.run(&["build", "--emit", form, "net.shf", "loss"]).silent()
+    let sandbox = Sandbox::new();
+    sandbox.write("net.shf", PROGRAM);
+    sandbox.run(&["build", "--emit", form, "net.shf", "loss"]).silent()
 }
 
 #[test]
@@ -40,11 +40,11 @@ fn stablehlo() {
 
 #[test]
 fn vmfb() {
-    let Some(world) = Sandbox::with_compiler() else { return };
-    world.write("net.shf", PROGRAM);
-    insta::assert_snapshot!(world.run(&["build", "--emit", "vmfb", "net.shf", "loss"]));
-    assert!(world.path("loss.cpu.vmfb").exists() && !world.path("__sheaf__").exists());
-    let output = world.run(&[
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("net.shf", PROGRAM);
+    insta::assert_snapshot!(sandbox.run(&["build", "--emit", "vmfb", "net.shf", "loss"]));
+    assert!(sandbox.path("loss.cpu.vmfb").exists() && !sandbox.path("__sheaf__").exists());
+    let output = sandbox.run(&[
         "build",
         "--emit",
         "vmfb",
@@ -56,18 +56,18 @@ fn vmfb() {
         "cuda:sm_89",
     ]);
     assert_eq!(output.code, Some(0), "{output}");
-    assert!(fs::metadata(world.path("out/l.vmfb")).is_ok_and(|file| file.len() > 1000));
-    let json = world.run(&["build", "--emit", "vmfb", "net.shf", "loss", "--json"]).silent();
+    assert!(fs::metadata(sandbox.path("out/l.vmfb")).is_ok_and(|file| file.len() > 1000));
+    let json = sandbox.run(&["build", "--emit", "vmfb", "net.shf", "loss", "--json"]).silent();
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["file"], "loss.cpu.vmfb");
 }
 
 #[test]
 fn of_a_recorded_call() {
-    let Some(world) = Sandbox::with_compiler() else { return };
-    world.write("net.shf", PROGRAM);
-    assert_eq!(world.run(&["net.shf", "--record", "shapes.json"]).code, Some(0));
-    insta::assert_snapshot!(world.run(&[
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("net.shf", PROGRAM);
+    assert_eq!(sandbox.run(&["net.shf", "--record", "shapes.json"]).code, Some(0));
+    insta::assert_snapshot!(sandbox.run(&[
         "build",
         "--emit",
         "graph",
@@ -78,10 +78,10 @@ fn of_a_recorded_call() {
     ]));
     insta::assert_snapshot!(
         "emit_without_types",
-        world.run(&["build", "--emit", "graph", "net.shf", "untyped"])
+        sandbox.run(&["build", "--emit", "graph", "net.shf", "untyped"])
     );
     insta::assert_snapshot!(
         "emit_forms_of_nothing",
-        world.run(&["build", "--emit", "forms", "net.shf", "nothing"])
+        sandbox.run(&["build", "--emit", "forms", "net.shf", "nothing"])
     );
 }

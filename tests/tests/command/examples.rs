@@ -8,11 +8,11 @@ const GOOD: &str = "(defn twice [x] (* 2 x))\n(twice [1 2]) ;=> [2 4]\n(twice \"
 const BAD: &str = "(+ [1 2] 1) ;=> [2 4]\n\n(sum [[1 2] [3 4]] :axis 2) ;=> [3 7]\n(+ 1 2) ;=> 3\n";
 
 fn shown(files: &[(&str, &str)], arguments: &[&str]) -> String {
-    let world = Sandbox::new();
+    let sandbox = Sandbox::new();
     for (name, text) in files {
-        world.write(name, text);
+        sandbox.write(name, text);
     }
-    world.run(arguments).to_string()
+    sandbox.run(arguments).to_string()
 }
 
 #[test]
@@ -40,35 +40,35 @@ fn counts_as_json() {
 
 #[test]
 fn compiled_by_default_where_there_is_a_compiler() {
-    let Some(world) = Sandbox::with_compiler() else { return };
-    world.write("good.shf", GOOD);
-    let output = world.run(&["test"]).compiled();
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("good.shf", GOOD);
+    let output = sandbox.run(&["test"]).compiled();
     assert!(output.contains("2 passed, 0 failed; 1 ran compiled, 1 needed no program"), "{output}");
-    assert!(!world.path("__sheaf__").exists(), "examples leave nothing beside the sources");
+    assert!(!sandbox.path("__sheaf__").exists(), "examples leave nothing beside the sources");
 }
 
 #[test]
 fn without_a_compiler_they_are_interpreted_unless_that_is_ruled_out() {
-    let world = Sandbox::new();
-    world.write("good.shf", GOOD);
-    insta::assert_snapshot!(world.run(&["test", "--offline"]));
-    insta::assert_snapshot!(world.run(&["test", "--offline", "--jit", "always"]));
+    let sandbox = Sandbox::new();
+    sandbox.write("good.shf", GOOD);
+    insta::assert_snapshot!(sandbox.run(&["test", "--offline"]));
+    insta::assert_snapshot!(sandbox.run(&["test", "--offline", "--jit", "always"]));
 }
 
 #[test]
 fn the_corpus_interpreted() {
-    let world = Sandbox::new();
-    world.folder("corpus");
-    let output = world.run(&["test", "--no-jit", "corpus"]);
+    let sandbox = Sandbox::new();
+    sandbox.folder("corpus");
+    let output = sandbox.run(&["test", "--no-jit", "corpus"]);
     assert_eq!(output.code, Some(0), "{output}");
     println!("{}", output.stdout);
 }
 
 #[test]
 fn the_corpus_compiled() {
-    let Some(world) = Sandbox::with_compiler() else { return };
-    world.folder("corpus");
-    let output = world.sheaf(&["test", "--jit", "always", "corpus"]).within(Duration::from_mins(15)).run();
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.folder("corpus");
+    let output = sandbox.sheaf(&["test", "--jit", "always", "corpus"]).within(Duration::from_mins(15)).run();
     assert_eq!(output.code, Some(0), "{output}");
     println!("{}", output.stdout);
 }

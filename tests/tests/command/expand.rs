@@ -9,9 +9,9 @@ const GOOD: &str = "; What the program says about itself.\n(defmacro twice [form
 const BAD: &str = "(defmacro root [x]\n  (sqrt x))\n(defn f [a]\n  (root (+ a 1)))\n(print (f 3))\n";
 
 fn expanded(program: &str) -> String {
-    let world = Sandbox::new();
-    world.write("program.shf", program);
-    world.run(&["expand", "program.shf"]).to_string()
+    let sandbox = Sandbox::new();
+    sandbox.write("program.shf", program);
+    sandbox.run(&["expand", "program.shf"]).to_string()
 }
 
 #[test]
@@ -26,12 +26,12 @@ fn an_error_in_a_macro_shows_its_use() {
 
 #[test]
 fn the_expansion_is_a_program_of_the_same_meaning() {
-    let world = Sandbox::new();
-    world.write("program.shf", GOOD);
-    let expansion = world.run(&["expand", "program.shf"]).silent();
-    world.write("expanded.shf", &expansion);
-    assert_eq!(world.run(&["expanded.shf", "--no-jit"]).silent(), "6.0\n6.0\n");
-    assert_eq!(world.run(&["expand", "expanded.shf"]).silent(), expansion);
+    let sandbox = Sandbox::new();
+    sandbox.write("program.shf", GOOD);
+    let expansion = sandbox.run(&["expand", "program.shf"]).silent();
+    sandbox.write("expanded.shf", &expansion);
+    assert_eq!(sandbox.run(&["expanded.shf", "--no-jit"]).silent(), "6.0\n6.0\n");
+    assert_eq!(sandbox.run(&["expand", "expanded.shf"]).silent(), expansion);
 }
 
 #[test]

@@ -7,12 +7,12 @@ use sheaf_tests::{Sandbox, toolchain};
 use crate::{FOURTEEN, RUN_SQUARES, SQUARES};
 
 /// A sandbox with such a compiler, and a program for it.
-fn world() -> Option<Sandbox> {
+fn sandbox() -> Option<Sandbox> {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     let toolchain = toolchain()?;
-    let world = Sandbox::new();
-    let folder = world.home().join("data/toolchains").join(toolchain.folder.file_name().expect("a name"));
+    let sandbox = Sandbox::new();
+    let folder = sandbox.home().join("data/toolchains").join(toolchain.folder.file_name().expect("a name"));
     fs::create_dir_all(&folder).expect("a folder");
     let at = |path: &std::path::Path| folder.join(path.file_name().expect("a name"));
     for file in fs::read_dir(&toolchain.folder).expect("a folder").map(|file| file.expect("a file").path()) {
@@ -26,8 +26,8 @@ fn world() -> Option<Sandbox> {
     fs::set_permissions(&linker, fs::Permissions::from_mode(0o755)).expect("a program");
     let size = fs::metadata(&toolchain.linker).expect("a linker").len();
     fs::File::options().write(true).open(&linker).and_then(|file| file.set_len(size)).expect("a size");
-    world.write("squares.shf", SQUARES);
-    Some(world)
+    sandbox.write("squares.shf", SQUARES);
+    Some(sandbox)
 }
 
 /// The start of the compiler's message and of its linker's output, and the fix. The rest is the compiler's, with names
@@ -40,8 +40,8 @@ const MESSAGE: [&str; 3] = [
 
 #[test]
 fn what_the_compiler_fails_on_is_interpreted() {
-    let Some(world) = world() else { return };
-    let output = world.run(&[&RUN_SQUARES[..], &["--explain"]].concat());
+    let Some(sandbox) = sandbox() else { return };
+    let output = sandbox.run(&[&RUN_SQUARES[..], &["--explain"]].concat());
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
     let warning =
         "warning: sum-of-squares is interpreted, since it cannot be compiled; results are the same, only";
@@ -52,13 +52,13 @@ fn what_the_compiler_fails_on_is_interpreted() {
 
 #[test]
 fn what_the_compiler_fails_on_is_an_error_when_strict() {
-    let Some(world) = world() else { return };
-    let output = world.run(&[&RUN_SQUARES[..], &["--strict"]].concat());
+    let Some(sandbox) = sandbox() else { return };
+    let output = sandbox.run(&[&RUN_SQUARES[..], &["--strict"]].concat());
     assert_eq!((output.code, output.stdout.as_str()), (Some(1), ""), "{output}");
     let error = "error: sum-of-squares cannot be compiled, and --strict forbids interpreting it: ";
     assert!(output.stderr.contains(&format!("{error}{}", MESSAGE[0])), "{output}");
     assert!(MESSAGE.iter().all(|part| output.stderr.contains(part)), "{output}");
     assert!(output.stderr.contains("squares.shf:2:8\n"), "{output}");
-    let output = world.run(&[&RUN_SQUARES[..], &["--strict", "--explain"]].concat());
+    let output = sandbox.run(&[&RUN_SQUARES[..], &["--strict", "--explain"]].concat());
     assert!(output.stderr.contains("\n  not run: the compiler fails on it\n"), "{output}");
 }

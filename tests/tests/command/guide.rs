@@ -37,7 +37,7 @@ fn chapters(page: &str) -> Vec<Chapter<'_>> {
 
 #[test]
 fn every_block_of_the_guide_runs_and_gives_what_it_shows() {
-    let world = Sandbox::with_compiler().unwrap_or_default();
+    let sandbox = Sandbox::with_compiler().unwrap_or_default();
     let chapters = chapters(GUIDE);
     let mut commands = 0;
     for (number, chapter) in chapters.iter().enumerate() {
@@ -46,17 +46,17 @@ fn every_block_of_the_guide_runs_and_gives_what_it_shows() {
             match *language {
                 "clojure" => match text.strip_prefix("; file: ").and_then(|t| t.split_once('\n')) {
                     // The name's line is not part of the file.
-                    Some((name, text)) => world.write(name, text),
+                    Some((name, text)) => sandbox.write(name, text),
                     None => examples += text,
                 },
-                "console" => commands += console(&world, text),
+                "console" => commands += console(&sandbox, text),
                 other => panic!("{}: a block of {other:?} is not run", chapter.title),
             }
         }
         if !examples.is_empty() {
             let name = format!("chapter-{number}.shf");
-            world.write(&name, &examples);
-            let output = world.run(&["test", "--no-jit", &name]);
+            sandbox.write(&name, &examples);
+            let output = sandbox.run(&["test", "--no-jit", &name]);
             assert_eq!(output.code, Some(0), "{}\n{output}", chapter.title);
         }
     }
@@ -64,7 +64,7 @@ fn every_block_of_the_guide_runs_and_gives_what_it_shows() {
 }
 
 /// Runs the commands of a block; returns their number.
-fn console(world: &Sandbox, text: &str) -> usize {
+fn console(sandbox: &Sandbox, text: &str) -> usize {
     let mut commands: Vec<(&str, String)> = Vec::new();
     for line in text.lines() {
         match line.strip_prefix("$ sheaf ") {
@@ -76,7 +76,7 @@ fn console(world: &Sandbox, text: &str) -> usize {
         }
     }
     for (command, shown) in &commands {
-        let output = world.run(&command.split_whitespace().collect::<Vec<_>>());
+        let output = sandbox.run(&command.split_whitespace().collect::<Vec<_>>());
         let said = if output.code == Some(0) { &output.stdout } else { &output.stderr };
         assert_eq!(said.trim_end(), shown.trim_end(), "$ sheaf {command}\n{output}");
     }

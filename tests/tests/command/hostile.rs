@@ -14,7 +14,7 @@ const OBEYED: &str = "\u{1b}[2J\u{202e}\u{9b}2J";
 
 #[test]
 fn sources_in_messages() {
-    let world = Sandbox::new();
+    let sandbox = Sandbox::new();
     let cases = [
         ("excerpt", format!("(print été\"{OBEYED}\" (+ 1 nowhere))\n")),
         ("name", format!("(print x{OBEYED}y)\n")),
@@ -25,11 +25,11 @@ fn sources_in_messages() {
     ];
     for (name, text) in cases {
         let file = format!("{name}.shf");
-        world.write(&file, &text);
+        sandbox.write(&file, &text);
         for command in
             [&["run", file.as_str()][..], &["check", &file], &["doc", &file], &["fmt", "--check", &file]]
         {
-            let output = world.run(command);
+            let output = sandbox.run(command);
             assert!(!output.stderr.contains(is_obeyed), "{name}: {:?}", output.stderr);
             if command[0] == "run" {
                 assert_eq!(output.code, Some(1), "{name}: {output}");
@@ -41,37 +41,37 @@ fn sources_in_messages() {
 /// Labels are aligned with the code, whatever precedes it.
 #[test]
 fn columns_stay_right() {
-    let world = Sandbox::new();
-    world.write("a.shf", "(print \"\u{1b}[2J\u{202e}é שלום 你好\" nowhere)\n");
-    insta::assert_snapshot!(world.run(&["a.shf", "--no-jit"]).stderr);
+    let sandbox = Sandbox::new();
+    sandbox.write("a.shf", "(print \"\u{1b}[2J\u{202e}é שלום 你好\" nowhere)\n");
+    insta::assert_snapshot!(sandbox.run(&["a.shf", "--no-jit"]).stderr);
 }
 
 #[test]
 fn names_of_files_and_functions() {
-    let world = Sandbox::new();
+    let sandbox = Sandbox::new();
     let file = format!("a{OBEYED}.shf");
-    world.write(&file, "(print nowhere)\n");
+    sandbox.write(&file, "(print nowhere)\n");
     for command in [&["run", file.as_str()][..], &["fmt", "--check", &file], &["fmt", &file]] {
-        let output = world.run(command);
+        let output = sandbox.run(command);
         assert!(!output.stderr.contains(is_obeyed) && !output.stdout.contains(is_obeyed), "{output:?}");
     }
     let name = "f\u{202e}g";
-    world.write("f.shf", format!("(defn {name} [x] (sum x))\n(print ({name} [1 2]))\n"));
-    let output = world.run(&["f.shf", "--jit", "always", "--explain"]);
+    sandbox.write("f.shf", format!("(defn {name} [x] (sum x))\n(print ({name} [1 2]))\n"));
+    let output = sandbox.run(&["f.shf", "--jit", "always", "--explain"]);
     assert!(!output.stderr.contains(is_obeyed), "{output:?}");
 }
 
 /// A project's file is quoted as well.
 #[test]
 fn settings() {
-    let world = Sandbox::new();
-    world.write("a.shf", "(print 1)\n");
-    world.write("Sheaf.toml", "[cache]\nremote = [\"https://a\\u001b[2J.example\u{202e}\"]\n");
+    let sandbox = Sandbox::new();
+    sandbox.write("a.shf", "(print 1)\n");
+    sandbox.write("Sheaf.toml", "[cache]\nremote = [\"https://a\\u001b[2J.example\u{202e}\"]\n");
     for command in [&["trust", "--yes"][..], &["trust", "--list"], &["a.shf"]] {
-        let output = world.run(command);
+        let output = sandbox.run(command);
         assert!(!output.stderr.contains(is_obeyed) && !output.stdout.contains(is_obeyed), "{output:?}");
     }
-    world.write("Sheaf.toml", "[cache]\nx\u{202e} = 1\nmode = \"\\u001b[2J\"\n");
-    let output = world.run(&["a.shf"]);
+    sandbox.write("Sheaf.toml", "[cache]\nx\u{202e} = 1\nmode = \"\\u001b[2J\"\n");
+    let output = sandbox.run(&["a.shf"]);
     assert!(output.code == Some(1) && !output.stderr.contains(is_obeyed), "{output:?}");
 }

@@ -42,8 +42,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 fn at_ten_random_moments() {
     let Some(wheel) = sheaf_tests::wheel() else { return };
     let server = Server::mirror(&wheel, Duration::from_millis(8));
-    let world = Sandbox::new();
-    world.example("xor/train.shf");
+    let sandbox = Sandbox::new();
+    sandbox.example("xor/train.shf");
     let seed = SystemTime::UNIX_EPOCH.elapsed().expect("a clock").as_nanos() as u64;
     let mut random = seed;
     eprintln!("seed {seed}");
@@ -54,8 +54,8 @@ fn at_ten_random_moments() {
             // A linear congruential generator, whose upper bits are good.
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let delay = Duration::from_micros((random >> 33) % longest);
-            make_work(&world, moment);
-            let over = run_and_kill(&world, &server, moment, delay);
+            make_work(&sandbox, moment);
+            let over = run_and_kill(&sandbox, &server, moment, delay);
             eprintln!("{moment} + {delay:?}: {}", if over { "over before" } else { "killed" });
             if !over {
                 break;
@@ -65,24 +65,24 @@ fn at_ten_random_moments() {
         }
     }
 
-    let run = || world.sheaf(&RUN).env("SHEAF_TOOLCHAIN_INDEX", server.url()).run();
+    let run = || sandbox.sheaf(&RUN).env("SHEAF_TOOLCHAIN_INDEX", server.url()).run();
     let last = run();
     assert_eq!(last.code, Some(0), "seed {seed}\n{last}");
     check(&last.stdout);
     // A second run has nothing to do.
     check(&run().silent());
-    assert_no_leftovers(&world);
+    assert_no_leftovers(&sandbox);
 }
 
 /// Starts a run, waits for the phase and the delay, and kills it. True if it had ended before.
-fn run_and_kill(world: &Sandbox, server: &Server, moment: &str, delay: Duration) -> bool {
-    let run = world.sheaf(&RUN).env("SHEAF_TOOLCHAIN_INDEX", server.url());
+fn run_and_kill(sandbox: &Sandbox, server: &Server, moment: &str, delay: Duration) -> bool {
+    let run = sandbox.sheaf(&RUN).env("SHEAF_TOOLCHAIN_INDEX", server.url());
     let mut child = run.command().stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("sheaf starts");
     let lines = lines(&mut child);
     if moment == SAVING {
-        let cache = world.home().join("cache");
+        let cache = sandbox.home().join("cache");
         let start = Instant::now();
-        while !cache.exists() && !world.path("xor/__sheaf__").exists() && start.elapsed() < PATIENCE {
+        while !cache.exists() && !sandbox.path("xor/__sheaf__").exists() && start.elapsed() < PATIENCE {
             thread::yield_now();
         }
     } else if !moment.is_empty() {
@@ -122,36 +122,36 @@ fn lines(child: &mut Child) -> Receiver<String> {
 }
 
 /// Removes the results of an earlier run, so that the phase has work to do. Unfinished files stay.
-fn make_work(world: &Sandbox, moment: &str) {
+fn make_work(sandbox: &Sandbox, moment: &str) {
     let remove = |folder: PathBuf| {
         let _ = fs::remove_dir_all(folder);
     };
     if matches!(moment, "compiling" | SAVING) {
-        remove(world.home().join("cache"));
-        remove(world.path("xor/__sheaf__"));
+        remove(sandbox.home().join("cache"));
+        remove(sandbox.path("xor/__sheaf__"));
     } else {
         let release = Release::host().expect("a compiler for this machine");
-        remove(world.home().join("data/toolchains").join(release.folder()));
+        remove(sandbox.home().join("data/toolchains").join(release.folder()));
     }
 }
 
 /// Asserts that no unexpected files are left.
-fn assert_no_leftovers(world: &Sandbox) {
+fn assert_no_leftovers(sandbox: &Sandbox) {
     let release = Release::host().expect("a compiler for this machine");
     // A kill directly after the installation leaves an empty folder.
-    let installed = Sandbox::files(&world.home().join("data/toolchains"));
+    let installed = Sandbox::files(&sandbox.home().join("data/toolchains"));
     let strange = installed.iter().filter(|name| *name != ".lock" && !name.starts_with(&release.folder()));
     assert_eq!(strange.collect::<Vec<_>>(), [""; 0]);
     assert_eq!(installed.len(), 6, "lock, marker, library, linker, program, notice");
     let programs = ["forward.cpu.vmfb", "init-params.cpu.vmfb", "manifest.json", "train-step.cpu.vmfb"];
-    assert_eq!(Sandbox::files(&world.path("xor/__sheaf__")), [&[".lock"][..], &programs].concat());
+    assert_eq!(Sandbox::files(&sandbox.path("xor/__sheaf__")), [&[".lock"][..], &programs].concat());
     // Unfinished files of other processes in the store are not removed for a day; at most a few.
-    let unfinished = Sandbox::files(&world.home().join("cache"));
+    let unfinished = Sandbox::files(&sandbox.home().join("cache"));
     assert!(unfinished.iter().filter(|name| name.contains(".unfinished-")).count() <= 3, "{unfinished:?}");
     // A killed compile worker leaves its object files to the system's cleaning of temporary files.
-    let temporary: u64 = Sandbox::files(&world.temporary())
+    let temporary: u64 = Sandbox::files(&sandbox.temporary())
         .iter()
-        .map(|name| fs::metadata(world.temporary().join(name)).map_or(0, |file| file.len()))
+        .map(|name| fs::metadata(sandbox.temporary().join(name)).map_or(0, |file| file.len()))
         .sum();
     assert!(temporary < 4 << 20, "{temporary} bytes of temporary files");
 }

@@ -75,10 +75,10 @@ const LOOPS: &str = r#"
 
 #[test]
 fn loops_until_something_holds_are_compiled() {
-    let Some(world) = Sandbox::with_compiler() else { return };
-    world.write("loops.shf", LOOPS);
-    let interpreted = world.run(&["loops.shf", "--no-jit"]).silent();
-    let compiled = world.run(&["loops.shf", "--jit", "always", "--strict"]).compiled();
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("loops.shf", LOOPS);
+    let interpreted = sandbox.run(&["loops.shf", "--no-jit"]).silent();
+    let compiled = sandbox.run(&["loops.shf", "--jit", "always", "--strict"]).compiled();
     assert_eq!(compiled, interpreted);
 }
 
@@ -163,10 +163,10 @@ fn numbers(text: &str) -> Vec<f64> {
 /// Small vectors compile to loops in kernels, large ones to blocks of the program.
 #[test]
 fn loops_overwrite_nothing_that_is_read_again() {
-    let Some(world) = Sandbox::with_compiler() else { return };
-    world.write("in_place.shf", IN_PLACE);
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("in_place.shf", IN_PLACE);
     for size in ["6", "5000"] {
-        let run = |how: &[&str]| world.run(&[&["in_place.shf"], how, &["--", size]].concat());
+        let run = |how: &[&str]| sandbox.run(&[&["in_place.shf"], how, &["--", size]].concat());
         let compiled = run(&["--jit", "always", "--strict"]);
         let interpreted = run(&["--no-jit"]).silent();
         assert!(!compiled.stderr.contains("interpreted"), "{compiled}");

@@ -50,15 +50,15 @@ const RUN_SQUARES: [&str; 3] = ["squares.shf", "--jit", "always"];
 
 /// A sandbox in which [`SQUARES`] has been compiled.
 fn compiled_squares() -> Option<Sandbox> {
-    let world = Sandbox::with_compiler()?;
-    world.write("squares.shf", SQUARES);
-    assert_eq!(world.run(&RUN_SQUARES).compiled(), FOURTEEN);
-    Some(world)
+    let sandbox = Sandbox::with_compiler()?;
+    sandbox.write("squares.shf", SQUARES);
+    assert_eq!(sandbox.run(&RUN_SQUARES).compiled(), FOURTEEN);
+    Some(sandbox)
 }
 
 /// The VMFB of [`SQUARES`].
-fn vmfb(world: &Sandbox) -> std::path::PathBuf {
-    world.path("__sheaf__/sum-of-squares.cpu.vmfb")
+fn vmfb(sandbox: &Sandbox) -> std::path::PathBuf {
+    sandbox.path("__sheaf__/sum-of-squares.cpu.vmfb")
 }
 
 /// The entries of the manifest beside the program in `folder`.

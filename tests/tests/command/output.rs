@@ -21,9 +21,9 @@ const COMMANDS: [&[&str]; 10] = [
 
 const PROGRAM: &str = "(print (sum [1 2 3]))\n(+ 1 2)\n;=> 3\n";
 
-fn command(world: &Sandbox, arguments: &[&str]) -> Command {
-    world.write("program.shf", PROGRAM);
-    let mut command = world.sheaf(arguments).command();
+fn command(sandbox: &Sandbox, arguments: &[&str]) -> Command {
+    sandbox.write("program.shf", PROGRAM);
+    let mut command = sandbox.sheaf(arguments).command();
     command.stdin(Stdio::null());
     command
 }
@@ -44,16 +44,16 @@ fn unread() -> Stdio {
 
 #[test]
 fn a_reader_that_has_gone_is_no_error() {
-    let world = Sandbox::new();
+    let sandbox = Sandbox::new();
     for arguments in COMMANDS {
-        let (code, said) = end(command(&world, arguments), unread(), None);
+        let (code, said) = end(command(&sandbox, arguments), unread(), None);
         assert_eq!(code, Some(0), "{arguments:?}: {said}");
         assert!(!said.contains("panicked"), "{arguments:?}: {said}");
-        let (code, _) = end(command(&world, arguments), unread(), Some(unread()));
+        let (code, _) = end(command(&sandbox, arguments), unread(), Some(unread()));
         assert_eq!(code, Some(0), "{arguments:?}");
     }
     // An error remains an error without a reader.
-    let (code, _) = end(command(&world, &["check", "missing.shf"]), unread(), Some(unread()));
+    let (code, _) = end(command(&sandbox, &["check", "missing.shf"]), unread(), Some(unread()));
     assert_eq!(code, Some(1));
 }
 
@@ -61,16 +61,16 @@ fn a_reader_that_has_gone_is_no_error() {
 #[cfg(target_os = "linux")]
 fn a_full_disk_is_an_error() {
     let full = || Stdio::from(File::options().write(true).open("/dev/full").expect("the device"));
-    let world = Sandbox::new();
+    let sandbox = Sandbox::new();
     for arguments in COMMANDS {
-        let (code, said) = end(command(&world, arguments), full(), None);
+        let (code, said) = end(command(&sandbox, arguments), full(), None);
         assert_eq!(code, Some(1), "{arguments:?}: {said}");
         assert!(
             said.contains("cannot write to standard output: No space left on device"),
             "{arguments:?}: {said}"
         );
         assert!(!said.contains("panicked"), "{arguments:?}: {said}");
-        let (code, _) = end(command(&world, arguments), full(), Some(full()));
+        let (code, _) = end(command(&sandbox, arguments), full(), Some(full()));
         assert_eq!(code, Some(1), "{arguments:?}");
     }
 }

@@ -19,40 +19,40 @@ const PROGRAM: &str = "(use nn)
 
 const PART: &str = "(defn twice [x] (+ x x))\n";
 
-fn world(program: &str) -> Option<Sandbox> {
-    let world = Sandbox::with_compiler()?;
-    world.write("p/train.shf", program);
-    world.write("p/part.shf", PART);
-    Some(world)
+fn sandbox(program: &str) -> Option<Sandbox> {
+    let sandbox = Sandbox::with_compiler()?;
+    sandbox.write("p/train.shf", program);
+    sandbox.write("p/part.shf", PART);
+    Some(sandbox)
 }
 
 #[test]
 fn what_a_run_called_is_built() {
-    let Some(world) = world(PROGRAM) else { return };
-    let run = world.run(&["p/train.shf", "--record", "shapes.json"]).compiled_nothing();
-    let shapes = fs::read_to_string(world.path("shapes.json")).expect("a shapes file");
+    let Some(sandbox) = sandbox(PROGRAM) else { return };
+    let run = sandbox.run(&["p/train.shf", "--record", "shapes.json"]).compiled_nothing();
+    let shapes = fs::read_to_string(sandbox.path("shapes.json")).expect("a shapes file");
     let sources = regex(r#""sources": "[0-9a-f]{64}""#);
     insta::assert_snapshot!(sources.replace(&shapes, r#""sources": "[sha-256]""#));
 
-    let built = world.run(&["build", "p/train.shf", "--shapes", "shapes.json"]);
+    let built = sandbox.run(&["build", "p/train.shf", "--shapes", "shapes.json"]);
     assert_eq!(built.code, Some(0), "{built}");
     // On another machine, without a compiler, everything runs compiled.
     let other = Sandbox::new();
-    other.copy_from(&world);
+    other.copy_from(&sandbox);
     fs::remove_dir_all(other.home()).expect("a home");
     assert_eq!(other.run(&["p/train.shf", "--jit", "always", "--strict", "--offline"]).silent(), run);
 
     // The shapes apply there too, whatever the folder's name, and a single function can be built.
-    world.write("q/train.shf", PROGRAM);
-    world.write("q/part.shf", PART);
-    let picked = world.run(&["build", "q/train.shf", "heads", "--shapes", "shapes.json"]);
+    sandbox.write("q/train.shf", PROGRAM);
+    sandbox.write("q/part.shf", PART);
+    let picked = sandbox.run(&["build", "q/train.shf", "heads", "--shapes", "shapes.json"]);
     assert!(picked.stdout.contains("0 compiled, 2 there before"), "{picked}");
 }
 
 /// Recording needs no compilation: a machine without a compiler records the same.
 #[test]
 fn a_run_without_a_compiler_records_the_same() {
-    let Some(with) = world(PROGRAM) else { return };
+    let Some(with) = sandbox(PROGRAM) else { return };
     let _ = with.run(&["p/train.shf", "--record", "a.json", "--jit", "always"]).compiled();
     let without = Sandbox::new();
     without.copy_from(&with);
@@ -60,8 +60,8 @@ fn a_run_without_a_compiler_records_the_same() {
         without.run(&["p/train.shf", "--record", "b.json", "--jit", "always", "--offline", "--recompile"]);
     assert_eq!(output.code, Some(0), "{output}");
     // Interpreted functions call more functions from interpreted code.
-    let calls = |world: &Sandbox, name: &str| {
-        let json = fs::read(world.path(name)).expect("a shapes file");
+    let calls = |sandbox: &Sandbox, name: &str| {
+        let json = fs::read(sandbox.path(name)).expect("a shapes file");
         let shapes: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
         shapes["calls"].as_array().expect("calls").clone()
     };
@@ -71,39 +71,41 @@ fn a_run_without_a_compiler_records_the_same() {
 
 #[test]
 fn a_run_that_fails_is_recorded_as_far_as_it_came() {
-    let Some(world) = world("(defn f [x] (* x 2))\n(f [1 2])\n(nth '[1] 3)\n(f [1 2 3])\n") else { return };
-    insta::assert_snapshot!(world.run(&["p/train.shf", "--record", "shapes.json"]));
-    let shapes = fs::read_to_string(world.path("shapes.json")).expect("a shapes file");
+    let Some(sandbox) = sandbox("(defn f [x] (* x 2))\n(f [1 2])\n(nth '[1] 3)\n(f [1 2 3])\n") else {
+        return;
+    };
+    insta::assert_snapshot!(sandbox.run(&["p/train.shf", "--record", "shapes.json"]));
+    let shapes = fs::read_to_string(sandbox.path("shapes.json")).expect("a shapes file");
     assert_eq!(shapes.matches("\"function\": \"f\"").count(), 1, "{shapes}");
-    assert_eq!(world.run(&["build", "p/train.shf", "--shapes", "shapes.json"]).code, Some(0));
+    assert_eq!(sandbox.run(&["build", "p/train.shf", "--shapes", "shapes.json"]).code, Some(0));
 }
 
 #[test]
 fn what_cannot_be_named_is_said() {
     let program = "(defn app [f x] (f x))\n(let [k [1 2]] (print ((fn [x] (* k x)) [3 4])))\n(print (app (fn [x] (+ x x)) [1]))\n";
-    let Some(world) = world(program) else { return };
-    insta::assert_snapshot!(world.run(&["p/train.shf", "--record", "shapes.json"]));
-    let Some(world) = self::world("(print 1)\n") else { return };
+    let Some(sandbox) = sandbox(program) else { return };
+    insta::assert_snapshot!(sandbox.run(&["p/train.shf", "--record", "shapes.json"]));
+    let Some(sandbox) = self::sandbox("(print 1)\n") else { return };
     insta::assert_snapshot!(
         "where_it_cannot_be_written",
-        world.run(&["p/train.shf", "--record", "p/part.shf/x.json"])
+        sandbox.run(&["p/train.shf", "--record", "p/part.shf/x.json"])
     );
     insta::assert_snapshot!(
         "nothing_is_recorded_of_what_is_interpreted",
-        world.run(&["p/train.shf", "--record", "x.json", "--no-jit"])
+        sandbox.run(&["p/train.shf", "--record", "x.json", "--no-jit"])
     );
 }
 
 #[test]
 fn shapes_files_that_do_not_serve() {
-    let Some(world) = world("(defn f [x n] (reshape x n -1))\n(f [1 2 3 4] 2)\n") else { return };
-    assert_eq!(world.run(&["p/train.shf", "--record", "good.json"]).code, Some(0));
-    let good = fs::read_to_string(world.path("good.json")).expect("a shapes file");
+    let Some(sandbox) = sandbox("(defn f [x n] (reshape x n -1))\n(f [1 2 3 4] 2)\n") else { return };
+    assert_eq!(sandbox.run(&["p/train.shf", "--record", "good.json"]).code, Some(0));
+    let good = fs::read_to_string(sandbox.path("good.json")).expect("a shapes file");
     let build = |name: &str, text: &str| {
-        world.write("shapes.json", text);
-        let output = world.run(&["build", "p/train.shf", "--shapes", "shapes.json"]);
+        sandbox.write("shapes.json", text);
+        let output = sandbox.run(&["build", "p/train.shf", "--shapes", "shapes.json"]);
         assert_eq!(output.code, Some(1), "{name}: {output}");
-        assert!(!world.path("p/__sheaf__").exists(), "{name}");
+        assert!(!sandbox.path("p/__sheaf__").exists(), "{name}");
         insta::assert_snapshot!(name, output);
     };
     build("shapes_cut_short", &good[..good.len() / 2]);
@@ -114,9 +116,9 @@ fn shapes_files_that_do_not_serve() {
     build("shapes_with_a_word_too_many", &good.replace("\"shape\":", "\"shapes\":"));
     build("shapes_that_no_memory_holds", &good.replace("[4]", "[4000000000, 4000000000]"));
     build("shapes_of_another_number", &good.replace("{\"int\": 2}", "{\"int\": 3}"));
-    let output = world.run(&["build", "p/train.shf", "--shapes", "missing.json"]);
+    let output = sandbox.run(&["build", "p/train.shf", "--shapes", "missing.json"]);
     insta::assert_snapshot!("shapes_that_are_missing", output);
-    world.write("p/train.shf", "(defn f [x n] (reshape x n 2))\n");
+    sandbox.write("p/train.shf", "(defn f [x n] (reshape x n 2))\n");
     build("shapes_of_another_program", &good);
 }
 

@@ -35,19 +35,21 @@ fn definitions_may_mention_later_ones() {
 fn modules_can_be_used() {
     let text = "(use nn)\n(mse-loss [1 2] [1 4])\n(use optim :as o)\n(o/sgd-step [1 2] [1 1] 0.5)";
     assert_eq!(entered(text).silent(), "tensor f32[] = 2.0\ntensor f32[2] = [0.5 1.5]\n");
-    let world = Sandbox::new();
-    world.write("own.shf", "(defn own [x] (+ x 1))");
+    let sandbox = Sandbox::new();
+    sandbox.write("own.shf", "(defn own [x] (+ x 1))");
     let output =
-        world.sheaf(&["repl", "--no-jit"]).input("(use ./own.shf)\n(own 1)\n(use own)\n(own 2)").run();
+        sandbox.sheaf(&["repl", "--no-jit"]).input("(use ./own.shf)\n(own 1)\n(use own)\n(own 2)").run();
     assert_eq!(output.silent(), "2\n3\n");
 }
 
 #[test]
 fn a_package_is_seen_from_its_main_program() {
-    let world = Sandbox::new();
-    assert_eq!(world.run(&["init", "--name", "here"]).code, Some(0));
-    let output =
-        world.sheaf(&["repl", "--no-jit"]).input("(use model)\n(predict {:slope 2.0 :offset 1.0} 3.0)").run();
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.run(&["init", "--name", "here"]).code, Some(0));
+    let output = sandbox
+        .sheaf(&["repl", "--no-jit"])
+        .input("(use model)\n(predict {:slope 2.0 :offset 1.0} 3.0)")
+        .run();
     assert_eq!(output.silent(), "7.0\n");
 }
 
@@ -78,33 +80,33 @@ fn an_evaluation_is_timed() {
 
 #[test]
 fn files_are_loaded_into_the_session() {
-    let world = Sandbox::new();
-    world.write("defs.shf", "(defn f [x] (* 3 x))\n(print \"loading\")\n");
-    let output = world.sheaf(&["repl", "--no-jit"]).input(":load defs.shf\n(f 2)\n:load none.shf\n").run();
+    let sandbox = Sandbox::new();
+    sandbox.write("defs.shf", "(defn f [x] (* 3 x))\n(print \"loading\")\n");
+    let output = sandbox.sheaf(&["repl", "--no-jit"]).input(":load defs.shf\n(f 2)\n:load none.shf\n").run();
     insta::assert_snapshot!(output);
 }
 
 #[test]
 fn what_is_compiled_is_kept_apart_from_programs_and_is_compiled_anew_where_a_definition_changes() {
-    let Some(world) = Sandbox::with_compiler() else { return };
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
     let text = "(defn g [x] (* 2 x))\n(defn f [x] (sum (g x)))\n(f [1 2 3])\n(defn g [x] (* 3 x))\n(f [1 2 3])\n\
                 (def rate 2)\n(defn h [x] (* rate x))\n(h [1 2])\n(def rate 5)\n(h [1 2])";
-    let output = world.sheaf(&["repl", "--jit", "always"]).input(text).run();
+    let output = sandbox.sheaf(&["repl", "--jit", "always"]).input(text).run();
     let values =
         "tensor f32[] = 12.0\ntensor f32[] = 18.0\ntensor f32[2] = [2. 4.]\ntensor f32[2] = [ 5. 10.]\n";
     assert_eq!(output.compiled(), values);
-    assert!(!world.path("__sheaf__").exists());
+    assert!(!sandbox.path("__sheaf__").exists());
 }
 
 #[test]
 fn definitions_are_listed_and_shown() {
-    let world = Sandbox::new();
-    world.write(
+    let sandbox = Sandbox::new();
+    sandbox.write(
         "own.shf",
         "; Doubles.\n(defn double \"(double x)\n twice x\" [x] (* 2 x))\n(defn -hidden [x] x)\n",
     );
     let text = "(use ./own.shf)\n(def rate 0.1)\n(def p {:W (zeros [4 2])})\n(defn f [x]\n  ; halves\n  (/ x 2))\n\
                 (defmacro m [x] x)\n:list\n:env\n:show f\n:show double\n:show rate\n:show softmax\n:show mse-loss\n:show fo\n:show\n\
                 (defn f [x] x)\n:show f\n:reset\n:list\n:env\n";
-    insta::assert_snapshot!(world.sheaf(&["repl", "--no-jit"]).input(text).run());
+    insta::assert_snapshot!(sandbox.sheaf(&["repl", "--no-jit"]).input(text).run());
 }

@@ -25,15 +25,15 @@ const OTHER: &str = "(use head)\n\n(let [x (ones [4 8])\n      y (ones [4 8])\n 
 
 #[test]
 fn two_projects_with_the_same_attention_share_one_program() {
-    let Some(world) = Sandbox::with_compiler() else { return };
-    world.write("one/model.shf", ONE);
-    world.write("other/src/head.shf", HEAD);
-    world.write("other/src/main.shf", OTHER);
-    let run = |file: &str| world.run(&[file, "--jit", "always", "--strict"]);
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("one/model.shf", ONE);
+    sandbox.write("other/src/head.shf", HEAD);
+    sandbox.write("other/src/main.shf", OTHER);
+    let run = |file: &str| sandbox.run(&[file, "--jit", "always", "--strict"]);
     let first = run("one/model.shf").compiled();
-    let claims = || Sandbox::files(&world.home().join("cache/claims-v1"));
+    let claims = || Sandbox::files(&sandbox.home().join("cache/claims-v1"));
     let before = claims();
     assert_eq!(run("other/src/main.shf").silent(), first, "nothing is compiled");
     assert_eq!(claims(), before);
-    assert!(fs::metadata(world.path("other/src/__sheaf__/manifest.json")).is_ok(), "it has its own copy");
+    assert!(fs::metadata(sandbox.path("other/src/__sheaf__/manifest.json")).is_ok(), "it has its own copy");
 }

@@ -11,12 +11,12 @@ const TIMEOUT: u64 = 60_000;
 
 const PROMPT: &str = "sheaf> ";
 
-fn session(world: &Sandbox) -> PtySession {
-    session_with(world, &["--no-jit"])
+fn session(sandbox: &Sandbox) -> PtySession {
+    session_with(sandbox, &["--no-jit"])
 }
 
-fn session_with(world: &Sandbox, arguments: &[&str]) -> PtySession {
-    let mut command = world.sheaf(arguments).env("TERM", "xterm").command();
+fn session_with(sandbox: &Sandbox, arguments: &[&str]) -> PtySession {
+    let mut command = sandbox.sheaf(arguments).env("TERM", "xterm").command();
     // The terminal instead of the empty input of other runs.
     command.stdin(std::process::Stdio::inherit());
     let mut session = spawn_command(command, Some(TIMEOUT)).expect("a terminal");
@@ -41,8 +41,8 @@ fn end(mut session: PtySession) {
 
 #[test]
 fn entries_are_evaluated_and_go_on_until_they_are_closed() {
-    let world = Sandbox::new();
-    let mut session = session(&world);
+    let sandbox = Sandbox::new();
+    let mut session = session(&sandbox);
     enter(&mut session, "(+ 20 22)", "42\r\n");
     session.send_line("(defn f [x]").expect("a line");
     session.send_line("  (* 2 x").expect("a line");
@@ -53,8 +53,8 @@ fn entries_are_evaluated_and_go_on_until_they_are_closed() {
 
 #[test]
 fn names_are_completed() {
-    let world = Sandbox::new();
-    let mut session = session(&world);
+    let sandbox = Sandbox::new();
+    let mut session = session(&sandbox);
     enter(&mut session, "(defn my-own-name [x] (+ x 41)) (+ 1 1000)", "1001\r\n");
     enter(&mut session, "(my-ow\t 1)", "42\r\n");
     enter(&mut session, "(use opt\t) (fn? sgd-step)", "true\r\n");
@@ -64,8 +64,8 @@ fn names_are_completed() {
 
 #[test]
 fn ctrl_c_stops_an_evaluation_and_keeps_the_session() {
-    let world = Sandbox::new();
-    let mut session = session(&world);
+    let sandbox = Sandbox::new();
+    let mut session = session(&sandbox);
     enter(&mut session, "(def kept 42) (+ 1 1000)", "1001\r\n");
     session.send_line("(do (print \"begun\") (while true [x 0] (+ x 1)))").expect("a line");
     session.exp_string("begun\r\n").expect("a sign");
@@ -85,10 +85,10 @@ fn ctrl_c_stops_an_evaluation_and_keeps_the_session() {
 
 #[test]
 fn ctrl_c_ends_a_compilation_and_the_next_one_has_a_compiler() {
-    let Some(world) = Sandbox::with_compiler() else { return };
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
     let steps = "x (+ x y) x (* x y) ".repeat(3000);
-    world.write("long.shf", format!("(defn long [x y] (let [{steps}] x))\n(defn short [x] (* 2 x))\n"));
-    let mut session = session_with(&world, &["--jit", "always"]);
+    sandbox.write("long.shf", format!("(defn long [x y] (let [{steps}] x))\n(defn short [x] (* 2 x))\n"));
+    let mut session = session_with(&sandbox, &["--jit", "always"]);
     enter(&mut session, ":load long.shf", "\n");
     session.send_line("(long [1 2] [3 4])").expect("a line");
     // The elapsed time.
@@ -102,13 +102,13 @@ fn ctrl_c_ends_a_compilation_and_the_next_one_has_a_compiler() {
 
 #[test]
 fn entries_come_back_in_the_next_session() {
-    let world = Sandbox::new();
-    let mut first = session(&world);
+    let sandbox = Sandbox::new();
+    let mut first = session(&sandbox);
     enter(&mut first, "(+ 40 2)", "42\r\n");
     end(first);
-    let history = fs::read_to_string(world.home().join("data/repl-history")).expect("a history");
+    let history = fs::read_to_string(sandbox.home().join("data/repl-history")).expect("a history");
     assert!(history.contains("(+ 40 2)"), "{history}");
-    let mut second = session(&world);
+    let mut second = session(&sandbox);
     // Up arrow.
     second.send("\u{1b}[A").expect("keys");
     second.flush().expect("keys");
@@ -120,11 +120,11 @@ fn entries_come_back_in_the_next_session() {
 /// A build on a terminal shows a progress bar, not one line per function.
 #[test]
 fn a_build_shows_a_bar() {
-    let Some(world) = Sandbox::with_compiler() else { return };
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
     let functions: String =
         (1..=3).map(|n| format!("(defn f{n} [(x f32 [{n}])] (sum (* x {n}.5)))\n")).collect();
-    world.write("many.shf", functions);
-    let mut command = world.sheaf(&["build", "many.shf", "--jobs", "1"]).env("TERM", "xterm").command();
+    sandbox.write("many.shf", functions);
+    let mut command = sandbox.sheaf(&["build", "many.shf", "--jobs", "1"]).env("TERM", "xterm").command();
     command.stdin(std::process::Stdio::inherit());
     let mut session = spawn_command(command, Some(TIMEOUT)).expect("a terminal");
     session.exp_string("compiling 0/3").expect("a bar");

@@ -75,27 +75,27 @@ fn wrong_usage_has_exit_code_2() {
 
 #[test]
 fn a_file_alone_is_run() {
-    let world = Sandbox::new();
-    world.write("main.shf", "(print (io \"args\"))");
+    let sandbox = Sandbox::new();
+    sandbox.write("main.shf", "(print (io \"args\"))");
     for options in
         [&["main.shf", "--no-jit"][..], &["--no-jit", "main.shf"], &["run", "--no-jit", "main.shf"]]
     {
-        assert_eq!(world.run(&[options, &["--", "a", "--b"]].concat()).silent(), "[a --b]\n");
+        assert_eq!(sandbox.run(&[options, &["--", "a", "--b"]].concat()).silent(), "[a --b]\n");
     }
-    assert_eq!(world.run(&["missing.shf"]).code, Some(1));
+    assert_eq!(sandbox.run(&["missing.shf"]).code, Some(1));
 }
 
 /// A program as an argument: it sees the current folder, or its package, and leaves no files.
 #[test]
 fn a_program_typed_as_a_text() {
-    let world = Sandbox::new();
-    world.write("own.shf", "(defn own [x] (+ x 1))");
-    let run = |code: &str| world.run(&["run", "-c", code]);
+    let sandbox = Sandbox::new();
+    sandbox.write("own.shf", "(defn own [x] (+ x 1))");
+    let run = |code: &str| sandbox.run(&["run", "-c", code]);
     assert_eq!(run("(use ./own.shf) (print (own 1))").silent(), "2\n");
-    assert_eq!(world.run(&["-c", "(print (io \"args\"))", "--", "a", "b"]).silent(), "[a b]\n");
+    assert_eq!(sandbox.run(&["-c", "(print (io \"args\"))", "--", "a", "b"]).silent(), "[a b]\n");
     insta::assert_snapshot!(run("(print 1)\n(+ [1 2] [1 2 3])"));
     insta::assert_snapshot!(shown(&["run", "-c", "(print 1)", "train.shf"]));
-    assert!(!world.path("__sheaf__").exists());
-    assert_eq!(world.run(&["init", "--name", "here"]).code, Some(0));
+    assert!(!sandbox.path("__sheaf__").exists());
+    assert_eq!(sandbox.run(&["init", "--name", "here"]).code, Some(0));
     assert_eq!(run("(use model) (print (predict {:slope 2.0 :offset 1.0} 3.0))").silent(), "7.0\n");
 }

@@ -4,12 +4,12 @@ use sheaf_tests::Sandbox;
 
 #[test]
 fn a_sum_of_many_tensors_is_compiled() {
-    let Some(world) = Sandbox::with_compiler() else { return };
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
     let names: Vec<String> = (0..34).map(|i| format!("x{i}")).collect();
     let values: Vec<String> = (0..34).map(|i| format!("[{i} 1 2]")).collect();
     let (names, values) = (names.join(" "), values.join(" "));
     // Small enough for plain calls, and too large for them.
-    world.write(
+    sandbox.write(
         "wide.shf",
         format!(
             "(defn all [{names}] (+ {names}))
@@ -18,7 +18,7 @@ fn a_sum_of_many_tensors_is_compiled() {
              (print (sum (total (map (fn [i] (* i (ones [100 200]))) (range 40)))))"
         ),
     );
-    assert_eq!(world.run(&["wide.shf", "--jit", "always"]).compiled(), "[561.  34.  68.]\n1.56e+07\n");
+    assert_eq!(sandbox.run(&["wide.shf", "--jit", "always"]).compiled(), "[561.  34.  68.]\n1.56e+07\n");
 }
 
 /// The second derivative of a power in a loop: kernels with many results.
@@ -34,15 +34,15 @@ fn turns(count: u32) -> String {
 /// Such a kernel compiles for plain calls and for a device, but IREE rejects it when it is loaded or called.
 #[test]
 fn what_does_not_run_with_plain_calls_runs_on_a_device_or_is_interpreted() {
-    let Some(world) = Sandbox::with_compiler() else { return };
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
     let always = ["turns.shf", "--jit", "always"];
     for count in [2, 3] {
-        world.write("turns.shf", turns(count));
-        let output = world.run(&always);
-        let interpreted = world.run(&["turns.shf", "--no-jit"]).silent();
+        sandbox.write("turns.shf", turns(count));
+        let output = sandbox.run(&always);
+        let interpreted = sandbox.run(&["turns.shf", "--no-jit"]).silent();
         assert_eq!((output.code, &output.stdout), (Some(0), &interpreted), "{output}");
         // The cached program runs.
-        let again = world.run(&always);
+        let again = sandbox.run(&always);
         assert_eq!((again.code, &again.stdout), (Some(0), &interpreted), "{again}");
         assert_eq!(again.stderr.contains("compiling turn"), output.stderr.contains("interpreted"), "{again}");
     }

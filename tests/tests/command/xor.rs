@@ -28,39 +28,39 @@ const TRAINING: [&str; 2] = [" 500 0.7)", " 50000 0.7)"];
 
 /// A sandbox with the example, trained for enough epochs that compiling pays.
 fn trained(options: &[&str]) -> Option<(Sandbox, Output)> {
-    let world = Sandbox::with_compiler()?;
-    world.example("xor/train.shf");
-    let source = fs::read_to_string(world.path("xor/train.shf")).expect("a source");
+    let sandbox = Sandbox::with_compiler()?;
+    sandbox.example("xor/train.shf");
+    let source = fs::read_to_string(sandbox.path("xor/train.shf")).expect("a source");
     assert!(source.contains(TRAINING[0]));
-    world.write("xor/train.shf", source.replace(TRAINING[0], TRAINING[1]));
-    let output = world.run(&[&["xor/train.shf"], options].concat());
-    Some((world, output))
+    sandbox.write("xor/train.shf", source.replace(TRAINING[0], TRAINING[1]));
+    let output = sandbox.run(&[&["xor/train.shf"], options].concat());
+    Some((sandbox, output))
 }
 
 #[test]
 fn interpreted() {
-    let world = Sandbox::new();
-    world.example("xor/train.shf");
-    check(&world.run(&["xor/train.shf", "--no-jit"]).silent());
-    assert!(!world.path("xor/__sheaf__").exists());
+    let sandbox = Sandbox::new();
+    sandbox.example("xor/train.shf");
+    check(&sandbox.run(&["xor/train.shf", "--no-jit"]).silent());
+    assert!(!sandbox.path("xor/__sheaf__").exists());
 }
 
 #[test]
 fn a_short_training_is_interpreted() {
-    let Some(world) = Sandbox::with_compiler() else { return };
-    world.example("xor/train.shf");
-    let output = world.run(&["xor/train.shf", "--explain"]);
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.example("xor/train.shf");
+    let output = sandbox.run(&["xor/train.shf", "--explain"]);
     check(&output.stdout);
     assert!(output.stderr.contains("worth compiling: init-params, train-step"), "{output}");
 }
 
 #[test]
 fn compiled_where_it_pays() {
-    let Some((world, output)) = trained(&["--explain"]) else { return };
+    let Some((sandbox, output)) = trained(&["--explain"]) else { return };
     check(&output.stdout);
     insta::assert_snapshot!(output.stderr);
     assert!(output.stderr.contains("compiled, 50000 calls"));
-    let entries = manifest(&world.path("xor"));
+    let entries = manifest(&sandbox.path("xor"));
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0]["function"], "train-step");
 }
@@ -73,23 +73,23 @@ fn compiled_throughout() {
 
 #[test]
 fn compiled_once() {
-    let Some((world, output)) = trained(&[]) else { return };
+    let Some((sandbox, output)) = trained(&[]) else { return };
     let first = output.compiled();
     check(&first);
     // From the folder beside the program.
-    assert_eq!(world.run(&["xor/train.shf"]).silent(), first);
+    assert_eq!(sandbox.run(&["xor/train.shf"]).silent(), first);
     // From the user's cache, which refills the folder.
-    let artifacts = world.path("xor/__sheaf__");
+    let artifacts = sandbox.path("xor/__sheaf__");
     let before = Sandbox::files(&artifacts);
     fs::remove_dir_all(&artifacts).expect("artifacts");
-    assert_eq!(world.run(&["xor/train.shf"]).silent(), first);
+    assert_eq!(sandbox.run(&["xor/train.shf"]).silent(), first);
     assert_eq!(Sandbox::files(&artifacts), before);
     // Recompiled on request.
-    assert_eq!(world.run(&["xor/train.shf", "--recompile"]).compiled(), first);
+    assert_eq!(sandbox.run(&["xor/train.shf", "--recompile"]).compiled(), first);
 
     // On another machine: no compiler, no cache, no network.
     let other = Sandbox::new();
-    other.copy_from(&world);
+    other.copy_from(&sandbox);
     fs::remove_dir_all(other.home()).expect("a home");
     assert_eq!(other.run(&["xor/train.shf", "--offline"]).silent(), first);
     assert!(!other.home().join("data").exists());
@@ -97,33 +97,33 @@ fn compiled_once() {
 
 #[test]
 fn another_learning_rate_compiles_nothing() {
-    let Some((world, output)) = trained(&[]) else { return };
+    let Some((sandbox, output)) = trained(&[]) else { return };
     let first = output.compiled();
-    let source = fs::read_to_string(world.path("xor/train.shf")).expect("a source");
-    world.write("xor/train.shf", source.replace(TRAINING[1], " 400 0.5)"));
-    let second = world.run(&["xor/train.shf"]).silent();
+    let source = fs::read_to_string(sandbox.path("xor/train.shf")).expect("a source");
+    sandbox.write("xor/train.shf", source.replace(TRAINING[1], " 400 0.5)"));
+    let second = sandbox.run(&["xor/train.shf"]).silent();
     assert_ne!(first, second);
     assert!(second.contains("epoch 400") && !second.contains("epoch 450"));
 }
 
 #[test]
 fn another_model_replaces_the_artifact() {
-    let Some((world, output)) = trained(&[]) else { return };
+    let Some((sandbox, output)) = trained(&[]) else { return };
     check(&output.compiled());
-    let before = manifest(&world.path("xor"));
-    let source = fs::read_to_string(world.path("xor/train.shf")).expect("a source");
+    let before = manifest(&sandbox.path("xor"));
+    let source = fs::read_to_string(sandbox.path("xor/train.shf")).expect("a source");
     assert!(source.contains("relu"));
-    world.write("xor/train.shf", source.replace("relu", "tanh"));
-    let _ = world.run(&["xor/train.shf"]).compiled();
-    let after = manifest(&world.path("xor"));
+    sandbox.write("xor/train.shf", source.replace("relu", "tanh"));
+    let _ = sandbox.run(&["xor/train.shf"]).compiled();
+    let after = manifest(&sandbox.path("xor"));
     assert_eq!((before.len(), after.len()), (1, 1));
     assert_eq!(before[0]["file"], after[0]["file"]);
     assert_ne!(before[0]["key"], after[0]["key"]);
     assert_eq!(
-        Sandbox::files(&world.path("xor/__sheaf__")),
+        Sandbox::files(&sandbox.path("xor/__sheaf__")),
         [".lock", "manifest.json", "train-step.cpu.vmfb"]
     );
     // Both are in the cache: reverting compiles nothing.
-    world.write("xor/train.shf", source);
-    check(&world.run(&["xor/train.shf"]).silent());
+    sandbox.write("xor/train.shf", source);
+    check(&sandbox.run(&["xor/train.shf"]).silent());
 }

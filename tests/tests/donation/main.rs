@@ -68,18 +68,18 @@ const TRAIN: &str = "
 ";
 
 /// A sandbox with that training program; `None` without a compiler.
-fn world(model: &str) -> Option<Sandbox> {
-    let world = Sandbox::with_compiler()?;
-    world.example("nanogpt/model.shf");
-    world.write("train.shf", format!("{model}{TRAIN}"));
-    Some(world)
+fn sandbox(model: &str) -> Option<Sandbox> {
+    let sandbox = Sandbox::with_compiler()?;
+    sandbox.example("nanogpt/model.shf");
+    sandbox.write("train.shf", format!("{model}{TRAIN}"));
+    Some(sandbox)
 }
 
 /// The numbers printed by a training, and the number of its donating steps.
-fn train(world: &Sandbox, place: &str, donate: &str) -> (Vec<f64>, u64) {
+fn train(sandbox: &Sandbox, place: &str, donate: &str) -> (Vec<f64>, u64) {
     let arguments =
         ["train.shf", "--jit", "always", "--place", place, "--donate", donate, "--explain", "--json"];
-    let output = world.sheaf(&arguments).within(Duration::from_secs(300)).run();
+    let output = sandbox.sheaf(&arguments).within(Duration::from_secs(300)).run();
     assert_eq!(output.code, Some(0), "{output}");
     let (numbers, report) = output.stdout.trim_end().rsplit_once('\n').expect("a report in the last line");
     let numbers = numbers.lines().map(|line| line.parse().expect("a number")).collect();
@@ -92,11 +92,11 @@ fn train(world: &Sandbox, place: &str, donate: &str) -> (Vec<f64>, u64) {
 }
 
 fn agree(model: &str) {
-    let Some(world) = world(model) else { return };
-    let (plain, none) = train(&world, "local-sync", "never");
+    let Some(sandbox) = sandbox(model) else { return };
+    let (plain, none) = train(&sandbox, "local-sync", "never");
     assert_eq!(none, 0);
     for place in ["local-sync", "local-task:2"] {
-        let (numbers, calls) = train(&world, place, "always");
+        let (numbers, calls) = train(&sandbox, place, "always");
         // The first step has the initial state, which the program keeps; the second a step counter of another type.
         assert!((97..=100).contains(&calls), "{calls} calls in place, {place}");
         assert_eq!(numbers.len(), plain.len());
@@ -136,10 +136,10 @@ const LARGE: &str = "
 
 #[test]
 fn a_step_of_adam_takes_parameters_gradients_moments_and_activations() {
-    let Some(world) = world(LARGE) else { return };
-    let (_, calls) = train(&world, "local-sync", "always");
+    let Some(sandbox) = sandbox(LARGE) else { return };
+    let (_, calls) = train(&sandbox, "local-sync", "always");
     assert!(calls >= 97, "{calls}");
-    let (plain, donating) = (peak(&world, false), peak(&world, true));
+    let (plain, donating) = (peak(&sandbox, false), peak(&sandbox, true));
     println!("peak of a step with Adam: {plain} bytes, {donating} with arguments consumed");
     let (parameters, activations) = (1024 * 1024 * 4, 3 * 8 * 1024 * 4);
     let (gradients, moments) = (parameters, 2 * parameters);
@@ -150,8 +150,8 @@ fn a_step_of_adam_takes_parameters_gradients_moments_and_activations() {
 }
 
 /// Peak bytes of the buffers of a step in one call.
-fn peak(world: &Sandbox, consumes: bool) -> usize {
-    let folder = world.path("__sheaf__");
+fn peak(sandbox: &Sandbox, consumes: bool) -> usize {
+    let folder = sandbox.path("__sheaf__");
     let manifest = std::fs::read(folder.join("manifest.json")).expect("a manifest");
     let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
     let donation = |entry: &Value| entry["donation"].as_array().expect("a list").clone();

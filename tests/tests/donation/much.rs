@@ -27,14 +27,14 @@ const MUCH: &str = "
 
 #[test]
 fn a_program_with_much_memory_is_tried_in_a_call() {
-    let Some(world) = Sandbox::with_compiler() else { return };
-    world.write("train.shf", MUCH);
-    let (plain, none) = train(&world, "local-task:2", "never");
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("train.shf", MUCH);
+    let (plain, none) = train(&sandbox, "local-task:2", "never");
     assert_eq!(none, 0);
     for _ in 0..2 {
         // The first step has the initial state, which the program keeps; the second is the trial, unless an earlier run
         // has kept its result.
-        let (numbers, calls) = train(&world, "local-task:2", "always");
+        let (numbers, calls) = train(&sandbox, "local-task:2", "always");
         assert!((10..=11).contains(&calls), "{calls} calls in place");
         assert_eq!(numbers.len(), plain.len());
         for (a, b) in numbers.iter().zip(&plain) {
@@ -46,11 +46,11 @@ fn a_program_with_much_memory_is_tried_in_a_call() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_trial_takes_no_more_memory_than_a_plain_call() {
-    let Some(world) = Sandbox::with_compiler() else { return };
-    world.write("train.shf", format!("{MUCH}(print (io \"read\" \"/proc/self/status\"))"));
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("train.shf", format!("{MUCH}(print (io \"read\" \"/proc/self/status\"))"));
     let peak = |donate: &str| -> usize {
         let arguments = ["train.shf", "--jit", "always", "--donate", donate];
-        let output = world.sheaf(&arguments).within(Duration::from_secs(300)).run();
+        let output = sandbox.sheaf(&arguments).within(Duration::from_secs(300)).run();
         assert_eq!(output.code, Some(0), "{output}");
         let line = output.stdout.lines().find(|line| line.starts_with("VmHWM:")).expect("the most memory");
         let kilobytes: usize = line.split_whitespace().nth(1).expect("a number").parse().expect("a number");

@@ -15,8 +15,8 @@ fn netrc_and_credential_helper() {
     let server = guarded(&[line("write", "the-write-token"), line("read", "the-read-token")].concat());
     let remote = Remote::at(format!("http://127.0.0.1:{}", server.port));
     let Some(a) = Machine::writing(&remote) else { return };
-    let helper = a.world.path("helper");
-    a.world.write(
+    let helper = a.sandbox.path("helper");
+    a.sandbox.write(
         "helper",
         "#!/bin/sh\nread -r asked\necho '{\"headers\":{\"Authorization\":[\"Bearer the-write-token\"]}}'\n",
     );
@@ -25,8 +25,8 @@ fn netrc_and_credential_helper() {
     let _ = a.push_squares();
 
     let b = Machine::reading(&remote).squares();
-    b.world.write("netrc", "machine 127.0.0.1 login anybody password the-read-token\n");
-    let netrc = b.world.path("netrc").display().to_string();
+    b.sandbox.write("netrc", "machine 127.0.0.1 login anybody password the-read-token\n");
+    let netrc = b.sandbox.path("netrc").display().to_string();
     let b = b.env("NETRC", netrc);
     assert_eq!(taken(b.run(&[&RUN_SQUARES[..], &["--strict"]].concat())), FOURTEEN);
 }
@@ -35,10 +35,10 @@ fn netrc_and_credential_helper() {
 #[test]
 fn a_project_names_no_helper_and_no_cluster() {
     let machine = Machine::bare().squares();
-    machine.world.write("helper", "#!/bin/sh\ntouch started\necho '{}'\n");
-    let helper = machine.world.path("helper");
+    machine.sandbox.write("helper", "#!/bin/sh\ntouch started\necho '{}'\n");
+    let helper = machine.sandbox.path("helper");
     fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).expect("a program");
-    machine.world.write(
+    machine.sandbox.write(
         "Sheaf.toml",
         "[cache]\nremote = [\"http://127.0.0.1:1\"]\ncredential-helper = \"./helper\"\nexecutor = \"grpc://127.0.0.1:1\"\n",
     );
@@ -48,7 +48,7 @@ fn a_project_names_no_helper_and_no_cluster() {
         for name in ["credential-helper", "executor"] {
             assert!(output.stderr.contains(&format!("warning: `cache.{name}` in ")), "{output}");
         }
-        assert!(!machine.world.path("started").exists(), "{output}");
+        assert!(!machine.sandbox.path("started").exists(), "{output}");
     }
 }
 

@@ -29,7 +29,7 @@ fn an_audit_finds_what_computes_something_else_and_names_its_signer() {
     assert!(output.stdout.contains(": 0 of the same bytes"), "{output}");
 
     // It is not downloaded again, though the remote still has it.
-    fs::remove_dir_all(machine.world.path("__sheaf__")).expect("artifacts");
+    fs::remove_dir_all(machine.sandbox.path("__sheaf__")).expect("artifacts");
     assert_eq!(run().compiled(), FOURTEEN);
     let output = machine.run(&["cache", "audit", "--sample", "100%"]);
     assert_eq!(output.code, Some(0), "{output}");

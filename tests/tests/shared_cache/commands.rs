@@ -26,7 +26,7 @@ fn json(text: &str) -> Value {
 
 /// The first file of this name in the store's folder.
 fn stored(machine: &Machine, folder: &str) -> std::path::PathBuf {
-    let cache = machine.world.home().join("cache");
+    let cache = machine.sandbox.home().join("cache");
     let files = Sandbox::files(&cache);
     cache.join(files.iter().find(|name| name.starts_with(folder)).unwrap_or_else(|| panic!("{files:?}")))
 }
@@ -35,11 +35,11 @@ fn stored(machine: &Machine, folder: &str) -> std::path::PathBuf {
 fn programs_travel_in_a_file() {
     let Some(a) = compiled() else { return };
     assert_eq!(a.run(&["cache", "export", "programs.tar"]).silent(), "wrote 1 program to programs.tar\n");
-    let file = fs::read(a.world.path("programs.tar")).expect("a file");
+    let file = fs::read(a.sandbox.path("programs.tar")).expect("a file");
 
     let arrive = |file: &[u8], keys: String| {
         let machine = Machine::bare().squares().env("SHEAF_CACHE_TRUSTED_KEYS", keys);
-        machine.world.write("programs.tar", file);
+        machine.sandbox.write("programs.tar", file);
         let output = machine.run(&["cache", "import", "programs.tar"]);
         (machine, output)
     };
@@ -52,7 +52,7 @@ fn programs_travel_in_a_file() {
     let (c, output) = arrive(&file, String::new());
     assert_eq!(output.code, Some(1), "{output}");
     insta::assert_snapshot!("import_of_a_stranger", output);
-    assert_eq!(Sandbox::files(&c.world.home().join("cache/blobs-v2")), [""; 0]);
+    assert_eq!(Sandbox::files(&c.sandbox.home().join("cache/blobs-v2")), [""; 0]);
 
     // Modified ones too, at any position; a truncated file is reported.
     let place = |text: &str| {
@@ -109,8 +109,8 @@ fn keys() {
     let public = output.stdout.trim().to_owned();
     assert_eq!((output.code, public.split(':').next()), (Some(0), Some("ada")), "{output}");
     let file =
-        Sandbox::files(&a.world.home()).into_iter().find(|name| name.contains("key")).expect("a key file");
-    let file = a.world.home().join(file);
+        Sandbox::files(&a.sandbox.home()).into_iter().find(|name| name.contains("key")).expect("a key file");
+    let file = a.sandbox.home().join(file);
     let secret = fs::read_to_string(&file).expect("the key").trim().to_owned();
     assert_eq!(fs::metadata(&file).expect("its state").permissions().mode() & 0o777, 0o600);
     assert!(secret != public && !output.stdout.contains(&secret) && !output.stderr.contains(&secret));
@@ -130,7 +130,7 @@ fn keys() {
 
     // A key may be trusted for one remote; here it is for another one.
     let forget = || {
-        for folder in [b.world.path("__sheaf__"), b.world.home().join("cache")] {
+        for folder in [b.sandbox.path("__sheaf__"), b.sandbox.home().join("cache")] {
             fs::remove_dir_all(folder).expect("removed");
         }
     };
@@ -149,18 +149,18 @@ fn keys() {
 
     // A program whose key is no longer trusted is not used, though it is in the store.
     assert_eq!(b.run(&["cache", "key", "revoke", &public]).code, Some(0));
-    fs::remove_dir_all(b.world.path("__sheaf__")).expect("removed");
+    fs::remove_dir_all(b.sandbox.path("__sheaf__")).expect("removed");
     let output = b.run(&RUN_SQUARES);
     assert_eq!(warnings(&output).len(), 1, "{output}");
     assert_eq!(output.compiled(), FOURTEEN);
     // Then it is compiled by this machine.
-    fs::remove_dir_all(b.world.path("__sheaf__")).expect("removed");
+    fs::remove_dir_all(b.sandbox.path("__sheaf__")).expect("removed");
     assert_eq!(taken(b.run(&RUN_SQUARES)), FOURTEEN);
     assert_eq!(b.run(&["cache", "key", "revoke", "ada"]).code, Some(1));
     // The project's settings do not change that.
-    b.world.write("Sheaf.toml", format!("[cache]\ntrusted-keys = [\"{public}\"]\n"));
+    b.sandbox.write("Sheaf.toml", format!("[cache]\ntrusted-keys = [\"{public}\"]\n"));
     assert_eq!(b.run(&["trust", "--yes"]).code, Some(0));
-    for folder in [b.world.path("__sheaf__"), b.world.home().join("cache")] {
+    for folder in [b.sandbox.path("__sheaf__"), b.sandbox.home().join("cache")] {
         fs::remove_dir_all(folder).expect("removed");
     }
     let output = b.run(&RUN_SQUARES);
@@ -175,7 +175,7 @@ fn keys_of_a_project() {
     let machine = Machine::bare();
     let [ada, bob] =
         ["ada", "bob"].map(|name| SecretKey::generate(name).expect("a key").public().to_string());
-    machine.world.write("Sheaf.toml", format!("[cache]\ntrusted-keys = [\"{ada}\"]\n"));
+    machine.sandbox.write("Sheaf.toml", format!("[cache]\ntrusted-keys = [\"{ada}\"]\n"));
     assert_eq!(machine.run(&["trust", "--yes"]).code, Some(0));
     let trust = machine.run(&["cache", "key", "trust", &bob]);
     assert_eq!((trust.code, warnings(&trust).len()), (Some(0), 1), "{trust}");
@@ -191,7 +191,7 @@ fn keys_of_a_project() {
     let address = "https://me:secret@cache.example/x";
     let output = machine.run(&["cache", "key", "trust", &bob, "--from", address]);
     assert_eq!(output.stdout, format!("trusted: {bob}@https://cache.example/x\n"));
-    let config = fs::read_to_string(machine.world.home().join("config.toml")).expect("settings");
+    let config = fs::read_to_string(machine.sandbox.home().join("config.toml")).expect("settings");
     assert!(!config.contains("secret"), "{config}");
 }
 
@@ -202,7 +202,7 @@ fn a_key_for_ci_is_printed_and_not_kept() {
     assert_eq!(output.code, Some(0), "{output}");
     let secret = output.stdout.trim();
     let public = output.stderr.trim().strip_prefix("public key: ").expect("the public key");
-    assert_eq!(Sandbox::files(&machine.world.home()), [""; 0], "something was kept");
+    assert_eq!(Sandbox::files(&machine.sandbox.home()), [""; 0], "something was kept");
     let list = json(
         &machine.sheaf(&["cache", "key", "list", "--json"]).env("SHEAF_CACHE_KEY", secret).run().silent(),
     );
@@ -218,7 +218,7 @@ fn size_stats_and_collection() {
     let (_folder, remote) = folder();
     let Some(machine) = Machine::writing(&remote).map(Machine::push_squares) else { return };
     machine
-        .world
+        .sandbox
         .write("product.shf", SQUARES.replace("sum-of-squares", "product").replace("(* x x)", "(exp x)"));
     let _ = machine.run(&["product.shf", "--jit", "always"]).compiled();
     let size = json(&machine.run(&["cache", "size", "--json"]).silent());
@@ -243,7 +243,7 @@ fn size_stats_and_collection() {
     };
     assert_eq!((lookups(&stats), &stats["hit_rate"]), ([0, 0, 2], &0.0.into()), "{stats}");
     assert_eq!(machine.run(&RUN_SQUARES).silent(), FOURTEEN);
-    fs::remove_dir_all(machine.world.path("__sheaf__")).expect("removed");
+    fs::remove_dir_all(machine.sandbox.path("__sheaf__")).expect("removed");
     for _ in 0..2 {
         assert_eq!(machine.run(&RUN_SQUARES).silent(), FOURTEEN);
     }
@@ -263,7 +263,7 @@ fn size_stats_and_collection() {
     assert_eq!(collected["kept"], serde_json::json!({ "entries": 0, "bytes": 0 }));
     // The program beside the sources runs; without it, it is compiled again.
     assert_eq!(machine.run(&RUN_SQUARES).silent(), FOURTEEN);
-    fs::remove_dir_all(machine.world.path("__sheaf__")).expect("removed");
+    fs::remove_dir_all(machine.sandbox.path("__sheaf__")).expect("removed");
     let run = [&RUN_SQUARES[..], &["--offline", "--cache-remote", ""]].concat();
     assert_eq!(machine.run(&run).compiled(), FOURTEEN);
     assert_eq!(machine.run(&["cache", "clear"]).code, Some(0));
@@ -275,7 +275,7 @@ fn size_stats_and_collection() {
 fn verify_finds_damage_and_removes_it() {
     let Some(machine) = compiled() else { return };
     assert_eq!(machine.run(&["cache", "verify"]).silent(), "1 program, 0 of them damaged\n");
-    let blobs = machine.world.home().join("cache/blobs-v2");
+    let blobs = machine.sandbox.home().join("cache/blobs-v2");
     for name in Sandbox::files(&blobs) {
         let mut bytes = fs::read(blobs.join(&name)).expect("a blob");
         let last = bytes.len() - 1;
@@ -287,7 +287,7 @@ fn verify_finds_damage_and_removes_it() {
     assert_eq!(warnings(&output).len(), 1, "{output}");
     assert_eq!(output.stdout, "1 program, 1 of them damaged\n");
     assert_eq!(machine.run(&["cache", "verify"]).silent(), "0 programs, 0 of them damaged\n");
-    fs::remove_dir_all(machine.world.path("__sheaf__")).expect("removed");
+    fs::remove_dir_all(machine.sandbox.path("__sheaf__")).expect("removed");
     assert_eq!(machine.run(&RUN_SQUARES).compiled(), FOURTEEN);
     assert_eq!(machine.run(&["cache", "verify"]).silent(), "1 program, 0 of them damaged\n");
     assert!(stored(&machine, "claims-v1").is_file());
@@ -301,11 +301,11 @@ fn what_a_project_needs_is_pulled_before_a_journey() {
     let a = a.squares();
     let recorded = a.run(&[&RUN_SQUARES[..], &["--record", "shapes.json"]].concat());
     assert_eq!(recorded.compiled(), FOURTEEN);
-    let shapes = fs::read(a.world.path("shapes.json")).expect("what was recorded");
+    let shapes = fs::read(a.sandbox.path("shapes.json")).expect("what was recorded");
 
     let arrived = |machine: Machine| {
         let machine = machine.squares();
-        machine.world.write("shapes.json", &shapes);
+        machine.sandbox.write("shapes.json", &shapes);
         machine
     };
     let pull = ["cache", "pull", "squares.shf", "--shapes", "shapes.json"];

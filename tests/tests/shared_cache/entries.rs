@@ -25,7 +25,7 @@ pub fn pushed() -> Option<&'static Files> {
 pub fn push(name: &str, program: &str) -> Option<Files> {
     let web = Web::start(Files::new(), Fault::None);
     let machine = Machine::writing(&web.remote())?;
-    machine.world.write(name, program);
+    machine.sandbox.write(name, program);
     let _ = machine.run(&[name, "--jit", "always"]).compiled();
     let files = web.files().clone();
     Some(files)

@@ -32,25 +32,26 @@ fn a_cluster_compiles_for_a_machine_without_a_compiler() {
     let output = b.run(&nanogpt::RUN);
     assert_eq!((output.code, warnings(&output).len()), (Some(0), 0), "{output}");
     assert!(output.stderr.contains("compiling train-step on the cluster"), "{output}");
-    assert!(!b.world.home().join("data").exists(), "something was installed");
+    assert!(!b.sandbox.home().join("data").exists(), "something was installed");
     assert_eq!(output.stdout.lines().count(), 4, "{output}");
 
     // Small programs are compiled there too, and give the same results.
     let d = reading(&remote, &cluster);
-    d.world.write("max.shf", "(print ((value-and-grad (fn [m] (max (last m)))) [[1 -2 3] [2 -5 6]]))\n");
+    d.sandbox.write("max.shf", "(print ((value-and-grad (fn [m] (max (last m)))) [[1 -2 3] [2 -5 6]]))\n");
     let small = d.run(&["max.shf", "--strict", "--jit", "always"]);
     assert_eq!((small.code, warnings(&small).len()), (Some(0), 0), "{small}");
     assert_eq!(small.stdout, d.run(&["max.shf", "--no-jit"]).stdout, "{small}");
     assert!(small.stderr.contains(" on the cluster"), "{small}");
-    assert!(!d.world.home().join("data").exists(), "something was installed");
+    assert!(!d.sandbox.home().join("data").exists(), "something was installed");
 
     // A build there makes the programs of a run, on a machine without a compiler too.
     let e = reading(&remote, &cluster);
-    e.world.write("net.shf", "(defn loss [(x f32 [2 3])] (sum (* x x)))\n(print (loss [[1 2 3] [4 5 6]]))\n");
+    e.sandbox
+        .write("net.shf", "(defn loss [(x f32 [2 3])] (sum (* x x)))\n(print (loss [[1 2 3] [4 5 6]]))\n");
     let built = e.run(&["build", "net.shf"]);
     assert_eq!((built.code, warnings(&built).len()), (Some(0), 0), "{built}");
     assert!(built.stdout.contains("1 compiled, 0 there before"), "{built}");
-    assert!(!e.world.home().join("data").exists(), "something was installed");
+    assert!(!e.sandbox.home().join("data").exists(), "something was installed");
     let run = e.run(&["net.shf", "--jit", "always", "--strict", "--offline"]);
     assert_eq!(run.silent(), "91.0\n");
 
@@ -67,7 +68,7 @@ fn without_a_cluster_this_machine_compiles() {
     for cluster in ["grpc://127.0.0.1:1".to_owned(), format!("grpc://127.0.0.1:{}", server.port)] {
         let Some(machine) = Machine::writing(&remote) else { return };
         let machine = machine.env("SHEAF_REMOTE_EXECUTOR", &cluster);
-        machine.world.write(
+        machine.sandbox.write(
             "two.shf",
             "(defn sum-of-squares [x] (sum (* x x)))\n(defn halves [x] (/ x 2))\n\
              (print (sum-of-squares [1 2 3]))\n(print (halves [2 4]))\n",

@@ -24,7 +24,7 @@ const NO_COMPILER: &str = "warning: there is no compiler";
 #[track_caller]
 fn runs_with_one_warning(remote: &Remote, more: &[(&str, &str)]) -> String {
     let prepared = |machine: Machine| {
-        machine.world.write("two.shf", TWO);
+        machine.sandbox.write("two.shf", TWO);
         more.iter().fold(machine, |machine, (name, value)| machine.env(name, *value))
     };
     let check = |output: Output, name: &str| {
@@ -104,7 +104,7 @@ fn slow_for_many_functions() {
         .zip(names)
         .map(|(i, f)| format!("(defn {f} [x] (sum (+ {i} x)))\n(print ({f} [1 2]))\n"))
         .collect();
-    machine.world.write("five.shf", program);
+    machine.sandbox.write("five.shf", program);
     let output = machine.run(&["five.shf", "--jit", "always"]);
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), "5.0\n7.0\n9.0\n11.0\n13.0\n"), "{output}");
     let told: Vec<_> = warnings(&output).into_iter().filter(|w| !w.starts_with(NO_COMPILER)).collect();
@@ -151,7 +151,7 @@ fn a_server_that_takes_nothing() {
     for status in [403, 500, 507] {
         let web = Web::start([].into(), Fault::ReadOnly(status));
         let Some(machine) = Machine::writing(&web.remote()) else { return };
-        machine.world.write("two.shf", TWO);
+        machine.sandbox.write("two.shf", TWO);
         let output = machine.run(&["two.shf", "--jit", "always"]);
         assert_eq!((output.code, output.stdout.as_str()), (Some(0), "14.0\n36.0\n"), "{output}");
         assert_eq!(warnings(&output).len(), 1, "{output}");
@@ -197,7 +197,7 @@ fn tokens() {
         // A user who may only read, and compiles, is warned once.
         let Some(c) = Machine::writing(&remote) else { return };
         let c = c.env("SHEAF_CACHE_TOKEN", "the-read-token");
-        c.world.write("two.shf", TWO.replace("[x]", "[y]").replace('x', "y").replace("* y", "+ y"));
+        c.sandbox.write("two.shf", TWO.replace("[x]", "[y]").replace('x', "y").replace("* y", "+ y"));
         let output = c.run(&["two.shf", "--jit", "always"]);
         assert_eq!((output.code, output.stdout.as_str()), (Some(0), "12.0\n18.0\n"), "{output}");
         assert_eq!(warnings(&output).len(), 1, "{output}");

@@ -27,7 +27,7 @@ fn a_full_disk_under_the_store() {
     let remote = Remote::at(format!("http://127.0.0.1:{}", server.port));
     let Some(a) = Machine::writing(&remote).filter(|_| Mount::available()) else { return };
     let full = |machine: &Machine| {
-        let cache = machine.world.home().join("cache");
+        let cache = machine.sandbox.home().join("cache");
         fs::create_dir_all(&cache).expect("a folder");
         machine.sheaf(&RUN_SQUARES).mounted(TINY, cache).run()
     };
@@ -68,8 +68,8 @@ fn a_writer_killed_at_any_moment_leaves_what_others_can_use() {
     let Some(writing) = Machine::writing(&remote) else { return };
     let writing = writing.squares();
     for kill in 0..12 {
-        let _ = fs::remove_dir_all(writing.world.path("__sheaf__"));
-        let _ = fs::remove_dir_all(writing.world.home().join("cache"));
+        let _ = fs::remove_dir_all(writing.sandbox.path("__sheaf__"));
+        let _ = fs::remove_dir_all(writing.sandbox.home().join("cache"));
         let mut command = writing.sheaf(&RUN_SQUARES).command();
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("sheaf starts");
         let mut lines =
@@ -95,12 +95,12 @@ fn a_writer_killed_at_any_moment_leaves_what_others_can_use() {
 /// Many processes with one home: each program is compiled once, and all get it.
 #[test]
 fn a_crowd_compiles_each_program_once() {
-    let Some(world) = Sandbox::with_compiler() else { return };
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
     let two = format!("{SQUARES}(defn halves [x] (/ x 2))\n(print (halves [2 4]))\n");
     let start = |number: usize| {
         let name = format!("p{number}/two.shf");
-        world.write(&name, &two);
-        let run = world.sheaf(&[&name, "--jit", "always"]);
+        sandbox.write(&name, &two);
+        let run = sandbox.sheaf(&[&name, "--jit", "always"]);
         run.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("sheaf starts")
     };
     let children: Vec<Child> = (0..CROWD).map(start).collect();
@@ -115,23 +115,23 @@ fn a_crowd_compiles_each_program_once() {
         }
     }
     assert_eq!(compiled, [1, 1], "how often each was compiled");
-    let size = world.run(&["cache", "size", "--json"]).silent();
+    let size = sandbox.run(&["cache", "size", "--json"]).silent();
     let size: serde_json::Value = serde_json::from_str(&size).expect("JSON");
     assert_eq!(size["entries"], 2, "{size}");
-    assert_eq!(world.run(&["cache", "verify"]).code, Some(0));
+    assert_eq!(sandbox.run(&["cache", "verify"]).code, Some(0));
 }
 
 /// Donating programs too, which are compiled after the plain ones.
 #[test]
 fn a_crowd_compiles_donating_programs_once() {
-    let Some(world) = Sandbox::with_compiler() else { return };
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
     let step = "(defn step [w x] (- w (* 0.1 (* w x))))\n\
                 (let [w (repeat [i 20] [w (ones [512 512])] (if (= i 19) (do (print i) (step w 0.5)) (step w 0.5)))]\n  \
                 (print (< 0 (mean w))))\n";
     let start = |number: usize| {
         let name = format!("p{number}/step.shf");
-        world.write(&name, step);
-        let run = world.sheaf(&[&name, "--jit", "always", "--donate", "always"]);
+        sandbox.write(&name, step);
+        let run = sandbox.sheaf(&[&name, "--jit", "always", "--donate", "always"]);
         run.command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("sheaf starts")
     };
     let children: Vec<Child> = (0..4).map(start).collect();
@@ -143,7 +143,7 @@ fn a_crowd_compiles_donating_programs_once() {
         compiled += told.lines().filter(|line| line.starts_with("compiling ")).count();
     }
     let size: serde_json::Value =
-        serde_json::from_str(&world.run(&["cache", "size", "--json"]).silent()).expect("JSON");
+        serde_json::from_str(&sandbox.run(&["cache", "size", "--json"]).silent()).expect("JSON");
     assert_eq!(size["entries"], compiled, "more was compiled than there is");
     assert!(compiled >= 2, "nothing donates");
 }

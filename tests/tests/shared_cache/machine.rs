@@ -23,31 +23,31 @@ pub fn writer() -> &'static SecretKey {
 
 /// A machine of the team.
 pub struct Machine {
-    pub world: Sandbox,
+    pub sandbox: Sandbox,
     environment: Vec<(String, String)>,
 }
 
 impl Machine {
     /// A machine with the compiler and the writers' key. `None`, after a message, if there is no compiler.
     pub fn writing(remote: &Remote) -> Option<Machine> {
-        let machine = Machine { world: Sandbox::with_compiler()?, environment: Vec::new() };
+        let machine = Machine { sandbox: Sandbox::with_compiler()?, environment: Vec::new() };
         Some(machine.using(remote).env("SHEAF_CACHE_KEY", writer().reveal()))
     }
 
     /// A machine without a compiler, which trusts the writers' key.
     pub fn reading(remote: &Remote) -> Machine {
-        Machine { world: Sandbox::new(), environment: Vec::new() }.using(remote).trusting()
+        Machine { sandbox: Sandbox::new(), environment: Vec::new() }.using(remote).trusting()
     }
 
     /// A machine with a compiler and write access, but without a signing key.
     pub fn compiling(remote: &Remote) -> Option<Machine> {
-        let machine = Machine { world: Sandbox::with_compiler()?, environment: Vec::new() };
+        let machine = Machine { sandbox: Sandbox::with_compiler()?, environment: Vec::new() };
         Some(machine.using(remote).trusting().env("SHEAF_CACHE_MODE", "read-only"))
     }
 
     /// A machine without a compiler, key or remote.
     pub fn bare() -> Machine {
-        Machine { world: Sandbox::new(), environment: Vec::new() }
+        Machine { sandbox: Sandbox::new(), environment: Vec::new() }
     }
 
     fn using(mut self, remote: &Remote) -> Machine {
@@ -68,19 +68,19 @@ impl Machine {
 
     /// Copies an example of the repository.
     pub fn example(self, name: &str) -> Machine {
-        self.world.example(name);
+        self.sandbox.example(name);
         self
     }
 
     /// Writes [`SQUARES`].
     pub fn squares(self) -> Machine {
-        self.world.write("squares.shf", SQUARES);
+        self.sandbox.write("squares.shf", SQUARES);
         self
     }
 
     /// A run with these arguments.
     pub fn sheaf(&self, arguments: &[&str]) -> Run<'_> {
-        let run = self.world.sheaf(arguments).within(Duration::from_secs(480));
+        let run = self.sandbox.sheaf(arguments).within(Duration::from_secs(480));
         self.environment.iter().fold(run, |run, (name, value)| run.env(name, value))
     }
 

@@ -37,11 +37,11 @@ pub fn prepare(machine: Machine) -> Option<Machine> {
         return None;
     };
     for name in ["model.shf", "text.shf"] {
-        machine.world.write(name, fs::read(example.join(name)).expect("a module"));
+        machine.sandbox.write(name, fs::read(example.join(name)).expect("a module"));
     }
-    machine.world.write("train.shf", TRAIN);
+    machine.sandbox.write("train.shf", TRAIN);
     // A debug build reads slowly.
-    machine.world.write("text.txt", &text[..20_000]);
+    machine.sandbox.write("text.txt", &text[..20_000]);
     Some(machine)
 }
 
@@ -72,6 +72,6 @@ fn trains_on_a_machine_that_cannot_compile() {
     for remote in remotes {
         let Some(b) = prepare(Machine::reading(&remote)) else { return };
         assert_eq!(taken(b.run(&RUN)), first, "{}", remote.address);
-        assert!(!b.world.home().join("data").exists(), "something was installed");
+        assert!(!b.sandbox.home().join("data").exists(), "something was installed");
     }
 }

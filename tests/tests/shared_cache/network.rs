@@ -79,8 +79,8 @@ impl Mounted {
     }
 
     /// Puts a machine's own store there.
-    fn hold_store(&self, world: &Sandbox) {
-        symlink(self.path("store"), world.home().join("cache")).expect("a link");
+    fn hold_store(&self, sandbox: &Sandbox) {
+        symlink(self.path("store"), sandbox.home().join("cache")).expect("a link");
     }
 
     /// Breaks it: its files can be neither read nor written any more.
@@ -113,18 +113,18 @@ fn spawn(mut command: Command, end: UnixStream) -> std::io::Result<Child> {
 fn crowds_of_two_machines_share_a_store() {
     let Some((folder, mounts)) = Mounted::two() else { return };
     fs::create_dir(folder.path().join("store")).expect("a folder");
-    let Some(worlds) = mounts.iter().map(|_| Sandbox::with_compiler()).collect::<Option<Vec<_>>>() else {
+    let Some(sandboxes) = mounts.iter().map(|_| Sandbox::with_compiler()).collect::<Option<Vec<_>>>() else {
         return;
     };
     let mut children = Vec::new();
     for number in 0..CROWD {
-        for (mount, world) in mounts.iter().zip(&worlds) {
+        for (mount, sandbox) in mounts.iter().zip(&sandboxes) {
             if number == 0 {
-                mount.hold_store(world);
+                mount.hold_store(sandbox);
             }
             let name = format!("p{number}/two.shf");
-            world.write(&name, format!("{SQUARES}{TWO}"));
-            let mut command = world.sheaf(&[&name, "--jit", "always"]).command();
+            sandbox.write(&name, format!("{SQUARES}{TWO}"));
+            let mut command = sandbox.sheaf(&[&name, "--jit", "always"]).command();
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
             children.push(command.spawn().expect("sheaf starts"));
         }
@@ -144,11 +144,11 @@ fn crowds_of_two_machines_share_a_store() {
         compiled.iter().all(|count| (1..=2).contains(count)),
         "how often each was compiled: {compiled:?}"
     );
-    for world in &worlds {
+    for sandbox in &sandboxes {
         let size: serde_json::Value =
-            serde_json::from_str(&world.run(&["cache", "size", "--json"]).silent()).expect("JSON");
+            serde_json::from_str(&sandbox.run(&["cache", "size", "--json"]).silent()).expect("JSON");
         assert_eq!(size["entries"], 2, "{size}");
-        let verified = world.run(&["cache", "verify"]);
+        let verified = sandbox.run(&["cache", "verify"]);
         assert_eq!(verified.code, Some(0), "{verified}");
     }
     let files = Sandbox::files(&folder.path().join("store"));
@@ -161,28 +161,28 @@ fn crowds_of_two_machines_share_a_store() {
 fn a_writer_killed_on_a_network_file_system_harms_nobody() {
     let Some((folder, mounts)) = Mounted::two() else { return };
     fs::create_dir(folder.path().join("store")).expect("a folder");
-    let Some(worlds) = mounts.iter().map(|_| Sandbox::with_compiler()).collect::<Option<Vec<_>>>() else {
+    let Some(sandboxes) = mounts.iter().map(|_| Sandbox::with_compiler()).collect::<Option<Vec<_>>>() else {
         return;
     };
-    for (mount, world) in mounts.iter().zip(&worlds) {
-        world.write("squares.shf", SQUARES);
-        mount.hold_store(world);
+    for (mount, sandbox) in mounts.iter().zip(&sandboxes) {
+        sandbox.write("squares.shf", SQUARES);
+        mount.hold_store(sandbox);
     }
     for kill in 0..6 {
         // By the other machine, as by an independent one.
-        assert_eq!(worlds[1].run(&["cache", "clear"]).code, Some(0), "kill {kill}");
-        for world in &worlds {
-            let _ = fs::remove_dir_all(world.path("__sheaf__"));
+        assert_eq!(sandboxes[1].run(&["cache", "clear"]).code, Some(0), "kill {kill}");
+        for sandbox in &sandboxes {
+            let _ = fs::remove_dir_all(sandbox.path("__sheaf__"));
         }
-        let mut command = worlds[0].sheaf(&RUN_SQUARES).command();
+        let mut command = sandboxes[0].sheaf(&RUN_SQUARES).command();
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("sheaf starts");
         thread::sleep(Duration::from_millis(100 + RandomState::new().hash_one(0) % 600));
         child.kill().expect("killed");
         child.wait().expect("its end");
-        let output = worlds[1].run(&RUN_SQUARES);
+        let output = sandboxes[1].run(&RUN_SQUARES);
         assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "kill {kill}: {output}");
         assert_eq!(warnings(&output), [""; 0], "kill {kill}: {output}");
-        assert_eq!(worlds[1].run(&["cache", "verify"]).code, Some(0), "kill {kill}");
+        assert_eq!(sandboxes[1].run(&["cache", "verify"]).code, Some(0), "kill {kill}");
     }
 }
 
@@ -219,12 +219,12 @@ fn a_file_server_that_goes_away() {
     fs::create_dir(folder.path().join("store")).expect("a folder");
     let Some(machine) = Machine::writing(&Remote::at("")) else { return };
     let machine = machine.squares();
-    store.hold_store(&machine.world);
+    store.hold_store(&machine.sandbox);
     assert_eq!(machine.run(&RUN_SQUARES).compiled(), FOURTEEN);
     store.cut();
     let output = machine.run(&RUN_SQUARES);
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
-    let _ = fs::remove_dir_all(machine.world.path("__sheaf__"));
+    let _ = fs::remove_dir_all(machine.sandbox.path("__sheaf__"));
     let output = machine.run(&RUN_SQUARES);
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN), "{output}");
     insta::assert_snapshot!("file_server_of_the_store_gone", story(&output));

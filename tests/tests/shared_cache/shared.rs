@@ -51,10 +51,10 @@ fn trains_there_and_here(remote: &Remote) {
     assert!(first.contains(LAST), "{first}");
 
     let b = Machine::reading(remote).example("xor/train.shf");
-    assert!(!b.world.path("xor/__sheaf__").exists() && !b.world.home().join("data").exists());
+    assert!(!b.sandbox.path("xor/__sheaf__").exists() && !b.sandbox.home().join("data").exists());
     assert_eq!(taken(b.run(&[&RUN[..], &["--strict"]].concat())), first);
-    assert!(b.world.path("xor/__sheaf__/train-step.cpu.vmfb").is_file());
-    assert!(!b.world.home().join("data").exists(), "something was installed");
+    assert!(b.sandbox.path("xor/__sheaf__/train-step.cpu.vmfb").is_file());
+    assert!(!b.sandbox.home().join("data").exists(), "something was installed");
     // Now it has all programs itself.
     assert_eq!(b.run(&[&RUN[..], &["--strict", "--offline"]].concat()).silent(), first);
 

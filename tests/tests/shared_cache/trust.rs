@@ -17,7 +17,7 @@ const STRICT: [&str; 4] = ["squares.shf", "--jit", "always", "--strict"];
 /// A clone of a project that requests this remote and the writers' key.
 fn clone(address: &str) -> Machine {
     let machine = Machine::bare().squares();
-    machine.world.write("Sheaf.toml", manifest(address, &writer().public().to_string()));
+    machine.sandbox.write("Sheaf.toml", manifest(address, &writer().public().to_string()));
     machine
 }
 
@@ -42,7 +42,7 @@ fn a_clone_runs_no_code_of_its_own_choice_until_it_is_trusted() {
     assert_eq!(passed_over(&output), 2, "{output}");
     let output = machine.run(&RUN_SQUARES);
     assert_eq!((output.code, passed_over(&output), web.requests().len()), (Some(0), 1, 0), "{output}");
-    assert!(!machine.world.path("__sheaf__").exists(), "{output}");
+    assert!(!machine.sandbox.path("__sheaf__").exists(), "{output}");
 
     // Without a terminal to ask, nothing is trusted.
     let output = machine.run(&["trust"]);
@@ -61,12 +61,12 @@ fn a_clone_runs_no_code_of_its_own_choice_until_it_is_trusted() {
 
     // A changed file is another request, and the changes are shown.
     let other = Remote::at("https://cache.example").address;
-    machine.world.write("Sheaf.toml", manifest(&other, &writer().public().to_string()));
+    machine.sandbox.write("Sheaf.toml", manifest(&other, &writer().public().to_string()));
     assert_eq!(passed_over(&machine.run(&RUN_SQUARES)), 1);
     let asked = machine.run(&["trust"]);
     assert!(asked.stdout.contains("+ cache.remote https://cache.example\n"), "{asked}");
     assert!(asked.stdout.contains(&format!("- cache.remote {}\n", web.remote().address)), "{asked}");
-    machine.world.write("Sheaf.toml", manifest(&web.remote().address, &writer().public().to_string()));
+    machine.sandbox.write("Sheaf.toml", manifest(&web.remote().address, &writer().public().to_string()));
     assert_eq!(passed_over(&machine.run(&RUN_SQUARES)), 0, "the first content again");
 
     assert_eq!(machine.run(&["trust", "--revoke"]).code, Some(0));
@@ -82,7 +82,7 @@ fn recipes_for_ci() {
     let protected = clone(&web.remote().address).env("SHEAF_TRUST_PROJECT", "1");
     assert_eq!(taken(protected.run(&STRICT)), FOURTEEN);
     let pull_request = Machine::reading(&web.remote()).squares();
-    pull_request.world.write("Sheaf.toml", manifest("http://127.0.0.1:1", "mallory:00"));
+    pull_request.sandbox.write("Sheaf.toml", manifest("http://127.0.0.1:1", "mallory:00"));
     assert_eq!(taken(pull_request.run(&STRICT)), FOURTEEN);
     let wrong = clone("http://127.0.0.1:1").env("SHEAF_TRUST_PROJECT", "please").run(&RUN_SQUARES);
     assert_eq!(wrong.code, Some(1), "{wrong}");
@@ -94,24 +94,24 @@ fn a_projects_remote_gets_no_credentials() {
     let Some(files) = pushed() else { return };
     let web = Web::start(files.clone(), Fault::None);
     let machine = clone(&web.remote().address).env("SHEAF_CACHE_TOKEN", "the-token");
-    machine.world.write("netrc", "machine 127.0.0.1 login me password secret\n");
-    let helper = machine.world.path("helper");
+    machine.sandbox.write("netrc", "machine 127.0.0.1 login me password secret\n");
+    let helper = machine.sandbox.path("helper");
     machine
-        .world
+        .sandbox
         .write("helper", "#!/bin/sh\ntouch started\necho '{\"headers\":{\"Authorization\":[\"secret\"]}}'\n");
     fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).expect("a program");
-    let netrc = machine.world.path("netrc").display().to_string();
+    let netrc = machine.sandbox.path("netrc").display().to_string();
     let machine = machine.env("NETRC", netrc).env("SHEAF_TRUST_PROJECT", "1");
     let helped = machine.sheaf(&STRICT).env("SHEAF_CACHE_CREDENTIAL_HELPER", helper.display().to_string());
     assert_eq!(taken(helped.run()), FOURTEEN);
-    assert!(!web.requests().is_empty() && !machine.world.path("started").exists());
+    assert!(!web.requests().is_empty() && !machine.sandbox.path("started").exists());
     assert!(web.requests().iter().all(|request| request.credentials.is_empty()), "{:?}", web.requests());
 
     // If the user names it: exactly that address, and no other port.
     let again = |remote: &str| {
-        let _ = fs::remove_dir_all(machine.world.path("__sheaf__"));
-        fs::remove_dir_all(machine.world.home().join("cache")).expect("removed");
-        fs::write(machine.world.home().join("config.toml"), format!("[cache]\nremote = [\"{remote}\"]\n"))
+        let _ = fs::remove_dir_all(machine.sandbox.path("__sheaf__"));
+        fs::remove_dir_all(machine.sandbox.home().join("cache")).expect("removed");
+        fs::write(machine.sandbox.home().join("config.toml"), format!("[cache]\nremote = [\"{remote}\"]\n"))
             .expect("a file");
         let before = web.requests().len();
         assert_eq!(taken(machine.run(&STRICT)), FOURTEEN);
@@ -159,13 +159,13 @@ fn a_push_sends_what_belongs_to_the_project() {
     let Some(machine) = Machine::writing(&Remote::at("")) else { return };
     let machine = machine.push_squares();
     let private = SQUARES.replace("sum-of-squares", "private").replace("(* x x)", "(exp x)");
-    machine.world.write("other/private.shf", private);
+    machine.sandbox.write("other/private.shf", private);
     let _ = machine.run(&["other/private.shf", "--jit", "always"]).compiled();
     let machine = machine.env("SHEAF_CACHE_REMOTE", remote.address.as_str());
     assert_eq!(machine.run(&["cache", "push"]).silent(), "sent 1 program\n");
-    machine.world.write("empty/Sheaf.toml", "");
+    machine.sandbox.write("empty/Sheaf.toml", "");
     let mut elsewhere = machine.sheaf(&["cache", "push"]).command();
-    let output = elsewhere.current_dir(machine.world.path("empty")).output().expect("sheaf starts");
+    let output = elsewhere.current_dir(machine.sandbox.path("empty")).output().expect("sheaf starts");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "sent 0 programs\n");
     assert!(String::from_utf8_lossy(&output.stderr).contains("`--all`"));
     assert_eq!(machine.run(&["cache", "push", "--all"]).silent(), "sent 2 programs\n");
@@ -175,7 +175,7 @@ fn a_push_sends_what_belongs_to_the_project() {
 #[test]
 fn a_project_does_not_size_the_users_store() {
     let Some(machine) = Machine::writing(&Remote::at("")) else { return };
-    machine.world.write("Sheaf.toml", "[cache]\nmax-size = \"1 B\"\n");
+    machine.sandbox.write("Sheaf.toml", "[cache]\nmax-size = \"1 B\"\n");
     let machine = machine.squares();
     let output = machine.run(&RUN_SQUARES);
     assert_eq!(warnings(&output).len(), 1, "{output}");
@@ -193,9 +193,9 @@ fn a_projects_mirror_gets_no_password() {
     let web = Web::start(Files::new(), Fault::None);
     let machine = Machine::bare();
     let address = web.remote().address;
-    machine.world.write("Sheaf.toml", format!("[toolchain]\nmirrors = [\"{address}\"]\n"));
-    machine.world.write("netrc", "machine 127.0.0.1 login me password secret\n");
-    let netrc = machine.world.path("netrc").display().to_string();
+    machine.sandbox.write("Sheaf.toml", format!("[toolchain]\nmirrors = [\"{address}\"]\n"));
+    machine.sandbox.write("netrc", "machine 127.0.0.1 login me password secret\n");
+    let netrc = machine.sandbox.path("netrc").display().to_string();
     let machine = machine.env("NETRC", netrc);
     let install = |name: &str, value: &str| {
         let before = web.requests().len();

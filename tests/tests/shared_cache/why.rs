@@ -53,7 +53,7 @@ fn nothing_like_it() {
     let output = machine.run(&["cache", "why", "sum-of-squares"]);
     assert_eq!(output.code, Some(1), "{output}");
     insta::assert_snapshot!("why_never_compiled", output);
-    machine.world.write("typed.shf", TYPED);
+    machine.sandbox.write("typed.shf", TYPED);
     build(&machine, &["--cpu", "x86-64-v2"]);
     assert_told!(why(&machine), "why_first");
 }
@@ -61,15 +61,15 @@ fn nothing_like_it() {
 #[test]
 fn another_source() {
     let Some(machine) = machine() else { return };
-    machine.world.write("typed.shf", TYPED);
+    machine.sandbox.write("typed.shf", TYPED);
     build(&machine, &["--cpu", "x86-64-v2"]);
     wait();
-    machine.world.write("typed.shf", TYPED.replace("(* x x)", "(exp x)"));
+    machine.sandbox.write("typed.shf", TYPED.replace("(* x x)", "(exp x)"));
     build(&machine, &["--cpu", "x86-64-v2"]);
     assert_told!(why(&machine), "why_source");
     // Names, comments and layout make no difference: nothing is compiled, so nothing is reported.
     machine
-        .world
+        .sandbox
         .write("typed.shf", TYPED.replace("(* x x)", "; of all\n  (exp  y)").replace("(x f32", "(y f32"));
     build(&machine, &["--cpu", "x86-64-v2"]);
     assert_told!(why(&machine), "why_source");
@@ -78,10 +78,10 @@ fn another_source() {
 #[test]
 fn another_shape() {
     let Some(machine) = machine() else { return };
-    machine.world.write("typed.shf", TYPED);
+    machine.sandbox.write("typed.shf", TYPED);
     build(&machine, &["--cpu", "x86-64-v2"]);
     wait();
-    machine.world.write("typed.shf", TYPED.replace("[4]", "[8]"));
+    machine.sandbox.write("typed.shf", TYPED.replace("[4]", "[8]"));
     build(&machine, &["--cpu", "x86-64-v2"]);
     assert_told!(why(&machine), "why_shape");
 }
@@ -89,7 +89,7 @@ fn another_shape() {
 #[test]
 fn another_processor() {
     let Some(machine) = machine() else { return };
-    machine.world.write("typed.shf", TYPED);
+    machine.sandbox.write("typed.shf", TYPED);
     build(&machine, &["--cpu", "x86-64-v2"]);
     wait();
     build(&machine, &["--cpu", "x86-64-v3"]);
@@ -99,7 +99,7 @@ fn another_processor() {
 #[test]
 fn another_flag() {
     let Some(machine) = machine() else { return };
-    machine.world.write("typed.shf", TYPED);
+    machine.sandbox.write("typed.shf", TYPED);
     build(&machine, &["--cpu", "x86-64-v2"]);
     wait();
     build(&machine, &["--cpu", "x86-64-v2", "--debug"]);
@@ -111,12 +111,12 @@ fn another_flag() {
 #[test]
 fn the_nearest_of_several() {
     let Some(machine) = machine() else { return };
-    machine.world.write("typed.shf", TYPED);
+    machine.sandbox.write("typed.shf", TYPED);
     build(&machine, &["--cpu", "x86-64-v2"]);
-    machine.world.write("typed.shf", TYPED.replace("(* x x)", "(exp x)"));
+    machine.sandbox.write("typed.shf", TYPED.replace("(* x x)", "(exp x)"));
     build(&machine, &["--cpu", "x86-64-v3"]);
     wait();
-    machine.world.write("typed.shf", TYPED.replace("[4]", "[8]"));
+    machine.sandbox.write("typed.shf", TYPED.replace("[4]", "[8]"));
     build(&machine, &["--cpu", "x86-64-v2"]);
     assert_told!(why(&machine), "why_shape");
 }
@@ -125,9 +125,9 @@ fn the_nearest_of_several() {
 #[test]
 fn another_compiler() {
     let Some(machine) = machine() else { return };
-    machine.world.write("typed.shf", TYPED);
+    machine.sandbox.write("typed.shf", TYPED);
     build(&machine, &["--cpu", "x86-64-v2"]);
-    let store = Store::new(machine.world.home().join("cache"));
+    let store = Store::new(machine.sandbox.home().join("cache"));
     let listed = store.list().pop().expect("an entry").signed;
     let (program, vmfb) =
         (store.program(&listed.claim).expect("text"), store.vmfb(&listed.claim).expect("bytes"));
@@ -148,7 +148,7 @@ fn the_remote_cache_knows_more() {
     let Some(a) = Machine::writing(&remote) else { return };
     let _ = a.push_squares();
     let Some(b) = Machine::compiling(&remote) else { return };
-    b.world.write("squares.shf", SQUARES.replace("[1 2 3]", "[1 2 3 0]"));
+    b.sandbox.write("squares.shf", SQUARES.replace("[1 2 3]", "[1 2 3 0]"));
     assert_eq!(b.run(&RUN_SQUARES).compiled(), FOURTEEN);
     assert_told!(why(&b), "why_by_the_remote");
     let json = b.run(&["cache", "why", "sum-of-squares", "--json"]).silent();
