@@ -17,7 +17,7 @@ use crate::unit::Job;
 pub struct BuildTarget {
     /// The device.
     pub destination: Destination,
-    /// True if programs keep what helps in finding errors.
+    /// True if programs keep information for debugging.
     pub debug: bool,
     /// The compiler.
     pub compiler: Option<Release<'static>>,

@@ -27,7 +27,7 @@ const LAST_UPLOADS: Duration = Duration::from_secs(30);
 /// Default maximum size of the store, in bytes.
 pub const STORE_SIZE: u64 = 5_000_000_000;
 
-/// The store is looked at once a day, or when this many programs have been put into it.
+/// Number of programs put into the store after which it is collected, even within a day of the last collection.
 const COLLECT_AFTER: usize = 200;
 
 /// Consequence of a compiled program that cannot be written.

@@ -192,7 +192,7 @@ impl CompileService {
     }
 
     /// The installed compiler, installed now if need be; the inner error says why there is none. The outer one is
-    /// nothing to work around: a file that is not what it claims to be, or a setting without a meaning.
+    /// nothing to work around: a file with another checksum, or a setting without a meaning.
     pub fn find_toolchain(&self) -> Result<Result<Toolchain, Absent>, HostError> {
         let Some(release) = self.compiler else {
             let (system, processor) = (std::env::consts::OS, std::env::consts::ARCH);
@@ -210,7 +210,7 @@ impl CompileService {
         let settings = fetching(&self.settings);
         match install_release(&release, self.home.data(), &settings, &*self.reporter.installation()) {
             Ok(toolchain) => Ok(Ok(toolchain)),
-            // A file that is not what it claims to be is nothing to work around in silence.
+            // A file with another checksum is nothing to work around in silence.
             Err(error @ (InstallError::Checksum { .. } | InstallError::BadSetting { .. })) => {
                 Err(HostError { message: error.to_string(), help: Some(error.remedy()) })
             }

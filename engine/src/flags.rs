@@ -1,4 +1,4 @@
-//! Flags of the compiler that pay for some programs only, by what their graphs hold.
+//! Flags of the compiler that pay for some programs only, by the operations of their graphs.
 
 use sheaf_graph::graph::{Equation, Graph, adds_rows};
 use sheaf_graph::primitives::{Convolution, DotGeneral};

@@ -481,7 +481,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// The candidates for a target, best first: where the compiler fails for one, the next is tried.
+    /// The candidates for a target, best first: if the compiler fails for one, the next is tried.
     fn all(
         unit: &Unit,
         target: Target,

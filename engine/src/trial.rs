@@ -28,7 +28,7 @@ const TOLERANCE: f64 = 1e-4;
 /// Programs whose arguments take more bytes are tried in a call.
 const MUCH: usize = 32 << 20;
 
-/// Bytes of a buffer that are looked at in one go.
+/// Bytes of a buffer that are compared at a time.
 const PIECE: usize = 1 << 20;
 
 /// True if the unit's program is tried in a call.

@@ -14,7 +14,7 @@ use crate::messages;
 use crate::output::print_line;
 use crate::sources::read_source;
 
-/// Shows what names mean.
+/// Shows the documentation of names.
 pub fn doc(options: &DocOptions) -> ExitCode {
     on_large_stack(|| doc_here(options))
 }

@@ -27,7 +27,7 @@ pub fn failed(error: impl std::fmt::Display) -> Failed {
     Failed
 }
 
-/// Shows an error of the engine, with what to do about it.
+/// Shows an error of the engine, with its remedy.
 #[expect(clippy::needless_pass_by_value, reason = "errors are mapped by it")]
 pub fn report_error(error: sheaf_lang::host::HostError) -> Failed {
     messages::error(&error.message, error.help.as_deref());

@@ -1,4 +1,4 @@
-//! `--explain`: what became of the functions of a run.
+//! `--explain`: the outcome of each function of a run.
 
 use serde_json::{Value, json};
 use sheaf_lang::eval::{Argument, Interpreted, LeafKind, Location, Report, Specialisation, Status, explain};

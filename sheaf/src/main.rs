@@ -21,7 +21,7 @@ fn main() -> ExitCode {
         Command::Cache(command) => sheaf::cache::cache(&command),
         Command::Toolchain(options) => sheaf::toolchain::toolchain(&options),
         Command::CompileWorker { library } => {
-            // Ctrl-C reaches the whole group of processes; the one that the user sees decides what ends.
+            // Ctrl-C reaches the whole group of processes; the one that the user sees decides the end.
             let _ = ctrlc::set_handler(|| {});
             sheaf_toolchain::run_worker(&library)
         }

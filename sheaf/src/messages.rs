@@ -51,7 +51,7 @@ pub fn warning(message: impl Display, help: Option<&str>) {
     plain(Diagnostic::warning(message.to_string()), help);
 }
 
-/// Shows a warning without a place: what happens, a fact about it, and what to do.
+/// Shows a warning without a place: the event, a fact about it, and a remedy.
 pub fn warning_with(message: impl Display, fact: impl Display, help: Option<&str>) {
     plain(Diagnostic::warning(message.to_string()).note(fact.to_string()), help);
 }

@@ -51,7 +51,7 @@ pub fn print_line(text: &str) -> Result<(), Failed> {
     print(&format!("{text}\n"))
 }
 
-/// Prints a line; where it cannot be written, the command ends.
+/// Prints a line; if it cannot be written, the command ends.
 pub fn line(text: fmt::Arguments<'_>) {
     if print(&format!("{text}\n")).is_err() {
         std::process::exit(1);

@@ -24,7 +24,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// time of the one before.
 const LONG: Duration = Duration::from_secs(10);
 
-/// A spinner that turns, and shows how long it has, until it is dropped.
+/// A spinner that turns, and shows the time since its start, until it is dropped.
 pub enum Spinner {
     /// On a terminal.
     Turning(ProgressBar),
@@ -33,7 +33,7 @@ pub enum Spinner {
 }
 
 impl Spinner {
-    /// Says that `what` is being done.
+    /// Starts a spinner for `what`.
     pub fn start(what: &str) -> Spinner {
         // Names in it are those of a program.
         let what = visible(what).into_owned();

@@ -11,7 +11,7 @@ use crate::messages;
 use crate::output::print;
 use crate::sources::{programs, read_source};
 
-/// The file that lists what need not compile yet: a name and the reason, one to a line.
+/// The file that lists subjects that need not compile yet: a name and the reason, one to a line.
 const PENDING: &str = "PENDING";
 
 /// Number of examples in one program, if that is to be one kernel.

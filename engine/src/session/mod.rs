@@ -49,7 +49,7 @@ impl Error {
     }
 }
 
-/// The messages as the command line shows them: with excerpts of the sources, and what to do.
+/// The messages as the command line shows them: with excerpts of the sources, and a remedy.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.text.trim_end())

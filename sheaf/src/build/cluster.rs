@@ -15,7 +15,7 @@ pub const MAX_CONCURRENT: usize = 16;
 pub enum Event {
     /// The cluster is asked for it.
     Begun(usize),
-    /// It is done: the VMFB, and how it was compiled. `None` if the cluster did not compile it.
+    /// It is done: the VMFB, and its compilation. `None` if the cluster did not compile it.
     Done(usize, Option<(Vec<u8>, CompileRun)>),
 }
 

@@ -1,4 +1,4 @@
-//! `sheaf build --emit`: what becomes of one function.
+//! `sheaf build --emit`: the forms of one function.
 
 use std::path::Path;
 

@@ -32,7 +32,7 @@ use show::{Built, Progress, Report};
 
 pub use shapes::record;
 
-/// Compiles ahead, or shows what becomes of a function.
+/// Compiles ahead, or shows the forms of a function.
 pub fn build(options: &BuildOptions) -> ExitCode {
     let wrong = |message: &str, help: &str| {
         messages::error(message, Some(help));

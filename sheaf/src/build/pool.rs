@@ -25,7 +25,7 @@ pub struct Request {
 pub enum Event {
     /// A worker has begun with it.
     Begun(usize),
-    /// It is done: the VMFB, and how it was compiled; `None` if another process compiled it and kept it. No
+    /// It is done: the VMFB, and its compilation; `None` if another process compiled it and kept it. No
     /// other process compiles it before the last part is dropped.
     Done(usize, Result<(Vec<u8>, Option<CompileRun>), CompileError>, Option<Exclusive>),
 }

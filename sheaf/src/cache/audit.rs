@@ -1,4 +1,4 @@
-//! `sheaf cache audit`: some of the programs are compiled again, and what differs in its results is put away.
+//! `sheaf cache audit`: some of the programs are compiled again, and those with other results put away.
 
 use sheaf_cache::{Listed, SignedClaim};
 use sheaf_toolchain::Compiler;

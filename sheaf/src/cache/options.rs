@@ -23,7 +23,7 @@ pub enum CacheCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Remove what saves the fewest seconds for its bytes, until the rest fits
+    /// Remove programs that save the fewest seconds for their bytes, until the rest fits
     #[command(after_help = "Example:\n  sheaf cache gc --max-size 500MB")]
     Gc {
         /// Maximum size afterwards, such as `500 MB`; by default that of the settings, or 5 GB
@@ -35,13 +35,13 @@ pub enum CacheCommand {
     },
     /// Remove everything
     Clear,
-    /// Read everything whole, and remove what is damaged
+    /// Read everything whole, and remove damaged programs
     Verify {
         /// As JSON
         #[arg(long)]
         json: bool,
     },
-    /// Say why a function was compiled: the compilation that is nearest to the last one, and what differs
+    /// Say why a function was compiled: the compilation that is nearest to the last one, and the differences
     #[command(after_help = "Example:\n  sheaf cache why train-step")]
     Why {
         /// The function
@@ -59,7 +59,7 @@ pub enum CacheCommand {
         /// The file
         file: PathBuf,
     },
-    /// Take in what trusted keys have signed in such a file
+    /// Take in the programs of such a file that trusted keys have signed
     Import {
         /// The file
         file: PathBuf,
@@ -67,7 +67,7 @@ pub enum CacheCommand {
         #[command(flatten)]
         network: NetworkOptions,
     },
-    /// Fetch what `sheaf build` would compile for a program, and compile nothing
+    /// Fetch the programs that `sheaf build` would compile, and compile nothing
     #[command(after_help = "Example:\n  sheaf cache pull train.shf --shapes shapes.json")]
     Pull(PullOptions),
     /// Send this project's compiled programs to the remote caches: those that its __sheaf__ lists
@@ -144,7 +144,7 @@ pub struct ServeArguments {
 /// Commands of `sheaf cache key`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum KeyCommand {
-    /// Make the key that signs what is compiled here, and show its public half
+    /// Make the key that signs programs compiled here, and show its public half
     #[command(after_help = "Example:\n  sheaf cache key new ada-laptop")]
     New {
         /// A name for people: letters, digits, `-`, `_` and `.`
@@ -159,16 +159,16 @@ pub enum KeyCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Trust what a key signs, for all projects of this user
+    /// Trust a key, for all projects of this user
     #[command(after_help = "Example:\n  sheaf cache key trust ci:5d41… --from https://cache.example")]
     Trust {
         /// The public key, as `sheaf cache key new` and `list` show it
         key: String,
-        /// Trust it only for what comes from this remote
+        /// Trust it only for programs from this remote
         #[arg(long, value_name = "ADDRESS")]
         from: Option<String>,
     },
-    /// Trust a key no longer: what it signed is compiled again
+    /// Trust a key no longer: its programs are compiled again
     Revoke {
         /// The public key, or its name
         key: String,

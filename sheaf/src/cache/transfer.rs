@@ -215,7 +215,7 @@ impl Import<'_> {
         let entries = archive.entries().map_err(|error| self.failed(&error))?.raw(true);
         for entry in entries {
             let mut entry = entry.map_err(|error| self.failed(&error))?;
-            // Nothing is unpacked to a path of the archive: names only say what follows.
+            // Nothing is unpacked to a path of the archive: names only tell the kind of an entry.
             let name = entry.path().map_err(|error| self.failed(&error))?;
             let name = name.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
             let limit = match name.as_str() {

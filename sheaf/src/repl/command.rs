@@ -47,7 +47,7 @@ pub const COMMANDS: [(Command, &str, &str, &str); 10] = [
 /// The request of a line that begins with a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'l> {
-    /// A command, and what follows it.
+    /// A command, and its argument.
     Known(Command, &'l str),
     /// A word that is none.
     Unknown(&'l str),

@@ -45,7 +45,7 @@ fn converse(mut session: Session) -> Result<(), Failed> {
                 interrupts.end();
                 match flow {
                     Flow::Quit => break,
-                    // Asked for one by one, what failed needs no exit code.
+                    // Asked for one by one, failures need no exit code.
                     Flow::Continue | Flow::Failed => {}
                 }
             }
@@ -58,7 +58,7 @@ fn converse(mut session: Session) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Reads standard input to its end, and enters the commands in it and what lies between them. Definitions may mention
+/// Reads standard input to its end, and enters the commands in it and the forms between them. Definitions may mention
 /// later ones.
 fn read_all(mut session: Session) -> Result<(), Failed> {
     let mut bytes = Vec::new();

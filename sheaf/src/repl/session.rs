@@ -68,7 +68,7 @@ impl Session {
         names
     }
 
-    /// Does what an entry says: a command, or forms whose values are printed.
+    /// Evaluates an entry: a command, or forms whose values are printed.
     pub fn enter(&mut self, entry: &str) -> Flow {
         let done = match command::parse(entry) {
             Some(Request::Known(Command::Quit, _)) => return Flow::Quit,

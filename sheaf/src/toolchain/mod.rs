@@ -66,7 +66,7 @@ impl ToolchainContext {
         }
     }
 
-    /// The installed release; otherwise what to do.
+    /// The installed release; otherwise an error with a remedy.
     fn located(&self, release: &Release<'_>) -> Result<Toolchain, Failed> {
         sheaf_toolchain::locate_release(release, self.home.data()).ok_or_else(|| {
             show::not_installed(release);
@@ -123,7 +123,7 @@ fn list(json: bool) -> Result<(), Failed> {
     let platform = Platform::host().ok_or_else(no_compiler)?;
     let chosen =
         choose(&mut context.settings, &context.project, &TerminalReporter).unwrap_or_else(|unusable| {
-            // No reason not to show what there is.
+            // The list is shown all the same.
             messages::warning(unusable.why, unusable.remedy.as_deref());
             None
         });
@@ -185,7 +185,7 @@ fn verify(version: Option<&'static str>, json: bool) -> Result<(), Failed> {
     let (context, release) = ToolchainContext::new()?.or_named(version)?;
     let folder = sheaf_toolchain::folder(&release, context.home.data());
     let progress = InstallProgress::default();
-    // Not what `located` says: it passes over an installation with a file of another size.
+    // `located` would pass over an installation with a file of another size.
     let verify = || sheaf_toolchain::verify(&release, context.home.data(), &progress);
     let differences = folder.exists().then(verify).transpose().map_err(|e| error(&e))?;
     show::verified(&release, &folder, differences.as_deref(), json);
@@ -213,7 +213,7 @@ fn pin(version: &'static str, place: &PlaceOptions) -> Result<(), Failed> {
         messages::error(why, Some(&format!("pin one of {}", usable.join(", "))));
         Failed
     })?;
-    // Sheaf.toml last: with a new lock and an old pin, or the other way round, the next command says what to do.
+    // Sheaf.toml last: with a new lock and an old pin, or the other way round, the next command gives the remedy.
     write_lock(version, &context)?;
     pin_toolchain(&root.join(MANIFEST_NAME), version).map_err(failed)?;
     println!("this package uses the compiler {version}: {MANIFEST_NAME} and {LOCK_NAME} say so");

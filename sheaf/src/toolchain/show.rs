@@ -58,7 +58,7 @@ pub(super) fn installed(release: &Release<'_>, toolchain: &Toolchain) {
     println!("the compiler {} is in {}", release.version, toolchain.folder.display());
 }
 
-/// The release that is used here. `origin` says what chose it.
+/// The release that is used here. `origin` is the source of that choice.
 pub(super) fn which(release: &Release<'_>, toolchain: &Toolchain, origin: Option<&str>, json: bool) {
     if json {
         let report = json!({
@@ -76,7 +76,7 @@ pub(super) fn which(release: &Release<'_>, toolchain: &Toolchain, origin: Option
     }
 }
 
-/// A release that is not there, with what to do.
+/// A release that is not there, with a remedy.
 pub(super) fn not_installed(release: &Release<'_>) {
     let version = release.version;
     let help = format!("run `sheaf toolchain install {version}`");

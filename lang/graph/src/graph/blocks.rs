@@ -2,7 +2,7 @@
 //!
 //! IREE adds up all elements in one chain (Q04), in which the mean of a million numbers 0.1 is 0.10096. A long
 //! sum is therefore written as a sum of blocks, then as one of what these gave, until a short chain remains. The blocks
-//! of the innermost axis are taken across it, many side by side: it is what a compiler makes vectors of.
+//! of the innermost axis are taken across it, many side by side: a compiler makes vectors of that axis.
 //!
 //! Many rows, each of which is added up, stay one chain each and one kernel, in which the sum is an `f64`.
 

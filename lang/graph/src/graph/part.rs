@@ -46,12 +46,12 @@ pub fn part_wide(graph: &Graph) -> Option<Graph> {
     parted.contains(&true).then(|| with_barriers(graph, &parted))
 }
 
-/// Marks what crosses from one part to the next of those operations on numbers that read and give too many together: a
-/// compiler makes one kernel of them, with a buffer for each. Larger tensors are not seen to be joined so: reductions
-/// and products come between.
+/// Marks variables that cross from one part to the next of those operations on numbers that read and give too many
+/// together: a compiler makes one kernel of them, with a buffer for each. Larger tensors are not seen to be joined so:
+/// reductions and products come between.
 fn part_crowded(graph: &Graph, parted: &mut [bool]) {
     let uses = Uses::of(graph);
-    // The first equation of what each one is joined to.
+    // The first equation of the group of each one.
     let mut first: Vec<usize> = (0..graph.equations.len()).collect();
     for (n, eqn) in graph.equations.iter().enumerate() {
         for var in &eqn.inputs {

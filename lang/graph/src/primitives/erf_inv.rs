@@ -70,8 +70,8 @@ pub fn erf_inv(x: f32) -> f32 {
     x * if w < 5.0 { polynomial(&MIDDLE, w - 2.5) } else { polynomial(&TAIL, w.sqrt() - 3.0) }
 }
 
-/// Halley's method on `erf(y) = x` in double precision, from what single precision gives; near the ends on `erfc`, which
-/// keeps the digits there.
+/// Halley's method on `erf(y) = x` in double precision, from the result in single precision; near the ends on `erfc`,
+/// which keeps the digits there.
 fn erf_inv_double(x: f64) -> f64 {
     let size = x.abs();
     if size.is_nan() || size >= 1.0 {

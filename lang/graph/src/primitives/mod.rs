@@ -250,7 +250,7 @@ pub trait Primitive: Comparable + Debug + Send + Sync {
     /// Writes the operation as `StableHLO`.
     fn stablehlo(&self, to: &mut Lowering<'_>);
 
-    /// The operation that gives, after the results of this one, what its VJP needs of its inside, if there is such:
+    /// The operation that gives, after the results of this one, the residuals of its VJP, if there is such:
     /// differentiation records it instead, and hands [`Primitive::vjp`] all of its results.
     fn with_residuals(&self) -> Option<Op> {
         None

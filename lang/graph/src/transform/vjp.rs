@@ -178,7 +178,7 @@ fn pull_back(
     wrt.iter().map(|position| flowing[graph.inputs[*position].index()]).collect()
 }
 
-/// `outgoing` with zero wherever `incoming` is zero: elements not selected do not contribute to the gradient, even if
+/// `outgoing` with zeros at those of `incoming`: elements not selected do not contribute to the gradient, even if
 /// their derivative is infinite, as that of `sqrt` at 0 in `(where (> x 0) (sqrt x) 0)`.
 fn keep_zeros(b: &mut Builder, incoming: Var, outgoing: Var) -> Var {
     let zero = b.full_like(incoming, 0.0);
