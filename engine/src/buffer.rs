@@ -53,7 +53,8 @@ pub fn upload(device: &Device, tensor: &HostTensor) -> Result<sheaf_runtime::Buf
     device.upload(element_type(tensor.dtype()), tensor.shape(), &tensor.copied_bytes())
 }
 
-fn element_type(dtype: DType) -> ElementType {
+/// The runtime's name of a dtype.
+pub fn element_type(dtype: DType) -> ElementType {
     match dtype {
         DType::Bool => ElementType::Bool,
         DType::I8 => ElementType::I8,

@@ -71,6 +71,7 @@ mod worker;
 pub use action::described;
 pub use ahead::{BuildTarget, Faulty, Keep, Made, Plan};
 pub use audit::{Verdict, compare};
+pub use buffer::element_type;
 pub use caches::{STORE_SIZE, Secrets, remotes, signing_key, trusted_keys};
 pub use compile::{CompileRun, CompileService, Compiled, fetching};
 pub use donation::Donate;
@@ -83,7 +84,7 @@ pub use session::{Error, Function, Module, Session, SessionBuilder, Value};
 pub use settings::{artifacts, project_of, settings_of};
 // Types of the public interface.
 pub use sheaf_graph::tensor::DType;
-pub use sheaf_lang::eval::Jit;
+pub use sheaf_lang::eval::{Jit, Location};
 pub use sheaf_project::{Home, Options, Project};
 pub use sheaf_syntax::Sources;
 pub use sheaf_syntax::diagnostic::Diagnostic;

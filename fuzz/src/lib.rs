@@ -1,4 +1,4 @@
-//! What the targets share: an evaluator without a world around it, and a bound on what it does with an input.
+//! Shared parts of the targets: an evaluator without a world around it, and a bound on what it does with an input.
 
 use std::cell::RefCell;
 

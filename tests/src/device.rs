@@ -2,8 +2,9 @@
 
 use std::process::Command;
 
-use sheaf_graph::tensor::{DType, HostTensor, TensorType};
-use sheaf_runtime::{Buffer, Device, ElementType};
+use sheaf_engine::element_type;
+use sheaf_graph::tensor::{HostTensor, TensorType};
+use sheaf_runtime::{Buffer, Device};
 
 /// The compile worker: the program under test, as it starts itself.
 pub fn worker() -> Command {
@@ -30,21 +31,4 @@ pub fn download(buffer: &Buffer, ty: &TensorType) -> Result<HostTensor, String> 
     }
     let bytes = buffer.read().map_err(|e| e.to_string())?;
     HostTensor::from_bytes(ty, &bytes).ok_or_else(|| format!("{} bytes instead of {ty}", bytes.len()))
-}
-
-fn element_type(dtype: DType) -> ElementType {
-    match dtype {
-        DType::Bool => ElementType::Bool,
-        DType::I8 => ElementType::I8,
-        DType::I16 => ElementType::I16,
-        DType::I32 => ElementType::I32,
-        DType::I64 => ElementType::I64,
-        DType::U8 => ElementType::U8,
-        DType::U16 => ElementType::U16,
-        DType::U32 => ElementType::U32,
-        DType::BF16 => ElementType::Bf16,
-        DType::F16 => ElementType::F16,
-        DType::F32 => ElementType::F32,
-        DType::F64 => ElementType::F64,
-    }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use sheaf_lang::eval::{self, Interp, Jit, Options, Signal};
+use sheaf_lang::eval::{self, Interp, Jit, Location, Options, Signal};
 use sheaf_lang::host::HostError;
 use sheaf_project::{Home, Project};
 use sheaf_syntax::diagnostic::Diagnostic;
@@ -26,18 +26,26 @@ pub use value::Value;
 /// Failure of a session: the messages about the program, or one about this machine.
 pub struct Error {
     diagnostics: Vec<Diagnostic>,
+    locations: Vec<Option<Location>>,
     text: String,
 }
 
 impl Error {
-    /// The messages, with labels that are places in [`Session::sources`].
+    /// The messages.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
 
+    /// File, line and column of each message, at its first label.
+    pub fn locations(&self) -> &[Option<Location>] {
+        &self.locations
+    }
+
     fn new(sources: &Sources, diagnostics: Vec<Diagnostic>) -> Error {
         let text = diagnostics.iter().map(|d| render(sources, d, false)).collect::<Vec<_>>().join("\n");
-        Error { diagnostics, text }
+        let location = |d: &Diagnostic| Location::of(sources, d.labels.first()?.span);
+        let locations = diagnostics.iter().map(location).collect();
+        Error { diagnostics, locations, text }
     }
 
     fn plain(message: impl Into<String>) -> Error {
@@ -331,11 +339,6 @@ impl Session {
         let result = self.interp.borrow_mut().run_text(&module, name, text);
         self.checked(result)?;
         Ok(Module { session: self.clone(), module })
-    }
-
-    /// The texts that the labels of messages are places of.
-    pub fn sources(&self) -> std::cell::Ref<'_, Sources> {
-        std::cell::Ref::map(self.interp.borrow(), |interp| &interp.sources)
     }
 
     fn checked<T>(&self, result: Result<T, Vec<Diagnostic>>) -> Result<T, Error> {

@@ -184,7 +184,7 @@ impl Emitter {
         }
         let mut next = 0;
         for eqn in &graph.equations {
-            let constant = (eqn.op.as_ref() as &dyn std::any::Any).downcast_ref::<Constant>();
+            let constant = eqn.op.downcast_ref::<Constant>();
             if let Some(name) = constant.and_then(|c| self.large_constant(&c.value)) {
                 names[eqn.outputs[0].index()] = name;
                 continue;
@@ -278,7 +278,7 @@ impl Lowering<'_> {
 
     /// The number, as MLIR writes it, of which operand `i` is made throughout, if it is such a constant.
     pub fn repeated_number(&self, i: usize) -> Option<String> {
-        let op = self.recorded.maker(self.sources[i])?.op.as_ref() as &dyn std::any::Any;
+        let op = &self.recorded.maker(self.sources[i])?.op;
         let value = match op.downcast_ref::<Full>() {
             Some(full) => &full.value,
             None => &op.downcast_ref::<Constant>()?.value,

@@ -60,7 +60,7 @@ fn holds(
 /// The lengths of the chains of additions.
 fn chains(graph: &Graph) -> Vec<usize> {
     let chain = |eqn: &sheaf_graph::graph::Equation| {
-        let op = eqn.op.as_ref() as &dyn std::any::Any;
+        let op = &eqn.op;
         let axes = op
             .downcast_ref::<ReduceSum>()
             .map(|op| &op.axes)

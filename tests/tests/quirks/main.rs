@@ -115,7 +115,7 @@ fn still_fails(program: &Program, compiler: &mut Compiler) -> Result<(), String>
     }
 }
 
-/// What became of a program.
+/// Outcome of a program.
 #[derive(Debug)]
 enum Outcome {
     /// The compiler refused it, or crashed.

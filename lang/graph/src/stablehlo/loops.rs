@@ -12,8 +12,6 @@
 //! - Equal constants are one buffer, which two stacks would share, and a barrier does not keep them apart: each stack starts
 //!   from a number of its own ([`Lowering::new_stack`], Q35).
 
-use std::any::Any;
-
 use super::Lowering;
 use crate::graph::{Equation, Graph, Var};
 use crate::primitives::{Cond, Scan, WhileLoop};
@@ -41,7 +39,7 @@ pub(super) fn fit_blocks(graph: &Graph) -> bool {
     let (mut loops, mut fit) = (false, true);
     let (mut stacks, mut of_bytes) = (0, 0);
     graph.visit(&mut |_, eqn| {
-        let op = eqn.op.as_ref() as &dyn Any;
+        let op = &eqn.op;
         // A loop that asks for its state may have no end on the numbers of a trial.
         fit &= !op.is::<Cond>() && !op.is::<WhileLoop>();
         if let Some(body) = body_of(eqn) {
@@ -59,7 +57,7 @@ pub(super) fn fit_blocks(graph: &Graph) -> bool {
 
 /// The body of a loop.
 fn body_of(eqn: &Equation) -> Option<&Graph> {
-    let op = eqn.op.as_ref() as &dyn Any;
+    let op = &eqn.op;
     let scan = op.downcast_ref::<Scan>().map(|scan| &*scan.body);
     scan.or_else(|| op.downcast_ref::<WhileLoop>().map(|op| &*op.body))
 }

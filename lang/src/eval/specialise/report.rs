@@ -115,7 +115,7 @@ pub struct Location {
 
 impl Location {
     /// The start of a span; in the code of a macro, that of the macro use.
-    pub(super) fn of(sources: &Sources, span: Span) -> Option<Location> {
+    pub fn of(sources: &Sources, span: Span) -> Option<Location> {
         let span = sources.used(span);
         let (file, _) = sources.get(span.source)?;
         let (line, column) = sources.position(span);

@@ -7,7 +7,7 @@ use crate::tensor::DType;
 /// Writes the angle of the point with ordinate operand 0 and abscissa operand 1.
 ///
 /// `stablehlo.atan2` gives NaN at the origin and where both are infinite, and forgets the sign of the ordinate at infinities.
-/// So the abscissa is replaced by 1 at the origin, two infinities by ones, and the sign is put on afterwards.
+/// The abscissa is therefore replaced by 1 at the origin, two infinities by ones, and the sign is put on afterwards.
 pub fn angle(to: &mut Lowering<'_>) {
     let ty = to.result_type(0).clone();
     let truth = ty.with_dtype(DType::Bool);

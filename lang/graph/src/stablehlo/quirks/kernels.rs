@@ -1,7 +1,5 @@
 //! Operations that are not written into kernels, and those that are written there in another way.
 
-use std::any::Any;
-
 use crate::graph::{Equation, Graph, Var};
 use crate::primitives::{ArgReduce, BroadcastInDim, Convolution, Cumsum, Pad, Reshape, Sort};
 use crate::stablehlo::{Lowering, dims_list, float, zero};
@@ -10,7 +8,7 @@ use crate::tensor::DType;
 /// True if IREE fails on an operation beside others in a kernel ("failed to run translation of source executable", Q26), is slow
 /// with it, or computes something else: the positions of a maximum and of a minimum change places (Q27).
 pub fn is_refused_in_kernels(graph: &Graph, eqn: &Equation) -> bool {
-    let op = eqn.op.as_ref() as &dyn Any;
+    let op = &eqn.op;
     let is_bool = |v: &Var| graph.ty(*v).dtype == DType::Bool;
     op.is::<Convolution>()
         || op.is::<ArgReduce>()

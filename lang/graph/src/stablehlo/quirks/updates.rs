@@ -8,7 +8,6 @@
 //! In programs with loops as blocks, transfers that are left out are such copies, too (Q34): there only the stacks of loops are
 //! written over.
 
-use std::any::Any;
 use std::iter::successors;
 
 use crate::graph::Var;
@@ -52,7 +51,7 @@ impl Lowering<'_> {
     fn origins(&self, i: usize) -> impl Iterator<Item = Var> {
         successors(Some(self.sources[i]), |v| {
             let eqn = self.recorded.maker(*v)?;
-            (eqn.op.as_ref() as &dyn Any).is::<Reshape>().then(|| eqn.inputs[0])
+            eqn.op.is::<Reshape>().then(|| eqn.inputs[0])
         })
     }
 
@@ -94,6 +93,6 @@ impl Lowering<'_> {
     /// True if operand `i` is one number throughout.
     fn is_full(&self, i: usize) -> bool {
         let maker = self.recorded.maker(self.sources[i]);
-        maker.is_some_and(|eqn| (eqn.op.as_ref() as &dyn Any).is::<Full>())
+        maker.is_some_and(|eqn| eqn.op.is::<Full>())
     }
 }
