@@ -162,7 +162,7 @@ pub struct BuildOptions {
     /// Functions; without any, all with typed parameters and all that were recorded
     #[arg(value_name = "FUNCTION")]
     pub functions: Vec<String>,
-    /// What a run has recorded with --record
+    /// Record of a run, written with --record
     #[arg(long, value_name = "SHAPES.json")]
     pub shapes: Option<PathBuf>,
     /// Show what becomes of one function instead, or write its program for any runtime of IREE to a file
@@ -180,7 +180,7 @@ pub struct BuildOptions {
     /// Keep what helps in finding errors in the programs
     #[arg(long)]
     pub debug: bool,
-    /// How many functions to compile at a time; by default as many as there are processors, or 16 on a cluster
+    /// Number of functions compiled at a time; by default that of the processors, or 16 on a cluster
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub jobs: Option<u16>,
     /// Print what was built as JSON
@@ -202,7 +202,7 @@ pub struct BuildOptions {
 pub struct PullOptions {
     /// The program; without one, the main program of the package
     pub file: Option<PathBuf>,
-    /// What a run has recorded with --record
+    /// Record of a run, written with --record
     #[arg(long, value_name = "SHAPES.json")]
     pub shapes: Option<PathBuf>,
     /// The device, which need not be here: `cpu`, `cuda[:sm_89]`, `vulkan[:rdna3]` or `metal`
@@ -262,10 +262,10 @@ pub struct ExpandOptions {
 #[derive(Args, Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct EngineOptions {
-    /// Where compiled functions run
+    /// Device of compiled functions
     #[arg(long, value_enum, default_value_t = DeviceName::Cpu)]
     pub device: DeviceName,
-    /// When pure functions are compiled
+    /// Pure functions that are compiled
     #[arg(long, value_enum, default_value_t = JitMode::Auto, conflicts_with = "no_jit")]
     pub jit: JitMode,
     /// Interpret everything
@@ -280,14 +280,14 @@ pub struct EngineOptions {
     /// Leave out the checks of indices in compiled functions: one out of range is clamped then. `assert` stays
     #[arg(long)]
     pub no_bounds_check: bool,
-    /// Where on the processor compiled programs run: auto (by their work), local-sync, local-task or
+    /// Threads of compiled programs: auto (by their work), local-sync, local-task or
     /// local-task:WORKERS
     #[arg(long, value_name = "WAY")]
     pub place: Option<PlacementPolicy>,
-    /// When a small loop, or all of a small program, is compiled as one kernel
+    /// Small loops, and small programs, that are compiled as one kernel
     #[arg(long, value_enum, default_value_t = KernelsMode::Auto)]
     pub kernels: KernelsMode,
-    /// When calls write results over arguments that nobody else holds
+    /// Calls that write results over arguments which nobody else holds
     #[arg(long, value_enum, default_value_t = DonateMode::Auto)]
     pub donate: DonateMode,
     /// Sources of compilers and compiled programs
@@ -301,7 +301,7 @@ pub struct PlaceOptions {
     /// Use no network
     #[arg(long)]
     pub offline: bool,
-    /// Where the compiler is looked for: a package index, a mirror or a folder
+    /// Source of the compiler: a package index, a mirror or a folder
     #[arg(long, value_name = "PLACE")]
     pub toolchain_index: Option<String>,
 }
@@ -375,31 +375,31 @@ pub enum DeviceName {
 /// Policy for consumption of arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum DonateMode {
-    /// Where it saves much memory
+    /// Those that save much memory
     #[default]
     Auto,
-    /// Wherever it can be done
+    /// All for which it can be done
     Always,
-    /// Nowhere
+    /// None
     Never,
 }
 
 /// Policy for writing a small loop, or all of a small program, as one kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum KernelsMode {
-    /// Where it is quicker
+    /// Those that are quicker so
     #[default]
     Auto,
-    /// Wherever the compiler accepts it
+    /// All that the compiler accepts
     Always,
-    /// Nowhere
+    /// None
     Never,
 }
 
 /// Policy for compilation of pure functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum JitMode {
-    /// Where it pays, by counts and sizes
+    /// Those that pay, by counts and sizes
     #[default]
     Auto,
     /// Every eligible call

@@ -100,7 +100,7 @@ fn errors_are_data_and_leave_the_session_usable() {
     let error = session.load_text("broken.shf", "(defn f [x] (+ x y))").unwrap_err();
     assert_eq!(error.diagnostics()[0].message, "unknown name y");
     let location = error.locations()[0].as_ref().expect("a place");
-    assert_eq!((location.file.as_str(), location.line, location.column), ("broken.shf", 1, 17));
+    assert_eq!((location.file.as_str(), location.line, location.column), ("broken.shf", 1, 18));
 
     let program = session.load_text("m.shf", "(defn f [x] (@ x x))\n(def rate 0.5)").unwrap();
     assert_eq!(program.value("rate").unwrap().to_f64().unwrap(), 0.5);
