@@ -9,7 +9,8 @@ use sheaf_graph::stablehlo;
 use sheaf_lang::host::{HostError, Unit};
 use sheaf_toolchain::{Destination, Processor, Release};
 
-use super::{Candidate, CompileRun, Engine, Failure, Kernels, PlacementPolicy, donation, placement, trial};
+use super::{CompileRun, Engine, Kernels, PlacementPolicy, donation, placement, trial};
+use crate::candidate::{Candidate, Failure};
 use crate::unit::Job;
 
 /// Target of a build.

@@ -35,7 +35,7 @@ impl DeviceBuffer {
 
 impl DeviceTensor for DeviceBuffer {
     fn read(&self, ty: &TensorType) -> Result<HostTensor, HostError> {
-        let bytes = self.0.read().map_err(super::runtime_error)?;
+        let bytes = self.0.read().map_err(crate::loaded::runtime_error)?;
         HostTensor::from_bytes(ty, &bytes).ok_or_else(|| HostError {
             message: format!("a result should be {ty} but has {} bytes", bytes.len()),
             help: None,

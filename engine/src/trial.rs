@@ -17,7 +17,8 @@ use sheaf_runtime::{Device, Error};
 use super::buffer::{DeviceBuffer, upload};
 use super::caches::Caches;
 use super::donation::all_owned;
-use super::{CompileRun, Job, Loaded, runtime_error};
+use super::{CompileRun, Job};
+use crate::loaded::{Loaded, runtime_error};
 
 /// Inputs on which both programs must agree.
 const TRIALS: u64 = 2;

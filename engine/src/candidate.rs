@@ -1,0 +1,131 @@
+//! Candidates: the ways to run a unit, and the failure of one.
+
+use sheaf_graph::graph::Donation;
+use sheaf_graph::stablehlo::{Features, Model, emit_donating};
+use sheaf_graph::tensor::HostTensor;
+use sheaf_lang::host::Unit;
+use sheaf_runtime::Target;
+use sheaf_toolchain::{COMPILER, Release};
+
+use crate::placement::Kernels;
+use crate::unit::{self, Job};
+/// Reason to interpret a unit for which no candidate serves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[default]
+    #[error("there is no compiler")]
+    NoCompiler,
+    #[error("the compiler fails on it")]
+    Compiler,
+    #[error("its program cannot be run")]
+    Program,
+    #[error("its program is of another release")]
+    OtherRelease,
+}
+
+/// Failure of a candidate.
+#[derive(Clone)]
+pub(crate) struct Failure {
+    /// The text for the placement of a worse candidate.
+    pub(crate) note: String,
+    pub(crate) refusal: Refusal,
+    /// The error, if it is shown by itself.
+    pub(crate) error: String,
+    /// The fix to suggest to the user.
+    pub(crate) remedy: String,
+}
+
+impl Failure {
+    pub(crate) fn compiler(error: String, remedy: String) -> Failure {
+        let note = format!("the compiler failed on that ({error})");
+        Failure { note, refusal: Refusal::Compiler, error, remedy }
+    }
+
+    pub(crate) fn runtime(error: sheaf_runtime::Error) -> Failure {
+        Failure::load(match error {
+            sheaf_runtime::Error::Load { target, status } | sheaf_runtime::Error::Call { target, status } => {
+                format!("what the compiler makes of it does not run on {target}: {status}")
+            }
+            other => other.to_string(),
+        })
+    }
+
+    pub(crate) fn load(error: String) -> Failure {
+        Failure {
+            note: error.clone(),
+            refusal: Refusal::Program,
+            error,
+            remedy: "this is an error in Sheaf or in IREE: please report it with the program".into(),
+        }
+    }
+
+    /// A program that the runtime does not load, since another release made it.
+    pub(crate) fn bytecode(name: &str, (major, minor): (u16, u16)) -> Failure {
+        let (known_major, known_minor) = COMPILER[0].bytecode;
+        Failure {
+            note: "it is of another release".into(),
+            refusal: Refusal::OtherRelease,
+            error: format!(
+                "the compiled program of {name} has bytecode {major}.{minor}, and the runtime in this Sheaf loads \
+                 {known_major}.{known_minor}"
+            ),
+            remedy: "run `sheaf toolchain update`, then the program with --recompile".into(),
+        }
+    }
+
+    /// The failure of a candidate that the caches do not hold, though they hold a worse one.
+    pub(crate) fn earlier() -> Failure {
+        Failure::compiler("in an earlier run".into(), String::new())
+    }
+}
+
+/// A candidate for a unit: a target, and the compilation for it.
+pub(crate) struct Candidate {
+    pub(crate) target: Target,
+    pub(crate) model: Model,
+    /// The compiler may fail on kernels; a program with loops in blocks is tried before it is used.
+    pub(crate) features: Features,
+    pub(crate) job: Job,
+    pub(crate) constants: Vec<HostTensor>,
+    pub(crate) donations: Vec<Donation>,
+}
+
+impl Candidate {
+    /// The candidates for a target, best first: if the compiler fails for one, the next is tried.
+    pub(crate) fn all(
+        unit: &Unit,
+        target: Target,
+        kernels: Kernels,
+        compiler: Option<Release<'static>>,
+    ) -> Vec<Candidate> {
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for model in kernels.models(target) {
+            let candidate = Candidate::new(*model, unit, target, &[], compiler);
+            let is_last = !candidate.features.kernels && !candidate.features.blocks;
+            candidates.push(candidate);
+            if is_last {
+                break;
+            }
+        }
+        candidates
+    }
+
+    pub(crate) fn new(
+        model: Model,
+        unit: &Unit,
+        target: Target,
+        donations: &[Donation],
+        compiler: Option<Release<'static>>,
+    ) -> Candidate {
+        let module = emit_donating(&unit.graph, model, donations);
+        let job = unit::job(unit, &module, donations, compiler);
+        Candidate {
+            target,
+            model,
+            features: module.features,
+            job,
+            constants: module.constants,
+            donations: donations.to_vec(),
+        }
+    }
+}
