@@ -486,7 +486,7 @@ impl Lowering<'_> {
 
     /// Writes operand 0 in the result's shape.
     pub fn reshape(&mut self) {
-        if !quirks::reshape_to_number(self) {
+        if !quirks::reshape_to_number(self) && !quirks::number_to_element(self) {
             self.typed("stablehlo.reshape", "");
         }
     }

@@ -5,7 +5,7 @@ use smallvec::{SmallVec, smallvec};
 use super::{Cotangents, Primitive, TypeFault, Types, batch_size, batch_to_front, expect_arity};
 use crate::graph::{Builder, Var};
 use crate::map_elements;
-use crate::stablehlo::{Lowering, dims_list};
+use crate::stablehlo::{Lowering, dims_list, quirks};
 use crate::tensor::{HostTensor, Shape, TensorType, element_count, strides};
 
 /// Operand axis `i` becomes result axis `dims[i]`; its extent is that axis' extent, or 1.
@@ -97,7 +97,9 @@ impl Primitive for BroadcastInDim {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
-        to.typed("stablehlo.broadcast_in_dim", &format!(", dims = {}", dims_list(&self.dims)));
+        if !quirks::number_to_element(to) {
+            to.typed("stablehlo.broadcast_in_dim", &format!(", dims = {}", dims_list(&self.dims)));
+        }
     }
 }
 

@@ -29,7 +29,7 @@ pub use convolutions::padded_input;
 pub use cut::cut_to_unsigned;
 pub use gathers::{gather, gather_of_one_number, indices_in_bounds};
 pub use halves::rounding;
-pub use kernels::{is_refused_in_kernels, reshape_to_number};
+pub use kernels::{is_refused_in_kernels, number_to_element, position_of_extreme, reshape_to_number};
 pub use loops::hold_unread;
 pub use power::power;
 pub use reversal::reverse;
@@ -235,7 +235,7 @@ pub const QUIRKS: &[Quirk] = &[
     Quirk {
         number: 25,
         name: "numbers that get axes are refused in kernels",
-        reason: "\"rank 0 memrefs can only be extended/collapsed with/from ones\": such programs have no kernels written out.",
+        reason: "\"rank 0 memrefs can only be extended/collapsed with/from ones\": the number is repeated twice, and the first is taken.",
         place: "lang/graph/src/stablehlo/quirks/kernels.rs",
         shown: Shown::ByPrograms,
     },
@@ -248,8 +248,8 @@ pub const QUIRKS: &[Quirk] = &[
     },
     Quirk {
         number: 27,
-        name: "positions of maximum and minimum change places in kernels",
-        reason: "Two reductions that differ in their comparison alone are one in a kernel: such programs have no kernels written out.",
+        name: "positions of extremes change places in kernels",
+        reason: "Two reductions of pairs in one kernel give the numbers of one of them: the position is the least of those that have the extreme.",
         place: "lang/graph/src/stablehlo/quirks/kernels.rs",
         shown: Shown::ByPrograms,
     },
