@@ -40,6 +40,7 @@ fn action(number: usize) -> Action {
         cpu: Some(Cpu { arch: "x86_64".into(), features: (0..25).map(|i| format!("feature{i}")).collect() }),
         donation: [].into(),
         debug: false,
+        rejected: vec![],
     }
 }
 

@@ -8,7 +8,7 @@
 //! - A *text* is the number of its bytes in UTF-8, followed by those bytes.
 //! - A *list* is the number of its items, followed by each item as a text.
 //!
-//! The byte string is the text `sheaf action`, the number [`KEY_VERSION`], and then the seven parts below, in this
+//! The byte string is the text `sheaf action`, the number [`KEY_VERSION`], and then the eight parts below, in this
 //! order. Each part is its name as a text, the number of bytes of its value, and the value.
 //!
 //! | name       | value |
@@ -20,6 +20,7 @@
 //! | `cpu`      | a list: the architecture, then the CPU's features sorted by their bytes; empty when no CPU is aimed at |
 //! | `donation` | a list of `ARGUMENT->OUTPUT`, both decimal, sorted by the numbers |
 //! | `debug`    | `on` or `off` |
+//! | `rejected` | a list of the digests of [`Action::rejected`], 64 hexadecimal digits each, in their order |
 //!
 //! Lengths come first everywhere, so no two different actions have one byte string: a byte moved from the end of a
 //! part to the beginning of the next changes the key.
@@ -38,7 +39,7 @@ use crate::locations::strip_locations;
 /// Incremented whenever [`Action::key`] takes in something new, leaves something out or writes something differently,
 /// and whenever the same action must compile to something else. Otherwise a program compiled by an earlier Sheaf is
 /// taken for one that this Sheaf would compile.
-pub const KEY_VERSION: u64 = 5;
+pub const KEY_VERSION: u64 = 6;
 
 /// All inputs that determine the compiler's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +63,10 @@ pub struct Action {
     pub donation: BTreeSet<Donation>,
     /// True if debug information is kept in the compiled program.
     pub debug: bool,
+    /// The programs ([`Action::program_digest`]) for the same function that were preferred to this one and rejected, by the
+    /// compiler or in a trial, in the order in which they were tried. A release that emits one of them differently tries it
+    /// again instead of finding this one.
+    pub rejected: Vec<Digest>,
 }
 
 /// A CPU that a program is compiled for.
@@ -146,7 +151,7 @@ impl Action {
         bytes
     }
 
-    fn values(&self) -> [(&'static str, Vec<u8>); 7] {
+    fn values(&self) -> [(&'static str, Vec<u8>); 8] {
         let cpu = self.cpu.iter().flat_map(|cpu| std::iter::once(&cpu.arch).chain(&cpu.features));
         [
             ("program", strip_locations(&self.program).into_owned().into_bytes()),
@@ -156,6 +161,7 @@ impl Action {
             ("cpu", list(cpu)),
             ("donation", list(self.donation.iter().map(Donation::to_string))),
             ("debug", if self.debug { b"on".to_vec() } else { b"off".to_vec() }),
+            ("rejected", list(self.rejected.iter().map(Digest::to_string))),
         ]
     }
 }
@@ -191,6 +197,7 @@ pub(crate) fn example(program: &str) -> Action {
         cpu: None,
         donation: [].into(),
         debug: false,
+        rejected: vec![],
     }
 }
 
@@ -209,6 +216,7 @@ mod tests {
             cpu: Some(Cpu { arch: "x86_64".into(), features: ["sse4.2", "avx2"].map(String::from).into() }),
             donation: [Donation { argument: 10, output: 1 }, Donation { argument: 2, output: 0 }].into(),
             debug: false,
+            rejected: vec![Digest::of(b"b"), Digest::of(b"a")],
         }
     }
 
@@ -309,6 +317,14 @@ mod tests {
     }
 
     #[test]
+    fn programs_that_were_rejected_differ() {
+        assert_differs("rejected", |action| action.rejected.reverse());
+        assert_differs("rejected", |action| {
+            action.rejected.pop();
+        });
+    }
+
+    #[test]
     fn a_byte_moved_to_the_next_part_changes_the_key() {
         let mut moved = sample();
         let byte = moved.program.pop().unwrap();
@@ -337,16 +353,17 @@ mod tests {
     ///     (b"flags", items([b"--a=1", b"--b"]) + number(2) + items([b"--c"]) + items([])), (b"device", b"cpu"),
     ///     (b"cpu", items([b"x86_64", b"avx2", b"sse4.2"])),
     ///     (b"donation", items([b"2->0", b"10->1"])), (b"debug", b"off"),
+    ///     (b"rejected", items([sha256(p).hexdigest().encode() for p in [b"b", b"a"]])),
     /// ]
-    /// key = text(b"sheaf action") + number(5) + b"".join(text(n) + text(v) for n, v in parts)
+    /// key = text(b"sheaf action") + number(6) + b"".join(text(n) + text(v) for n, v in parts)
     /// print(sha256(key).hexdigest())
     /// ```
     #[test]
     fn the_encoding_is_the_documented_one() {
-        assert_eq!(KEY_VERSION, 5);
+        assert_eq!(KEY_VERSION, 6);
         assert_eq!(
             sample().key().to_string(),
-            "ed6b63ad169730b8f21dd9252ef79a94b1ab673f8f871296f251fa7c3201fe4f"
+            "5d48ff1a891ee4e2afa31ea865453cd28265d571564b6904ca3ec06df2e2e01b"
         );
     }
 }

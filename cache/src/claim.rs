@@ -60,6 +60,9 @@ pub struct Claim {
     pub donation: BTreeSet<Donation>,
     /// True if debug information was kept.
     pub debug: bool,
+    /// The programs that were preferred to this one and rejected; absent from claims of key versions before 6.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<Digest>,
     /// Compile time in seconds.
     pub seconds: f64,
     /// Time of the compilation, in seconds since 1970 by the clock of that machine.
@@ -107,6 +110,7 @@ impl Claim {
             cpu: action.cpu.clone(),
             donation: action.donation.clone(),
             debug: action.debug,
+            rejected: action.rejected.clone(),
             seconds,
             time,
         }
@@ -124,6 +128,7 @@ impl Claim {
             cpu: self.cpu.clone(),
             donation: self.donation.clone(),
             debug: self.debug,
+            rejected: self.rejected.clone(),
         }
     }
 
@@ -274,6 +279,7 @@ mod tests {
             cpu: Some(Cpu { arch: "x86_64".into(), features: ["avx2".to_owned()].into() }),
             donation: [Donation { argument: 1, output: 0 }].into(),
             debug: false,
+            rejected: vec![],
         };
         let compilation = Compilation {
             function: "step".into(),

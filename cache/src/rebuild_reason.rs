@@ -42,6 +42,8 @@ pub enum RebuildReason {
     Donation(String, String),
     /// Debug information kept.
     Debug(bool, bool),
+    /// The programs that were preferred and rejected.
+    Rejected,
 }
 
 impl fmt::Display for RebuildReason {
@@ -86,6 +88,7 @@ impl fmt::Display for RebuildReason {
                 write!(f, "donation: {} -> {}", shown(before), shown(after))
             }
             Self::Debug(before, after) => write!(f, "debug information: {before} -> {after}"),
+            Self::Rejected => f.write_str("source: another form of the program is tried before this one"),
         }
     }
 }
@@ -154,6 +157,9 @@ impl Claim {
         if earlier.debug != self.debug {
             all.push(RebuildReason::Debug(earlier.debug, self.debug));
         }
+        if earlier.rejected != self.rejected && all.is_empty() {
+            all.push(RebuildReason::Rejected);
+        }
         all
     }
 
@@ -187,6 +193,7 @@ mod tests {
             cpu: Some(Cpu { arch: "x86_64".into(), features: ["avx2".to_owned()].into() }),
             donation: [].into(),
             debug: false,
+            rejected: vec![],
         };
         let mut compilation =
             Compilation { inputs: vec!["f32[4]".into(), "~f32[]".into()], ..Compilation::default() };

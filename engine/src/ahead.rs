@@ -79,13 +79,13 @@ impl Plan {
         } else {
             vec![Candidate::new(stablehlo::Model::Gpu, &unit, target, &[], goal.compiler)]
         };
-        // They would have to be tried.
-        candidates.retain(|candidate| !candidate.features.blocks);
+        let host = sheaf_toolchain::Cpu::host();
+        let loads = goal.destination.cpu().is_some_and(|cpu| host.supports(&cpu).is_ok());
+        // Loops in blocks must be tried (Q37).
+        candidates.retain(|candidate| loads || !candidate.features.blocks);
         for candidate in &mut candidates {
             retarget(&mut candidate.job, &goal.destination, goal.debug);
         }
-        let host = sheaf_toolchain::Cpu::host();
-        let loads = goal.destination.cpu().is_some_and(|cpu| host.supports(&cpu).is_ok());
         Plan { unit, goal: goal.clone(), candidates, loads, plain: None }
     }
 
@@ -184,7 +184,9 @@ impl Engine {
     /// Loads the program of a candidate and checks its results. Fails if this machine cannot run it, or they differ.
     fn try_out(&self, plan: &Plan, tried: &Candidate, bytes: &[u8]) -> Result<(), Failure> {
         let loaded = self.load(&plan.unit, tried, bytes.to_owned(), &Digest::of(bytes))?;
-        let Some(Plain { candidate, bytes }) = &plan.plain else { return Ok(()) };
+        let Some(Plain { candidate, bytes }) = &plan.plain else {
+            return self.check_blocks(&plan.unit, tried, &loaded);
+        };
         let plain = self.load(&plan.unit, candidate, bytes.clone(), &Digest::of(bytes))?;
         let device = self.runtime.device(tried.target).map_err(Failure::runtime)?;
         match trial::agrees(&device, &plan.unit, &plain, &loaded) {

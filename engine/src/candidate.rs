@@ -100,7 +100,9 @@ impl Candidate {
     ) -> Vec<Candidate> {
         let mut candidates: Vec<Candidate> = Vec::new();
         for model in kernels.models(target) {
-            let candidate = Candidate::new(*model, unit, target, &[], compiler);
+            let mut candidate = Candidate::new(*model, unit, target, &[], compiler);
+            candidate.job.action.rejected =
+                candidates.iter().map(|better| better.job.action.program_digest()).collect();
             let is_last = !candidate.features.kernels && !candidate.features.blocks;
             candidates.push(candidate);
             if is_last {

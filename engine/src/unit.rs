@@ -46,6 +46,7 @@ pub fn job(
             .map(|d| Donation { argument: d.argument as u32, output: d.output as u32 })
             .collect(),
         debug: false,
+        rejected: Vec::new(),
     };
     let constant = |t: &sheaf_graph::tensor::HostTensor| Digest::of(t.bytes());
     let specialisation = Specialisation {

@@ -20,6 +20,7 @@ pub fn action(program: &str) -> Action {
         cpu: Some(Cpu { arch: "x86_64".into(), features: ["avx2".to_owned()].into() }),
         donation: [].into(),
         debug: false,
+        rejected: vec![],
     }
 }
 

@@ -39,6 +39,7 @@ fn upload(name: &str, size: usize) -> Upload {
         cpu: None,
         donation: [].into(),
         debug: false,
+        rejected: vec![],
     };
     let vmfb = checks::bytes(name, size);
     let claim = Claim::new(&action, name.as_bytes(), &vmfb, Compilation::default());

@@ -194,6 +194,9 @@ impl Emitter {
                 next += 1;
             }
             self.equation(&recorded, eqn, &mut names);
+            if let Some(kernel) = &mut self.kernel {
+                kernel.note(eqn, &names);
+            }
         }
         graph.outputs.iter().map(|v| names[v.index()].clone()).collect()
     }

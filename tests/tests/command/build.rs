@@ -351,3 +351,25 @@ fn wrong_usage() {
         insta::assert_snapshot!(output);
     }
 }
+
+/// A loop in blocks, which is tried as it is built.
+#[test]
+fn large_loops_are_built_as_a_run_has_them() {
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write(
+        "rows.shf",
+        "(defn rows [(h f32 [64 256]) (xs f32 [20 64 256])]
+  (scan (fn [h x] (let [h (tanh (+ (* 0.9 h) x))] (list h h))) h xs))
+(let [[h hs] (rows (zeros [64 256]) (ones [20 64 256]))]
+  (print (round (* 1000 (mean h))) (round (* 1000 (mean hs)))))
+",
+    );
+    let built = sandbox.run(&["build", "rows.shf"]);
+    assert_eq!(built.code, Some(0), "{built}");
+    let text = sandbox.run(&["build", "--emit", "stablehlo", "rows.shf", "rows"]).silent();
+    assert!(text.contains("cf.br"), "{text}");
+    let there =
+        elsewhere(&sandbox).run(&["rows.shf", "--jit", "always", "--strict", "--offline", "--explain"]);
+    assert!(!there.stderr.contains("not in its quickest form"), "{there}");
+    assert_eq!(there.stdout, sandbox.run(&["rows.shf", "--no-jit"]).silent());
+}

@@ -18,6 +18,7 @@ mod full_disk;
 mod guide;
 mod hostile;
 mod install;
+mod kernels;
 mod killed;
 mod loops;
 mod new;

@@ -1,6 +1,7 @@
 //! Every primitive, compiled by the pinned compiler and run by the runtime, agrees with host evaluation.
 
 mod halves;
+mod random_kernels;
 mod random_reductions;
 mod random_updates;
 mod reductions;

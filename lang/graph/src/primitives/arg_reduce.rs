@@ -8,7 +8,7 @@ use super::{
     reduced_shape, zeros_for,
 };
 use crate::graph::{Builder, Var};
-use crate::stablehlo::{Lowering, highest, lowest, quirks};
+use crate::stablehlo::{Lowering, highest, lowest};
 use crate::tensor::{DType, Data, HostTensor, TensorType};
 
 /// An extreme.
@@ -105,16 +105,10 @@ impl Primitive for ArgReduce {
     // A reduction of pairs (position, element).
     fn stablehlo(&self, to: &mut Lowering<'_>) {
         let ty = to.operand_type(0).clone();
-        let (operation, worst) = match self.extreme {
-            Extreme::Max => ("stablehlo.maximum", lowest(ty.dtype)),
-            Extreme::Min => ("stablehlo.minimum", highest(ty.dtype)),
-        };
-        if quirks::position_of_extreme(to, self.axis, operation, &worst) {
-            return;
-        }
         let (scalar, index) = (TensorType::scalar(ty.dtype), TensorType::scalar(DType::I32));
         let position = ty.with_dtype(DType::I32);
         let positions = to.temporary(&format!("stablehlo.iota dim = {} : {}", self.axis, position.mlir()));
+        let worst = if self.extreme == Extreme::Max { lowest(ty.dtype) } else { highest(ty.dtype) };
         let worst = to.splat(&scalar, &worst);
         let last = to.splat(&index, &highest(DType::I32));
         let (s, i, p) = (scalar.mlir(), index.mlir(), TensorType::scalar(DType::Bool).mlir());

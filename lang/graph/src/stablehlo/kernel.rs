@@ -8,6 +8,7 @@
 
 mod memory;
 
+use std::collections::HashSet;
 use std::mem::{replace, take};
 
 pub use memory::{Binding, Cell, RowSource, RowTarget};
@@ -15,7 +16,7 @@ use memory::{binding_type, stored};
 
 use super::loops::has_loops;
 use super::{Emitter, KernelSize, Lowering, Model, quirks};
-use crate::graph::Graph;
+use crate::graph::{Equation, Graph, Var};
 use crate::tensor::TensorType;
 
 /// Limits of a kernel.
@@ -60,9 +61,24 @@ impl Limits {
 pub(super) struct Kernel {
     /// Constants of the program that are arguments of `main`: the argument, and its type.
     captured: Vec<(String, TensorType)>,
+    /// Names of the values so far that accumulate in memory ([`quirks::accumulates`]).
+    accumulated: HashSet<String>,
 }
 
 impl Kernel {
+    /// Takes note of an equation that has been written, its variables having these names.
+    pub(super) fn note(&mut self, eqn: &Equation, names: &[String]) {
+        let name = |var: &Var| names[var.index()].clone();
+        if quirks::accumulates(eqn, |operand| self.accumulates(&name(operand))) {
+            self.accumulated.extend(eqn.outputs.iter().map(name));
+        }
+    }
+
+    /// True if a value so far accumulates in memory.
+    pub(super) fn accumulates(&self, value: &str) -> bool {
+        self.accumulated.contains(value)
+    }
+
     /// The name in the kernel of a constant that is an argument of `main`.
     pub(super) fn capture(&mut self, argument: String, ty: &TensorType) -> String {
         let known = self.captured.iter().position(|(name, _)| *name == argument);
@@ -89,7 +105,7 @@ pub(super) fn program_fits(graph: &Graph, model: Model) -> bool {
 }
 
 impl Emitter {
-    fn put(&mut self, line: &str) {
+    pub(super) fn put(&mut self, line: &str) {
         self.body.push_str("    ");
         self.body.push_str(line);
         self.body.push('\n');

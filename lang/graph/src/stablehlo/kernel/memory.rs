@@ -119,6 +119,27 @@ impl Emitter {
         name.to_owned()
     }
 
+    /// Writes a value as memory holds it, and as it may be stored.
+    fn storable(&mut self, x: &str, ty: &TensorType, name: &str) -> String {
+        let held = stored(ty);
+        let value = self.stored_as(x, ty, &held, name);
+        if !self.accumulates(x) {
+            return value;
+        }
+        let memory = memory_type(&held);
+        self.put(&format!("{name}_cell = memref.alloca() : {memory}"));
+        self.detach(&value, &held, &memory, &format!("{name}_cell"), &format!("{name}_to"));
+        self.put(&format!(
+            "{name}_own = bufferization.to_tensor {name}_cell restrict : {memory} to {}",
+            held.mlir()
+        ));
+        format!("{name}_own")
+    }
+
+    fn accumulates(&self, x: &str) -> bool {
+        self.kernel.as_ref().is_some_and(|kernel| kernel.accumulates(x))
+    }
+
     /// Writes a reading of a whole operand of the kernel; the name of the tensor.
     pub(super) fn load(&mut self, operand: &Binding) -> String {
         let Binding { name, ty } = operand;
@@ -142,7 +163,7 @@ impl Emitter {
     pub(super) fn store(&mut self, value: &str, result: &Binding) {
         let Binding { name, ty } = result;
         let held = stored(ty);
-        let value = self.stored_as(value, ty, &held, &format!("{name}_value"));
+        let value = self.storable(value, ty, &format!("{name}_value"));
         self.put(&format!(
             "iree_tensor_ext.dispatch.tensor.store {value}, {name}, {} : {} -> {}",
             Region::whole(&held).named(),
@@ -172,12 +193,15 @@ impl Lowering<'_> {
     /// Writes a tensor into memory.
     pub fn write_cell(&mut self, cell: &Cell, value: &str) {
         let held = stored(&cell.ty);
-        let value = self.converted(value, &cell.ty, &held);
+        let (held_value, memory) = (self.converted(value, &cell.ty, &held), memory_type(&held));
+        if self.emitter.accumulates(value) {
+            let name = self.name_temporary();
+            return self.emitter.detach(&held_value, &held, &memory, &cell.name, &name);
+        }
         self.raw(&format!(
-            "bufferization.materialize_in_destination {value} in writable {} : ({}, {}) -> ()",
+            "bufferization.materialize_in_destination {held_value} in writable {} : ({}, {memory}) -> ()",
             cell.name,
             held.mlir(),
-            memory_type(&held)
         ));
     }
 
@@ -227,7 +251,8 @@ impl Lowering<'_> {
         let (RowTarget::Binding(Binding { ty, .. }) | RowTarget::Cell(Cell { ty, .. })) = rows;
         let (one, region) = (row_type(ty), Region::row(ty, position));
         let (held, held_one) = (stored(ty), stored(&one));
-        let value = self.converted(value, &one, &held_one);
+        let name = self.name_temporary();
+        let value = self.emitter.storable(value, &one, &name);
         match rows {
             RowTarget::Binding(binding) => self.raw(&format!(
                 "iree_tensor_ext.dispatch.tensor.store {value}, {}, {} : {} -> {}",

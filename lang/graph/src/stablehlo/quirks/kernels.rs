@@ -2,7 +2,7 @@
 
 use crate::graph::{Equation, Graph, Var};
 use crate::primitives::{Convolution, Cumsum, Pad, Sort};
-use crate::stablehlo::{Lowering, dims_list, float, highest, zero};
+use crate::stablehlo::{Emitter, Lowering, dims_list, float, zero};
 use crate::tensor::{DType, TensorType};
 
 /// True if IREE fails on an operation beside others in a kernel ("failed to run translation of source executable", Q26), or is slow
@@ -14,6 +14,40 @@ pub fn is_refused_in_kernels(graph: &Graph, eqn: &Equation) -> bool {
         || op.is::<Sort>()
         || op.is::<Cumsum>()
         || (op.is::<Pad>() && eqn.inputs.iter().any(is_bool))
+}
+
+/// True if the results of an equation in a kernel must not be stored as they are (Q27): IREE makes reductions, products, paddings and
+/// the like in the memory that they are stored to, and others that start from the same initial value there too. Element-wise
+/// operations are fused with them. `of_operand` tells it of the operands.
+pub fn accumulates(eqn: &Equation, of_operand: impl FnMut(&Var) -> bool) -> bool {
+    !eqn.op.is_elementwise() || eqn.inputs.iter().any(of_operand)
+}
+
+impl Emitter {
+    /// Writes a value that [`accumulates`] element by element to memory of its own (Q27).
+    pub(in crate::stablehlo) fn detach(
+        &mut self,
+        x: &str,
+        ty: &TensorType,
+        memory: &str,
+        to: &str,
+        name: &str,
+    ) {
+        let t = ty.mlir();
+        let indices: Vec<String> = (0..ty.rank()).map(|axis| format!("{name}_i{axis}")).collect();
+        self.put(&format!("{name}_zero = arith.constant 0 : index"));
+        self.put(&format!("{name}_one = arith.constant 1 : index"));
+        for (axis, extent) in ty.shape.iter().enumerate() {
+            self.put(&format!("{name}_n{axis} = arith.constant {extent} : index"));
+        }
+        for (axis, index) in indices.iter().enumerate() {
+            self.put(&format!("scf.for {index} = {name}_zero to {name}_n{axis} step {name}_one {{"));
+        }
+        let indices = indices.join(", ");
+        self.put(&format!("{name}_x = tensor.extract {x}[{indices}] : {t}"));
+        self.put(&format!("memref.store {name}_x, {to}[{indices}] : {memory}"));
+        (0..ty.rank()).for_each(|_| self.put("}"));
+    }
 }
 
 /// Writes operand 0, a number, with axes of extent 1, if it is in a kernel, as a part of two such elements (Q25): IREE may fail on
@@ -31,49 +65,6 @@ pub fn number_to_element(to: &mut Lowering<'_>) -> bool {
         to.temporary(&format!("stablehlo.broadcast_in_dim {x}, dims = [] : ({}) -> {two_type}", from.mlir()));
     let first = vec!["0:1"; ty.rank()].join(", ");
     to.line(&format!("stablehlo.slice {twice} [{first}] : ({two_type}) -> {}", ty.mlir()));
-    true
-}
-
-/// Writes the position along `axis` of an extreme of operand 0, if it is in a kernel, as the least of the positions that have it
-/// (Q27): two reductions of pairs (position, element) in one kernel give the numbers of one of them. `operation` reduces to the
-/// extreme, `init` is its neutral element.
-pub fn position_of_extreme(to: &mut Lowering<'_>, axis: usize, operation: &str, init: &str) -> bool {
-    if !to.in_kernel() {
-        return false;
-    }
-    let (ty, result) = (to.operand_type(0).clone(), to.result_type(0).clone());
-    let x = to.operand(0);
-    let kept: Vec<usize> = (0..ty.rank()).filter(|i| *i != axis).collect();
-    let reduction = |operation: &str, x: &str, init: &str, from: &TensorType, to: &TensorType| {
-        let scalar = TensorType::scalar(from.dtype).mlir();
-        format!(
-            "stablehlo.reduce({x} init: {init}) applies {operation} across dimensions = [{axis}] : ({}, {scalar}) -> {}",
-            from.mlir(),
-            to.mlir(),
-        )
-    };
-    let extremes = result.with_dtype(ty.dtype);
-    let init = to.splat(&TensorType::scalar(ty.dtype), init);
-    let extreme = to.temporary(&reduction(operation, &x, &init, &ty, &extremes));
-    let extreme = to.temporary(&format!(
-        "stablehlo.broadcast_in_dim {extreme}, dims = {} : ({}) -> {}",
-        dims_list(&kept),
-        extremes.mlir(),
-        ty.mlir()
-    ));
-    let mut has_it = to.compare("EQ", &x, &extreme, &ty);
-    if ty.dtype.is_float() {
-        // The extreme of elements with a NaN among them is one.
-        let is_nan = to.compare("NE", &x, &x, &ty);
-        has_it = to.value("stablehlo.or", &[&has_it, &is_nan], &ty.with_dtype(DType::Bool));
-    }
-    let position = ty.with_dtype(result.dtype);
-    let positions = to.temporary(&format!("stablehlo.iota dim = {axis} : {}", position.mlir()));
-    let last = highest(result.dtype);
-    let behind = to.splat(&position, &last);
-    let candidates = to.select(&has_it, &positions, &behind, &position);
-    let init = to.splat(&TensorType::scalar(result.dtype), &last);
-    to.line(&reduction("stablehlo.minimum", &candidates, &init, &position, &result));
     true
 }
 

@@ -29,7 +29,7 @@ pub use convolutions::padded_input;
 pub use cut::cut_to_unsigned;
 pub use gathers::{gather, gather_of_one_number, indices_in_bounds};
 pub use halves::rounding;
-pub use kernels::{is_refused_in_kernels, number_to_element, position_of_extreme, reshape_to_number};
+pub use kernels::{accumulates, is_refused_in_kernels, number_to_element, reshape_to_number};
 pub use loops::hold_unread;
 pub use power::power;
 pub use reversal::reverse;
@@ -248,8 +248,8 @@ pub const QUIRKS: &[Quirk] = &[
     },
     Quirk {
         number: 27,
-        name: "positions of extremes change places in kernels",
-        reason: "Two reductions of pairs in one kernel give the numbers of one of them: the position is the least of those that have the extreme.",
+        name: "results of kernels take each other's memory",
+        reason: "Reductions and products that start from the same initial value are made in the memory of one result, which is written before the others are read: such results are copied element by element.",
         place: "lang/graph/src/stablehlo/quirks/kernels.rs",
         shown: Shown::ByPrograms,
     },

@@ -1,0 +1,48 @@
+//! Small loops as one kernel, and the choice between forms of a program.
+
+use sheaf_tests::Sandbox;
+
+/// Loops whose steps make vectors of numbers, and take positions of extremes.
+const LOOPS: &str = r#"
+(defn slope [y] (let [a (nth y 0) b (nth y 1)] (stack [b (- (* 5.0 (- 1.0 (* a a)) b) a)])))
+(defn oscillator [(y f32 [2])]
+  (first (while (< t 2.0) [[y t] [y 0.0]] [(+ y (* 0.01 (slope y))) (+ t 0.01)])))
+(defn padded [(y f32 [2])] (repeat [i 20] [s (zeros 5)] (+ s (pad (reshape (* (sum y) (nth s 1) 0.5) [1]) [[1 3]]) 0.1)))
+(defn positions [(x f32 [6]) (n i32 [2 3])]
+  (repeat [i 4] [[high low rows columns] [0 0 (zeros 3 :dtype :i32) (zeros 2 :dtype :i32)]]
+    (let [moved (* x (+ 1.0 i))]
+      [(+ (* 10 high) (argmax moved)) (+ (* 10 low) (argmin moved)) (+ rows (argmin n :axis 0)) (+ columns (argmax n :axis 1))])))
+(print (round (* 1000 (oscillator (tensor [2.0 0.0])))))
+(print (round (* 1000 (padded (tensor [2.0 0.5])))))
+(def n (tensor [[3 -1 3] [2 -1 7]] :i32))
+(print (positions (tensor [3.0 7.0 -1.0 7.0 -1.0 2.0]) n))
+(print (positions (tensor [3.0 (/ 0.0 0.0) -1.0 (/ 1.0 0.0) (/ 0.0 0.0) (/ -1.0 0.0)]) n))
+"#;
+
+#[test]
+fn small_loops_are_kernels() {
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("loops.shf", LOOPS);
+    for function in ["oscillator", "padded", "positions"] {
+        let text = sandbox.run(&["build", "--emit", "stablehlo", "loops.shf", function]).silent();
+        assert!(text.contains("flow.dispatch.workgroups") && !text.contains("stablehlo.while"), "{text}");
+    }
+    let compiled = sandbox.run(&["loops.shf", "--jit", "always", "--strict", "--explain"]);
+    assert!(!compiled.stderr.contains("not in its quickest form"), "{compiled}");
+    assert_eq!(compiled.stdout, sandbox.run(&["loops.shf", "--no-jit"]).silent());
+}
+
+/// A program that was compiled in another form for another reason does not count as the second choice.
+#[test]
+fn the_quickest_form_is_tried_beside_others() {
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("loops.shf", LOOPS);
+    let run =
+        |kernels: &str| sandbox.run(&["loops.shf", "--jit", "always", "--explain", "--kernels", kernels]);
+    let slow = run("never");
+    let quick = run("auto");
+    assert_eq!(slow.stdout, quick.stdout);
+    assert!(quick.stderr.contains("compiling oscillator"), "{quick}");
+    assert!(!quick.stderr.contains("not in its quickest form"), "{quick}");
+    assert!(!run("auto").stderr.contains("compiling"));
+}
