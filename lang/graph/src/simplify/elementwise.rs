@@ -9,7 +9,7 @@ use crate::primitives::{
 };
 use crate::tensor::{DType, Data, HostTensor};
 
-fn is_binary<R: BinaryRule>(op: &Op) -> bool {
+pub(super) fn is_binary<R: BinaryRule>(op: &Op) -> bool {
     op.is::<Binary<R>>()
 }
 
@@ -19,7 +19,7 @@ fn under<R: UnaryRule>(s: &Simplifier, var: Var) -> Option<Var> {
 }
 
 /// True if a tensor is uniformly this number; zeros of floats differ by their sign.
-fn is(s: &Simplifier, var: Var, number: f64) -> bool {
+pub(super) fn is(s: &Simplifier, var: Var, number: f64) -> bool {
     s.uniform(var).is_some_and(|value| equals(value, number))
 }
 

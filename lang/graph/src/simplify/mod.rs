@@ -9,7 +9,7 @@
 //! Spans are dropped: only messages of tracing need them.
 //!
 //! A rule changes no result, including rounding, NaN and the sign of zero, except that a NaN may have other bits, and
-//! that large products hoisted out of a loop (`scan_products`) are summed in another order.
+//! that large products hoisted out of a loop (`scan_products`) and rows added to a sum (`scatter`) are summed in another order.
 
 mod captured;
 mod cond;
@@ -22,6 +22,7 @@ mod pieces;
 mod reduction;
 mod scan;
 mod scan_products;
+mod scatter;
 #[cfg(test)]
 mod tests;
 mod while_loop;
@@ -87,6 +88,7 @@ const RULES: &[Rule] = &[
     pieces::slice_of_slice,
     pieces::slice_of_concatenate,
     reduction::single,
+    scatter::into_other_term,
     cond::known,
     scan::unchanged,
     scan::captured,

@@ -57,6 +57,18 @@ rule!(constants_fold, [], |b, _x| {
     b.mul(two, three)
 } => "constant[6]; [v0]");
 
+rule!(rows_are_added_to_the_other_term, [(F32, &[9, 3]), (I32, &[2]), (F32, &[2, 3])], |b, x| {
+    let zeros = b.zeros(&TensorType::new(F32, &[9, 3][..]));
+    let rows = b.scatter_add(zeros, x[1], x[2]);
+    b.add(rows, x[0])
+} => "scatter_add v0 v1 v2; [v3]");
+
+rule!(many_rows_are_summed_first, [(F32, &[3, 3]), (I32, &[2]), (F32, &[2, 3])], |b, x| {
+    let zeros = b.zeros(&TensorType::new(F32, &[3, 3][..]));
+    let rows = b.scatter_add(zeros, x[1], x[2]);
+    b.add(x[0], rows)
+} => "full[0 shape=[3, 3]]; scatter_add v3 v1 v2; add v0 v4; [v5]");
+
 rule!(a_repeated_constant_is_full, [], |b, _x| {
     b.constant(HostTensor::filled(F32, [2, 2].as_slice(), 4.0), false)
 } => "full[4 shape=[2, 2]]; [v0]");
