@@ -1,6 +1,6 @@
-"""Loops in Sheaf and in JAX, by turns, each in a process of its own; medians of the milliseconds of a call.
+"""Loops in Sheaf, in JAX and, the LSTM, in PyTorch, by turns, each in a process of its own; medians of the milliseconds of a call.
 
-    loops.py --sheaf target/release/sheaf [--rounds 5] [--works scan lstm ...]     with a Python that has JAX
+    loops.py --sheaf target/release/sheaf [--torch PYTHON] [--rounds 5] [--works scan lstm ...]     with a Python that has JAX
 """
 
 import argparse
@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from peers import milliseconds
+from peers import line, milliseconds
 
 # The work: its program, its second argument, and how many calls are timed in a round.
 LENGTHS = [100, 200, 400, 800, 1600, 3200, 6400]
@@ -31,24 +31,26 @@ def main():
     parser.add_argument("--sheaf", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--works", nargs="+", default=list(WORKS), help="all whose names begin so")
-    parser.add_argument("--peer", help=argparse.SUPPRESS)
+    parser.add_argument("--torch", help="a Python with PyTorch; without one it is left out")
+    parser.add_argument("--peer", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--crossover", action="store_true", help="loops as kernels, and as blocks, by their size")
     options = parser.parse_args()
     if options.peer:
-        return peer(options.peer)
+        return peer(*options.peer)
     if options.crossover:
         return crossover(options)
-    print("| loop | Sheaf, ms | JAX, ms | ratio |\n|---|---|---|---|")
+    print("| loop | Sheaf, ms | JAX, ms | PyTorch, ms | ratio to the better |\n|---|---|---|---|---|")
     for work, (program, argument, calls) in WORKS.items():
         if not any(work.startswith(start) for start in options.works):
             continue
-        times = {"sheaf": [], "jax": []}
+        times = {"sheaf": [], "jax": [], "torch": []}
         for _ in range(options.rounds):
             sheaf = [options.sheaf.absolute(), "run", "--jit", "always", f"{program}.shf", "--", str(calls), str(argument)]
             times["sheaf"].append(milliseconds(sheaf))
-            times["jax"].append(milliseconds([sys.executable, "loops.py", "--peer", work]))
-        sheaf, jax = (statistics.median(t) for t in times.values())
-        print(f"| {work} | {sheaf:.3g} | {jax:.3g} | {sheaf / jax:.2f} |", flush=True)
+            times["jax"].append(milliseconds([sys.executable, "loops.py", "--peer", "jax", work]))
+            if options.torch and work == "lstm":
+                times["torch"].append(milliseconds([options.torch, "loops.py", "--peer", "torch", work]))
+        print(line(work, times), flush=True)
 
 
 def crossover(options):
@@ -63,17 +65,35 @@ def crossover(options):
             print(f"| {program} {size} | {' | '.join(f'{statistics.median(t):.3g}' for t in times.values())} |", flush=True)
 
 
-def peer(work):
-    step, state = in_jax(work)
+def peer(name, work):
+    step, state = in_jax(work) if name == "jax" else lstm_in_torch()
+    # Calls of JAX return before they are done.
+    wait = sys.modules["jax"].block_until_ready if name == "jax" else lambda state: state
     calls = WORKS[work][2]
     for _ in range(12):
         state = step(state)
-    sys.modules["jax"].block_until_ready(state)
+    wait(state)
     start = time.perf_counter()
     for _ in range(calls):
         state = step(state)
-    sys.modules["jax"].block_until_ready(state)
+    wait(state)
     print("ms", (time.perf_counter() - start) / calls * 1e3)
+
+
+def lstm_in_torch():
+    import torch
+
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    lstm, xs = torch.nn.LSTM(64, 128), torch.randn(50, 32, 64)
+
+    def step(_):
+        lstm.zero_grad()
+        lstm(xs)[0].square().mean().backward()
+        with torch.no_grad():
+            for p in lstm.parameters():
+                p -= 0.1 * p.grad
+
+    return step, None
 
 
 def in_jax(work):

@@ -36,10 +36,15 @@ def main():
             times["jax"].append(milliseconds([sys.executable, "peers.py", "--peer", "jax", work]))
             if options.torch:
                 times["torch"].append(milliseconds([options.torch, "peers.py", "--peer", "torch", work]))
-        medians = {name: statistics.median(t) for name, t in times.items() if t}
-        better = min(ms for name, ms in medians.items() if name != "sheaf")
-        shown = [f"{medians[name]:.3g}" if name in medians else "" for name in times]
-        print(f"| {work} | {' | '.join(shown)} | {medians['sheaf'] / better:.2f} |", flush=True)
+        print(line(work, times), flush=True)
+
+
+def line(work, times):
+    """A line of the table: medians, and Sheaf's as a multiple of the better of the others."""
+    medians = {name: statistics.median(t) for name, t in times.items() if t}
+    better = min(ms for name, ms in medians.items() if name != "sheaf")
+    shown = [f"{medians[name]:.3g}" if name in medians else "" for name in times]
+    return f"| {work} | {' | '.join(shown)} | {medians['sheaf'] / better:.2f} |"
 
 
 def milliseconds(command):
