@@ -6,7 +6,6 @@
 pub mod builtins;
 pub mod docs;
 pub mod eval;
-pub mod fmt;
 pub mod format;
 pub mod host;
 mod stack;

@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 
 use sheaf_lang::eval::{Interp, Jit, Loaded, Options};
-use sheaf_lang::fmt;
-use sheaf_syntax::Sources;
+use sheaf_syntax::{Sources, fmt};
 
 use crate::cli::ExpandOptions;
 use crate::evaluator::{Failed, interpreter, on_large_stack};

@@ -4,9 +4,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sheaf_lang::fmt::{DEFAULT_WIDTH, format};
 use sheaf_project::Project;
 use sheaf_syntax::Sources;
+use sheaf_syntax::fmt::{DEFAULT_WIDTH, format};
 use sheaf_syntax::visible::visible;
 
 use crate::cli::FmtOptions;

@@ -1,8 +1,9 @@
-//! Text and forms: sources, spans, the reader; messages with places, and their rendering.
+//! Text and forms: sources, spans, the reader, the formatter; messages with places, and their rendering.
 
 mod atom;
 pub mod diagnostic;
 mod dtype;
+pub mod fmt;
 mod form;
 mod incomplete;
 mod lexer;

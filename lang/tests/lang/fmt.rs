@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use sheaf_lang::eval::STACK_BYTES;
-use sheaf_lang::fmt::{DEFAULT_WIDTH, format};
+use sheaf_syntax::fmt::{DEFAULT_WIDTH, format};
 use sheaf_syntax::{Form, Sources, read};
 
 /// All `.shf` files below a folder.

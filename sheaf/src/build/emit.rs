@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use sheaf_lang::eval::{GradOptions, Interp, Jit, Options, Refused, Transform};
-use sheaf_lang::fmt;
 use sheaf_lang::host::Unit;
-use sheaf_syntax::{Bracket, Form, Sources};
+use sheaf_syntax::{Bracket, Form, Sources, fmt};
 
 use super::show::{Built, built, short};
 use super::{Order, default_output};

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::tree::{Kind, Node, Tree};
 use super::{DEFAULT_WIDTH, format};
-use sheaf_syntax::{Form, Lexer, Sources, read};
+use crate::{Form, Lexer, Sources, read};
 
 fn formatted(text: &str, width: usize) -> String {
     let mut sources = Sources::default();
@@ -153,12 +153,12 @@ fn what_does_not_read_is_refused() {
 #[test]
 fn nesting_to_the_limit_is_no_trouble() {
     let nest = || {
-        let depth = sheaf_syntax::NESTING_LIMIT;
+        let depth = crate::NESTING_LIMIT;
         check(&format!("{}x{}", "(f ".repeat(depth), ")".repeat(depth)), DEFAULT_WIDTH);
         check(&format!("{}\n{}", "(f\n".repeat(depth), " x)".repeat(depth)), DEFAULT_WIDTH);
     };
     // The stack size of the commands.
-    let thread = std::thread::Builder::new().stack_size(crate::eval::STACK_BYTES).spawn(nest);
+    let thread = std::thread::Builder::new().stack_size(512 << 20).spawn(nest);
     thread.expect("a thread").join().expect("no panic");
 }
 

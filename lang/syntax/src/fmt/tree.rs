@@ -4,7 +4,7 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-use sheaf_syntax::{Lexeme, Lexer, Token};
+use crate::{Lexeme, Lexer, Token};
 
 /// A comment between two tokens.
 #[derive(Debug, PartialEq, Eq)]

@@ -11,8 +11,8 @@ mod style;
 mod tests;
 mod tree;
 
-use sheaf_syntax::diagnostic::Diagnostic;
-use sheaf_syntax::{SourceId, Sources, read};
+use crate::diagnostic::Diagnostic;
+use crate::{SourceId, Sources, read};
 
 /// Default line width in columns.
 pub const DEFAULT_WIDTH: usize = 100;
