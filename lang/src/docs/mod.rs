@@ -1,16 +1,15 @@
 //! Documentation entries of every name of the language: the one source of `:help`, `sheaf doc`, the reference page of
 //! the book and completion.
 //!
-//! Builtins written in Rust carry their entry beside their code; special forms have theirs in `forms`; functions and
+//! Builtins written in Rust carry their entry beside their code; special forms have theirs in the table of `sheaf_syntax::SpecialForm`; functions and
 //! macros written in Sheaf have it in their docstring: a first line that starts with `(` is the signature (else it is
 //! derived from the parameters), lines with `;=>` are examples, and the rest is the help text.
 
-mod forms;
 mod text;
 
 use crate::builtins;
 use crate::eval::{CORE, STANDARD, is_private, without_options};
-use sheaf_syntax::{Bracket, Form, FormKind, Sources, read};
+use sheaf_syntax::{Bracket, Form, FormKind, Sources, SpecialForm, read};
 
 pub use text::{markdown, overview, sections};
 
@@ -42,8 +41,9 @@ pub struct Example {
 
 /// The entries of all special forms, builtins and functions of the standard library, by section.
 pub fn entries() -> Vec<Entry> {
-    let mut entries: Vec<Entry> = forms::FORMS
+    let mut entries: Vec<Entry> = SpecialForm::ALL
         .iter()
+        .map(|form| form.description())
         .map(|form| Entry {
             name: form.name.into(),
             section: "special forms".into(),
@@ -113,7 +113,7 @@ fn written_in_sheaf(section: &str, module: Option<&str>, text: &str) -> Vec<Entr
 
 fn definition(section: &str, module: Option<&str>, form: &Form) -> Option<Entry> {
     let [head, args @ ..] = form.items(Bracket::Round)? else { return None };
-    if !(head.is_symbol("defn") || head.is_symbol("defmacro")) {
+    if !matches!(head.special(), Some(SpecialForm::Defn | SpecialForm::Defmacro)) {
         return None;
     }
     let [name, rest @ ..] = without_options(args) else { return None };

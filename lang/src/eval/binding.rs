@@ -15,7 +15,7 @@ use super::resolve::{MissingKey, Resolved, Resolver, error};
 use super::typed::{ParamType, TOO_LARGE, fits_memory, joined};
 use sheaf_graph::tensor::{DType, Shape};
 use sheaf_syntax::diagnostic::Diagnostic;
-use sheaf_syntax::{Bracket, Form, FormKind, Span};
+use sheaf_syntax::{Bracket, Form, FormKind, Span, SpecialForm};
 
 /// Fails at a default in Python's syntax, `y=3`.
 fn default_of_python(name: &str, span: Span) -> Resolved<()> {
@@ -268,18 +268,15 @@ impl Resolver<'_> {
         match &form.kind {
             FormKind::List(bracket, items) => {
                 if let [head, inner] = items.as_slice() {
-                    if head.is_symbol("unquote") && depth == 0 {
-                        return Ok(Template::Unquote(self.form(inner)?));
-                    }
-                    if head.is_symbol("unquote-splicing") && depth == 0 {
-                        return Ok(Template::Splice(self.form(inner)?));
+                    match head.special().filter(|_| depth == 0) {
+                        Some(SpecialForm::Unquote) => return Ok(Template::Unquote(self.form(inner)?)),
+                        Some(SpecialForm::UnquoteSplicing) => return Ok(Template::Splice(self.form(inner)?)),
+                        _ => {}
                     }
                 }
-                let deeper = match items.first() {
-                    Some(head) if head.is_symbol("quasiquote") => depth + 1,
-                    Some(head) if head.is_symbol("unquote") || head.is_symbol("unquote-splicing") => {
-                        depth.saturating_sub(1)
-                    }
+                let deeper = match items.first().and_then(Form::special) {
+                    Some(SpecialForm::Quasiquote) => depth + 1,
+                    Some(SpecialForm::Unquote | SpecialForm::UnquoteSplicing) => depth.saturating_sub(1),
                     _ => depth,
                 };
                 let items = items.iter().map(|f| self.template(f, deeper)).collect::<Resolved<Vec<_>>>()?;

@@ -9,7 +9,7 @@ use super::dict::{Dict, Key};
 use super::interp::Interp;
 use super::module::Module;
 use super::value::{List, Value};
-use sheaf_syntax::{Bracket, Expansion, Form, FormKind, NESTING_LIMIT, Span};
+use sheaf_syntax::{Bracket, Expansion, Form, FormKind, NESTING_LIMIT, Span, SpecialForm};
 
 /// Code as data.
 pub(super) fn form_to_value(form: &Form) -> Value {
@@ -124,7 +124,8 @@ impl<'a> Use<'a> {
                     Some(place) => self.expanded(place),
                     None => span,
                 };
-                let quoted = quoted || matches!(list.items.first(), Some(Value::Symbol(s)) if s == "quote");
+                let quoted = quoted
+                    || matches!(list.items.first(), Some(Value::Symbol(s)) if s == SpecialForm::Quote.name());
                 let items = list.items.iter().map(|v| self.form(v, span, nesting + 1, quoted));
                 let items = items.collect::<Result<_, _>>()?;
                 return Ok(Form { kind: FormKind::List(list.bracket, items), span });

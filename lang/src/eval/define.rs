@@ -10,12 +10,11 @@ use super::expr::Global;
 use super::interp::Interp;
 use super::load::{Loaded, Loading};
 use super::module::{Meaning, Module, is_private};
-use super::resolve::{YIELDING, is_special};
 use super::signal::{Eval, fail};
 use super::typed::ParamType;
 use super::value::{Closure, Function, List, Value};
 use sheaf_syntax::diagnostic::Diagnostic;
-use sheaf_syntax::{Bracket, Form, FormKind, Span};
+use sheaf_syntax::{Bracket, Form, FormKind, Span, SpecialForm};
 
 impl Global {
     /// A definition without a value.
@@ -41,7 +40,7 @@ pub(super) fn global(module: &Rc<Module>, name: Ustr, span: Span) -> Rc<Global> 
 /// it is not new.
 pub(super) fn declare(module: &Rc<Module>, form: &Form) -> Option<Ustr> {
     let [head, args @ ..] = form.items(Bracket::Round)? else { return None };
-    if !(head.is_symbol("def") || head.is_symbol("defn")) {
+    if !matches!(head.special(), Some(SpecialForm::Def | SpecialForm::Defn)) {
         return None;
     }
     let name = defined_name(args)?;
@@ -78,14 +77,12 @@ pub(super) fn heading(span: Span, args: &[Form]) -> Span {
 }
 
 /// The usage of a defining form, as an error.
-pub(super) fn usage<T>(form: &str, span: Span) -> Eval<T> {
+pub(super) fn usage<T>(form: SpecialForm, span: Span) -> Eval<T> {
     let how = match form {
-        "def" => "(def name value)",
-        "defmacro" => "(defmacro name [params] body...)",
-        "defparams" => "(defparams Name {:W [2 8] :b [8]})",
-        _ => "(defn name \"doc\"? [params] body...)",
+        SpecialForm::Defparams => "(defparams Name {:W [2 8] :b [8]})",
+        form => form.description().signature,
     };
-    Err(Diagnostic::error(format!("{form} is written {how}")).at(span, "").into())
+    Err(Diagnostic::error(format!("{} is written {how}", form.name())).at(span, "").into())
 }
 
 impl Interp {
@@ -94,14 +91,14 @@ impl Interp {
     pub(super) fn define(
         &mut self,
         loading: &mut Loading,
-        form: &str,
+        form: SpecialForm,
         args: &[Form],
         span: Span,
     ) -> Eval<Rc<Global>> {
         let Some(name) = defined_name(args) else { return usage(form, span) };
         let name = loading.module.plain(name);
         let span = heading(span, args);
-        if is_special(&name) && !YIELDING.contains(&name.as_str()) {
+        if SpecialForm::named(&name).is_some_and(|form| !form.is_redefinable()) {
             return Err(Diagnostic::error(format!("{name} is a special form and cannot be redefined"))
                 .at(span, "defined here")
                 .help("choose another name")
@@ -136,7 +133,7 @@ impl Interp {
 
     /// The function defined by `name "doc"? [params] :option* body+`, or `(name params) body+`.
     pub(super) fn function(&mut self, loading: &Loading, args: &[Form], span: Span) -> Loaded<Rc<Function>> {
-        let Some(name) = defined_name(args) else { return Ok(usage("defn", span)?) };
+        let Some(name) = defined_name(args) else { return Ok(usage(SpecialForm::Defn, span)?) };
         let name = loading.module.plain(name);
         let args = without_options(args);
         let (doc, args) = match args {
@@ -152,7 +149,7 @@ impl Interp {
                 (Form { kind: FormKind::List(Bracket::Square, params), span: head.span }, body)
             }
             [_, params, body @ ..] => (params.clone(), body),
-            _ => return Ok(usage("defn", span)?),
+            _ => return Ok(usage(SpecialForm::Defn, span)?),
         };
         // Options such as :jit are accepted; a keyword is an option only if another form follows it.
         let options = body.iter().take_while(|f| matches!(f.kind, FormKind::Keyword(_))).count();
@@ -170,11 +167,11 @@ impl Interp {
     /// `(defparams Name {:l1 {:W [2 8] :b [8]}})`: Name is the tree as data, with the names of other trees in it
     /// replaced by those trees.
     pub(super) fn params_form(&mut self, loading: &mut Loading, args: &[Form], span: Span) -> Eval<()> {
-        let [_, tree] = args else { return usage("defparams", span) };
-        let global = self.define(loading, "defparams", args, span)?;
+        let [_, tree] = args else { return usage(SpecialForm::Defparams, span) };
+        let global = self.define(loading, SpecialForm::Defparams, args, span)?;
         let value = self.with_named_trees(loading, &form_to_value(tree), tree.span)?;
         if !matches!(value, Value::Dict(_) | Value::List(_)) {
-            return usage("defparams", span);
+            return usage(SpecialForm::Defparams, span);
         }
         ParamType::of(&value, &global.name)
             .map_err(|what| Diagnostic::error(what).at(tree.span, "declared here"))?;

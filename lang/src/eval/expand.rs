@@ -13,7 +13,7 @@ use super::rewrite::rewrite;
 use super::signal::{Eval, Signal, Stop};
 use super::value::Value;
 use sheaf_syntax::diagnostic::{Diagnostic, Label};
-use sheaf_syntax::{Bracket, Form, FormKind, NESTING_LIMIT, Span};
+use sheaf_syntax::{Bracket, Form, FormKind, NESTING_LIMIT, Span, SpecialForm};
 
 /// Maximum nesting of expansions, beyond which macros recurse endlessly.
 const MAX_EXPANSIONS: usize = 500;
@@ -60,10 +60,12 @@ impl Expander<'_> {
         let head = |form: &Form| form.items(Bracket::Round)?.first()?.symbol();
         let mut name = head(&form);
         while let Some(head_name) = name {
-            match head_name.as_str() {
-                "quote" | "defparams" if depth.quasi == 0 => return Ok(form),
-                "quasiquote" => depth.quasi += 1,
-                "unquote" | "unquote-splicing" => depth.quasi = depth.quasi.saturating_sub(1),
+            match SpecialForm::named(&head_name) {
+                Some(SpecialForm::Quote | SpecialForm::Defparams) if depth.quasi == 0 => return Ok(form),
+                Some(SpecialForm::Quasiquote) => depth.quasi += 1,
+                Some(SpecialForm::Unquote | SpecialForm::UnquoteSplicing) => {
+                    depth.quasi = depth.quasi.saturating_sub(1);
+                }
                 _ if depth.quasi == 0 && !self.locals.contains(&head_name) => {
                     let Some(next) = self.once(head_name, &form)? else { break };
                     form = next;
@@ -89,7 +91,7 @@ impl Expander<'_> {
         let mark = self.locals.len();
         form.kind = match form.kind {
             FormKind::List(Bracket::Round, items) if depth.quasi == 0 => {
-                let items = self.list(name.map_or("", |n| n.as_str()), items, depth)?;
+                let items = self.list(name.and_then(|n| SpecialForm::named(&n)), items, depth)?;
                 FormKind::List(Bracket::Round, items)
             }
             FormKind::List(bracket, items) => FormKind::List(bracket, self.all(items, depth)?),
@@ -112,24 +114,25 @@ impl Expander<'_> {
 
     /// Expands the items of a list in round brackets that are code, not names, patterns or keys. The caller must remove
     /// the names that the form binds.
-    fn list(&mut self, head: &str, mut items: Vec<Form>, depth: Depth) -> Eval<Vec<Form>> {
+    fn list(&mut self, head: Option<SpecialForm>, mut items: Vec<Form>, depth: Depth) -> Eval<Vec<Form>> {
         // Number of leading items that are not code.
-        let kept = match head {
-            "fn" | "lambda" => {
+        let form = head.filter(|form| !form.is_redefinable() || !self.means_something(form.name()));
+        let kept = match form {
+            Some(SpecialForm::Fn | SpecialForm::Lambda) => {
                 self.pattern(items.get_mut(1), depth)?;
                 2
             }
-            "defn" | "defmacro" | "defgrad" => {
+            Some(form @ (SpecialForm::Defn | SpecialForm::Defmacro | SpecialForm::Defgrad)) => {
                 // A name, perhaps a docstring, and one list of names, or three.
                 let is_list = |f: &Form| matches!(f.kind, FormKind::List(..));
                 let first = items.iter().skip(1).position(is_list).map_or(1, |i| i + 1);
-                let end = first + if head == "defgrad" { 3 } else { 1 };
+                let end = first + if form == SpecialForm::Defgrad { 3 } else { 1 };
                 for names in items.iter_mut().take(end).skip(first) {
                     self.pattern(Some(names), depth)?;
                 }
                 end
             }
-            "let" | "loop" if head == "let" || !self.means_something(head) => {
+            Some(SpecialForm::Let | SpecialForm::Loop) => {
                 if let Some(FormKind::List(_, pairs)) = items.get_mut(1).map(|f| &mut f.kind) {
                     for binding in bindings(pairs) {
                         if let Some(value) = binding.value {
@@ -140,8 +143,8 @@ impl Expander<'_> {
                 }
                 2
             }
-            "repeat" | "while" => {
-                let first_state = if head == "repeat" { 1 } else { 2 };
+            Some(form @ (SpecialForm::Repeat | SpecialForm::While)) => {
+                let first_state = if form == SpecialForm::Repeat { 1 } else { 2 };
                 for state in items.iter_mut().take(3).skip(first_state) {
                     if let FormKind::List(_, parts) = &mut state.kind {
                         for init in parts.iter_mut().skip(1) {
@@ -154,12 +157,12 @@ impl Expander<'_> {
                         self.pattern(parts.first_mut(), depth)?;
                     }
                 }
-                if let Some(condition) = items.get_mut(1).filter(|_| head == "while") {
+                if let Some(condition) = items.get_mut(1).filter(|_| form == SpecialForm::While) {
                     self.replace(condition, depth)?;
                 }
                 3
             }
-            "case" => {
+            Some(SpecialForm::Case) => {
                 // The subject, then alternating keys and values; a last one without partner is the default.
                 let last = items.len() - 1;
                 for (i, item) in items.iter_mut().enumerate().skip(1) {

@@ -17,7 +17,7 @@ use super::uses::{folder_of, join};
 use super::value::Value;
 use crate::stack::with_large_stack;
 use sheaf_syntax::diagnostic::{Diagnostic, Kind};
-use sheaf_syntax::{Bracket, Form, FormKind, SourceId, Span, read};
+use sheaf_syntax::{Bracket, Form, FormKind, SourceId, Span, SpecialForm, read};
 
 /// The builtins written in Sheaf, by section of the documentation.
 pub const CORE: [(&str, &str); 9] = [
@@ -256,10 +256,11 @@ impl Interp {
 
     /// True if names may be unknown after an error in this form: it uses a module, defines a macro, or is a macro use.
     fn gives_names(&self, module: &Rc<Module>, form: &Form) -> bool {
-        let head = form.items(Bracket::Round).and_then(|items| items.first()?.symbol());
-        head.is_some_and(|head| {
-            matches!(head.as_str(), "use" | "defmacro" | "do") || self.find_macro(module, head).is_some()
-        })
+        let Some(head) = form.items(Bracket::Round).and_then(|items| items.first()?.symbol()) else {
+            return false;
+        };
+        matches!(SpecialForm::named(&head), Some(SpecialForm::Use | SpecialForm::Defmacro | SpecialForm::Do))
+            || self.find_macro(module, head).is_some()
     }
 
     /// Expands and resolves one top-level form. Functions, macros and uses take effect at once; expressions are queued.
@@ -268,35 +269,33 @@ impl Interp {
         let form = self.expand(&module, form)?;
         let span = form.span;
         let items = form.items(Bracket::Round).unwrap_or(&[]);
-        let (head, args) = items
-            .split_first()
-            .map_or(("", items), |(head, args)| (head.symbol().map_or("", |name| name.as_str()), args));
+        let (head, args) = items.split_first().map_or((None, items), |(head, args)| (head.special(), args));
         match head {
-            "do" => {
+            Some(SpecialForm::Do) => {
                 let mut inner = cast_vectors(args.to_vec()).into_iter();
                 return inner.try_for_each(|inner| self.prepare(loading, inner));
             }
-            "use" => self.use_form(&module, args, span, !loading.only_expand)?,
-            "defmacro" => {
+            Some(SpecialForm::Use) => self.use_form(&module, args, span, !loading.only_expand)?,
+            Some(head @ SpecialForm::Defmacro) => {
                 if args.len() < 3 {
-                    return Ok(usage("defmacro", span)?);
+                    return Ok(usage(head, span)?);
                 }
                 let function = self.function(loading, args, span)?;
                 let global = self.define(loading, head, args, span)?;
                 global.is_macro.set(true);
                 self.give(&global, Value::Function(function));
             }
-            "defn" => {
+            Some(head @ SpecialForm::Defn) => {
                 let global = self.define(loading, head, args, span)?;
                 match self.function(loading, args, span) {
                     Ok(function) => self.give(&global, Value::Function(function)),
                     Err(_) => loading.postponed.push((global, form.clone())),
                 }
             }
-            "defparams" => self.params_form(loading, args, span)?,
-            "defgrad" => self.gradient_form(loading, args, span)?,
-            "def" => {
-                let [name, value @ ..] = args else { return Ok(usage("def", span)?) };
+            Some(SpecialForm::Defparams) => self.params_form(loading, args, span)?,
+            Some(SpecialForm::Defgrad) => self.gradient_form(loading, args, span)?,
+            Some(head @ SpecialForm::Def) => {
+                let [name, value @ ..] = args else { return Ok(usage(head, span)?) };
                 if value.len() > 1
                     && value[0].items(Bracket::Square).is_some()
                     && dtype_keyword(&value[1]).is_none()
@@ -318,7 +317,7 @@ impl Interp {
                         *global.pending.borrow_mut() = Some(Rc::new(Pending { expr, frame_size }));
                     }
                     _ if loading.only_expand => {}
-                    _ => return Ok(usage("def", span)?),
+                    _ => return Ok(usage(head, span)?),
                 }
                 loading
                     .pending

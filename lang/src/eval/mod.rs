@@ -67,7 +67,6 @@ pub(crate) use load::as_diagnostic;
 pub use load::{CORE, Loaded};
 pub(crate) use module::is_private;
 pub use module::{Definition, Module};
-pub use resolve::SPECIAL;
 pub(crate) use resolve::{dtype_keyword, takes_dtype_option};
 pub use scalar::Scalar;
 pub use signal::{Eval, Signal, Stop, fail};

@@ -11,7 +11,7 @@ use ustr::Ustr;
 use super::load::cast_vectors;
 use super::resolve::bindings;
 use sheaf_syntax::diagnostic::Diagnostic;
-use sheaf_syntax::{Bracket, Form, FormKind, Span};
+use sheaf_syntax::{Bracket, Form, FormKind, Span, SpecialForm};
 
 /// The rewritten loop.
 pub(super) enum Rewritten {
@@ -111,10 +111,12 @@ pub(super) fn rewrite_function(params: &[Form], body: &[Form], span: Span) -> Op
 /// True if a form may have `recur` in tail position.
 fn ends_in_recur(form: &Form) -> bool {
     let Some([head, args @ ..]) = form.items(Bracket::Round) else { return false };
-    match head.symbol().as_ref().map(Ustr::as_str) {
-        Some("recur") => true,
-        Some("if" | "case") => args.iter().skip(1).any(ends_in_recur),
-        Some("do" | "let" | "with-params" | "and" | "or") => args.last().is_some_and(ends_in_recur),
+    match head.special() {
+        Some(SpecialForm::Recur) => true,
+        Some(SpecialForm::If | SpecialForm::Case) => args.iter().skip(1).any(ends_in_recur),
+        Some(
+            SpecialForm::Do | SpecialForm::Let | SpecialForm::WithParams | SpecialForm::And | SpecialForm::Or,
+        ) => args.last().is_some_and(ends_in_recur),
         _ => false,
     }
 }
@@ -136,11 +138,11 @@ impl Tail {
     fn of(form: &Form) -> Tail {
         let value = || Tail::Value(form.clone());
         let Some([head, args @ ..]) = form.items(Bracket::Round) else { return value() };
-        let Some(head) = head.symbol() else { return value() };
+        let Some(head) = head.special() else { return value() };
         let span = form.span;
-        let tail = match head.as_str() {
-            "recur" => return Tail::Recur(cast_vectors(args.to_vec()), span),
-            "if" => match cast_vectors(args.to_vec()).as_slice() {
+        let tail = match head {
+            SpecialForm::Recur => return Tail::Recur(cast_vectors(args.to_vec()), span),
+            SpecialForm::If => match cast_vectors(args.to_vec()).as_slice() {
                 [test, yes] => {
                     let nil = Form { kind: FormKind::Nil, span };
                     Tail::If(test.clone(), Box::new(Tail::of(yes)), Box::new(Tail::Value(nil)))
@@ -148,8 +150,8 @@ impl Tail {
                 [test, yes, no] => Tail::If(test.clone(), Box::new(Tail::of(yes)), Box::new(Tail::of(no))),
                 _ => return value(),
             },
-            "do" | "let" | "with-params" => {
-                let kept = usize::from(head != "do");
+            SpecialForm::Do | SpecialForm::Let | SpecialForm::WithParams => {
+                let kept = usize::from(head != SpecialForm::Do);
                 if args.len() <= kept {
                     return value();
                 }
@@ -159,16 +161,16 @@ impl Tail {
                 let Some(last) = items.pop() else { return value() };
                 Tail::Scope(items, Box::new(Tail::of(&last)), span)
             }
-            "and" | "or" => match args {
+            SpecialForm::And | SpecialForm::Or => match args {
                 [] => return value(),
                 [one] => return Tail::of(one),
                 [one, rest @ ..] => {
-                    let mut others = vec![symbol(&head, span)];
+                    let mut others = vec![symbol(head.name(), span)];
                     others.extend(rest.iter().cloned());
                     let others = Tail::of(&list(others, span));
                     let name = hidden(usize::MAX, span);
                     let (held, others) = (Box::new(Tail::Value(name.clone())), Box::new(others));
-                    let choice = if head == "and" {
+                    let choice = if head == SpecialForm::And {
                         Tail::If(name.clone(), others, held)
                     } else {
                         Tail::If(name.clone(), held, others)
@@ -177,7 +179,7 @@ impl Tail {
                     Tail::Scope(vec![symbol("let", span), binding], Box::new(choice), span)
                 }
             },
-            "case" => match args {
+            SpecialForm::Case => match args {
                 [subject, arms @ ..] if !arms.is_empty() => Tail::of_case(subject, arms, span),
                 _ => return value(),
             },

@@ -15,50 +15,9 @@ use super::value::{Function, Value};
 use crate::stack::maybe_grow;
 use sheaf_graph::tensor::DType;
 use sheaf_syntax::diagnostic::{Diagnostic, Kind};
-use sheaf_syntax::{Bracket, Form, FormKind, Span};
+use sheaf_syntax::{Bracket, Form, FormKind, Span, SpecialForm};
 
 pub(super) type Resolved<T> = Result<T, Box<Diagnostic>>;
-
-/// The special forms, which cannot be redefined.
-pub const SPECIAL: [&str; 29] = [
-    "quote",
-    "quasiquote",
-    "unquote",
-    "unquote-splicing",
-    "if",
-    "and",
-    "or",
-    "do",
-    "let",
-    "case",
-    "cond",
-    "fn",
-    "lambda",
-    "repeat",
-    "while",
-    "loop",
-    "recur",
-    "with-params",
-    "static",
-    "def",
-    "defn",
-    "defmacro",
-    "defparams",
-    "defgrad",
-    "use",
-    "->",
-    "->>",
-    "as->",
-    "&",
-];
-
-/// Special forms that a program may redefine.
-pub(super) const YIELDING: [&str; 2] = ["loop", "recur"];
-
-/// True for the name of a special form.
-pub(super) fn is_special(name: &str) -> bool {
-    SPECIAL.contains(&name)
-}
 
 /// True for heads whose direct arguments may be a vector followed by a dtype option, which is not a cast: `cast`, `io`,
 /// the creation and the random functions.
@@ -299,7 +258,7 @@ impl Resolver<'_> {
             let d = if place.source.is_library() { d } else { d.at(place, "the macro") };
             return d.help(format!("it stands first in round brackets: ({name} ...)"));
         }
-        if is_special(&name) {
+        if SpecialForm::named(&name).is_some() {
             return Diagnostic::error(format!("{name} is a special form, not a value"))
                 .at(span, "used as a value")
                 .help(format!("it stands first in round brackets: ({name} ...)"));
@@ -400,9 +359,11 @@ impl Resolver<'_> {
 
     /// The special forms; `None` if `head` is not one.
     fn special(&mut self, head: Ustr, args: &[Form], span: Span) -> Resolved<Option<ExprKind>> {
+        let form = SpecialForm::named(&head).filter(|form| !form.is_redefinable() || !self.redefined(head));
+        let Some(form) = form else { return Ok(None) };
         let wrong = |usage: &str| error(format!("{head} is written {usage}"), span, "");
-        Ok(Some(match head.as_str() {
-            "quote" => match args {
+        Ok(Some(match form {
+            SpecialForm::Quote => match args {
                 [x] if x.symbol().is_some_and(|s| s.ends_with('\'')) => {
                     return Err(Box::new(
                         Diagnostic::error("text is written in double quotes")
@@ -413,14 +374,14 @@ impl Resolver<'_> {
                 [x] => ExprKind::Const(form_to_value(x)),
                 _ => return wrong("(quote x) or 'x"),
             },
-            "quasiquote" => match args {
+            SpecialForm::Quasiquote => match args {
                 [x] => ExprKind::Quasi(Box::new(self.template(x, 0)?)),
                 _ => return wrong("(quasiquote x) or `x"),
             },
-            "unquote" | "unquote-splicing" => {
+            SpecialForm::Unquote | SpecialForm::UnquoteSplicing => {
                 return error(format!("{head} outside of a quasiquote"), span, "");
             }
-            "if" => {
+            SpecialForm::If => {
                 let mut parts = self.sequence(args, true);
                 if parts.len() == 2 {
                     parts.push(Expr { kind: ExprKind::Const(Value::Nil), span });
@@ -437,19 +398,19 @@ impl Resolver<'_> {
                     Err(_) => return wrong("(if condition then else?)"),
                 }
             }
-            "and" => ExprKind::And(self.sequence(args, true)),
-            "or" => ExprKind::Or(self.sequence(args, true)),
-            "do" => ExprKind::Do(self.sequence(args, true)),
-            "let" => self.let_form(args, span)?,
-            "case" => self.case(args, span)?,
-            "fn" | "lambda" => {
+            SpecialForm::And => ExprKind::And(self.sequence(args, true)),
+            SpecialForm::Or => ExprKind::Or(self.sequence(args, true)),
+            SpecialForm::Do => ExprKind::Do(self.sequence(args, true)),
+            SpecialForm::Let => self.let_form(args, span)?,
+            SpecialForm::Case => self.case(args, span)?,
+            SpecialForm::Fn | SpecialForm::Lambda => {
                 let [params, body @ ..] = args else { return wrong("(fn [params] body...)") };
                 if matches!(params.kind, FormKind::List(..)) {
                     has_body(&head, body, span, "(fn [params] body...)")?;
                 }
                 ExprKind::Fn(self.function(None, None, params, body, span)?)
             }
-            "repeat" => {
+            SpecialForm::Repeat => {
                 let [counter, state, body @ ..] = args else {
                     return wrong("(repeat [i n] [acc init] body)");
                 };
@@ -487,7 +448,7 @@ impl Resolver<'_> {
                 let [init, body] = [init, body].map(|e| Box::new(taken_apart(&state, e)));
                 ExprKind::Repeat { index, count, state, init, body }
             }
-            "while" => {
+            SpecialForm::While => {
                 let [condition, state, body @ ..] = args else {
                     return wrong("(while condition [acc init] body)");
                 };
@@ -507,7 +468,7 @@ impl Resolver<'_> {
                 let [init, body] = [init, body].map(|e| Box::new(taken_apart(&state, e)));
                 ExprKind::While { condition, state, init, body }
             }
-            "loop" if !self.redefined(head) => match rewrite_loop(args, span)? {
+            SpecialForm::Loop => match rewrite_loop(args, span)? {
                 Rewritten::Plain(form) => self.form(&form)?.kind,
                 Rewritten::Twofold(once, traced) => {
                     let once = Box::new(self.form(&once)?);
@@ -518,31 +479,41 @@ impl Resolver<'_> {
                     ExprKind::Loop { once, traced }
                 }
             },
-            "recur" if !self.redefined(head) => {
+            SpecialForm::Recur => {
                 return Err(Box::new(
                     Diagnostic::error("recur stands where the value of a loop or function would be")
                         .at(span, "something is still to be done with this value, or there is no loop")
                         .help("it is the last thing that the body of the loop does: (loop [i 0] (if (< i 9) (recur (+ i 1)) i))"),
                 ));
             }
-            "with-params" => self.with_params(args, span)?,
-            "static" => match args {
+            SpecialForm::WithParams => self.with_params(args, span)?,
+            SpecialForm::Static => match args {
                 [x] => ExprKind::Static(Box::new(self.form(x)?)),
                 _ => return wrong("(static x)"),
             },
-            "def" | "defn" | "defmacro" | "defparams" | "defgrad" | "use" => {
+            SpecialForm::Def
+            | SpecialForm::Defn
+            | SpecialForm::Defmacro
+            | SpecialForm::Defparams
+            | SpecialForm::Defgrad
+            | SpecialForm::Use => {
                 let d = Diagnostic::error(format!("{head} belongs at the top level of a file"))
                     .at(span, "found inside another form");
                 let name = args.first().and_then(Form::symbol);
-                return Err(Box::new(match (head.as_str(), name) {
-                    ("def" | "defn", Some(name)) => {
-                        let value = if head == "def" { "value" } else { "(fn [x] ...)" };
+                return Err(Box::new(match (form, name) {
+                    (SpecialForm::Def | SpecialForm::Defn, Some(name)) => {
+                        let value = if form == SpecialForm::Def { "value" } else { "(fn [x] ...)" };
                         d.help(format!("inside a function write (let [{name} {value}] ...)"))
                     }
                     _ => d.help("move it out of the form, to the start of a line of its own"),
                 }));
             }
-            _ => return Ok(None),
+            // Rewritten during expansion, so these stand without arguments, or in a pattern.
+            SpecialForm::Cond
+            | SpecialForm::ThreadFirst
+            | SpecialForm::ThreadLast
+            | SpecialForm::ThreadAs
+            | SpecialForm::Rest => return Ok(None),
         }))
     }
 
@@ -741,7 +712,7 @@ fn has_body(form: &str, body: &[Form], span: Span, usage: &str) -> Resolved<()> 
 /// The keys of a `case` arm: itself, or the items of a list in round brackets.
 fn alternatives(key: &Form) -> Vec<Value> {
     match key.items(Bracket::Round) {
-        Some([quote, x]) if quote.is_symbol("quote") => vec![form_to_value(x)],
+        Some([quote, x]) if quote.special() == Some(SpecialForm::Quote) => vec![form_to_value(x)],
         Some(items) => items.iter().map(form_to_value).collect(),
         None => vec![form_to_value(key)],
     }

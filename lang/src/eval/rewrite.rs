@@ -3,15 +3,15 @@
 use super::code::{list, symbol};
 use super::signal::{Eval, Signal};
 use sheaf_syntax::diagnostic::Diagnostic;
-use sheaf_syntax::{Bracket, Form, FormKind, Span};
+use sheaf_syntax::{Bracket, Form, FormKind, Span, SpecialForm};
 
 /// The rewritten list with head `head`; `None` if it is none of these.
 pub(super) fn rewrite(head: &str, items: &[Form], span: Span) -> Option<Eval<Form>> {
-    Some(match head {
-        "->" => thread(items, span, 1),
-        "->>" => thread(items, span, usize::MAX),
-        "as->" => thread_as(items, span),
-        "cond" => cond(items, span),
+    Some(match SpecialForm::named(head)? {
+        SpecialForm::ThreadFirst => thread(items, span, 1),
+        SpecialForm::ThreadLast => thread(items, span, usize::MAX),
+        SpecialForm::ThreadAs => thread_as(items, span),
+        SpecialForm::Cond => cond(items, span),
         _ => return None,
     })
 }

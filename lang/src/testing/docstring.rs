@@ -1,6 +1,6 @@
 //! Examples in docstrings: `code ;=> value`, one per line.
 
-use sheaf_syntax::{Bracket, Form, FormKind};
+use sheaf_syntax::{Bracket, Form, FormKind, SpecialForm};
 
 /// The text of a file, blanked except for the examples in docstrings, so that these keep their offsets; `None` if there
 /// are no examples.
@@ -39,7 +39,7 @@ fn copy(line: &[u8], kept: &mut [u8]) {
 fn documentation(form: &Form) -> Option<&Form> {
     let items = form.items(Bracket::Round)?;
     let [head, rest @ ..] = items else { return None };
-    if !(head.is_symbol("defn") || head.is_symbol("defmacro")) {
+    if !matches!(head.special(), Some(SpecialForm::Defn | SpecialForm::Defmacro)) {
         return None;
     }
     rest.iter().take(3).find(|item| matches!(item.kind, FormKind::Str(_)))

@@ -3,7 +3,7 @@
 use ustr::Ustr;
 
 use crate::eval::dtype_keyword;
-use sheaf_syntax::{Bracket, Form, FormKind};
+use sheaf_syntax::{Bracket, Form, FormKind, SpecialForm};
 
 /// The literals to lift.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -99,35 +99,34 @@ impl Walk<'_> {
 
     fn list(&mut self, items: &[Form]) -> Vec<Form> {
         let Some(head) = items.first() else { return Vec::new() };
-        let name = head.symbol().map_or("", |n| n.as_str());
-        match (name, items) {
-            ("quote" | "quasiquote", _) => items.to_vec(),
-            ("fn" | "lambda", [_, params, body @ ..]) => {
+        match (head.special(), items) {
+            (Some(SpecialForm::Quote | SpecialForm::Quasiquote), _) => items.to_vec(),
+            (Some(SpecialForm::Fn | SpecialForm::Lambda), [_, params, body @ ..]) => {
                 let mut out = vec![head.clone(), params.clone()];
                 out.extend(self.body(body));
                 out
             }
-            ("let", [_, bindings, body @ ..]) => {
+            (Some(SpecialForm::Let), [_, bindings, body @ ..]) => {
                 let mut out = vec![head.clone(), self.bindings(bindings)];
                 out.extend(self.sequence(body, true));
                 out
             }
-            ("repeat", [_, counter, state, body @ ..]) => {
+            (Some(SpecialForm::Repeat), [_, counter, state, body @ ..]) => {
                 let mut out = vec![head.clone(), self.bindings(counter), self.bindings(state)];
                 out.extend(self.body(body));
                 out
             }
-            ("while", [_, condition, state, body @ ..]) => {
+            (Some(SpecialForm::While), [_, condition, state, body @ ..]) => {
                 let mut out = vec![head.clone(), self.form(condition), self.bindings(state)];
                 out.extend(self.body(body));
                 out
             }
-            ("with-params", [_, params, body @ ..]) => {
+            (Some(SpecialForm::WithParams), [_, params, body @ ..]) => {
                 let mut out = vec![head.clone(), params.clone()];
                 out.extend(self.sequence(body, true));
                 out
             }
-            ("case", [_, subject, arms @ ..]) => {
+            (Some(SpecialForm::Case), [_, subject, arms @ ..]) => {
                 let mut out = vec![head.clone(), self.form(subject)];
                 for arm in arms.chunks(2) {
                     match arm {

@@ -15,6 +15,7 @@ mod reader_error;
 pub mod render;
 mod shorthand;
 mod source;
+mod special;
 pub mod visible;
 
 pub use dtype::{DType, Kind};
@@ -23,3 +24,4 @@ pub use incomplete::is_incomplete;
 pub use lexer::{Lexeme, Lexer, Token};
 pub use reader::{NESTING_LIMIT, read};
 pub use source::{Expansion, SourceId, Sources, Span};
+pub use special::{Description, SpecialForm};

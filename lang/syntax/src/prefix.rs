@@ -1,5 +1,7 @@
 //! Reader prefixes: characters that wrap the next form.
 
+use super::SpecialForm;
+
 /// Shorthand for a list of a name and one form, or for a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefix {
@@ -15,12 +17,13 @@ impl Prefix {
     /// The head of the expanded list.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Prefix::Quote => "quote",
-            Prefix::Quasiquote => "quasiquote",
-            Prefix::Unquote => "unquote",
-            Prefix::UnquoteSplicing => "unquote-splicing",
-            Prefix::Function => "fn",
+            Prefix::Quote => SpecialForm::Quote,
+            Prefix::Quasiquote => SpecialForm::Quasiquote,
+            Prefix::Unquote => SpecialForm::Unquote,
+            Prefix::UnquoteSplicing => SpecialForm::UnquoteSplicing,
+            Prefix::Function => SpecialForm::Fn,
         }
+        .name()
     }
 
     /// The source text.

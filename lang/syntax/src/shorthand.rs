@@ -2,6 +2,7 @@
 
 use ustr::Ustr;
 
+use super::prefix::Prefix;
 use super::{Bracket, Form, FormKind, Span};
 
 /// The highest `%n`.
@@ -33,7 +34,7 @@ pub(super) fn function(mut call: FormKind, mark: Span, span: Span) -> Result<For
     }
     let params = Form { kind: FormKind::List(Bracket::Square, params), span: mark };
     let body = Form { kind: call, span: Span { start: mark.end, ..span } };
-    Ok(FormKind::List(Bracket::Round, vec![symbol("fn"), params, body]))
+    Ok(FormKind::List(Bracket::Round, vec![symbol(Prefix::Function.name()), params, body]))
 }
 
 impl Mentioned {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sheaf_lang::eval::{GradOptions, Interp, Jit, Options, Refused, Transform};
 use sheaf_lang::host::Unit;
-use sheaf_syntax::{Bracket, Form, Sources, fmt};
+use sheaf_syntax::{Bracket, Form, Sources, SpecialForm, fmt};
 
 use super::show::{Built, built, short};
 use super::{Order, default_output};
@@ -54,9 +54,11 @@ fn flatten(form: Form, all: &mut Vec<Form>) {
 /// The name that a form defines.
 fn defined(form: &Form) -> Option<String> {
     let [head, name, ..] = form.items(Bracket::Round)? else { return None };
-    if !["defn", "def", "defmacro", "defgrad"].iter().any(|word| head.is_symbol(word)) {
+    let Some(SpecialForm::Def | SpecialForm::Defn | SpecialForm::Defmacro | SpecialForm::Defgrad) =
+        head.special()
+    else {
         return None;
-    }
+    };
     let name = match name.items(Bracket::Round) {
         Some(items) => items.first()?.symbol()?,
         None => name.symbol()?,

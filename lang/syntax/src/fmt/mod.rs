@@ -11,6 +11,8 @@ mod style;
 mod tests;
 mod tree;
 
+pub(crate) use style::Layout;
+
 use crate::diagnostic::Diagnostic;
 use crate::{SourceId, Sources, read};
 

@@ -1,10 +1,11 @@
 //! Layout styles of lists: indentation, and line breaks of lists that are too wide.
 
 use super::tree::Node;
+use crate::SpecialForm;
 
 /// Layout of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
+pub(crate) enum Style {
     /// Aligned with the first item: data, vectors, dictionaries.
     Items,
     /// Aligned with the first argument, or two columns in if that has a line of its own: calls.
@@ -13,6 +14,37 @@ pub(super) enum Style {
     Body(usize),
     /// All two columns in; that many items after the head are the header: `defn`, `fn`.
     Definition(usize),
+}
+
+/// Layout of the lists of a special form.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// `None`: as for any other name.
+    style: Option<Style>,
+    /// The item at which pairs start: a list that is too wide gets a line break before each.
+    pairs: Option<usize>,
+    /// The items that bind names, if they are in square brackets.
+    bindings: &'static [usize],
+}
+
+impl Layout {
+    pub(crate) const CALL: Layout = Layout { style: None, pairs: None, bindings: &[] };
+
+    pub(crate) const fn body(arguments: usize) -> Layout {
+        Layout { style: Some(Style::Body(arguments)), ..Layout::CALL }
+    }
+
+    pub(crate) const fn definition(header: usize) -> Layout {
+        Layout { style: Some(Style::Definition(header)), ..Layout::CALL }
+    }
+
+    pub(crate) const fn pairs(self, start: usize) -> Layout {
+        Layout { pairs: Some(start), ..self }
+    }
+
+    pub(crate) const fn bindings(self, bindings: &'static [usize]) -> Layout {
+        Layout { bindings, ..self }
+    }
 }
 
 /// Line breaks added to a list that is too wide.
@@ -43,16 +75,21 @@ pub(super) fn head<'t>(items: &[Node<'t>]) -> Option<&'t str> {
     Some(text.rsplit_once('/').filter(|(_, name)| !name.is_empty()).map_or(text, |(_, name)| name))
 }
 
-/// The layout of a list.
+/// The layout of the special form at the head of a call.
+fn layout(items: &[Node<'_>]) -> Option<&'static Layout> {
+    Some(&SpecialForm::named(head(items)?)?.description().layout)
+}
+
+/// The style of a list.
 pub(super) fn style(open: u8, items: &[Node<'_>], role: Role) -> Style {
     let Some(head) = head(items).filter(|_| open == b'(' && role == Role::Code) else { return Style::Items };
+    if let Some(style) = layout(items).and_then(|layout| layout.style) {
+        return style;
+    }
     match head {
-        "let" | "loop" | "if" | "when" | "unless" | "case" => Style::Body(1),
-        "repeat" | "while" | "as->" => Style::Body(2),
+        "when" | "unless" => Style::Body(1),
         "comment" => Style::Body(0),
-        "fn" | "lambda" | "def" | "defparams" => Style::Definition(1),
         "defbatch" => Style::Definition(3),
-        "defgrad" => Style::Definition(4),
         _ if head.starts_with("with-") => Style::Body(1),
         _ if head.starts_with("def") && !head.starts_with("default") => {
             Style::Definition(items.iter().skip(1).position(|i| i.text().is_none()).map_or(1, |i| i + 1))
@@ -70,11 +107,7 @@ pub(super) fn division(open: u8, items: &[Node<'_>], style: Style, role: Role) -
         let plain = items.iter().all(|item| item.text().is_some());
         return if plain { Division::Fill } else { Division::Each };
     }
-    match head(items) {
-        Some("cond") => Division::Pairs(1),
-        Some("case") => Division::Pairs(2),
-        _ => Division::Each,
-    }
+    layout(items).and_then(|layout| layout.pairs).map_or(Division::Each, Division::Pairs)
 }
 
 /// True if a list that is too wide may get a line break before item `i`; `header`: one in the header of a definition.
@@ -99,11 +132,6 @@ pub(super) fn role_of(open: u8, items: &[Node<'_>], i: usize, role: Role) -> Rol
     if role == Role::Data {
         return Role::Data;
     }
-    let bindings = match head(items).filter(|_| open == b'(') {
-        Some("let" | "loop") => i == 1,
-        Some("repeat") => i == 1 || i == 2,
-        Some("while") => i == 2,
-        _ => false,
-    };
-    if bindings && items[i].opens_with(b'[') { Role::Bindings } else { Role::Code }
+    let bindings = layout(items).is_some_and(|layout| layout.bindings.contains(&i));
+    if bindings && open == b'(' && items[i].opens_with(b'[') { Role::Bindings } else { Role::Code }
 }

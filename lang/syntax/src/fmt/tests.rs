@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::tree::{Kind, Node, Tree};
 use super::{DEFAULT_WIDTH, format};
-use crate::{Form, Lexer, Sources, read};
+use crate::{Form, Lexer, Sources, SpecialForm, read};
 
 fn formatted(text: &str, width: usize) -> String {
     let mut sources = Sources::default();
@@ -164,19 +164,9 @@ fn nesting_to_the_limit_is_no_trouble() {
 
 /// Forms as users may type them, with comments and line breaks anywhere.
 fn texts() -> impl Strategy<Value = String> {
-    const WORDS: [&str; 22] = [
+    const WORDS: [&str; 12] = [
         "x",
         "alpha",
-        "let",
-        "defn",
-        "fn",
-        "if",
-        "cond",
-        "case",
-        "->",
-        "repeat",
-        "while",
-        "with-params",
         "m/def",
         "1",
         "-2.5e3",
@@ -194,7 +184,8 @@ fn texts() -> impl Strategy<Value = String> {
             1 => Just("\n ;=> 3\n\n"), 1 => Just(";\n;; b\n"),
         ]
     };
-    let atom = prop::sample::select(WORDS.to_vec()).prop_map(String::from);
+    let special = SpecialForm::ALL.iter().map(|form| form.name()).collect::<Vec<_>>();
+    let atom = prop::sample::select([WORDS.as_slice(), &special].concat()).prop_map(String::from);
     let form = atom.prop_recursive(5, 60, 6, move |inner| {
         let items = prop::collection::vec((gap(), inner.clone()), 0..6)
             .prop_map(|items| items.into_iter().map(|(gap, item)| format!("{gap}{item}")).collect::<String>());
