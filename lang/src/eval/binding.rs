@@ -186,7 +186,7 @@ impl Resolver<'_> {
     /// The type declared by `(defparams name ...)`.
     fn named_tree(&self, name: Ustr, span: Span) -> Resolved<ParamType> {
         let d = || Diagnostic::error(format!("{name} is not the name of a parameter tree"));
-        let found = match self.interp.meaning(&self.module, name) {
+        let found = match self.names.meaning(&self.module, name) {
             Some(Meaning::Global(global)) => Some((global.value.borrow().clone(), global.span.get())),
             _ => None,
         };

@@ -29,7 +29,7 @@ impl Interp {
         match &**function {
             Function::Builtin(builtin) => self.call_builtin(builtin, &args, span),
             Function::Closure(_) | Function::Transformed(..) => {
-                if self.recording == 0 && self.backend.is_some() {
+                if self.tracing.staging == 0 && self.backend.is_some() {
                     if let Some(result) = self.call_compiled(function, &mut args)? {
                         return Ok(result);
                     }
@@ -213,7 +213,7 @@ impl Interp {
     ) -> Option<Scalar> {
         let number = |v: &Value| matches!(v, Value::Int(_) | Value::Float(_));
         let interpreted = self.backend.is_none()
-            || self.recording > 0
+            || self.tracing.staging > 0
             || (self.stack[base..].iter().all(number) && closure.captured.iter().all(number));
         if interpreted && closure.code.gradient.borrow().is_none() {
             return self.enter_plain(closure, base, span);
@@ -287,9 +287,9 @@ impl Interp {
         let code = &closure.code;
         self.depth += 1;
         // The root of a trace has no caller.
-        let traced = self.level > 0 && span != code.span;
+        let traced = self.tracing.level > 0 && span != code.span;
         if traced {
-            self.path.push((code.name, span));
+            self.tracing.calls.push((code.name, span));
         }
         let scalar = if self.depth > MAX_DEPTH || crate::stack::exhausted() {
             let error = too_deep(code, self.depth - 1);
@@ -310,7 +310,7 @@ impl Interp {
             }
         };
         if traced {
-            self.path.pop();
+            self.tracing.calls.pop();
         }
         self.depth -= 1;
         self.stack.truncate(base);

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use super::call::Args;
 use super::expr::{Code, Expr, ExprKind, Global, Pending};
-use super::interp::Interp;
+use super::interp::{Interp, Mode};
 use super::module::Module;
 use super::signal::Stop;
 use super::tensor::{Origin, Trace};
@@ -59,9 +59,11 @@ impl Interp {
     /// Checks the program in the file `path`, and the modules that it uses, without running it. Only macros run, for
     /// expansion.
     pub fn check_program(&mut self, path: &str, text: &str) -> Checked {
-        self.checking = Some(Checked::default());
+        self.mode = Mode::Check(Checked::default());
         let result = self.run_program(path, text);
-        let mut checked = self.checking.take().unwrap_or_default();
+        let Mode::Check(mut checked) = std::mem::replace(&mut self.mode, Mode::Run) else {
+            unreachable!("set above")
+        };
         checked.errors.extend(result.err().into_iter().flatten());
         let mut seen = HashSet::new();
         checked.errors.retain(|d| seen.insert(identity(d)));
@@ -114,7 +116,7 @@ impl Interp {
 
     /// Updates the results, if this is a check.
     pub(super) fn note(&mut self, change: impl FnOnce(&mut Checked)) {
-        if let Some(checked) = &mut self.checking {
+        if let Mode::Check(checked) = &mut self.mode {
             change(checked);
         }
     }
@@ -125,16 +127,16 @@ impl Interp {
         if code.params.is_empty() || code.rest.is_some() {
             return None;
         }
-        self.level += 1;
-        self.recording += 1;
-        let trace = self.trace(self.level);
+        self.tracing.level += 1;
+        self.tracing.staging += 1;
+        let trace = self.tracing.trace(self.tracing.level);
         let arguments = code.params.iter().map(|p| p.ty.as_ref().map(|ty| argument(&trace, ty, p.span)));
         let arguments: Option<Args> = arguments.collect();
         self.limit_steps(MAX_STEPS);
         let result = arguments.map(|arguments| self.call_interpreted(function, arguments, code.head));
         self.limit_steps(u64::MAX);
-        self.recording -= 1;
-        self.level -= 1;
+        self.tracing.staging -= 1;
+        self.tracing.level -= 1;
         match result?.map_err(|signal| *signal) {
             Ok(_) => Some(Ok(())),
             Err(Stop::Trace(_)) => None,

@@ -25,7 +25,7 @@ impl Interp {
                 operands.push(t);
             }
         }
-        if operands.is_empty() || !self.traces_regions() {
+        if operands.is_empty() || !self.tracing.traces_regions() {
             return self.call_interpreted(f, args.clone(), span);
         }
         let types: Vec<_> = operands.iter().map(|t| t.ty().clone()).collect();

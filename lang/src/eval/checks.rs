@@ -75,9 +75,9 @@ impl Interp {
         let (message, operands) = parts(message)?;
         let mut error = Diagnostic::error(text(&message)?);
         error.kind = Kind::Raised;
-        if !self.open.borrow().all.is_empty() {
+        if !self.tracing.regions.borrow().all.is_empty() {
             let error = self.with_path(error.clone());
-            self.raised = Some(Raised { error, message, operands });
+            self.tracing.raised = Some(Raised { error, message, operands });
         }
         Ok(error.into())
     }
@@ -93,13 +93,13 @@ impl Interp {
 
     /// Records that the innermost region stops with the last raised error.
     pub(super) fn record_raised(&mut self) -> Eval<()> {
-        let Some(Raised { error, message, operands }) = self.raised.take() else { return Ok(()) };
+        let Some(Raised { error, message, operands }) = self.tracing.raised.take() else { return Ok(()) };
         // Values of an inner transformation do not exist in the region.
         let mut kept = Vec::new();
         let mut all = operands.into_iter();
         let known = |part: Part| {
             let Part::Traced(ty) = part else { return part };
-            match all.next().filter(|t| !t.is_traced_within(self.level)) {
+            match all.next().filter(|t| !t.is_traced_within(self.tracing.level)) {
                 Some(operand) => {
                     kept.push(operand);
                     Part::Traced(ty)
@@ -111,14 +111,14 @@ impl Interp {
         let never = Tensor::host(HostTensor::filled(DType::Bool, [].as_slice(), 0.0));
         let operands: Vec<&Tensor> = std::iter::once(&never).chain(&kept).collect();
         let op = check(Question::Condition { message }, error);
-        record_in_region(&self.open, &op, &operands, self.span)
+        record_in_region(&self.tracing.regions, &op, &operands, self.span)
     }
 
     /// An error labelled with the innermost call, and those around it in the trace.
     fn with_path(&self, mut error: Diagnostic) -> Diagnostic {
         error.kind = Kind::Raised;
         error.labels.extend(self.span.map(|span| Label { span, text: String::new() }));
-        self.path.iter().rev().for_each(|(name, span)| called(&mut error, *name, *span));
+        self.tracing.calls.iter().rev().for_each(|(name, span)| called(&mut error, *name, *span));
         error.kind = Kind::Other;
         error
     }

@@ -6,10 +6,9 @@ use std::rc::Rc;
 use ustr::Ustr;
 
 use super::dict::{Dict, Key};
-use super::interp::Interp;
-use super::module::Module;
+use super::module::{Module, Modules};
 use super::value::{List, Value};
-use sheaf_syntax::{Bracket, Expansion, Form, FormKind, NESTING_LIMIT, Span, SpecialForm};
+use sheaf_syntax::{Bracket, Expansion, Form, FormKind, NESTING_LIMIT, Sources, Span, SpecialForm};
 
 /// Code as data.
 pub(super) fn form_to_value(form: &Form) -> Value {
@@ -40,7 +39,8 @@ pub(super) fn form_to_value(form: &Form) -> Value {
 /// use; and a name in it that means something else to the user than to the macro's own module refers to the latter's
 /// (SPEC section 8: code in a module sees the module's own names).
 pub(super) struct Use<'a> {
-    pub interp: &'a mut Interp,
+    pub sources: &'a mut Sources,
+    pub modules: &'a Modules,
     /// The macro's name and the start of its definition.
     pub name: Ustr,
     pub defined: Span,
@@ -56,14 +56,15 @@ pub(super) struct Use<'a> {
 
 impl<'a> Use<'a> {
     pub fn new(
-        interp: &'a mut Interp,
+        sources: &'a mut Sources,
+        modules: &'a Modules,
         (name, defined, home): (Ustr, Span, Rc<Module>),
         user: &'a Rc<Module>,
         form: &Form,
     ) -> Use<'a> {
         let span = form.span;
         let (names, lists) = (HashMap::new(), HashSet::new());
-        let mut it = Use { interp, name, defined, home, user, span, names, lists };
+        let mut it = Use { sources, modules, name, defined, home, user, span, names, lists };
         it.places(form);
         it
     }
@@ -90,7 +91,7 @@ impl<'a> Use<'a> {
     /// A span in the macro's text, as expanded here.
     fn expanded(&mut self, place: Span) -> Span {
         let expansion = Expansion { name: self.name, template: place.source, used: self.span };
-        Span { source: self.interp.sources.expand(expansion), ..place }
+        Span { source: self.sources.expand(expansion), ..place }
     }
 
     /// Converts `value` to code; the error describes the value found instead.
@@ -114,7 +115,7 @@ impl<'a> Use<'a> {
                 if let Some(span) = self.names.get(name) {
                     return Ok(Form { kind: FormKind::Symbol(*name), span: *span });
                 }
-                let name = if quoted { *name } else { self.interp.name_from(&self.home, self.user, *name) };
+                let name = if quoted { *name } else { self.modules.name_from(&self.home, self.user, *name) };
                 FormKind::Symbol(name)
             }
             Value::Range(r) => FormKind::Range(r.start, r.end),

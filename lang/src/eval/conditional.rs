@@ -104,7 +104,9 @@ impl Interp {
     /// The condition as a scalar boolean tensor, if a conditional can be recorded here.
     fn predicate(&self, condition: &Value) -> Option<Tensor> {
         match condition {
-            Value::Tensor(t) if self.traces_regions() && *t.ty() == TensorType::scalar(DType::Bool) => {
+            Value::Tensor(t)
+                if self.tracing.traces_regions() && *t.ty() == TensorType::scalar(DType::Bool) =>
+            {
                 Some(t.clone())
             }
             _ => None,
@@ -166,7 +168,7 @@ impl Interp {
         });
         match traced {
             Ok(branch) => Ok(Ok(branch)),
-            Err(signal) if self.asks_inside(&signal) || matches!(*signal, Stop::Error(_)) => {
+            Err(signal) if self.tracing.asks_inside(&signal) || matches!(*signal, Stop::Error(_)) => {
                 Ok(Err(Interp::differing_in(&signal)))
             }
             Err(signal) => Err(signal),

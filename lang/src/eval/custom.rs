@@ -83,16 +83,16 @@ impl Interp {
         let types: Vec<TensorType> = operands.iter().map(|t| t.ty().clone()).collect();
 
         // The function as a graph.
-        self.level += 1;
-        let level = self.level;
-        let trace = self.trace(level);
+        self.tracing.level += 1;
+        let level = self.tracing.level;
+        let trace = self.tracing.trace(level);
         let inputs: Vec<Tensor> = operands
             .iter()
             .map(|t| trace.input(t.ty().clone(), t.concrete().cloned(), Some(Origin::Made(span))))
             .collect();
         let inner = replaced(args, traced, &inputs);
         let result = inner.and_then(|inner| self.call_plain(closure, inner, span));
-        self.level -= 1;
+        self.tracing.level -= 1;
         let result = result.map_err(|signal| outer_signal(signal, &trace, level, &inputs, &operands))?;
         let here = |value: &Value| traced(value).filter(|t| t.is_traced_at(level));
         let results: Vec<Tensor> = flatten(&result).iter().filter_map(here).collect();
@@ -103,9 +103,9 @@ impl Interp {
         let forward = closed(trace.finish(vars), &name)?;
 
         // Its gradient, from arguments, results and cotangents to cotangents.
-        self.level += 1;
+        self.tracing.level += 1;
         let backward = self.trace_gradient(&name, gradient, args, &types, &result, level, span);
-        self.level -= 1;
+        self.tracing.level -= 1;
         let backward = backward?;
 
         let op: Op = Arc::new(CustomVjp {
@@ -133,7 +133,7 @@ impl Interp {
         span: Span,
     ) -> Eval<Graph> {
         let here = |value: &Value| traced(value).filter(|t| t.is_traced_at(level));
-        let trace = self.trace(self.level);
+        let trace = self.tracing.trace(self.tracing.level);
         let inputs: Vec<Tensor> =
             types.iter().map(|ty| trace.input(ty.clone(), None, Some(Origin::Made(span)))).collect();
         let result_types: Vec<TensorType> =

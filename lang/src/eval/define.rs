@@ -9,7 +9,7 @@ use super::dict::Dict;
 use super::expr::Global;
 use super::interp::Interp;
 use super::load::{Loaded, Loading};
-use super::module::{Meaning, Module, is_private};
+use super::module::{Meaning, Module, Modules, is_private};
 use super::signal::{Eval, fail};
 use super::typed::ParamType;
 use super::value::{Closure, Function, List, Value};
@@ -117,8 +117,8 @@ impl Interp {
         let builtin = !yields
             && !is_private(&name)
             && (crate::builtins::find(&name).is_some()
-                || self.core.as_ref().is_some_and(|core| core.find(name).is_some()));
-        if builtin && !loading.module.standard && self.redefined.insert(name) {
+                || self.modules.core.as_ref().is_some_and(|core| core.find(name).is_some()));
+        if builtin && !loading.module.standard && self.modules.redefined.insert(name) {
             let warning =
                 Diagnostic::warning(format!("{name} is a builtin; this definition takes its place"))
                     .at(span, "redefined here")
@@ -169,7 +169,7 @@ impl Interp {
     pub(super) fn params_form(&mut self, loading: &mut Loading, args: &[Form], span: Span) -> Eval<()> {
         let [_, tree] = args else { return usage(SpecialForm::Defparams, span) };
         let global = self.define(loading, SpecialForm::Defparams, args, span)?;
-        let value = self.with_named_trees(loading, &form_to_value(tree), tree.span)?;
+        let value = self.modules.with_named_trees(&loading.module, &form_to_value(tree), tree.span)?;
         if !matches!(value, Value::Dict(_) | Value::List(_)) {
             return usage(SpecialForm::Defparams, span);
         }
@@ -178,10 +178,13 @@ impl Interp {
         *global.value.borrow_mut() = Some(value);
         Ok(())
     }
+}
 
-    fn with_named_trees(&self, loading: &Loading, tree: &Value, span: Span) -> Eval<Value> {
+impl Modules {
+    /// A tree of shapes, with the trees that names in it stand for.
+    fn with_named_trees(&self, module: &Module, tree: &Value, span: Span) -> Eval<Value> {
         Ok(match tree {
-            Value::Symbol(name) => match self.meaning(&loading.module, *name) {
+            Value::Symbol(name) => match self.meaning(module, *name) {
                 Some(Meaning::Global(global)) if global.value.borrow().is_some() => {
                     global.value.borrow().clone().unwrap_or(Value::Nil)
                 }
@@ -191,12 +194,12 @@ impl Interp {
                 }
             },
             Value::List(list) => {
-                let items = list.items.iter().map(|v| self.with_named_trees(loading, v, span));
+                let items = list.items.iter().map(|v| self.with_named_trees(module, v, span));
                 let items = items.collect::<Eval<_>>()?;
                 Value::List(Rc::new(List { bracket: list.bracket, items, origin: list.origin }))
             }
             Value::Dict(dict) => {
-                let entries = dict.iter().map(|(k, v)| Ok((*k, self.with_named_trees(loading, v, span)?)));
+                let entries = dict.iter().map(|(k, v)| Ok((*k, self.with_named_trees(module, v, span)?)));
                 Value::Dict(Rc::new(entries.collect::<Eval<Dict>>()?))
             }
             other => other.clone(),

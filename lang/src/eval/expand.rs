@@ -5,9 +5,8 @@ use std::rc::Rc;
 use ustr::Ustr;
 
 use super::code::{Use, form_to_value};
-use super::expr::Global;
 use super::interp::Interp;
-use super::module::{Meaning, Module};
+use super::module::Module;
 use super::resolve::bindings;
 use super::rewrite::rewrite;
 use super::signal::{Eval, Signal, Stop};
@@ -36,14 +35,6 @@ impl Interp {
     /// Expands every macro use in `form`, until none is left.
     pub(super) fn expand(&mut self, module: &Rc<Module>, form: Form) -> Eval<Form> {
         Expander { interp: self, module, locals: Vec::new() }.form(form, Depth::default())
-    }
-
-    /// The macro of that name: a function defined in the same file shadows a macro from elsewhere.
-    pub(super) fn find_macro(&self, module: &Module, name: Ustr) -> Option<Rc<Global>> {
-        match self.meaning(module, name)? {
-            Meaning::Global(global) if global.is_macro.get() => Some(global),
-            _ => None,
-        }
     }
 }
 
@@ -212,7 +203,7 @@ impl Expander<'_> {
     /// True if the program defines a name here.
     fn means_something(&self, name: &str) -> bool {
         let name = Ustr::from(name);
-        self.locals.contains(&name) || self.interp.meaning(self.module, name).is_some()
+        self.locals.contains(&name) || self.interp.modules.meaning(self.module, name).is_some()
     }
 
     /// The expansion of `form`, a list with this head; `None` if it is no macro use.
@@ -221,7 +212,7 @@ impl Expander<'_> {
         if let Some(rewritten) = rewrite(&head, items, span) {
             return rewritten.map(Some);
         }
-        let Some(global) = self.interp.find_macro(self.module, head) else { return Ok(None) };
+        let Some(global) = self.interp.modules.find_macro(self.module, head) else { return Ok(None) };
         let function = match &*global.value.borrow() {
             Some(Value::Function(function)) => Rc::clone(function),
             _ => return Ok(None),
@@ -233,7 +224,8 @@ impl Expander<'_> {
         let result = result.map_err(|signal| in_use(signal, global.name, span))?;
         let Some(home) = global.home.upgrade() else { return Ok(None) };
         let macro_ = (global.name, global.span.get(), home);
-        let code = Use::new(self.interp, macro_, self.module, form).code(&result);
+        let Interp { sources, modules, .. } = &mut *self.interp;
+        let code = Use::new(sources, modules, macro_, self.module, form).code(&result);
         code.map(Some).map_err(|what| {
             Diagnostic::error(format!("the macro {} gave {what}", global.name))
                 .at(span, "used here")

@@ -20,7 +20,7 @@ impl Interp {
         if let Some(missing) = options.wrt.iter().find(|i| **i >= args.len()) {
             return fail(format!("no argument {missing} to differentiate by: {} were given", args.len()));
         }
-        let trace = self.trace(self.level);
+        let trace = self.tracing.trace(self.tracing.level);
         // Per leaf: the argument of the graph's parameter, or the gradient of a non-differentiable leaf.
         let mut leaves: Vec<Result<Tensor, Value>> = Vec::new();
         let mut inner = args.clone();
@@ -54,7 +54,7 @@ impl Interp {
             (result, Value::Nil)
         };
         let loss = self.scalar_loss(&loss, f)?;
-        let level = self.level;
+        let level = self.tracing.level;
         let (extra, computed) = Outcome::of(&extra, level, |leaf| match leaf {
             Value::Tensor(t) if t.is_traced_at(level) => Ok(Some(t.clone())),
             _ => Ok(None),

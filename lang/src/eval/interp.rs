@@ -1,24 +1,21 @@
 //! The evaluator's state and the evaluation of expressions.
 
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use ustr::Ustr;
 
 use super::blame::{self, FailedLookups};
 use super::check::Checked;
-use super::checks::Raised;
 use super::conditional::Case;
 use super::dict::{Dict, Key};
 use super::expr::{Expr, ExprKind, Global, Pattern, Template, VarLocation};
-use super::interrupt::Allowance;
-use super::module::{Module, is_private};
+use super::interrupt::Budget;
+use super::module::Modules;
 use super::purity::effect_in;
 use super::scalar::Scalar;
 use super::signal::{Eval, Reason, STATIC, Stop};
 use super::specialise::Specialiser;
-use super::tensor::{Regions, Trace};
-use super::transforms::MAX_EQUATIONS;
+use super::tracing::Tracing;
 use super::value::{Closure, Function, List, Value};
 use crate::builtins;
 use crate::host::{Backend, Host};
@@ -50,6 +47,16 @@ pub struct Options {
     pub no_bounds_check: bool,
     /// Leaves graphs unsimplified, to measure the effect of simplification.
     pub unsimplified: bool,
+}
+
+/// Purpose of an evaluation.
+pub(super) enum Mode {
+    /// A run of the program.
+    Run,
+    /// `sheaf check`: nothing at the top level runs; the results so far.
+    Check(Checked),
+    /// `sheaf build`: nothing at the top level runs.
+    Prepare,
 }
 
 /// Maximum nesting of calls; deeper is an endless recursion.
@@ -86,37 +93,17 @@ pub struct Interp {
     /// Non-scalar result or error of the last `eval_scalar`.
     pub(super) other: Eval<Value>,
     pub(super) depth: usize,
-    pub(super) allowance: Allowance,
+    pub(super) budget: Budget,
     /// Failed key look-ups: origins of nil.
     pub(crate) failed_lookups: FailedLookups,
-    /// Builtins redefined by the program, after the warning.
-    pub(super) redefined: HashSet<Ustr>,
-    /// Results so far, if the program is only checked.
-    pub(super) checking: Option<Checked>,
-    /// True if the program is only prepared: nothing at its top level runs.
-    pub(super) preparing: bool,
-    /// The module of the program.
-    pub(super) program: Option<Rc<Module>>,
-    /// Level of the innermost trace, 0 outside.
-    pub(super) level: u32,
-    /// The regions being traced.
-    pub(super) open: Regions,
-    /// The call stack of the trace, outermost first: function names and spans.
-    pub(super) path: Vec<(Option<Ustr>, Span)>,
-    /// The last error raised by the program in a region being traced.
-    pub(super) raised: Option<Raised>,
-    /// Nesting of traces for compilation: effects stop them.
-    pub(super) recording: u32,
+    pub(super) mode: Mode,
+    pub(super) modules: Modules,
+    pub(super) tracing: Tracing,
     /// Expected executions of the code being interpreted: the product of the counts of the loops around it.
     pub(super) weight: u64,
     /// Span of the innermost call outside the library: the origin of recorded equations and of errors without labels.
     pub(crate) span: Option<Span>,
     pub(super) specialiser: Specialiser,
-    pub(super) core: Option<Rc<Module>>,
-    pub(super) modules: HashMap<String, Rc<Module>>,
-    /// The loaded or loading modules of the standard library.
-    pub(super) standard: HashMap<&'static str, Rc<Module>>,
-    pub(super) loading: Vec<String>,
     /// Nesting of running macros.
     pub(crate) expanding: usize,
     fresh: u64,
@@ -133,43 +120,22 @@ impl Interp {
             stack: Vec::new(),
             other: Ok(Value::Nil),
             depth: 0,
-            allowance: Allowance::default(),
+            budget: Budget::default(),
             failed_lookups: FailedLookups::default(),
-            redefined: HashSet::new(),
-            checking: None,
-            preparing: false,
-            program: None,
-            level: 0,
-            open: Regions::default(),
-            path: Vec::new(),
-            raised: None,
-            recording: 0,
+            mode: Mode::Run,
+            modules: Modules::default(),
+            tracing: Tracing::default(),
             weight: 1,
             span: None,
             specialiser: Specialiser::default(),
-            core: None,
-            modules: HashMap::new(),
-            standard: HashMap::new(),
-            loading: Vec::new(),
             expanding: 0,
             fresh: 0,
         };
         if let Some(backend) = &mut interp.backend {
-            backend.stopped_by(interp.allowance.interrupt());
+            backend.stopped_by(interp.budget.interrupt());
         }
         interp.load_core();
         interp
-    }
-
-    /// The names of all builtins.
-    pub(super) fn builtin_names(&self) -> Vec<Ustr> {
-        let core = self.core.iter().flat_map(|c| c.names());
-        core.chain(builtins::all().map(|b| Ustr::from(b.name))).filter(|n| !is_private(n)).collect()
-    }
-
-    /// An empty trace.
-    pub(super) fn trace(&self, level: u32) -> Rc<Trace> {
-        Trace::new(level, MAX_EQUATIONS, &self.open)
     }
 
     /// Evaluates a top-level expression with `frame_size` slots.
@@ -193,7 +159,7 @@ impl Interp {
     pub(super) fn eval(&mut self, expr: &Expr, frame: Frame) -> Eval<Value> {
         match &expr.kind {
             ExprKind::Const(value) => Ok(value.clone()),
-            ExprKind::Local(VarLocation::Frame(slot), last) if last.get() && self.level == 0 => {
+            ExprKind::Local(VarLocation::Frame(slot), last) if last.get() && self.tracing.level == 0 => {
                 Ok(std::mem::replace(&mut self.stack[frame.base + *slot as usize], Value::Nil))
             }
             ExprKind::Local(place, _) => Ok(self.place(*place, frame).clone()),
@@ -254,7 +220,8 @@ impl Interp {
             ExprKind::Repeat { .. } | ExprKind::While { .. } => self.eval_loop(expr, frame),
             ExprKind::Loop { once, traced } => {
                 // An effect happens once, even if a gradient is recorded around it.
-                let traces = self.recording > 0 || (self.level > 0 && effect_in(once).is_none());
+                let traces =
+                    self.tracing.staging > 0 || (self.tracing.level > 0 && effect_in(once).is_none());
                 self.eval(if traces { traced } else { once }, frame)
             }
             ExprKind::Vector { .. } => self.eval_vector(expr, None, frame),
@@ -316,12 +283,12 @@ impl Interp {
         if let Some(value) = &*global.value.borrow() {
             return Ok(value.clone());
         }
-        if self.preparing
+        if matches!(self.mode, Mode::Prepare)
             && let Some(value) = self.value_ahead(global)?
         {
             return Ok(value);
         }
-        if self.checking.is_some() || self.preparing {
+        if !matches!(self.mode, Mode::Run) {
             let reason = Reason::Unevaluated(global.name);
             return Err(Stop::trace(reason, Some(span)));
         }
@@ -500,12 +467,12 @@ impl Interp {
 
     /// True if the effect `name` is skipped: printing, while a program is only checked.
     pub(crate) fn passes_over(&self, name: &str) -> bool {
-        self.checking.is_some() && ["print", "println"].contains(&name)
+        matches!(self.mode, Mode::Check(_)) && ["print", "println"].contains(&name)
     }
 
     /// Fails if the effect `name` is performed while a function is traced for compilation.
     pub(crate) fn effect(&self, name: &str) -> Eval<()> {
-        if self.recording == 0 {
+        if self.tracing.staging == 0 {
             return Ok(());
         }
         let reason = Reason::Effect(name.into());

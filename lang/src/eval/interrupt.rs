@@ -27,45 +27,45 @@ impl Interrupt {
 
 /// The remaining steps of an evaluation.
 #[derive(Debug)]
-pub(super) struct Allowance {
+pub(super) struct Budget {
     interrupt: Interrupt,
     steps: u64,
 }
 
-impl Allowance {
+impl Budget {
     /// The handle that ends it.
     pub(super) fn interrupt(&self) -> Interrupt {
         self.interrupt.clone()
     }
 }
 
-impl Default for Allowance {
-    fn default() -> Allowance {
-        Allowance { interrupt: Interrupt::default(), steps: u64::MAX }
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget { interrupt: Interrupt::default(), steps: u64::MAX }
     }
 }
 
 impl Interp {
     /// A handle to interrupt this evaluator.
     pub fn interrupt_handle(&self) -> Interrupt {
-        self.allowance.interrupt()
+        self.budget.interrupt()
     }
 
     /// Limits the total steps (calls and iterations) of all evaluations from now on; beyond that they fail. Unlike a
     /// time limit it is the same on every machine.
     pub fn limit_steps(&mut self, steps: u64) {
-        self.allowance.steps = steps;
+        self.budget.steps = steps;
     }
 
     /// Clears an earlier interruption. Programs and texts begin with it; a caller that runs forms one by one treats
     /// them as one evaluation.
     pub fn begin(&mut self) {
-        self.allowance.interrupt.0.store(false, Ordering::Relaxed);
+        self.budget.interrupt.0.store(false, Ordering::Relaxed);
     }
 
     /// True if the evaluation was interrupted, so the rest is not tried.
     pub fn stopped(&self) -> bool {
-        self.allowance.interrupt.raised() || self.allowance.steps == 0
+        self.budget.interrupt.raised() || self.budget.steps == 0
     }
 
     /// Counts a call or an iteration; fails if interrupted or over the limit.
@@ -73,13 +73,13 @@ impl Interp {
         if self.stopped() {
             return Err(self.stop());
         }
-        self.allowance.steps -= 1;
+        self.budget.steps -= 1;
         Ok(())
     }
 
     #[cold]
     fn stop(&self) -> super::Signal {
-        if self.allowance.interrupt.raised() {
+        if self.budget.interrupt.raised() {
             return Diagnostic::error("interrupted").into();
         }
         Diagnostic::error("the evaluation takes more steps than it was allowed").into()
@@ -123,9 +123,15 @@ mod tests {
             let mut interp = Interp::new(Box::new(NoHost), None, Options::default());
             interp.limit_steps(steps);
             let errors = interp.run_program("test.shf", PROGRAM).expect_err("the last form fails");
-            let state = (interp.stack.len(), interp.depth, interp.level, interp.recording, interp.weight);
+            let state = (
+                interp.stack.len(),
+                interp.depth,
+                interp.tracing.level,
+                interp.tracing.staging,
+                interp.weight,
+            );
             assert_eq!(state, (0, 0, 0, 0, 1), "after {steps} steps: {errors:?}");
-            assert!(interp.span.is_none() && interp.loading.is_empty(), "after {steps} steps");
+            assert!(interp.span.is_none() && interp.modules.loading.is_empty(), "after {steps} steps");
             if !errors[0].message.contains("more steps") {
                 assert!(steps > 50, "{errors:?}");
                 return;

@@ -26,7 +26,7 @@ impl Interp {
             .help("((jvp f) x y dx dy)")
             .into());
         }
-        let trace = self.trace(self.level);
+        let trace = self.tracing.trace(self.tracing.level);
         let (mut values, mut tangents) = (Vec::new(), Vec::new());
         let (primals, moves) = args.split_at(args.len() / 2);
         let mut inner = Args::new();
@@ -81,7 +81,7 @@ impl Interp {
         let Some(first) = args.first() else {
             return fail("(jacobian f) takes the arguments of f, got none");
         };
-        let trace = self.trace(self.level);
+        let trace = self.tracing.trace(self.tracing.level);
         let mut leaves: Vec<Result<Tensor, Value>> = Vec::new();
         let mut inner = args.clone();
         inner[0] = map_trees(std::slice::from_ref(first), &mut |path, leaf| {
@@ -128,13 +128,9 @@ impl Interp {
 
     /// The numbers and tensors of a result, as outputs of the graph.
     fn numbers_of(&mut self, result: &Value) -> Eval<(Outcome, Vec<Tensor>)> {
-        Outcome::of(
-            result,
-            self.level,
-            |leaf| {
-                if is_number(leaf) { self.tensor(leaf).map(Some) } else { Ok(None) }
-            },
-        )
+        Outcome::of(result, self.tracing.level, |leaf| {
+            if is_number(leaf) { self.tensor(leaf).map(Some) } else { Ok(None) }
+        })
     }
 }
 

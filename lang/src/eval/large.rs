@@ -17,10 +17,10 @@ const LARGE: usize = 64 << 10;
 impl Interp {
     /// The trace that records a tensor made of known numbers, if its `count` elements of `dtype` are large.
     fn maker(&self, count: usize, dtype: DType) -> Option<Rc<Trace>> {
-        if self.recording == 0 || count.saturating_mul(dtype.byte_width()) <= LARGE {
+        if self.tracing.staging == 0 || count.saturating_mul(dtype.byte_width()) <= LARGE {
             return None;
         }
-        let open = self.open.borrow();
+        let open = self.tracing.regions.borrow();
         open.closed.last().or(open.root.as_ref()).cloned()
     }
 

@@ -9,7 +9,7 @@ use ustr::{Ustr, UstrMap};
 
 use super::interp::Interp;
 use super::load::Loaded;
-use super::module::{Import, Meaning, Module, is_private};
+use super::module::{Import, Meaning, Module, Modules, is_private};
 use sheaf_syntax::{Form, FormKind};
 
 /// The standard library, by the name of each module.
@@ -51,7 +51,7 @@ pub(super) fn library_names() -> impl Iterator<Item = Ustr> {
 impl Interp {
     /// Loads the standard modules mentioned in `forms` of a module, unless the name has another meaning there.
     pub(super) fn provide(&mut self, module: &Module, forms: &[Form]) -> Loaded<()> {
-        if self.core.as_ref().is_some_and(|core| std::ptr::eq(&raw const **core, module)) {
+        if self.modules.core.as_ref().is_some_and(|core| std::ptr::eq(&raw const **core, module)) {
             return Ok(());
         }
         let mut wanted = Vec::new();
@@ -60,7 +60,7 @@ impl Interp {
             match &form.kind {
                 FormKind::Symbol(name) => {
                     if let Some(home) = index().get(name)
-                        && !self.standard.contains_key(home)
+                        && !self.modules.standard.contains_key(home)
                         && !wanted.contains(home)
                         && module.find(*name).is_none()
                     {
@@ -79,25 +79,27 @@ impl Interp {
 
     /// The standard module `name`, loaded at its first use; `None` if there is none.
     pub(super) fn standard_module(&mut self, name: &str) -> Option<Loaded<Rc<Module>>> {
-        if let Some(module) = self.standard.get(name) {
+        if let Some(module) = self.modules.standard.get(name) {
             return Some(Ok(Rc::clone(module)));
         }
         let older = OLDER.iter().find(|older| **older == name).map(|older| (*older, ""));
         let (name, text) = STANDARD.into_iter().find(|(n, _)| *n == name).or(older)?;
         let module = Rc::new(Module { name: name.into(), standard: true, ..Module::default() });
-        if let (Some(_), Some(core)) = (older, &self.core) {
+        if let (Some(_), Some(core)) = (older, &self.modules.core) {
             let import = Import { module: Rc::clone(core), alias: None, only: None };
             module.imports.borrow_mut().push(import);
         }
         // Registered while it loads, so that modules may use each other.
-        self.standard.insert(name, Rc::clone(&module));
+        self.modules.standard.insert(name, Rc::clone(&module));
         let loaded = self.load(&module, &format!("<{name}>"), text, true);
         if loaded.is_err() {
-            self.standard.remove(name);
+            self.modules.standard.remove(name);
         }
         Some(loaded.map(|_| module))
     }
+}
 
+impl Modules {
     /// The meaning of a name among the loaded modules of the standard library.
     pub(super) fn in_library(&self, name: Ustr) -> Option<Meaning> {
         let module = self.standard.get(index().get(&name)?)?;

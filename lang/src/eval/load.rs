@@ -7,7 +7,7 @@ use ustr::Ustr;
 
 use super::define::{declare, usage};
 use super::expr::{Expr, ExprKind, Global, Pending};
-use super::interp::Interp;
+use super::interp::{Interp, Mode};
 use super::last_use::mark_last_uses;
 use super::module::{Import, Module};
 use super::resolve::{Resolver, dtype_keyword, foreign_statement};
@@ -55,7 +55,7 @@ pub(super) struct Loading {
 impl Interp {
     pub(super) fn load_core(&mut self) {
         let core = Rc::new(Module { name: "core".into(), standard: true, ..Module::default() });
-        self.core = Some(Rc::clone(&core));
+        self.modules.core = Some(Rc::clone(&core));
         for (section, text) in CORE {
             if let Err(errors) = self.load(&core, &format!("<{section}>"), text, true) {
                 let text: Vec<String> =
@@ -68,7 +68,7 @@ impl Interp {
     /// Runs the program `text` of the file `path`; the value of its last expression.
     pub fn run_program(&mut self, path: &str, text: &str) -> Loaded<Value> {
         let module = Self::program(path);
-        self.program = Some(Rc::clone(&module));
+        self.modules.program = Some(Rc::clone(&module));
         self.run_text(&module, path, text)
     }
 
@@ -81,9 +81,9 @@ impl Interp {
     /// Runs another text in a module; `name` is its name in messages. The value of its last expression.
     pub fn run_text(&mut self, module: &Rc<Module>, name: &str, text: &str) -> Loaded<Value> {
         self.begin();
-        self.loading.push(join("", &module.name));
+        self.modules.loading.push(join("", &module.name));
         let result = self.load(module, name, text, true);
-        self.loading.pop();
+        self.modules.loading.pop();
         result
     }
 
@@ -107,10 +107,10 @@ impl Interp {
 
     /// Runs forms in a module, as the next part of its text; the value of the last expression.
     pub fn run_forms(&mut self, module: &Rc<Module>, forms: Vec<Form>) -> Loaded<Value> {
-        self.loading.push(join("", &module.name));
+        self.modules.loading.push(join("", &module.name));
         let loading = self.prepare_forms(module, forms, false);
         let result = loading.and_then(|loading| with_large_stack(|| self.run_prepared(loading)));
-        self.loading.pop();
+        self.modules.loading.pop();
         result
     }
 
@@ -135,11 +135,11 @@ impl Interp {
     /// The fully expanded forms of a program; only macros and their dependencies run.
     pub fn expand_program(&mut self, path: &str, text: &str) -> Loaded<Vec<Form>> {
         self.begin();
-        self.loading.push(join("", path));
+        self.modules.loading.push(join("", path));
         let prepared = self.prepare_text(&Self::program(path), path, text, true);
-        self.loading.pop();
+        self.modules.loading.pop();
         // The modules that it uses have not run either.
-        self.modules.clear();
+        self.modules.files.clear();
         Ok(prepared?.expanded)
     }
 
@@ -150,12 +150,13 @@ impl Interp {
     }
 
     fn run_prepared(&mut self, loading: Loading) -> Loaded<Value> {
-        if self.checking.is_some() && !loading.module.standard {
-            self.check_prepared(&loading.module, &loading.pending);
-            return Ok(Value::Nil);
-        }
-        if self.preparing && !loading.module.standard {
-            return Ok(Value::Nil);
+        match self.mode {
+            Mode::Check(_) if !loading.module.standard => {
+                self.check_prepared(&loading.module, &loading.pending);
+                return Ok(Value::Nil);
+            }
+            Mode::Prepare if !loading.module.standard => return Ok(Value::Nil),
+            _ => {}
         }
         let mut last = Value::Nil;
         for Pending { expr, frame_size } in loading.pending {
@@ -222,7 +223,7 @@ impl Interp {
                 Err(mut found) => errors.append(&mut found),
             }
         }
-        if self.checking.is_some() {
+        if matches!(self.mode, Mode::Check(_)) {
             // Check the resolved forms all the same.
             let errors = self.in_order(errors, id);
             self.note(|checked| checked.errors.extend(errors));
@@ -260,7 +261,7 @@ impl Interp {
             return false;
         };
         matches!(SpecialForm::named(&head), Some(SpecialForm::Use | SpecialForm::Defmacro | SpecialForm::Do))
-            || self.find_macro(module, head).is_some()
+            || self.modules.find_macro(module, head).is_some()
     }
 
     /// Expands and resolves one top-level form. Functions, macros and uses take effect at once; expressions are queued.
@@ -339,7 +340,7 @@ impl Interp {
 
     pub(super) fn resolver<'a>(&'a self, loading: &Loading) -> Resolver<'a> {
         Resolver {
-            interp: self,
+            names: &self.modules,
             module: Rc::clone(&loading.module),
             scopes: Scopes::new(),
             errors: Vec::new(),

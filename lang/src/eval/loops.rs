@@ -33,13 +33,13 @@ impl Interp {
 
     /// True if a loop of `count` iterations must be recorded as one operation, in a trace for compilation.
     pub(crate) fn is_long(&self, count: u64) -> bool {
-        count > MAX_UNROLLED && self.recording > 0 && self.traces_regions()
+        count > MAX_UNROLLED && self.tracing.staging > 0 && self.tracing.traces_regions()
     }
 
     /// True if a loop of `count` iterations may be recorded as one operation, in a trace for compilation: a short one
     /// is if its steps are large ([`Interp::unless_unrolled`]).
     pub(super) fn may_stage(&self, count: u64) -> bool {
-        count > 1 && self.recording > 0 && self.traces_regions()
+        count > 1 && self.tracing.staging > 0 && self.tracing.traces_regions()
     }
 
     /// True if a loop of `count` iterations is preferably unrolled.
@@ -57,7 +57,7 @@ impl Interp {
 
     /// Stops a trace for compilation, if there is one.
     fn stop_unrolling(&self, span: Span) -> Eval<()> {
-        if self.recording == 0 {
+        if self.tracing.staging == 0 {
             return Ok(());
         }
         Err(Stop::trace(Reason::Loop, Some(span)))
@@ -70,7 +70,7 @@ impl Interp {
                 let unknown = matches!(&n, Value::Tensor(t) if t.ty().rank() == 0 && t.concrete().is_none());
                 let parts = RepeatParts { index: frame.base + *index as usize, state, body };
                 let (mut differing, mut first) = (None, None);
-                if (unknown && self.traces_regions())
+                if (unknown && self.tracing.traces_regions())
                     || matches!(n, Value::Int(n) if self.may_stage(n.max(0) as u64))
                 {
                     let state = self.eval(init, frame)?;
@@ -110,7 +110,7 @@ impl Interp {
                 let unrolled = self.eval_while(expr, condition, state, [init, body], frame);
                 match unrolled {
                     // Too long to unroll, or up to an unknown value.
-                    Err(signal) if self.traces_regions() && Self::asks_here(&signal) => {
+                    Err(signal) if self.tracing.traces_regions() && Self::asks_here(&signal) => {
                         let first = self.eval(init, frame)?;
                         let staged = self.staged_while(condition, state, body, &first, frame)?;
                         staged.map_err(|refusal| signal.differing(refusal.at(Some([init.span, body.span]))))

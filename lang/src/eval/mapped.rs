@@ -28,7 +28,7 @@ impl Interp {
             for leaf in flatten(&value) {
                 match leaf {
                     Value::Function(_) => return Ok(None),
-                    Value::Tensor(t) if t.is_traced_at(interp.level) => {
+                    Value::Tensor(t) if t.is_traced_at(interp.tracing.level) => {
                         // Among other numbers a weak integer keeps its width; a tensor of its default dtype does not.
                         computed.push(interp.convert(&t, t.ty().dtype)?);
                         leaves.push(Leaf::Computed(t.ty().clone()));

@@ -44,6 +44,7 @@ mod signal;
 mod specialise;
 mod staged_loop;
 mod tensor;
+mod tracing;
 mod transforms;
 mod tree;
 mod typed;

@@ -1,14 +1,13 @@
 //! Modules: definitions of a file, its imports, and name look-up (SPEC section 8).
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use indexmap::IndexMap;
 use ustr::Ustr;
 
 use super::expr::Global;
-use super::interp::Interp;
 use super::value::Value;
 use crate::builtins::{self, Builtin};
 use sheaf_syntax::Span;
@@ -169,7 +168,24 @@ impl Module {
     }
 }
 
-impl Interp {
+/// The modules of an evaluation, and the table of what names mean in them.
+#[derive(Default)]
+pub(super) struct Modules {
+    /// The builtins written in Sheaf; `None` while the evaluator is made.
+    pub core: Option<Rc<Module>>,
+    /// The module of the program.
+    pub program: Option<Rc<Module>>,
+    /// The modules used by it, by file.
+    pub files: HashMap<String, Rc<Module>>,
+    /// The loaded or loading modules of the standard library.
+    pub standard: HashMap<&'static str, Rc<Module>>,
+    /// The files being loaded, outermost first.
+    pub loading: Vec<String>,
+    /// Builtins redefined by the program, after the warning.
+    pub redefined: HashSet<Ustr>,
+}
+
+impl Modules {
     /// The meaning of a name in `module`: its definitions and imports, then the builtins, then the standard library.
     pub(super) fn meaning(&self, module: &Module, name: Ustr) -> Option<Meaning> {
         if let Some((home, name)) = module.foreign.borrow().get(&name) {
@@ -182,6 +198,20 @@ impl Interp {
             .or_else(|| self.core.as_ref().filter(|_| open).and_then(|core| core.find(name)))
             .or_else(|| builtins::find(&name).filter(|_| open).map(Meaning::Builtin))
             .or_else(|| self.in_library(name))
+    }
+
+    /// The macro of that name: a function defined in the same file shadows a macro from elsewhere.
+    pub(super) fn find_macro(&self, module: &Module, name: Ustr) -> Option<Rc<Global>> {
+        match self.meaning(module, name)? {
+            Meaning::Global(global) if global.is_macro.get() => Some(global),
+            _ => None,
+        }
+    }
+
+    /// The names of all builtins.
+    pub(super) fn builtin_names(&self) -> Vec<Ustr> {
+        let core = self.core.iter().flat_map(|c| c.names());
+        core.chain(builtins::all().map(|b| Ustr::from(b.name))).filter(|n| !is_private(n)).collect()
     }
 
     /// The name in `user` for the meaning of `name` in `home`: `name` itself if it means the same in both, or nothing

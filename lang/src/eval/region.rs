@@ -12,9 +12,6 @@ use sheaf_graph::primitives as p;
 use sheaf_graph::tensor::TensorType;
 use sheaf_syntax::Span;
 
-/// Maximum nesting of regions, beyond which the recursion must depend on an unknown condition.
-const MAX_LEVELS: u32 = 24;
-
 /// A region of the program as a graph.
 pub(super) struct Region {
     /// Its parameters are those of the region, then its captures.
@@ -119,11 +116,6 @@ impl Difference {
 }
 
 impl Interp {
-    /// True if a region may be traced here: inside another trace.
-    pub(super) fn traces_regions(&self) -> bool {
-        (1..MAX_LEVELS).contains(&self.level)
-    }
-
     /// Traces `f` for parameters of these types; `f` gives a value for the caller and the results of the graph.
     /// Loop-invariant code is recorded outside.
     pub(super) fn region<T>(
@@ -131,7 +123,7 @@ impl Interp {
         types: &[TensorType],
         f: impl FnOnce(&mut Interp, Vec<Tensor>) -> Eval<(T, Vec<Tensor>)>,
     ) -> Eval<(T, Region)> {
-        let trace = self.trace(self.level + 1);
+        let trace = self.tracing.trace(self.tracing.level + 1);
         let parameters =
             types.iter().map(|ty| trace.input(ty.clone(), None, self.span.map(Origin::Made))).collect();
         self.region_of(trace, |interp| f(interp, parameters))
@@ -143,13 +135,13 @@ impl Interp {
         types: &[TensorType],
         f: impl FnOnce(&mut Interp, Vec<Tensor>) -> Eval<(T, Vec<Tensor>)>,
     ) -> Eval<(T, Region)> {
-        let trace = self.trace(self.level + 1);
+        let trace = self.tracing.trace(self.tracing.level + 1);
         let parameters =
             types.iter().map(|ty| trace.input(ty.clone(), None, self.span.map(Origin::Made))).collect();
-        self.open.borrow_mut().closed.push(Rc::clone(&trace));
+        self.tracing.regions.borrow_mut().closed.push(Rc::clone(&trace));
         self.region_of(trace, |interp| {
             let result = f(interp, parameters);
-            interp.open.borrow_mut().closed.pop();
+            interp.tracing.regions.borrow_mut().closed.pop();
             result
         })
     }
@@ -159,29 +151,17 @@ impl Interp {
         trace: Rc<Trace>,
         f: impl FnOnce(&mut Interp) -> Eval<(T, Vec<Tensor>)>,
     ) -> Eval<(T, Region)> {
-        self.level += 1;
-        self.recording += 1;
-        self.open.borrow_mut().all.push(Rc::clone(&trace));
+        self.tracing.level += 1;
+        self.tracing.staging += 1;
+        self.tracing.regions.borrow_mut().all.push(Rc::clone(&trace));
         let result = f(self);
-        self.open.borrow_mut().all.pop();
-        self.recording -= 1;
-        self.level -= 1;
+        self.tracing.regions.borrow_mut().all.pop();
+        self.tracing.staging -= 1;
+        self.tracing.level -= 1;
         let (value, results) = result.map_err(|signal| trace.outer_request(signal))?;
         let results = results.iter().map(|t| trace.lift(t)).collect::<Eval<Vec<_>>>()?;
         let (graph, captures) = trace.finish(results);
         Ok((value, Region { graph: prune(graph), captures }))
-    }
-
-    /// True if a signal asks for a value inside a region traced here: then it cannot be traced.
-    pub(super) fn asks_inside(&self, signal: &Signal) -> bool {
-        match &**signal {
-            Stop::Trace(stop) => match stop.reason {
-                Reason::Value { level, .. } | Reason::Elements { level, .. } => level > self.level,
-                Reason::Loop | Reason::NoVjp(_) => true,
-                Reason::Effect(_) | Reason::Unevaluated(_) => false,
-            },
-            Stop::Error(_) => false,
-        }
     }
 
     /// The difference that made a region ask for a value, if that is the reason.

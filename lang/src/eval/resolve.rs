@@ -7,8 +7,7 @@ use ustr::Ustr;
 
 use super::code::{form_to_value, list};
 use super::expr::{Code, Expr, ExprKind, Pattern, Slot, VarLocation};
-use super::interp::Interp;
-use super::module::{Meaning, Module, qualified};
+use super::module::{Meaning, Module, Modules, qualified};
 use super::recur::{Rewritten, rewrite_loop};
 use super::scope::{Found, Scopes};
 use super::value::{Function, Value};
@@ -77,7 +76,8 @@ pub(super) fn error<T>(message: impl Into<String>, span: Span, label: impl Into<
 
 /// Resolves the forms of one module.
 pub(super) struct Resolver<'a> {
-    pub interp: &'a Interp,
+    /// What names mean in it.
+    pub names: &'a Modules,
     pub module: Rc<Module>,
     pub scopes: Scopes,
     /// Errors so far; resolution continues with the neighbours.
@@ -222,7 +222,7 @@ impl Resolver<'_> {
 
     fn global(&self, name: Ustr, span: Span) -> Resolved<Option<Expr>> {
         let builtin = |b| Expr { kind: ExprKind::Const(Value::function(Function::Builtin(b))), span };
-        Ok(match self.interp.meaning(&self.module, name) {
+        Ok(match self.names.meaning(&self.module, name) {
             Some(Meaning::Global(global)) if global.is_macro.get() => None,
             Some(Meaning::Global(global)) => Some(Expr { kind: ExprKind::Global(global), span }),
             Some(Meaning::Builtin(b)) => Some(builtin(b)),
@@ -248,7 +248,7 @@ impl Resolver<'_> {
             let d = Diagnostic::error(format!("{name} is private to {module}"));
             return d.at(span, "used here").at(global.span.get(), "defined here").help(super::uses::PRIVATE);
         }
-        if let Some(global) = self.interp.find_macro(&self.module, name) {
+        if let Some(global) = self.names.find_macro(&self.module, name) {
             let place = global.span.get();
             let d = if place.source.is_library() { d } else { d.at(place, "a macro of that name") };
             if head {
@@ -277,7 +277,7 @@ impl Resolver<'_> {
         }
         let mut known = self.scopes.names();
         known.extend(self.module.names());
-        known.extend(self.interp.builtin_names());
+        known.extend(self.names.builtin_names());
         known.extend(super::library::library_names());
         match crate::builtins::nearest(&name, known.iter().map(Ustr::as_str)) {
             Some(near) => d.help(format!("did you mean {near}?")),
@@ -289,7 +289,7 @@ impl Resolver<'_> {
     fn foreign_name_help(&self, name: Ustr) -> Option<String> {
         let locals = self.scopes.names();
         let means = |n: &str| {
-            locals.iter().any(|l| l == n) || self.interp.meaning(&self.module, Ustr::from(n)).is_some()
+            locals.iter().any(|l| l == n) || self.names.meaning(&self.module, Ustr::from(n)).is_some()
         };
         crate::builtins::foreign_name_help(&name, &means)
     }
@@ -519,7 +519,7 @@ impl Resolver<'_> {
 
     /// True if the program redefines the special form `name`.
     pub(super) fn redefined(&self, name: Ustr) -> bool {
-        self.scopes.names().contains(&name) || self.interp.meaning(&self.module, name).is_some()
+        self.scopes.names().contains(&name) || self.names.meaning(&self.module, name).is_some()
     }
 
     /// Wraps the result of `resolve` in the defaults of the keys just bound.

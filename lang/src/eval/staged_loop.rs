@@ -144,7 +144,7 @@ impl Interp {
                 Ok(((Step::Fits(_), output), region)) => return Ok(Ok(StagedLoop { state, region, output })),
                 Ok(((Step::Adapted(adapted), _), _)) => state = adapted,
                 Ok(((Step::Differs(difference), _), _)) => return Ok(Err(Refusal::Changes(difference))),
-                Err(signal) if self.asks_inside(&signal) || signal.is_raised() => {
+                Err(signal) if self.tracing.asks_inside(&signal) || signal.is_raised() => {
                     return Ok(Err(Refusal::Asks(Interp::differing_in(&signal))));
                 }
                 Err(signal) => return Err(signal),
@@ -349,7 +349,7 @@ impl Interp {
         match traced {
             Ok((true, condition)) => self.run_while(staged, condition).map(Ok),
             Ok((false, _)) => Ok(Err(Refusal::Asks(None))),
-            Err(signal) if self.asks_inside(&signal) || signal.is_raised() => {
+            Err(signal) if self.tracing.asks_inside(&signal) || signal.is_raised() => {
                 Ok(Err(Refusal::Asks(Interp::differing_in(&signal))))
             }
             Err(signal) => Err(signal),

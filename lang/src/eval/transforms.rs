@@ -111,7 +111,7 @@ impl Interp {
             return fail(format!("calls are nested more than {MAX_DEPTH} deep"));
         }
         self.depth += 1;
-        self.level += 1;
+        self.tracing.level += 1;
         let result = maybe_grow(|| match transform {
             Transform::Grad(options) => self.grad(f, options, args),
             Transform::Jvp => self.jvp(f, args),
@@ -119,7 +119,7 @@ impl Interp {
             Transform::Vmap(axes) => self.vmap(f, axes, args),
             Transform::Checkpoint => unreachable!("it records at the level of its call"),
         });
-        self.level -= 1;
+        self.tracing.level -= 1;
         self.depth -= 1;
         result.map_err(|s| s.at(span))
     }

@@ -40,11 +40,11 @@ impl Interp {
             name_fits(&name, span)?;
             join(&user.root, &format!("{name}.shf"))
         };
-        if let Some(module) = self.modules.get(&file) {
+        if let Some(module) = self.modules.files.get(&file) {
             return Ok(Rc::clone(module));
         }
-        if let Some(start) = self.loading.iter().position(|f| *f == file) {
-            return Err(vec![cycle(&self.loading[start..], &file, span)]);
+        if let Some(start) = self.modules.loading.iter().position(|f| *f == file) {
+            return Err(vec![cycle(&self.modules.loading[start..], &file, span)]);
         }
         let text = match self.host.read_file(&file) {
             Ok(bytes) => text(bytes, &file, span)?,
@@ -59,14 +59,14 @@ impl Interp {
             root: user.root.clone(),
             ..Module::default()
         });
-        self.loading.push(file.clone());
+        self.modules.loading.push(file.clone());
         let loaded = self.load(&module, &file, &text, run);
-        self.loading.pop();
+        self.modules.loading.pop();
         if let Err(errors) = loaded {
             let in_use = |d: Diagnostic| d.at(span, format!("while loading {name} here"));
             return Err(errors.into_iter().map(in_use).collect());
         }
-        self.modules.insert(file, Rc::clone(&module));
+        self.modules.files.insert(file, Rc::clone(&module));
         Ok(module)
     }
 }

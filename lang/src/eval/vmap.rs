@@ -36,7 +36,7 @@ impl Interp {
             .help("say an axis for each argument, or nil for one that is the same for all: (vmap f [0 nil])")
             .into());
         }
-        let trace = self.trace(self.level);
+        let trace = self.tracing.trace(self.tracing.level);
         let mut mapped = Vec::new();
         let mut inner = Args::new();
         for (i, arg) in args.iter().enumerate() {
@@ -44,7 +44,7 @@ impl Interp {
             inner.push(entry(&trace, arg, axes, &format!("argument {i}"), &mut mapped)?);
         }
         let size = common_size(&mapped)?;
-        let level = self.level;
+        let level = self.tracing.level;
         let result = self
             .call(&Value::Function(Rc::clone(f)), inner)
             .map_err(|signal| unknown_entry(signal, level))?;

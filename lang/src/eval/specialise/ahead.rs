@@ -13,9 +13,9 @@ use super::fallback::Why;
 use super::{Outcome, report::Location};
 use crate::builtins;
 use crate::eval::expr::{Code, Global};
-use crate::eval::interp::Interp;
+use crate::eval::interp::{Interp, Mode};
 use crate::eval::load::{Loaded, as_diagnostic};
-use crate::eval::module::{Meaning, Module};
+use crate::eval::module::{Meaning, Module, Modules};
 use crate::eval::purity;
 use crate::eval::signal::{Eval, Reason};
 use crate::eval::tensor::{Concrete, Origin, Tensor};
@@ -140,11 +140,56 @@ impl AbstractValue {
     }
 }
 
+impl Modules {
+    fn module_of(&self, name: &FunctionName) -> Result<Rc<Module>, Diagnostic> {
+        let module = match name.module.as_deref() {
+            None => self.program.clone(),
+            Some(CORE) => self.core.clone(),
+            Some(key) if key.starts_with('<') => self.standard.get(key.trim_matches(['<', '>'])).cloned(),
+            Some(key) => {
+                let folder = self.program.as_ref().map_or("", |program| program.folder.as_str());
+                self.files.get(&join(folder, key)).cloned()
+            }
+        };
+        module.ok_or_else(|| {
+            let key = name.module.as_deref().unwrap_or_default();
+            Diagnostic::error(format!("the program does not use {key}, where {} would be", name.name))
+        })
+    }
+
+    /// The name of a function of a module; `None` if the module is not part of the program.
+    pub(super) fn name_in(&self, module: &Rc<Module>, name: &str) -> Option<FunctionName> {
+        let is = |other: &Option<Rc<Module>>| other.as_ref().is_some_and(|other| Rc::ptr_eq(other, module));
+        let module = if is(&self.program) {
+            None
+        } else if is(&self.core) {
+            Some(CORE.into())
+        } else {
+            let standard = self.standard.iter().find(|(_, m)| Rc::ptr_eq(m, module));
+            let own = || self.files.iter().find(|(_, m)| Rc::ptr_eq(m, module));
+            Some(match standard {
+                Some((name, _)) => format!("<{name}>"),
+                None => self.path_from_program(own()?.0),
+            })
+        };
+        Some(FunctionName { module, name: name.into(), transforms: Vec::new() })
+    }
+
+    /// A file's path relative to the folder of the program, so that it does not depend on the current directory.
+    pub(super) fn path_from_program(&self, key: &str) -> String {
+        if key.starts_with('<') {
+            return key.to_owned();
+        }
+        let folder = self.program.as_ref().map_or("", |program| program.folder.as_str());
+        relative(folder, key)
+    }
+}
+
 impl Interp {
     /// Reads, expands and resolves the program in the file `path` and the modules that it uses. Only macros run. From
     /// then on the evaluator only specialises.
     pub fn prepare_program(&mut self, path: &str, text: &str) -> Loaded<()> {
-        self.preparing = true;
+        self.mode = Mode::Prepare;
         self.run_program(path, text).map(|_| ())
     }
 
@@ -155,11 +200,11 @@ impl Interp {
             return Ok(None);
         }
         // It is not part of the current trace.
-        let recording = std::mem::take(&mut self.recording);
+        let recording = std::mem::take(&mut self.tracing.staging);
         self.limit_steps(MAX_STEPS);
         let result = self.define_value(global);
         self.limit_steps(u64::MAX);
-        self.recording = recording;
+        self.tracing.staging = recording;
         if result.is_err() {
             *global.pending.borrow_mut() = Some(pending);
         }
@@ -170,10 +215,12 @@ impl Interp {
     /// The functions of the program and of its own modules whose parameters are all typed, in source order.
     pub fn declared_functions(&self) -> Vec<Declared> {
         let mut modules: Vec<(Option<String>, &Rc<Module>)> = Vec::new();
-        modules.extend(self.program.iter().map(|program| (None, program)));
-        let mut used: Vec<_> = self.modules.iter().filter(|(_, m)| !m.standard).collect();
+        modules.extend(self.modules.program.iter().map(|program| (None, program)));
+        let mut used: Vec<_> = self.modules.files.iter().filter(|(_, m)| !m.standard).collect();
         used.sort_by_key(|(key, _)| key.as_str());
-        modules.extend(used.into_iter().map(|(key, module)| (Some(self.path_from_program(key)), module)));
+        modules.extend(
+            used.into_iter().map(|(key, module)| (Some(self.modules.path_from_program(key)), module)),
+        );
         let mut found = Vec::new();
         for (key, module) in modules {
             for (name, global) in module.definitions.borrow().iter() {
@@ -191,11 +238,13 @@ impl Interp {
 
     /// Resolves a name in the program; an error unless it is a function of the program.
     pub fn function_name(&self, name: &str) -> Result<FunctionName, Diagnostic> {
-        let Some(program) = &self.program else { return Err(Diagnostic::error("there is no program")) };
-        match self.meaning(program, Ustr::from(name)) {
+        let Some(program) = &self.modules.program else {
+            return Err(Diagnostic::error("there is no program"));
+        };
+        match self.modules.meaning(program, Ustr::from(name)) {
             Some(Meaning::Global(global)) => {
                 if let Some(home) = global.home.upgrade()
-                    && let Some(name) = self.name_in(&home, &global.name)
+                    && let Some(name) = self.modules.name_in(&home, &global.name)
                     && (global.function().is_some() || global.pending.borrow().is_some())
                 {
                     return Ok(name);
@@ -253,7 +302,7 @@ impl Interp {
             let found = builtins::find(&name.name).map(|b| Rc::new(Function::Builtin(b)));
             found.ok_or_else(|| Diagnostic::error(format!("there is no builtin {}", name.name)))?
         } else {
-            let module = self.module_of(name)?;
+            let module = self.modules.module_of(name)?;
             let global = module.definitions.borrow().get(&Ustr::from(&name.name)).cloned();
             let Some(global) = global else { return Err(Self::unknown_function(&name.name, &module)) };
             let known = global.value.borrow().clone();
@@ -279,56 +328,13 @@ impl Interp {
         Ok(transforms.fold(function, |inner, t| Rc::new(Function::Transformed(t.clone(), inner))))
     }
 
-    fn module_of(&self, name: &FunctionName) -> Result<Rc<Module>, Diagnostic> {
-        let module = match name.module.as_deref() {
-            None => self.program.clone(),
-            Some(CORE) => self.core.clone(),
-            Some(key) if key.starts_with('<') => self.standard.get(key.trim_matches(['<', '>'])).cloned(),
-            Some(key) => {
-                let folder = self.program.as_ref().map_or("", |program| program.folder.as_str());
-                self.modules.get(&join(folder, key)).cloned()
-            }
-        };
-        module.ok_or_else(|| {
-            let key = name.module.as_deref().unwrap_or_default();
-            Diagnostic::error(format!("the program does not use {key}, where {} would be", name.name))
-        })
-    }
-
-    /// The name of a function of a module; `None` if the module is not part of the program.
-    pub(super) fn name_in(&self, module: &Rc<Module>, name: &str) -> Option<FunctionName> {
-        let is = |other: &Option<Rc<Module>>| other.as_ref().is_some_and(|other| Rc::ptr_eq(other, module));
-        let module = if is(&self.program) {
-            None
-        } else if is(&self.core) {
-            Some(CORE.into())
-        } else {
-            let standard = self.standard.iter().find(|(_, m)| Rc::ptr_eq(m, module));
-            let own = || self.modules.iter().find(|(_, m)| Rc::ptr_eq(m, module));
-            Some(match standard {
-                Some((name, _)) => format!("<{name}>"),
-                None => self.path_from_program(own()?.0),
-            })
-        };
-        Some(FunctionName { module, name: name.into(), transforms: Vec::new() })
-    }
-
-    /// A file's path relative to the folder of the program, so that it does not depend on the current directory.
-    pub(super) fn path_from_program(&self, key: &str) -> String {
-        if key.starts_with('<') {
-            return key.to_owned();
-        }
-        let folder = self.program.as_ref().map_or("", |program| program.folder.as_str());
-        relative(folder, key)
-    }
-
     /// The texts of the program and of its own modules, by their paths relative to the folder of the program, sorted.
     pub fn program_texts(&self) -> Vec<(String, String)> {
         let mut texts: Vec<(String, String)> = Vec::new();
         for (name, text) in self.sources.iter() {
-            let program = self.program.as_ref().is_some_and(|p| p.name == name);
-            if program || self.modules.get(name).is_some_and(|m| !m.standard) {
-                texts.push((self.path_from_program(name), text.to_owned()));
+            let program = self.modules.program.as_ref().is_some_and(|p| p.name == name);
+            if program || self.modules.files.get(name).is_some_and(|m| !m.standard) {
+                texts.push((self.modules.path_from_program(name), text.to_owned()));
             }
         }
         texts.sort();

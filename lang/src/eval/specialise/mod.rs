@@ -577,9 +577,9 @@ impl Interp {
     ) -> Eval<Result<Traced, (String, Asked)>> {
         let (_, code) = fn_key(function).expect("checked by the caller");
         let code = Rc::clone(code);
-        self.level += 1;
-        let level = self.level;
-        let trace = self.trace(level);
+        self.tracing.level += 1;
+        let level = self.tracing.level;
+        let trace = self.tracing.trace(level);
         let doubles = has_doubles(&mut args.iter().chain(function.captured()));
         let mut abstraction = Abstraction {
             trace: &trace,
@@ -598,12 +598,12 @@ impl Interp {
         }
         let (traced_function, _, captured) = abstraction.function(function, "");
         let Abstraction { inputs, static_values, leaves, .. } = abstraction;
-        self.recording += 1;
-        let outer = self.open.borrow_mut().root.replace(Rc::clone(&trace));
+        self.tracing.staging += 1;
+        let outer = self.tracing.regions.borrow_mut().root.replace(Rc::clone(&trace));
         let result = self.call_interpreted(&traced_function, traced_args, code.span);
-        self.open.borrow_mut().root = outer;
-        self.recording -= 1;
-        self.level -= 1;
+        self.tracing.regions.borrow_mut().root = outer;
+        self.tracing.staging -= 1;
+        self.tracing.level -= 1;
         drop(traced_function);
 
         let traced = trace.size();

@@ -10,7 +10,7 @@ use super::report::Location;
 use super::{Entry, Family, Outcome};
 use crate::eval::expr::Code;
 use crate::eval::interp::Interp;
-use crate::eval::module::Module;
+use crate::eval::module::{Module, Modules};
 use crate::eval::transforms::Transform;
 use crate::eval::value::{Function, Value};
 
@@ -50,7 +50,7 @@ impl Interp {
     /// The specialisations so far that would be compiled: those worth it, and those that interpreted code calls.
     /// Functions interpreted only as a part of those are left out.
     pub fn recording(&self) -> Recording {
-        let names = self.names();
+        let names = self.modules.names();
         let mut recording = Recording::default();
         for (position, family) in self.specialiser.families.iter().enumerate() {
             let key = self.specialiser.transformed.iter().find(|(_, p)| **p == position).map(|(key, _)| key);
@@ -75,7 +75,10 @@ impl Interp {
         }
         recording
     }
+}
 
+impl Modules {
+    /// The names of their functions without captured values, by the address of the code.
     fn names(&self) -> Names {
         let mut names = Names::new();
         let mut add = |module: &Rc<Module>| {
@@ -96,7 +99,7 @@ impl Interp {
             }
         };
         self.core.iter().chain(self.program.iter()).for_each(&mut add);
-        self.modules.values().chain(self.standard.values()).for_each(add);
+        self.files.values().chain(self.standard.values()).for_each(add);
         names
     }
 }

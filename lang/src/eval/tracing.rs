@@ -1,0 +1,53 @@
+//! State of the traces under construction.
+
+use std::rc::Rc;
+
+use ustr::Ustr;
+
+use super::checks::Raised;
+use super::signal::{Reason, Signal, Stop};
+use super::tensor::{Regions, Trace};
+use super::transforms::MAX_EQUATIONS;
+use sheaf_syntax::Span;
+
+/// Maximum nesting of regions, beyond which the recursion must depend on an unknown condition.
+const MAX_LEVELS: u32 = 24;
+
+/// The traces under construction.
+#[derive(Default)]
+pub(super) struct Tracing {
+    /// Level of the innermost trace, 0 outside.
+    pub level: u32,
+    /// Nesting of traces that are staged, for compilation or as a region: effects stop them.
+    pub staging: u32,
+    /// The regions being traced.
+    pub regions: Regions,
+    /// The call stack, outermost first: function names and spans.
+    pub calls: Vec<(Option<Ustr>, Span)>,
+    /// The last error raised by the program in a region.
+    pub raised: Option<Raised>,
+}
+
+impl Tracing {
+    /// An empty trace.
+    pub fn trace(&self, level: u32) -> Rc<Trace> {
+        Trace::new(level, MAX_EQUATIONS, &self.regions)
+    }
+
+    /// True if a region may be traced here: inside another trace.
+    pub fn traces_regions(&self) -> bool {
+        (1..MAX_LEVELS).contains(&self.level)
+    }
+
+    /// True if a signal asks for a value inside a region traced here: then it cannot be traced.
+    pub fn asks_inside(&self, signal: &Signal) -> bool {
+        match &**signal {
+            Stop::Trace(stop) => match stop.reason {
+                Reason::Value { level, .. } | Reason::Elements { level, .. } => level > self.level,
+                Reason::Loop | Reason::NoVjp(_) => true,
+                Reason::Effect(_) | Reason::Unevaluated(_) => false,
+            },
+            Stop::Error(_) => false,
+        }
+    }
+}
