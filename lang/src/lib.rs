@@ -8,5 +8,6 @@ pub mod docs;
 pub mod eval;
 pub mod format;
 pub mod host;
+pub mod program;
 mod stack;
 pub mod testing;

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use sheaf_lang::eval::{self, Interp, Jit, Location, Options, Signal};
+use sheaf_lang::eval::{Interp, Jit, Location, Options, Signal};
 use sheaf_lang::host::HostError;
+use sheaf_lang::program;
 use sheaf_project::{Home, Project};
 use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::render::render;
@@ -350,7 +351,7 @@ impl Session {
 #[derive(Clone)]
 pub struct Module {
     session: Session,
-    module: Rc<eval::Module>,
+    module: Rc<program::Module>,
 }
 
 impl Module {

@@ -4,7 +4,8 @@ use std::fmt;
 use std::rc::Rc;
 
 use sheaf_graph::tensor::{DType, Data, Element, HostTensor};
-use sheaf_lang::eval::{self, Dict};
+use sheaf_lang::program;
+use sheaf_lang::program::Dict;
 
 use ustr::Ustr;
 
@@ -15,7 +16,7 @@ use super::Error;
 /// A clone shares the memory of the original. Tensors that a compiled function gave are on the device until their elements
 /// are asked for; passed on to another call, they stay there.
 #[derive(Clone, Debug)]
-pub struct Value(pub(super) eval::Value);
+pub struct Value(pub(super) program::Value);
 
 impl Value {
     /// A tensor with these elements, the last axis varying fastest.
@@ -32,7 +33,7 @@ impl Value {
             shape.iter().product::<usize>(),
             "elements of a tensor of shape {shape:?}"
         );
-        Value(eval::Value::Tensor(eval::Tensor::host(HostTensor::new(shape, elements.to_vec()))))
+        Value(program::Value::Tensor(program::Tensor::host(HostTensor::new(shape, elements.to_vec()))))
     }
 
     /// A dictionary with these entries, in this order; its keys are keywords.
@@ -41,18 +42,18 @@ impl Value {
         for (key, value) in entries {
             dict.insert(Ustr::from(key.as_ref()), value.0);
         }
-        Value(eval::Value::Dict(Rc::new(dict)))
+        Value(program::Value::Dict(Rc::new(dict)))
     }
 
     /// A list.
     pub fn list(items: impl IntoIterator<Item = Value>) -> Value {
-        Value(eval::Value::vector(items.into_iter().map(|item| item.0).collect()))
+        Value(program::Value::vector(items.into_iter().map(|item| item.0).collect()))
     }
 
     /// The entry of a dictionary.
     pub fn get(&self, key: &str) -> Option<Value> {
         match &self.0 {
-            eval::Value::Dict(dict) => dict.get(&key.into()).cloned().map(Value),
+            program::Value::Dict(dict) => dict.get(&key.into()).cloned().map(Value),
             _ => None,
         }
     }
@@ -60,7 +61,7 @@ impl Value {
     /// The items of a list.
     pub fn items(&self) -> Option<Vec<Value>> {
         match &self.0 {
-            eval::Value::List(list) => Some(list.items.iter().cloned().map(Value).collect()),
+            program::Value::List(list) => Some(list.items.iter().cloned().map(Value).collect()),
             _ => None,
         }
     }
@@ -68,7 +69,7 @@ impl Value {
     /// The entries of a dictionary, in its order.
     pub fn entries(&self) -> Option<Vec<(String, Value)>> {
         match &self.0 {
-            eval::Value::Dict(dict) => {
+            program::Value::Dict(dict) => {
                 Some(dict.iter().map(|(key, value)| (key.name.to_string(), Value(value.clone()))).collect())
             }
             _ => None,
@@ -78,7 +79,7 @@ impl Value {
     /// The shape of a tensor.
     pub fn shape(&self) -> Option<&[usize]> {
         match &self.0 {
-            eval::Value::Tensor(tensor) => Some(tensor.shape()),
+            program::Value::Tensor(tensor) => Some(tensor.shape()),
             _ => None,
         }
     }
@@ -86,7 +87,7 @@ impl Value {
     /// The dtype of a tensor.
     pub fn dtype(&self) -> Option<DType> {
         match &self.0 {
-            eval::Value::Tensor(tensor) => Some(tensor.ty().dtype),
+            program::Value::Tensor(tensor) => Some(tensor.ty().dtype),
             _ => None,
         }
     }
@@ -98,7 +99,7 @@ impl Value {
     /// The value is no tensor of elements `T`, a check of the program that computed it failed, or the device did.
     pub fn elements<T: Element>(&self) -> Result<&[T], Error> {
         let wrong = || Error::plain(format!("expected a tensor of {}, got {}", T::DTYPE, self.0.describe()));
-        let eval::Value::Tensor(tensor) = &self.0 else { return Err(wrong()) };
+        let program::Value::Tensor(tensor) = &self.0 else { return Err(wrong()) };
         let host = tensor.elements("its elements").map_err(Error::of_signal)?;
         T::elements(host.data()).ok_or_else(wrong)
     }
@@ -110,9 +111,9 @@ impl Value {
     /// The value is neither, or as [`Value::elements`].
     pub fn to_f64(&self) -> Result<f64, Error> {
         match &self.0 {
-            eval::Value::Int(n) => Ok(*n as f64),
-            eval::Value::Float(x) => Ok(*x),
-            eval::Value::Tensor(tensor) if tensor.ty().count() == 1 => {
+            program::Value::Int(n) => Ok(*n as f64),
+            program::Value::Float(x) => Ok(*x),
+            program::Value::Tensor(tensor) if tensor.ty().count() == 1 => {
                 let host = tensor.elements("its element").map_err(Error::of_signal)?;
                 Ok(host.element(0).as_f64())
             }
@@ -123,7 +124,7 @@ impl Value {
     /// The text that the value is.
     pub fn as_str(&self) -> Option<&str> {
         match &self.0 {
-            eval::Value::Str(text) => Some(text),
+            program::Value::Str(text) => Some(text),
             _ => None,
         }
     }
@@ -131,25 +132,25 @@ impl Value {
 
 impl From<i64> for Value {
     fn from(n: i64) -> Value {
-        Value(eval::Value::Int(n))
+        Value(program::Value::Int(n))
     }
 }
 
 impl From<f64> for Value {
     fn from(x: f64) -> Value {
-        Value(eval::Value::Float(x))
+        Value(program::Value::Float(x))
     }
 }
 
 impl From<bool> for Value {
     fn from(truth: bool) -> Value {
-        Value(eval::Value::Bool(truth))
+        Value(program::Value::Bool(truth))
     }
 }
 
 impl From<&str> for Value {
     fn from(text: &str) -> Value {
-        Value(eval::Value::text(text))
+        Value(program::Value::text(text))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Arithmetic and element-wise mathematics.
 
-use super::{Builtin, OnNumbers, VARIADIC, division, of_scalars, power};
-use crate::eval::{Eval, Interp, Scalar, Tensor, Value};
+use super::{Builtin, VARIADIC, division, of_scalars, power};
+use crate::eval::{Eval, Interp};
+use crate::program::{OnNumbers, Scalar, Tensor, Value};
 use sheaf_graph::primitives as p;
 use sheaf_graph::primitives::Primitive;
 use sheaf_graph::tensor::{DType, Kind};

@@ -3,7 +3,8 @@
 use super::division::constant;
 use super::operands::whole;
 use super::{Builtin, VARIADIC};
-use crate::eval::{Eval, Interp, Tensor, Value};
+use crate::eval::{Eval, Interp};
+use crate::program::{Tensor, Value};
 use sheaf_graph::primitives as p;
 use sheaf_graph::primitives::Primitive;
 use sheaf_graph::tensor::DType;

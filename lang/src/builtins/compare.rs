@@ -1,7 +1,8 @@
 //! Comparison and logic.
 
 use super::{Builtin, VARIADIC, of_scalars};
-use crate::eval::{Eval, Interp, Scalar, Tensor, Value, fail};
+use crate::eval::{Eval, Interp, fail};
+use crate::program::{Scalar, Tensor, Value};
 use sheaf_graph::primitives as p;
 use sheaf_graph::primitives::Direction;
 use sheaf_graph::tensor::{DType, HostTensor, Shape};

@@ -4,7 +4,8 @@ use smallvec::SmallVec;
 
 use super::Builtin;
 use super::operands::as_integers;
-use crate::eval::{Eval, Interp, Signal, Tensor, Value, fail};
+use crate::eval::{Eval, Interp, Signal, fail};
+use crate::program::{Tensor, Value};
 use sheaf_graph::primitives as p;
 use sheaf_graph::tensor::{DType, HostTensor, Number, Shape, TensorType};
 use sheaf_syntax::diagnostic::Diagnostic;

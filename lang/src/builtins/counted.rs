@@ -1,6 +1,7 @@
 //! Evenly spaced numbers computed by a program, equal to those computed while tracing.
 
-use crate::eval::{Eval, Interp, Tensor};
+use crate::eval::{Eval, Interp};
+use crate::program::Tensor;
 use sheaf_graph::primitives as p;
 use sheaf_graph::tensor::{DType, HostTensor, Shape};
 

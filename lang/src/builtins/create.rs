@@ -2,7 +2,8 @@
 
 use super::operands::{as_dtype, as_shape, as_size};
 use super::{Builtin, VARIADIC, as_index, counted};
-use crate::eval::{Eval, Interp, Tensor, Value, fail, positions};
+use crate::eval::{Eval, Interp, fail, positions};
+use crate::program::{Tensor, Value};
 use sheaf_graph::primitives as p;
 use sheaf_graph::tensor::{DType, HostTensor, Shape, element_count};
 use sheaf_syntax::diagnostic::Diagnostic;

@@ -2,7 +2,8 @@
 
 use ::csv::{ByteRecord, ReaderBuilder, Trim};
 
-use crate::eval::{Eval, Signal, Tensor, Value, fail};
+use crate::eval::{Eval, Signal, fail};
+use crate::program::{Tensor, Value};
 use sheaf_graph::tensor::{DType, Data, FromNumber, HostTensor, Number};
 use sheaf_graph::with_element_type;
 use sheaf_syntax::diagnostic::Diagnostic;

@@ -1,7 +1,8 @@
 //! Diagonals and triangles of matrices.
 
 use super::{Builtin, as_index};
-use crate::eval::{Eval, Interp, Tensor, Value, positions};
+use crate::eval::{Eval, Interp, positions};
+use crate::program::{Tensor, Value};
 use sheaf_graph::primitives as p;
 use sheaf_graph::tensor::{DType, HostTensor, Shape};
 use sheaf_syntax::diagnostic::Diagnostic;

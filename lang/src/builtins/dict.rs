@@ -5,7 +5,8 @@ use std::rc::Rc;
 use ustr::UstrSet;
 
 use super::{Builtin, VARIADIC};
-use crate::eval::{Dict, Eval, Interp, Key, Value, fail};
+use crate::eval::{Eval, Interp, fail};
+use crate::program::{Dict, Key, Value};
 use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const BUILTINS: &[Builtin] = &[

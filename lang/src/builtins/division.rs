@@ -2,7 +2,8 @@
 
 use super::arithmetic::numbers;
 use super::of_scalars;
-use crate::eval::{Eval, Interp, Scalar, Tensor, Value};
+use crate::eval::{Eval, Interp};
+use crate::program::{Scalar, Tensor, Value};
 use sheaf_graph::primitives as p;
 use sheaf_graph::tensor::HostTensor;
 

@@ -3,8 +3,9 @@
 use super::io::IO;
 use super::text::format_values;
 use super::{Builtin, VARIADIC, show};
-use crate::eval::{Eval, Interp, Tensor, Value};
+use crate::eval::{Eval, Interp};
 use crate::format::has_placeholder;
+use crate::program::{Tensor, Value};
 use sheaf_graph::tensor::HostTensor;
 
 /// Documentation of `print` and its alias.

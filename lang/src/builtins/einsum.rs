@@ -8,7 +8,8 @@ use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
-use crate::eval::{Eval, Interp, Tensor, Value, fail};
+use crate::eval::{Eval, Interp, fail};
+use crate::program::{Tensor, Value};
 use sheaf_graph::primitives as p;
 use sheaf_graph::tensor::{DType, HostTensor, Shape, TensorType};
 use sheaf_syntax::diagnostic::Diagnostic;

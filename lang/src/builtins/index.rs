@@ -3,7 +3,8 @@
 use super::operands::{as_axis, as_indices, as_integers, as_positions, from_the_end};
 use super::shape::expect_broadcast;
 use super::{Builtin, as_index, parse};
-use crate::eval::{Eval, Interp, Tensor, Value, clip, fail, positions};
+use crate::eval::{Eval, Interp, clip, fail, positions};
+use crate::program::{Tensor, Value};
 use sheaf_graph::primitives as p;
 use sheaf_graph::tensor::{DType, HostTensor, Shape};
 use sheaf_syntax::diagnostic::Diagnostic;

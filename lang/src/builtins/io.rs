@@ -2,7 +2,8 @@
 
 use super::operands::as_dtype;
 use super::{Builtin, VARIADIC, csv, json};
-use crate::eval::{Eval, Interp, Signal, Value, fail};
+use crate::eval::{Eval, Interp, Signal, fail};
+use crate::program::Value;
 use sheaf_graph::tensor::DType;
 use sheaf_syntax::diagnostic::Diagnostic;
 

@@ -6,7 +6,8 @@ use std::rc::Rc;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Error, Serialize, SerializeMap, SerializeSeq, Serializer};
 
-use crate::eval::{Dict, Eval, Key, Tensor, Value};
+use crate::eval::Eval;
+use crate::program::{Dict, Key, Tensor, Value};
 use sheaf_graph::tensor::{DType, Data, HostTensor, Shape};
 use sheaf_syntax::diagnostic::Diagnostic;
 

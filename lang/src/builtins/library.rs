@@ -5,7 +5,8 @@ use std::rc::Rc;
 use super::Builtin;
 use super::dict::dictionary;
 use super::text::format_values;
-use crate::eval::{Eval, Interp, Key, Value, fail};
+use crate::eval::{Eval, Interp, fail};
+use crate::program::{Key, Value};
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(

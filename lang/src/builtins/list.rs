@@ -2,7 +2,8 @@
 
 use super::index::part;
 use super::{Builtin, VARIADIC, as_index};
-use crate::eval::{Eval, Interp, Items, Value, fail};
+use crate::eval::{Eval, Interp, fail};
+use crate::program::{Items, Value};
 use sheaf_graph::primitives as p;
 use sheaf_syntax::diagnostic::Diagnostic;
 

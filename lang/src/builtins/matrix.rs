@@ -3,7 +3,8 @@
 use super::einsum::einsum;
 use super::operands::broadcast_shapes;
 use super::{Builtin, VARIADIC};
-use crate::eval::{Eval, Interp, Tensor, Value};
+use crate::eval::{Eval, Interp};
+use crate::program::{Tensor, Value};
 use sheaf_graph::primitives as p;
 use sheaf_graph::tensor::{DType, Shape, TensorType};
 use sheaf_syntax::diagnostic::Diagnostic;

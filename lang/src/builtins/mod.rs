@@ -40,7 +40,8 @@ mod trees;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::eval::{Eval, Interp, Scalar, Stop, Value, fail, is_private};
+use crate::eval::{Eval, Interp, Stop, fail};
+use crate::program::{OnNumbers, Scalar, Value, is_private};
 use sheaf_syntax::diagnostic::{Diagnostic, Kind};
 
 pub use arrange::stack;
@@ -73,9 +74,6 @@ pub struct Builtin {
     /// Fast path for two scalars, without the evaluator.
     pub on_numbers: Option<OnNumbers>,
 }
-
-/// The result of an operation on two scalars; `None` for other operands.
-pub type OnNumbers = fn(Scalar, Scalar) -> Option<Scalar>;
 
 impl std::fmt::Debug for Builtin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::division::constant;
-use crate::eval::{
-    Eval, Interp, Signal, Tensor, Value, bind, bind_all, fail, positions_within, repeat_beside,
-};
+use crate::eval::{Eval, Interp, Signal, bind, bind_all, fail, positions_within, repeat_beside};
+use crate::program::{Tensor, Value};
 use sheaf_graph::graph::Op;
 use sheaf_graph::primitives as p;
 use sheaf_graph::primitives::Primitive;

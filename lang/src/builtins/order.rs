@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use super::operands::{as_axis, as_size};
 use super::{Builtin, Parsed, as_index, parse};
-use crate::eval::{Eval, Interp, Tensor, Value, fail, positions};
+use crate::eval::{Eval, Interp, fail, positions};
+use crate::program::{Tensor, Value};
 use sheaf_graph::primitives as p;
 use sheaf_graph::tensor::{DType, HostTensor};
 use sheaf_syntax::diagnostic::Diagnostic;

@@ -2,7 +2,8 @@
 
 use super::arithmetic::{MUL, divide, numbers, two};
 use super::division::constant;
-use crate::eval::{Eval, Interp, Value};
+use crate::eval::{Eval, Interp};
+use crate::program::Value;
 use sheaf_graph::primitives as p;
 
 /// `x^y`. A known integer exponent multiplies (as `jax.lax.integer_pow`), so that its derivative needs no logarithm.

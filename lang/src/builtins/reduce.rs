@@ -2,7 +2,8 @@
 
 use super::operands::as_axes;
 use super::{Builtin, Parsed, VARIADIC, parse};
-use crate::eval::{Eval, Interp, Tensor, Value, fail};
+use crate::eval::{Eval, Interp, fail};
+use crate::program::{Tensor, Value};
 use sheaf_graph::primitives as p;
 use sheaf_graph::tensor::{DType, HostTensor, Shape};
 use sheaf_syntax::diagnostic::Diagnostic;

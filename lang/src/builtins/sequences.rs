@@ -8,7 +8,8 @@ use ustr::Ustr;
 
 use super::index::part;
 use super::{Builtin, VARIADIC, as_index, show};
-use crate::eval::{Dict, Eval, Interp, Key, Value, fail};
+use crate::eval::{Eval, Interp, fail};
+use crate::program::{Dict, Key, Value};
 use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const BUILTINS: &[Builtin] = &[

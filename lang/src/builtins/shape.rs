@@ -2,7 +2,8 @@
 
 use super::operands::{as_axes, as_axis, as_integers, as_shape, show_shape};
 use super::{Builtin, VARIADIC, as_index, parse};
-use crate::eval::{Eval, Interp, Tensor, Value, fail};
+use crate::eval::{Eval, Interp, fail};
+use crate::program::{Tensor, Value};
 use sheaf_graph::primitives as p;
 use sheaf_graph::tensor::Shape;
 use sheaf_syntax::diagnostic::Diagnostic;

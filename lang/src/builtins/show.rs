@@ -1,6 +1,6 @@
 //! Values as text.
 
-use crate::eval::{Key, Value};
+use crate::program::{Key, Value};
 use sheaf_graph::tensor::{DType, TensorType, format_float, format_number, format_tensor};
 
 /// An explicit work list of pending output: nested values need no recursion.

@@ -1,7 +1,8 @@
 //! `error` and `assert`: errors raised by the program.
 
 use super::{Builtin, VARIADIC};
-use crate::eval::{Eval, Interp, Value};
+use crate::eval::{Eval, Interp};
+use crate::program::Value;
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(

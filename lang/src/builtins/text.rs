@@ -2,8 +2,9 @@
 
 use super::show::shown_dtype;
 use super::{Builtin, VARIADIC, show};
-use crate::eval::{Eval, Value, fail};
+use crate::eval::{Eval, fail};
 use crate::format::{self, FormatArg};
+use crate::program::Value;
 use sheaf_graph::tensor::DType;
 use sheaf_syntax::diagnostic::Diagnostic;
 

@@ -2,7 +2,8 @@
 
 use super::names::nearest;
 use super::text::{check_text, fill as fill_template};
-use crate::eval::{Eval, Stop, Value, fail};
+use crate::eval::{Eval, Stop, fail};
+use crate::program::Value;
 use sheaf_syntax::diagnostic::Diagnostic;
 
 /// A method: its call syntax, minimum and maximum number of arguments after the string, and its function.

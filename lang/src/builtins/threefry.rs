@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use crate::eval::{Eval, Interp, Tensor, Value, bind_all, fail};
+use crate::eval::{Eval, Interp, bind_all, fail};
+use crate::program::{Tensor, Value};
 use sheaf_graph::graph::Op;
 use sheaf_graph::primitives as p;
 use sheaf_graph::tensor::{DType, Data, HostTensor, element_count};

@@ -6,9 +6,8 @@ use ustr::Ustr;
 
 use super::operands::{as_index, as_integers};
 use super::{Builtin, VARIADIC, parse};
-use crate::eval::{
-    Axes, Eval, Function, GradOptions, Interp, Signal, Stop, Transform, Value, fail, map_trees,
-};
+use crate::eval::{Eval, Interp, Signal, Stop, fail, map_trees};
+use crate::program::{Axes, Function, GradOptions, Transform, Value};
 use sheaf_graph::primitives as p;
 use sheaf_syntax::diagnostic::Diagnostic;
 

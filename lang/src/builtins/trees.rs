@@ -2,7 +2,8 @@
 
 use super::operands::broadcast_shapes;
 use super::{Builtin, VARIADIC};
-use crate::eval::{Eval, Interp, KeyPath, Signal, Tree, Value, fail, flatten, map_trees, unflatten};
+use crate::eval::{Eval, Interp, KeyPath, Signal, Tree, fail, flatten, map_trees, unflatten};
+use crate::program::Value;
 use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const BUILTINS: &[Builtin] = &[

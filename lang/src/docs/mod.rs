@@ -8,7 +8,8 @@
 mod text;
 
 use crate::builtins;
-use crate::eval::{CORE, STANDARD, is_private, without_options};
+use crate::eval::{CORE, STANDARD, without_options};
+use crate::program::is_private;
 use sheaf_syntax::{Bracket, Form, FormKind, Sources, SpecialForm, read};
 
 pub use text::{markdown, overview, sections};

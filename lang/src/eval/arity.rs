@@ -1,7 +1,7 @@
 //! Number of arguments of functions, for calls and for `sheaf check`.
 
-use super::expr::{Code, Param, Pattern};
 use crate::builtins::Builtin;
+use crate::program::{Code, Param, Pattern};
 use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::{Sources, Span};
 

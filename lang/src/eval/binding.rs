@@ -7,12 +7,12 @@ use arcstr::ArcStr;
 use ustr::Ustr;
 
 use super::code::form_to_value;
-use super::expr::{Code, Param, Pattern, Slot, Template};
 use super::last_use::mark_last_uses;
-use super::module::Meaning;
 use super::recur::rewrite_function;
 use super::resolve::{MissingKey, Resolved, Resolver, error};
-use super::typed::{ParamType, TOO_LARGE, fits_memory, joined};
+use crate::program::{
+    Code, Meaning, Param, ParamType, Pattern, Slot, TOO_LARGE, Template, fits_memory, joined,
+};
 use sheaf_graph::tensor::{DType, Shape};
 use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::{Bracket, Form, FormKind, Span, SpecialForm};

@@ -1,14 +1,12 @@
 //! Context added to an error as it propagates: the call, the origins of its operands, the origin of a nil.
 
 use super::checks::called;
-use super::dict::Key;
-use super::expr::{Code, Expr, ExprKind, Pattern, Slot, VarLocation};
 use super::interp::Interp;
-use super::module::is_private;
 use super::signal::{Signal, Stop};
-use super::tensor::{Origin, Tensor};
-use super::value::{Function, Value};
 use crate::builtins;
+use crate::program::{
+    Code, Expr, ExprKind, Function, Key, Origin, Pattern, Slot, Tensor, Value, VarLocation, is_private,
+};
 use either::Either;
 use sheaf_syntax::Span;
 use sheaf_syntax::diagnostic::{Diagnostic, Label, Suspect};

@@ -5,13 +5,10 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use super::blame;
-use super::expr::{Code, Expr, ExprKind, Pattern};
 use super::interp::{Frame, Interp, MAX_DEPTH};
-use super::scalar::Scalar;
 use super::signal::{Eval, Signal, fail};
-use super::typed::check_argument;
-use super::value::{Closure, Function, Value};
 use crate::builtins::{self, Builtin};
+use crate::program::{Closure, Code, Expr, ExprKind, Function, Param, Pattern, Scalar, Value};
 use sheaf_syntax::Span;
 use sheaf_syntax::diagnostic::Diagnostic;
 
@@ -380,4 +377,16 @@ fn too_deep(code: &Code, depth: usize) -> Signal {
         .at(code.head, "in this function")
         .help("is there a recursion without end? repeat, while and reduce do not nest")
         .into()
+}
+
+/// Fails unless `arg` has the declared type of the parameter.
+pub(super) fn check_argument(param: &Param, arg: &Value, span: Span) -> Eval<()> {
+    let Some(ty) = &param.ty else { return Ok(()) };
+    ty.check(arg, &param.name).map_err(|what| {
+        let mut d = Diagnostic::error(format!("parameter {what}"))
+            .at(span, "called here")
+            .at(param.span, "declared here");
+        blame::operands(&mut d, std::slice::from_ref(arg));
+        d.into()
+    })
 }

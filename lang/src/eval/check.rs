@@ -9,13 +9,12 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::call::Args;
-use super::expr::{Code, Expr, ExprKind, Global, Pending};
+use super::call::check_argument;
 use super::interp::{Interp, Mode};
-use super::module::Module;
 use super::signal::Stop;
-use super::tensor::{Origin, Trace};
-use super::typed::{ParamType, check_argument};
-use super::value::{Dict, Function, Value};
+use crate::program::{
+    Code, Dict, Expr, ExprKind, Function, Global, Module, Origin, ParamType, Pending, Trace, Value,
+};
 use sheaf_graph::tensor::{DType, TensorType};
 use sheaf_syntax::Span;
 use sheaf_syntax::diagnostic::Diagnostic;

@@ -11,10 +11,10 @@ use ustr::Ustr;
 use super::index::outside;
 use super::interp::Interp;
 use super::signal::{Eval, Signal};
-use super::tensor::{Concrete, Tensor, bind_all, record_in_region};
-use super::value::Value;
+use super::tensor::{bind_all, record_in_region};
 use crate::builtins;
 use crate::host::Buffer;
+use crate::program::{Concrete, Flag, Flags, Tensor, Value};
 use sheaf_graph::graph::{Op, decoded, failed};
 use sheaf_graph::primitives as p;
 use sheaf_graph::primitives::{Check, Part, Question, Site};
@@ -199,21 +199,6 @@ pub(super) fn reported(site: &Site, words: &[i32]) -> Eval<Diagnostic> {
     };
     Ok(Diagnostic { labels: site.error.labels.clone(), ..error })
 }
-
-/// The check results of a compiled call, read on demand.
-pub struct Flag {
-    buffer: Buffer,
-    ty: TensorType,
-    sites: Rc<[Arc<Site>]>,
-    /// The called function, and the span of the call.
-    function: Option<Ustr>,
-    called_at: Option<Span>,
-    /// True if no check failed.
-    passed: Cell<bool>,
-}
-
-/// The flags of all calls that a tensor depends on, except those known to have passed.
-pub type Flags = Rc<[Rc<Flag>]>;
 
 impl Flag {
     /// The flag in `buffer` of the call of `function` at `called_at`, with these check sites.

@@ -5,9 +5,8 @@ use std::rc::Rc;
 
 use ustr::Ustr;
 
-use super::dict::{Dict, Key};
-use super::module::{Module, Modules};
-use super::value::{List, Value};
+use super::names::Modules;
+use crate::program::{Dict, Key, List, Module, Value};
 use sheaf_syntax::{Bracket, Expansion, Form, FormKind, NESTING_LIMIT, Sources, Span, SpecialForm};
 
 /// Code as data.

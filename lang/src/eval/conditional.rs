@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use super::expr::Expr;
 use super::interp::{Frame, Interp};
 use super::region::{Difference, Region, same};
 use super::signal::{Differing, Eval, Reason, Signal, Stop};
 use super::staged_loop::shared;
-use super::tensor::{Tensor, apply_graph, bind_all};
+use super::tensor::{apply_graph, bind_all};
 use super::tree::{Tree, flatten, map_trees, unflatten};
-use super::value::Value;
 use crate::builtins;
+use crate::program::{Expr, Tensor, Value};
 use sheaf_graph::graph::{Builder, Graph, Op, prune};
 use sheaf_graph::primitives as p;
 use sheaf_graph::tensor::{DType, TensorType};

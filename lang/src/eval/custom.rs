@@ -8,13 +8,12 @@ use ustr::Ustr;
 
 use super::Args;
 use super::define::heading;
-use super::expr::Code;
 use super::interp::Interp;
 use super::load::{Loaded, Loading};
 use super::signal::{Eval, Reason, Signal, Stop, fail};
-use super::tensor::{Origin, Tensor, Trace, bind_all};
+use super::tensor::bind_all;
 use super::tree::{KeyPath, flatten, map_trees};
-use super::value::{Closure, Function, Value};
+use crate::program::{Closure, Code, Function, Origin, Tensor, Trace, Value};
 use sheaf_graph::graph::{Graph, Op, prune, unchecked};
 use sheaf_graph::primitives::CustomVjp;
 use sheaf_graph::tensor::{DType, HostTensor, TensorType};

@@ -5,14 +5,11 @@ use std::rc::Rc;
 use ustr::Ustr;
 
 use super::code::form_to_value;
-use super::dict::Dict;
-use super::expr::Global;
 use super::interp::Interp;
 use super::load::{Loaded, Loading};
-use super::module::{Meaning, Module, Modules, is_private};
+use super::names::Modules;
 use super::signal::{Eval, fail};
-use super::typed::ParamType;
-use super::value::{Closure, Function, List, Value};
+use crate::program::{Closure, Dict, Function, Global, List, Meaning, Module, ParamType, Value, is_private};
 use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::{Bracket, Form, FormKind, Span, SpecialForm};
 

@@ -7,9 +7,8 @@ use ustr::Ustr;
 use super::call::Args;
 use super::interp::Interp;
 use super::load::Loaded;
-use super::module::Module;
-use super::value::Value;
 use crate::builtins;
+use crate::program::{Module, Value};
 use sheaf_syntax::Span;
 use sheaf_syntax::diagnostic::Diagnostic;
 

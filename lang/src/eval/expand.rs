@@ -6,11 +6,10 @@ use ustr::Ustr;
 
 use super::code::{Use, form_to_value};
 use super::interp::Interp;
-use super::module::Module;
 use super::resolve::bindings;
 use super::rewrite::rewrite;
 use super::signal::{Eval, Signal, Stop};
-use super::value::Value;
+use crate::program::{Module, Value};
 use sheaf_syntax::diagnostic::{Diagnostic, Label};
 use sheaf_syntax::{Bracket, Form, FormKind, NESTING_LIMIT, Span, SpecialForm};
 

@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use super::interp::Interp;
 use super::signal::{Eval, fail};
-use super::tensor::{Tensor, bind, bind_all};
-use super::value::Value;
+use super::tensor::{bind, bind_all};
+use crate::program::{Tensor, Value};
 use sheaf_graph::graph::Op;
 use sheaf_graph::primitives as p;
 use sheaf_graph::tensor::{Shape, TensorType};

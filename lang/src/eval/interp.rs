@@ -7,18 +7,17 @@ use ustr::Ustr;
 use super::blame::{self, FailedLookups};
 use super::check::Checked;
 use super::conditional::Case;
-use super::dict::{Dict, Key};
-use super::expr::{Expr, ExprKind, Global, Pattern, Template, VarLocation};
 use super::interrupt::Budget;
-use super::module::Modules;
+use super::names::Modules;
 use super::purity::effect_in;
-use super::scalar::Scalar;
 use super::signal::{Eval, Reason, STATIC, Stop};
 use super::specialise::Specialiser;
 use super::tracing::Tracing;
-use super::value::{Closure, Function, List, Value};
 use crate::builtins;
 use crate::host::{Backend, Host};
+use crate::program::{
+    Closure, Dict, Expr, ExprKind, Function, Global, Key, List, Pattern, Scalar, Template, Value, VarLocation,
+};
 use crate::stack::maybe_grow;
 use sheaf_graph::tensor::{DType, Shape};
 use sheaf_syntax::diagnostic::Diagnostic;

@@ -4,10 +4,8 @@ use std::rc::Rc;
 
 use ustr::Ustr;
 
-use super::dict::Dict;
-use super::expr::{Code, Pattern};
-use super::value::Value;
 use crate::builtins::nearest;
+use crate::program::{Code, Dict, Pattern, Value};
 use sheaf_syntax::Span;
 use sheaf_syntax::diagnostic::Diagnostic;
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::interp::Interp;
 use super::signal::Eval;
-use super::tensor::{Tensor, Trace, bind, record_in};
+use super::tensor::{bind, record_in};
+use crate::program::{Tensor, Trace};
 use sheaf_graph::graph::Op;
 use sheaf_graph::primitives::Iota;
 use sheaf_graph::tensor::DType;

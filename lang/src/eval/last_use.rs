@@ -3,7 +3,7 @@
 
 use smallvec::SmallVec;
 
-use super::expr::{Expr, ExprKind, Pattern, Slot, VarLocation};
+use crate::program::{Expr, ExprKind, Pattern, Slot, VarLocation};
 use crate::stack::maybe_grow;
 
 /// Marks the last uses in the body of a function, or in a top-level expression.

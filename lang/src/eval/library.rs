@@ -9,7 +9,8 @@ use ustr::{Ustr, UstrMap};
 
 use super::interp::Interp;
 use super::load::Loaded;
-use super::module::{Import, Meaning, Module, Modules, is_private};
+use super::names::Modules;
+use crate::program::{Import, Meaning, Module, is_private};
 use sheaf_syntax::{Form, FormKind};
 
 /// The standard library, by the name of each module.

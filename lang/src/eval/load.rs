@@ -6,15 +6,13 @@ use std::rc::Rc;
 use ustr::Ustr;
 
 use super::define::{declare, usage};
-use super::expr::{Expr, ExprKind, Global, Pending};
 use super::interp::{Interp, Mode};
 use super::last_use::mark_last_uses;
-use super::module::{Import, Module};
 use super::resolve::{Resolver, dtype_keyword, foreign_statement};
 use super::scope::Scopes;
 use super::signal::{Reason, Signal, Stop};
 use super::uses::{folder_of, join};
-use super::value::Value;
+use crate::program::{Expr, ExprKind, Global, Import, Module, Pending, Value};
 use crate::stack::with_large_stack;
 use sheaf_syntax::diagnostic::{Diagnostic, Kind};
 use sheaf_syntax::{Bracket, Form, FormKind, SourceId, Span, SpecialForm, read};

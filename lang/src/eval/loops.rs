@@ -1,11 +1,9 @@
 //! `repeat` and `while`.
 
-use super::expr::{Expr, ExprKind, Pattern};
 use super::interp::{Choice, Frame, Interp};
-use super::scalar::Scalar;
 use super::signal::{Eval, Reason, Stop};
 use super::staged_loop::RepeatParts;
-use super::value::Value;
+use crate::program::{Expr, ExprKind, Pattern, Scalar, Value};
 use crate::stack::maybe_grow;
 use sheaf_syntax::Span;
 

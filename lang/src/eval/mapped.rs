@@ -3,9 +3,8 @@
 use super::interp::Interp;
 use super::signal::Eval;
 use super::staged_loop::Rows;
-use super::tensor::Tensor;
 use super::tree::{Tree, flatten, unflatten};
-use super::value::Value;
+use crate::program::{Tensor, Value};
 use sheaf_graph::primitives as p;
 use sheaf_graph::tensor::TensorType;
 

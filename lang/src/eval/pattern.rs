@@ -1,11 +1,9 @@
 //! Destructuring.
 
 use super::blame;
-use super::expr::{Expr, Pattern};
 use super::interp::Interp;
-use super::items::Items;
 use super::signal::Eval;
-use super::value::Value;
+use crate::program::{Expr, Items, Pattern, Value};
 use sheaf_syntax::Span;
 use sheaf_syntax::diagnostic::Diagnostic;
 

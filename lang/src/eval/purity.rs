@@ -4,8 +4,7 @@ use std::rc::Rc;
 
 use ustr::Ustr;
 
-use super::expr::{Code, Expr, ExprKind, Template};
-use super::value::{Function, Value};
+use crate::program::{Code, Expr, ExprKind, Function, Template, Value};
 use sheaf_syntax::Span;
 
 /// The first possible effect of the body of `code`, or of a function it mentions: the builtin and the span.

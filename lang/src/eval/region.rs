@@ -4,9 +4,8 @@ use std::rc::Rc;
 
 use super::interp::Interp;
 use super::signal::{Differing, Eval, Reason, Signal, Stop};
-use super::tensor::{Origin, Tensor, Trace};
 use super::tree::{KeyPath, Tree, first_difference, flatten, map_trees, unflatten};
-use super::value::Value;
+use crate::program::{Origin, Tensor, Trace, Value};
 use sheaf_graph::graph::{Graph, prune};
 use sheaf_graph::primitives as p;
 use sheaf_graph::tensor::TensorType;

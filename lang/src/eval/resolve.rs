@@ -6,11 +6,12 @@ use std::rc::Rc;
 use ustr::Ustr;
 
 use super::code::{form_to_value, list};
-use super::expr::{Code, Expr, ExprKind, Pattern, Slot, VarLocation};
-use super::module::{Meaning, Module, Modules, qualified};
+use super::names::Modules;
 use super::recur::{Rewritten, rewrite_loop};
 use super::scope::{Found, Scopes};
-use super::value::{Function, Value};
+use crate::program::{
+    Code, Expr, ExprKind, Function, Meaning, Module, Pattern, Slot, Value, VarLocation, qualified,
+};
 use crate::stack::maybe_grow;
 use sheaf_graph::tensor::DType;
 use sheaf_syntax::diagnostic::{Diagnostic, Kind};

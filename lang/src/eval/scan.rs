@@ -2,12 +2,11 @@
 
 use std::rc::Rc;
 
-use super::dict::Dict;
 use super::interp::Interp;
 use super::signal::{Eval, fail};
 use super::staged_loop::{Rows, STACKED, has_weak};
 use super::tree::map_trees;
-use super::value::Value;
+use crate::program::{Dict, Value};
 use sheaf_syntax::diagnostic::Diagnostic;
 
 impl Interp {

@@ -2,7 +2,7 @@
 
 use ustr::Ustr;
 
-use super::expr::{Slot, VarLocation};
+use crate::program::{Slot, VarLocation};
 
 /// The functions being resolved, outermost first. The first one is the top level of a file.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Reasons to stop an evaluation.
 
 use crate::host::HostError;
+use crate::program::Value;
 use sheaf_graph::graph::Var;
 use sheaf_graph::primitives::TypeFault;
 use sheaf_graph::tensor::TensorType;
@@ -177,3 +178,6 @@ impl From<HostError> for Signal {
 pub fn fail<T>(message: impl Into<String>) -> Eval<T> {
     Err(Diagnostic::error(message).into())
 }
+
+/// A value, and the result of an evaluation, fit into two registers.
+const _: () = assert!(size_of::<Value>() == 16 && size_of::<Eval<Value>>() == 16);

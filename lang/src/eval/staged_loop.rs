@@ -3,13 +3,12 @@
 
 use std::sync::Arc;
 
-use super::expr::{Expr, Pattern};
 use super::interp::{Frame, Interp};
 use super::region::{Difference, Region, State, Step};
 use super::signal::{Differing, Eval};
-use super::tensor::{Tensor, bind_all};
+use super::tensor::bind_all;
 use super::tree::{Tree, flatten, unflatten};
-use super::value::Value;
+use crate::program::{Expr, Pattern, Tensor, Value};
 use sheaf_graph::graph::{Builder, Graph, Op, Var};
 use sheaf_graph::primitives as p;
 use sheaf_graph::simplify::simplify;

@@ -1,94 +1,27 @@
-//! Tensors of the evaluator: concrete ones hold elements, traced ones a variable of a graph under construction.
+//! Operations on tensors: computed on concrete ones, recorded in the trace of traced ones.
 
-use std::cell::{OnceCell, RefCell};
-use std::collections::{HashMap, HashSet};
-use std::fmt;
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::checks::{Flags, reported};
+use super::checks::reported;
 use super::signal::{Eval, Reason, Signal, Stop};
 use crate::host::{Backend, Buffer};
+use crate::program::{Concrete, Dict, Origin, Regions, Tensor, Trace, Traced, Value};
+use crate::stack::maybe_grow;
 use sheaf_graph::graph::{Builder, Graph, Op, Var, Vars, violation};
 use sheaf_graph::primitives::{BroadcastInDim, Primitive};
-use sheaf_graph::tensor::{DType, HostTensor, Shape, TensorType};
+use sheaf_graph::tensor::{DType, HostTensor, TensorType};
 use sheaf_syntax::Span;
 use sheaf_syntax::diagnostic::Diagnostic;
 
 /// Maximum length of vectors that may be shapes, whose numbers are requested one by one.
 pub(super) const MAX_AXES: usize = 16;
 
-/// A tensor value.
-#[derive(Clone, Debug)]
-pub enum Tensor {
-    /// A tensor with elements.
-    Concrete(Rc<Concrete>),
-    /// A tracer: a variable of a trace.
-    Traced(Rc<Traced>),
-}
-
-/// A tensor with elements: on the host, on the device, or both. Copies made on demand are kept, so an argument on the
-/// device is not uploaded again, and a result is downloaded only when it is read.
-pub struct Concrete {
-    ty: TensorType,
-    host: OnceCell<HostTensor>,
-    device: OnceCell<Buffer>,
-    origin: OnceCell<Origin>,
-    /// Pending check flags of the calls that computed it.
-    flags: RefCell<Option<Flags>>,
-}
-
 impl Concrete {
-    /// A tensor in host memory; `weak` for numbers.
-    pub fn from_host(host: HostTensor, weak: bool) -> Rc<Concrete> {
-        let ty = TensorType { weak, ..host.ty() };
-        Rc::new(Concrete {
-            ty,
-            host: OnceCell::from(host),
-            device: OnceCell::new(),
-            origin: OnceCell::new(),
-            flags: RefCell::default(),
-        })
-    }
-
-    /// A tensor on the device, valid if no flag is set.
-    pub fn from_device(ty: TensorType, buffer: Buffer, flags: Option<Flags>) -> Rc<Concrete> {
-        Rc::new(Concrete {
-            ty,
-            host: OnceCell::new(),
-            device: OnceCell::from(buffer),
-            origin: OnceCell::new(),
-            flags: RefCell::new(flags),
-        })
-    }
-
-    /// A copy in host memory only, if the elements are there; else itself.
-    pub(super) fn anew(self: &Rc<Self>) -> Rc<Concrete> {
-        let Some(host) = self.host.get() else { return Rc::clone(self) };
-        let copy = Concrete::from_host(host.clone(), self.ty.weak);
-        copy.comes_from(self.origin.get().copied());
-        copy
-    }
-
-    /// Sets the call or literal as its origin, unless it is known.
-    pub(super) fn made_at(&self, place: Option<Span>) {
-        self.comes_from(place.map(Origin::Made));
-    }
-
-    /// Sets the origin, unless it is known.
-    pub(super) fn comes_from(&self, origin: Option<Origin>) {
-        if let Some(origin) = origin {
-            let _ = self.origin.set(origin);
-        }
-    }
-
-    /// Its type.
-    pub fn ty(&self) -> &TensorType {
-        &self.ty
-    }
-
     /// The elements, downloaded from the device if needed.
     pub fn host(&self) -> Eval<&HostTensor> {
         if let Some(host) = self.host.get() {
@@ -102,16 +35,6 @@ impl Concrete {
         Ok(self.host.get_or_init(|| read))
     }
 
-    /// The elements, if they are in host memory.
-    pub fn host_if_there(&self) -> Option<&HostTensor> {
-        self.host.get()
-    }
-
-    /// The check flags to read before its elements.
-    pub(super) fn flags(&self) -> Option<Flags> {
-        self.flags.borrow().clone()
-    }
-
     /// The device buffer, uploaded if needed.
     pub fn device(&self, backend: &mut dyn Backend) -> Eval<&Buffer> {
         if let Some(buffer) = self.device.get() {
@@ -122,76 +45,66 @@ impl Concrete {
     }
 }
 
-impl fmt::Debug for Concrete {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.ty)
+impl Tensor {
+    /// The elements, for `wanted` (a phrase for the message). A traced tensor has none: then tracing stops, and the
+    /// caller may make the scalar static or interpret.
+    pub fn elements(&self, wanted: &str) -> Eval<&HostTensor> {
+        match (self.concrete(), self) {
+            (Some(c), _) => c.host(),
+            (None, Tensor::Traced(t)) => {
+                let wanted = wanted.to_string();
+                // A vector may consist of numbers, as the shape [n 4] does.
+                let reason = if t.ty.rank() <= 1 && t.ty.count() <= MAX_AXES {
+                    Reason::Value { level: t.trace.level, var: t.var, wanted }
+                } else {
+                    Reason::Elements { level: t.trace.level, wanted, ty: t.ty.clone() }
+                };
+                Err(Stop::trace(reason, None))
+            }
+            (None, Tensor::Concrete(_)) => unreachable!("a concrete tensor has a value"),
+        }
     }
 }
 
-/// The origin of a tensor: never in the library.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// The call or literal that made it.
-    Made(Span),
-    /// Its typed parameter.
-    Declared(Span),
-}
+impl Value {
+    /// True unless it is `false`, `nil` or a false scalar.
+    pub(crate) fn truthy(&self) -> Eval<bool> {
+        match self {
+            Value::Nil | Value::Bool(false) => Ok(false),
+            Value::Tensor(t) if t.ty().rank() > 0 => {
+                Err(Diagnostic::error(format!("a condition is one truth value, this is a tensor {}", t.ty()))
+                    .help("say (any x), (all x) or (equal? a b)")
+                    .into())
+            }
+            Value::Tensor(t) if t.ty().dtype == DType::Bool => {
+                Ok(t.elements("a condition")?.element_i64(0) != 0)
+            }
+            _ => Ok(true),
+        }
+    }
 
-impl Origin {
-    /// The span.
-    pub fn span(self) -> Span {
-        let (Origin::Made(span) | Origin::Declared(span)) = self;
-        span
+    /// The value with every traced tensor replaced by its elements; stops the trace if one has none.
+    pub(crate) fn known(&self, wanted: &str) -> Eval<Value> {
+        Ok(match self {
+            Value::Tensor(t) if t.is_traced() => {
+                let host = t.elements(wanted)?.clone();
+                Value::from(if t.ty().weak { Tensor::weak(host) } else { Tensor::host(host) })
+            }
+            Value::Tensor(t) => {
+                t.elements(wanted)?;
+                self.clone()
+            }
+            Value::List(list) => {
+                Value::list(maybe_grow(|| list.items.iter().map(|v| v.known(wanted)).collect::<Eval<_>>())?)
+            }
+            Value::Dict(dict) => {
+                let entries = dict.iter().map(|(k, v)| Ok((k, v.known(wanted)?)));
+                Value::Dict(Rc::new(maybe_grow(|| entries.collect::<Eval<Dict>>())?))
+            }
+            other => other.clone(),
+        })
     }
 }
-
-/// A tracer: a variable of a trace.
-pub struct Traced {
-    trace: Rc<Trace>,
-    var: Var,
-    ty: TensorType,
-    /// The value, if the evaluator computes while it records (differentiation of interpreted code).
-    concrete: Option<Rc<Concrete>>,
-    /// The call that recorded it, or the origin of its argument.
-    origin: Option<Origin>,
-}
-
-impl fmt::Debug for Traced {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "traced {} {:?}", self.var, self.ty)
-    }
-}
-
-/// A graph under construction. Traces nest: one of a higher level may use tensors of lower levels, which become
-/// captures, additional parameters of its graph.
-pub struct Trace {
-    level: u32,
-    builder: RefCell<Builder>,
-    captures: RefCell<Vec<(Rc<Traced>, Var)>>,
-    constants: RefCell<Vec<(Rc<Concrete>, Var)>>,
-    /// Known numbers broadcast to a shape, by their bytes: most are used many times, and share one constant.
-    fills: RefCell<HashMap<Fill, Rc<Concrete>>>,
-    limit: usize,
-    open: Regions,
-}
-
-/// The regions being traced, shared by all traces of an evaluator.
-pub(super) type Regions = Rc<RefCell<OpenRegions>>;
-
-/// The traces of nested regions.
-#[derive(Default)]
-pub(super) struct OpenRegions {
-    /// Those of branches and checkpoints. Computations on outer tensors are recorded in the innermost of them: they run
-    /// only if that branch is taken, and a checkpoint recomputes them rather than keeping them.
-    pub closed: Vec<Rc<Trace>>,
-    /// Those and the bodies of loops, which may run zero steps: so checks are recorded in the innermost region.
-    pub all: Vec<Rc<Trace>>,
-    /// The trace of the whole program, if there is one.
-    pub root: Option<Rc<Trace>>,
-}
-
-/// The dtype and the bytes of a number, and the shape it is broadcast to.
-type Fill = (DType, Vec<u8>, Shape);
 
 impl Trace {
     /// An empty trace; `level` is one more than that of the trace around it. It fails beyond `limit` equations, the
@@ -359,102 +272,6 @@ fn recorder<'a>(checks: bool, tensors: impl Iterator<Item = &'a Tensor>) -> Opti
     let pieces = if checks { &open.all } else { &open.closed };
     let within = pieces.last().filter(|trace| trace.level > innermost.level);
     Some(Rc::clone(within.unwrap_or(innermost)))
-}
-
-impl Tensor {
-    /// A concrete tensor in host memory.
-    pub fn host(host: HostTensor) -> Tensor {
-        Tensor::Concrete(Concrete::from_host(host, false))
-    }
-
-    /// A concrete tensor in host memory, made by a call.
-    pub fn made(host: HostTensor, place: Option<Span>) -> Tensor {
-        let made = Concrete::from_host(host, false);
-        made.made_at(place);
-        Tensor::Concrete(made)
-    }
-
-    /// A weak number in host memory.
-    pub fn weak(host: HostTensor) -> Tensor {
-        Tensor::Concrete(Concrete::from_host(host, true))
-    }
-
-    /// True if it is the same tensor.
-    pub fn is(&self, other: &Tensor) -> bool {
-        match (self, other) {
-            (Tensor::Concrete(a), Tensor::Concrete(b)) => Rc::ptr_eq(a, b),
-            (Tensor::Traced(a), Tensor::Traced(b)) => Rc::ptr_eq(a, b),
-            _ => false,
-        }
-    }
-
-    /// Its type.
-    pub fn ty(&self) -> &TensorType {
-        match self {
-            Tensor::Concrete(c) => c.ty(),
-            Tensor::Traced(t) => &t.ty,
-        }
-    }
-
-    /// The origin, if it is known.
-    pub fn origin(&self) -> Option<Origin> {
-        match self {
-            Tensor::Concrete(c) => c.origin.get().copied(),
-            Tensor::Traced(t) => t.origin,
-        }
-    }
-
-    /// The extents of the axes.
-    pub fn shape(&self) -> &[usize] {
-        &self.ty().shape
-    }
-
-    /// The concrete value, unless it is traced without one.
-    pub fn concrete(&self) -> Option<&Rc<Concrete>> {
-        match self {
-            Tensor::Concrete(c) => Some(c),
-            Tensor::Traced(t) => t.concrete.as_ref(),
-        }
-    }
-
-    /// True for a tracer.
-    pub fn is_traced(&self) -> bool {
-        matches!(self, Tensor::Traced(_))
-    }
-
-    /// True for a boolean scalar unknown while tracing.
-    pub(crate) fn is_unknown_truth(&self) -> bool {
-        self.concrete().is_none() && *self.ty() == TensorType::scalar(DType::Bool)
-    }
-
-    /// True for a variable of a trace nested in that of `level`.
-    pub(super) fn is_traced_within(&self, level: u32) -> bool {
-        matches!(self, Tensor::Traced(t) if t.trace.level > level)
-    }
-
-    /// True for a variable of the trace of that level.
-    pub fn is_traced_at(&self, level: u32) -> bool {
-        matches!(self, Tensor::Traced(t) if t.trace.level == level)
-    }
-
-    /// The elements, for `wanted` (a phrase for the message). A traced tensor has none: then tracing stops, and the
-    /// caller may make the scalar static or interpret.
-    pub fn elements(&self, wanted: &str) -> Eval<&HostTensor> {
-        match (self.concrete(), self) {
-            (Some(c), _) => c.host(),
-            (None, Tensor::Traced(t)) => {
-                let wanted = wanted.to_string();
-                // A vector may consist of numbers, as the shape [n 4] does.
-                let reason = if t.ty.rank() <= 1 && t.ty.count() <= MAX_AXES {
-                    Reason::Value { level: t.trace.level, var: t.var, wanted }
-                } else {
-                    Reason::Elements { level: t.trace.level, wanted, ty: t.ty.clone() }
-                };
-                Err(Stop::trace(reason, None))
-            }
-            (None, Tensor::Concrete(_)) => unreachable!("a concrete tensor has a value"),
-        }
-    }
 }
 
 /// Fails if a tensor of that shape does not fit memory; the allocation would abort the process.

@@ -6,8 +6,8 @@ use ustr::Ustr;
 
 use super::checks::Raised;
 use super::signal::{Reason, Signal, Stop};
-use super::tensor::{Regions, Trace};
 use super::transforms::MAX_EQUATIONS;
+use crate::program::{Regions, Trace};
 use sheaf_syntax::Span;
 
 /// Maximum nesting of regions, beyond which the recursion must depend on an unknown condition.

@@ -5,9 +5,8 @@ use std::rc::Rc;
 
 use ustr::Ustr;
 
-use super::dict::{Dict, Key};
 use super::signal::{Eval, Signal, fail};
-use super::value::{List, Value};
+use crate::program::{Dict, Key, List, Value};
 use crate::stack::maybe_grow;
 use sheaf_syntax::Bracket;
 use sheaf_syntax::diagnostic::Diagnostic;

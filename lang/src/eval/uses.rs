@@ -7,8 +7,8 @@ use ustr::Ustr;
 use super::interp::Interp;
 use super::library::STANDARD;
 use super::load::Loaded;
-use super::module::{Import, Module, is_private};
 use super::signal::Eval;
+use crate::program::{Import, Module, is_private};
 use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::{Bracket, Form, FormKind, Span};
 

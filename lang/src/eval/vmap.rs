@@ -3,12 +3,11 @@
 use std::rc::Rc;
 
 use super::Args;
-use super::dict::Dict;
 use super::interp::Interp;
 use super::signal::{Eval, Reason, Signal, Stop, fail};
-use super::tensor::{Tensor, Trace, apply_graph};
-use super::transforms::{Axes, Outcome};
-use super::value::{Function, List, Value};
+use super::tensor::apply_graph;
+use super::transforms::Outcome;
+use crate::program::{Axes, Dict, Function, List, Tensor, Trace, Value};
 use sheaf_graph::graph::prune;
 use sheaf_graph::tensor::Shape;
 use sheaf_graph::transform;

@@ -1,7 +1,8 @@
 //! Comparison of expected and actual results.
 
 use crate::builtins::repr;
-use crate::eval::{Eval, Value};
+use crate::eval::Eval;
+use crate::program::Value;
 use sheaf_graph::tensor::{DType, HostTensor, format_float};
 
 /// Absolute tolerance of floats, besides the relative one: results near zero come from cancellation.

@@ -3,9 +3,8 @@
 use super::case::Kind;
 use super::lift::{Literals, lift, literals};
 use super::{Case, Compile, Tester, failure};
-use crate::eval::{
-    Cause, Function, Interp, Interpreted, Loaded, Probe, Signal, Tensor, Value, as_diagnostic,
-};
+use crate::eval::{Cause, Interp, Interpreted, Loaded, Probe, Signal, as_diagnostic};
+use crate::program::{Function, Tensor, Value};
 use sheaf_syntax::Form;
 use sheaf_syntax::diagnostic::Diagnostic;
 

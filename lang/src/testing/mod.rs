@@ -20,7 +20,8 @@ mod lift;
 use std::rc::Rc;
 
 use crate::builtins::repr;
-use crate::eval::{Interp, Jit, Loaded, Module, Value};
+use crate::eval::{Interp, Jit, Loaded};
+use crate::program::{Module, Value};
 use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::{Form, Span};
 

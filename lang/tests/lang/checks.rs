@@ -1,6 +1,7 @@
 //! Checks of a running program: the same error interpreted and compiled, at any place.
 
-use sheaf_lang::eval::{Interp, Jit, Options, Value};
+use sheaf_lang::eval::{Interp, Jit, Options};
+use sheaf_lang::program::Value;
 use sheaf_syntax::diagnostic::Diagnostic;
 
 use crate::support::{World, compiling, compiling_at_once, run_with};

@@ -5,7 +5,8 @@ use crate::support::{World, compiling, run_with};
 use allocation_counter::{AllocationInfo, measure};
 use indexmap::IndexMap;
 use proptest::prelude::*;
-use sheaf_lang::eval::{Dict, Interp, Items, Jit, Key, Options, Value};
+use sheaf_lang::eval::{Interp, Jit, Options};
+use sheaf_lang::program::{Dict, Items, Key, Value};
 
 /// Numbers, and lists, which have a different drop path.
 fn value(n: i64) -> Value {

@@ -3,7 +3,8 @@
 
 use crate::support::{World, check, run};
 use sheaf_graph::tensor::{Data, HostTensor};
-use sheaf_lang::eval::{Interp, Options, Value};
+use sheaf_lang::eval::{Interp, Options};
+use sheaf_lang::program::Value;
 
 fn tensor(program: &str) -> HostTensor {
     let mut interp = Interp::new(Box::new(World::default()), None, Options::default());

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use sheaf_lang::eval::{GradOptions, Interp, Jit, Options, Refused, Transform};
+use sheaf_lang::eval::{Interp, Jit, Options, Refused};
 use sheaf_lang::host::Unit;
+use sheaf_lang::program::{GradOptions, Transform};
 use sheaf_syntax::{Bracket, Form, Sources, SpecialForm, fmt};
 
 use super::show::{Built, built, short};

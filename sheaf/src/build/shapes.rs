@@ -6,10 +6,8 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 use sheaf_cache::Digest;
 use sheaf_graph::tensor::{DType, HostTensor, TensorType};
-use sheaf_lang::eval::{
-    AbstractValue, Axes, Call, FunctionName, GradOptions, Interp, LeftOut, Recording, Tensor, Transform,
-    Value,
-};
+use sheaf_lang::eval::{AbstractValue, Call, FunctionName, Interp, LeftOut, Recording};
+use sheaf_lang::program::{Axes, GradOptions, Tensor, Transform, Value};
 use sheaf_syntax::Span;
 use sheaf_syntax::diagnostic::Diagnostic;
 

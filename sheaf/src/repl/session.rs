@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use sheaf_lang::builtins::{foreign_name_help, nearest, repr, type_text};
 use sheaf_lang::docs;
-use sheaf_lang::eval::{Definition, Interp, Interrupt, Module, Value};
+use sheaf_lang::eval::{Interp, Interrupt};
+use sheaf_lang::program::{Definition, Module, Value};
 use sheaf_project::Project;
 use sheaf_syntax::diagnostic::Diagnostic;
 

@@ -12,18 +12,16 @@ use super::arguments::{Asked, fn_key};
 use super::fallback::Why;
 use super::{Outcome, report::Location};
 use crate::builtins;
-use crate::eval::expr::{Code, Global};
 use crate::eval::interp::{Interp, Mode};
 use crate::eval::load::{Loaded, as_diagnostic};
-use crate::eval::module::{Meaning, Module, Modules};
+use crate::eval::names::Modules;
 use crate::eval::purity;
 use crate::eval::signal::{Eval, Reason};
-use crate::eval::tensor::{Concrete, Origin, Tensor};
-use crate::eval::transforms::Transform;
-use crate::eval::typed::ParamType;
 use crate::eval::uses::join;
-use crate::eval::value::{Dict, Function, Value};
 use crate::host::{DeviceTensor, HostError, Unit};
+use crate::program::{
+    Code, Concrete, Dict, Function, Global, Meaning, Module, Origin, ParamType, Tensor, Transform, Value,
+};
 use sheaf_graph::tensor::{DType, HostTensor, Kind, TensorType};
 use sheaf_syntax::Span;
 use sheaf_syntax::diagnostic::Diagnostic;

@@ -6,12 +6,8 @@ use std::rc::Rc;
 use ustr::Ustr;
 
 use super::report::LeafKind;
-use crate::eval::expr::Code;
-use crate::eval::tensor::{Concrete, Tensor, Trace};
-use crate::eval::transforms::Transform;
-use crate::eval::value::{Closure, Function, List, Value};
-use crate::eval::{Dict, Key};
 use crate::host::Leaf;
+use crate::program::{Closure, Code, Concrete, Dict, Function, Key, List, Tensor, Trace, Transform, Value};
 use crate::stack::maybe_grow;
 use sheaf_graph::tensor::{DType, TensorType};
 use sheaf_syntax::Span;

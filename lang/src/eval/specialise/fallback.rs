@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::eval::expr::Code;
 use crate::eval::interp::Interp;
 use crate::eval::signal::{Eval, Reason, TraceStop};
+use crate::program::Code;
 use sheaf_graph::graph::Graph;
 use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::{Sources, Span};

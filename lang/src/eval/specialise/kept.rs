@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use super::arguments::parameter_path;
 use crate::builtins::show;
-use crate::eval::value::{Function, Value};
 use crate::host::{Kept, Unit};
+use crate::program::{Function, Value};
 use sheaf_graph::tensor::{DType, TensorType};
 
 /// The unused programs of one function.

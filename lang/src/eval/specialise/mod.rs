@@ -37,14 +37,12 @@ pub use report::{Argument, Difference, Interpreted, LeafKind, Location, Report, 
 
 use crate::builtins::SHAPE;
 use crate::eval::call::Args;
-use crate::eval::checks::{Flag, Flags, handed_on};
-use crate::eval::contents::has_tensors;
-use crate::eval::expr::Code;
+use crate::eval::checks::handed_on;
 use crate::eval::interp::{Interp, Jit};
 use crate::eval::signal::{Eval, Reason, Stop, TraceStop};
 use crate::eval::tensor::MAX_AXES;
-use crate::eval::value::{Function, Value};
 use crate::host::{Buffer, Checked, Donating, FLAG, Leaf, Placement, Program, Unit};
+use crate::program::{Code, Flag, Flags, Function, Value, has_tensors};
 use sheaf_graph::graph::{Checks, prune, thread};
 use sheaf_graph::primitives::Site;
 use sheaf_graph::simplify::simplify;

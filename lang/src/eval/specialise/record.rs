@@ -8,11 +8,9 @@ use super::arguments::{FnKey, Pattern};
 use super::fallback::Cause;
 use super::report::Location;
 use super::{Entry, Family, Outcome};
-use crate::eval::expr::Code;
 use crate::eval::interp::Interp;
-use crate::eval::module::{Module, Modules};
-use crate::eval::transforms::Transform;
-use crate::eval::value::{Function, Value};
+use crate::eval::names::Modules;
+use crate::program::{Code, Function, Module, Transform, Value};
 
 /// The specialisations of a run.
 #[derive(Clone, Debug, Default)]

@@ -2,11 +2,8 @@
 
 use std::rc::Rc;
 
-use crate::eval::Key;
-use crate::eval::checks::Flags;
-use crate::eval::tensor::{Concrete, Tensor};
-use crate::eval::value::{List, Value};
 use crate::host::{Buffer, Leaf};
+use crate::program::{Concrete, Flags, Key, List, Tensor, Value};
 use sheaf_graph::tensor::TensorType;
 use sheaf_syntax::{Bracket, Span};
 

@@ -6,15 +6,12 @@ use std::rc::Rc;
 use arcstr::ArcStr;
 use ustr::Ustr;
 
-pub use super::dict::{Dict, Key};
+use super::dict::{Dict, Key};
+use super::expr::Code;
 use super::items::Items;
-use super::signal::Eval;
-use super::transforms::Transform;
-use super::{Code, Tensor};
+use super::tensor::Tensor;
+use super::transform::Transform;
 use crate::builtins::Builtin;
-use crate::stack::maybe_grow;
-use sheaf_graph::tensor::DType;
-use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::{Bracket, Span};
 
 /// Any value.
@@ -124,48 +121,10 @@ impl Value {
     }
 
     /// Sets the call or literal as the origin of a tensor, unless it is known.
-    pub(super) fn made_at(&self, place: Span) {
+    pub(crate) fn made_at(&self, place: Span) {
         if let Value::Tensor(Tensor::Concrete(tensor)) = self {
             tensor.made_at(Some(place));
         }
-    }
-
-    /// True unless it is `false`, `nil` or a false scalar.
-    pub(crate) fn truthy(&self) -> Eval<bool> {
-        match self {
-            Value::Nil | Value::Bool(false) => Ok(false),
-            Value::Tensor(t) if t.ty().rank() > 0 => {
-                Err(Diagnostic::error(format!("a condition is one truth value, this is a tensor {}", t.ty()))
-                    .help("say (any x), (all x) or (equal? a b)")
-                    .into())
-            }
-            Value::Tensor(t) if t.ty().dtype == DType::Bool => {
-                Ok(t.elements("a condition")?.element_i64(0) != 0)
-            }
-            _ => Ok(true),
-        }
-    }
-
-    /// The value with every traced tensor replaced by its elements; stops the trace if one has none.
-    pub(crate) fn known(&self, wanted: &str) -> Eval<Value> {
-        Ok(match self {
-            Value::Tensor(t) if t.is_traced() => {
-                let host = t.elements(wanted)?.clone();
-                Value::from(if t.ty().weak { Tensor::weak(host) } else { Tensor::host(host) })
-            }
-            Value::Tensor(t) => {
-                t.elements(wanted)?;
-                self.clone()
-            }
-            Value::List(list) => {
-                Value::list(maybe_grow(|| list.items.iter().map(|v| v.known(wanted)).collect::<Eval<_>>())?)
-            }
-            Value::Dict(dict) => {
-                let entries = dict.iter().map(|(k, v)| Ok((k, v.known(wanted)?)));
-                Value::Dict(Rc::new(maybe_grow(|| entries.collect::<Eval<Dict>>())?))
-            }
-            other => other.clone(),
-        })
     }
 
     /// The dictionary key named by this value.
@@ -202,7 +161,7 @@ impl Function {
     }
 
     /// The code of a program's function, transformed or not.
-    pub(super) fn code(&self) -> Option<&Rc<Code>> {
+    pub(crate) fn code(&self) -> Option<&Rc<Code>> {
         match self {
             Function::Closure(c) => Some(&c.code),
             Function::Transformed(_, f) => f.code(),
@@ -211,7 +170,7 @@ impl Function {
     }
 
     /// The captured values.
-    pub(super) fn captured(&self) -> &[Value] {
+    pub(crate) fn captured(&self) -> &[Value] {
         match self {
             Function::Closure(c) => &c.captured,
             Function::Transformed(_, f) => f.captured(),
@@ -254,6 +213,3 @@ impl From<Tensor> for Value {
         Value::Tensor(t)
     }
 }
-
-/// A value, and the result of an evaluation, fit into two registers.
-const _: () = assert!(size_of::<Value>() == 16 && size_of::<Eval<Value>>() == 16);

@@ -13,7 +13,7 @@ use super::release::{Item, holds_values, release, releasing};
 use super::value::Value;
 
 /// Maximum entries of a list or dictionary with flat storage, which is copied on change.
-pub(super) const MAX_FLAT: usize = 64;
+pub(crate) const MAX_FLAT: usize = 64;
 
 /// A persistent tree: a changed copy shares unchanged parts.
 #[derive(Clone, Debug, Default)]
@@ -155,7 +155,7 @@ impl Items {
     }
 
     /// Cached contents of persistent storage; `None` for flat storage.
-    pub(super) fn tally(&self) -> Option<&Tally> {
+    pub(crate) fn tally(&self) -> Option<&Tally> {
         if let Storage::Persistent(persistent) = &self.0 { Some(&persistent.tally) } else { None }
     }
 }

@@ -155,7 +155,7 @@ impl Dict {
     }
 
     /// Cached contents of persistent storage; `None` for flat storage.
-    pub(super) fn tally(&self) -> Option<&Tally> {
+    pub(crate) fn tally(&self) -> Option<&Tally> {
         if let Storage::Persistent(persistent) = &self.0 { Some(&persistent.tally) } else { None }
     }
 

@@ -1,7 +1,7 @@
 //! Modules: definitions of a file, its imports, and name look-up (SPEC section 8).
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use indexmap::IndexMap;
@@ -9,7 +9,7 @@ use ustr::Ustr;
 
 use super::expr::Global;
 use super::value::Value;
-use crate::builtins::{self, Builtin};
+use crate::builtins::Builtin;
 use sheaf_syntax::Span;
 
 /// A file of the program or of the standard library.
@@ -23,15 +23,15 @@ pub struct Module {
     pub root: String,
     /// True for the standard library, whose names have the lowest precedence.
     pub standard: bool,
-    pub(super) definitions: RefCell<IndexMap<Ustr, Rc<Global>>>,
-    pub(super) imports: RefCell<Vec<Import>>,
+    pub(crate) definitions: RefCell<IndexMap<Ustr, Rc<Global>>>,
+    pub(crate) imports: RefCell<Vec<Import>>,
     /// Aliases that macros of other modules left in this one: the module and the name there.
-    pub(super) foreign: RefCell<HashMap<Ustr, (Rc<Module>, Ustr)>>,
+    pub(crate) foreign: RefCell<HashMap<Ustr, (Rc<Module>, Ustr)>>,
 }
 
 /// A `(use ...)`.
 #[derive(Debug)]
-pub(super) struct Import {
+pub(crate) struct Import {
     pub module: Rc<Module>,
     pub alias: Option<Ustr>,
     pub only: Option<Vec<Ustr>>,
@@ -50,7 +50,7 @@ pub struct Definition {
 
 /// Meaning of a name.
 #[derive(Clone, Debug)]
-pub(super) enum Meaning {
+pub(crate) enum Meaning {
     /// A definition.
     Global(Rc<Global>),
     /// A function written in Rust.
@@ -71,13 +71,13 @@ impl Import {
 }
 
 /// The alias and the name of `m/name`.
-pub(super) fn qualified(name: &str) -> Option<(&str, Ustr)> {
+pub(crate) fn qualified(name: &str) -> Option<(&str, Ustr)> {
     name.split_once('/').filter(|(p, r)| !p.is_empty() && !r.is_empty()).map(|(p, r)| (p, Ustr::from(r)))
 }
 
 impl Module {
     /// The meaning of `name` here, except builtins.
-    pub(super) fn find(&self, name: Ustr) -> Option<Meaning> {
+    pub(crate) fn find(&self, name: Ustr) -> Option<Meaning> {
         if let Some(global) = self.definitions.borrow().get(&name) {
             return Some(Meaning::Global(Rc::clone(global)));
         }
@@ -116,19 +116,19 @@ impl Module {
     }
 
     /// The module that keeps `name` private, for the error message.
-    pub(super) fn keeper(&self, name: Ustr) -> Option<(String, Rc<Global>)> {
+    pub(crate) fn keeper(&self, name: Ustr) -> Option<(String, Rc<Global>)> {
         let (name, modules) = self.sources(name);
         let own = |(m, _): &(Rc<Module>, bool)| Some((m.name.clone(), m.own(name)?));
         if is_private(&name) { modules.iter().find_map(own) } else { None }
     }
 
     /// The aliases of the modules used here.
-    pub(super) fn aliases(&self) -> Vec<Ustr> {
+    pub(crate) fn aliases(&self) -> Vec<Ustr> {
         self.imports.borrow().iter().filter_map(|i| i.alias).collect()
     }
 
     /// True if the module `name` is used here without an alias.
-    pub(super) fn uses_flat(&self, name: &str) -> bool {
+    pub(crate) fn uses_flat(&self, name: &str) -> bool {
         self.imports.borrow().iter().any(|i| i.alias.is_none() && i.module.name == name)
     }
 
@@ -163,81 +163,8 @@ impl Module {
     }
 
     /// The name without the module mark added by a macro.
-    pub(super) fn plain(&self, name: Ustr) -> Ustr {
+    pub(crate) fn plain(&self, name: Ustr) -> Ustr {
         self.foreign.borrow().get(&name).map_or(name, |(home, name)| home.plain(*name))
-    }
-}
-
-/// The modules of an evaluation, and the table of what names mean in them.
-#[derive(Default)]
-pub(super) struct Modules {
-    /// The builtins written in Sheaf; `None` while the evaluator is made.
-    pub core: Option<Rc<Module>>,
-    /// The module of the program.
-    pub program: Option<Rc<Module>>,
-    /// The modules used by it, by file.
-    pub files: HashMap<String, Rc<Module>>,
-    /// The loaded or loading modules of the standard library.
-    pub standard: HashMap<&'static str, Rc<Module>>,
-    /// The files being loaded, outermost first.
-    pub loading: Vec<String>,
-    /// Builtins redefined by the program, after the warning.
-    pub redefined: HashSet<Ustr>,
-}
-
-impl Modules {
-    /// The meaning of a name in `module`: its definitions and imports, then the builtins, then the standard library.
-    pub(super) fn meaning(&self, module: &Module, name: Ustr) -> Option<Meaning> {
-        if let Some((home, name)) = module.foreign.borrow().get(&name) {
-            return self.meaning(home, *name);
-        }
-        // Private names of the language are for the standard library.
-        let open = module.standard || !is_private(&name);
-        module
-            .find(name)
-            .or_else(|| self.core.as_ref().filter(|_| open).and_then(|core| core.find(name)))
-            .or_else(|| builtins::find(&name).filter(|_| open).map(Meaning::Builtin))
-            .or_else(|| self.in_library(name))
-    }
-
-    /// The macro of that name: a function defined in the same file shadows a macro from elsewhere.
-    pub(super) fn find_macro(&self, module: &Module, name: Ustr) -> Option<Rc<Global>> {
-        match self.meaning(module, name)? {
-            Meaning::Global(global) if global.is_macro.get() => Some(global),
-            _ => None,
-        }
-    }
-
-    /// The names of all builtins.
-    pub(super) fn builtin_names(&self) -> Vec<Ustr> {
-        let core = self.core.iter().flat_map(|c| c.names());
-        core.chain(builtins::all().map(|b| Ustr::from(b.name))).filter(|n| !is_private(n)).collect()
-    }
-
-    /// The name in `user` for the meaning of `name` in `home`: `name` itself if it means the same in both, or nothing
-    /// in `home`.
-    pub(super) fn name_from(&self, home: &Rc<Module>, user: &Rc<Module>, name: Ustr) -> Ustr {
-        if Rc::ptr_eq(home, user) {
-            return name;
-        }
-        let same = match (self.meaning(home, name), self.meaning(user, name)) {
-            (None, _) => true,
-            (Some(Meaning::Global(a)), Some(Meaning::Global(b))) => Rc::ptr_eq(&a, &b),
-            (Some(Meaning::Builtin(a)), Some(Meaning::Builtin(b))) => std::ptr::eq(a, b),
-            _ => false,
-        };
-        if same {
-            return name;
-        }
-        // No program can write this name: an alias does not end like a file.
-        let mut marked = format!("{}.shf/{name}", home.name.trim_end_matches(".shf"));
-        let mut foreign = user.foreign.borrow_mut();
-        while foreign.get(&Ustr::from(&marked)).is_some_and(|(other, _)| !Rc::ptr_eq(other, home)) {
-            marked.insert(0, '.');
-        }
-        let marked = Ustr::from(&marked);
-        foreign.insert(marked, (Rc::clone(home), name));
-        marked
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use ustr::Ustr;
 
-use crate::eval::value::Value;
+use crate::program::Value;
 use sheaf_syntax::FormKind;
 
 /// A key, with the syntax in which it entered its dictionary. That is only for reading the keys: look-ups go by name.

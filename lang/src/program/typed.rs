@@ -2,13 +2,8 @@
 
 use ustr::Ustr;
 
-use super::blame;
-use super::expr::Param;
-use super::signal::Eval;
 use super::value::Value;
 use sheaf_graph::tensor::{DType, Shape};
-use sheaf_syntax::Span;
-use sheaf_syntax::diagnostic::Diagnostic;
 
 /// A parameter type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +42,8 @@ impl ParamType {
         }
     }
 
-    fn check(&self, value: &Value, path: &str) -> Result<(), String> {
+    /// Fails with the fault and its key path unless `value` is of this type.
+    pub(crate) fn check(&self, value: &Value, path: &str) -> Result<(), String> {
         let wants = |wanted: String| Err(format!("{path} wants {wanted}, got {}", value.describe()));
         match (self, value) {
             (ParamType::Tensor(shape, dtype), value) => {
@@ -110,28 +106,16 @@ fn shape(extents: &[Value], path: &str) -> Result<Shape, String> {
 }
 
 /// Description of an impossible shape.
-pub(super) const TOO_LARGE: &str = "a shape with more elements than any memory holds";
+pub(crate) const TOO_LARGE: &str = "a shape with more elements than any memory holds";
 
 /// True if a tensor of that shape is possible in any dtype: its size in bytes does not overflow.
-pub(super) fn fits_memory(shape: &[usize]) -> bool {
+pub(crate) fn fits_memory(shape: &[usize]) -> bool {
     const MAX_SHOWN_AXES: usize = 8;
     let bytes = shape.iter().try_fold(MAX_SHOWN_AXES, |n, extent| n.checked_mul(*extent));
     bytes.is_some_and(|n| isize::try_from(n).is_ok())
 }
 
 /// `4x2`
-pub(super) fn joined(shape: &[usize]) -> String {
+pub(crate) fn joined(shape: &[usize]) -> String {
     shape.iter().map(ToString::to_string).collect::<Vec<_>>().join("x")
-}
-
-/// Fails unless `arg` has the declared type of the parameter.
-pub(super) fn check_argument(param: &Param, arg: &Value, span: Span) -> Eval<()> {
-    let Some(ty) = &param.ty else { return Ok(()) };
-    ty.check(arg, &param.name).map_err(|what| {
-        let mut d = Diagnostic::error(format!("parameter {what}"))
-            .at(span, "called here")
-            .at(param.span, "declared here");
-        blame::operands(&mut d, std::slice::from_ref(arg));
-        d.into()
-    })
 }

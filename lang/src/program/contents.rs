@@ -9,13 +9,13 @@ use super::value::Value;
 const MAX_NESTING: usize = 200;
 
 /// True if there is a tensor among the values; `None` if one is traced, or nested too deep.
-pub(super) fn has_tensors(values: &[Value]) -> Option<bool> {
+pub(crate) fn has_tensors(values: &[Value]) -> Option<bool> {
     Contents::of(values.iter(), MAX_NESTING).map(|contents| contents.tensor)
 }
 
 /// Contents of a value, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Contents {
+pub(crate) struct Contents {
     tensor: bool,
     /// Nesting depth of lists, dictionaries and functions.
     depth: usize,
@@ -56,7 +56,7 @@ impl Contents {
 /// Cached contents of the values of one large list or dictionary: counted at the first request, then updated, so that a
 /// growing list is not walked in every call.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tally(Cell<Option<Counts>>);
+pub(crate) struct Tally(Cell<Option<Counts>>);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Counts {
@@ -84,14 +84,14 @@ impl Counts {
 
 impl Tally {
     /// Adds a value.
-    pub(super) fn add(&mut self, value: &Value) {
+    pub(crate) fn add(&mut self, value: &Value) {
         if let Some(counts) = self.0.get_mut() {
             counts.count(value, |n| n + 1);
         }
     }
 
     /// Removes a value.
-    pub(super) fn remove(&mut self, value: &Value) {
+    pub(crate) fn remove(&mut self, value: &Value) {
         if let Some(counts) = self.0.get_mut() {
             counts.count(value, |n| n - 1);
         }

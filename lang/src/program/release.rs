@@ -15,12 +15,12 @@ thread_local! {
 const QUEUE_CAPACITY: usize = 1024;
 
 /// True if dropping the value may drop others.
-pub(super) fn holds_values(value: &Value) -> bool {
+pub(crate) fn holds_values(value: &Value) -> bool {
     matches!(value, Value::List(_) | Value::Dict(_) | Value::Function(_))
 }
 
 /// Drops values and their contents iteratively.
-pub(super) fn release(values: impl IntoIterator<Item = Value>) {
+pub(crate) fn release(values: impl IntoIterator<Item = Value>) {
     // At thread exit the queue is gone, and values drop their contents recursively.
     releasing(|| {
         let _ = WAITING.try_with(|waiting| waiting.borrow_mut().extend(values));
@@ -28,7 +28,7 @@ pub(super) fn release(values: impl IntoIterator<Item = Value>) {
 }
 
 /// Runs `f`, which drops values, and then drops their contents.
-pub(super) fn releasing(f: impl FnOnce()) {
+pub(crate) fn releasing(f: impl FnOnce()) {
     if RELEASING.replace(true) {
         return f();
     }
@@ -53,17 +53,17 @@ pub struct Item(Value);
 
 impl Item {
     /// The value as an item.
-    pub(super) fn new(value: Value) -> Item {
+    pub(crate) fn new(value: Value) -> Item {
         Item(value)
     }
 
     /// The value.
-    pub(super) fn value(&self) -> &Value {
+    pub(crate) fn value(&self) -> &Value {
         &self.0
     }
 
     /// Replaces the value; returns the old one.
-    pub(super) fn replace(&mut self, value: Value) -> Value {
+    pub(crate) fn replace(&mut self, value: Value) -> Value {
         std::mem::replace(&mut self.0, value)
     }
 }

@@ -8,9 +8,9 @@ use ustr::Ustr;
 
 use super::dict::Key;
 use super::module::Module;
+use super::scalar::OnNumbers;
 use super::typed::ParamType;
 use super::value::{Function, Value};
-use crate::builtins::OnNumbers;
 use crate::stack::with_large_stack;
 use sheaf_graph::tensor::DType;
 use sheaf_syntax::{Bracket, Span};
@@ -26,7 +26,7 @@ pub struct Expr {
 
 impl Expr {
     /// A call.
-    pub(super) fn call(head: Expr, args: Vec<Expr>, span: Span) -> Expr {
+    pub(crate) fn call(head: Expr, args: Vec<Expr>, span: Span) -> Expr {
         let on_numbers = match &head.kind {
             ExprKind::Const(Value::Function(f)) if args.len() == 2 => match &**f {
                 Function::Builtin(builtin) => builtin.on_numbers,
@@ -38,7 +38,7 @@ impl Expr {
     }
 
     /// Calls `f` with every direct subexpression, including bodies of functions.
-    pub(super) fn for_each_part(&self, f: &mut dyn FnMut(&Expr)) {
+    pub(crate) fn for_each_part(&self, f: &mut dyn FnMut(&Expr)) {
         match &self.kind {
             ExprKind::Const(_) | ExprKind::Local(..) | ExprKind::Global(_) | ExprKind::Def(_) => {}
             ExprKind::Param { otherwise, .. } => otherwise.iter().for_each(|e| f(e)),
@@ -234,7 +234,7 @@ pub struct Global {
 impl Global {
     /// Its value, if it is a function.
     #[inline]
-    pub(super) fn function(&self) -> Option<Rc<Function>> {
+    pub(crate) fn function(&self) -> Option<Rc<Function>> {
         match &*self.value.borrow() {
             Some(Value::Function(function)) => Some(Rc::clone(function)),
             _ => None,
