@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use crate::graph::{Donation, Equation, Graph, Var, in_blocks, inline_calls, part_wide};
+use crate::graph::{DefUse, Donation, Equation, Graph, Var, in_blocks, inline_calls, part_wide};
 use crate::primitives::{Constant, Full};
 use crate::tensor::{DType, HostTensor, TensorType};
 
@@ -178,7 +178,7 @@ impl Emitter {
         let graph = parted.as_ref().unwrap_or(graph);
         self.features.doubles |= graph.types.iter().any(|ty| ty.dtype == DType::F64);
         let mut names: Vec<String> = vec![String::new(); graph.types.len()];
-        let recorded = Recorded::new(graph);
+        let recorded = DefUse::of(graph);
         for (var, name) in graph.inputs.iter().zip(arguments) {
             names[var.index()] = name;
         }
@@ -219,39 +219,13 @@ impl Emitter {
     }
 }
 
-/// A graph as it was recorded, with the equation that makes each variable.
-struct Recorded<'a> {
-    graph: &'a Graph,
-    makers: Vec<Option<usize>>,
-    /// Number of reads of each variable; a result of the graph counts as one.
-    uses: Vec<usize>,
-}
-
-impl<'a> Recorded<'a> {
-    fn new(graph: &'a Graph) -> Recorded<'a> {
-        let mut makers: Vec<Option<usize>> = vec![None; graph.types.len()];
-        for (n, eqn) in graph.equations.iter().enumerate() {
-            eqn.outputs.iter().for_each(|v| makers[v.index()] = Some(n));
-        }
-        let mut uses = vec![0; graph.types.len()];
-        let reads = graph.equations.iter().flat_map(|eqn| &eqn.inputs).chain(&graph.outputs);
-        reads.for_each(|v| uses[v.index()] += 1);
-        Recorded { graph, makers, uses }
-    }
-
-    /// The equation that makes a variable, if it is no parameter.
-    fn maker(&self, var: Var) -> Option<&Equation> {
-        self.makers[var.index()].map(|n| &self.graph.equations[n])
-    }
-}
-
 /// Emission of one equation: the names and types of its variables, and the text so far.
 pub struct Lowering<'a> {
     /// The graph of the equation, in the types in which it is written.
     graph: &'a Graph,
     eqn: &'a Equation,
     /// The graph that has the operands.
-    recorded: &'a Recorded<'a>,
+    recorded: &'a DefUse<'a>,
     /// The operands there.
     sources: &'a [Var],
     names: &'a mut [String],
@@ -281,7 +255,7 @@ impl Lowering<'_> {
 
     /// The number, as MLIR writes it, of which operand `i` is made throughout, if it is such a constant.
     pub fn repeated_number(&self, i: usize) -> Option<String> {
-        let op = &self.recorded.maker(self.sources[i])?.op;
+        let op = &self.recorded.definition(self.sources[i])?.op;
         let value = match op.downcast_ref::<Full>() {
             Some(full) => &full.value,
             None => &op.downcast_ref::<Constant>()?.value,

@@ -8,7 +8,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Builder, Equation, Graph, RULE, Var, Vars};
+use super::{Builder, DefUse, Equation, Graph, RULE, Var, Vars};
 use crate::primitives::{
     Binary, Convert, Convolution, DotGeneral, Mul, OptimizationBarrier, Primitive, ReduceProd, ReduceSum,
     Reshape,
@@ -60,29 +60,17 @@ pub fn in_blocks(graph: &Graph, doubles: bool) -> Option<Graph> {
     if !graph.equations.iter().any(|eqn| is_long(graph, eqn)) {
         return None;
     }
-    let mut makers: Vec<Option<usize>> = vec![None; graph.types.len()];
-    for (n, eqn) in graph.equations.iter().enumerate() {
-        eqn.outputs.iter().for_each(|var| makers[var.index()] = Some(n));
-    }
+    let uses = DefUse::of(graph);
     let mut b = Builder::new();
-    let mut map: Vec<Option<Var>> = vec![None; graph.types.len()];
-    for var in &graph.inputs {
-        map[var.index()] = Some(b.input(graph.ty(*var).clone()));
-    }
-    for eqn in &graph.equations {
-        let operands: Vars = eqn.inputs.iter().map(|v| map[v.index()].expect(RULE)).collect();
+    let inputs = b.inputs_of(graph);
+    let outputs = graph.rebuild(&inputs, |eqn, operands| {
         b.span = eqn.span;
-        let results = if is_long(graph, eqn) {
-            let products = adds_products(graph, &makers, eqn);
-            smallvec::smallvec![blocked(&mut b, eqn, &operands, doubles, products)]
+        if is_long(graph, eqn) {
+            smallvec::smallvec![blocked(&mut b, eqn, operands, doubles, adds_products(&uses, eqn))]
         } else {
-            b.bind(eqn.op.clone(), &operands).expect(RULE)
-        };
-        for (var, result) in eqn.outputs.iter().zip(results) {
-            map[var.index()] = Some(result);
+            b.bind(eqn.op.clone(), operands).expect(RULE)
         }
-    }
-    let outputs = graph.outputs.iter().map(|v| map[v.index()].expect(RULE)).collect();
+    });
     Some(b.finish(outputs))
 }
 
@@ -138,9 +126,9 @@ pub fn adds_rows(graph: &Graph, eqn: &Equation) -> bool {
 }
 
 /// True if a sum is one of products: in blocks, IREE takes it for a product of many matrices, and is slow.
-fn adds_products(graph: &Graph, makers: &[Option<usize>], eqn: &Equation) -> bool {
+fn adds_products(uses: &DefUse, eqn: &Equation) -> bool {
     let mut var = eqn.inputs[0];
-    while let Some(maker) = makers[var.index()].map(|n| &graph.equations[n]) {
+    while let Some(maker) = uses.definition(var) {
         if !maker.op.is::<Reshape>() && !maker.op.is::<Convert>() {
             return maker.op.is::<Binary<Mul>>();
         }

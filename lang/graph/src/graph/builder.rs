@@ -93,20 +93,12 @@ impl Builder {
 
     /// Records every equation of `graph` with `inputs` for its parameters; its results.
     pub fn inline(&mut self, graph: &Graph, inputs: &[Var]) -> Vec<Var> {
-        let mut map: Vec<Option<Var>> = vec![None; graph.types.len()];
-        for (parameter, argument) in graph.inputs.iter().zip(inputs) {
-            map[parameter.index()] = Some(*argument);
-        }
-        for eqn in &graph.equations {
-            let operands: Vars = eqn.inputs.iter().map(|v| map[v.index()].expect(RULE)).collect();
+        graph.rebuild(inputs, |eqn, operands| {
             let saved = std::mem::replace(&mut self.span, eqn.span);
-            let results = self.bind(eqn.op.clone(), &operands).expect(RULE);
+            let results = self.bind(eqn.op.clone(), operands).expect(RULE);
             self.span = saved;
-            for (var, result) in eqn.outputs.iter().zip(results) {
-                map[var.index()] = Some(result);
-            }
-        }
-        graph.outputs.iter().map(|v| map[v.index()].expect(RULE)).collect()
+            results
+        })
     }
 
     /// A constant tensor. Equal scalars share one variable.

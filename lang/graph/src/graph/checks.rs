@@ -40,7 +40,7 @@ pub fn thread(graph: Graph) -> Checks {
     let words = sites.iter().map(|site| width(site)).max().unwrap_or(0).max(1);
     let threader = Threader { sites, words };
     let mut b = Builder::new();
-    let inputs: Vec<Var> = graph.inputs.iter().map(|v| b.input(graph.ty(*v).clone())).collect();
+    let inputs = b.inputs_of(&graph);
     let mut flag = None;
     let mut outputs = threader.inline(&mut b, &graph, &inputs, &mut flag);
     b.span = None;
@@ -98,26 +98,19 @@ pub fn unchecked(graph: &Graph) -> Graph {
 /// `graph` with a truth value as another, last parameter: its checks count only if that holds.
 pub fn masked(graph: &Graph) -> Graph {
     let mut b = Builder::new();
-    let mut map: Vec<Option<Var>> = vec![None; graph.types.len()];
-    for var in &graph.inputs {
-        map[var.index()] = Some(b.input(graph.ty(*var).clone()));
-    }
+    let inputs = b.inputs_of(graph);
     let counts = b.input(TensorType::scalar(DType::Bool));
-    for eqn in &graph.equations {
+    let outputs = graph.rebuild(&inputs, |eqn, operands| {
         b.span = eqn.span;
-        let operands: Vars = eqn.inputs.iter().map(|v| map[v.index()].expect(RULE)).collect();
+        let operands = Vars::from_slice(operands);
         let (op, operands) = if eqn.op.checks() {
             with_mask(&mut b, eqn, operands, counts)
         } else {
             (Arc::clone(&eqn.op), operands)
         };
-        let results = b.bind(op, &operands).expect(RULE);
-        for (var, result) in eqn.outputs.iter().zip(results) {
-            map[var.index()] = Some(result);
-        }
-    }
+        b.bind(op, &operands).expect(RULE)
+    });
     b.span = None;
-    let outputs = graph.outputs.iter().map(|v| map[v.index()].expect(RULE)).collect();
     b.finish(outputs)
 }
 
@@ -201,23 +194,14 @@ impl Threader {
         if !graph.checked {
             return b.inline(graph, inputs);
         }
-        let mut map: Vec<Option<Var>> = vec![None; graph.types.len()];
-        for (parameter, argument) in graph.inputs.iter().zip(inputs) {
-            map[parameter.index()] = Some(*argument);
-        }
-        for eqn in &graph.equations {
-            let operands: Vars = eqn.inputs.iter().map(|v| map[v.index()].expect(RULE)).collect();
+        graph.rebuild(inputs, |eqn, operands| {
             b.span = eqn.span;
-            let results = if eqn.op.checks() {
-                self.checking(b, &eqn.op, &operands, flag)
+            if eqn.op.checks() {
+                self.checking(b, &eqn.op, operands, flag)
             } else {
-                b.bind(Arc::clone(&eqn.op), &operands).expect(RULE)
-            };
-            for (var, result) in eqn.outputs.iter().zip(results) {
-                map[var.index()] = Some(result);
+                b.bind(Arc::clone(&eqn.op), operands).expect(RULE)
             }
-        }
-        graph.outputs.iter().map(|v| map[v.index()].expect(RULE)).collect()
+        })
     }
 
     /// The results of an operation that checks something.
@@ -291,7 +275,7 @@ impl Threader {
     /// The condition of a loop that a flag ends.
     fn going_on(&self, condition: &Graph) -> Graph {
         let mut b = Builder::new();
-        let inputs: Vec<Var> = condition.inputs.iter().map(|v| b.input(condition.ty(*v).clone())).collect();
+        let inputs = b.inputs_of(condition);
         let flag = self.parameters(&mut b);
         let holds = b.inline(condition, &inputs)[0];
         let goes_on = unless_failed(&mut b, holds, flag);
@@ -313,7 +297,7 @@ impl Threader {
         let states = body.outputs.len();
 
         let mut step = Builder::new();
-        let inputs: Vec<Var> = body.inputs.iter().map(|v| step.input(body.ty(*v).clone())).collect();
+        let inputs = step.inputs_of(body);
         step.input(TensorType::scalar(DType::Bool));
         let mut inner = Some(self.parameters(&mut step));
         let mut outputs = self.inline(&mut step, body, &inputs, &mut inner);

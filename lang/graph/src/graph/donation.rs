@@ -5,9 +5,7 @@
 //! needed for that result, and either lie before a barrier that the result waits for, or are part of computing the
 //! result element by element.
 
-use smallvec::SmallVec;
-
-use super::{Equation, Graph, Var, inline_calls};
+use super::{DefUse, Equation, Graph, Var, inline_calls};
 use crate::primitives::OptimizationBarrier;
 
 /// An argument that a call consumes, and the result that takes its place.
@@ -29,10 +27,10 @@ pub fn donations(graph: &Graph, least: usize) -> Vec<Donation> {
         return Vec::new();
     }
     let large = |var: Var| graph.ty(var).count() * graph.ty(var).dtype.byte_width() >= least;
-    let uses = Uses::of(graph);
+    let uses = DefUse::of(graph);
     let candidates: Vec<(usize, Var, Vec<usize>)> = (graph.inputs.iter().enumerate())
         .filter(|(_, var)| large(**var))
-        .filter_map(|(i, var)| Some((i, *var, uses.readers(*var)?)))
+        .filter_map(|(i, var)| Some((i, *var, readers(&uses, *var)?)))
         .collect();
     let mut taken = vec![false; graph.inputs.len()];
     let mut chosen = Vec::new();
@@ -54,59 +52,33 @@ pub fn donations(graph: &Graph, least: usize) -> Vec<Donation> {
     chosen
 }
 
-/// The equation that makes and those that read each variable.
-struct Uses<'a> {
-    graph: &'a Graph,
-    maker: Vec<Option<usize>>,
-    readers: Vec<SmallVec<[usize; 2]>>,
-    /// Number of occurrences of each variable among the results.
-    results: Vec<usize>,
-}
-
-impl<'a> Uses<'a> {
-    fn of(graph: &'a Graph) -> Uses<'a> {
-        let mut uses = Uses {
-            graph,
-            maker: vec![None; graph.types.len()],
-            readers: vec![SmallVec::new(); graph.types.len()],
-            results: vec![0; graph.types.len()],
-        };
-        for (n, eqn) in graph.equations.iter().enumerate() {
-            eqn.outputs.iter().for_each(|var| uses.maker[var.index()] = Some(n));
-            eqn.inputs.iter().for_each(|var| uses.readers[var.index()].push(n));
+/// The equations that read the elements of an argument, also through operations that only move them, which may
+/// share its memory. `None` if a result may share it.
+fn readers(uses: &DefUse, argument: Var) -> Option<Vec<usize>> {
+    let mut readers = Vec::new();
+    let mut seen = vec![false; uses.graph.types.len()];
+    let mut open = vec![argument];
+    seen[argument.index()] = true;
+    while let Some(var) = open.pop() {
+        if uses.results(var) > 0 {
+            return None;
         }
-        graph.outputs.iter().for_each(|var| uses.results[var.index()] += 1);
-        uses
-    }
-
-    /// The equations that read the elements of an argument, also through operations that only move them, which may
-    /// share its memory. `None` if a result may share it.
-    fn readers(&self, argument: Var) -> Option<Vec<usize>> {
-        let mut readers = Vec::new();
-        let mut seen = vec![false; self.graph.types.len()];
-        let mut open = vec![argument];
-        seen[argument.index()] = true;
-        while let Some(var) = open.pop() {
-            if self.results[var.index()] > 0 {
-                return None;
+        for &n in uses.readers(var) {
+            readers.push(n);
+            let eqn = &uses.graph.equations[n];
+            if eqn.op.computes() {
+                continue;
             }
-            for &n in &self.readers[var.index()] {
-                readers.push(n);
-                let eqn = &self.graph.equations[n];
-                if eqn.op.computes() {
-                    continue;
-                }
-                for moved in &eqn.outputs {
-                    if !std::mem::replace(&mut seen[moved.index()], true) {
-                        open.push(*moved);
-                    }
+            for moved in &eqn.outputs {
+                if !std::mem::replace(&mut seen[moved.index()], true) {
+                    open.push(*moved);
                 }
             }
         }
-        readers.sort_unstable();
-        readers.dedup();
-        Some(readers)
     }
+    readers.sort_unstable();
+    readers.dedup();
+    Some(readers)
 }
 
 /// The equations that a result is computed from; each field has a flag per equation.
@@ -121,9 +93,9 @@ struct Result {
 
 impl Result {
     /// `None` for a result that is not computed, or is returned twice.
-    fn of(uses: &Uses<'_>, var: Var) -> Option<Result> {
+    fn of(uses: &DefUse, var: Var) -> Option<Result> {
         let graph = uses.graph;
-        let maker = uses.maker[var.index()].filter(|_| uses.results[var.index()] == 1)?;
+        let maker = uses.maker(var).filter(|_| uses.results(var) == 1)?;
         if !graph.equations[maker].op.computes() {
             return None;
         }
@@ -135,7 +107,7 @@ impl Result {
                 if !goes_on(eqn) || std::mem::replace(&mut reached[n], true) {
                     continue;
                 }
-                open.extend(eqn.inputs.iter().filter_map(|v| uses.maker[v.index()]));
+                open.extend(eqn.inputs.iter().filter_map(|v| uses.maker(*v)));
             }
             reached
         };

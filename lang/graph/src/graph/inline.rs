@@ -1,6 +1,6 @@
 //! Puts the equations of functions in the place of their calls.
 
-use super::{Builder, Graph, RULE, Var, Vars};
+use super::{Builder, Graph, RULE};
 
 /// `graph` without calls: the equations of their functions are among its own.
 pub fn inline_calls(graph: &Graph) -> Graph {
@@ -8,21 +8,13 @@ pub fn inline_calls(graph: &Graph) -> Graph {
         return graph.clone();
     }
     let mut b = Builder::new();
-    let mut map: Vec<Option<Var>> = vec![None; graph.types.len()];
-    for var in &graph.inputs {
-        map[var.index()] = Some(b.input(graph.ty(*var).clone()));
-    }
-    for eqn in &graph.equations {
-        let operands: Vars = eqn.inputs.iter().map(|v| map[v.index()].expect(RULE)).collect();
+    let inputs = b.inputs_of(graph);
+    let outputs = graph.rebuild(&inputs, |eqn, operands| {
         b.span = eqn.span;
-        let results = match eqn.op.call() {
-            Some(body) => b.inline(&body, &operands).into(),
-            None => b.bind(eqn.op.clone(), &operands).expect(RULE),
-        };
-        for (var, result) in eqn.outputs.iter().zip(results) {
-            map[var.index()] = Some(result);
+        match eqn.op.call() {
+            Some(body) => b.inline(&body, operands).into(),
+            None => b.bind(eqn.op.clone(), operands).expect(RULE),
         }
-    }
-    let outputs = graph.outputs.iter().map(|v| map[v.index()].expect(RULE)).collect();
+    });
     b.finish(outputs)
 }

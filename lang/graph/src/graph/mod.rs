@@ -6,12 +6,14 @@
 mod blocks;
 mod builder;
 mod checks;
+mod def_use;
 mod donation;
 mod evaluate;
 mod inline;
 mod part;
 mod print;
 mod prune;
+mod rebuild;
 mod verify;
 
 use std::hash::{Hash, Hasher};
@@ -22,6 +24,7 @@ use smallvec::SmallVec;
 pub use blocks::{adds_rows, in_blocks};
 pub use builder::{Builder, RULE};
 pub use checks::{Checks, decoded, failed, masked, thread, unchecked, violation};
+pub use def_use::DefUse;
 pub use donation::{Donation, donations};
 pub use evaluate::{evaluate, evaluate_with};
 pub use inline::inline_calls;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Builder, Equation, Graph, RULE, Var, Vars};
+use super::{Builder, DefUse, Equation, Graph, RULE, Var};
 use crate::primitives::OptimizationBarrier;
 
 /// Maximum tensors that element-wise operations may join. IREE computes them all in one kernel, with the uses of the
@@ -50,12 +50,12 @@ pub fn part_wide(graph: &Graph) -> Option<Graph> {
 /// together: a compiler makes one kernel of them, with a buffer for each. Larger tensors are not seen to be joined so:
 /// reductions and products come between.
 fn part_crowded(graph: &Graph, parted: &mut [bool]) {
-    let uses = Uses::of(graph);
+    let uses = DefUse::of(graph);
     // The first equation of the group of each one.
     let mut first: Vec<usize> = (0..graph.equations.len()).collect();
     for (n, eqn) in graph.equations.iter().enumerate() {
         for var in &eqn.inputs {
-            if let Some(made) = uses.maker[var.index()]
+            if let Some(made) = uses.maker(*var)
                 && !parted[var.index()]
                 && joins(graph, eqn, *var)
                 && joins(graph, &graph.equations[made], *var)
@@ -96,24 +96,6 @@ fn root(first: &mut [usize], mut n: usize) -> usize {
     n
 }
 
-/// The equation that makes each variable, and the number of its uses, those as results of the graph included.
-struct Uses {
-    maker: Vec<Option<usize>>,
-    count: Vec<usize>,
-}
-
-impl Uses {
-    fn of(graph: &Graph) -> Uses {
-        let mut uses = Uses { maker: vec![None; graph.types.len()], count: vec![0; graph.types.len()] };
-        for (n, eqn) in graph.equations.iter().enumerate() {
-            eqn.inputs.iter().for_each(|v| uses.count[v.index()] += 1);
-            eqn.outputs.iter().for_each(|v| uses.maker[v.index()] = Some(n));
-        }
-        graph.outputs.iter().for_each(|v| uses.count[v.index()] += 1);
-        uses
-    }
-}
-
 /// Equations for one kernel.
 #[derive(Default)]
 struct Part {
@@ -128,16 +110,15 @@ struct Part {
 
 impl Part {
     /// Number of tensors that the part reads and gives with one more equation.
-    fn bound_with(&self, graph: &Graph, uses: &Uses, n: usize) -> isize {
+    fn bound_with(&self, graph: &Graph, uses: &DefUse, n: usize) -> isize {
         let eqn = &graph.equations[n];
-        let mut bound =
-            self.bound + eqn.outputs.iter().filter(|v| uses.count[v.index()] > 0).count() as isize;
+        let mut bound = self.bound + eqn.outputs.iter().filter(|v| uses.count(**v) > 0).count() as isize;
         for (i, var) in eqn.inputs.iter().enumerate().filter(|(i, v)| !eqn.inputs[..*i].contains(v)) {
             let times = eqn.inputs[i..].iter().filter(|v| *v == var).count();
-            match uses.maker[var.index()] {
+            match uses.maker(*var) {
                 Some(made) if self.equations.contains(&made) => {
                     let inside = self.inside.get(var).copied().unwrap_or(0) + times;
-                    bound -= isize::from(inside == uses.count[var.index()]);
+                    bound -= isize::from(inside == uses.count(*var));
                 }
                 // Constants and positions are part of the kernel.
                 Some(made) if graph.equations[made].inputs.is_empty() => {}
@@ -147,10 +128,10 @@ impl Part {
         bound
     }
 
-    fn add(&mut self, graph: &Graph, uses: &Uses, n: usize) {
+    fn add(&mut self, graph: &Graph, uses: &DefUse, n: usize) {
         self.bound = self.bound_with(graph, uses, n);
         for var in &graph.equations[n].inputs {
-            match uses.maker[var.index()] {
+            match uses.maker(*var) {
                 Some(made) if self.equations.contains(&made) => *self.inside.entry(*var).or_default() += 1,
                 _ => _ = self.read.insert(*var),
             }
@@ -159,9 +140,9 @@ impl Part {
     }
 
     /// Variables that the part makes for others.
-    fn crossing<'a>(&'a self, graph: &'a Graph, uses: &'a Uses) -> impl Iterator<Item = Var> + 'a {
+    fn crossing<'a>(&'a self, graph: &'a Graph, uses: &'a DefUse) -> impl Iterator<Item = Var> + 'a {
         let made = self.equations.iter().flat_map(|n| graph.equations[*n].outputs.iter().copied());
-        made.filter(|v| uses.count[v.index()] > self.inside.get(v).copied().unwrap_or(0))
+        made.filter(|v| uses.count(*v) > self.inside.get(v).copied().unwrap_or(0))
     }
 }
 
@@ -174,20 +155,17 @@ fn union(read: &[Vec<Var>], vars: &[Var]) -> Vec<Var> {
 
 fn with_barriers(graph: &Graph, parted: &[bool]) -> Graph {
     let mut b = Builder::new();
-    let mut map: Vec<Option<Var>> = vec![None; graph.types.len()];
-    for var in &graph.inputs {
-        map[var.index()] = Some(b.input(graph.ty(*var).clone()));
-    }
-    for eqn in &graph.equations {
-        let operands: Vars = eqn.inputs.iter().map(|v| map[v.index()].expect(RULE)).collect();
+    let inputs = b.inputs_of(graph);
+    let outputs = graph.rebuild(&inputs, |eqn, operands| {
         b.span = eqn.span;
-        let results = b.bind(eqn.op.clone(), &operands).expect(RULE);
-        for (var, result) in eqn.outputs.iter().zip(results) {
-            let result = if parted[var.index()] { b.apply(OptimizationBarrier, &[result]) } else { result };
-            map[var.index()] = Some(result);
+        let mut results = b.bind(eqn.op.clone(), operands).expect(RULE);
+        for (var, result) in eqn.outputs.iter().zip(&mut results) {
+            if parted[var.index()] {
+                *result = b.apply(OptimizationBarrier, &[*result]);
+            }
         }
-    }
-    let outputs = graph.outputs.iter().map(|v| map[v.index()].expect(RULE)).collect();
+        results
+    });
     b.finish(outputs)
 }
 

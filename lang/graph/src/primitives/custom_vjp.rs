@@ -104,7 +104,7 @@ impl Primitive for CustomVjp {
         let rows = transform::vmap(&self.backward, &backward_axes, size);
         // An operand that all rows share gets the sum of their cotangents.
         let mut sums = Builder::new();
-        let inputs: Vec<Var> = rows.inputs.iter().map(|v| sums.input(rows.ty(*v).clone())).collect();
+        let inputs = sums.inputs_of(&rows);
         let cotangents = sums.inline(&rows, &inputs);
         let floats = self.forward.inputs.iter().zip(&axes).filter(|(v, _)| self.forward.ty(**v).dtype.is_float());
         let outputs = cotangents.into_iter().zip(floats);

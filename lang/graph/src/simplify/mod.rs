@@ -177,18 +177,7 @@ impl Simplifier {
 
     /// Inlines `graph` on `operands`; its results.
     fn inline(&mut self, graph: &Graph, operands: &[Var]) -> Vec<Var> {
-        let mut map: Vec<Option<Var>> = vec![None; graph.types.len()];
-        for (parameter, operand) in graph.inputs.iter().zip(operands) {
-            map[parameter.index()] = Some(*operand);
-        }
-        for eqn in &graph.equations {
-            let operands: Vars = eqn.inputs.iter().map(|v| map[v.index()].expect(RULE)).collect();
-            let results = self.apply(with_simple_bodies(&eqn.op), &operands);
-            for (var, result) in eqn.outputs.iter().zip(results) {
-                map[var.index()] = Some(result);
-            }
-        }
-        graph.outputs.iter().map(|v| map[v.index()].expect(RULE)).collect()
+        graph.rebuild(operands, |eqn, operands| self.apply(with_simple_bodies(&eqn.op), operands))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Simplifier;
-use crate::graph::{Equation, Graph, Op, Var, Vars, prune};
+use crate::graph::{DefUse, Equation, Graph, Op, Var, Vars, prune};
 use crate::primitives::{Add, Binary, DotGeneral, Reshape, Scan, Transpose};
 use crate::tensor::{DType, Shape, element_count};
 use crate::transform::vmap;
@@ -11,26 +11,18 @@ use crate::transform::vmap;
 /// Minimum multiplications per step of a product to hoist.
 const MIN_WORK: usize = 1 << 16;
 
-/// A loop, and the defining equation of each variable in its body.
+/// A loop, and the definitions and uses in its body.
 struct Body<'a> {
     scan: &'a Scan,
     graph: &'a Graph,
-    makers: Vec<Option<usize>>,
+    uses: DefUse<'a>,
 }
 
 impl<'a> Body<'a> {
     fn of(op: &'a Op) -> Option<Body<'a>> {
         let scan = op.downcast_ref::<Scan>()?;
         let graph = &*scan.body;
-        let mut makers = vec![None; graph.types.len()];
-        for (n, eqn) in graph.equations.iter().enumerate() {
-            eqn.outputs.iter().for_each(|v| makers[v.index()] = Some(n));
-        }
-        Some(Body { scan, graph, makers })
-    }
-
-    fn maker(&self, var: Var) -> Option<&'a Equation> {
-        self.makers[var.index()].map(|n| &self.graph.equations[n])
+        Some(Body { scan, graph, uses: DefUse::of(graph) })
     }
 
     /// The equation's product, if it is large enough to hoist.
@@ -209,23 +201,19 @@ impl<'a> Sum<'a> {
         if !matches!(graph.ty(before).dtype, DType::F32 | DType::F64) {
             return None;
         }
-        let add = body.maker(graph.outputs[i])?;
+        let add = body.uses.definition(graph.outputs[i])?;
         add.op.downcast_ref::<Binary<Add>>()?;
         let mut term = match add.inputs[..] {
             [x, y] if x == before && y != before => y,
             [x, y] if y == before && x != before => x,
             _ => return None,
         };
-        let uses = |var: Var| {
-            let read = graph.equations.iter().flat_map(|eqn| &eqn.inputs).chain(&graph.outputs);
-            read.filter(|v| **v == var).count()
-        };
-        if uses(before) != 1 || uses(graph.outputs[i]) != 1 {
+        if body.uses.count(before) != 1 || body.uses.count(graph.outputs[i]) != 1 {
             return None;
         }
         let mut layouts = Vec::new();
         let eqn = loop {
-            let eqn = body.maker(term)?;
+            let eqn = body.uses.definition(term)?;
             if !eqn.op.is::<Transpose>() && !eqn.op.is::<Reshape>() {
                 break eqn;
             }

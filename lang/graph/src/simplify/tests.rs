@@ -22,7 +22,7 @@ fn simplified(types: &[(DType, &[usize])], f: impl FnOnce(&mut Builder, &[Var]) 
 /// The graph with its variables renumbered without gaps.
 fn renumbered(graph: &Graph) -> Graph {
     let mut b = Builder::new();
-    let inputs: Vec<Var> = graph.inputs.iter().map(|v| b.input(graph.ty(*v).clone())).collect();
+    let inputs = b.inputs_of(graph);
     let outputs = b.inline(graph, &inputs);
     b.finish(outputs)
 }

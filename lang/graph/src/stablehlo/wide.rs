@@ -5,8 +5,8 @@
 use std::fmt::Write;
 
 use super::quirks::rounding;
-use super::{Emitter, Lowering, Recorded};
-use crate::graph::{Equation, Graph, Var, Vars};
+use super::{Emitter, Lowering};
+use crate::graph::{DefUse, Equation, Graph, Var, Vars};
 use crate::tensor::{DType, TensorType};
 
 impl Lowering<'_> {
@@ -21,7 +21,7 @@ impl Lowering<'_> {
 
 impl Emitter {
     /// Writes the operation of an equation; with operands and results of 16-bit floats as `f32` if it computes.
-    pub(super) fn equation(&mut self, recorded: &Recorded<'_>, eqn: &Equation, names: &mut [String]) {
+    pub(super) fn equation(&mut self, recorded: &DefUse<'_>, eqn: &Equation, names: &mut [String]) {
         let graph = recorded.graph;
         let variables = || eqn.inputs.iter().chain(&eqn.outputs);
         if eqn.op.computes() && variables().any(|v| graph.ty(*v).dtype.is_half()) {
@@ -41,7 +41,7 @@ impl Emitter {
     }
 
     /// The equation alone is a graph of its own, in which the 16-bit floats are `f32`.
-    fn in_single(&mut self, recorded: &Recorded<'_>, eqn: &Equation, names: &mut [String]) {
+    fn in_single(&mut self, recorded: &DefUse<'_>, eqn: &Equation, names: &mut [String]) {
         let graph = recorded.graph;
         let result = names[eqn.outputs[0].index()].replace('%', "%w");
         let mut single = Graph::default();

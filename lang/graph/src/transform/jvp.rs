@@ -1,7 +1,7 @@
 //! Forward-mode differentiation: tangents computed with the values, equation by equation.
 
 use super::vjp::{dependents, flags, strong};
-use super::{PerVar, add_inputs, finish, known, or_zeros};
+use super::{finish, or_zeros};
 use crate::graph::{Builder, Graph, RULE, Var, Vars};
 use sheaf_syntax::Span;
 
@@ -9,34 +9,28 @@ use sheaf_syntax::Span;
 /// those of `graph`, then their tangents, zero if none flows, and for integers and booleans.
 pub fn jvp(graph: &Graph, wrt: &[usize]) -> Graph {
     let mut b = Builder::new();
-    let mut map = add_inputs(&mut b, graph);
+    // Each value with its tangent.
+    let mut inputs: Vec<(Var, Option<Var>)> = b.inputs_of(graph).into_iter().map(|x| (x, None)).collect();
     let varies = dependents(graph, wrt);
-    let mut tangents: PerVar<Var> = vec![None; graph.types.len()];
     for position in wrt {
         let var = graph.inputs[*position];
         let tangent = b.input(strong(graph, var));
-        tangents[var.index()] = Some(tangent).filter(|_| graph.ty(var).dtype.is_float());
+        inputs[*position].1 = Some(tangent).filter(|_| graph.ty(var).dtype.is_float());
     }
-    for eqn in &graph.equations {
+    let results = graph.rebuild(&inputs, |eqn, operands| -> Vec<(Var, Option<Var>)> {
         b.span = eqn.span;
-        let args: Vars = known(&map, &eqn.inputs);
+        let (args, incoming): (Vars, Vec<Option<Var>>) = operands.iter().copied().unzip();
         let outs = b.bind(eqn.op.clone(), &args).expect(RULE);
-        let incoming: Vec<Option<Var>> = eqn.inputs.iter().map(|v| tangents[v.index()]).collect();
-        if incoming.iter().any(Option::is_some) {
-            let outgoing = eqn.op.jvp(&mut b, &args, &outs, &incoming);
-            for (var, tangent) in eqn.outputs.iter().zip(outgoing) {
-                tangents[var.index()] = tangent.filter(|_| varies[var.index()]);
-            }
+        if incoming.iter().all(Option::is_none) {
+            return outs.into_iter().map(|out| (out, None)).collect();
         }
-        for (var, out) in eqn.outputs.iter().zip(outs) {
-            map[var.index()] = Some(out);
-        }
-    }
-    let mut outputs: Vec<Var> = known(&map, &graph.outputs);
-    for i in 0..graph.outputs.len() {
-        let tangent = tangents[graph.outputs[i].index()];
-        outputs.push(or_zeros(&mut b, tangent, outputs[i]));
-    }
+        let outgoing = eqn.op.jvp(&mut b, &args, &outs, &incoming);
+        let tangents =
+            eqn.outputs.iter().zip(outgoing).map(|(v, tangent)| tangent.filter(|_| varies[v.index()]));
+        outs.into_iter().zip(tangents).collect()
+    });
+    let mut outputs: Vec<Var> = results.iter().map(|(out, _)| *out).collect();
+    outputs.extend(results.into_iter().map(|(out, tangent)| or_zeros(&mut b, tangent, out)));
     finish(b, outputs)
 }
 

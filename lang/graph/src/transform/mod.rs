@@ -11,24 +11,7 @@ pub use jvp::{jvp, no_jvp};
 pub use vjp::{no_vjp, value_and_grad, varying, vjp, vjp_given};
 pub use vmap::vmap;
 
-use crate::graph::{Builder, Graph, RULE, Var, verify};
-
-/// A table over the variables of the graph that is read, by their numbers.
-type PerVar<T> = Vec<Option<T>>;
-
-/// The entries of `vars`, all of which were visited.
-fn known<T: Copy, C: FromIterator<T>>(table: &PerVar<T>, vars: &[Var]) -> C {
-    vars.iter().map(|v| table[v.index()].expect(RULE)).collect()
-}
-
-/// Adds the parameters of `graph`.
-fn add_inputs(b: &mut Builder, graph: &Graph) -> PerVar<Var> {
-    let mut map = vec![None; graph.types.len()];
-    for var in &graph.inputs {
-        map[var.index()] = Some(b.input(graph.ty(*var).clone()));
-    }
-    map
-}
+use crate::graph::{Builder, Graph, Var, verify};
 
 /// Finishes a transformation: removes dead equations; debug builds verify the rest.
 fn finish(b: Builder, outputs: Vec<Var>) -> Graph {

@@ -4,10 +4,27 @@ use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
-use super::{PerVar, add_inputs, finish, known, or_zeros};
+use super::{finish, or_zeros};
 use crate::graph::{Builder, Graph, RULE, Var, Vars};
 use crate::primitives::{Direction, OptimizationBarrier, Zeros};
 use sheaf_syntax::Span;
+
+/// A table over the variables of the graph that is read, by their numbers.
+type PerVar<T> = Vec<Option<T>>;
+
+/// The entries of `vars`, all of which were visited.
+fn known<T: Copy, C: FromIterator<T>>(table: &PerVar<T>, vars: &[Var]) -> C {
+    vars.iter().map(|v| table[v.index()].expect(RULE)).collect()
+}
+
+/// Adds the parameters of `graph`.
+fn add_inputs(b: &mut Builder, graph: &Graph) -> PerVar<Var> {
+    let mut map = vec![None; graph.types.len()];
+    for (var, input) in graph.inputs.iter().zip(b.inputs_of(graph)) {
+        map[var.index()] = Some(input);
+    }
+    map
+}
 
 /// The value and the gradients of one result.
 ///

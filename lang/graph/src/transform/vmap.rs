@@ -1,6 +1,6 @@
 //! Vectorisation: one graph for a batch of inputs.
 
-use super::{PerVar, finish};
+use super::finish;
 use crate::graph::{Builder, Graph, RULE, Var, Vars};
 use crate::primitives::batch_to_front;
 use crate::tensor::TensorType;
@@ -16,32 +16,22 @@ use crate::tensor::TensorType;
 pub fn vmap(graph: &Graph, in_axes: &[Option<usize>], size: usize) -> Graph {
     assert_eq!(in_axes.len(), graph.inputs.len(), "an entry of in_axes for each parameter");
     let mut b = Builder::new();
-    let mut map: PerVar<(Var, Option<usize>)> = vec![None; graph.types.len()];
-    for (var, axis) in graph.inputs.iter().zip(in_axes) {
-        let ty = batched_type(graph.ty(*var), *axis, size);
-        map[var.index()] = Some((b.input(ty), *axis));
-    }
-    for eqn in &graph.equations {
+    let parameters = graph.inputs.iter().zip(in_axes);
+    let inputs: Vec<(Var, Option<usize>)> =
+        parameters.map(|(var, axis)| (b.input(batched_type(graph.ty(*var), *axis, size)), *axis)).collect();
+    let outputs = graph.rebuild(&inputs, |eqn, operands| -> Vec<(Var, Option<usize>)> {
         b.span = eqn.span;
-        let (args, axes): (Vars, Vec<Option<usize>>) =
-            eqn.inputs.iter().map(|v| map[v.index()].expect(RULE)).unzip();
+        let (args, axes): (Vars, Vec<Option<usize>>) = operands.iter().copied().unzip();
         if axes.iter().any(Option::is_some) {
             let results = eqn.op.batch(&mut b, &args, &axes);
-            for (var, (result, axis)) in eqn.outputs.iter().zip(results) {
-                map[var.index()] = Some((result, Some(axis)));
-            }
+            results.into_iter().map(|(result, axis)| (result, Some(axis))).collect()
         } else {
             let results = b.bind(eqn.op.clone(), &args).expect(RULE);
-            for (var, result) in eqn.outputs.iter().zip(results) {
-                map[var.index()] = Some((result, None));
-            }
+            results.into_iter().map(|result| (result, None)).collect()
         }
-    }
-    b.span = None;
-    let outputs = graph.outputs.iter().map(|v| {
-        let (result, axis) = map[v.index()].expect(RULE);
-        batch_to_front(&mut b, result, axis, size)
     });
+    b.span = None;
+    let outputs = outputs.into_iter().map(|(result, axis)| batch_to_front(&mut b, result, axis, size));
     let outputs = outputs.collect();
     finish(b, outputs)
 }

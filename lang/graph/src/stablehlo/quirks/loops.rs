@@ -1,8 +1,6 @@
 //! Loops and conditionals: barriers behind their results, and in loops for states that no step reads.
 
-use std::collections::HashSet;
-
-use crate::graph::{Graph, Var};
+use crate::graph::{DefUse, Graph};
 use crate::stablehlo::Lowering;
 
 impl Lowering<'_> {
@@ -34,10 +32,9 @@ impl Lowering<'_> {
 /// has 4 operands, but region successor needs 2 inputs"), or crashes, unless the loop holds on to the value before.
 pub fn hold_unread(to: &mut Lowering<'_>, body: &Graph, operands: &[String], next: &mut [String]) {
     let constants = operands.len() - next.len();
-    let used = body.equations.iter().flat_map(|eqn| &eqn.inputs).chain(&body.outputs);
-    let read: HashSet<Var> = used.copied().collect();
+    let uses = DefUse::of(body);
     for (i, state) in body.inputs[constants..].iter().enumerate() {
-        if read.contains(state) {
+        if uses.count(*state) > 0 {
             continue;
         }
         let (held, unused) = (to.name_temporary(), to.name_temporary());

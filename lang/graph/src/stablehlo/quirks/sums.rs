@@ -1,7 +1,7 @@
 //! Reductions.
 
-use crate::graph::Var;
-use crate::stablehlo::{Lowering, Recorded};
+use crate::graph::{DefUse, Var};
+use crate::stablehlo::Lowering;
 use crate::tensor::TensorType;
 
 /// True if a reduction is written as a reshape, since all axes are of extent 1 (Q22): IREE fails on such reductions inside larger
@@ -19,13 +19,13 @@ pub fn reduces_by_axis(to: &Lowering<'_>, axes: &[usize]) -> bool {
     axes.iter().filter(|axis| shape[**axis] != 1).count() > 1
         && to
             .recorded
-            .maker(to.sources[0])
+            .definition(to.sources[0])
             .is_some_and(|eqn| eqn.op.name() == "mul" && eqn.inputs.iter().any(is_repeated))
 }
 
 /// True if a variable is a broadcast tensor, perhaps in another layout.
-fn repeats(graph: &Recorded<'_>, var: Var) -> bool {
-    graph.maker(var).is_some_and(|eqn| match eqn.op.name() {
+fn repeats(graph: &DefUse<'_>, var: Var) -> bool {
+    graph.definition(var).is_some_and(|eqn| match eqn.op.name() {
         "broadcast_in_dim" => true,
         "reshape" | "transpose" => repeats(graph, eqn.inputs[0]),
         _ => false,

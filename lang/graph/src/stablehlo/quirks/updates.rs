@@ -41,16 +41,16 @@ impl Lowering<'_> {
     /// True if nothing but this operation reads operand `i`.
     fn is_owned(&self, i: usize) -> bool {
         let last = self.origins(i).last().unwrap_or(self.sources[i]);
-        let is_parameter = self.recorded.maker(last).is_none();
+        let is_parameter = self.recorded.definition(last).is_none();
         let is_converted = !std::ptr::eq(self.graph, self.recorded.graph);
         let is_donated = || is_converted || self.emitter.donated.contains(&self.names[last.index()]);
-        (!is_parameter || is_donated()) && self.origins(i).all(|v| self.recorded.uses[v.index()] == 1)
+        (!is_parameter || is_donated()) && self.origins(i).all(|v| self.recorded.count(v) == 1)
     }
 
     /// Operand `i`, and what it is in other shapes.
     fn origins(&self, i: usize) -> impl Iterator<Item = Var> {
         successors(Some(self.sources[i]), |v| {
-            let eqn = self.recorded.maker(*v)?;
+            let eqn = self.recorded.definition(*v)?;
             eqn.op.is::<Reshape>().then(|| eqn.inputs[0])
         })
     }
@@ -92,7 +92,7 @@ impl Lowering<'_> {
 
     /// True if operand `i` is one number throughout.
     fn is_full(&self, i: usize) -> bool {
-        let maker = self.recorded.maker(self.sources[i]);
+        let maker = self.recorded.definition(self.sources[i]);
         maker.is_some_and(|eqn| eqn.op.is::<Full>())
     }
 }
