@@ -3,7 +3,7 @@
 use sheaf_tests::Sandbox;
 
 /// Loops whose steps make vectors of numbers, and take positions of extremes.
-const LOOPS: &str = r#"
+const LOOPS: &str = r"
 (defn slope [y] (let [a (nth y 0) b (nth y 1)] (stack [b (- (* 5.0 (- 1.0 (* a a)) b) a)])))
 (defn oscillator [(y f32 [2])]
   (first (while (< t 2.0) [[y t] [y 0.0]] [(+ y (* 0.01 (slope y))) (+ t 0.01)])))
@@ -17,7 +17,7 @@ const LOOPS: &str = r#"
 (def n (tensor [[3 -1 3] [2 -1 7]] :i32))
 (print (positions (tensor [3.0 7.0 -1.0 7.0 -1.0 2.0]) n))
 (print (positions (tensor [3.0 (/ 0.0 0.0) -1.0 (/ 1.0 0.0) (/ 0.0 0.0) (/ -1.0 0.0)]) n))
-"#;
+";
 
 #[test]
 fn small_loops_are_kernels() {
