@@ -103,13 +103,18 @@ impl Candidate {
             let mut candidate = Candidate::new(*model, unit, target, &[], compiler);
             candidate.job.action.rejected =
                 candidates.iter().map(|better| better.job.action.program_digest()).collect();
-            let is_last = !candidate.features.kernels && !candidate.features.blocks;
+            let is_last = !candidate.has_fallback();
             candidates.push(candidate);
             if is_last {
                 break;
             }
         }
         candidates
+    }
+
+    /// True if the compiler may fail on it, so that there is a further candidate.
+    pub(crate) fn has_fallback(&self) -> bool {
+        self.features.kernels || self.features.blocks
     }
 
     pub(crate) fn new(

@@ -176,11 +176,9 @@ impl Compiler {
         Self { limits, worker: None, ..self }
     }
 
-    /// The same compiler with another time limit per program. Keeps a running worker.
-    #[must_use]
-    pub fn with_time(mut self, time: Option<Duration>) -> Self {
+    /// Sets the time limit for the next programs. Keeps a running worker.
+    pub fn set_time(&mut self, time: Option<Duration>) {
         self.limits.time = time;
-        self
     }
 
     /// The same compiler, interrupted as soon as `stop` returns true.

@@ -46,3 +46,21 @@ fn the_quickest_form_is_tried_beside_others() {
     assert!(!quick.stderr.contains("not in its quickest form"), "{quick}");
     assert!(!run("auto").stderr.contains("compiling"));
 }
+
+/// Kernels with a padding of a part of another one take the compiler for ever.
+#[test]
+fn paddings_of_paddings_are_compiled() {
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write(
+        "pads.shf",
+        "(defn below [row] (pad (reshape row [1 3]) [[1 0] [0 0]]))
+(defn f [(x f32 [2 3]) (w f32 [2 3])]
+  (let [a (below (+ (get x 1) (get w 0)))
+        b (+ (+ a w) a)]
+    (below (+ (get b 1) (get b 1)))))
+(print (f (tensor [[1.0 2.0 3.0] [4.0 5.0 6.0]]) (tensor [[1.0 1.0 2.0] [3.0 5.0 8.0]])))
+",
+    );
+    let compiled = sandbox.run(&["pads.shf", "--jit", "always", "--strict"]);
+    assert_eq!(compiled.stdout, sandbox.run(&["pads.shf", "--no-jit"]).silent(), "{compiled}");
+}

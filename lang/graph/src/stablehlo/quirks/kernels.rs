@@ -1,19 +1,34 @@
 //! Operations that are not written into kernels, and those that are written there in another way.
 
+use std::collections::HashSet;
+
 use crate::graph::{Equation, Graph, Var};
 use crate::primitives::{Convolution, Cumsum, Pad, Sort};
 use crate::stablehlo::{Emitter, Lowering, dims_list, float, zero};
 use crate::tensor::{DType, TensorType};
 
 /// True if IREE fails on an operation beside others in a kernel ("failed to run translation of source executable", Q26), or is slow
-/// with it.
+/// with it, or does not end (Q43).
 pub fn is_refused_in_kernels(graph: &Graph, eqn: &Equation) -> bool {
     let op = &eqn.op;
     let is_bool = |v: &Var| graph.ty(*v).dtype == DType::Bool;
     op.is::<Convolution>()
         || op.is::<Sort>()
         || op.is::<Cumsum>()
-        || (op.is::<Pad>() && eqn.inputs.iter().any(is_bool))
+        || (op.is::<Pad>() && (eqn.inputs.iter().any(is_bool) || depends_on_padding(graph, eqn)))
+}
+
+/// True if an operand of an equation depends on a padding (Q43): the compiler may never end with a padding of a part of another one
+/// in a kernel, as the second derivative of an indexing has it.
+fn depends_on_padding(graph: &Graph, eqn: &Equation) -> bool {
+    let mut needed: HashSet<Var> = eqn.inputs.iter().copied().collect();
+    graph.equations.iter().rev().any(|other| {
+        let is_needed = other.outputs.iter().any(|v| needed.contains(v));
+        if is_needed {
+            needed.extend(&other.inputs);
+        }
+        is_needed && other.op.is::<Pad>()
+    })
 }
 
 /// True if the results of an equation in a kernel must not be stored as they are (Q27): IREE makes reductions, products, paddings and

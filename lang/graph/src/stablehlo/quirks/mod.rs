@@ -358,4 +358,11 @@ pub const QUIRKS: &[Quirk] = &[
         place: "engine/src/flags.rs",
         shown: Shown::ByPrograms,
     },
+    Quirk {
+        number: 43,
+        name: "paddings of parts of paddings have no end in kernels",
+        reason: "The compiler of a kernel does not end: such programs have no kernels written out.",
+        place: "lang/graph/src/stablehlo/quirks/kernels.rs",
+        shown: Shown::Otherwise("it takes for ever"),
+    },
 ];
