@@ -63,9 +63,9 @@ pub struct Action {
     pub donation: BTreeSet<Donation>,
     /// True if debug information is kept in the compiled program.
     pub debug: bool,
-    /// The programs ([`Action::program_digest`]) for the same function that were preferred to this one and rejected, by the
-    /// compiler or in a trial, in the order in which they were tried. A release that emits one of them differently tries it
-    /// again instead of finding this one.
+    /// The programs ([`Action::program_digest`]) for the same function that were preferred to this one and rejected, in order: the
+    /// compiler failed on them or took too long, a trial did, or the machine that compiled could try none. A release that
+    /// emits one of them differently tries it again instead of finding this one.
     pub rejected: Vec<Digest>,
 }
 

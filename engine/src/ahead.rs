@@ -269,6 +269,7 @@ impl Engine {
                 name: job.name.clone(),
                 action: job.action.clone(),
                 specialisation: job.specialisation.clone(),
+                limit: job.limit,
             };
             retarget(&mut job, &Destination::Cpu(processor), false);
             if let Some((bytes, entry)) = self.caches.project_artifact(&job.action.key()) {

@@ -9,6 +9,7 @@ use sheaf_toolchain::{COMPILER, Release};
 
 use crate::placement::Kernels;
 use crate::unit::{self, Job};
+
 /// Reason to interpret a unit for which no candidate serves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
@@ -103,18 +104,13 @@ impl Candidate {
             let mut candidate = Candidate::new(*model, unit, target, &[], compiler);
             candidate.job.action.rejected =
                 candidates.iter().map(|better| better.job.action.program_digest()).collect();
-            let is_last = !candidate.has_fallback();
+            let is_last = !candidate.features.may_be_rejected();
             candidates.push(candidate);
             if is_last {
                 break;
             }
         }
         candidates
-    }
-
-    /// True if the compiler may fail on it, so that there is a further candidate.
-    pub(crate) fn has_fallback(&self) -> bool {
-        self.features.kernels || self.features.blocks
     }
 
     pub(crate) fn new(

@@ -1,7 +1,7 @@
 //! The compiler: installed when it is first needed, run as a worker process.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use sheaf_lang::eval::Interrupt;
 use sheaf_lang::host::HostError;
@@ -15,10 +15,6 @@ use super::executor::Cluster;
 use super::report::Reporter;
 use super::unit::Job;
 use super::worker::WorkerCommand;
-
-/// Time limit for a program that has another form: the compiler takes some seconds for a kernel that is written out or for loops in
-/// blocks, or does not end (Q43).
-const WITH_FALLBACK: Duration = Duration::from_secs(120);
 
 /// Consequence of interpretation for the user.
 const SLOWER: &str = "results are the same, only slower";
@@ -98,8 +94,8 @@ impl CompileService {
         self.interrupt = interrupt;
     }
 
-    /// Compiles a job, within less time if there is another form of its program. Without a compiler, a warning has said so.
-    pub fn compile(&mut self, job: &Job, has_fallback: bool) -> Result<Compiled, HostError> {
+    /// Compiles a job. Without a compiler, a warning has said so.
+    pub fn compile(&mut self, job: &Job) -> Result<Compiled, HostError> {
         if let Some(cluster) = self.cluster.as_ref().filter(|cluster| cluster.serves()) {
             let activity = self.reporter.begin(&format!("compiling {} on the cluster", job.name));
             let compiled = cluster.compile(job, &self.home);
@@ -122,12 +118,7 @@ impl CompileService {
         let State::Ready(compiler) = &mut self.state else { return Ok(Compiled::NoCompiler) };
         let activity = self.reporter.begin(&format!("compiling {}", job.name));
         let start = Instant::now();
-        let usual = compiler.limits().time;
-        if has_fallback {
-            compiler.set_time(Some(usual.map_or(WITH_FALLBACK, |time| time.min(WITH_FALLBACK))));
-        }
-        let result = compiler.compile_first(&job.action.program, &job.action.attempts());
-        compiler.set_time(usual);
+        let result = compiler.compile_first(&job.action.program, &job.action.attempts(), job.limit);
         drop(activity);
         let error = match result {
             Ok((bytes, alternative)) => {

@@ -26,6 +26,7 @@ use crate::report::Reporter;
 use crate::trial::{self, Fresh, OnTrial};
 use crate::unit::Job;
 use crate::worker::WorkerCommand;
+
 /// Configuration of an engine.
 pub struct EngineConfig {
     /// The user's folders.
@@ -135,7 +136,7 @@ impl Engine {
             if let Some(loaded) = self.compiled_meanwhile(unit, candidate) {
                 return Ok(Some(loaded.instead_of(first.as_ref())));
             }
-            let failure = match self.compile_service.compile(&candidate.job, candidate.has_fallback())? {
+            let failure = match self.compile_service.compile(&candidate.job)? {
                 Compiled::Yes { bytes, run } => match self.compiled(unit, candidate, &bytes, run) {
                     Ok(loaded) => return Ok(Some(loaded.instead_of(first.as_ref()))),
                     Err(failure) => failure,
@@ -211,7 +212,7 @@ impl Engine {
         if let Some(loaded) = self.compiled_meanwhile(unit, &candidate) {
             return Ok(Some(loaded.beside(plain)));
         }
-        let compiled = self.compile_service.compile(&candidate.job, false)?;
+        let compiled = self.compile_service.compile(&candidate.job)?;
         let Compiled::Yes { bytes, run } = compiled else { return Ok(None) };
         let Ok(loaded) = self.load(unit, &candidate, bytes.clone(), &Digest::of(&bytes)) else {
             return Ok(None);

@@ -12,6 +12,7 @@ use sheaf_runtime::{CallFrame, Target};
 use crate::buffer::DeviceBuffer;
 use crate::candidate::Failure;
 use crate::donation;
+
 /// A program with its call prepared.
 pub(crate) struct Loaded {
     pub(crate) target: Target,

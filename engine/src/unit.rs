@@ -1,5 +1,7 @@
 //! Jobs: a specialised function as the cache and the compiler need it.
 
+use std::time::Duration;
+
 use sheaf_cache::{Action, Check, Cpu, Digest, Donation, Leaf, Specialisation, Static};
 use sheaf_graph::graph;
 use sheaf_graph::stablehlo::{KERNEL_FLAGS, Module};
@@ -16,7 +18,13 @@ pub struct Job {
     pub action: Action,
     /// The description for the manifest.
     pub specialisation: Specialisation,
+    /// A time limit for the compiler, besides the one for all programs.
+    pub limit: Option<Duration>,
 }
+
+/// Time limit for a program that the compiler may reject: it takes some seconds for a kernel that is written out or for loops in
+/// blocks, or does not end (Q43). Another form of the program is next.
+const MAY_BE_REJECTED: Duration = Duration::from_secs(120);
 
 /// The compilation of `unit`, whose text is `module`.
 pub fn job(
@@ -67,7 +75,8 @@ pub fn job(
     } else {
         format!("{} ({})", unit.function, unit.transform)
     };
-    Job { name, action, specialisation }
+    let limit = module.features.may_be_rejected().then_some(MAY_BE_REJECTED);
+    Job { name, action, specialisation, limit }
 }
 
 fn check(check: &host::Checked) -> Check {

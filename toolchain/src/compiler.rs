@@ -176,9 +176,11 @@ impl Compiler {
         Self { limits, worker: None, ..self }
     }
 
-    /// Sets the time limit for the next programs. Keeps a running worker.
-    pub fn set_time(&mut self, time: Option<Duration>) {
+    /// The same compiler with another time limit per program. Keeps a running worker.
+    #[must_use]
+    pub fn with_time(mut self, time: Option<Duration>) -> Self {
         self.limits.time = time;
+        self
     }
 
     /// The same compiler, interrupted as soon as `stop` returns true.
@@ -228,13 +230,22 @@ impl Compiler {
     }
 
     /// Compiles a module with the first of several command lines that succeeds: the bytes, and the position of that
-    /// command line. A timeout ends the attempts, since it depends on the machine, not on the program. The error is
-    /// that of the first attempt.
+    /// command line. Each gets the lesser of the time limits, `limit` and that of all programs. A timeout ends the attempts,
+    /// since it depends on the machine, not on the program. The error is that of the first attempt.
     pub fn compile_first(
         &mut self,
         mlir: &str,
         attempts: &[Vec<String>],
+        limit: Option<Duration>,
     ) -> Result<(Vec<u8>, usize), CompileError> {
+        let usual = self.limits.time;
+        self.limits.time = [usual, limit].into_iter().flatten().min();
+        let result = self.first_of(mlir, attempts);
+        self.limits.time = usual;
+        result
+    }
+
+    fn first_of(&mut self, mlir: &str, attempts: &[Vec<String>]) -> Result<(Vec<u8>, usize), CompileError> {
         let mut first = None;
         for (position, flags) in attempts.iter().enumerate() {
             match self.compile(mlir, flags) {

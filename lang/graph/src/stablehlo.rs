@@ -48,6 +48,13 @@ pub struct Features {
     pub doubles: bool,
 }
 
+impl Features {
+    /// True if the compiler may fail on the program, or a trial of it; then the program is written in another form.
+    pub fn may_be_rejected(self) -> bool {
+        self.kernels || self.blocks
+    }
+}
+
 /// Flags for programs with kernels that are written out: these are not distributed to workgroups (Q29), and hold
 /// intermediate results on the stack.
 pub const KERNEL_FLAGS: [&str; 2] =

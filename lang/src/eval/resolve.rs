@@ -77,7 +77,7 @@ pub(super) fn error<T>(message: impl Into<String>, span: Span, label: impl Into<
 
 /// Resolves the forms of one module.
 pub(super) struct Resolver<'a> {
-    /// What names mean in it.
+    /// The table of names.
     pub names: &'a Modules,
     pub module: Rc<Module>,
     pub scopes: Scopes,

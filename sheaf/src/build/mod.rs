@@ -336,12 +336,13 @@ impl Builder<'_> {
         if !missing.is_empty() {
             let toolchain = installed(compile_service)?;
             let request = |id: usize, candidate: usize| {
-                let action = plans[id].plan.action(candidate);
+                let job = plans[id].plan.job(candidate);
                 Request {
                     id,
-                    key: action.key(),
-                    program: action.program.clone(),
-                    attempts: action.attempts(),
+                    key: job.action.key(),
+                    program: job.action.program.clone(),
+                    attempts: job.action.attempts(),
+                    limit: job.limit,
                 }
             };
             let mut progress = Progress::new(named(&missing));

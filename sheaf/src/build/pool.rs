@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sheaf_cache::{ActionKey, Exclusive, Lookup, Store, Wait};
 use sheaf_toolchain::{CompileError, Compiler, Toolchain};
@@ -19,6 +19,8 @@ pub struct Request {
     pub program: String,
     /// The command lines of the compiler, in the order in which they are tried.
     pub attempts: Vec<Vec<String>>,
+    /// A time limit for the compiler, besides the one for all programs.
+    pub limit: Option<Duration>,
 }
 
 /// Progress of a request.
@@ -60,7 +62,7 @@ pub fn compile<E>(
                 loop {
                     // Nothing that could panic happens under the lock.
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                    let Ok(Request { id, key, program, attempts }) = next else { break };
+                    let Ok(Request { id, key, program, attempts, limit }) = next else { break };
                     if tell.send(Event::Begun(id)).is_err() {
                         break;
                     }
@@ -78,7 +80,7 @@ pub fn compile<E>(
                     let result = stored.map_or_else(
                         || {
                             let start = Instant::now();
-                            let result = compiler.compile_first(&program, &attempts);
+                            let result = compiler.compile_first(&program, &attempts, limit);
                             result.map(|(bytes, alternative)| {
                                 let seconds = start.elapsed().as_secs_f64();
                                 (bytes, Some(CompileRun { seconds, alternative }))

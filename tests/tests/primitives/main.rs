@@ -9,7 +9,7 @@ mod reductions;
 use std::fmt::Write as _;
 
 use sheaf_graph::graph::{Builder, Graph, evaluate};
-use sheaf_graph::primitives::registry::{Sample, registry};
+use sheaf_graph::primitives::registry::{Random, Sample, registry};
 use sheaf_graph::stablehlo::{KERNEL_FLAGS, KernelSize, Model, emit};
 use sheaf_graph::tensor::{DType, HostTensor, TensorType};
 use sheaf_runtime::{Buffer, Device, Runtime, Target, Vmfb, sha256};
@@ -127,6 +127,41 @@ fn run(batch: &[Sample], compiler: &mut Compiler, device: &Device, model: Model)
         }
     }
     Ok(())
+}
+
+/// Asserts that programs, of seeds 0, 1000, 2000, .., give what the host gives. There are `usual` of them, or as many as the
+/// environment variable `number` says.
+fn check_programs(
+    number: &str,
+    usual: usize,
+    model: Model,
+    shapes: &[&[usize]],
+    further: &[HostTensor],
+    program: impl Fn(u64) -> Graph,
+) {
+    let Some(toolchain) = sheaf_tests::toolchain() else { return };
+    let mut compiler = Compiler::new(worker, toolchain);
+    let device = Runtime::new().expect("a runtime").device(Target::LocalSync).expect("a device");
+    let count = std::env::var(number).map_or(usual, |n| n.parse().expect("a number of programs"));
+    let mut random = Random(5);
+    let mut tensor = |shape: &&[usize]| {
+        let numbers: Vec<f32> =
+            (0..shape.iter().product()).map(|_| random.uniform(-1.0, 1.0) as f32).collect();
+        HostTensor::new(*shape, numbers)
+    };
+    let operands: Vec<HostTensor> = shapes.iter().map(&mut tensor).chain(further.iter().cloned()).collect();
+    let mut faults = Vec::new();
+    for seed in 0..count as u64 {
+        let graph = program(1000 * seed);
+        let calls = std::slice::from_ref(&operands);
+        let expected = evaluate(&graph, &operands);
+        let result = execute(&graph, calls, &mut compiler, &device, model).and_then(|results| {
+            let mut pairs = expected.iter().zip(&results[0]);
+            pairs.try_for_each(|(host, compiled)| agree(host, compiled, 1e-5))
+        });
+        faults.extend(result.err().map(|fault| format!("program {seed}: {fault}\n{graph}")));
+    }
+    assert!(faults.is_empty(), "{} of {count}:\n{}", faults.len(), faults.join("\n"));
 }
 
 /// Compiles a graph and calls it with each set of operands, without donation.

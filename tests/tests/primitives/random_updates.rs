@@ -1,13 +1,11 @@
 //! Random programs of updates, concatenations and slices of values that are read again, compiled, against host
 //! evaluation. `UPDATES=500` runs more of them.
 
-use sheaf_graph::graph::{Builder, Graph, Var, evaluate};
+use sheaf_graph::graph::{Builder, Graph, Var};
 use sheaf_graph::primitives::registry::Random;
 use sheaf_graph::primitives::{Tanh, Unary};
 use sheaf_graph::stablehlo::Model;
 use sheaf_graph::tensor::{DType, HostTensor, TensorType};
-use sheaf_runtime::{Runtime, Target};
-use sheaf_toolchain::Compiler;
 
 /// Number of programs by default.
 const PROGRAMS: usize = 24;
@@ -103,34 +101,8 @@ impl Program {
 
 #[test]
 fn random_updates_agree_with_host_evaluation() {
-    let Some(toolchain) = sheaf_tests::toolchain() else { return };
-    let mut compiler = Compiler::new(sheaf_tests::worker, toolchain);
-    let device = Runtime::new().expect("a runtime").device(Target::LocalSync).expect("a device");
-    let count = std::env::var("UPDATES").map_or(PROGRAMS, |n| n.parse().expect("a number of programs"));
-    let mut random = Random(5);
-    let mut tensor = |shape: &[usize]| {
-        let numbers: Vec<f32> =
-            (0..shape.iter().product()).map(|_| random.uniform(-1.0, 1.0) as f32).collect();
-        HostTensor::new(shape, numbers)
-    };
-    let square = [SIZE, SIZE];
-    let operands = vec![
-        tensor(&square),
-        tensor(&square),
-        tensor(&[1, SIZE]),
-        tensor(&[1, SIZE]),
-        HostTensor::new([].as_slice(), vec![2_i32]),
-    ];
-    let mut faults = Vec::new();
-    for seed in 0..count as u64 {
-        let graph = Program::new(1000 * seed).finish();
-        let calls = std::slice::from_ref(&operands);
-        let expected = evaluate(&graph, &operands);
-        let result = super::execute(&graph, calls, &mut compiler, &device, Model::Hal).and_then(|results| {
-            let mut pairs = expected.iter().zip(&results[0]);
-            pairs.try_for_each(|(host, compiled)| super::agree(host, compiled, 1e-5))
-        });
-        faults.extend(result.err().map(|fault| format!("program {seed}: {fault}\n{graph}")));
-    }
-    assert!(faults.is_empty(), "{} of {count}:\n{}", faults.len(), faults.join("\n"));
+    let shapes: [&[usize]; 4] = [&[SIZE, SIZE], &[SIZE, SIZE], &[1, SIZE], &[1, SIZE]];
+    let index = HostTensor::new([].as_slice(), vec![2_i32]);
+    let program = |seed| Program::new(seed).finish();
+    super::check_programs("UPDATES", PROGRAMS, Model::Hal, &shapes, &[index], program);
 }

@@ -105,7 +105,8 @@ fn the_first_command_line_with_which_a_program_compiles_gives_it() {
     let no_backend: Vec<String> =
         plain.iter().map(|flag| flag.replace("backends=llvm-cpu", "backends=none-such")).collect();
     let tiled = [&plain[..], &["--iree-opt-data-tiling=true".to_owned()]].concat();
-    let first = |compiler: &mut Compiler, attempts: &[Vec<String>]| compiler.compile_first(ADD, attempts);
+    let first =
+        |compiler: &mut Compiler, attempts: &[Vec<String>]| compiler.compile_first(ADD, attempts, None);
 
     let expected = compiler.compile(ADD, &plain).expect("a program");
     let (bytes, position) = first(&mut compiler, &[no_backend.clone(), plain.clone()]).expect("a program");

@@ -57,7 +57,7 @@ fn a_program_that_takes_too_long_is_stopped_and_kept_and_the_next_one_works() {
     // Loading has no time limit.
     compiler.start().expect("a compiler");
     let first = compiler.worker_id();
-    compiler.set_time(Some(Duration::from_millis(300)));
+    let mut compiler = compiler.with_time(Some(Duration::from_millis(300)));
     assert_eq!(compiler.worker_id(), first);
     let error = compiler.compile(&long_program(), &Target::CPU.flags()).expect_err("too long");
     assert!(matches!(error, CompileError::TimedOut { .. }), "{error:?}");
@@ -67,7 +67,7 @@ fn a_program_that_takes_too_long_is_stopped_and_kept_and_the_next_one_works() {
     assert_eq!(flags.lines().collect::<Vec<_>>(), Target::CPU.flags());
     assert!(reason.contains("stopped after 0.3 seconds"), "{reason}");
 
-    compiler.set_time(None);
+    let mut compiler = compiler.with_time(None);
     compiler.compile(ADD, &Target::CPU.flags()).expect("a program after the long one");
     assert_ne!(compiler.worker_id(), first);
 }

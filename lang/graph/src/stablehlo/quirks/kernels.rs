@@ -8,26 +8,27 @@ use crate::stablehlo::{Emitter, Lowering, dims_list, float, zero};
 use crate::tensor::{DType, TensorType};
 
 /// True if IREE fails on an operation beside others in a kernel ("failed to run translation of source executable", Q26), or is slow
-/// with it, or does not end (Q43).
+/// with it.
 pub fn is_refused_in_kernels(graph: &Graph, eqn: &Equation) -> bool {
     let op = &eqn.op;
     let is_bool = |v: &Var| graph.ty(*v).dtype == DType::Bool;
     op.is::<Convolution>()
         || op.is::<Sort>()
         || op.is::<Cumsum>()
-        || (op.is::<Pad>() && (eqn.inputs.iter().any(is_bool) || depends_on_padding(graph, eqn)))
+        || (op.is::<Pad>() && eqn.inputs.iter().any(is_bool))
 }
 
-/// True if an operand of an equation depends on a padding (Q43): the compiler may never end with a padding of a part of another one
-/// in a kernel, as the second derivative of an indexing has it.
-fn depends_on_padding(graph: &Graph, eqn: &Equation) -> bool {
-    let mut needed: HashSet<Var> = eqn.inputs.iter().copied().collect();
-    graph.equations.iter().rev().any(|other| {
-        let is_needed = other.outputs.iter().any(|v| needed.contains(v));
-        if is_needed {
-            needed.extend(&other.inputs);
+/// True if a padding depends on another one (Q43): the compiler may never end with a padding of a part of a padding in a kernel, as the
+/// second derivative of an indexing has it.
+pub fn pads_paddings(graph: &Graph) -> bool {
+    let mut of_padding: HashSet<Var> = HashSet::new();
+    graph.equations.iter().any(|eqn| {
+        let depends = eqn.inputs.iter().any(|v| of_padding.contains(v));
+        let pads = eqn.op.is::<Pad>();
+        if depends || pads {
+            of_padding.extend(&eqn.outputs);
         }
-        is_needed && other.op.is::<Pad>()
+        (depends && pads) || eqn.op.functions().into_iter().any(pads_paddings)
     })
 }
 

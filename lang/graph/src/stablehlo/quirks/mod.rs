@@ -29,7 +29,7 @@ pub use convolutions::padded_input;
 pub use cut::cut_to_unsigned;
 pub use gathers::{gather, gather_of_one_number, indices_in_bounds};
 pub use halves::rounding;
-pub use kernels::{accumulates, is_refused_in_kernels, number_to_element, reshape_to_number};
+pub use kernels::{accumulates, is_refused_in_kernels, number_to_element, pads_paddings, reshape_to_number};
 pub use loops::hold_unread;
 pub use power::power;
 pub use reversal::reverse;
