@@ -232,6 +232,7 @@ mod tests {
         insta::assert_snapshot!(reasons(|a, _| { a.cpu.as_mut().unwrap().features = ["fma".to_owned()].into(); a.flags[1] = "--iree-llvmcpu-target-cpu=y".into(); }), @"cpu: without avx2, with fma");
         insta::assert_snapshot!(reasons(|a, _| { a.device = "cuda".into(); a.flags = vec!["--cuda".into()]; }), @"device: cpu -> cuda");
         insta::assert_snapshot!(reasons(|a, _| a.debug = true), @"debug information: false -> true");
+        insta::assert_snapshot!(reasons(|a, _| a.rejected.push(crate::digest::Digest::of(b"a kernel"))), @"source: another form of the program is tried before this one");
     }
 
     #[test]
