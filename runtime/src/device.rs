@@ -5,7 +5,7 @@ use std::rc::Rc;
 use eerie_sys::runtime as iree;
 
 use crate::error::{Error, Status, check};
-use crate::ffi::{Counted, Ref, host_allocator, view};
+use crate::ffi::{Counted, Ref, host_allocator};
 use crate::process::Process;
 use crate::runtime::{Shared, Target};
 use crate::{Buffer, ElementType, Memory, Program, Vmfb, hal, sync, task};
@@ -85,16 +85,6 @@ pub(crate) unsafe fn create<T: Counted>(
     unsafe {
         check(status)?;
         Ok(Ref::adopt(raw))
-    }
-}
-
-/// Host memory for buffers, from `malloc`.
-pub(crate) fn heap_allocator() -> Result<Ref<iree::iree_hal_allocator_t>, Status> {
-    // SAFETY: the name is copied; the host allocator is good for ever.
-    unsafe {
-        create(|out| {
-            iree::iree_hal_allocator_create_heap(view("local"), host_allocator(), host_allocator(), out)
-        })
     }
 }
 

@@ -6,7 +6,7 @@ use eerie_sys::runtime as iree;
 
 unsafe extern "C" {
     /// The allocator over `malloc` that IREE is built with.
-    fn iree_allocator_libc_ctl(
+    pub(crate) fn iree_allocator_libc_ctl(
         this: *mut std::ffi::c_void,
         command: iree::iree_allocator_command_t,
         params: *const std::ffi::c_void,

@@ -54,6 +54,7 @@ mod error;
 mod ffi;
 mod frame;
 mod hal;
+mod heap;
 mod memory;
 mod process;
 mod program;

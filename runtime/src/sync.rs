@@ -7,10 +7,11 @@
 
 use eerie_sys::runtime as iree;
 
-use crate::device::{create, embedded_elf_loader, heap_allocator};
+use crate::device::{create, embedded_elf_loader};
 use crate::error::Status;
 use crate::ffi::{Ref, host_allocator, view};
 use crate::hal::proactor_pool;
+use crate::heap::heap_allocator;
 
 /// `iree_hal_sync_device_params_t` of `iree/hal/drivers/local_sync/sync_device.h`.
 #[repr(C)]

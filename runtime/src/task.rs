@@ -7,10 +7,11 @@ use std::num::NonZeroUsize;
 
 use eerie_sys::runtime as iree;
 
-use crate::device::{create, embedded_elf_loader, heap_allocator};
+use crate::device::{create, embedded_elf_loader};
 use crate::error::{Status, check};
 use crate::ffi::{Counted, Ref, host_allocator, view};
 use crate::hal::proactor_pool;
+use crate::heap::heap_allocator;
 use crate::runtime::Workers;
 
 /// Opaque; `iree/task/executor.h`.

@@ -115,7 +115,6 @@ fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks:
         constants: Vec::new(),
         regions: 0,
         features: Features { blocks: model.has_blocks() && fit_blocks(graph), ..Features::default() },
-        stacks: 0,
         donated: donations.iter().map(|d| format!("%arg{}", d.argument)).collect(),
         first_joined: HashSet::new(),
         kernel: None,
@@ -160,8 +159,6 @@ struct Emitter {
     regions: usize,
     /// Those of the program so far. Loops are blocks unless they are kernels.
     features: Features,
-    /// Stacks of loops in blocks that are written so far.
-    stacks: usize,
     /// Names of the arguments whose memory is that of a result.
     donated: HashSet<String>,
     /// Names of the first operands of each `concatenate` so far.
@@ -189,6 +186,7 @@ impl Emitter {
         for (var, name) in graph.inputs.iter().zip(arguments) {
             names[var.index()] = name;
         }
+        let meeting = self.kernel.as_ref().map(|_| quirks::meeting_products(graph)).unwrap_or_default();
         let mut next = 0;
         for eqn in &graph.equations {
             let constant = eqn.op.downcast_ref::<Constant>();
@@ -203,6 +201,10 @@ impl Emitter {
             self.equation(&recorded, eqn, &mut names);
             if let Some(kernel) = &mut self.kernel {
                 kernel.note(eqn, &names);
+            }
+            for var in eqn.outputs.iter().filter(|v| meeting.contains(v)) {
+                let name = &mut names[var.index()];
+                *name = self.in_own_memory(name, graph.ty(*var));
             }
         }
         graph.outputs.iter().map(|v| names[v.index()].clone()).collect()

@@ -10,7 +10,7 @@
 //!   updates in place get a copy of their own ([`Lowering::overwritten`]), except for the stacks of loops, each of which
 //!   has one user (Q34).
 //! - Equal constants are one buffer, which two stacks would share, and a barrier does not keep them apart: each stack starts
-//!   from a number of its own ([`Lowering::new_stack`], Q35).
+//!   as an allocation of its own ([`Lowering::new_stack`], Q35).
 
 use super::Lowering;
 use crate::graph::{Equation, Graph, Var};
@@ -27,9 +27,6 @@ pub fn has_loops(graph: &Graph) -> bool {
 /// most 32 buffers to it ("binding count 41 > 32", Q31).
 const MAX_NUMBERS: usize = 20;
 
-/// Maximum stacks of a program, so that each starts from a number of its own.
-const MAX_STACKS: usize = 200;
-
 /// Maximum scalar operations of a program with loops in blocks: it is tried beside the host's evaluation.
 const MAX_TRIED: u64 = 1_500_000_000;
 
@@ -37,7 +34,6 @@ const MAX_TRIED: u64 = 1_500_000_000;
 /// null"), once the device's memory is one with itself (Q36).
 pub(super) fn fit_blocks(graph: &Graph) -> bool {
     let (mut loops, mut fit) = (false, true);
-    let (mut stacks, mut of_bytes) = (0, 0);
     graph.visit(&mut |_, eqn| {
         let op = &eqn.op;
         // A loop that asks for its state may have no end on the numbers of a trial.
@@ -46,13 +42,8 @@ pub(super) fn fit_blocks(graph: &Graph) -> bool {
             loops = true;
             fit &= numbers(body) <= MAX_NUMBERS;
         }
-        if let Some(scan) = op.downcast_ref::<Scan>() {
-            let given = &scan.body.outputs[scan.states..];
-            stacks += given.len();
-            of_bytes += given.iter().filter(|v| scan.body.ty(**v).dtype.byte_width() == 1).count();
-        }
     });
-    loops && fit && stacks <= MAX_STACKS && of_bytes <= 1 && graph.cost() <= MAX_TRIED
+    loops && fit && graph.cost() <= MAX_TRIED
 }
 
 /// The body of a loop.

@@ -136,6 +136,13 @@ impl Emitter {
         format!("{name}_own")
     }
 
+    /// Writes a value that accumulates to memory of its own; the name of the tensor that is read from there.
+    pub(in crate::stablehlo) fn in_own_memory(&mut self, x: &str, ty: &TensorType) -> String {
+        let name = format!("%own{}", x.trim_start_matches('%'));
+        let own = self.storable(x, ty, &name);
+        self.stored_as(&own, &stored(ty), ty, &format!("{name}_value"))
+    }
+
     fn accumulates(&self, x: &str) -> bool {
         self.kernel.as_ref().is_some_and(|kernel| kernel.accumulates(x))
     }

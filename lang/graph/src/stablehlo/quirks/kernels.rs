@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::graph::{Equation, Graph, Var};
-use crate::primitives::{Convolution, Cumsum, Pad, Sort};
+use crate::primitives::{Convolution, Cumsum, DotGeneral, Pad, Sort};
 use crate::stablehlo::{Emitter, Lowering, dims_list, float, zero};
 use crate::tensor::{DType, TensorType};
 
@@ -37,6 +37,30 @@ pub fn pads_paddings(graph: &Graph) -> bool {
 /// operations are fused with them. `of_operand` tells it of the operands.
 pub fn accumulates(eqn: &Equation, of_operand: impl FnMut(&Var) -> bool) -> bool {
     !eqn.op.is_elementwise() || eqn.inputs.iter().any(of_operand)
+}
+
+/// The results of products that meet others in an operation other than a product (Q44): IREE makes pieces of what one of them
+/// reads, as the operation that they meet in would have it, also along the axis that the product adds up, and each piece's product
+/// takes the place of the one before. In memory of their own they meet no more.
+pub fn meeting_products(graph: &Graph) -> HashSet<Var> {
+    let mut meeting = HashSet::new();
+    // The products whose results each variable depends on by other operations alone.
+    let mut products: Vec<Vec<Var>> = vec![Vec::new(); graph.types.len()];
+    for eqn in &graph.equations {
+        let found = if eqn.op.is::<DotGeneral>() {
+            eqn.outputs.to_vec()
+        } else {
+            let mut found: Vec<Var> = eqn.inputs.iter().flat_map(|v| products[v.index()].clone()).collect();
+            found.sort_unstable();
+            found.dedup();
+            if found.len() > 1 {
+                meeting.extend(found.drain(..));
+            }
+            found
+        };
+        eqn.outputs.iter().for_each(|v| products[v.index()].clone_from(&found));
+    }
+    meeting
 }
 
 impl Emitter {

@@ -29,7 +29,9 @@ pub use convolutions::padded_input;
 pub use cut::cut_to_unsigned;
 pub use gathers::{gather, gather_of_one_number, indices_in_bounds};
 pub use halves::rounding;
-pub use kernels::{accumulates, is_refused_in_kernels, number_to_element, pads_paddings, reshape_to_number};
+pub use kernels::{
+    accumulates, is_refused_in_kernels, meeting_products, number_to_element, pads_paddings, reshape_to_number,
+};
 pub use loops::hold_unread;
 pub use power::power;
 pub use reversal::reverse;
@@ -305,7 +307,7 @@ pub const QUIRKS: &[Quirk] = &[
     Quirk {
         number: 35,
         name: "equal constants are one buffer, which two loops write to",
-        reason: "Two stacks that start from equal constants have each other's rows: each starts from a number of its own.",
+        reason: "Two stacks that start from equal constants have each other's rows: each is an allocation of its own.",
         place: "lang/graph/src/stablehlo/quirks/blocks.rs",
         shown: Shown::ByPrograms,
     },
@@ -364,5 +366,12 @@ pub const QUIRKS: &[Quirk] = &[
         reason: "The compiler of a kernel does not end: such programs have no kernels written out.",
         place: "lang/graph/src/stablehlo/quirks/kernels.rs",
         shown: Shown::Otherwise("it takes for ever"),
+    },
+    Quirk {
+        number: 44,
+        name: "products that meet are incomplete in kernels",
+        reason: "The sum of two products in a kernel, as the gradient by weights that are used twice, has a part of one of them: each is copied to memory of its own.",
+        place: "lang/graph/src/stablehlo/quirks/kernels.rs",
+        shown: Shown::ByPrograms,
     },
 ];
