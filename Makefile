@@ -33,6 +33,7 @@ test: ## Check and test everything
 	SHEAF_HOME=$(test_home) $(target)/debug/sheaf toolchain install || echo "NO COMPILER: tests that want it are skipped" >&2
 	cargo test --locked --workspace
 	scripts/oracle --stages builtins --modes interpreted --part 6 # about 1,000 comparisons with JAX; all: make oracle
+	scripts/oracle --stages builtins --modes kernels --part 12 # small programs as single kernels
 	scripts/oracle --stages scale --modes interpreted compiled --values --sizes 2 --part 30 # a sample at large sizes
 
 oracle: ## Compare every builtin, sampler and 500 random programs with JAX (SEED=n for others)
