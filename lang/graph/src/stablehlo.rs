@@ -186,7 +186,11 @@ impl Emitter {
         for (var, name) in graph.inputs.iter().zip(arguments) {
             names[var.index()] = name;
         }
-        let meeting = self.kernel.as_ref().map(|_| quirks::meeting_products(graph)).unwrap_or_default();
+        let in_kernel = self.kernel.is_some();
+        let mut kept = if in_kernel { quirks::meeting_products(graph) } else { HashSet::new() };
+        if in_kernel {
+            kept.extend(quirks::operands_of_reductions(graph));
+        }
         let mut next = 0;
         for eqn in &graph.equations {
             let constant = eqn.op.downcast_ref::<Constant>();
@@ -202,7 +206,7 @@ impl Emitter {
             if let Some(kernel) = &mut self.kernel {
                 kernel.note(eqn, &names);
             }
-            for var in eqn.outputs.iter().filter(|v| meeting.contains(v)) {
+            for var in eqn.outputs.iter().filter(|v| kept.contains(v)) {
                 let name = &mut names[var.index()];
                 *name = self.in_own_memory(name, graph.ty(*var));
             }

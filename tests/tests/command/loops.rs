@@ -131,6 +131,9 @@ const IN_PLACE: &str = r#"
     (fn [[f g] r] (let [now (> r 0)] (list (list now (logical-or now g)) (list now (where f r (- r))))))
     (list (> a 0) (< a 0)) xs))
 (show "truths" (truths x xs))
+(defn stacks-of-bytes [a xs]
+  (scan (fn [h r] (let [h (tanh (+ h r))] (list h (list (> h 0) (< r 0) (cast (> r 0.5) :i8))))) a xs))
+(show "stacks of bytes" (stacks-of-bytes x xs))
 (defn draws [k a] (repeat [i 4] [[k s] [k a]] (list (fold-in k i) (+ s (random-normal k (shape a))))))
 (show "draws" (last (draws key x)))
 (defn after [a xs]

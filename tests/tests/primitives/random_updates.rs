@@ -104,5 +104,5 @@ fn random_updates_agree_with_host_evaluation() {
     let shapes: [&[usize]; 4] = [&[SIZE, SIZE], &[SIZE, SIZE], &[1, SIZE], &[1, SIZE]];
     let index = HostTensor::new([].as_slice(), vec![2_i32]);
     let program = |seed| Program::new(seed).finish();
-    super::check_programs("UPDATES", PROGRAMS, Model::Hal, &shapes, &[index], program);
+    super::check_programs("UPDATES", PROGRAMS, None, Model::Hal, &shapes, &[index], program);
 }

@@ -72,6 +72,9 @@ impl Primitive for Slice {
     }
 
     fn stablehlo(&self, to: &mut Lowering<'_>) {
+        if to.part_of_computed(&self.start) {
+            return;
+        }
         let ranges: Vec<String> =
             self.start.iter().zip(&self.limit).map(|(s, l)| format!("{s}:{l}")).collect();
         to.typed("stablehlo.slice", &format!(" [{}]", ranges.join(", ")));

@@ -136,11 +136,32 @@ impl Emitter {
         format!("{name}_own")
     }
 
-    /// Writes a value that accumulates to memory of its own; the name of the tensor that is read from there.
+    /// Writes a copy of a value to memory of its own; the name of the tensor that is read from there.
     pub(in crate::stablehlo) fn in_own_memory(&mut self, x: &str, ty: &TensorType) -> String {
         let name = format!("%own{}", x.trim_start_matches('%'));
-        let own = self.storable(x, ty, &name);
-        self.stored_as(&own, &stored(ty), ty, &format!("{name}_value"))
+        self.part_in_own_memory(x, ty, &vec![0; ty.rank()], ty, &name)
+    }
+
+    /// Writes a copy of a part of a value to memory of its own; the name of the tensor that is read from there.
+    pub(in crate::stablehlo) fn part_in_own_memory(
+        &mut self,
+        x: &str,
+        ty: &TensorType,
+        start: &[usize],
+        part: &TensorType,
+        name: &str,
+    ) -> String {
+        let (held, held_part) = (stored(ty), stored(part));
+        let (memory, cell) = (memory_type(&held_part), format!("{name}_cell"));
+        let value = self.stored_as(x, ty, &held, &format!("{name}_held"));
+        self.put(&format!("{cell} = memref.alloca() : {memory}"));
+        self.copy_elements(&value, &held.mlir(), start, &held_part, &memory, &cell, &format!("{name}_to"));
+        let own = format!("{name}_own");
+        self.put(&format!(
+            "{own} = bufferization.to_tensor {cell} restrict : {memory} to {}",
+            held_part.mlir()
+        ));
+        self.stored_as(&own, &held_part, part, &format!("{name}_value"))
     }
 
     fn accumulates(&self, x: &str) -> bool {
@@ -189,6 +210,21 @@ impl Lowering<'_> {
     /// Writes a whole result of the kernel.
     pub fn store(&mut self, value: &str, result: &Binding) {
         self.emitter.store(value, result);
+    }
+
+    /// Writes a part of operand 0, if it is computed in a kernel, as a copy of its own (Q43): the compiler may have no end with a
+    /// slice of a padding or of a comparison, which booleans in memory are.
+    pub fn part_of_computed(&mut self, start: &[usize]) -> bool {
+        let computed =
+            self.recorded.definition(self.sources[0]).is_some() || self.operand_type(0).dtype == DType::Bool;
+        if !self.in_kernel() || !computed {
+            return false;
+        }
+        let (x, name) = (self.operand(0), self.name_temporary());
+        let (ty, part) = (self.operand_type(0).clone(), self.result_type(0).clone());
+        let copy = self.emitter.part_in_own_memory(&x, &ty, start, &part, &name);
+        self.name_results(&[copy]);
+        true
     }
 
     /// Writes an allocation of memory of the kernel for a tensor.

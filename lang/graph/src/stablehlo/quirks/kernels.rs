@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 
 use crate::graph::{Equation, Graph, Var};
-use crate::primitives::{Convolution, Cumsum, DotGeneral, Pad, Sort};
+use crate::primitives::{
+    ArgReduce, BroadcastInDim, Convolution, Cumsum, DotGeneral, Pad, ReduceAnd, ReduceMax, ReduceMin,
+    ReduceOr, ReduceProd, ReduceSum, Reshape, Sort, Transpose,
+};
 use crate::stablehlo::{Emitter, Lowering, dims_list, float, zero};
 use crate::tensor::{DType, TensorType};
 
@@ -16,20 +19,6 @@ pub fn is_refused_in_kernels(graph: &Graph, eqn: &Equation) -> bool {
         || op.is::<Sort>()
         || op.is::<Cumsum>()
         || (op.is::<Pad>() && eqn.inputs.iter().any(is_bool))
-}
-
-/// True if a padding depends on another one (Q43): the compiler may never end with a padding of a part of a padding in a kernel, as the
-/// second derivative of an indexing has it.
-pub fn pads_paddings(graph: &Graph) -> bool {
-    let mut of_padding: HashSet<Var> = HashSet::new();
-    graph.equations.iter().any(|eqn| {
-        let depends = eqn.inputs.iter().any(|v| of_padding.contains(v));
-        let pads = eqn.op.is::<Pad>();
-        if depends || pads {
-            of_padding.extend(&eqn.outputs);
-        }
-        (depends && pads) || eqn.op.functions().into_iter().any(pads_paddings)
-    })
 }
 
 /// True if the results of an equation in a kernel must not be stored as they are (Q27): IREE makes reductions, products, paddings and
@@ -63,6 +52,48 @@ pub fn meeting_products(graph: &Graph) -> HashSet<Var> {
     meeting
 }
 
+/// Values that a reduction depends on by operations that are fused with it, and that are not fused with it themselves: reductions,
+/// products and the like, and what other operations read as well (Q45). IREE makes pieces of such a value, and the reduction of each
+/// piece takes the place of the one before. Read from memory of its own, the value is not made together with the reduction.
+pub fn operands_of_reductions(graph: &Graph) -> HashSet<Var> {
+    let mut reduced = vec![false; graph.types.len()];
+    let mut read_apart = vec![false; graph.types.len()];
+    graph.outputs.iter().for_each(|v| read_apart[v.index()] = true);
+    let mut kept = HashSet::new();
+    for eqn in graph.equations.iter().rev() {
+        let (reduces, fused) = (reduces(eqn), is_fused(eqn));
+        let is_constant = eqn.inputs.is_empty();
+        let apart =
+            |v: &&Var| reduced[v.index()] && graph.ty(**v).count() > 1 && (!fused || read_apart[v.index()]);
+        kept.extend(eqn.outputs.iter().filter(apart).filter(|_| !is_constant));
+        let depends = reduces || fused && eqn.outputs.iter().any(|v| reduced[v.index()]);
+        for v in &eqn.inputs {
+            reduced[v.index()] |= depends;
+            read_apart[v.index()] |= !reduces && !fused;
+        }
+    }
+    kept
+}
+
+/// True if IREE fuses an equation with what reads its result.
+fn is_fused(eqn: &Equation) -> bool {
+    let op = &eqn.op;
+    op.is_elementwise() || op.is::<BroadcastInDim>() || op.is::<Reshape>() || op.is::<Transpose>()
+}
+
+/// True if an equation adds up its operands, or the like.
+fn reduces(eqn: &Equation) -> bool {
+    let op = &eqn.op;
+    op.is::<DotGeneral>()
+        || op.is::<ArgReduce>()
+        || op.is::<ReduceSum>()
+        || op.is::<ReduceMax>()
+        || op.is::<ReduceMin>()
+        || op.is::<ReduceProd>()
+        || op.is::<ReduceAnd>()
+        || op.is::<ReduceOr>()
+}
+
 impl Emitter {
     /// Writes a value that [`accumulates`] element by element to memory of its own (Q27).
     pub(in crate::stablehlo) fn detach(
@@ -73,20 +104,39 @@ impl Emitter {
         to: &str,
         name: &str,
     ) {
-        let t = ty.mlir();
-        let indices: Vec<String> = (0..ty.rank()).map(|axis| format!("{name}_i{axis}")).collect();
+        self.copy_elements(x, &ty.mlir(), &vec![0; ty.rank()], ty, memory, to, name);
+    }
+
+    /// Writes a copy of a part of `x`, element by element, to memory of the part's shape.
+    #[expect(clippy::too_many_arguments, reason = "names and types of both sides")]
+    pub(in crate::stablehlo) fn copy_elements(
+        &mut self,
+        x: &str,
+        from: &str,
+        start: &[usize],
+        part: &TensorType,
+        memory: &str,
+        to: &str,
+        name: &str,
+    ) {
+        let indices: Vec<String> = (0..part.rank()).map(|axis| format!("{name}_i{axis}")).collect();
         self.put(&format!("{name}_zero = arith.constant 0 : index"));
         self.put(&format!("{name}_one = arith.constant 1 : index"));
-        for (axis, extent) in ty.shape.iter().enumerate() {
+        for (axis, extent) in part.shape.iter().enumerate() {
             self.put(&format!("{name}_n{axis} = arith.constant {extent} : index"));
         }
         for (axis, index) in indices.iter().enumerate() {
             self.put(&format!("scf.for {index} = {name}_zero to {name}_n{axis} step {name}_one {{"));
         }
-        let indices = indices.join(", ");
-        self.put(&format!("{name}_x = tensor.extract {x}[{indices}] : {t}"));
-        self.put(&format!("memref.store {name}_x, {to}[{indices}] : {memory}"));
-        (0..ty.rank()).for_each(|_| self.put("}"));
+        let mut places = indices.clone();
+        for (axis, first) in start.iter().enumerate().filter(|(_, first)| **first > 0) {
+            places[axis] = format!("{name}_from{axis}");
+            self.put(&format!("{name}_start{axis} = arith.constant {first} : index"));
+            self.put(&format!("{} = arith.addi {}, {name}_start{axis} : index", places[axis], indices[axis]));
+        }
+        self.put(&format!("{name}_x = tensor.extract {x}[{}] : {from}", places.join(", ")));
+        self.put(&format!("memref.store {name}_x, {to}[{}] : {memory}", indices.join(", ")));
+        (0..part.rank()).for_each(|_| self.put("}"));
     }
 }
 

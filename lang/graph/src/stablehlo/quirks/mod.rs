@@ -30,7 +30,8 @@ pub use cut::cut_to_unsigned;
 pub use gathers::{gather, gather_of_one_number, indices_in_bounds};
 pub use halves::rounding;
 pub use kernels::{
-    accumulates, is_refused_in_kernels, meeting_products, number_to_element, pads_paddings, reshape_to_number,
+    accumulates, is_refused_in_kernels, meeting_products, number_to_element, operands_of_reductions,
+    reshape_to_number,
 };
 pub use loops::hold_unread;
 pub use power::power;
@@ -362,15 +363,22 @@ pub const QUIRKS: &[Quirk] = &[
     },
     Quirk {
         number: 43,
-        name: "paddings of parts of paddings have no end in kernels",
-        reason: "The compiler of a kernel does not end: such programs have no kernels written out.",
-        place: "lang/graph/src/stablehlo/quirks/kernels.rs",
+        name: "parts of computed values have no end in kernels",
+        reason: "The compiler of a kernel may not end with a slice of a padding or of a comparison: a slice of what is computed is copied element by element.",
+        place: "lang/graph/src/stablehlo/kernel/memory.rs",
         shown: Shown::Otherwise("it takes for ever"),
     },
     Quirk {
         number: 44,
         name: "products that meet are incomplete in kernels",
         reason: "The sum of two products in a kernel, as the gradient by weights that are used twice, has a part of one of them: each is copied to memory of its own.",
+        place: "lang/graph/src/stablehlo/quirks/kernels.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 45,
+        name: "reductions of what is read elsewhere have a piece only in kernels",
+        reason: "Made together with the pieces of its operand, a sum has the last piece only, as the mean of a vector beside its first element: operands of reductions that are not fused with them are copied to memory of their own.",
         place: "lang/graph/src/stablehlo/quirks/kernels.rs",
         shown: Shown::ByPrograms,
     },
