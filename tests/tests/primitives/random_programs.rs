@@ -66,8 +66,18 @@ impl Program {
         if axis == rank { (0..rank).collect() } else { Shape::from_slice(&[axis]) }
     }
 
+    /// An index of 0 to 4: a constant, or one that is computed.
+    fn place(&mut self) -> Var {
+        let constant = self.below(5) as f64;
+        let computed = self.one_with(|ty| *ty == TensorType::scalar(DType::I32));
+        match computed {
+            Some(index) if constant > 1.0 => self.builder.clamp_indices(index, 5),
+            _ => self.builder.scalar(DType::I32, constant),
+        }
+    }
+
     fn step(&mut self) -> Option<Var> {
-        let kind = self.below(20);
+        let kind = self.below(24);
         let not_bool = |ty: &TensorType| ty.dtype != DType::Bool;
         Some(match kind {
             0 => {
@@ -194,10 +204,38 @@ impl Program {
                 let (low, high) = (margin(), margin());
                 self.builder.pad(x, 1.0, &low, &high)
             }
-            _ => {
+            19 => {
                 let x = self.one_with(|ty| ty.rank() > 0)?;
                 let axes = self.axes(self.builder.ty(x).rank());
                 self.builder.apply(Reverse { axes }, &[x])
+            }
+            20 => {
+                let x = self.one_with(|ty| ty.rank() > 0)?;
+                let sizes: Vec<usize> =
+                    self.builder.shape(x).iter().map(|extent| 1 + self.below(*extent)).collect();
+                let starts: Vec<Var> = sizes.iter().map(|_| self.place()).collect();
+                self.builder.dynamic_slice(x, &starts, &sizes)
+            }
+            21 => {
+                let x = self.one_with(|ty| ty.rank() > 0)?;
+                let ty = self.builder.ty(x).clone();
+                let update = self.one_with(|other| {
+                    let fits = other.shape.iter().zip(&ty.shape).all(|(part, extent)| part <= extent);
+                    other.dtype == ty.dtype && other.rank() == ty.rank() && fits
+                })?;
+                let starts: Vec<Var> = (0..ty.rank()).map(|_| self.place()).collect();
+                self.builder.dynamic_update_slice(x, update, &starts)
+            }
+            22 => {
+                let x = self.one_with(|ty| (1..3).contains(&ty.rank()))?;
+                let indices = self.one_with(|ty| ty.dtype == DType::I32 && ty.rank() == 1)?;
+                let indices = self.builder.clamp_indices(indices, self.builder.shape(x)[0]);
+                self.builder.gather_rows(x, indices)
+            }
+            _ => {
+                let (rows, columns) = (1 + self.below(20), 1 + self.below(20));
+                let (dtype, axis) = ([DType::I32, DType::F32][self.below(2)], self.below(2));
+                self.builder.iota(dtype, &[rows, columns], axis)
             }
         })
     }
