@@ -186,11 +186,7 @@ impl Emitter {
         for (var, name) in graph.inputs.iter().zip(arguments) {
             names[var.index()] = name;
         }
-        let in_kernel = self.kernel.is_some();
-        let mut kept = if in_kernel { quirks::meeting_products(graph) } else { HashSet::new() };
-        if in_kernel {
-            kept.extend(quirks::operands_of_reductions(graph));
-        }
+        let kept = self.kernel.as_ref().map(|_| quirks::kept_in_memory(graph)).unwrap_or_default();
         let mut next = 0;
         for eqn in &graph.equations {
             let constant = eqn.op.downcast_ref::<Constant>();

@@ -296,16 +296,21 @@ fn means_are_right_beside_parts() {
     });
 }
 
-/// A part of a padding beside a sum, with which the compiler had no end (Q43).
+/// Parts of paddings and paddings of paddings beside a sum, with which the compiler had no end (Q43).
 #[test]
-fn parts_of_paddings_are_compiled() {
+fn paddings_are_read_from_memory() {
     check_programs("PARTS", 1, None, KERNELS, &[&[6, 6], &[36]], &[], |_| {
         let mut b = Builder::new();
         let [x, v] = [&[6, 6][..], &[36]].map(|shape| b.input(TensorType::new(DType::F32, shape)));
         let padded = b.pad(x, 1.0, &[2, 0], &[2, 0]);
         let part = b.slice(padded, &[6, 5], &[10, 6]);
+        let below = b.slice(v, &[15], &[36]);
+        let longer = b.pad(below, 1.0, &[0], &[1]);
+        let third = b.scalar(DType::I32, 2.0);
+        let one = b.dynamic_slice(longer, &[third], &[1]);
+        let longest = b.pad(longer, 1.0, &[2], &[2]);
         let wide = b.broadcast_in_dim(v, &[36, 15], &[0]);
         let sums = b.sum(wide, &[0]);
-        b.finish(vec![part, sums])
+        b.finish(vec![part, sums, one, longest])
     });
 }

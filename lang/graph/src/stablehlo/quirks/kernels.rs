@@ -28,10 +28,25 @@ pub fn accumulates(eqn: &Equation, of_operand: impl FnMut(&Var) -> bool) -> bool
     !eqn.op.is_elementwise() || eqn.inputs.iter().any(of_operand)
 }
 
+/// Values in a kernel that are read from copies in memory of their own.
+pub fn kept_in_memory(graph: &Graph) -> HashSet<Var> {
+    let mut kept = meeting_products(graph);
+    kept.extend(operands_of_reductions(graph));
+    kept.extend(read_paddings(graph));
+    kept
+}
+
+/// The paddings that are read (Q43): the compiler may have no end with a part of one, at a computed place say, or another padding of it.
+fn read_paddings(graph: &Graph) -> impl Iterator<Item = Var> {
+    let read: HashSet<Var> = graph.equations.iter().flat_map(|eqn| eqn.inputs.iter().copied()).collect();
+    let paddings = graph.equations.iter().filter(|eqn| eqn.op.is::<Pad>());
+    paddings.flat_map(|eqn| eqn.outputs.iter().copied()).filter(move |v| read.contains(v))
+}
+
 /// The results of products that meet others in an operation other than a product (Q44): IREE makes pieces of what one of them
 /// reads, as the operation that they meet in would have it, also along the axis that the product adds up, and each piece's product
 /// takes the place of the one before. In memory of their own they meet no more.
-pub fn meeting_products(graph: &Graph) -> HashSet<Var> {
+fn meeting_products(graph: &Graph) -> HashSet<Var> {
     let mut meeting = HashSet::new();
     // The products whose results each variable depends on by other operations alone.
     let mut products: Vec<Vec<Var>> = vec![Vec::new(); graph.types.len()];
@@ -55,7 +70,7 @@ pub fn meeting_products(graph: &Graph) -> HashSet<Var> {
 /// Values that a reduction depends on by operations that are fused with it, and that are not fused with it themselves: reductions,
 /// products and the like, and what other operations read as well (Q45). IREE makes pieces of such a value, and the reduction of each
 /// piece takes the place of the one before. Read from memory of its own, the value is not made together with the reduction.
-pub fn operands_of_reductions(graph: &Graph) -> HashSet<Var> {
+fn operands_of_reductions(graph: &Graph) -> HashSet<Var> {
     let mut reduced = vec![false; graph.types.len()];
     let mut read_apart = vec![false; graph.types.len()];
     graph.outputs.iter().for_each(|v| read_apart[v.index()] = true);

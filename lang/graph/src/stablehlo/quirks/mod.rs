@@ -29,10 +29,7 @@ pub use convolutions::padded_input;
 pub use cut::cut_to_unsigned;
 pub use gathers::{gather, gather_of_one_number, indices_in_bounds};
 pub use halves::rounding;
-pub use kernels::{
-    accumulates, is_refused_in_kernels, meeting_products, number_to_element, operands_of_reductions,
-    reshape_to_number,
-};
+pub use kernels::{accumulates, is_refused_in_kernels, kept_in_memory, number_to_element, reshape_to_number};
 pub use loops::hold_unread;
 pub use power::power;
 pub use reversal::reverse;
@@ -364,7 +361,7 @@ pub const QUIRKS: &[Quirk] = &[
     Quirk {
         number: 43,
         name: "parts of computed values have no end in kernels",
-        reason: "The compiler of a kernel may not end with a slice of a padding or of a comparison: a slice of what is computed is copied element by element.",
+        reason: "The compiler of a kernel may not end with a slice of a padding or of a comparison, or with a padding of one: a slice of what is computed is copied element by element, and a padding that is read to memory of its own.",
         place: "lang/graph/src/stablehlo/kernel/memory.rs",
         shown: Shown::Otherwise("it takes for ever"),
     },
