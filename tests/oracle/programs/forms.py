@@ -75,7 +75,7 @@ def long_repeat(g, shape, depth, scope):
     i, a = g.name("i"), g.name()
     body = inside(g, shape, depth - 2, scope.counter(i), {a: shape})
     sheaf = f"(repeat [{i} 20] [{a} $0] (* 0.7 (tanh (+ {a} $1))))"
-    python = f"repeat(20, $0, lambda {i}, {a}: 0.7 * jnp.tanh({a} + ($1)))"
+    python = f"repeat(20, $0, lambda {i}, {a}: 0.7 * tanh({a} + ($1)))"
     return Node(shape, sheaf, python, (g.expression(shape, depth, scope), body), ((), (i, a)))
 
 
@@ -113,7 +113,7 @@ def layers(g, shape, depth, scope):
         return None
     body = inside(g, shape, depth - 1, scope.tensor(**{h: shape}).dictionary(layer, {"W": (3, 3), "b": (3,)}), {})
     sheaf = f"(reduce (fn [{h} {layer}] (+ (tanh (+ (@ {h} (:W {layer})) (:b {layer}))) $1)) $0 (:layers p))"
-    python = f'reduce(lambda {h}, {layer}: jnp.tanh({h} @ {layer}["W"] + {layer}["b"]) + ($1), $0, p["layers"])'
+    python = f'reduce(lambda {h}, {layer}: tanh({h} @ {layer}["W"] + {layer}["b"]) + ($1), $0, p["layers"])'
     return Node(shape, sheaf, python, (g.expression(shape, depth, scope), body), ((), (h, layer)), uses=("p",))
 
 

@@ -7,6 +7,26 @@ import jax.numpy as jnp
 from jax.scipy.special import erf  # noqa: F401 (programs use it)
 
 
+# By how much, relative to itself, each `tanh` of the program being traced is moved.
+moved = 0.0
+
+
+def tanh(x):
+    return moved_tanh(jnp.asarray(x), moved)
+
+
+@jax.custom_jvp
+def moved_tanh(x, by):
+    y = jnp.tanh(x)
+    return y * (1 + jnp.asarray(by).astype(y.dtype))
+
+
+@moved_tanh.defjvp
+def _(primals, tangents):
+    y = moved_tanh(*primals)
+    return y, (1 - y * y) * tangents[0]
+
+
 def number(x):
     return jnp.asarray(x)
 

@@ -6,27 +6,27 @@ SHAPES = [(), (2,), (3,), (2, 3), (3, 2), (3, 3), (2, 2)]
 
 # Each in Sheaf and in Python; domains are kept where functions are smooth and tame.
 UNARY = [
-    ("(sin $0)", "jnp.sin($0)"), ("(cos $0)", "jnp.cos($0)"), ("(tanh $0)", "jnp.tanh($0)"), ("(neg $0)", "jnp.negative($0)"),
+    ("(sin $0)", "jnp.sin($0)"), ("(cos $0)", "jnp.cos($0)"), ("(tanh $0)", "tanh($0)"), ("(neg $0)", "jnp.negative($0)"),
     ("(sigmoid $0)", "jax.nn.sigmoid($0)"), ("(abs $0)", "jnp.abs($0)"), ("(relu $0)", "jax.nn.relu($0)"),
     ("(gelu $0)", "jax.nn.gelu($0)"), ("(silu $0)", "jax.nn.silu($0)"), ("(softplus $0)", "jax.nn.softplus($0)"),
     ("(elu $0)", "jax.nn.elu($0)"), ("(leaky-relu $0 0.1)", "jax.nn.leaky_relu($0, 0.1)"), ("(erf $0)", "erf($0)"),
-    ("(atan $0)", "jnp.arctan($0)"), ("(exp (tanh $0))", "jnp.exp(jnp.tanh($0))"), ("(square (sin $0))", "jnp.square(jnp.sin($0))"),
+    ("(atan $0)", "jnp.arctan($0)"), ("(exp (tanh $0))", "jnp.exp(tanh($0))"), ("(square (sin $0))", "jnp.square(jnp.sin($0))"),
     ("(log (+ 1.5 (square $0)))", "jnp.log(1.5 + jnp.square($0))"), ("(sqrt (+ 1 (square $0)))", "jnp.sqrt(1 + jnp.square($0))"),
-    ("(log1p (exp $0))", "jnp.log1p(jnp.exp($0))"), ("(expm1 (* 0.5 (tanh $0)))", "jnp.expm1(0.5 * jnp.tanh($0))"),
-    ("(** (tanh $0) 3)", "jnp.tanh($0) ** 3"), ("(clamp $0 -1 1)", "jnp.clip($0, -1, 1)"), ("(reciprocal (+ 2 (sin $0)))", "1 / (2 + jnp.sin($0))"),
-    ("(stop-gradient $0)", "jax.lax.stop_gradient($0)"), ("(-> $0 (* 0.5) (- 0.3) tanh)", "jnp.tanh(($0) * 0.5 - 0.3)"),
+    ("(log1p (exp $0))", "jnp.log1p(jnp.exp($0))"), ("(expm1 (* 0.5 (tanh $0)))", "jnp.expm1(0.5 * tanh($0))"),
+    ("(** (tanh $0) 3)", "tanh($0) ** 3"), ("(clamp $0 -1 1)", "jnp.clip($0, -1, 1)"), ("(reciprocal (+ 2 (sin $0)))", "1 / (2 + jnp.sin($0))"),
+    ("(stop-gradient $0)", "jax.lax.stop_gradient($0)"), ("(-> $0 (* 0.5) (- 0.3) tanh)", "tanh(($0) * 0.5 - 0.3)"),
 ]
 
 BINARY = [
     ("(+ $0 $1)", "(($0) + ($1))"), ("(- $0 $1)", "(($0) - ($1))"), ("(* $0 $1)", "(($0) * ($1))"),
     ("(/ $0 (+ 1.5 (square $1)))", "(($0) / (1.5 + jnp.square($1)))"), ("(maximum $0 $1)", "jnp.maximum($0, $1)"),
     ("(minimum $0 $1)", "jnp.minimum($0, $1)"), ("(atan2 $0 (+ 2 (sin $1)))", "jnp.arctan2($0, 2 + jnp.sin($1))"),
-    ("(+ $0 1 (* 0.5 $1))", "(($0) + 1 + 0.5 * ($1))"), ("(** (+ 2 (sin $0)) (tanh $1))", "((2 + jnp.sin($0)) ** jnp.tanh($1))"),
+    ("(+ $0 1 (* 0.5 $1))", "(($0) + 1 + 0.5 * ($1))"), ("(** (+ 2 (sin $0)) (tanh $1))", "((2 + jnp.sin($0)) ** tanh($1))"),
 ]
 
 ONE_AXIS = [
     ("(softmax $0)", "jax.nn.softmax($0)"), ("(log-softmax $0 :axis 0)", "jax.nn.log_softmax($0, 0)"),
-    ("(cumsum $0 :axis 0)", "jnp.cumsum($0, 0)"), ("(cumprod (tanh $0) :axis -1)", "jnp.cumprod(jnp.tanh($0), -1)"),
+    ("(cumsum $0 :axis 0)", "jnp.cumsum($0, 0)"), ("(cumprod (tanh $0) :axis -1)", "jnp.cumprod(tanh($0), -1)"),
     ("(sort $0)", "jnp.sort($0)"), ("(flip $0)", "jnp.flip($0)"), ("(roll $0 1 :axis 0)", "jnp.roll($0, 1, 0)"),
     ("(- $0 (mean $0 :axis -1 :keepdims))", "(lambda t: t - jnp.mean(t, -1, keepdims=True))($0)"),
 ]
