@@ -1,12 +1,12 @@
 # The commands of the project. Each does all of its own set-up and may be repeated: what is there is not made again.
-.PHONY: help run test oracle oracle-nightly bench peers nanogpt gpt2 deny clean
+.PHONY: help run test nightly oracle oracle-nightly bench peers nanogpt gpt2 deny clean
 
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 sheaf := $(target)/release/sheaf
 
 # Where the tests have the pinned compiler: the data folder of a SHEAF_HOME of theirs.
 test_home := $(target)/test-home
-test oracle oracle-nightly: export SHEAF_TEST_HOME := $(test_home)/data
+test nightly oracle oracle-nightly: export SHEAF_TEST_HOME := $(test_home)/data
 
 help: ## List these commands
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -31,10 +31,14 @@ test: ## Check and test everything
 	scripts/remote-servers # those that tests of shared caches start; what cannot be installed is skipped loudly
 	cargo build --locked --workspace --bins --tests # with the features that the tests want, or much is built twice
 	SHEAF_HOME=$(test_home) $(target)/debug/sheaf toolchain install || echo "NO COMPILER: tests that want it are skipped" >&2
-	cargo test --locked --workspace
-	scripts/oracle --stages builtins --modes interpreted --part 6 # about 1,000 comparisons with JAX; all: make oracle
-	scripts/oracle --stages builtins --modes kernels --part 12 # small programs as single kernels
-	scripts/oracle --stages scale --modes interpreted compiled --values --sizes 2 --part 30 # a sample at large sizes
+	scripts/jax-python > /dev/null || true # once, before both of the following want it
+	scripts/oracle-samples > $(target)/oracle-samples.log 2>&1 & samples=$$!; \
+		cargo test --locked --workspace; tests=$$?; \
+		wait $$samples; compared=$$?; cat $(target)/oracle-samples.log; exit $$((tests | compared))
+
+nightly: test ## What takes long besides: all samples, ten times the random cases, 20,000 programs beside JAX
+	SHEAF_NIGHTLY=1 cargo test --locked --workspace -- --include-ignored
+	$(MAKE) oracle-nightly
 
 oracle: ## Compare every builtin, sampler and 500 random programs with JAX (SEED=n for others)
 	cargo build --locked --release -p sheaf

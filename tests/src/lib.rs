@@ -44,6 +44,22 @@ fn kept_folder() -> PathBuf {
     profile_folder().with_file_name("sheaf-tests")
 }
 
+/// Whether this is `make nightly`, which runs everything: the tests that are ignored otherwise, all samples, and
+/// [more random cases](random_cases).
+pub fn nightly() -> bool {
+    std::env::var_os("SHEAF_NIGHTLY").is_some()
+}
+
+/// Number of cases of a random test: that of an environment variable if it is set, else `usual`, ten times that in
+/// `make nightly`.
+///
+/// # Panics
+/// If the variable is not a number.
+pub fn random_cases(variable: &str, usual: usize) -> usize {
+    let nightly = if nightly() { 10 } else { 1 };
+    std::env::var(variable).map_or(nightly * usual, |n| n.parse().expect("a number of cases"))
+}
+
 /// Prints on the terminal, bypassing output capture, that a test is skipped, and the number of tests skipped so far.
 pub fn skip(reason: &str) {
     static COUNT: AtomicUsize = AtomicUsize::new(0);

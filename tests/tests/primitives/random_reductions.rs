@@ -16,7 +16,7 @@ use sheaf_runtime::{Device, Runtime, Target};
 use sheaf_toolchain::Compiler;
 
 /// Number of cases by default.
-const CASES: usize = 48;
+const CASES: usize = 24;
 
 /// Number of cases in one program.
 const BATCH: usize = 24;
@@ -305,7 +305,7 @@ fn check(cases: &[Case], target: Target) {
 }
 
 fn count() -> usize {
-    std::env::var("REDUCTIONS").map_or(CASES, |n| n.parse().expect("a number of cases"))
+    sheaf_tests::random_cases("REDUCTIONS", CASES)
 }
 
 #[test]
