@@ -1,0 +1,1 @@
+//! Git repositories: shallow fetches into bare repositories, and reads from them.

@@ -1,0 +1,1 @@
+//! Resolution of requirements to versions.

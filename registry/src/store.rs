@@ -1,0 +1,1 @@
+//! The store of package sources, by the hash of their tree.
