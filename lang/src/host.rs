@@ -23,6 +23,12 @@ pub trait Host {
     /// Reads a file; a relative path starts at the current directory.
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError>;
 
+    /// The folder of the package that a package calls `name`; `None` if it has no such dependency. `package` is the
+    /// folder of the package that asks, empty for the program's own.
+    fn dependency(&mut self, _package: &str, _name: &str) -> Result<Option<String>, HostError> {
+        Ok(None)
+    }
+
     /// Writes a file atomically: a failure leaves the old file or the new one.
     fn write_file(&mut self, path: &str, _bytes: &[u8]) -> Result<(), HostError> {
         Err(HostError::unavailable(format!("{path} cannot be written: files")))

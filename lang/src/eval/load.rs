@@ -125,6 +125,7 @@ impl Interp {
             name: module.name.clone(),
             folder: module.folder.clone(),
             root: module.root.clone(),
+            package: module.package.clone(),
             imports: vec![import].into(),
             ..Module::default()
         })

@@ -8,6 +8,7 @@ use super::interp::Interp;
 use super::library::STANDARD;
 use super::load::Loaded;
 use super::signal::Eval;
+use crate::host::HostError;
 use crate::program::{Import, Module, is_private};
 use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::{Bracket, Form, FormKind, Span};
@@ -35,40 +36,110 @@ impl Interp {
         let relative = is_path(&name);
         let file = if relative {
             path_fits(&name, span)?;
-            join(&user.folder, &name)
+            inside_package(user, join(&user.folder, &name), span)?
         } else {
             name_fits(&name, span)?;
             join(&user.root, &format!("{name}.shf"))
         };
-        if let Some(module) = self.modules.files.get(&file) {
-            return Ok(Rc::clone(module));
+        let found = FoundFile { name, file, root: user.root.clone(), package: user.package.clone() };
+        let missing = match self.module_of(&found, span, run) {
+            Some(Ok(loaded)) => return loaded,
+            Some(Err(missing)) => missing,
+            None => return Err(vec![cycle(&self.modules.loading, &found.file, span)]),
+        };
+        if relative {
+            return Err(vec![not_found(&name, &missing.message, span)]);
         }
-        if let Some(start) = self.modules.loading.iter().position(|f| *f == file) {
-            return Err(vec![cycle(&self.modules.loading[start..], &file, span)]);
+        if let Some(standard) = self.standard_module(&name) {
+            return standard;
         }
-        let text = match self.host.read_file(&file) {
-            Ok(bytes) => text(bytes, &file, span)?,
-            Err(error) => {
-                let standard = if relative { None } else { self.standard_module(&name) };
-                return standard.unwrap_or_else(|| Err(vec![not_found(&name, &error.message, span)]));
+        self.module_of_dependency(user, name, &missing, span, run)
+    }
+
+    /// A module of a dependency: `lib` is its entry, and `name/module` another file of its sources.
+    fn module_of_dependency(
+        &mut self,
+        user: &Rc<Module>,
+        name: Ustr,
+        missing: &HostError,
+        span: Span,
+        run: bool,
+    ) -> Loaded<Rc<Module>> {
+        let (package, module) = name.split_once('/').unwrap_or((name.as_str(), ENTRY));
+        let package = match self.host.dependency(&user.package, package) {
+            Ok(Some(folder)) => folder,
+            Ok(None) => return Err(vec![not_found(&name, &missing.message, span)]),
+            Err(error) => return Err(vec![unusable(&name, error, span)]),
+        };
+        let root = join(&package, "src");
+        let found = FoundFile { name, file: join(&root, &format!("{module}.shf")), root, package };
+        match self.module_of(&found, span, run) {
+            Some(Ok(loaded)) => loaded,
+            Some(Err(mut missing)) => {
+                missing.help.get_or_insert_with(|| MODULES.into());
+                Err(vec![unusable(&name, missing, span)])
             }
+            None => Err(vec![cycle(&self.modules.loading, &found.file, span)]),
+        }
+    }
+
+    /// The module of a file, loaded at its first use; `None` while it is being loaded, and the host's error if it cannot
+    /// be read.
+    fn module_of(
+        &mut self,
+        found: &FoundFile,
+        span: Span,
+        run: bool,
+    ) -> Option<Result<Loaded<Rc<Module>>, HostError>> {
+        let FoundFile { name, file, root, package } = found;
+        if let Some(module) = self.modules.files.get(file) {
+            return Some(Ok(Ok(Rc::clone(module))));
+        }
+        if self.modules.loading.contains(file) {
+            return None;
+        }
+        let bytes = match self.host.read_file(file) {
+            Ok(bytes) => bytes,
+            Err(error) => return Some(Err(error)),
+        };
+        let text = match text(bytes, file, span) {
+            Ok(text) => text,
+            Err(error) => return Some(Ok(Err(error.into()))),
         };
         let module = Rc::new(Module {
             name: name.to_string(),
-            folder: folder_of(&file),
-            root: user.root.clone(),
+            folder: folder_of(file),
+            root: root.clone(),
+            package: package.clone(),
             ..Module::default()
         });
         self.modules.loading.push(file.clone());
-        let loaded = self.load(&module, &file, &text, run);
+        let loaded = self.load(&module, file, &text, run);
         self.modules.loading.pop();
         if let Err(errors) = loaded {
             let in_use = |d: Diagnostic| d.at(span, format!("while loading {name} here"));
-            return Err(errors.into_iter().map(in_use).collect());
+            return Some(Ok(Err(errors.into_iter().map(in_use).collect())));
         }
-        self.modules.files.insert(file, Rc::clone(&module));
-        Ok(module)
+        self.modules.files.insert(file.clone(), Rc::clone(&module));
+        Some(Ok(Ok(module)))
     }
+}
+
+/// The entry of a package, a file of its folder `src`.
+const ENTRY: &str = "lib";
+
+/// Help for a module that a package does not have.
+const MODULES: &str = "a package's entry is its src/lib.shf, and (use package/module) its src/module.shf";
+
+/// A file that a `use` names.
+struct FoundFile {
+    /// The name in `use`.
+    name: Ustr,
+    file: String,
+    /// The folder that its own `(use x)` searches.
+    root: String,
+    /// The folder of its package; see [`Module::package`].
+    package: String,
 }
 
 const USAGE: &str = "use is written (use name), (use name :as n), (use name :only [a b]) or (use ./file.shf)";
@@ -173,7 +244,7 @@ fn not_found(name: &str, reason: &str, span: Span) -> Diagnostic {
             .at(span, "used here")
             .note(reason.to_string())
             .help(format!(
-                "a package is named under [dependencies] in Sheaf.toml; a file of yours is used as (use ./{name}.shf)"
+                "`sheaf add {package}` adds a package; a file of yours is used as (use ./{name}.shf)"
             ));
     }
     let help = if is_path(name) && name.strip_suffix(".shf").is_none() {
@@ -187,7 +258,8 @@ fn not_found(name: &str, reason: &str, span: Span) -> Diagnostic {
         match crate::builtins::nearest(name, known.into_iter()) {
             Some(near) => format!("did you mean {near}?"),
             None => format!(
-                "the standard library has {}; a file of yours is used as (use ./file.shf)",
+                "`sheaf add {name}` adds a package; a file of yours is used as (use ./file.shf); the standard library \
+                 has {}",
                 known.join(", ")
             ),
         }
@@ -195,8 +267,32 @@ fn not_found(name: &str, reason: &str, span: Span) -> Diagnostic {
     Diagnostic::error(format!("cannot use {name}: {reason}")).at(span, "used here").help(help)
 }
 
-fn cycle(files: &[String], last: &str, span: Span) -> Diagnostic {
-    let mut cycle = files.to_vec();
+/// The error of a package that cannot be used.
+fn unusable(name: &str, error: HostError, span: Span) -> Diagnostic {
+    let d = Diagnostic::error(format!("cannot use {name}: {}", error.message)).at(span, "used here");
+    match error.help {
+        Some(help) => d.help(help),
+        None => d,
+    }
+}
+
+/// The file, unless it is outside the dependency that names it: such a package would read other files of the user.
+fn inside_package(user: &Module, file: String, span: Span) -> Eval<String> {
+    let outside = !user.package.is_empty()
+        && file.strip_prefix(&user.package).is_none_or(|rest| !rest.starts_with('/'));
+    if outside {
+        return Err(Diagnostic::error(format!("{file} is outside the package of this file"))
+            .at(span, "used here")
+            .help("a package uses its own files, and its dependencies by name")
+            .into());
+    }
+    Ok(file)
+}
+
+/// The error of modules that use each other, `last` and all that are being loaded since.
+fn cycle(loading: &[String], last: &str, span: Span) -> Diagnostic {
+    let start = loading.iter().position(|file| file == last).unwrap_or(0);
+    let mut cycle = loading[start..].to_vec();
     cycle.push(last.to_string());
     Diagnostic::error(format!("modules use each other in a cycle: {}", cycle.join(" uses ")))
         .at(span, "the cycle closes here")

@@ -21,6 +21,8 @@ pub struct Module {
     pub folder: String,
     /// The source folder of its program, searched by `(use x)`.
     pub root: String,
+    /// The folder of its package, if that is a dependency; empty for the program's own files.
+    pub package: String,
     /// True for the standard library, whose names have the lowest precedence.
     pub standard: bool,
     pub(crate) definitions: RefCell<IndexMap<Ustr, Rc<Global>>>,

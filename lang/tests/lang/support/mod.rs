@@ -24,6 +24,8 @@ pub struct World {
     /// True if the last printed line is not finished.
     pub open: Rc<Cell<bool>>,
     pub warned: Rc<RefCell<Vec<String>>>,
+    /// Folders of dependencies, by the folder of the package that asks and the name there.
+    pub dependencies: Rc<RefCell<HashMap<(String, String), String>>>,
 }
 
 impl World {
@@ -31,6 +33,14 @@ impl World {
     pub fn with(files: &[(&str, &str)]) -> World {
         let files = files.iter().map(|(path, text)| ((*path).into(), (*text).into())).collect();
         World { files: Rc::new(RefCell::new(files)), ..World::default() }
+    }
+
+    /// The same with dependencies: the folder of the package that asks, the name there, and the folder of the dependency.
+    pub fn with_dependencies(self, dependencies: &[(&str, &str, &str)]) -> World {
+        let entries =
+            dependencies.iter().map(|(of, name, at)| (((*of).into(), (*name).into()), (*at).into()));
+        self.dependencies.borrow_mut().extend(entries);
+        self
     }
 }
 
@@ -54,6 +64,16 @@ impl Host for World {
             Some(text) => Ok(text.clone().into_bytes()),
             None => Err(HostError { message: format!("{path} does not exist"), help: None }),
         }
+    }
+
+    fn dependency(&mut self, package: &str, name: &str) -> Result<Option<String>, HostError> {
+        if name == "broken" {
+            return Err(HostError {
+                message: "it is not installed".into(),
+                help: Some("run `sheaf install`".into()),
+            });
+        }
+        Ok(self.dependencies.borrow().get(&(package.to_owned(), name.to_owned())).cloned())
     }
 
     fn write_file(&mut self, path: &str, bytes: &[u8]) -> Result<(), HostError> {
