@@ -23,6 +23,11 @@ pub trait Host {
     /// Reads a file; a relative path starts at the current directory.
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError>;
 
+    /// The package that a program in this folder belongs to.
+    fn own_package(&mut self, _folder: &str) -> Result<Option<OwnPackage>, HostError> {
+        Ok(None)
+    }
+
     /// The folder of the package that a package calls `name`; `None` if it has no such dependency. `package` is the
     /// folder of the package that asks, empty for the program's own.
     fn dependency(&mut self, _package: &str, _name: &str) -> Result<Option<String>, HostError> {
@@ -63,6 +68,15 @@ pub trait Host {
     fn milliseconds(&self) -> Result<i64, HostError> {
         Err(HostError::unavailable("clocks"))
     }
+}
+
+/// The package of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnPackage {
+    /// Its name; its own tests and examples use it by that.
+    pub name: Option<String>,
+    /// The folder of its sources, as a path of the same form as that of the program.
+    pub sources: String,
 }
 
 /// An error of the host: its cause and fix, for the user.

@@ -8,7 +8,7 @@ use super::interp::Interp;
 use super::library::STANDARD;
 use super::load::Loaded;
 use super::signal::Eval;
-use crate::host::HostError;
+use crate::host::{HostError, OwnPackage};
 use crate::program::{Import, Module, is_private};
 use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::{Bracket, Form, FormKind, Span};
@@ -50,10 +50,38 @@ impl Interp {
         if relative {
             return Err(vec![not_found(&name, &missing.message, span)]);
         }
+        if user.package.is_empty()
+            && let Some(module) = self.module_of_own_package(user, name, span, run)?
+        {
+            return Ok(module);
+        }
         if let Some(standard) = self.standard_module(&name) {
             return standard;
         }
         self.module_of_dependency(user, name, &missing, span, run)
+    }
+
+    /// A module of the program's own package, for programs outside its source folder: tests and examples, which also use
+    /// it by its name.
+    fn module_of_own_package(
+        &mut self,
+        user: &Rc<Module>,
+        name: Ustr,
+        span: Span,
+        run: bool,
+    ) -> Loaded<Option<Rc<Module>>> {
+        let own = self.host.own_package(&user.root).map_err(|error| vec![unusable(&name, error, span)])?;
+        let Some(OwnPackage { name: own, sources }) = own else { return Ok(None) };
+        let root = join("", &sources);
+        let (package, module) = name.split_once('/').unwrap_or((name.as_str(), ENTRY));
+        let module = if own.as_deref() == Some(package) { module } else { name.as_str() };
+        let file = join(&root, &format!("{module}.shf"));
+        let found = FoundFile { name, file, root, package: String::new() };
+        match self.module_of(&found, span, run) {
+            Some(Ok(loaded)) => loaded.map(Some),
+            Some(Err(_)) => Ok(None),
+            None => Err(vec![cycle(&self.modules.loading, &found.file, span)]),
+        }
     }
 
     /// A module of a dependency: `lib` is its entry, and `name/module` another file of its sources.

@@ -1,5 +1,8 @@
 //! `(use name)` of dependencies (SPEC section 8).
 
+use sheaf_lang::builtins::repr;
+use sheaf_lang::eval::{Interp, Options};
+
 use crate::support::{World, run_in};
 
 /// A program with two dependencies, one of which needs an older version of the other.
@@ -90,6 +93,26 @@ fn a_package_sees_its_own_files_and_dependencies_alone() {
       │
       = help: `sheaf add plots` adds a package; a file of yours is used as (use ./file.shf); the standard library has nn, optim
     ");
+}
+
+#[test]
+fn a_test_uses_its_package_by_path_and_by_name() {
+    let files = [
+        ("src/lib.shf", "(use masks)\n(defn f [x] (list :f (mask x)))"),
+        ("src/masks.shf", "(defn mask [x] (- x))"),
+    ];
+    let run = |text: &str| {
+        let world = World::with(&files);
+        let mut interp = Interp::new(Box::new(world), None, Options::default());
+        interp.run_program("tests/a.shf", text).map(|value| repr(&value)).map_err(|e| e[0].message.clone())
+    };
+    for text in
+        ["(use ../src/lib.shf)\n(f 1)", "(use mine)\n(f 1)", "(use mine)\n(use ../src/lib.shf)\n(f 1)"]
+    {
+        assert_eq!(run(text).as_deref(), Ok("'[:f -1]"), "{text}");
+    }
+    assert_eq!(run("(use mine/masks)\n(mask 2)").as_deref(), Ok("-2"));
+    assert!(run("(use mine/nothing)").unwrap_err().contains("there is no package mine"));
 }
 
 #[test]

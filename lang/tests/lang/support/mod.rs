@@ -10,7 +10,7 @@ use sheaf_graph::graph::{Graph, evaluate, verify};
 use sheaf_graph::tensor::{HostTensor, TensorType};
 use sheaf_lang::builtins::repr;
 use sheaf_lang::eval::{Interp, Jit, Options};
-use sheaf_lang::host::{Backend, Buffer, DeviceTensor, Host, HostError, Program, Unit};
+use sheaf_lang::host::{Backend, Buffer, DeviceTensor, Host, HostError, OwnPackage, Program, Unit};
 use sheaf_lang::program::Value;
 use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::Diagnostic;
@@ -64,6 +64,11 @@ impl Host for World {
             Some(text) => Ok(text.clone().into_bytes()),
             None => Err(HostError { message: format!("{path} does not exist"), help: None }),
         }
+    }
+
+    fn own_package(&mut self, folder: &str) -> Result<Option<OwnPackage>, HostError> {
+        let own = OwnPackage { name: Some("mine".into()), sources: "tests/../src".into() };
+        Ok((folder == "tests").then_some(own))
     }
 
     fn dependency(&mut self, package: &str, name: &str) -> Result<Option<String>, HostError> {
