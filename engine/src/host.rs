@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use sheaf_lang::host::{Host, HostError};
+use sheaf_lang::host::{Host, HostError, OwnPackage};
 use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::Diagnostic;
 
+use crate::packages::Packages;
 use crate::report::Reporter;
 
 /// Files, output, entropy, environment and clock of this process.
@@ -17,12 +18,20 @@ pub struct SystemHost {
     broken_pipe: Cell<bool>,
     arguments: Vec<String>,
     reporter: Arc<dyn Reporter>,
+    packages: Option<Packages>,
 }
 
 impl SystemHost {
     /// The host of a program with these arguments. Warnings go to the reporter.
     pub fn new(arguments: Vec<String>, reporter: Arc<dyn Reporter>) -> SystemHost {
-        SystemHost { broken_pipe: Cell::new(false), arguments, reporter }
+        SystemHost { broken_pipe: Cell::new(false), arguments, reporter, packages: None }
+    }
+
+    /// Adds the packages that its programs may use.
+    #[must_use]
+    pub fn with_packages(mut self, packages: Packages) -> SystemHost {
+        self.packages = Some(packages);
+        self
     }
 }
 
@@ -52,6 +61,14 @@ impl Host for SystemHost {
 
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
         std::fs::read(path).map_err(|e| unreadable(Path::new(path), &e))
+    }
+
+    fn own_package(&mut self, folder: &str) -> Result<Option<OwnPackage>, HostError> {
+        Ok(self.packages.as_ref().and_then(|packages| packages.own(folder)))
+    }
+
+    fn dependency(&mut self, package: &str, name: &str) -> Result<Option<String>, HostError> {
+        self.packages.as_ref().map_or(Ok(None), |packages| packages.dependency(package, name))
     }
 
     fn write_file(&mut self, path: &str, bytes: &[u8]) -> Result<(), HostError> {

@@ -10,7 +10,7 @@ use sheaf_syntax::diagnostic::{Diagnostic, Label, Severity};
 use sheaf_syntax::{Sources, Span};
 
 use crate::cli::CheckOptions;
-use crate::evaluator::{Failed, interpreter, on_large_stack};
+use crate::evaluator::{Failed, interpreter, on_large_stack, project_of};
 use crate::messages;
 use crate::sources::programs;
 use sheaf_engine::source_text;
@@ -18,7 +18,6 @@ use sheaf_engine::source_text;
 /// Checks programs without running them: exit code 1 if anything is wrong.
 pub fn check(options: &CheckOptions) -> ExitCode {
     on_large_stack(|| {
-        let mut interp = interpreter(Options { jit: Jit::Never, ..Options::default() });
         let mut checked = Checked::default();
         let here = [PathBuf::from(".")];
         let paths = if options.paths.is_empty() { &here } else { options.paths.as_slice() };
@@ -28,6 +27,8 @@ pub fn check(options: &CheckOptions) -> ExitCode {
             messages::error("there are no programs to check", Some(help));
             return Err(Failed);
         }
+        let project = project_of(&files[0])?;
+        let mut interp = interpreter(Options { jit: Jit::Never, ..Options::default() }, &project);
         for file in &files {
             let name = file.display().to_string();
             // A module that a program before used has been checked with it.

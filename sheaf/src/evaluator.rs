@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sheaf_cache::ArtifactFolder;
 use sheaf_cache::remote::{KEY_VARIABLE, TOKEN_VARIABLE};
 use sheaf_engine::{
-    CompileService, Donate, EngineConfig, Kernels, Secrets, Session, SystemHost, WorkerCommand, this_program,
+    CompileService, Donate, EngineConfig, Kernels, Packages, Secrets, Session, SystemHost, WorkerCommand, this_program,
 };
 use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
 use sheaf_project::{Home, Project, Settings};
@@ -129,9 +129,11 @@ pub fn evaluator(
     session.build_interp().map_err(shown)
 }
 
-/// An evaluator without a compiler.
-pub fn interpreter(options: Options) -> Interp {
-    Interp::new(Box::new(SystemHost::new(Vec::new(), Arc::new(TerminalReporter))), None, options)
+/// An evaluator without a compiler, for programs of `project`.
+pub fn interpreter(options: Options, project: &Project) -> Interp {
+    let packages = Packages::new(project.clone(), Box::new(()));
+    let host = SystemHost::new(Vec::new(), Arc::new(TerminalReporter)).with_packages(packages);
+    Interp::new(Box::new(host), None, options)
 }
 
 /// Shows the messages of a session.

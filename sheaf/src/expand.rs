@@ -6,7 +6,7 @@ use sheaf_lang::eval::{Interp, Jit, Loaded, Options};
 use sheaf_syntax::{Sources, fmt};
 
 use crate::cli::ExpandOptions;
-use crate::evaluator::{Failed, interpreter, on_large_stack};
+use crate::evaluator::{Failed, interpreter, on_large_stack, project_of};
 use crate::messages;
 use crate::output::print;
 use crate::sources::read_source;
@@ -16,7 +16,7 @@ pub fn expand(options: &ExpandOptions) -> ExitCode {
     on_large_stack(|| {
         let text = read_source(&options.file)?;
         let shown = options.file.display().to_string();
-        let mut interp = interpreter(Options { jit: Jit::Never, ..Options::default() });
+        let mut interp = interpreter(Options { jit: Jit::Never, ..Options::default() }, &project_of(&options.file)?);
         let expanded = expanded(&mut interp, &shown, &text).map_err(|errors| {
             errors.iter().for_each(|e| messages::show(&interp.sources, e));
             Failed

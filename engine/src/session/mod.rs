@@ -16,6 +16,7 @@ use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::render::render;
 use sheaf_syntax::{Sources, Span};
 
+use crate::packages::{Dependencies, Packages};
 use crate::release::{self, Unusable};
 use crate::report::Reporter;
 use crate::settings::{Environment, artifacts, project_of, settings_of};
@@ -105,6 +106,7 @@ pub struct SessionBuilder {
     secrets: Secrets,
     worker: Option<WorkerCommand>,
     reporter: Arc<dyn Reporter>,
+    dependencies: Box<dyn Dependencies>,
 }
 
 impl Default for SessionBuilder {
@@ -125,6 +127,7 @@ impl Default for SessionBuilder {
             secrets: Secrets::default(),
             worker: None,
             reporter: Arc::new(()),
+            dependencies: Box::new(()),
         }
     }
 }
@@ -250,6 +253,13 @@ impl SessionBuilder {
         self
     }
 
+    /// Folders of the project's dependencies; none by default.
+    #[must_use]
+    pub fn dependencies(mut self, dependencies: Box<dyn Dependencies>) -> Self {
+        self.dependencies = dependencies;
+        self
+    }
+
     /// Starts the session. The compiler is started, and installed, when a function is compiled.
     ///
     /// # Errors
@@ -264,26 +274,28 @@ impl SessionBuilder {
     /// # Errors
     ///
     /// As [`SessionBuilder::build`].
-    pub fn build_interp(self) -> Result<Interp, Error> {
-        let host = SystemHost::new(self.arguments.clone(), Arc::clone(&self.reporter));
+    pub fn build_interp(mut self) -> Result<Interp, Error> {
+        let project = match self.found.take() {
+            Some(project) => project,
+            None => project_of(&self.project, &*self.environment, &*self.reporter)?,
+        };
+        let dependencies = std::mem::replace(&mut self.dependencies, Box::new(()));
+        let host = SystemHost::new(self.arguments.clone(), Arc::clone(&self.reporter))
+            .with_packages(Packages::new(project.clone(), dependencies));
         let evaluation = self.evaluation;
-        let engine = if evaluation.jit == Jit::Never { None } else { Some(self.engine()?) };
+        let engine = if evaluation.jit == Jit::Never { None } else { Some(self.engine(&project)?) };
         let backend = engine.map(|engine| Box::new(engine) as Box<dyn sheaf_lang::host::Backend>);
         Ok(Interp::new(Box::new(host), backend, evaluation))
     }
 
-    fn engine(self) -> Result<Engine, Error> {
+    fn engine(self, project: &Project) -> Result<Engine, Error> {
         let (environment, reporter) = (&*self.environment, &*self.reporter);
         let home = match self.home {
             Some(home) => home,
             None => Home::locate(environment).map_err(|error| Error::plain(error.to_string()))?,
         };
-        let project = match self.found {
-            Some(project) => project,
-            None => project_of(&self.project, environment, reporter)?,
-        };
-        let mut settings = settings_of(&project, &home, &self.options, environment, reporter)?;
-        let compiler = release::choose(&mut settings, &project, reporter)?;
+        let mut settings = settings_of(project, &home, &self.options, environment, reporter)?;
+        let compiler = release::choose(&mut settings, project, reporter)?;
         let folder = self.artifacts.unwrap_or_else(|| project.artifact_folder());
         let worker = match self.worker {
             Some(worker) => worker,
@@ -297,7 +309,7 @@ impl SessionBuilder {
             placement: self.placement,
             secrets: self.secrets,
             reporter: self.reporter,
-            ..EngineConfig::new(home, artifacts(&project, folder), settings, compiler, worker)
+            ..EngineConfig::new(home, artifacts(project, folder), settings, compiler, worker)
         };
         Ok(Engine::new(config)?)
     }
