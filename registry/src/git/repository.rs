@@ -111,7 +111,13 @@ impl Repository {
             (Some(Ok(_) | Err(GitError::NoReference { .. })) | None, _) => {}
             (Some(Err(error)), _) => return Err(error),
         }
-        self.fetch(&Want::Commit(commit.to_string()), interrupt, progress).map(|_| ())
+        let found = self.fetch(&Want::Commit(commit.to_string()), interrupt, progress)?;
+        if found == commit {
+            return Ok(());
+        }
+        // The id of a tag that names a commit.
+        let cause = "this is no commit".into();
+        Err(GitError::NoCommit { address: self.address.clone(), commit, cause })
     }
 
     /// The commit `id`, which was fetched before; `None` if it is not here.

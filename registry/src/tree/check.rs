@@ -27,13 +27,15 @@ pub struct Limits {
     pub entries: usize,
     /// Maximum size of all files together, in bytes.
     pub bytes: u64,
+    /// Maximum size of one file, in bytes.
+    pub file: u64,
     /// Maximum number of folders inside one another.
     pub depth: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { entries: 20_000, bytes: 1 << 30, depth: 32 }
+        Self { entries: 20_000, bytes: 1 << 30, file: 256 << 20, depth: 32 }
     }
 }
 
@@ -146,6 +148,10 @@ impl Rules {
 
     /// Counts a file's size, before its contents are read.
     pub(crate) fn size(&mut self, path: &str, bytes: u64) -> Result<(), TreeError> {
+        if bytes > self.limits.file {
+            let what = format!("a file of {}, more than {},", size(bytes), size(self.limits.file));
+            return Err(TreeError::TooLarge { what, path: shown(path) });
+        }
         self.total.bytes = self.total.bytes.saturating_add(bytes);
         if self.total.bytes <= self.limits.bytes {
             return Ok(());

@@ -15,6 +15,6 @@ mod links;
 mod name;
 
 pub use check::{Limits, Summary, check};
-pub(crate) use check::{Rules, relative};
+pub(crate) use check::{Rules, Siblings, TARGET, relative};
 pub use error::TreeError;
 pub use hash::{NotATreeHash, TreeHash, hash};
