@@ -12,3 +12,4 @@
 pub mod git;
 pub mod resolve;
 pub mod store;
+pub mod tree;

@@ -1,1 +1,0 @@
-//! The store of package sources, by the hash of their tree.

@@ -1,0 +1,395 @@
+//! Fetches over the network.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use sheaf_registry::git::{Address, Credentials, GitError, Options, Progress, Repository, Want};
+
+use crate::fixture::{GO, Origin, Place, branch, fetch, git_command, tag};
+use crate::servers::{self, Daemon};
+
+/// Bytes that do not compress.
+fn noise(length: usize, mut seed: u64) -> Vec<u8> {
+    let mut next = || {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (seed >> 56) as u8
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+/// An origin with 50 commits of noise before its head, and a repository of each server to fetch it.
+fn served(place: &Place, address: Address) -> Repository {
+    Repository::new(place.path("bare"), address, Options::default())
+}
+
+fn with_history(place: &Place) {
+    for seed in 0..20 {
+        place.origin.commit_file("noise", noise(20_000, seed));
+    }
+    place.origin.write("kept", noise(50_000, 99));
+    place.origin.commit_file("noise", "quiet");
+}
+
+/// Fetches are shallow, and later ones bring little; both over one kind of server.
+fn shallow_and_incremental(place: &Place, repository: &Repository) {
+    with_history(place);
+    let head = place.origin.git(&["rev-parse", "HEAD"]);
+    let (first, bytes) = fetch(repository, &branch("main")).unwrap();
+    assert_eq!(first.to_string(), head);
+    assert!((50_000..60_000).contains(&bytes), "only the head's files: {bytes}");
+    let commit = repository.commit(first).unwrap().unwrap();
+    assert_eq!(commit.blob("noise", 100).unwrap().as_deref(), Some(&b"quiet"[..]));
+
+    let (again, bytes) = fetch(repository, &branch("main")).unwrap();
+    assert_eq!((again, bytes), (first, 0), "nothing moved");
+
+    let second = place.origin.commit_file("more", "text");
+    let (found, bytes) = fetch(repository, &branch("main")).unwrap();
+    assert_eq!(found, second);
+    assert!((1..2_000).contains(&bytes), "only what is new: {bytes}");
+    assert_eq!(repository.last(&branch("main")).unwrap(), Some(second));
+    let files = repository.commit(second).unwrap().unwrap().files("", 10).unwrap();
+    assert_eq!(files.iter().map(|file| &*file.path).collect::<Vec<_>>(), ["kept", "more", "noise"]);
+    assert!(!place.path("bare/git/kept").exists(), "there is no working tree");
+}
+
+#[test]
+fn over_git_fetches_are_shallow_and_incremental() {
+    let place = Place::new();
+    let daemon = Daemon::new(&place.path(""));
+    shallow_and_incremental(&place, &served(&place, daemon.address("origin")));
+}
+
+#[test]
+fn over_smart_http_fetches_are_shallow_and_incremental() {
+    let place = Place::new();
+    let address = Address::parse(&format!("http://{}/origin/.git", servers::http(&place.path("")))).unwrap();
+    shallow_and_incremental(&place, &served(&place, address));
+}
+
+#[test]
+#[cfg(unix)]
+fn over_ssh_fetches_are_shallow_and_incremental() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    // Runs the command here, instead of an ssh that needs a server: the last argument is what a server would run.
+    let ssh = place.path("ssh");
+    let script = "#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n";
+    fs::write(&ssh, script).unwrap();
+    fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
+    let address = Address::parse(&format!("ssh://git.example{}", place.path("origin").display())).unwrap();
+    let options = Options { ssh_command: Some(ssh.to_str().unwrap().into()), ..Options::default() };
+    shallow_and_incremental(&place, &Repository::new(place.path("bare"), address, options));
+}
+
+#[test]
+fn every_kind_of_reference_is_fetched() {
+    let place = Place::new();
+    let daemon = Daemon::new(&place.path(""));
+    let repository = served(&place, daemon.address("origin"));
+    let first = place.origin.commit_file("a", "1");
+    place.origin.git(&["tag", "light"]);
+    place.origin.git(&["tag", "-m", "with a message", "heavy"]);
+    place.origin.git(&["branch", "topic/a"]);
+    let second = place.origin.commit_file("a", "2");
+    for (want, commit) in [
+        (Want::Head, second),
+        (tag("light"), first),
+        (tag("heavy"), first),
+        (branch("topic/a"), first),
+        (branch("main"), second),
+        (Want::Commit(first.to_string()), first),
+    ] {
+        let alone =
+            Repository::new(place.path(&commit.to_string()), daemon.address("origin"), Options::default());
+        for repository in [&repository, &alone] {
+            assert_eq!(fetch(repository, &want).unwrap().0, commit, "{want:?}");
+            assert_eq!(fetch(repository, &want).unwrap(), (commit, 0), "{want:?}");
+            assert_eq!(repository.last(&want).unwrap(), Some(commit), "{want:?}");
+        }
+    }
+    // A branch in the place of a folder of branches.
+    place.origin.git(&["branch", "-D", "topic/a"]);
+    place.origin.git(&["branch", "topic"]);
+    assert_eq!(fetch(&repository, &branch("topic")).unwrap().0, second);
+}
+
+#[test]
+fn a_commit_that_no_reference_names_is_fetched() {
+    let place = Place::new();
+    let daemon = Daemon::new(&place.path(""));
+    let first = place.origin.commit_file("a", "1");
+    let second = place.origin.commit_file("a", "2");
+    let repository = served(&place, daemon.address("origin"));
+    repository.fetch_locked(&branch("main"), first, &GO, |_| ()).unwrap();
+    assert!(repository.commit(first).unwrap().is_some());
+    // Asks nobody: the server is gone.
+    drop(daemon);
+    repository.fetch_locked(&branch("main"), first, &GO, |_| ()).unwrap();
+    repository.fetch_locked(&tag("v1"), second, &GO, |_| ()).unwrap();
+}
+
+#[test]
+fn moved_tags_and_rewritten_histories_are_errors() {
+    let place = Place::new();
+    let daemon = Daemon::new(&place.path(""));
+    let first = place.origin.commit_file("a", "1");
+    place.origin.git(&["tag", "v1"]);
+    let second = place.origin.commit_file("a", "2");
+    place.origin.git(&["tag", "--force", "v1"]);
+    let neutral = |error: GitError| {
+        let text = error.to_string().replace(daemon.address("origin").as_str(), "ORIGIN");
+        text.replace(&first.to_string(), "FIRST").replace(&second.to_string(), "SECOND")
+    };
+    let repository = served(&place, daemon.address("origin"));
+    let error = repository.fetch_locked(&tag("v1"), first, &GO, |_| ()).unwrap_err();
+    insta::assert_snapshot!(neutral(error), @"");
+
+    place.origin.git(&["update-ref", "-d", "refs/tags/v1"]);
+    place.origin.git(&["commit", "--quiet", "--amend", "-m", "another"]);
+    place.origin.git(&["reflog", "expire", "--expire=now", "--all"]);
+    place.origin.git(&["gc", "--quiet", "--prune=now"]);
+    let fresh = Repository::new(place.path("fresh"), daemon.address("origin"), Options::default());
+    let error = fresh.fetch_locked(&branch("main"), second, &GO, |_| ()).unwrap_err();
+    insta::assert_snapshot!(neutral(error), @"");
+    let error = fresh.fetch_locked(&tag("v1"), second, &GO, |_| ()).unwrap_err();
+    insta::assert_snapshot!(neutral(error), @"");
+}
+
+#[test]
+fn references_that_do_not_exist_have_near_names() {
+    let place = Place::new();
+    let daemon = Daemon::new(&place.path(""));
+    let repository = served(&place, daemon.address("origin"));
+    let message = |want: &Want| {
+        let error = fetch(&repository, want).unwrap_err().to_string();
+        error.replace(daemon.address("origin").as_str(), "ORIGIN")
+    };
+    insta::assert_snapshot!(message(&Want::Head), @"");
+    place.origin.commit_file("a", "1");
+    for name in ["v1.2.0", "v1.2.1", "v1.20", "v1.21", "other"] {
+        place.origin.git(&["tag", name]);
+    }
+    insta::assert_snapshot!(message(&tag("v1.2")), @"");
+    insta::assert_snapshot!(message(&branch("mian")), @"");
+    insta::assert_snapshot!(message(&branch("x\u{1b}[2J/../y")), @"");
+    insta::assert_snapshot!(message(&Want::Commit("12ab".into())), @"");
+    insta::assert_snapshot!(message(&Want::Commit("0123456789012345678901234567890123456789".into())), @"");
+}
+
+#[test]
+fn servers_that_do_not_answer_are_errors() {
+    let place = Place::new();
+    fs::create_dir_all(place.path("empty")).unwrap();
+    let daemon = Daemon::new(&place.path(""));
+    let web = servers::http(&place.path(""));
+    let message = |address: &str| {
+        let options = Options {
+            stall: Duration::from_millis(600),
+            ssh_command: Some(
+                "sh -c 'echo \"git@x: Permission denied (publickey).\" >&2; exit 255' ssh".into(),
+            ),
+            ..Options::default()
+        };
+        let bare = place.path(&Address::parse(address).unwrap().cache_name());
+        let repository = Repository::new(&bare, Address::parse(address).unwrap(), options);
+        let error = fetch(&repository, &Want::Head).unwrap_err().to_string();
+        let error = error.replace(address, "ADDRESS").replace(&web.to_string(), "WEB");
+        error.replace(&web.port().to_string(), "PORT")
+    };
+    let closed = servers::free_port();
+    insta::assert_snapshot!(message(&format!("git://127.0.0.1:{closed}/a")), @"");
+    insta::assert_snapshot!(message(&format!("http://127.0.0.1:{closed}/a")).replace(&closed.to_string(), "PORT"), @"");
+    insta::assert_snapshot!(message("https://no-such-host.invalid/a"), @"");
+    insta::assert_snapshot!(message(daemon.address("nothing").as_str()), @"");
+    insta::assert_snapshot!(message(&format!("http://{web}/nothing")), @"");
+    insta::assert_snapshot!(message(&format!("http://{web}/private/a")), @"");
+    insta::assert_snapshot!(message(&format!("git://{}/a", servers::silent())), @"");
+    insta::assert_snapshot!(message(&format!("http://{}/a", servers::silent())), @"");
+    #[cfg(unix)]
+    insta::assert_snapshot!(message("ssh://git@git.example/a"), @"");
+}
+
+#[test]
+fn credentials_are_not_sent_in_clear_text_nor_printed() {
+    let place = Place::new();
+    let web = servers::http(&place.path(""));
+    let address = Address::parse(&format!("http://{web}/private/a")).unwrap();
+    let credentials = Some(Credentials { user: "me".into(), password: "secret".into() });
+    let options = Options { credentials, ..Options::default() };
+    assert!(!format!("{options:?}").contains("secret"));
+    let error = fetch(&Repository::new(place.path("bare"), address, options), &Want::Head).unwrap_err();
+    insta::assert_snapshot!(error.to_string().replace(&web.to_string(), "WEB"), @"");
+}
+
+#[test]
+fn a_fetch_is_interrupted_even_while_the_server_is_silent() {
+    let place = Place::new();
+    for scheme in ["git", "http"] {
+        let address = Address::parse(&format!("{scheme}://{}/a", servers::silent())).unwrap();
+        let repository = Repository::new(place.path(scheme), address, Options::default());
+        let interrupt = AtomicBool::new(false);
+        let begun = Instant::now();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(200));
+                interrupt.store(true, Ordering::Relaxed);
+            });
+            let error = repository.fetch(&Want::Head, &interrupt, |_| ()).unwrap_err();
+            assert!(matches!(error, GitError::Interrupted { .. }), "{error}");
+        });
+        assert!(begun.elapsed() < Duration::from_secs(10));
+    }
+}
+
+#[test]
+fn a_transfer_has_a_limit() {
+    let place = Place::new();
+    let daemon = Daemon::new(&place.path(""));
+    place.origin.commit_file("noise", noise(20_000_000, 1));
+    let options = Options { limit: 100_000, ..Options::default() };
+    let repository = Repository::new(place.path("bare"), daemon.address("origin"), options);
+    let result = fetch(&repository, &Want::Head);
+    let error = result.unwrap_err().to_string().replace(daemon.address("origin").as_str(), "ORIGIN");
+    insta::assert_snapshot!(error, @"");
+}
+
+#[test]
+fn leftovers_of_a_killed_process_do_not_block() {
+    let place = Place::new();
+    let daemon = Daemon::new(&place.path(""));
+    let repository = served(&place, daemon.address("origin"));
+    place.origin.commit_file("a", "1");
+    fetch(&repository, &Want::Head).unwrap();
+    let bare = place.path("bare/git");
+    let reference = fs::read_dir(bare.join("refs/sheaf")).unwrap().next().unwrap().unwrap().path();
+    let leftovers = [
+        bare.join("shallow.lock"),
+        bare.join("packed-refs.lock"),
+        reference.with_extension("lock"),
+        bare.join("objects/pack/.tmpAbCdEf"),
+    ];
+    leftovers.iter().for_each(|path| fs::write(path, "").unwrap());
+    fs::create_dir(place.path("bare/new-abc")).unwrap();
+    let second = place.origin.commit_file("a", "2");
+    assert_eq!(fetch(&repository, &Want::Head).unwrap().0, second);
+    leftovers.iter().for_each(|path| assert!(!path.exists(), "{}", path.display()));
+    assert!(!place.path("bare/new-abc").exists());
+
+    // A bare repository that is not one.
+    fs::remove_file(bare.join("HEAD")).unwrap();
+    assert_eq!(repository.last(&Want::Head).unwrap(), None);
+    assert_eq!(fetch(&repository, &Want::Head).unwrap().0, second);
+}
+
+#[test]
+fn many_fetches_do_not_leave_many_packs() {
+    let place = Place::new();
+    let daemon = Daemon::new(&place.path(""));
+    let repository = served(&place, daemon.address("origin"));
+    for index in 0..55 {
+        let commit = place.origin.commit_file("a", index.to_string());
+        assert_eq!(fetch(&repository, &Want::Head).unwrap().0, commit);
+        let read = repository.commit(commit).unwrap().unwrap().blob("a", 10).unwrap().unwrap();
+        assert_eq!(read, index.to_string().as_bytes());
+    }
+    let packs = fs::read_dir(place.path("bare/git/objects/pack")).unwrap();
+    let packs = packs.filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|e| e == "pack"));
+    assert!(packs.count() < 10);
+    assert_eq!(fs::read_dir(place.path("bare")).unwrap().count(), 2, "the repository and its lock");
+}
+
+#[test]
+fn parallel_fetches_of_one_repository_wait_for_each_other() {
+    let place = Place::new();
+    let daemon = Daemon::new(&place.path(""));
+    let commits: Vec<_> = (0..8)
+        .map(|index| {
+            let commit = place.origin.commit_file("a", index.to_string());
+            place.origin.git(&["tag", &format!("v{index}")]);
+            commit
+        })
+        .collect();
+    thread::scope(|scope| {
+        for (index, commit) in commits.iter().enumerate() {
+            let repository = served(&place, daemon.address("origin"));
+            scope.spawn(move || {
+                assert_eq!(fetch(&repository, &tag(&format!("v{index}"))).unwrap().0, *commit)
+            });
+        }
+    });
+    git_command(&place.path("bare/git")).args(["fsck", "--full"]).status().unwrap();
+    let status = git_command(&place.path("bare/git")).args(["fsck", "--full"]).output().unwrap();
+    assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
+}
+
+#[test]
+fn a_process_that_keeps_the_lock_is_waited_for_only_so_long() {
+    let place = Place::new();
+    let daemon = Daemon::new(&place.path(""));
+    place.origin.commit_file("a", "1");
+    let options = Options { patience: Duration::from_millis(100), ..Options::default() };
+    let repository = Repository::new(place.path("bare"), daemon.address("origin"), options);
+    fetch(&repository, &Want::Head).unwrap();
+    let lock = fs::File::open(place.path("bare/lock")).unwrap();
+    lock.lock().unwrap();
+    let mut waited = false;
+    let error = repository.fetch(&Want::Head, &GO, |progress| waited |= progress == Progress::Waiting);
+    assert!(waited);
+    let error = error.unwrap_err().to_string().replace(daemon.address("origin").as_str(), "ORIGIN");
+    insta::assert_snapshot!(error, @"");
+    drop(lock);
+    fetch(&repository, &Want::Head).unwrap();
+}
+
+#[test]
+fn an_index_of_many_files_is_read_without_a_checkout() {
+    let place = Place::new();
+    let daemon = Daemon::new(&place.path(""));
+    // By fast-import: quicker than files.
+    let mut stream =
+        "commit refs/heads/main\ncommitter A <a@a.example> 1700000000 +0000\ndata 1\nx\n".to_owned();
+    for index in 0..10_000 {
+        let name = format!("{:02x}/{:02x}/package-{index}", index % 256, index / 256);
+        let line = format!("{{\"version\":\"1.0.{index}\"}}\n");
+        stream += &format!("M 644 inline {name}\ndata {}\n{line}\n", line.len());
+    }
+    place.origin.git_with(&["fast-import", "--quiet"], stream.as_bytes());
+    let repository = served(&place, daemon.address("origin"));
+    let (id, _) = fetch(&repository, &branch("main")).unwrap();
+    let commit = repository.commit(id).unwrap().unwrap();
+    let begun = Instant::now();
+    let files = commit.files("", 20_000).unwrap();
+    assert_eq!(files.len(), 10_000);
+    let bytes: usize = files.iter().map(|file| commit.read(file, 100).unwrap().len()).sum();
+    assert!(bytes > 200_000);
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert_eq!(commit.files("ff", 100).unwrap().len(), 39);
+    assert!(commit.files("none", 100).unwrap().is_empty());
+    assert!(matches!(commit.files("", 9_000), Err(GitError::LargeFile { .. })));
+    assert!(commit.blob("00/01/package-256", 100).unwrap().unwrap().starts_with(b"{\"version\":\"1.0.256\""));
+    for absent in ["", "00", "00/", "00/01/package-257", "/00/01/package-256", "../x", "00/01/package-256/x"]
+    {
+        assert_eq!(commit.blob(absent, 100).unwrap(), None, "{absent:?}");
+    }
+    let error = commit.blob("00/01/package-256", 3).unwrap_err().to_string();
+    assert!(error.contains("has 22 bytes, but at most 3 are read"), "{error}");
+}
+
+#[test]
+fn a_server_of_another_object_format_is_an_error() {
+    let place = Place::new();
+    let other = Origin { folder: place.path("other") };
+    fs::create_dir_all(&other.folder).unwrap();
+    other.git(&["init", "--quiet", "--object-format=sha256"]);
+    other.write("a", "1");
+    other.git(&["add", "--all"]);
+    other.git(&["commit", "--quiet", "-m", "x"]);
+    let daemon = Daemon::new(&place.path(""));
+    let error = fetch(&served(&place, daemon.address("other")), &Want::Head).unwrap_err().to_string();
+    insta::assert_snapshot!(error.replace(daemon.address("other").as_str(), "ORIGIN"), @"");
+    let error = fetch(&other.repository(), &Want::Head).unwrap_err();
+    insta::assert_snapshot!(place.neutral(error), @"");
+}
