@@ -30,11 +30,11 @@ impl Address {
     /// Reads an address.
     pub fn parse(text: &str) -> Result<Self, GitError> {
         let wrong = |reason| Err(GitError::Address { address: redacted(text), reason });
-        if text.is_empty() || text.starts_with('-') || text.chars().any(|c| c.is_control() || c == ' ') {
-            return wrong("it is empty, begins with `-`, or has a space or a control character");
-        }
         if text.contains("::") && !text.contains("://[") && !text.starts_with('[') {
             return wrong("git's remote helpers are programs, which are not run");
+        }
+        if text.is_empty() || text.starts_with('-') || text.chars().any(|c| c.is_control() || c == ' ') {
+            return wrong("it is empty, begins with `-`, or has a space or a control character");
         }
         if Path::new(text).is_absolute() {
             return Ok(Self { text: text.into(), place: Place::Local(text.into()) });
@@ -55,7 +55,7 @@ impl Address {
             Scheme::Https | Scheme::Http | Scheme::Ssh | Scheme::Git => {
                 if url.host().is_none_or(str::is_empty)
                     || url.host_argument_safe().is_none()
-                    || url.path_argument_safe().is_none()
+                    || url.path.trim_ascii_start().trim_start_with(|c| c == '/').starts_with(b"-")
                     || (url.user().is_some() && url.user_argument_safe().is_none())
                 {
                     return wrong("it has no host, or its user, host or path begins with `-`");
@@ -169,8 +169,8 @@ mod tests {
             assert!(!error.contains('\n'), "{error}");
         }
         let error = Address::parse("https://me:secret@git.example/a").unwrap_err().to_string();
-        insta::assert_snapshot!(error, @"");
+        insta::assert_snapshot!(error, @"`https://me:***@git.example/a` is not the address of a git repository here: it has a password; remove it and run `sheaf login HOST`; use an https, http, ssh, git or file address, or an absolute path");
         let error = Address::parse("ext::sh -c x").unwrap_err().to_string();
-        insta::assert_snapshot!(error, @"");
+        insta::assert_snapshot!(error, @"`ext::sh -c x` is not the address of a git repository here: git's remote helpers are programs, which are not run; use an https, http, ssh, git or file address, or an absolute path");
     }
 }

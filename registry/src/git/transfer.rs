@@ -125,6 +125,9 @@ pub(super) fn transfer(
         match receiver.recv_timeout(PAUSE) {
             Ok((_, _)) if stopped.is_some() => {}
             Ok((Ok(result), lock)) => {
+                if signs.received() != reported {
+                    progress(Progress::Received(signs.received()));
+                }
                 let has_credentials = options.credentials.is_some();
                 let outcome =
                     result.map_err(|error| GitError::of_transfer(address, &error, has_credentials))?;
@@ -180,38 +183,55 @@ struct Job {
 }
 
 impl Job {
-    fn run(mut self) -> Result<Outcome, gix::Error> {
-        let url =
-            self.address.remote().ok_or_else(|| gix::Error::from_error(gix::error::message("not remote")))?;
-        let url = url.clone();
+    fn run(self) -> Result<Outcome, gix::Error> {
         let mut repository = folder::open(&self.path)?;
         if let Some(command) = &self.options.ssh_command {
             let mut config = repository.config_snapshot_mut();
             config.set_raw_value("core.sshCommand", command.as_str())?;
             config.commit()?;
         }
+        if let Some(id) = self.fetch(&repository, &self.spec, true)?.0 {
+            return Ok(Outcome::Object(id));
+        }
+        // The server has sent the asked references only; now all of their kind, for near names.
+        let kind = ["refs/tags/", "refs/heads/"].into_iter().find(|kind| self.spec[1..].starts_with(kind));
+        let names = match kind {
+            Some(kind) => self.fetch(&repository, &format!("+{kind}*:refs/sheaf/none/*"), false)?.1,
+            None => Vec::new(),
+        };
+        Ok(Outcome::Absent(names))
+    }
+
+    /// The first object that `spec` names, received if `receive`, and the names of all references that the server sent.
+    fn fetch(
+        &self,
+        repository: &gix::Repository,
+        spec: &str,
+        receive: bool,
+    ) -> Result<(Option<gix::ObjectId>, Vec<String>), gix::Error> {
+        let url =
+            self.address.remote().ok_or_else(|| gix::Error::from_error(gix::error::message("not remote")))?;
+        let url = url.clone();
         let remote = repository
             .remote_at_without_url_rewrite(url.clone())?
             .with_fetch_tags(Tags::None)
-            .with_refspecs([self.spec.as_str()], Direction::Fetch)?;
+            .with_refspecs([spec], Direction::Fetch)?;
         let mut connection = remote.connect(Direction::Fetch)?;
-        let (credentials, home) = (self.options.credentials.take(), url);
-        connection.set_credentials(move |action| answer(action, credentials.as_ref(), &home));
+        let credentials = self.options.credentials.clone();
+        connection.set_credentials(move |action| answer(action, credentials.as_ref(), &url));
         connection.set_transport_options(http_options(self.options.stall));
         let prepared = connection.prepare_fetch(self.signs.counter(), ref_map::Options::default())?;
 
         let map = prepared.ref_map();
+        let names = map.remote_refs.iter().map(|reference| reference.unpack().0.to_string()).collect();
         let id = map.mappings.first().and_then(|mapping| mapping.remote.as_id()).map(ToOwned::to_owned);
-        let Some(id) = id else {
-            let names = map.remote_refs.iter().map(|reference| reference.unpack().0.to_string()).collect();
-            return Ok(Outcome::Absent(names));
-        };
         // Packs arrive whole, and each commit was wanted for itself: if it is here, so is its tree.
-        if !repository.has_object(id) {
+        if let Some(id) = id.filter(|id| receive && !repository.has_object(id)) {
             let depth = std::num::NonZeroU32::MIN;
             prepared.with_shallow(Shallow::DepthAtRemote(depth)).receive(self.signs.counter(), &self.stop)?;
+            return Ok((Some(id), names));
         }
-        Ok(Outcome::Object(id))
+        Ok((id, names))
     }
 }
 
