@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gix::bstr::ByteSlice;
 use gix::url::Scheme;
@@ -13,13 +14,16 @@ use super::GitError;
 ///
 /// It names no program to run (`ext::`), has no part that `ssh` could take for an option, and holds no password: it is
 /// written into lock files and messages.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Address {
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Address(Arc<Parts>);
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Parts {
     text: String,
     place: Place,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 enum Place {
     /// A folder of this machine, read directly.
     Local(PathBuf),
@@ -37,7 +41,7 @@ impl Address {
             return wrong("it is empty, begins with `-`, or has a space or a control character");
         }
         if Path::new(text).is_absolute() {
-            return Ok(Self { text: text.into(), place: Place::Local(text.into()) });
+            return Ok(Self::new(text, Place::Local(text.into())));
         }
         let Ok(url) = gix::url::parse(text) else { return wrong("it cannot be read as one") };
         if url.password().is_some() {
@@ -64,12 +68,16 @@ impl Address {
             }
             _ => return wrong("its protocol is not supported"),
         };
-        Ok(Self { text: text.into(), place })
+        Ok(Self::new(text, place))
+    }
+
+    fn new(text: &str, place: Place) -> Self {
+        Self(Arc::new(Parts { text: text.into(), place }))
     }
 
     /// The folder, if the repository is on this machine.
     pub(super) fn local(&self) -> Option<&Path> {
-        match &self.place {
+        match &self.0.place {
             Place::Local(path) => Some(path),
             Place::Remote(_) => None,
         }
@@ -77,7 +85,7 @@ impl Address {
 
     /// The address for gix, if the repository is elsewhere.
     pub(super) fn remote(&self) -> Option<&gix::Url> {
-        match &self.place {
+        match &self.0.place {
             Place::Local(_) => None,
             Place::Remote(url) => Some(url),
         }
@@ -85,23 +93,29 @@ impl Address {
 
     /// The name of a folder for this repository in a cache: readable, and distinct for distinct addresses.
     pub fn cache_name(&self) -> String {
-        let last = self.text.trim_end_matches('/').rsplit(['/', ':', '\\']).next().unwrap_or_default();
+        let last = self.0.text.trim_end_matches('/').rsplit(['/', ':', '\\']).next().unwrap_or_default();
         let last = last.strip_suffix(".git").unwrap_or(last);
         let plain = |c: &char| c.is_ascii_alphanumeric() || *c == '-' || *c == '_';
         let name: String = last.chars().filter(plain).take(40).collect();
-        let digest = hex::encode(&Sha256::digest(self.text.as_bytes())[..8]);
+        let digest = hex::encode(&Sha256::digest(self.0.text.as_bytes())[..8]);
         if name.is_empty() { digest } else { format!("{name}-{digest}") }
     }
 
     /// The address as written.
     pub fn as_str(&self) -> &str {
-        &self.text
+        &self.0.text
     }
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.0.text)
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0.text, f)
     }
 }
 

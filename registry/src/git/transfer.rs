@@ -218,7 +218,7 @@ impl Job {
             .with_refspecs([spec], Direction::Fetch)?;
         let mut connection = remote.connect(Direction::Fetch)?;
         let credentials = self.options.credentials.clone();
-        connection.set_credentials(move |action| answer(action, credentials.as_ref(), &url));
+        connection.set_credentials(move |action| Ok(answer(action, credentials.as_ref(), &url)));
         connection.set_transport_options(http_options(self.options.stall));
         let prepared = connection.prepare_fetch(self.signs.counter(), ref_map::Options::default())?;
 
@@ -236,23 +236,19 @@ impl Job {
 }
 
 /// Answers a server that wants credentials: with those of its own scheme, host and port, else with none.
-fn answer(
-    action: Action,
-    credentials: Option<&Credentials>,
-    home: &gix::Url,
-) -> Result<Option<protocol::Outcome>, gix::Error> {
-    let Action::Get(context) = action else { return Ok(None) };
+fn answer(action: Action, credentials: Option<&Credentials>, home: &gix::Url) -> Option<protocol::Outcome> {
+    let Action::Get(context) = action else { return None };
     let asks = context.url.as_ref().and_then(|url| gix::url::parse(url.as_slice()).ok());
     let place = |url: &gix::Url| (url.scheme.clone(), url.host().map(str::to_owned), url.port_or_default());
     let own = asks.is_some_and(|asks| place(&asks) == place(home));
-    Ok(credentials.filter(|_| own).map(|credentials| protocol::Outcome {
+    credentials.filter(|_| own).map(|credentials| protocol::Outcome {
         identity: Account {
             username: credentials.user.clone(),
             password: credentials.password.clone(),
             oauth_refresh_token: None,
         },
         next: NextAction::from(Context::default()),
-    }))
+    })
 }
 
 /// Options of http: time limits, and the proxies of the environment, as for other downloads.

@@ -175,6 +175,10 @@ fn references_that_do_not_exist_have_near_names() {
     insta::assert_snapshot!(message(&tag("v1.2")), @"ORIGIN has no tag `v1.2`; did you mean `v1.20`, `v1.21`, `v1.2.0`?");
     insta::assert_snapshot!(message(&branch("mian")), @"ORIGIN has no branch `mian`; did you mean `main`?");
     insta::assert_snapshot!(message(&branch("x\u{1b}[2J/../y")), @r#"ORIGIN has no branch `x\u{1b}[2J/../y`; check the name"#);
+    let blob = place.origin.blob(b"x");
+    place.origin.git(&["tag", "blob", &blob]);
+    let error = message(&tag("blob"));
+    assert!(error.contains("leads to no commit"), "{error}");
     insta::assert_snapshot!(message(&Want::Commit("12ab".into())), @"`12ab` is not a commit of ORIGIN: write all 40 hexadecimal digits");
     insta::assert_snapshot!(message(&Want::Commit("0123456789012345678901234567890123456789".into())), @"ORIGIN does not give commit 0123456789012345678901234567890123456789: Could not decode server reply: Failed to read from line reader: upload-pack: not our ref 0123456789012345678901234567890123456789; its history may have been rewritten: ask its author, or run `sheaf update` to take another commit");
 }
@@ -324,7 +328,7 @@ fn parallel_fetches_of_one_repository_wait_for_each_other() {
         for (index, commit) in commits.iter().enumerate() {
             let repository = served(&place, daemon.address("origin"));
             scope.spawn(move || {
-                assert_eq!(fetch(&repository, &tag(&format!("v{index}"))).unwrap().0, *commit)
+                assert_eq!(fetch(&repository, &tag(&format!("v{index}"))).unwrap().0, *commit);
             });
         }
     });

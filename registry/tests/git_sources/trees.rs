@@ -130,7 +130,7 @@ fn the_rules_hold_for_folders_too() {
     };
     let limits = Limits::default();
     let write = |path: &Path, name: &str| {
-        fs::write(path.join(name), "version https://git-lfs.github.com/spec/v1").unwrap()
+        fs::write(path.join(name), "version https://git-lfs.github.com/spec/v1").unwrap();
     };
     let all = [
         refused(&|path| symlink("../x", path.join("a")).unwrap(), limits),
