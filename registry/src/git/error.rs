@@ -202,7 +202,7 @@ impl GitError {
         if error.is_unauthenticated() || said(&["permission denied (", "http status 401", "http status 403"])
         {
             if is_ssh {
-                let cause = "the ssh server lets nobody in with the keys that `ssh` offers".into();
+                let cause = "the ssh server accepts none of the keys that `ssh` offers".into();
                 let remedy = format!("check that `ssh {host}` lets you in: the same keys are used here");
                 return Self::Refused { address, cause, remedy };
             }

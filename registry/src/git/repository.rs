@@ -171,7 +171,7 @@ impl Repository {
         if !path.is_dir() {
             return Err(not_found("there is no such folder".into()));
         }
-        // Its owner may be anybody: with reduced trust, gix ignores what its configuration asks for.
+        // Its owner may be another user: with reduced trust, gix ignores what its configuration asks for.
         let options = folder::isolated().open_path_as_is(false).with(gix::sec::Trust::Reduced);
         let repository = options.open(path).map_err(|error| not_found(super::error::causes(&error)))?;
         Ok(Some(repository.to_thread_local()))

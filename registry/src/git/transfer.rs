@@ -259,3 +259,31 @@ fn http_options(stall: Duration) -> Box<dyn Any> {
     };
     Box::new(http::Options { backend: Some(Arc::new(Mutex::new(client))), ..http::Options::default() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_go_to_their_own_server_only() {
+        let credentials = Credentials { user: "me".into(), password: "secret".into() };
+        let home = gix::url::parse("https://git.example/a").unwrap();
+        let given = |url: &str| answer(Action::get_for_url(url), Some(&credentials), &home).is_some();
+        assert!(given("https://git.example/a"));
+        assert!(given("https://git.example:443/b"));
+        for other in [
+            "http://git.example/a",
+            "https://git.example:8443/a",
+            "https://other.example/a",
+            "https://git.example.other.example/a",
+            "https://git.example@other.example/a",
+            "ssh://git.example/a",
+            "",
+        ] {
+            assert!(!given(other), "{other}");
+        }
+        assert!(answer(Action::get_for_url("https://git.example/a"), None, &home).is_none());
+        assert!(answer(Action::Store("".into()), Some(&credentials), &home).is_none());
+        assert!(!format!("{credentials:?}").contains("secret"));
+    }
+}

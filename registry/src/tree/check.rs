@@ -207,7 +207,7 @@ fn shown(path: &str) -> String {
         .collect()
 }
 
-/// A number of bytes for people.
+/// A number of bytes in readable units.
 fn size(bytes: u64) -> String {
     match bytes {
         1073741824.. if bytes.is_multiple_of(1 << 30) => format!("{} GiB", bytes >> 30),

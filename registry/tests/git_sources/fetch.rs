@@ -125,7 +125,7 @@ fn a_commit_that_no_reference_names_is_fetched() {
     let repository = served(&place, daemon.address("origin"));
     repository.fetch_locked(&branch("main"), first, &GO, |_| ()).unwrap();
     assert!(repository.commit(first).unwrap().is_some());
-    // Asks nobody: the server is gone.
+    // No request: the server is gone.
     drop(daemon);
     repository.fetch_locked(&branch("main"), first, &GO, |_| ()).unwrap();
     repository.fetch_locked(&tag("v1"), second, &GO, |_| ()).unwrap();
@@ -213,7 +213,7 @@ fn servers_that_do_not_answer_are_errors() {
     insta::assert_snapshot!(message(&format!("git://{}/a", servers::silent())), @"ADDRESS has sent nothing for 0 seconds; run the command again, or use `--offline`");
     insta::assert_snapshot!(message(&format!("http://{}/a", servers::silent())), @"ADDRESS has sent nothing for 0 seconds; run the command again, or use `--offline`");
     #[cfg(unix)]
-    insta::assert_snapshot!(message("ssh://git@git.example/a"), @"ADDRESS refuses access: the ssh server lets nobody in with the keys that `ssh` offers; check that `ssh git.example` lets you in: the same keys are used here");
+    insta::assert_snapshot!(message("ssh://git@git.example/a"), @"ADDRESS refuses access: the ssh server accepts none of the keys that `ssh` offers; check that `ssh git.example` lets you in: the same keys are used here");
 }
 
 #[test]
@@ -377,6 +377,7 @@ fn an_index_of_many_files_is_read_without_a_checkout() {
     let bytes: usize = files.iter().map(|file| commit.read(file, 100).unwrap().len()).sum();
     assert!(bytes > 200_000);
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    eprintln!("read of 10,000 files: {:?}", begun.elapsed());
     assert_eq!(commit.files("ff", 100).unwrap().len(), 39);
     assert!(commit.files("none", 100).unwrap().is_empty());
     assert!(matches!(commit.files("", 9_000), Err(GitError::LargeFile { .. })));
@@ -385,6 +386,22 @@ fn an_index_of_many_files_is_read_without_a_checkout() {
     {
         assert_eq!(commit.blob(absent, 100).unwrap(), None, "{absent:?}");
     }
+
+    // Ten new versions bring little.
+    let mut stream =
+        "commit refs/heads/main\ncommitter A <a@a.example> 1700000001 +0000\ndata 1\nx\n".to_owned();
+    stream += "from refs/heads/main^0\n";
+    for index in 0..10 {
+        stream += &format!("M 644 inline {index:02x}/00/package-{index}\ndata 2\n1\n\n");
+    }
+    place.origin.git_with(&["fast-import", "--quiet"], stream.as_bytes());
+    let begun = Instant::now();
+    let (id, bytes) = fetch(&repository, &branch("main")).unwrap();
+    eprintln!("update of the index by 10 files, {bytes} bytes: {:?}", begun.elapsed());
+    assert!(bytes < 30_000, "{bytes}");
+    let latest = repository.commit(id).unwrap().unwrap();
+    assert_eq!(latest.blob("09/00/package-9", 10).unwrap().as_deref(), Some(&b"1\n"[..]));
+    assert!(latest.blob("00/01/package-256", 100).unwrap().is_some());
     let error = commit.blob("00/01/package-256", 3).unwrap_err().to_string();
     assert!(error.contains("has 22 bytes, but at most 3 are read"), "{error}");
 }
