@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gix::bstr::ByteSlice;
 use gix::url::Scheme;
@@ -13,13 +14,16 @@ use super::GitError;
 ///
 /// It names no program to run (`ext::`), has no part that `ssh` could take for an option, and holds no password: it is
 /// written into lock files and messages.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Address {
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Address(Arc<Parts>);
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Parts {
     text: String,
     place: Place,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 enum Place {
     /// A folder of this machine, read directly.
     Local(PathBuf),
@@ -30,14 +34,14 @@ impl Address {
     /// Reads an address.
     pub fn parse(text: &str) -> Result<Self, GitError> {
         let wrong = |reason| Err(GitError::Address { address: redacted(text), reason });
-        if text.is_empty() || text.starts_with('-') || text.chars().any(|c| c.is_control() || c == ' ') {
-            return wrong("it is empty, begins with `-`, or has a space or a control character");
-        }
         if text.contains("::") && !text.contains("://[") && !text.starts_with('[') {
             return wrong("git's remote helpers are programs, which are not run");
         }
+        if text.is_empty() || text.starts_with('-') || text.chars().any(|c| c.is_control() || c == ' ') {
+            return wrong("it is empty, begins with `-`, or has a space or a control character");
+        }
         if Path::new(text).is_absolute() {
-            return Ok(Self { text: text.into(), place: Place::Local(text.into()) });
+            return Ok(Self::new(text, Place::Local(text.into())));
         }
         let Ok(url) = gix::url::parse(text) else { return wrong("it cannot be read as one") };
         if url.password().is_some() {
@@ -55,7 +59,7 @@ impl Address {
             Scheme::Https | Scheme::Http | Scheme::Ssh | Scheme::Git => {
                 if url.host().is_none_or(str::is_empty)
                     || url.host_argument_safe().is_none()
-                    || url.path_argument_safe().is_none()
+                    || url.path.trim_ascii_start().trim_start_with(|c| c == '/').starts_with(b"-")
                     || (url.user().is_some() && url.user_argument_safe().is_none())
                 {
                     return wrong("it has no host, or its user, host or path begins with `-`");
@@ -64,12 +68,16 @@ impl Address {
             }
             _ => return wrong("its protocol is not supported"),
         };
-        Ok(Self { text: text.into(), place })
+        Ok(Self::new(text, place))
+    }
+
+    fn new(text: &str, place: Place) -> Self {
+        Self(Arc::new(Parts { text: text.into(), place }))
     }
 
     /// The folder, if the repository is on this machine.
     pub(super) fn local(&self) -> Option<&Path> {
-        match &self.place {
+        match &self.0.place {
             Place::Local(path) => Some(path),
             Place::Remote(_) => None,
         }
@@ -77,7 +85,7 @@ impl Address {
 
     /// The address for gix, if the repository is elsewhere.
     pub(super) fn remote(&self) -> Option<&gix::Url> {
-        match &self.place {
+        match &self.0.place {
             Place::Local(_) => None,
             Place::Remote(url) => Some(url),
         }
@@ -85,23 +93,29 @@ impl Address {
 
     /// The name of a folder for this repository in a cache: readable, and distinct for distinct addresses.
     pub fn cache_name(&self) -> String {
-        let last = self.text.trim_end_matches('/').rsplit(['/', ':', '\\']).next().unwrap_or_default();
+        let last = self.0.text.trim_end_matches('/').rsplit(['/', ':', '\\']).next().unwrap_or_default();
         let last = last.strip_suffix(".git").unwrap_or(last);
         let plain = |c: &char| c.is_ascii_alphanumeric() || *c == '-' || *c == '_';
         let name: String = last.chars().filter(plain).take(40).collect();
-        let digest = hex::encode(&Sha256::digest(self.text.as_bytes())[..8]);
+        let digest = hex::encode(&Sha256::digest(self.0.text.as_bytes())[..8]);
         if name.is_empty() { digest } else { format!("{name}-{digest}") }
     }
 
     /// The address as written.
     pub fn as_str(&self) -> &str {
-        &self.text
+        &self.0.text
     }
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.0.text)
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0.text, f)
     }
 }
 
@@ -169,8 +183,8 @@ mod tests {
             assert!(!error.contains('\n'), "{error}");
         }
         let error = Address::parse("https://me:secret@git.example/a").unwrap_err().to_string();
-        insta::assert_snapshot!(error, @"");
+        insta::assert_snapshot!(error, @"`https://me:***@git.example/a` is not the address of a git repository here: it has a password; remove it and run `sheaf login HOST`; use an https, http, ssh, git or file address, or an absolute path");
         let error = Address::parse("ext::sh -c x").unwrap_err().to_string();
-        insta::assert_snapshot!(error, @"");
+        insta::assert_snapshot!(error, @"`ext::sh -c x` is not the address of a git repository here: git's remote helpers are programs, which are not run; use an https, http, ssh, git or file address, or an absolute path");
     }
 }

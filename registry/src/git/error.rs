@@ -202,6 +202,7 @@ impl GitError {
         if error.is_unauthenticated() || said(&["permission denied (", "http status 401", "http status 403"])
         {
             if is_ssh {
+                let cause = "the ssh server accepts none of the keys that `ssh` offers".into();
                 let remedy = format!("check that `ssh {host}` lets you in: the same keys are used here");
                 return Self::Refused { address, cause, remedy };
             }
@@ -225,6 +226,8 @@ impl GitError {
             "not a git repository",
         ];
         if said(&absent) {
+            let is_web = said(&["http status 404", "http status 410"]);
+            let cause = if is_web { "the server answers that nothing is there".into() } else { cause };
             return Self::NotFound { address, cause };
         }
         let silent = [

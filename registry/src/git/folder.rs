@@ -90,15 +90,13 @@ pub(super) fn open(path: &Path) -> Result<gix::Repository, gix::Error> {
 
 /// Removes files that a killed process has left. The caller has the lock, so no other process uses them.
 fn remove_leftovers(path: &Path) {
-    let packs = path.join("objects/pack");
-    for (folder, is_left) in [
-        (path.to_owned(), (|name| name.ends_with(".lock")) as fn(&str) -> bool),
-        (path.join("refs/sheaf"), |name| name.ends_with(".lock")),
-        (packs, |name| name.starts_with(".tmp") || name.ends_with(".keep")),
-    ] {
+    for folder in [path.to_owned(), path.join("refs/sheaf"), path.join("objects/pack")] {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            if entry.file_name().to_str().is_some_and(is_left) {
-                let _ = fs::remove_file(entry.path());
+            let file = entry.path();
+            let is_lock = file.extension().is_some_and(|kind| kind == "lock" || kind == "keep");
+            // Names of gix's temporary files.
+            if is_lock || entry.file_name().to_string_lossy().starts_with(".tmp") {
+                let _ = fs::remove_file(file);
             }
         }
     }

@@ -171,7 +171,7 @@ impl Repository {
         if !path.is_dir() {
             return Err(not_found("there is no such folder".into()));
         }
-        // Its owner may be anybody: with reduced trust, gix ignores what its configuration asks for.
+        // Its owner may be another user: with reduced trust, gix ignores what its configuration asks for.
         let options = folder::isolated().open_path_as_is(false).with(gix::sec::Trust::Reduced);
         let repository = options.open(path).map_err(|error| not_found(super::error::causes(&error)))?;
         Ok(Some(repository.to_thread_local()))
@@ -213,8 +213,7 @@ impl Repository {
     /// The commit that `id` is, or that the tag `id` names, recorded as that of `want`.
     fn peel(&self, path: &Path, want: &Want, id: ObjectId) -> Result<CommitId, GitError> {
         let repository = folder::open(path).map_err(|error| self.damaged(&error))?;
-        let commit = repository.find_object(id).and_then(|object| object.peel_to_commit());
-        let commit = commit.map_err(|error| self.damaged(&error))?.id;
+        let commit = self.peeled(&repository, id)?;
         // The transfer writes it only if it receives something.
         let name = local_name(want);
         let any = gix::refs::transaction::PreviousValue::Any;
@@ -242,8 +241,17 @@ impl Repository {
             let names: Vec<_> = all.map(|reference| reference.name().as_bstr().to_string()).collect();
             return Err(self.no_reference(want, &names));
         };
-        let commit = repository.find_object(id).and_then(|object| object.peel_to_commit());
-        commit.map(|commit| CommitId(commit.id)).map_err(|error| self.damaged(&error))
+        self.peeled(&repository, id).map(CommitId)
+    }
+
+    /// The commit that the object `id` is, or that the tag `id` names.
+    fn peeled(&self, repository: &gix::Repository, id: ObjectId) -> Result<ObjectId, GitError> {
+        let object = repository.find_object(id).map_err(|error| self.damaged(&error))?;
+        let none = |error| {
+            let cause = format!("object {id} leads to no commit: {}", super::error::causes(&error));
+            GitError::Protocol { address: self.address.clone(), cause }
+        };
+        object.peel_to_commit().map(|commit| commit.id).map_err(none)
     }
 
     fn commit_id(&self, text: &str) -> Result<CommitId, GitError> {

@@ -125,6 +125,9 @@ pub(super) fn transfer(
         match receiver.recv_timeout(PAUSE) {
             Ok((_, _)) if stopped.is_some() => {}
             Ok((Ok(result), lock)) => {
+                if signs.received() != reported {
+                    progress(Progress::Received(signs.received()));
+                }
                 let has_credentials = options.credentials.is_some();
                 let outcome =
                     result.map_err(|error| GitError::of_transfer(address, &error, has_credentials))?;
@@ -180,59 +183,72 @@ struct Job {
 }
 
 impl Job {
-    fn run(mut self) -> Result<Outcome, gix::Error> {
-        let url =
-            self.address.remote().ok_or_else(|| gix::Error::from_error(gix::error::message("not remote")))?;
-        let url = url.clone();
+    fn run(self) -> Result<Outcome, gix::Error> {
         let mut repository = folder::open(&self.path)?;
         if let Some(command) = &self.options.ssh_command {
             let mut config = repository.config_snapshot_mut();
             config.set_raw_value("core.sshCommand", command.as_str())?;
             config.commit()?;
         }
+        if let Some(id) = self.fetch(&repository, &self.spec, true)?.0 {
+            return Ok(Outcome::Object(id));
+        }
+        // The server has sent the asked references only; now all of their kind, for near names.
+        let kind = ["refs/tags/", "refs/heads/"].into_iter().find(|kind| self.spec[1..].starts_with(kind));
+        let names = match kind {
+            Some(kind) => self.fetch(&repository, &format!("+{kind}*:refs/sheaf/none/*"), false)?.1,
+            None => Vec::new(),
+        };
+        Ok(Outcome::Absent(names))
+    }
+
+    /// The first object that `spec` names, received if `receive`, and the names of all references that the server sent.
+    fn fetch(
+        &self,
+        repository: &gix::Repository,
+        spec: &str,
+        receive: bool,
+    ) -> Result<(Option<gix::ObjectId>, Vec<String>), gix::Error> {
+        let url =
+            self.address.remote().ok_or_else(|| gix::Error::from_error(gix::error::message("not remote")))?;
+        let url = url.clone();
         let remote = repository
             .remote_at_without_url_rewrite(url.clone())?
             .with_fetch_tags(Tags::None)
-            .with_refspecs([self.spec.as_str()], Direction::Fetch)?;
+            .with_refspecs([spec], Direction::Fetch)?;
         let mut connection = remote.connect(Direction::Fetch)?;
-        let (credentials, home) = (self.options.credentials.take(), url);
-        connection.set_credentials(move |action| answer(action, credentials.as_ref(), &home));
+        let credentials = self.options.credentials.clone();
+        connection.set_credentials(move |action| Ok(answer(action, credentials.as_ref(), &url)));
         connection.set_transport_options(http_options(self.options.stall));
         let prepared = connection.prepare_fetch(self.signs.counter(), ref_map::Options::default())?;
 
         let map = prepared.ref_map();
+        let names = map.remote_refs.iter().map(|reference| reference.unpack().0.to_string()).collect();
         let id = map.mappings.first().and_then(|mapping| mapping.remote.as_id()).map(ToOwned::to_owned);
-        let Some(id) = id else {
-            let names = map.remote_refs.iter().map(|reference| reference.unpack().0.to_string()).collect();
-            return Ok(Outcome::Absent(names));
-        };
         // Packs arrive whole, and each commit was wanted for itself: if it is here, so is its tree.
-        if !repository.has_object(id) {
+        if let Some(id) = id.filter(|id| receive && !repository.has_object(id)) {
             let depth = std::num::NonZeroU32::MIN;
             prepared.with_shallow(Shallow::DepthAtRemote(depth)).receive(self.signs.counter(), &self.stop)?;
+            return Ok((Some(id), names));
         }
-        Ok(Outcome::Object(id))
+        Ok((id, names))
     }
 }
 
 /// Answers a server that wants credentials: with those of its own scheme, host and port, else with none.
-fn answer(
-    action: Action,
-    credentials: Option<&Credentials>,
-    home: &gix::Url,
-) -> Result<Option<protocol::Outcome>, gix::Error> {
-    let Action::Get(context) = action else { return Ok(None) };
+fn answer(action: Action, credentials: Option<&Credentials>, home: &gix::Url) -> Option<protocol::Outcome> {
+    let Action::Get(context) = action else { return None };
     let asks = context.url.as_ref().and_then(|url| gix::url::parse(url.as_slice()).ok());
     let place = |url: &gix::Url| (url.scheme.clone(), url.host().map(str::to_owned), url.port_or_default());
     let own = asks.is_some_and(|asks| place(&asks) == place(home));
-    Ok(credentials.filter(|_| own).map(|credentials| protocol::Outcome {
+    credentials.filter(|_| own).map(|credentials| protocol::Outcome {
         identity: Account {
             username: credentials.user.clone(),
             password: credentials.password.clone(),
             oauth_refresh_token: None,
         },
         next: NextAction::from(Context::default()),
-    }))
+    })
 }
 
 /// Options of http: time limits, and the proxies of the environment, as for other downloads.
@@ -242,4 +258,32 @@ fn http_options(stall: Duration) -> Box<dyn Any> {
         configure_request: None,
     };
     Box::new(http::Options { backend: Some(Arc::new(Mutex::new(client))), ..http::Options::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_go_to_their_own_server_only() {
+        let credentials = Credentials { user: "me".into(), password: "secret".into() };
+        let home = gix::url::parse("https://git.example/a").unwrap();
+        let given = |url: &str| answer(Action::get_for_url(url), Some(&credentials), &home).is_some();
+        assert!(given("https://git.example/a"));
+        assert!(given("https://git.example:443/b"));
+        for other in [
+            "http://git.example/a",
+            "https://git.example:8443/a",
+            "https://other.example/a",
+            "https://git.example.other.example/a",
+            "https://git.example@other.example/a",
+            "ssh://git.example/a",
+            "",
+        ] {
+            assert!(!given(other), "{other}");
+        }
+        assert!(answer(Action::get_for_url("https://git.example/a"), None, &home).is_none());
+        assert!(answer(Action::Store("".into()), Some(&credentials), &home).is_none());
+        assert!(!format!("{credentials:?}").contains("secret"));
+    }
 }

@@ -52,7 +52,7 @@ pub enum StoreError {
         "the sources in {} changed after they were verified ({}); they are moved to {}: run the command again to fetch \
          them anew",
         path.display(),
-        found.as_ref().map_or_else(|error| error.to_string(), |hash| format!("their tree hash is {hash} now")),
+        found.as_ref().map_or_else(ToString::to_string, |hash| format!("their tree hash is {hash} now")),
         moved.display()
     )]
     Damaged {

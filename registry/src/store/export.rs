@@ -2,20 +2,21 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use gix::ObjectId;
 use gix::objs::tree::EntryKind;
-use gix::{ObjectId, Repository};
 
 use super::StoreError;
 use crate::git::{Commit, GitError};
-use crate::tree::{Limits, Rules, Siblings, TreeError};
+use crate::tree::{Limits, Rules, Siblings, TARGET, TreeError};
 
 /// Maximum size of a tree object in bytes: room for as many entries as a package may have.
 const TREE: u64 = 16 << 20;
 
-/// Writes the tree `id` of `commit` into `folder`, which does not exist yet.
+/// Writes the tree `id` of `commit` into `folder`, which does not exist yet. The rules are checked before the first file
+/// is written, but for those on contents.
 pub(super) fn export(
     commit: &Commit,
     id: ObjectId,
@@ -23,89 +24,128 @@ pub(super) fn export(
     limits: Limits,
     interrupt: &AtomicBool,
 ) -> Result<(), StoreError> {
-    let mut export = Export { commit, interrupt, rules: Rules::new(limits), links: Vec::new() };
-    export.folder(id, "", folder)?;
-    let Export { rules, links, .. } = export;
+    let mut plan = Plan { commit, interrupt, rules: Rules::new(limits), entries: Vec::new() };
+    plan.folder(id, "")?;
+    let Plan { rules, entries, .. } = plan;
     rules.finish().map_err(|error| refused(commit, error))?;
-    // Last of all, and checked: no file is written through a link.
-    for (path, target) in links {
-        link(&target, &path).map_err(|source| StoreError::Folder { path, source })?;
-    }
-    Ok(())
+    write(commit, &entries, folder, interrupt)
 }
 
 pub(super) fn refused(commit: &Commit, source: TreeError) -> StoreError {
     StoreError::Tree { address: commit.address().clone(), commit: commit.id(), source }
 }
 
-struct Export<'a> {
+/// A checked entry: its path consists of names, none of them `..`.
+struct Entry {
+    path: String,
+    kind: Kind,
+}
+
+enum Kind {
+    Folder,
+    File { id: ObjectId, executable: bool },
+    Link { target: String },
+}
+
+/// The entries to be written, folders before what is in them. At most as many as the rules allow.
+struct Plan<'a> {
     commit: &'a Commit,
     interrupt: &'a AtomicBool,
     rules: Rules,
-    /// Links to be made, with their targets.
-    links: Vec<(PathBuf, String)>,
+    entries: Vec<Entry>,
 }
 
-impl Export<'_> {
-    fn folder(&mut self, id: ObjectId, path: &str, folder: &Path) -> Result<(), StoreError> {
-        fs::create_dir(folder).map_err(|source| StoreError::Folder { path: folder.into(), source })?;
-        let tree = self.read(id, path, TREE)?;
+impl Plan<'_> {
+    fn folder(&mut self, id: ObjectId, path: &str) -> Result<(), StoreError> {
+        stop_if(self.commit, self.interrupt)?;
+        let tree = read(self.commit, id, path, TREE)?;
         let mut siblings = Siblings::default();
         for entry in gix::objs::TreeRefIter::from_bytes(&tree, id.kind()) {
-            if self.interrupt.load(Ordering::Relaxed) {
-                return Err(GitError::Interrupted { address: self.commit.address().clone() }.into());
-            }
             let entry = entry.map_err(|error| self.commit.damaged(&error))?;
-            let kind = entry.mode.kind();
-            let entered = self.rules.enter(path, entry.filename, kind == EntryKind::Link, &mut siblings);
+            let (mode, id) = (entry.mode.kind(), entry.oid.to_owned());
+            let entered = self.rules.enter(path, entry.filename, mode == EntryKind::Link, &mut siblings);
             let path = entered.map_err(|error| refused(self.commit, error))?;
-            // A checked name: one part, and not `..`.
-            let file = folder.join(path.rsplit('/').next().unwrap_or(&path));
-            let id = entry.oid.to_owned();
-            match kind {
-                EntryKind::Tree => self.folder(id, &path, &file)?,
-                EntryKind::Blob => self.file(id, &path, &file, false)?,
-                EntryKind::BlobExecutable => self.file(id, &path, &file, true)?,
+            let kind = match mode {
+                EntryKind::Tree => Kind::Folder,
+                EntryKind::Blob | EntryKind::BlobExecutable => {
+                    let size = size(self.commit, id)?;
+                    self.rules.size(&path, size).map_err(|error| refused(self.commit, error))?;
+                    Kind::File { id, executable: mode == EntryKind::BlobExecutable }
+                }
                 EntryKind::Link => {
-                    let target = self.read(id, &path, crate::tree::TARGET as u64)?;
+                    let target = read(self.commit, id, &path, TARGET as u64)?;
                     let target = self.rules.link(&path, &target);
                     let target = target.map_err(|error| refused(self.commit, error))?.to_owned();
-                    self.links.push((file, target));
+                    Kind::Link { target }
                 }
                 EntryKind::Commit => return Err(refused(self.commit, TreeError::Submodule { path })),
+            };
+            self.entries.push(Entry { path: path.clone(), kind });
+            if mode == EntryKind::Tree {
+                self.folder(id, &path)?;
             }
         }
         Ok(())
     }
+}
 
-    fn file(&mut self, id: ObjectId, path: &str, file: &Path, executable: bool) -> Result<(), StoreError> {
-        let size = self.size(id)?;
-        self.rules.size(path, size).map_err(|error| refused(self.commit, error))?;
-        let contents = self.read(id, path, size)?;
-        self.rules.contents(path, &contents).map_err(|error| refused(self.commit, error))?;
-        let write = || create(file, executable)?.write_all(&contents);
-        write().map_err(|source| StoreError::Folder { path: file.into(), source })
-    }
-
-    fn repository(&self) -> &Repository {
-        &self.commit.repository
-    }
-
-    fn size(&self, id: ObjectId) -> Result<u64, StoreError> {
-        let header = self.repository().find_header(id).map_err(|error| self.commit.damaged(&error))?;
-        Ok(header.size())
-    }
-
-    /// The contents of an object with at most `limit` bytes.
-    fn read(&self, id: ObjectId, path: &str, limit: u64) -> Result<Vec<u8>, StoreError> {
-        let size = self.size(id)?;
-        if size > limit {
-            let what = format!("an object of {size} bytes, more than {limit},");
-            return Err(refused(self.commit, TreeError::TooLarge { what, path: path.into() }));
+/// Writes the entries into `folder`. Links come last, so that no file is written through one.
+fn write(
+    commit: &Commit,
+    entries: &[Entry],
+    folder: &Path,
+    interrupt: &AtomicBool,
+) -> Result<(), StoreError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| StoreError::Folder { path, source }
+    };
+    fs::create_dir(folder).map_err(failed(folder))?;
+    for Entry { path, kind } in entries {
+        stop_if(commit, interrupt)?;
+        let file = folder.join(path);
+        match kind {
+            Kind::Folder => fs::create_dir(&file).map_err(failed(&file))?,
+            Kind::File { id, executable } => {
+                let contents = read(commit, *id, path, u64::MAX)?;
+                Rules::contents(path, &contents).map_err(|error| refused(commit, error))?;
+                let create = || create(&file, *executable)?.write_all(&contents);
+                create().map_err(failed(&file))?;
+            }
+            Kind::Link { .. } => {}
         }
-        let mut object = self.repository().find_object(id).map_err(|error| self.commit.damaged(&error))?;
-        Ok(std::mem::take(&mut object.data))
     }
+    for Entry { path, kind } in entries {
+        if let Kind::Link { target } = kind {
+            let file = folder.join(path);
+            link(target, &file).map_err(failed(&file))?;
+        }
+    }
+    Ok(())
+}
+
+fn stop_if(commit: &Commit, interrupt: &AtomicBool) -> Result<(), StoreError> {
+    if interrupt.load(Ordering::Relaxed) {
+        return Err(GitError::Interrupted { address: commit.address().clone() }.into());
+    }
+    Ok(())
+}
+
+/// The size of an object in bytes; it is not unpacked.
+fn size(commit: &Commit, id: ObjectId) -> Result<u64, StoreError> {
+    let header = commit.repository.find_header(id).map_err(|error| commit.damaged(&error))?;
+    Ok(header.size())
+}
+
+/// The contents of an object with at most `limit` bytes.
+fn read(commit: &Commit, id: ObjectId, path: &str, limit: u64) -> Result<Vec<u8>, StoreError> {
+    let size = size(commit, id)?;
+    if size > limit {
+        let what = format!("an object of {size} bytes, more than {limit},");
+        return Err(refused(commit, TreeError::TooLarge { what, path: path.into() }));
+    }
+    let mut object = commit.repository.find_object(id).map_err(|error| commit.damaged(&error))?;
+    Ok(std::mem::take(&mut object.data))
 }
 
 /// Creates a read-only file, open for writing.

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! An entry is staged beside the others, hashed as it lies there, and renamed, so it exists whole or not at all. Killed
-//! processes leave folders of which nobody holds the lock; the next insertion removes them. Files are not synced one by
+//! processes leave folders whose lock no process holds; the next insertion removes them. Files are not synced one by
 //! one: after a power failure a file that was not written has another size, so the entry does not match its stamp.
 //!
 //! A tree is hashed when it is inserted. Each later use compares the stamp, a listing of the folder (under a

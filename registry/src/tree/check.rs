@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
 use super::TreeError;
@@ -80,7 +80,7 @@ fn check_folder(folder: &Path, path: &str, rules: &mut Rules) -> Result<(), Tree
             let mut start = Vec::new();
             let file = fs::File::open(&file).map_err(failed)?;
             file.take(LFS.len() as u64).read_to_end(&mut start).map_err(failed)?;
-            rules.contents(&path, &start)?;
+            Rules::contents(&path, &start)?;
         } else {
             return Err(TreeError::Kind { path });
         }
@@ -161,7 +161,7 @@ impl Rules {
     }
 
     /// Checks the start of a file's contents.
-    pub(crate) fn contents(&self, path: &str, start: &[u8]) -> Result<(), TreeError> {
+    pub(crate) fn contents(path: &str, start: &[u8]) -> Result<(), TreeError> {
         if start.starts_with(LFS) { Err(TreeError::Lfs { path: shown(path) }) } else { Ok(()) }
     }
 
@@ -207,17 +207,11 @@ fn shown(path: &str) -> String {
         .collect()
 }
 
-/// A number of bytes for people.
+/// A number of bytes in readable units.
 fn size(bytes: u64) -> String {
     match bytes {
         1073741824.. if bytes.is_multiple_of(1 << 30) => format!("{} GiB", bytes >> 30),
         1048576.. if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
         _ => format!("{bytes} bytes"),
-    }
-}
-
-impl From<(&Path, io::Error)> for TreeError {
-    fn from((path, source): (&Path, io::Error)) -> Self {
-        Self::Io { path: path.into(), source }
     }
 }

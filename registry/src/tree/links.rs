@@ -111,7 +111,19 @@ mod tests {
             ]
             .map(|links| escape(links).unwrap_or_default())
             .join("\n"),
-            @""
+            @r#"
+            a -> /etc/passwd is absolute
+            a -> .. leads out of the package
+            a/b -> ../../etc leads out of the package
+            a -> b/../../c leads out of the package
+            x -> d/up/../secret leads out of the package
+            x -> dir/UP/../../secret leads out of the package
+            a -> b leads through too many other links, or in a circle
+            a -> a/x leads through too many other links, or in a circle
+            a ->  points to nothing
+            a -> C:x has a character that means something else on Windows
+            a -> ..\..\x has a character that means something else on Windows
+            "#
         );
     }
 

@@ -134,6 +134,7 @@ impl Place {
     }
 
     /// A message with the folder replaced.
+    #[expect(clippy::needless_pass_by_value, reason = "errors are not used otherwise")]
     pub fn neutral(&self, error: impl ToString) -> String {
         error.to_string().replace(&*self.folder.path().to_string_lossy(), "~")
     }

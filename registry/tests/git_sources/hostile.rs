@@ -36,7 +36,14 @@ fn names_that_are_one_file_on_some_systems_are_refused() {
         refusal(&[(LINK, b"a"), (TREE, b"a")]),
         refusal(&[(FILE, "stra\u{df}e".as_bytes()), (FILE, b"STRASSE")]),
     ];
-    insta::assert_snapshot!(all.join("\n"), @"");
+    insta::assert_snapshot!(all.join("\n"), @r#"
+    ~/origin, commit COMMIT: `README` and `readme` are one file on some systems; the package's author must rename one
+    ~/origin, commit COMMIT: `é` and `e\u{301}` are one file on some systems; the package's author must rename one
+    ~/origin, commit COMMIT: `Src` and `src` are one file on some systems; the package's author must rename one
+    ~/origin, commit COMMIT: `a` and `A` are one file on some systems; the package's author must rename one
+    ~/origin, commit COMMIT: `a` and `a` are one file on some systems; the package's author must rename one
+    ~/origin, commit COMMIT: `straße` and `STRASSE` are one file on some systems; the package's author must rename one
+    "#);
 }
 
 #[test]
@@ -76,7 +83,24 @@ fn names_that_mean_something_else_are_refused() {
             );
         }
     }
-    insta::assert_snapshot!(all, @"");
+    insta::assert_snapshot!(all, @r#"
+    the name `..` means another folder; the package's author must rename it
+    the name `.` means another folder; the package's author must rename it
+    the name `.git` means git's own folder; the package's author must rename it
+    the name `.GIT` means git's own folder; the package's author must rename it
+    the name `git~1` means git's own folder; the package's author must rename it
+    the name `/etc` has a separator of paths; the package's author must rename it
+    the name `a/b` has a separator of paths; the package's author must rename it
+    the name `..\\x` has a separator of paths; the package's author must rename it
+    the name `c:x` has a character that Windows does not allow there; the package's author must rename it
+    the name `NUL` means a device on Windows; the package's author must rename it
+    the name `con.shf` means a device on Windows; the package's author must rename it
+    the name `a.` has a character that Windows does not allow there; the package's author must rename it
+    the name `a ` has a character that Windows does not allow there; the package's author must rename it
+    the name `\u{1b}[2J` has a control character; the package's author must rename it
+    the name `��` is not UTF-8; the package's author must rename it
+    the name `.g\u{200c}it` has an invisible character, which some file systems ignore; the package's author must rename it
+    "#);
     assert!(!place.path("etc").exists());
 }
 
@@ -103,7 +127,14 @@ fn links_out_of_the_tree_are_refused() {
     }
     let circle = link("a");
     all += &place.refusal(&place.origin.tree(&[(LINK, b"a", &circle)]));
-    insta::assert_snapshot!(all, @"");
+    insta::assert_snapshot!(all, @"
+    ~/origin, commit COMMIT: the link `a` -> `/etc/passwd` is absolute; the package's author must replace it by the file itself
+    ~/origin, commit COMMIT: the link `a` -> `..` leads out of the package; the package's author must replace it by the file itself
+    ~/origin, commit COMMIT: the link `a` -> `../../secret` leads out of the package; the package's author must replace it by the file itself
+    ~/origin, commit COMMIT: the link `a` -> `up/../../secret` leads out of the package; the package's author must replace it by the file itself
+    ~/origin, commit COMMIT: the link `b` -> `a/../..` leads out of the package; the package's author must replace it by the file itself
+    ~/origin, commit COMMIT: the link `a` -> `a` leads through too many other links, or in a circle; the package's author must replace it by the file itself
+    ");
 }
 
 #[test]
@@ -111,12 +142,12 @@ fn submodules_and_lfs_pointers_are_refused() {
     let place = Place::new();
     let commit = place.origin.commit_file("a", "1").to_string();
     let module = place.origin.tree(&[("160000", b"vendored", &commit)]);
-    insta::assert_snapshot!(place.refusal(&module), @"");
+    insta::assert_snapshot!(place.refusal(&module), @"~/origin, commit COMMIT: `vendored` is a git submodule, which is not fetched; the package's author must copy its files into the package or make it a dependency");
     let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
     let blob = place.origin.blob(pointer);
     let weights = place.origin.tree(&[(FILE, b"weights.safetensors", &blob)]);
     let tree = place.origin.tree(&[(TREE, b"data", &weights)]);
-    insta::assert_snapshot!(place.refusal(&tree), @"");
+    insta::assert_snapshot!(place.refusal(&tree), @"~/origin, commit COMMIT: `data/weights.safetensors` is a pointer of Git LFS instead of the file itself; the package's author must commit the file without LFS, or have programs download it");
 }
 
 /// A few kilobytes of trees that unfold to 10^20 files, fetched from a server.
@@ -134,7 +165,7 @@ fn a_tree_that_unfolds_without_end_is_refused() {
         tree = level(TREE, &tree);
     }
     let begun = Instant::now();
-    insta::assert_snapshot!(place.refusal(&tree), @"");
+    insta::assert_snapshot!(place.refusal(&tree), @"~/origin, commit COMMIT: more than 20000 files and folders at `f0/f0/f0/f0/f0/f0/f0/f0/f0/f0/f0/f0/f0/f0/f0/f1/f7/f9/f8/f6`; the package's author must leave out what programs do not need");
 
     let daemon = Daemon::new(&place.path(""));
     let repository = Repository::new(place.path("bare"), daemon.address("origin"), Options::default());
@@ -165,24 +196,24 @@ fn sizes_have_limits() {
     });
     let large = place.origin.blob(&vec![7; 2_500_000]);
     let tree = place.origin.tree(&[(FILE, b"weights.bin", &large)]);
-    insta::assert_snapshot!(place.refusal(&tree), @"");
+    insta::assert_snapshot!(place.refusal(&tree), @"~/origin, commit COMMIT: a file of 2500000 bytes, more than 2 MiB, at `weights.bin`; the package's author must leave out what programs do not need");
     let half = place.origin.blob(&vec![7; 1_600_000]);
     let tree = place.origin.tree(&[(FILE, b"a", &half), (FILE, b"b", &half)]);
-    insta::assert_snapshot!(place.refusal(&tree), @"");
+    insta::assert_snapshot!(place.refusal(&tree), @"~/origin, commit COMMIT: more than 3 MiB of files at `b`; the package's author must leave out what programs do not need");
     let small = place.origin.blob(b"x");
     let entries: Vec<_> = (0..6).map(|index| format!("f{index}")).collect();
     let entries: Vec<_> = entries.iter().map(|name| (FILE, name.as_bytes(), &*small)).collect();
-    insta::assert_snapshot!(place.refusal(&place.origin.tree(&entries)), @"");
+    insta::assert_snapshot!(place.refusal(&place.origin.tree(&entries)), @"~/origin, commit COMMIT: more than 5 files and folders at `f5`; the package's author must leave out what programs do not need");
     let mut tree = place.origin.tree(&[(FILE, b"x", &small)]);
     for _ in 0..4 {
         tree = place.origin.tree(&[(TREE, b"d", &tree)]);
     }
-    insta::assert_snapshot!(place.refusal(&tree), @"");
+    insta::assert_snapshot!(place.refusal(&tree), @"~/origin, commit COMMIT: more than 3 folders inside one another at `d/d/d/d/x`; the package's author must leave out what programs do not need");
     // Compressed a thousand times, and never unpacked.
     let bomb = place.origin.blob(&vec![0; 64 << 20]);
     let tree = place.origin.tree(&[(FILE, b"zeros", &bomb)]);
     assert!(place.refusal(&tree).contains("a file of 64 MiB, more than 2 MiB,"));
     let target = place.origin.blob(&[b'a'; 5000]);
-    insta::assert_snapshot!(place.refusal(&place.origin.tree(&[(LINK, b"l", &target)])), @"");
+    insta::assert_snapshot!(place.refusal(&place.origin.tree(&[(LINK, b"l", &target)])), @"~/origin, commit COMMIT: an object of 5000 bytes, more than 1024, at `l`; the package's author must leave out what programs do not need");
     assert!(fs::read_dir(place.path("sources")).is_ok());
 }

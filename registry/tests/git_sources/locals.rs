@@ -44,16 +44,16 @@ fn errors_of_repositories_of_this_machine_name_them() {
         let repository = Repository::new(place.path("copy"), address, Options::default());
         place.neutral(fetch(&repository, want).unwrap_err())
     };
-    insta::assert_snapshot!(message("nowhere", &Want::Head), @"");
-    insta::assert_snapshot!(message("origin", &Want::Head), @"");
+    insta::assert_snapshot!(message("nowhere", &Want::Head), @"there is no git repository at ~/nowhere: there is no such folder; check the address, and that you may read it");
+    insta::assert_snapshot!(message("origin", &Want::Head), @"~/origin has no commit yet; check the name");
     place.origin.commit_file("a", "1");
     fs::create_dir(place.path("plain")).unwrap();
-    insta::assert_snapshot!(message("plain", &Want::Head), @"");
+    insta::assert_snapshot!(message("plain", &Want::Head), @r#"there is no git repository at ~/plain: "~/plain" does not appear to be a git repository: Missing HEAD at ".git/HEAD"; check the address, and that you may read it"#);
     place.origin.git(&["tag", "v1.0"]);
-    insta::assert_snapshot!(message("origin", &tag("1.0")), @"");
-    insta::assert_snapshot!(message("origin", &branch("../../x")), @"");
+    insta::assert_snapshot!(message("origin", &tag("1.0")), @"~/origin has no tag `1.0`; did you mean `v1.0`?");
+    insta::assert_snapshot!(message("origin", &branch("../../x")), @"~/origin has no branch `../../x`; check the name");
     let absent = "0123456789012345678901234567890123456789";
-    insta::assert_snapshot!(message("origin", &Want::Commit(absent.into())), @"");
+    insta::assert_snapshot!(message("origin", &Want::Commit(absent.into())), @"~/origin does not give commit 0123456789012345678901234567890123456789: it is not in the repository; its history may have been rewritten: ask its author, or run `sheaf update` to take another commit");
 }
 
 /// A repository whose configuration, hooks and attributes name programs: none is run.

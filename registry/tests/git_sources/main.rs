@@ -1,5 +1,8 @@
 //! Git repositories, fetched from real servers into a store.
 
+// Tests, and the servers beside them.
+#![allow(clippy::unwrap_used)]
+
 mod fetch;
 mod fixture;
 mod hostile;

@@ -78,7 +78,7 @@ fn a_folder_of_a_commit_is_a_package() {
     }
     let error = place.store.insert(&commit, Some("\u{1b}x"), None, &GO).unwrap_err();
     let error = place.neutral(error).replace(&commit.id().to_string(), "COMMIT");
-    insta::assert_snapshot!(error, @"");
+    insta::assert_snapshot!(error, @r#"~/origin has no folder `\u{1b}x` in commit COMMIT; check the package's folder"#);
     assert_eq!(place.listing(), [inner.hash.hex()]);
 }
 
@@ -94,7 +94,7 @@ fn another_tree_than_the_expected_one_is_refused() {
     assert!(matches!(&error, StoreError::Changed { expected, .. } if *expected == hash));
     let error =
         place.neutral(error).replace(&changed.to_string(), "COMMIT").replace(&hash.to_string(), "HASH");
-    insta::assert_snapshot!(error, @"");
+    insta::assert_snapshot!(error, @"the sources of ~/origin changed: commit COMMIT has the tree hash sha256-21ykODN42ATZvj7iBpBrRypEdnUwoEqKGpKL25dOC/o=, but HASH was expected; a registry or a lock file names other sources than its author published: tell them, and do not use either");
     assert_eq!(place.listing(), [""; 0]);
     // The expected one is there already: the commit is not looked at.
     fs::rename(place.path("aside"), place.path("sources").join(hash.hex())).unwrap();
@@ -147,7 +147,7 @@ fn changed_entries_are_moved_away_and_made_anew() {
     fs::write(path.join("more"), "").unwrap();
     let error = place.neutral(place.store.verify(&hash).unwrap_err()).replace(&hash.hex(), "HEX");
     let filters = [(r"sha256-\S+", "SHA256"), (r"damaged/[^/]+", "damaged/RANDOM")];
-    insta::with_settings!({ filters => filters }, { insta::assert_snapshot!(error, @""); });
+    insta::with_settings!({ filters => filters }, { insta::assert_snapshot!(error, @"the sources in ~/sources/HEX changed after they were verified (their tree hash is SHA256 now); they are moved to ~/sources/damaged/RANDOM/HEX: run the command again to fetch them anew"); });
 }
 
 #[test]
@@ -179,6 +179,7 @@ fn a_small_package_is_checked_quickly() {
         })
         .min()
         .unwrap();
+    eprintln!("check of a small package: {quickest:?}");
     assert!(quickest < Duration::from_millis(5), "{quickest:?}");
 }
 
@@ -233,7 +234,7 @@ fn a_store_that_cannot_be_written_is_named() {
     let place = Place::new();
     package(&place);
     fs::write(place.path("sources"), "").unwrap();
-    insta::assert_snapshot!(place.neutral(insert(&place, None).unwrap_err()), @"");
+    insta::assert_snapshot!(place.neutral(insert(&place, None).unwrap_err()), @"~/sources: Not a directory (os error 20); make the folder readable and writable, with room on the disk");
 }
 
 #[test]

@@ -97,9 +97,9 @@ fn the_hash_is_that_of_the_nar() {
 #[test]
 fn the_hash_of_known_folders_stays() {
     let folder = tempfile::tempdir().unwrap();
-    insta::assert_snapshot!(tree::hash(folder.path()).unwrap(), @"");
+    insta::assert_snapshot!(tree::hash(folder.path()).unwrap(), @"sha256-pQpattmS9VmO3ZIQUFn66az8GSmB4IvYhTTCFn6SUmo=");
     fs::write(folder.path().join("hello"), "hello\n").unwrap();
-    insta::assert_snapshot!(tree::hash(folder.path()).unwrap(), @"");
+    insta::assert_snapshot!(tree::hash(folder.path()).unwrap(), @"sha256-8rZj4G7p7f80xdR6Es9zkss4jol73O52CI0Xc1P5/t0=");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn the_rules_hold_for_folders_too() {
     };
     let limits = Limits::default();
     let write = |path: &Path, name: &str| {
-        fs::write(path.join(name), "version https://git-lfs.github.com/spec/v1").unwrap()
+        fs::write(path.join(name), "version https://git-lfs.github.com/spec/v1").unwrap();
     };
     let all = [
         refused(&|path| symlink("../x", path.join("a")).unwrap(), limits),
@@ -142,5 +142,14 @@ fn the_rules_hold_for_folders_too() {
         refused(&|path| write(path, "a"), Limits { bytes: 41, ..limits }),
         refused(&|path| drop(std::os::unix::net::UnixListener::bind(path.join("socket")).unwrap()), limits),
     ];
-    insta::assert_snapshot!(all.join("\n"), @"");
+    insta::assert_snapshot!(all.join("\n"), @"
+    the link `a` -> `../x` leads out of the package; the package's author must replace it by the file itself
+    `weights` is a pointer of Git LFS instead of the file itself; the package's author must commit the file without LFS, or have programs download it
+    the name `.git` means git's own folder; the package's author must rename it
+    `A` and `a` are one file on some systems; the package's author must rename one
+    more than 1 folders inside one another at `a/b/c`; the package's author must leave out what programs do not need
+    more than 2 files and folders at `a/b`; the package's author must leave out what programs do not need
+    more than 41 bytes of files at `a`; the package's author must leave out what programs do not need
+    `socket` is neither a file, a folder nor a link; remove it
+    ");
 }
