@@ -79,7 +79,7 @@ pub(crate) fn edit(path: &Path, change: impl FnOnce(&mut DocumentMut)) -> Result
 }
 
 /// Atomically writes the whole file at `path`. A link is kept: its target is replaced.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // Not with `NamedTempFile`, whose errors name the temporary path.

@@ -50,6 +50,16 @@ pub enum FileError {
         /// The valid values.
         expected: &'static str,
     },
+    /// A value that means something else than its writer thinks.
+    #[error("{location}: {cause}; {remedy}\n{}", location.marked_line())]
+    Refused {
+        /// Location of the value or of its key.
+        location: Box<SourceLocation>,
+        /// The cause.
+        cause: String,
+        /// The fix.
+        remedy: &'static str,
+    },
     /// A required key is missing.
     #[error("{location}: `{key}` is missing; {remedy}\n{}", location.marked_line())]
     Missing {
@@ -65,8 +75,9 @@ pub enum FileError {
 /// An ineffective key in a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{location}: `{key}` is not known {} and does nothing; {}\n{}",
+    "{location}: `{key}` is not known {} and does nothing; {}{}\n{}",
     if table.is_empty() { "here".into() } else { format!("in [{table}]") },
+    near_key(key, known),
     known_keys(known),
     location.marked_line()
 )]
@@ -79,6 +90,13 @@ pub struct Warning {
     pub table: String,
     /// The known keys of the table.
     pub known: &'static [&'static str],
+}
+
+/// Suggestion of the known key that is nearest to `key`, if one is near.
+fn near_key(key: &str, known: &[&str]) -> String {
+    let near = known.iter().map(|known| (strsim::damerau_levenshtein(key, known), known));
+    let near = near.filter(|(distance, known)| *distance <= 2 && *distance < known.len()).min();
+    near.map_or(String::new(), |(_, known)| format!("did you mean `{known}`? "))
 }
 
 fn known_keys(known: &[&str]) -> String {

@@ -12,14 +12,19 @@
 // Printing is left to the command line: prints panic if the output is closed.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
+mod change;
+mod dependencies;
 mod edit;
 mod error;
 mod location;
 mod lock;
 mod manifest;
+mod name;
 mod owner;
+mod packages_lock;
 mod paths;
 mod project;
+mod resolver;
 mod settings;
 mod source;
 mod spanned_toml;
@@ -27,14 +32,19 @@ mod tables;
 mod trust;
 mod user_config;
 
-pub use edit::EditError;
+pub use change::{NewDependency, add_dependency, remove_dependency};
+pub use dependencies::{Dependency, DependencySource};
+pub use edit::{EditError, replace};
 pub use error::{FileError, Warning};
 pub use location::SourceLocation;
 pub use lock::{Addresses, LOCK_NAME, LockedFile, ToolchainLock};
 pub use manifest::{DEFAULT_MAIN, FmtTable, Package, SheafToml, pin_toolchain};
+pub use name::{NameError, package_name};
 pub use owner::{Foreign, Owners, SAFE_VARIABLE};
+pub use packages_lock::{Change, LockedEdge, LockedPackage, PackagesLock};
 pub use paths::{Home, HomeError};
 pub use project::{ARTIFACT_FOLDER, MANIFEST_NAME, Project};
+pub use resolver::{DEFAULT_REGISTRY, Newer, ResolverTable, exclude_newer, registries};
 pub use settings::{Options, Origin, PassedOver, Refused, Setting, Settings, SettingsError};
 pub use source::{GitReference, NoSource, Source};
 pub use spanned_toml::Found;

@@ -1,12 +1,18 @@
 //! `Sheaf.toml`: the manifest of a package.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
 
+use semver::{Version, VersionReq};
+
+use crate::dependencies::{Dependency, registries, version_range};
 use crate::edit::{self, EditError};
 use crate::error::{FileError, Warning};
+use crate::name::package_name;
 use crate::owner::Owners;
-use crate::spanned_toml::{self, Document, Found, Table};
+use crate::resolver::ResolverTable;
+use crate::spanned_toml::{self, Document, Found, Table, Text};
 use crate::tables::{CacheTable, ToolchainTable};
 
 /// The program of `sheaf run` if the package names none.
@@ -25,8 +31,14 @@ pub struct SheafToml {
     pub cache: CacheTable,
     /// `[fmt]`.
     pub fmt: FmtTable,
-    /// `[dependencies]`, as written.
-    pub dependencies: toml::Table,
+    /// `[dependencies]`.
+    pub dependencies: Vec<Dependency>,
+    /// `[dev-dependencies]`: for the package's own tests and examples.
+    pub dev_dependencies: Vec<Dependency>,
+    /// `[registries]`: addresses of indexes by name.
+    pub registries: BTreeMap<String, String>,
+    /// `[resolver]`.
+    pub resolver: ResolverTable,
     /// Ineffective keys of the file.
     pub warnings: Vec<Warning>,
 }
@@ -38,6 +50,14 @@ pub struct FmtTable {
     pub width: Option<usize>,
 }
 
+/// The tables of the file.
+const TABLES: &[&str] =
+    &["package", "toolchain", "cache", "fmt", "dependencies", "dev-dependencies", "registries", "resolver"];
+
+/// The keys of `[package]`.
+const PACKAGE: &[&str] =
+    &["name", "version", "description", "license", "licence", "authors", "repository", "sheaf", "main"];
+
 /// Range of permitted widths.
 const WIDTHS: RangeInclusive<i64> = 20..=1000;
 
@@ -47,7 +67,17 @@ pub struct Package {
     /// The package's name.
     pub name: Option<String>,
     /// The package's version.
-    pub version: Option<String>,
+    pub version: Option<Version>,
+    /// One sentence about it.
+    pub description: Option<String>,
+    /// Its licence, as an SPDX expression.
+    pub license: Option<String>,
+    /// Its authors.
+    pub authors: Vec<String>,
+    /// The address of its git repository.
+    pub repository: Option<String>,
+    /// The versions of Sheaf that it works with.
+    pub sheaf: Option<VersionReq>,
     /// The program of `sheaf run`, relative to the package; see [`DEFAULT_MAIN`].
     pub main: Option<PathBuf>,
 }
@@ -61,16 +91,31 @@ impl SheafToml {
     /// Parses `text`, the contents of `path`.
     pub fn parse(path: &Path, text: &str) -> Result<Self, FileError> {
         let document = Document::parse(path, text)?;
-        let root = document.root(&["package", "toolchain", "cache", "fmt", "dependencies"]);
+        let root = document.root(TABLES);
         let package = Package::read(&root)?;
         let toolchain = ToolchainTable::read(&document, &root)?;
         let cache = CacheTable::read(&root)?;
         let fmt = root.table("fmt", &["width"])?;
         let width = fmt.integer("width", &WIDTHS, "a number of columns from 20 to 1000")?;
         let fmt = FmtTable { width: width.and_then(|width| usize::try_from(width).ok()) };
-        let dependencies = root.raw_table("dependencies")?;
+        let own = package.name.as_deref();
+        let dependencies = Dependency::read_all(&root, "dependencies", own)?;
+        let dev_dependencies = Dependency::read_all(&root, "dev-dependencies", own)?;
+        let registries = registries(&root)?;
+        let resolver = ResolverTable::read(&root)?;
         let warnings = document.into_warnings();
-        Ok(Self { path: path.into(), package, toolchain, cache, fmt, dependencies, warnings })
+        Ok(Self {
+            path: path.into(),
+            package,
+            toolchain,
+            cache,
+            fmt,
+            dependencies,
+            dev_dependencies,
+            registries,
+            resolver,
+            warnings,
+        })
     }
 }
 
@@ -83,17 +128,40 @@ pub fn pin_toolchain(path: &Path, release: &str) -> Result<(), EditError> {
 
 impl Package {
     fn read(root: &Table<'_, '_>) -> Result<Self, FileError> {
-        let table = root.table("package", &["name", "version", "main"])?;
+        let table = root.table("package", PACKAGE)?;
         let main = table.string("main")?.map(|text| match PathBuf::from(&text.value) {
             path if is_inside(&path) => Ok(path),
             _ => Err(text.wrong("the path of a program inside the package, such as \"src/main.shf\"")),
         });
+        let name = table.string("name")?;
+        if let Some(text) = &name {
+            package_name(&text.value)
+                .map_err(|error| text.refused(error.to_string(), "give it another name"))?;
+        }
+        let license =
+            table.string("license")?.map_or_else(|| table.string("licence"), |text| Ok(Some(text)))?;
         Ok(Self {
-            name: table.string("name")?.map(|text| text.value),
-            version: table.string("version")?.map(|text| text.value),
+            name: name.map(|text| text.value),
+            version: table.string("version")?.map(|text| version(&text)).transpose()?,
+            description: table.string("description")?.map(|text| text.value),
+            license: license.map(|text| text.value),
+            authors: table.strings("authors")?.unwrap_or_default(),
+            repository: table.string("repository")?.map(|text| text.value),
+            sheaf: table.string("sheaf")?.as_ref().map(version_range).transpose()?,
             main: main.transpose()?,
         })
     }
+}
+
+/// A version of a package.
+fn version(text: &Text<'_, '_>) -> Result<Version, FileError> {
+    let version: Version = text.value.parse().map_err(|error: semver::Error| {
+        text.refused(format!("{:?} is no version: {error}", text.value), "write one such as \"0.1.0\"")
+    })?;
+    if version.build.is_empty() {
+        return Ok(version);
+    }
+    Err(text.refused("a version here has no part after a +".into(), "remove it"))
 }
 
 /// True if `path`, joined to a folder, is inside that folder.
@@ -143,13 +211,25 @@ mod tests {
             width = 80
 
             [dependencies]
-            vision = { git = "https://git.example/vision", later = [1, 2.5, 1979-05-27] }
+            vision = { git = "https://git.example/vision", tag = "v1" }
             plots = "1.2"
+            mine = { path = "../mine", version = "0.3" }
+            sums = { package = "maths", version = ">=1, <3", registry = "team" }
+
+            [dev-dependencies]
+            data-sets = "0.1"
+
+            [registries]
+            default = "https://registry.example/index"
+            team = { index = "sparse+https://team.example/index" }
+
+            [resolver]
+            exclude-newer = "7 days"
             "#,
         )
         .unwrap();
         assert_eq!(manifest.package.name.as_deref(), Some("digits"));
-        assert_eq!(manifest.package.version.as_deref(), Some("0.1.0"));
+        assert_eq!(manifest.package.version, Some(Version::new(0, 1, 0)));
         assert_eq!(manifest.package.main.as_deref(), Some(Path::new("train.shf")));
         assert_eq!(manifest.toolchain.index.as_deref(), Some("/p/../wheels"));
         assert_eq!(manifest.toolchain.iree.as_deref(), Some("3.13.0"));
@@ -159,8 +239,17 @@ mod tests {
         assert_eq!(manifest.cache.mode, Some(Mode::ReadOnly));
         assert_eq!(manifest.cache.trusted_keys, Some(vec!["ed25519:abc".to_owned()]));
         assert_eq!(manifest.fmt.width, Some(80));
-        assert_eq!(manifest.dependencies["plots"].as_str(), Some("1.2"));
-        assert_eq!(manifest.dependencies["vision"]["later"][1].as_float(), Some(2.5));
+        let shown = |d: &Dependency| format!("{} {} {} {:?}", d.name, d.package, d.range, d.source);
+        insta::assert_snapshot!(manifest.dependencies.iter().map(shown).collect::<Vec<_>>().join("\n"), @r#"
+        vision vision * Git { url: "https://git.example/vision", reference: Tag("v1") }
+        plots plots ^1.2 Registry { name: None }
+        mine mine ^0.3 Path { folder: "../mine" }
+        sums maths >=1, <3 Registry { name: Some("team") }
+        "#);
+        assert_eq!(manifest.dependencies[1].location.line, 22);
+        assert_eq!(manifest.dev_dependencies[0].name, "data-sets");
+        assert_eq!(manifest.registries["team"], "sparse+https://team.example/index");
+        assert_eq!(manifest.resolver.exclude_newer, crate::resolver::Newer::parse("1 week"));
         assert_eq!(manifest.warnings, []);
     }
 
@@ -213,13 +302,13 @@ mod tests {
     #[test]
     fn unknown_keys_are_warnings_with_their_place() {
         insta::assert_snapshot!(warnings("[package]\nname = \"x\"\n\tnmae = \"y\"\n[cache]\nremotes = []\n[tools]\n"), @r#"
-        /p/Sheaf.toml:3:2: `nmae` is not known in [package] and does nothing; known are `name`, `version`, `main`
+        /p/Sheaf.toml:3:2: `nmae` is not known in [package] and does nothing; did you mean `name`? known are `name`, `version`, `description`, `license`, `licence`, `authors`, `repository`, `sheaf`, `main`
          3 | 	nmae = "y"
            | 	^^^^
-        /p/Sheaf.toml:5:1: `remotes` is not known in [cache] and does nothing; known are `remote`, `mode`, `trusted-keys`, `revoked-keys`, `credential-helper`, `max-size`, `executor`
+        /p/Sheaf.toml:5:1: `remotes` is not known in [cache] and does nothing; did you mean `remote`? known are `remote`, `mode`, `trusted-keys`, `revoked-keys`, `credential-helper`, `max-size`, `executor`
          5 | remotes = []
            | ^^^^^^^
-        /p/Sheaf.toml:6:2: `tools` is not known here and does nothing; known are `package`, `toolchain`, `cache`, `fmt`, `dependencies`
+        /p/Sheaf.toml:6:2: `tools` is not known here and does nothing; known are `package`, `toolchain`, `cache`, `fmt`, `dependencies`, `dev-dependencies`, `registries`, `resolver`
          6 | [tools]
            |  ^^^^^
         "#);
@@ -286,6 +375,95 @@ mod tests {
          1 | [[package]]
            | ^^^^^^^^^^^
         ");
+    }
+
+    #[test]
+    fn wrong_dependencies_are_shown() {
+        let dependency =
+            |line: &str| message(&format!("[package]\nname = \"mine\"\n[dependencies]\n{line}\n"));
+        insta::assert_snapshot!(dependency("nn = \"1\""), @r#"
+        /p/Sheaf.toml:4:1: nn is a module of the standard library; correct the name
+         4 | nn = "1"
+           | ^^
+        "#);
+        insta::assert_snapshot!(dependency("\"../x\" = \"1\""), @r#"
+        /p/Sheaf.toml:4:1: `../x` is no name for a package: it has `.`; small letters, digits, - and _ make one, a letter first; correct the name
+         4 | "../x" = "1"
+           | ^^^^^^
+        "#);
+        insta::assert_snapshot!(dependency("\"m\u{430}ths\" = \"1\""), @r#"
+        /p/Sheaf.toml:4:1: `mаths` is no name for a package: it has `а` (U+0430); small letters, digits, - and _ make one, a letter first; correct the name
+         4 | "mаths" = "1"
+           | ^^^^^^^
+        "#);
+        insta::assert_snapshot!(dependency("maths = \"one\""), @r#"
+        /p/Sheaf.toml:4:9: "one" is no range of versions: unexpected character 'o' while parsing major version number; write one such as "1.2" or ">=1.2, <3"
+         4 | maths = "one"
+           |         ^^^^^
+        "#);
+        insta::assert_snapshot!(dependency("maths = \">2, <1\""), @r#"
+        /p/Sheaf.toml:4:9: no version can match ">2, <1"; its lower bound must be below its upper bound
+         4 | maths = ">2, <1"
+           |         ^^^^^^^^
+        "#);
+        insta::assert_snapshot!(dependency("maths = { git = \"https://g.example\", path = \"../m\" }"), @r#"
+        /p/Sheaf.toml:4:1: maths has several origins; keep one of `git`, `path` and `registry`
+         4 | maths = { git = "https://g.example", path = "../m" }
+           | ^^^^^
+        "#);
+        insta::assert_snapshot!(dependency("maths = { git = \"https://g.example\", tag = \"a\", branch = \"b\" }"), @r#"
+        /p/Sheaf.toml:4:44: a dependency has one of `tag`, `branch` and `rev`; remove the others
+         4 | maths = { git = "https://g.example", tag = "a", branch = "b" }
+           |                                            ^^^
+        "#);
+        insta::assert_snapshot!(dependency("maths = { git = \"https://g.example\", rev = \"abc\" }"), @r#"
+        /p/Sheaf.toml:4:44: `dependencies.maths.rev` is "abc", but it must be a commit in full: 40 hexadecimal digits
+         4 | maths = { git = "https://g.example", rev = "abc" }
+           |                                            ^^^^^
+        "#);
+        insta::assert_snapshot!(dependency("maths = {}"), @"
+        /p/Sheaf.toml:4:1: maths has no origin; give a `version` of a registry, a `git` repository, or a `path`
+         4 | maths = {}
+           | ^^^^^
+        ");
+        insta::assert_snapshot!(dependency("a-b = \"1\"\na_b = \"1\""), @r#"
+        /p/Sheaf.toml:5:1: a-b and a_b are too alike; give one of them another name, and its real name as `package`
+         5 | a_b = "1"
+           | ^^^
+        "#);
+        insta::assert_snapshot!(dependency("mine = \"1\""), @r#"
+        /p/Sheaf.toml:4:1: mine depends on itself; remove this line
+         4 | mine = "1"
+           | ^^^^
+        "#);
+        insta::assert_snapshot!(dependency("maths = 1"), @"
+        /p/Sheaf.toml:4:9: `dependencies.maths` is an integer, but it must be a table, such as [dependencies.maths]
+         4 | maths = 1
+           |         ^
+        ");
+        insta::assert_snapshot!(message("[registries]\nteam = \"https://ada:pw@team.example\"\n"), @r#"
+        /p/Sheaf.toml:2:8: the address of a registry has no password; remove it, and run `sheaf login HOST`
+         2 | team = "***************************"
+           |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        "#);
+        insta::assert_snapshot!(message("[resolver]\nexclude-newer = \"soon\"\n"), @r#"
+        /p/Sheaf.toml:2:17: `resolver.exclude-newer` is "soon", but it must be an age such as "7 days", or a time such as "2026-11-01T00:00:00Z"
+         2 | exclude-newer = "soon"
+           |                 ^^^^^^
+        "#);
+        insta::assert_snapshot!(warnings("[dependencies]\nmaths = { verison = \"1\", path = \"../m\" }\n"), @r#"
+        /p/Sheaf.toml:2:11: `verison` is not known in [dependencies.maths] and does nothing; did you mean `version`? known are `version`, `git`, `tag`, `branch`, `rev`, `path`, `registry`, `package`
+         2 | maths = { verison = "1", path = "../m" }
+           |           ^^^^^^^
+        "#);
+        for empty in
+            ["<1, >1", "=1.2, =1.3", "^1, ^2", "~1.2, >=1.3", "<0.0.0", ">=2, <2", "1.*, 2.*", ">1, <2"]
+        {
+            assert!(dependency(&format!("maths = \"{empty}\"")).contains("no version can match"), "{empty}");
+        }
+        for range in ["^1, <1.5", ">=1, <=1", ">1.2, <2", "*", "=1", "~1.2, >=1.2.3", ">=1.0.0-a, <1.0.0"] {
+            assert!(parse(&format!("[dependencies]\nmaths = \"{range}\"\n")).is_ok(), "{range}");
+        }
     }
 
     #[test]

@@ -8,8 +8,10 @@
 //!   signing key    …/cache-key
 //!   REPL           …/repl-history
 //!   trust          …/trust/
+//!   logins         …/credentials.toml
 //! cache            $SHEAF_HOME/cache/        ~/.cache/sheaf/
 //!   REPL           …/repl/
+//!   packages       …/registries/, …/sources/
 //! ```
 //!
 //! Files there start programs, so a `SHEAF_HOME` of another user is refused, and so is one inside a project, whose
@@ -155,6 +157,21 @@ impl Home {
     /// The user's consent to requests of projects; see [`Trusted`](crate::Trusted).
     pub fn trust(&self) -> PathBuf {
         self.data.join("trust")
+    }
+
+    /// Credentials of registries and git servers, readable for the user alone.
+    pub fn credentials(&self) -> PathBuf {
+        self.data.join("credentials.toml")
+    }
+
+    /// Files of registries and git repositories, fetched before.
+    pub fn registries(&self) -> PathBuf {
+        self.cache.join("registries")
+    }
+
+    /// Sources of packages, by the hash of their tree.
+    pub fn sources(&self) -> PathBuf {
+        self.cache.join("sources")
     }
 
     /// The history of the REPL.

@@ -406,6 +406,8 @@ mod tests {
             safe_directories: vec![],
             toolchain,
             cache,
+            registries: std::collections::BTreeMap::new(),
+            resolver: crate::ResolverTable::default(),
             warnings: vec![],
         }
     }

@@ -172,14 +172,56 @@ impl<'d, 't> Table<'d, 't> {
         Ok(Self::new(self.document, self.full(key), table, known))
     }
 
-    /// The table under `key`, as a plain value.
-    pub fn raw_table(&self, key: &str) -> Result<toml::Table, FileError> {
-        let Some(value) = self.get(key) else { return Ok(toml::Table::new()) };
-        self.table_in(key, value)?;
-        let parsed = toml::from_str::<toml::Table>(self.document.text);
-        Ok(match parsed.ok().and_then(|mut root| root.remove(key)) {
-            Some(toml::Value::Table(table)) => table,
-            _ => toml::Table::new(),
+    /// The keys of the table under `key`, in the order of the file.
+    pub fn keys(&self, key: &str) -> Result<Vec<Text<'d, 't>>, FileError> {
+        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+        let table = self.table_in(key, value)?;
+        let name = self.full(key);
+        let mut keys: Vec<_> = table
+            .iter()
+            .map(|(item, _)| Text {
+                document: self.document,
+                key: format!("{name}.{}", item.get_ref()),
+                span: item.span(),
+                value: item.get_ref().to_string(),
+            })
+            .collect();
+        keys.sort_by_key(|key| key.span.start);
+        Ok(keys)
+    }
+
+    /// The table under `key`, any of whose keys is known.
+    pub fn open_table(&self, key: &str) -> Result<Self, FileError> {
+        let content = self.get(key).map(|value| self.table_in(key, value)).transpose()?;
+        Ok(Self { document: self.document, name: self.full(key), content })
+    }
+
+    /// The tables of the list of tables under `key`, with their `known` keys.
+    pub fn tables(&self, key: &str, known: &'static [&'static str]) -> Result<Vec<Self>, FileError> {
+        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+        let Some(list) = value.get_ref().as_array() else {
+            let example = format!("[[{key}]]");
+            return Err(self.wrong_type(self.full(key), value, "a list of tables", example));
+        };
+        let table =
+            |item| Ok(Self::new(self.document, self.full(key), Some(self.table_in(key, item)?), known));
+        list.iter().map(table).collect()
+    }
+
+    /// The value under `key` if it is a string.
+    pub fn text_at(&self, key: &str) -> Option<Text<'d, 't>> {
+        self.get(key)
+            .filter(|value| value.get_ref().as_str().is_some())
+            .and_then(|value| self.text(self.full(key), value).ok())
+    }
+
+    /// The string under `key`, which must be there; `remedy` is for users of a file without it.
+    pub fn required(&self, key: &str, remedy: &'static str) -> Result<Text<'d, 't>, FileError> {
+        let first = self.content.into_iter().flatten().map(|(key, _)| key.span().start).min().unwrap_or(0);
+        self.string(key)?.ok_or_else(|| FileError::Missing {
+            location: self.document.location(first..first).into(),
+            key: self.full(key),
+            remedy,
         })
     }
 
@@ -284,6 +326,16 @@ impl<'d, 't> Table<'d, 't> {
 }
 
 impl Text<'_, '_> {
+    /// Its location.
+    pub fn location(&self) -> SourceLocation {
+        self.document.location(self.span.clone())
+    }
+
+    /// The error for a value that is refused for this `cause`.
+    pub fn refused(&self, cause: String, remedy: &'static str) -> FileError {
+        FileError::Refused { location: self.location().into(), cause, remedy }
+    }
+
     /// The error for a value that is not `expected`.
     pub fn wrong(&self, expected: &'static str) -> FileError {
         FileError::WrongValue {

@@ -1,8 +1,11 @@
 //! `config.toml`: the user's settings for all projects.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::dependencies::registries;
 use crate::error::{FileError, Warning};
+use crate::resolver::ResolverTable;
 use crate::spanned_toml::{self, Document};
 use crate::tables::{CacheTable, ToolchainTable};
 
@@ -17,6 +20,10 @@ pub struct UserConfig {
     pub cache: CacheTable,
     /// `safe-directories`: the folders in which files of all users are trusted; see [`Owners`](crate::Owners).
     pub safe_directories: Vec<PathBuf>,
+    /// `[registries]`: addresses of indexes by name.
+    pub registries: BTreeMap<String, String>,
+    /// `[resolver]`.
+    pub resolver: ResolverTable,
     /// Ineffective keys of the file.
     pub warnings: Vec<Warning>,
 }
@@ -26,7 +33,7 @@ impl UserConfig {
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let text = spanned_toml::read(path)?.unwrap_or_default();
         let document = Document::parse(path, &text)?;
-        let root = document.root(&["safe-directories", "toolchain", "cache"]);
+        let root = document.root(&["safe-directories", "toolchain", "cache", "registries", "resolver"]);
         let mut safe_directories = Vec::new();
         for folder in root.texts("safe-directories")?.unwrap_or_default() {
             if folder.value != "*" && !Path::new(&folder.value).is_absolute() {
@@ -36,8 +43,10 @@ impl UserConfig {
         }
         let toolchain = ToolchainTable::read(&document, &root)?;
         let cache = CacheTable::read(&root)?;
+        let registries = registries(&root)?;
+        let resolver = ResolverTable::read(&root)?;
         let warnings = document.into_warnings();
-        Ok(Self { path: path.into(), safe_directories, toolchain, cache, warnings })
+        Ok(Self { path: path.into(), safe_directories, toolchain, cache, registries, resolver, warnings })
     }
 }
 
@@ -80,7 +89,7 @@ mod tests {
         assert_eq!(config.cache.mode, Some(Mode::ReadOnly));
         let warning = config.warnings[0].to_string().replace(&*folder.path().to_string_lossy(), "~");
         insta::assert_snapshot!(warning, @"
-        ~/config.toml:1:2: `package` is not known here and does nothing; known are `safe-directories`, `toolchain`, `cache`
+        ~/config.toml:1:2: `package` is not known here and does nothing; known are `safe-directories`, `toolchain`, `cache`, `registries`, `resolver`
          1 | [package]
            |  ^^^^^^^
         ");
