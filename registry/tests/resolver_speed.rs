@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use semver::Version;
 use sheaf_registry::resolve::synthetic::{Size, registry};
-use sheaf_registry::resolve::{Policy, resolve};
+use sheaf_registry::resolve::{Policy, Resolution, resolve};
 
 /// `cargo test --release -p sheaf-registry --test resolver_speed -- --ignored --nocapture`
 #[test]
@@ -26,7 +26,7 @@ fn a_graph_of_200_packages_takes_less_than_50_ms() {
             let resolution = resolution.unwrap();
             println!("seed {seed}, {kind}: {} versions, median {:?}", resolution.packages.len(), times[4]);
             assert!(times[4] < Duration::from_millis(50), "{times:?}");
-            policy.locked = if kind == "unlocked" { resolution } else { Default::default() };
+            policy.locked = if kind == "unlocked" { resolution } else { Resolution::default() };
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Conflicts in sentences: the requirements that have no solution together, down to the user's own lines.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::convert::Infallible;
 use std::fmt;
@@ -145,8 +146,8 @@ fn sorted(mut facts: Vec<Fact>) -> Vec<Fact> {
     let mut pending = VecDeque::from([(None, 0)]);
     while let Some((at, depth)) = pending.pop_front() {
         for target in targets.get(&at).into_iter().flatten() {
-            if !depths.contains_key(&Some((*target).clone())) {
-                depths.insert(Some((*target).clone()), depth + 1);
+            if let Entry::Vacant(unseen) = depths.entry(Some((*target).clone())) {
+                unseen.insert(depth + 1);
                 pending.push_back((Some(*target), depth + 1));
             }
         }
