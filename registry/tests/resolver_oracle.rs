@@ -2,6 +2,8 @@
 //!
 //! `SHEAF_RANDOM_REGISTRIES` is the number of registries (2,000 by default), `SHEAF_RANDOM_SEED` the number of the first.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
