@@ -30,10 +30,10 @@ pub(super) fn decode(store: &Store<'_>, chosen: SelectedDependencies<Node, u32>)
     resolution.roots = edges(store, &chosen, Dependent::Root, &mut pending);
     while let Some(place) = pending.pop() {
         let at = store.package_version(place);
-        if !resolution.packages.contains_key(&at) {
-            let edges = edges(store, &chosen, Dependent::Version(place), &mut pending);
-            resolution.packages.insert(at, edges);
-        }
+        resolution
+            .packages
+            .entry(at)
+            .or_insert_with(|| edges(store, &chosen, Dependent::Version(place), &mut pending));
     }
     resolution
 }

@@ -1,5 +1,6 @@
 //! Conflicts in sentences: the requirements that have no solution together, down to the user's own lines.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::convert::Infallible;
 use std::fmt;
@@ -10,7 +11,7 @@ use semver::{Prerelease, Version};
 
 use super::provider::Node;
 use super::ranks::Ranks;
-use super::request::{PackageId, Requirement};
+use super::request::{Candidate, PackageId, Requirement};
 use super::store::{Dependent, Line, Place, Refusal, Store};
 use super::words;
 
@@ -145,8 +146,8 @@ fn sorted(mut facts: Vec<Fact>) -> Vec<Fact> {
     let mut pending = VecDeque::from([(None, 0)]);
     while let Some((at, depth)) = pending.pop_front() {
         for target in targets.get(&at).into_iter().flatten() {
-            if !depths.contains_key(&Some((*target).clone())) {
-                depths.insert(Some((*target).clone()), depth + 1);
+            if let Entry::Vacant(unseen) = depths.entry(Some((*target).clone())) {
+                unseen.insert(depth + 1);
                 pending.push_back((Some(*target), depth + 1));
             }
         }
@@ -183,7 +184,7 @@ struct Versions<'s> {
     /// Usable and matched, with their lines.
     matching: Vec<(&'s Version, Line)>,
     /// Matched, but passed over.
-    refused: Vec<(&'s Version, Refusal)>,
+    refused: Vec<(&'s Candidate, Refusal)>,
     /// Usable, whether matched or not.
     usable: Vec<&'s Version>,
     /// Usable pre-releases, matched if they were releases.
@@ -205,7 +206,7 @@ fn versions<'s>(store: &'s Store<'_>, fact: &Fact) -> Option<Versions<'s>> {
         let matches = range.matches(version);
         versions.all.push(version);
         match entry.refusal {
-            Some(refusal) if matches => versions.refused.push((version, refusal)),
+            Some(refusal) if matches => versions.refused.push((known.candidate(entry), refusal)),
             Some(_) => {}
             None => {
                 versions.usable.push(version);
@@ -266,14 +267,11 @@ impl Text<'_> {
                 format!("{} {versions} {needs} {target}", self.name(dependent))
             }
         };
-        let Some((known, versions)) = self.versions(fact) else { return stated };
-        let refusals = words::refusals(self.store, known, &versions.refused);
+        let Some(versions) = versions(self.store, fact) else { return stated };
+        let refusals = words::refusals(self.store, &versions.refused);
         if versions.all.is_empty() {
             format!("{stated}, but {} has no such package", required.package.source)
         } else if !versions.matching.is_empty() {
-            if self.is_own_line(fact, &versions) {
-                return format!("{stated}, another version of itself, and one program has only one of them");
-            }
             let matching: Vec<&Version> = versions.matching.iter().map(|(version, _)| *version).collect();
             let matching = words::versions(&matching);
             if refusals.is_empty() {
@@ -298,56 +296,47 @@ impl Text<'_> {
         }
     }
 
-    fn versions(&self, fact: &Fact) -> Option<(&super::store::Known, Versions<'_>)> {
-        let known = &self.store.packages[self.store.find(&fact.requirement.package)?];
-        Some((known, versions(self.store, fact)?))
-    }
-
-    /// True if a version needs another one of its own bucket.
-    fn is_own_line(&self, fact: &Fact, versions: &Versions<'_>) -> bool {
-        fact.dependent.as_ref() == Some(&fact.requirement.package)
-            && fact.versions.iter().all(|version| {
-                versions.matching.iter().all(|(_, line)| *line == Line::of(version))
-                    && !versions.matching.iter().any(|(matching, _)| *matching == version)
-            })
-    }
-
-    /// The last line: the shared versions, and the requirements to change.
+    /// The last line: the versions that all share, and what to change.
     fn remedy(&self) -> String {
         let mut remedies = Vec::new();
         let mut own = Vec::new();
         for fact in self.facts {
             let required = &fact.requirement;
-            match (&required.location, &fact.dependent) {
-                (Some(location), _) => own.push(location.clone()),
-                (None, None) => own.push(format!("the requirement of {}", self.name(&required.package))),
-                (None, Some(_)) => {}
-            }
-            let Some((_, versions)) = self.versions(fact) else { continue };
-            let is_own = required.location.is_some() || fact.dependent.is_none();
-            let refused = |refusal| versions.refused.iter().any(|(_, refused)| *refused == refusal);
+            let name = self.name(&required.package);
+            let stated = required.location.clone().map(|location| (true, location));
+            let is_root = fact.dependent.is_none();
+            let stated = stated.or_else(|| is_root.then(|| (false, format!("the requirement of {name}"))));
+            let is_own = stated.is_some();
+            own.extend(stated);
+            let Some(versions) = versions(self.store, fact) else { continue };
             if versions.all.is_empty() {
-                remedies.push("correct the name, or name the registry that has it".to_owned());
+                remedies.push("correct the name or the registry".to_owned());
             } else if versions.matching.is_empty() && is_own {
-                let exact = |version: &&Version| format!("ask for ^{version}");
                 let near = words::nearest(&versions.usable, &pivot(fact));
                 let below = near.iter().rev().find(|version| ***version <= pivot(fact));
-                remedies.extend(versions.previews.last().or(below).or(near.first()).map(exact));
+                let nearest = versions.previews.last().or(below).or(near.first());
+                remedies.extend(nearest.map(|version| format!("ask for {name} ^{version}")));
             }
-            if refused(Refusal::Sheaf) {
-                remedies.push("update Sheaf".to_owned());
-            }
-            if refused(Refusal::Newer) {
-                remedies.push("choose a later `exclude-newer`".to_owned());
+            for (candidate, refusal) in &versions.refused {
+                remedies.extend(match (refusal, candidate.published) {
+                    (Refusal::Yanked, _) => None,
+                    (Refusal::Sheaf, _) => Some("update Sheaf".to_owned()),
+                    (Refusal::Newer, Some(_)) => Some("choose a later `exclude-newer`".to_owned()),
+                    (Refusal::Newer, None) => Some("remove `exclude-newer`".to_owned()),
+                });
             }
         }
-        own.dedup();
         if self.facts.len() > 1 || remedies.is_empty() {
-            remedies.push(format!("change {}", words::list(&own, "or")));
+            // A line of the user is a better place than a name, if there is one.
+            let located = own.iter().any(|(located, _)| *located);
+            own.retain(|(has_line, _)| *has_line == located);
+            let mut places: Vec<String> = own.into_iter().map(|(_, place)| place).collect();
+            places.dedup();
+            remedies.push(format!("change {}", words::list(&places, "or")));
         }
         let mut seen = HashSet::new();
         remedies.retain(|remedy| seen.insert(remedy.clone()));
-        let remedies = words::list(&remedies, "or");
+        let remedies = remedies.join("; or ");
         match &self.contested()[..] {
             [] => remedies,
             contested => {
@@ -388,4 +377,35 @@ fn pivot(fact: &Fact) -> Version {
         pre: first.pre.clone(),
         ..Version::new(first.major, at(first.minor), at(first.patch))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use pubgrub::Derived;
+
+    use super::*;
+
+    #[test]
+    fn a_deep_derivation_is_no_overflow() {
+        let leaf = || {
+            Tree::External(External::FromDependencyOf(
+                Node::Root,
+                Ranks::below(1),
+                Node::Bucket(0),
+                Ranks::below(2),
+            ))
+        };
+        let mut tree = leaf();
+        let depth = 200_000;
+        for _ in 0..depth {
+            let terms = pubgrub::Map::default();
+            tree = Tree::Derived(Derived {
+                terms,
+                shared_id: None,
+                cause1: Arc::new(tree),
+                cause2: Arc::new(leaf()),
+            });
+        }
+        assert_eq!(leaves(tree).len(), depth + 1);
+    }
 }

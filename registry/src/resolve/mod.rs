@@ -141,7 +141,7 @@ pub fn resolve<I: Index>(
 
 impl fmt::Display for PackageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {}", self.name, self.source)
+        write!(f, "{} ({})", self.name, self.source)
     }
 }
 

@@ -15,10 +15,6 @@ impl Ranks {
     pub(super) fn below(end: u32) -> Self {
         (0..end).collect()
     }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 impl FromIterator<u32> for Ranks {

@@ -2,7 +2,8 @@
 
 use semver::Version;
 
-use super::store::{Known, Refusal, Store};
+use super::request::Candidate;
+use super::store::{Refusal, Store};
 
 /// Versions named one by one.
 const NAMED: usize = 4;
@@ -37,39 +38,56 @@ pub(super) fn nearest<'v>(versions: &[&'v Version], pivot: &Version) -> Vec<&'v 
 }
 
 /// The versions that were passed over, each with the reason.
-pub(super) fn refusals(store: &Store<'_>, known: &Known, refused: &[(&Version, Refusal)]) -> String {
+pub(super) fn refusals(store: &Store<'_>, refused: &[(&Candidate, Refusal)]) -> String {
     // The newest are the ones that users look for.
-    let named = refused.iter().rev().take(NAMED).map(|(version, refusal)| {
-        let entry = known.entries.iter().find(|entry| known.version(entry) == *version);
-        let candidate = entry.map(|entry| known.candidate(entry));
-        match refusal {
-            Refusal::Yanked => match candidate.and_then(|candidate| candidate.yanked.as_deref()) {
-                Some(reason) if !reason.trim().is_empty() => {
-                    format!("{version} is yanked: {}", plain(reason))
-                }
-                _ => format!("{version} is yanked"),
-            },
-            Refusal::Sheaf => {
-                let range = candidate.and_then(|candidate| candidate.sheaf.as_ref());
-                let range = range.map(ToString::to_string).unwrap_or_default();
+    let each = refused.iter().rev().filter(|(_, refusal)| *refusal != Refusal::Newer);
+    let named = each.clone().take(NAMED).map(|(candidate, refusal)| {
+        let version = &candidate.version;
+        match (refusal, &candidate.yanked, &candidate.sheaf) {
+            (Refusal::Sheaf, _, Some(range)) => {
                 format!("{version} needs Sheaf {range}, and this is Sheaf {}", store.policy.sheaf)
             }
-            Refusal::Newer => {
-                let limit = store.policy.exclude_newer.map(|limit| limit.to_string()).unwrap_or_default();
-                match candidate.and_then(|candidate| candidate.published) {
-                    Some(time) => {
-                        format!("{version} was published on {time}, after {limit} (`exclude-newer`)")
-                    }
-                    None => format!("{version} has no time of publication, which `exclude-newer` needs"),
-                }
+            (_, Some(reason), _) if !reason.trim().is_empty() => {
+                format!("{version} is yanked: {}", plain(reason))
             }
+            _ => format!("{version} is yanked"),
         }
     });
-    let named: Vec<String> = named.collect();
-    match refused.len() - named.len() {
-        0 => named.join("; "),
-        more => format!("{}; {more} more are passed over", named.join("; ")),
+    let mut phrases: Vec<String> = named.collect();
+    let more = each.count() - phrases.len();
+    if more > 0 {
+        phrases.push(format!("{more} more are yanked or need another Sheaf"));
     }
+    phrases.extend(too_new(store, refused));
+    phrases.join("; ")
+}
+
+/// The versions that `exclude_newer` passes over.
+fn too_new(store: &Store<'_>, refused: &[(&Candidate, Refusal)]) -> Vec<String> {
+    let limit = store.policy.exclude_newer.map(|limit| limit.to_string()).unwrap_or_default();
+    let newer =
+        refused.iter().filter(|(_, refusal)| *refusal == Refusal::Newer).map(|(candidate, _)| candidate);
+    let (dated, undated): (Vec<&Candidate>, Vec<&Candidate>) =
+        newer.partition(|candidate| candidate.published.is_some());
+    let names = |candidates: &[&Candidate]| {
+        versions(&candidates.iter().map(|candidate| &candidate.version).collect::<Vec<_>>())
+    };
+    let first = dated.iter().min_by_key(|candidate| candidate.published);
+    let mut phrases = Vec::new();
+    if let Some((first, time)) = first.and_then(|first| Some((&first.version, first.published?))) {
+        phrases.push(match &dated[..] {
+            [_] => format!("{first} was published on {time}, after {limit} (`exclude-newer`)"),
+            _ => {
+                format!("{} were published after {limit} (`exclude-newer`), {first} on {time}", names(&dated))
+            }
+        });
+    }
+    if !undated.is_empty() {
+        let have = if undated.len() == 1 { "has" } else { "have" };
+        phrases
+            .push(format!("{} {have} no time of publication, which `exclude-newer` needs", names(&undated)));
+    }
+    phrases
 }
 
 /// A text of an index on one line, without control characters.
@@ -107,7 +125,7 @@ mod tests {
 
     #[test]
     fn texts_of_an_index_are_harmless() {
-        assert_eq!(plain(" wrong\n\u{1b}[2Jgradients\u{202e} "), "wrong  [2Jgradients");
+        assert_eq!(plain(" wrong\n\u{1b}[2Jgradients\u{202e}! "), "wrong  [2Jgradients !");
         assert_eq!(plain(&"x".repeat(300)).len(), QUOTED + 3);
     }
 }
