@@ -165,6 +165,13 @@ pub struct SettingsError {
     pub expected: &'static str,
 }
 
+/// True if the environment forbids the use of the network.
+pub fn offline(environment: impl Fn(&str) -> Option<String>) -> Result<bool, SettingsError> {
+    Ok(flag(&environment, OFFLINE_VARIABLE)?.unwrap_or(false))
+}
+
+const OFFLINE_VARIABLE: &str = "SHEAF_OFFLINE";
+
 /// The limits of one compilation, with their valid values.
 const COMPILE_LIMITS: [(&str, &str); 2] = [
     ("SHEAF_COMPILE_SECONDS", "a whole number of seconds, where 0 is no limit"),
@@ -330,7 +337,7 @@ impl Settings {
             };
             self.mode.set(Some(mode), Origin::Environment(name));
         }
-        self.offline.set(flag(&environment, "SHEAF_OFFLINE")?, Origin::Environment("SHEAF_OFFLINE"));
+        self.offline.set(flag(&environment, OFFLINE_VARIABLE)?, Origin::Environment(OFFLINE_VARIABLE));
         Ok(())
     }
 

@@ -10,6 +10,13 @@
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod git;
+pub mod index;
+mod login;
+pub mod plan;
 pub mod resolve;
 pub mod store;
+pub mod tend;
+mod tls;
 pub mod tree;
+
+pub use login::{Login, LoginError, Logins};

@@ -8,6 +8,8 @@ use sheaf_engine::PlacementPolicy;
 use sheaf_toolchain::{Destination, Processor};
 
 use crate::cache::CacheCommand;
+use crate::packages::LockOptions;
+use crate::registry::RegistryCommand;
 use crate::toolchain::ToolchainOptions;
 
 /// Run and train Sheaf programs.
@@ -73,6 +75,47 @@ pub enum Command {
     /// Make a package of the current folder
     #[command(after_help = "Example:\n  sheaf init --name my-model")]
     Init(InitOptions),
+    /// Add packages to the dependencies, and fetch them
+    #[command(after_help = "Examples:\n  sheaf add attention-lib\n  sheaf add attention-lib@1.2 --dev\n  \
+                      sheaf add vision --git https://git.example/vision --tag v1.2\n  sheaf add maths --path ../maths")]
+    Add(AddOptions),
+    /// Remove packages from the dependencies
+    #[command(after_help = "Example:\n  sheaf remove attention-lib")]
+    Remove(RemoveOptions),
+    /// Fetch the dependencies of Sheaf.toml, as Sheaf.lock has them
+    #[command(
+        after_help = "Examples:\n  sheaf install\n  sheaf install --locked\n  sheaf install --minimal-versions"
+    )]
+    Install(InstallOptions),
+    /// Take newer versions of the dependencies, as far as Sheaf.toml allows
+    #[command(
+        after_help = "Examples:\n  sheaf update\n  sheaf update attention-lib\n  sheaf update attention-lib --precise 1.2.0"
+    )]
+    Update(UpdateOptions),
+    /// Show the dependencies of the project
+    #[command(after_help = "Examples:\n  sheaf tree\n  sheaf tree --why maths\n  sheaf tree --duplicates")]
+    Tree(TreeOptions),
+    /// Show dependencies of which there are newer versions
+    #[command(after_help = "Example:\n  sheaf outdated")]
+    Outdated(OutdatedOptions),
+    /// Look for packages in a registry
+    #[command(after_help = "Example:\n  sheaf search attention")]
+    Search(SearchOptions),
+    /// Keep the token of a registry or a git server; without a host, list the hosts
+    #[command(
+        after_help = "Examples:\n  sheaf login git.example\n  sheaf login git.example --user ada < token-file\n  \
+                      sheaf login git.example --remove"
+    )]
+    Login(LoginOptions),
+    /// Remove the compiled programs of the project
+    #[command(after_help = "Example:\n  sheaf clean")]
+    Clean(CleanOptions),
+    /// Look after a registry, in a checkout of its repository
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  sheaf registry init team-registry\n  sheaf registry check --base origin/main"
+    )]
+    Registry(RegistryCommand),
     /// Check programs without running them: names, numbers of arguments, shapes where parameters are typed
     #[command(after_help = "Examples:\n  sheaf check\n  sheaf check src train.shf")]
     Check(CheckOptions),
@@ -96,6 +139,147 @@ pub enum Command {
         /// The compiler's shared library
         library: PathBuf,
     },
+}
+
+/// Options of `sheaf add`.
+#[derive(Args, Clone, Debug)]
+pub struct AddOptions {
+    /// Packages, each perhaps with a range of versions: attention-lib@1.2
+    #[arg(required = true, value_name = "PACKAGE")]
+    pub packages: Vec<String>,
+    /// For the package's own tests and examples
+    #[arg(long)]
+    pub dev: bool,
+    /// A git repository that has the package
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["path", "registry"])]
+    pub git: Option<String>,
+    /// With --git: a tag
+    #[arg(long, requires = "git", conflicts_with_all = ["branch", "rev"])]
+    pub tag: Option<String>,
+    /// With --git: a branch
+    #[arg(long, requires = "git", conflicts_with = "rev")]
+    pub branch: Option<String>,
+    /// With --git: a commit
+    #[arg(long, requires = "git")]
+    pub rev: Option<String>,
+    /// A folder that has the package
+    #[arg(long, value_name = "FOLDER", conflicts_with = "registry")]
+    pub path: Option<String>,
+    /// A registry under [registries]; otherwise the default
+    #[arg(long)]
+    pub registry: Option<String>,
+    /// The name of the package in this project
+    #[arg(long, value_name = "NAME")]
+    pub rename: Option<String>,
+    /// Use no network
+    #[arg(long)]
+    pub offline: bool,
+}
+
+/// Options of `sheaf remove`.
+#[derive(Args, Clone, Debug)]
+pub struct RemoveOptions {
+    /// Dependencies, by their names in Sheaf.toml
+    #[arg(required = true, value_name = "NAME")]
+    pub packages: Vec<String>,
+    /// Use no network
+    #[arg(long)]
+    pub offline: bool,
+}
+
+/// Options of `sheaf install`.
+#[derive(Args, Clone, Debug)]
+pub struct InstallOptions {
+    /// Resolution
+    #[command(flatten)]
+    pub lock: LockOptions,
+    /// Take the lowest versions that Sheaf.toml allows
+    #[arg(long)]
+    pub minimal_versions: bool,
+    /// Use no network
+    #[arg(long)]
+    pub offline: bool,
+}
+
+/// Options of `sheaf update`.
+#[derive(Args, Clone, Debug)]
+pub struct UpdateOptions {
+    /// Packages; otherwise all
+    #[arg(value_name = "PACKAGE")]
+    pub packages: Vec<String>,
+    /// This version of the package, also an older one
+    #[arg(long, value_name = "VERSION")]
+    pub precise: Option<semver::Version>,
+    /// Take the lowest versions that Sheaf.toml allows
+    #[arg(long)]
+    pub minimal_versions: bool,
+    /// Show what would change
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Use no network
+    #[arg(long)]
+    pub offline: bool,
+}
+
+/// Options of `sheaf tree`.
+#[derive(Args, Clone, Debug)]
+pub struct TreeOptions {
+    /// Show the shortest way to each version of this package
+    #[arg(long, value_name = "PACKAGE", conflicts_with = "duplicates")]
+    pub why: Option<String>,
+    /// Show packages of which there are several versions
+    #[arg(long)]
+    pub duplicates: bool,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `sheaf outdated`.
+#[derive(Args, Clone, Debug)]
+pub struct OutdatedOptions {
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Use no network
+    #[arg(long)]
+    pub offline: bool,
+}
+
+/// Options of `sheaf search`.
+#[derive(Args, Clone, Debug)]
+pub struct SearchOptions {
+    /// A part of a name or a description
+    pub word: String,
+    /// A registry under [registries]; otherwise the default
+    #[arg(long)]
+    pub registry: Option<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Use no network
+    #[arg(long)]
+    pub offline: bool,
+}
+
+/// Options of `sheaf login`.
+#[derive(Args, Clone, Debug)]
+pub struct LoginOptions {
+    /// The host, with its port if it is not the usual one
+    pub host: Option<String>,
+    /// The user's name, for servers that want one
+    #[arg(long, requires = "host", conflicts_with = "remove")]
+    pub user: Option<String>,
+    /// Remove what is kept for the host
+    #[arg(long, requires = "host")]
+    pub remove: bool,
+}
+
+/// Options of `sheaf clean`.
+#[derive(Args, Clone, Debug)]
+pub struct CleanOptions {
+    /// The folder of the project, or one in it; by default the current folder
+    pub folder: Option<PathBuf>,
 }
 
 /// Options of `sheaf trust`.
@@ -290,6 +474,9 @@ pub struct EngineOptions {
     /// Calls that write results over arguments which nobody else holds
     #[arg(long, value_enum, default_value_t = DonateMode::Auto)]
     pub donate: DonateMode,
+    /// Dependencies
+    #[command(flatten)]
+    pub lock: LockOptions,
     /// Sources of compilers and compiled programs
     #[command(flatten)]
     pub network: NetworkOptions,

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use sheaf_cache::ArtifactFolder;
 use sheaf_cache::remote::{KEY_VARIABLE, TOKEN_VARIABLE};
 use sheaf_engine::{
-    CompileService, Donate, EngineConfig, Kernels, Packages, Secrets, Session, SystemHost, WorkerCommand, this_program,
+    CompileService, Donate, EngineConfig, Kernels, Packages, Secrets, Session, SystemHost, WorkerCommand,
+    this_program,
 };
 use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
 use sheaf_project::{Home, Project, Settings};
@@ -16,6 +17,7 @@ use sheaf_toolchain::Release;
 
 use crate::cli::{DonateMode, EngineOptions, JitMode, KernelsMode, NetworkOptions};
 use crate::messages;
+use crate::packages::{self, LockOptions};
 use crate::progress::TerminalReporter;
 
 /// The command failed, and a message has said why.
@@ -51,6 +53,11 @@ pub fn on_large_stack(work: impl FnOnce() -> Result<(), Failed> + Send) -> ExitC
             ExitCode::from(1)
         }
     }
+}
+
+/// The exit code of a command that has said what failed.
+pub fn exit_code(result: &Result<(), Failed>) -> ExitCode {
+    if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }
 
 /// The user's folders.
@@ -95,6 +102,7 @@ pub fn evaluator(
     arguments: Vec<String>,
     artifacts: impl FnOnce(&Home) -> PathBuf,
 ) -> Result<Interp, Failed> {
+    packages::prepare(project, &options.lock, options.network.place.offline)?;
     let jit = match (options.no_jit, options.jit) {
         (true, _) => Jit::Never,
         (_, JitMode::Auto) => Jit::Auto,
@@ -121,6 +129,7 @@ pub fn evaluator(
         .kernels(kernels)
         .donate(donate)
         .placement(options.place.unwrap_or_default())
+        .dependencies(packages::dependencies(project)?)
         .reporter(Arc::new(TerminalReporter));
     if jit != Jit::Never {
         let home = home()?;
@@ -130,10 +139,11 @@ pub fn evaluator(
 }
 
 /// An evaluator without a compiler, for programs of `project`.
-pub fn interpreter(options: Options, project: &Project) -> Interp {
-    let packages = Packages::new(project.clone(), Box::new(()));
+pub fn interpreter(options: Options, project: &Project) -> Result<Interp, Failed> {
+    packages::prepare(project, &LockOptions::default(), false)?;
+    let packages = Packages::new(project.clone(), packages::dependencies(project)?);
     let host = SystemHost::new(Vec::new(), Arc::new(TerminalReporter)).with_packages(packages);
-    Interp::new(Box::new(host), None, options)
+    Ok(Interp::new(Box::new(host), None, options))
 }
 
 /// Shows the messages of a session.
@@ -181,7 +191,7 @@ pub fn compile_service(
         .map_err(report_error)
 }
 
-fn environment(name: &str) -> Option<String> {
+pub fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 

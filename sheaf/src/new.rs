@@ -5,19 +5,15 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sheaf_lang::eval::STANDARD;
-use sheaf_project::{ARTIFACT_FOLDER, DEFAULT_MAIN, MANIFEST_NAME};
+use sheaf_project::{ARTIFACT_FOLDER, DEFAULT_MAIN, MANIFEST_NAME, package_name};
 
 use crate::cli::{InitOptions, NewOptions};
-use crate::evaluator::{Failed, failed};
+use crate::evaluator::{Failed, exit_code, failed};
 use crate::messages;
 
 const MODEL: &str = include_str!("new/model.shf");
 const MAIN: &str = include_str!("new/main.shf");
 const TESTS: &str = include_str!("new/tests.shf");
-
-/// Modules that the standard library will have.
-const RESERVED: [&str; 3] = ["text", "data", "generate"];
 
 /// Makes a folder with a package in it.
 pub fn new(options: &NewOptions) -> ExitCode {
@@ -51,22 +47,9 @@ fn init_here(options: &InitOptions) -> Result<(), Failed> {
     Ok(())
 }
 
-fn exit_code(result: &Result<(), Failed>) -> ExitCode {
-    if result.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) }
-}
-
 /// Checks that a package can be called so: it is a folder, and a name after `use`.
 fn check_name(name: &str, help: &str) -> Result<(), Failed> {
-    let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
-    let cause = if name.is_empty() {
-        "a package needs a name".into()
-    } else if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(letters) {
-        format!("{name} is no name for a package: small letters, digits, - and _ make one, a letter first")
-    } else if STANDARD.iter().any(|(module, _)| *module == name) || RESERVED.contains(&name) {
-        format!("{name} is a module of the standard library")
-    } else {
-        return Ok(());
-    };
+    let Err(cause) = package_name(name) else { return Ok(()) };
     messages::error(cause, Some(help));
     Err(Failed)
 }

@@ -18,7 +18,7 @@ use sheaf_engine::{BuildTarget, Plan, Project};
 
 /// Prints the definition of a function with every macro use in it replaced.
 pub fn forms(project: &Project, file: &Path, text: &str, function: &str) -> Result<(), Failed> {
-    let mut interp = interpreter(Options { jit: Jit::Never, ..Options::default() }, project);
+    let mut interp = interpreter(Options { jit: Jit::Never, ..Options::default() }, project)?;
     let forms = interp.expand_program(&file.display().to_string(), text).map_err(|errors| {
         errors.iter().for_each(|e| messages::show(&interp.sources, e));
         Failed

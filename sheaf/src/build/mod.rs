@@ -85,7 +85,7 @@ fn build_here(options: &BuildOptions, fetch: bool) -> Result<(), Failed> {
         return emit::forms(&project, &file, &text, &options.functions[0]);
     }
     let how = Options { jit: Jit::Never, no_bounds_check: options.no_bounds_check, ..Options::default() };
-    let mut interp = interpreter(how, &project);
+    let mut interp = interpreter(how, &project)?;
     let mut builder = Builder { options, fetch, failures: Vec::new(), interpreted: Vec::new() };
     let prepared = interp.prepare_program(&file.display().to_string(), &text);
     let result = match prepared {

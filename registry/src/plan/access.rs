@@ -1,0 +1,129 @@
+//! What a command may reach: folders, network, credentials, registries.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use sheaf_project::{Dependency, DependencySource, Source};
+use url::Url;
+
+use super::UniverseError;
+use super::universe::host_of;
+use crate::git::{Address, Credentials, Options, Progress};
+use crate::login::{Login, Logins};
+use crate::store::FetchReporter;
+
+/// Receiver of the progress of a resolution. Each method does nothing by default.
+pub trait Reporter: FetchReporter + Send {
+    /// A registry or a repository is brought up to date.
+    fn updating(&self, _address: &str) {}
+    /// Progress of that.
+    fn waiting(&self, _progress: Progress) {}
+    /// The end of it.
+    fn updated(&self) {}
+    /// Another event that users should know of, in a sentence.
+    fn note(&self, _text: &str) {}
+}
+
+impl Reporter for crate::store::Silent {}
+
+/// What a command may reach.
+pub struct Access {
+    /// Folder of copies of indexes.
+    pub registries: PathBuf,
+    /// Folder of copies of git repositories.
+    pub repositories: PathBuf,
+    /// Folder of the store of sources.
+    pub sources: PathBuf,
+    /// Credentials of hosts.
+    pub logins: Logins,
+    /// Hosts that the user's own files name. Others get no credentials, whatever an index says.
+    pub named: BTreeSet<String>,
+    /// Addresses of registries by name; that of `default` for dependencies that name none.
+    pub indexes: BTreeMap<String, String>,
+    /// True if the network may not be used.
+    pub offline: bool,
+    /// Set to stop.
+    pub interrupt: Arc<AtomicBool>,
+    /// Receiver of progress.
+    pub reporter: Box<dyn Reporter>,
+}
+
+impl Access {
+    /// The credentials of a host that the user's own files name.
+    pub(super) fn login(&self, host: &str) -> Option<&Login> {
+        self.named.contains(host).then(|| self.logins.of(host)).flatten()
+    }
+
+    /// Settings of fetches from an address.
+    pub(super) fn git_options(&self, address: &Address) -> Options {
+        let url = Url::parse(address.as_str()).ok();
+        let login = url.and_then(|url| self.login(&host_of(&url)));
+        let credentials = login.map(|login| Credentials {
+            // Servers that take tokens as passwords ignore the name.
+            user: login.user.clone().unwrap_or_else(|| "token".into()),
+            password: login.token.clone(),
+        });
+        Options { credentials, ..Options::default() }
+    }
+
+    /// The origin of a dependency of a package in `folder`, which is relative to the project.
+    pub(super) fn source(&self, dependency: &Dependency, folder: &str) -> Result<Source, UniverseError> {
+        Ok(match &dependency.source {
+            DependencySource::Registry { name } => {
+                let key = name.as_deref().unwrap_or("default");
+                let index = self.indexes.get(key).cloned();
+                let index = index.ok_or_else(|| UniverseError::NoRegistry {
+                    name: name.clone(),
+                    location: dependency.location.to_string(),
+                })?;
+                Source::Registry { index }
+            }
+            DependencySource::Git { url, reference } => {
+                Source::Git { url: url.clone(), reference: reference.clone() }
+            }
+            DependencySource::Path { folder: path, .. } => Source::Path { folder: joined(folder, path) },
+        })
+    }
+}
+
+/// The folder `path` relative to `folder`, without `.` and with `..` only at its beginning, so that one folder has one
+/// name.
+pub(super) fn joined(folder: &str, path: &str) -> String {
+    if path.starts_with('/') {
+        return path.into();
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in folder.split('/').chain(path.split(['/', '\\'])) {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    let start = if folder.starts_with('/') { "/" } else { "" };
+    format!("{start}{}", parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_folder_has_one_name() {
+        for (folder, path, found) in [
+            ("", "../a", "../a"),
+            ("../a", "../b", "../b"),
+            ("../a", "b/./c", "../a/b/c"),
+            ("", "/x/y", "/x/y"),
+            ("/x/y", "../z", "/x/z"),
+            ("a/b", "../../c", "c"),
+            ("..", "..", "../.."),
+        ] {
+            assert_eq!(joined(folder, path), found);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Folders of the packages of a lock.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use sheaf_project::{FileError, Found, LOCK_NAME, LockedPackage, Owners, PackagesLock, Project, Source};
+
+use crate::store::{SourceStore, StoreError};
+use crate::tree::TreeHash;
+
+/// Cause why a program cannot use its dependencies. Each message has the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum NotInstalled {
+    /// The lock cannot be read.
+    #[error(transparent)]
+    Lock(#[from] Box<FileError>),
+    /// The lock is another user's.
+    #[error("{0}")]
+    Foreign(String),
+    /// The lock does not have the dependency.
+    #[error("{name} is a dependency in Sheaf.toml, but {LOCK_NAME} does not have it; run `sheaf install`")]
+    NotLocked {
+        /// The dependency.
+        name: String,
+    },
+    /// The sources are not in the store.
+    #[error("the sources of {name} {version} are not here; run `sheaf install`")]
+    NotFetched {
+        /// The package.
+        name: String,
+        /// Its version.
+        version: String,
+    },
+    /// The sources in the store have changed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The packages of a lock, by the folder of the package that asks.
+#[derive(Debug)]
+pub struct Installed {
+    /// Dependencies of the project by their names there, as indices.
+    roots: BTreeMap<String, usize>,
+    packages: Vec<LockedPackage>,
+    /// Dependencies of each package.
+    edges: Vec<BTreeMap<String, usize>>,
+    /// Indices by folder, of the packages that were asked for.
+    folders: std::cell::RefCell<HashMap<PathBuf, usize>>,
+    root: PathBuf,
+    store: SourceStore,
+}
+
+impl Installed {
+    /// Reads the lock of a project; the sources are looked for when they are asked for. `None` if the project has no
+    /// dependencies.
+    pub fn read(project: &Project, sources: &Path) -> Result<Option<Self>, NotInstalled> {
+        let Some(manifest) = &project.manifest else { return Ok(None) };
+        if manifest.dependencies.is_empty() && manifest.dev_dependencies.is_empty() {
+            return Ok(None);
+        }
+        let found =
+            PackagesLock::read(&project.lock_file(), &Owners::clone(&project.owners)).map_err(Box::new)?;
+        let lock = match found {
+            Found::File(lock) => lock,
+            Found::Absent => PackagesLock::default(),
+            Found::Foreign(foreign) => return Err(NotInstalled::Foreign(foreign.to_string())),
+        };
+        let packages = lock.packages;
+        let index =
+            |edge: &sheaf_project::LockedEdge| packages.iter().position(|package| edge.names(package));
+        let named = |edges: &[sheaf_project::LockedEdge]| {
+            edges.iter().filter_map(|edge| Some((edge.name.clone(), index(edge)?))).collect()
+        };
+        let edges = packages.iter().map(|package| named(&package.dependencies)).collect();
+        let roots = named(&lock.roots);
+        let store = SourceStore::new(sources);
+        let root = project.root.clone();
+        Ok(Some(Self { roots, packages, edges, folders: Default::default(), root, store }))
+    }
+
+    /// The folder of the package that a package calls `name`, verified; `None` if it has no such dependency. `package` is the
+    /// folder of the package that asks; `None` for the project itself.
+    pub fn folder(&self, package: Option<&Path>, name: &str) -> Result<Option<PathBuf>, NotInstalled> {
+        let found = match package {
+            None => self.roots.get(name),
+            Some(folder) => {
+                let asking = self.folders.borrow().get(folder).copied();
+                asking.and_then(|asking| self.edges.get(asking)?.get(name))
+            }
+        };
+        let Some(&index) = found else { return Ok(None) };
+        let package = &self.packages[index];
+        let not_fetched =
+            || NotInstalled::NotFetched { name: package.name.clone(), version: package.version.to_string() };
+        let folder = match (&package.source, &package.tree) {
+            (Source::Path { folder }, _) => self.root.join(folder),
+            (_, Some(tree)) => {
+                let hash: TreeHash = tree.parse().map_err(|_| not_fetched())?;
+                self.store.get(&hash)?.ok_or_else(not_fetched)?
+            }
+            (_, None) => return Err(not_fetched()),
+        };
+        self.folders.borrow_mut().insert(folder.clone(), index);
+        Ok(Some(folder))
+    }
+}

@@ -1,0 +1,327 @@
+//! The resolution of a project and its record in `Sheaf.lock`.
+
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::Timestamp;
+use semver::Version;
+use sheaf_project::{
+    Dependency, EditError, FileError, Found, LOCK_NAME, LockedEdge, LockedPackage, PackagesLock, Project,
+    Source,
+};
+
+use super::universe::Origin;
+use super::{Access, Universe, UniverseError};
+use crate::git::{Address, CommitId, GitError, Want};
+use crate::resolve::{
+    PackageId, PackageVersion, Policy, Requirement, Resolution, ResolveError, Root, resolve,
+};
+use crate::store::{Fetched, Item, SourceStore, StoreError, fetch_all};
+
+/// Maximum number of fetches at a time.
+const JOBS: usize = 8;
+
+/// Rules of a resolution.
+#[derive(Debug, Clone, Default)]
+pub struct Resolve {
+    /// The lock must not change.
+    pub locked: bool,
+    /// Prefers the lowest versions.
+    pub minimal: bool,
+    /// Passes over versions that were published later.
+    pub exclude_newer: Option<Timestamp>,
+    /// Packages whose locked versions are forgotten; all of them if empty and `update` is set.
+    pub forget: Vec<String>,
+    /// Forgets locked versions.
+    pub update: bool,
+    /// A version that a package must have afterwards.
+    pub precise: Option<(String, Version)>,
+    /// The running version of Sheaf.
+    pub sheaf: Option<Version>,
+}
+
+/// A lock that answers the manifest.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The packages.
+    pub lock: PackagesLock,
+    /// The lock of before.
+    pub before: PackagesLock,
+}
+
+/// Failure of a resolution. Nothing is written.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The requirements have no solution, or an index cannot be read.
+    #[error(transparent)]
+    Resolve(#[from] Box<ResolveError<UniverseError>>),
+    /// A dependency of the manifest has no origin.
+    #[error(transparent)]
+    Universe(#[from] Box<UniverseError>),
+    /// The lock cannot be read.
+    #[error(transparent)]
+    Lock(#[from] Box<FileError>),
+    /// The lock is another user's.
+    #[error("{0}")]
+    Foreign(String),
+    /// The lock would change.
+    #[error(
+        "{LOCK_NAME} does not answer Sheaf.toml, and --locked forbids to change it: {change}; run the command without --locked, and commit {LOCK_NAME}"
+    )]
+    WouldChange {
+        /// The first change.
+        change: String,
+    },
+    /// The lock cannot be written.
+    #[error(transparent)]
+    Edit(#[from] Box<EditError>),
+    /// A package cannot be fetched.
+    #[error("{name} {version}: {source}")]
+    Fetch {
+        /// The package.
+        name: String,
+        /// Its version.
+        version: String,
+        /// The failure.
+        source: Box<StoreError>,
+    },
+}
+
+/// The lock of a project that answers its manifest. Writes nothing.
+pub fn lock(project: &Project, access: &Access, how: &Resolve) -> Result<Outcome, PlanError> {
+    let found = PackagesLock::read(&project.lock_file(), &project.owners).map_err(Box::new)?;
+    let before = match found {
+        Found::File(lock) => lock,
+        Found::Absent => PackagesLock::default(),
+        Found::Foreign(foreign) => return Err(PlanError::Foreign(foreign.to_string())),
+    };
+    let requirements = requirements(project, access)?;
+    let locked = resolution_of(&before);
+    if !how.update && how.precise.is_none() && answers(&locked, &requirements, project) {
+        return Ok(Outcome { lock: before.clone(), before });
+    }
+    let kept = if how.update && how.forget.is_empty() {
+        Resolution::default()
+    } else {
+        without(&locked, &how.forget)
+    };
+    let commits = before.packages.iter().filter(|package| kept.packages.contains_key(&version_of(package)));
+    let commits: HashMap<Source, CommitId> = commits
+        .filter(|package| matches!(package.source, Source::Git { .. }))
+        .filter_map(|package| Some((package.source.clone(), package.commit.as_ref()?.parse().ok()?)))
+        .collect();
+    let mut universe = Universe::new(access, &project.root, &project.owners, commits);
+    universe.precise.clone_from(&how.precise);
+    let name = project.manifest.as_ref().and_then(|manifest| manifest.package.name.clone());
+    let root = Root { name: name.unwrap_or_else(|| "the project".into()), requirements };
+    let policy = Policy {
+        minimal: how.minimal,
+        locked: kept,
+        exclude_newer: how.exclude_newer,
+        ..Policy::new(how.sheaf.clone().unwrap_or(Version::new(0, 1, 0)))
+    };
+    let resolution = resolve(&root, &universe, &policy).map_err(Box::new)?;
+    let lock = record(&resolution, &universe, &before)?;
+    if how.locked && lock != before {
+        let change = before.difference(&lock).into_iter().next().map(|change| change.to_string());
+        return Err(PlanError::WouldChange { change: change.unwrap_or_default() });
+    }
+    Ok(Outcome { lock, before })
+}
+
+/// The project's own requirements, those of its development included.
+fn requirements(project: &Project, access: &Access) -> Result<Vec<Requirement>, PlanError> {
+    let dependencies = project
+        .manifest
+        .iter()
+        .flat_map(|manifest| manifest.dependencies.iter().chain(&manifest.dev_dependencies));
+    let requirement = |dependency: &Dependency| {
+        Ok(Requirement {
+            name: dependency.name.clone(),
+            package: PackageId {
+                name: dependency.package.clone(),
+                source: access.source(dependency, "").map_err(Box::new)?,
+            },
+            range: dependency.range.clone(),
+            location: Some(format!(
+                "{}:{}",
+                dependency.location.path.file_name().unwrap_or_default().to_string_lossy(),
+                dependency.location.line
+            )),
+        })
+    };
+    dependencies.map(requirement).collect()
+}
+
+fn version_of(package: &LockedPackage) -> PackageVersion {
+    PackageVersion {
+        package: PackageId { name: package.name.clone(), source: package.source.clone() },
+        version: package.version.clone(),
+    }
+}
+
+/// A lock as the resolver's answer.
+fn resolution_of(lock: &PackagesLock) -> Resolution {
+    let target = |edge: &LockedEdge| {
+        let package = lock.packages.iter().find(|package| edge.names(package))?;
+        Some((edge.name.clone(), version_of(package)))
+    };
+    let edges = |edges: &[LockedEdge]| edges.iter().filter_map(target).collect::<BTreeMap<_, _>>();
+    Resolution {
+        roots: edges(&lock.roots),
+        packages: lock
+            .packages
+            .iter()
+            .map(|package| (version_of(package), edges(&package.dependencies)))
+            .collect(),
+    }
+}
+
+/// True if the lock has a version for each requirement of the project, and nothing else. Packages in folders may have
+/// changed, so a lock with one is resolved again.
+fn answers(locked: &Resolution, requirements: &[Requirement], _project: &Project) -> bool {
+    let is_met = |requirement: &Requirement| {
+        locked.roots.get(&requirement.name).is_some_and(|found| {
+            found.package == requirement.package && requirement.range.matches(&found.version)
+        })
+    };
+    let has_folder =
+        locked.packages.keys().any(|package| matches!(package.package.source, Source::Path { .. }));
+    !has_folder && locked.roots.len() == requirements.len() && requirements.iter().all(is_met)
+}
+
+/// A resolution without the versions of some packages.
+fn without(locked: &Resolution, names: &[String]) -> Resolution {
+    let is_kept = |package: &PackageVersion| !names.contains(&package.package.name);
+    Resolution {
+        roots: locked
+            .roots
+            .iter()
+            .filter(|(_, to)| is_kept(to))
+            .map(|(name, to)| (name.clone(), to.clone()))
+            .collect(),
+        packages: locked
+            .packages
+            .iter()
+            .filter(|(package, _)| is_kept(package))
+            .map(|(package, edges)| (package.clone(), edges.clone()))
+            .collect(),
+    }
+}
+
+/// The lock of a resolution. Packages that were locked before keep their record.
+fn record(
+    resolution: &Resolution,
+    universe: &Universe<'_>,
+    before: &PackagesLock,
+) -> Result<PackagesLock, PlanError> {
+    let edge = |(name, to): (&String, &PackageVersion)| LockedEdge {
+        name: name.clone(),
+        package: to.package.name.clone(),
+        version: to.version.clone(),
+        source: to.package.source.clone(),
+    };
+    let mut packages = Vec::new();
+    for (package, edges) in &resolution.packages {
+        let dependencies: Vec<_> = edges.iter().map(edge).collect();
+        let known = before.packages.iter().find(|known| version_of(known) == *package);
+        let mut locked = match (universe.origin(&package.package, &package.version), known) {
+            (Some(origin), _) => located(package, origin),
+            (None, Some(known)) => known.clone(),
+            (None, None) => continue,
+        };
+        locked.dependencies = dependencies;
+        packages.push(locked);
+    }
+    Ok(PackagesLock { roots: resolution.roots.iter().map(edge).collect(), packages })
+}
+
+fn located(package: &PackageVersion, origin: Origin) -> LockedPackage {
+    let mut locked = LockedPackage::new(
+        package.package.name.clone(),
+        package.version.clone(),
+        package.package.source.clone(),
+    );
+    match origin {
+        Origin::Entry(entry) => {
+            locked.repository = Some(entry.repository);
+            locked.reference = Some(entry.reference);
+            locked.commit = Some(entry.commit);
+            locked.folder = entry.folder;
+            locked.tree = Some(entry.tree);
+            locked.published = entry.published;
+        }
+        Origin::Commit { commit, folder, tree } => {
+            locked.commit = Some(commit.to_string());
+            locked.folder = (!folder.is_empty()).then_some(folder);
+            locked.tree = Some(tree.to_string());
+        }
+        Origin::Folder(_) => {}
+    }
+    locked
+}
+
+/// Fetches the packages of a lock that are not in the store. Returns those that were fetched.
+pub fn fetch(lock: &PackagesLock, access: &Access) -> Result<Vec<(String, Fetched)>, PlanError> {
+    let store = SourceStore::new(&access.sources);
+    let failed = |package: &LockedPackage, source: StoreError| PlanError::Fetch {
+        name: package.name.clone(),
+        version: package.version.to_string(),
+        source: Box::new(source),
+    };
+    let mut wanted = Vec::new();
+    for package in lock.packages.iter().filter(|package| !matches!(package.source, Source::Path { .. })) {
+        let item = item(package, access).map_err(|error| failed(package, error.into()))?;
+        let is_here = item.hash.is_some_and(|hash| matches!(store.get(&hash), Ok(Some(_))));
+        if is_here {
+            continue;
+        }
+        if access.offline {
+            let cause =
+                "it was not fetched before, and --offline or SHEAF_OFFLINE forbids to fetch it".into();
+            return Err(failed(package, GitError::Unreachable { address: item.address, cause }.into()));
+        }
+        wanted.push((package, item));
+    }
+    let items: Vec<Item> = wanted.iter().map(|(_, item)| item.clone()).collect();
+    let reporter = &access.reporter;
+    let results = fetch_all(&store, &access.repositories, &items, JOBS, &access.interrupt, &**reporter);
+    // A failure of one package leaves others undone; it, and not they, is the cause.
+    let mut fetched = Vec::new();
+    let mut left_out = None;
+    for ((package, _), result) in wanted.iter().zip(results) {
+        match result {
+            Ok(found) => fetched.push((package.name.clone(), found)),
+            Err(error @ StoreError::Git(GitError::Interrupted { .. })) => {
+                left_out = Some(failed(package, error))
+            }
+            Err(error) => return Err(failed(package, error)),
+        }
+    }
+    left_out.map_or(Ok(fetched), Err)
+}
+
+/// The fetch of a locked package.
+fn item(package: &LockedPackage, access: &Access) -> Result<Item, GitError> {
+    let (address, want) = match &package.source {
+        Source::Git { url, reference } => (url.as_str(), reference.clone()),
+        _ => {
+            let reference = package.reference.as_deref().unwrap_or_default();
+            let want = match (reference.strip_prefix("refs/tags/"), reference.strip_prefix("refs/heads/")) {
+                (Some(tag), _) => Want::Tag(tag.into()),
+                (_, Some(branch)) => Want::Branch(branch.into()),
+                _ => Want::Head,
+            };
+            (package.repository.as_deref().unwrap_or_default(), want)
+        }
+    };
+    let address = Address::parse(address)?;
+    Ok(Item {
+        name: package.name.clone(),
+        options: access.git_options(&address),
+        address,
+        want,
+        commit: package.commit.as_deref().and_then(|commit| commit.parse().ok()),
+        subfolder: package.folder.clone(),
+        hash: package.tree.as_deref().and_then(|tree| tree.parse().ok()),
+    })
+}

@@ -1,0 +1,113 @@
+//! `sheaf install` and `sheaf update`: dependencies resolved, recorded and fetched.
+
+use std::process::ExitCode;
+
+use sheaf_project::{Change, Project};
+use sheaf_registry::plan::{self, Outcome, Resolve};
+
+use super::{access, rules, shown, write};
+use crate::cli::{InstallOptions, UpdateOptions};
+use crate::evaluator::{Failed, exit_code, project_here};
+use crate::messages;
+use crate::output::print_line;
+
+/// Runs `sheaf install`.
+pub fn install(options: &InstallOptions) -> ExitCode {
+    exit_code(&install_here(options))
+}
+
+fn install_here(options: &InstallOptions) -> Result<(), Failed> {
+    let project = package()?;
+    let LockFlags { locked, offline } = LockFlags::of(options);
+    let access = access(&project, offline)?;
+    let how = Resolve { locked, minimal: options.minimal_versions, ..rules(&project)? };
+    let outcome = plan::lock(&project, &access, &how).map_err(shown)?;
+    write(&project, &outcome)?;
+    let fetched = plan::fetch(&outcome.lock, &access).map_err(shown)?;
+    changes(&outcome)?;
+    let count = outcome.lock.packages.len();
+    print_line(&format!("{count} {} installed, {} fetched", words(count), fetched.len()))
+}
+
+struct LockFlags {
+    locked: bool,
+    offline: bool,
+}
+
+impl LockFlags {
+    fn of(options: &InstallOptions) -> Self {
+        let lock = &options.lock;
+        Self { locked: lock.locked || lock.frozen, offline: options.offline || lock.frozen }
+    }
+}
+
+/// Runs `sheaf update`.
+pub fn update(options: &UpdateOptions) -> ExitCode {
+    exit_code(&update_here(options))
+}
+
+fn update_here(options: &UpdateOptions) -> Result<(), Failed> {
+    let project = package()?;
+    let lock = super::tree::read_lock(&project)?;
+    for name in &options.packages {
+        if !lock.packages.iter().any(|package| package.name == *name) {
+            let known = lock.packages.iter().map(|package| package.name.as_str());
+            let near = sheaf_lang::builtins::nearest(name, known);
+            let help = near.map_or_else(
+                || "`sheaf tree` shows all packages".into(),
+                |near| format!("did you mean {near}?"),
+            );
+            messages::error(format!("{name} is not among the dependencies"), Some(&help));
+            return Err(Failed);
+        }
+    }
+    let precise = match (&options.precise, &options.packages[..]) {
+        (Some(version), [package]) => Some((package.clone(), version.clone())),
+        (Some(_), _) => {
+            messages::error(
+                "--precise is for one package",
+                Some("name it: `sheaf update attention-lib --precise 1.2.0`"),
+            );
+            return Err(Failed);
+        }
+        (None, _) => None,
+    };
+    let access = access(&project, options.offline)?;
+    let forget = options.packages.clone();
+    let how =
+        Resolve { update: true, forget, precise, minimal: options.minimal_versions, ..rules(&project)? };
+    let outcome = plan::lock(&project, &access, &how).map_err(shown)?;
+    if options.dry_run {
+        changes(&outcome)?;
+        return print_line("nothing is changed, as --dry-run says");
+    }
+    write(&project, &outcome)?;
+    plan::fetch(&outcome.lock, &access).map_err(shown)?;
+    changes(&outcome)?;
+    if outcome.lock == outcome.before {
+        print_line("every package is as new as Sheaf.toml allows")
+    } else {
+        Ok(())
+    }
+}
+
+/// The project of the current folder, which has a manifest.
+pub fn package() -> Result<Project, Failed> {
+    let project = project_here()?;
+    if project.manifest.is_none() {
+        let message = format!("there is no Sheaf.toml in {} or in a folder above", project.root.display());
+        messages::error(message, Some("`sheaf init` makes a package of this folder"));
+        return Err(Failed);
+    }
+    Ok(project)
+}
+
+/// Prints what has changed in the lock.
+pub fn changes(outcome: &Outcome) -> Result<(), Failed> {
+    let lines = outcome.before.difference(&outcome.lock);
+    lines.iter().map(Change::to_string).try_for_each(|line| print_line(&line))
+}
+
+fn words(count: usize) -> &'static str {
+    if count == 1 { "package" } else { "packages" }
+}

@@ -1,0 +1,159 @@
+//! Dependencies of a project, for every command that needs them.
+
+pub mod add;
+pub mod install;
+pub mod outdated;
+mod reporter;
+pub mod tree;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+use sheaf_engine::Dependencies;
+use sheaf_lang::host::HostError;
+use sheaf_project::{DependencySource, Project, UserConfig};
+use sheaf_registry::Logins;
+use sheaf_registry::plan::{self, Access, Installed, Outcome, Resolve};
+use url::Url;
+
+use crate::evaluator::{Failed, environment, failed, home, outside};
+use crate::messages;
+
+/// How dependencies are resolved.
+#[derive(Args, Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub struct LockOptions {
+    /// Fail if Sheaf.lock would change
+    #[arg(long)]
+    pub locked: bool,
+    /// As --locked and --offline
+    #[arg(long)]
+    pub frozen: bool,
+}
+
+/// Folders of a project's dependencies, read when the first is used.
+struct Lazy {
+    project: Project,
+    sources: PathBuf,
+    installed: std::cell::OnceCell<Option<Installed>>,
+}
+
+impl Dependencies for Lazy {
+    fn folder(&self, package: Option<&Path>, name: &str) -> Result<Option<PathBuf>, HostError> {
+        let installed = match self.installed.get() {
+            Some(installed) => installed,
+            None => {
+                let read = Installed::read(&self.project, &self.sources).map_err(host_error)?;
+                self.installed.get_or_init(|| read)
+            }
+        };
+        installed.as_ref().map_or(Ok(None), |installed| installed.folder(package, name).map_err(host_error))
+    }
+}
+
+/// A message as the evaluator shows it: the remedy apart.
+fn host_error(error: impl std::fmt::Display) -> HostError {
+    let text = error.to_string();
+    match text.rsplit_once("; ") {
+        Some((message, help)) => HostError { message: message.into(), help: Some(help.into()) },
+        None => HostError { message: text, help: None },
+    }
+}
+
+/// Folders of the dependencies that a project has installed.
+pub fn dependencies(project: &Project) -> Result<Box<dyn Dependencies>, Failed> {
+    if !has_dependencies(project) {
+        return Ok(Box::new(()));
+    }
+    let sources = home()?.sources();
+    Ok(Box::new(Lazy { project: project.clone(), sources, installed: std::cell::OnceCell::new() }))
+}
+
+fn has_dependencies(project: &Project) -> bool {
+    let manifest = project.manifest.as_ref();
+    manifest
+        .is_some_and(|manifest| !manifest.dependencies.is_empty() || !manifest.dev_dependencies.is_empty())
+}
+
+/// Resolves and fetches what a program of the project may use; nothing to do without dependencies.
+pub fn prepare(project: &Project, how: &LockOptions, offline: bool) -> Result<(), Failed> {
+    if !has_dependencies(project) {
+        return Ok(());
+    }
+    let access = access(project, offline || how.frozen)?;
+    let resolve = Resolve { locked: how.locked || how.frozen, ..rules(project)? };
+    let outcome = plan::lock(project, &access, &resolve).map_err(shown)?;
+    write(project, &outcome)?;
+    plan::fetch(&outcome.lock, &access).map_err(shown)?;
+    Ok(())
+}
+
+/// Writes the lock if it has changed, and says so.
+pub fn write(project: &Project, outcome: &Outcome) -> Result<(), Failed> {
+    if outcome.lock == outcome.before {
+        return Ok(());
+    }
+    outcome.lock.write(&project.lock_file()).map_err(failed)
+}
+
+/// The rules of resolutions that the project and the user set.
+pub fn rules(project: &Project) -> Result<Resolve, Failed> {
+    let home = home()?;
+    let user = UserConfig::read(&home.config_file()).map_err(failed)?;
+    let exclude_newer =
+        sheaf_project::exclude_newer(project.manifest.as_ref(), &user, environment).map_err(failed)?;
+    let sheaf = env!("CARGO_PKG_VERSION").parse().ok();
+    Ok(Resolve { exclude_newer, sheaf, ..Resolve::default() })
+}
+
+/// What commands of this project may reach.
+pub fn access(project: &Project, offline: bool) -> Result<Access, Failed> {
+    let home = home()?;
+    outside(&home, project)?;
+    let user = UserConfig::read(&home.config_file()).map_err(failed)?;
+    let indexes = sheaf_project::registries(project.manifest.as_ref(), &user, environment);
+    let offline = offline || sheaf_project::offline(environment).map_err(failed)?;
+    let logins = Logins::read(&home.credentials()).map_err(failed)?;
+    Ok(Access {
+        registries: home.registries(),
+        repositories: home.registries().join("git"),
+        sources: home.sources(),
+        logins,
+        named: named(project, &indexes),
+        indexes,
+        offline,
+        // Ctrl-C ends the process; the next one cleans up.
+        interrupt: Arc::new(AtomicBool::new(false)),
+        reporter: Box::new(reporter::TerminalFetches::default()),
+    })
+}
+
+/// Hosts that the user's own files name: registries, and git repositories of the manifest.
+fn named(project: &Project, indexes: &BTreeMap<String, String>) -> BTreeSet<String> {
+    let manifest = project.manifest.iter();
+    let dependencies =
+        manifest.flat_map(|manifest| manifest.dependencies.iter().chain(&manifest.dev_dependencies));
+    let repositories = dependencies.filter_map(|dependency| match &dependency.source {
+        DependencySource::Git { url, .. } => Some(url.as_str()),
+        _ => None,
+    });
+    let all =
+        indexes.values().map(|index| index.strip_prefix("sparse+").unwrap_or(index)).chain(repositories);
+    let host = |address: &str| {
+        let url = Url::parse(address).ok()?;
+        let host = url.host_str()?.to_owned();
+        Some(url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}")))
+    };
+    all.filter_map(host).collect()
+}
+
+/// Shows a failure, its remedy apart.
+#[expect(clippy::needless_pass_by_value, reason = "errors are mapped by it")]
+pub fn shown(error: plan::PlanError) -> Failed {
+    let error = host_error(error);
+    messages::error(error.message, error.help.as_deref());
+    Failed
+}
