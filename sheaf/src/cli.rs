@@ -92,6 +92,9 @@ pub enum Command {
         after_help = "Examples:\n  sheaf update\n  sheaf update attention-lib\n  sheaf update attention-lib --precise 1.2.0"
     )]
     Update(UpdateOptions),
+    /// Publish the tagged version of this package in a registry
+    #[command(after_help = "Example:\n  git tag v0.1.0 && git push origin v0.1.0 && sheaf publish")]
+    Publish(PublishOptions),
     /// Show the dependencies of the project
     #[command(after_help = "Examples:\n  sheaf tree\n  sheaf tree --why maths\n  sheaf tree --duplicates")]
     Tree(TreeOptions),
@@ -219,6 +222,20 @@ pub struct UpdateOptions {
     /// Use no network
     #[arg(long)]
     pub offline: bool,
+}
+
+/// Options of `sheaf publish`.
+#[derive(Args, Clone, Debug)]
+pub struct PublishOptions {
+    /// A registry under [registries]; otherwise the default
+    #[arg(long)]
+    pub registry: Option<String>,
+    /// Show the line of the index, and publish nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Leave out `sheaf check` and `sheaf test`
+    #[arg(long)]
+    pub no_test: bool,
 }
 
 /// Options of `sheaf tree`.

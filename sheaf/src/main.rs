@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Command::Remove(options) => sheaf::packages::add::remove(&options),
         Command::Install(options) => sheaf::packages::install::install(&options),
         Command::Update(options) => sheaf::packages::install::update(&options),
+        Command::Publish(options) => sheaf::packages::publish::publish(&options),
         Command::Tree(options) => sheaf::packages::tree::tree(&options),
         Command::Outdated(options) => sheaf::packages::outdated::outdated(&options),
         Command::Search(options) => sheaf::packages::outdated::search(&options),

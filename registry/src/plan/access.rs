@@ -57,7 +57,7 @@ impl Access {
     }
 
     /// Settings of fetches from an address.
-    pub(super) fn git_options(&self, address: &Address) -> Options {
+    pub fn git_options(&self, address: &Address) -> Options {
         let url = Url::parse(address.as_str()).ok();
         let login = url.and_then(|url| self.login(&host_of(&url)));
         let credentials = login.map(|login| Credentials {

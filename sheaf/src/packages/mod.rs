@@ -3,6 +3,7 @@
 pub mod add;
 pub mod install;
 pub mod outdated;
+pub mod publish;
 mod reporter;
 pub mod tree;
 
