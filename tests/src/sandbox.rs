@@ -81,6 +81,11 @@ impl Sandbox {
         name.to_owned()
     }
 
+    /// Copies a folder of the repository's examples here.
+    pub fn example_folder(&self, name: &str) {
+        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("examples").join(name), &self.path(name));
+    }
+
     /// Replaces this sandbox's `work` and cache by copies of another one's.
     pub fn copy_from(&self, other: &Sandbox) {
         copy(&other.path(""), &self.path(""));
@@ -101,6 +106,7 @@ impl Sandbox {
             input: String::new(),
             mount: None,
             timeout: TIMEOUT,
+            folder: String::new(),
         }
     }
 
@@ -161,9 +167,17 @@ pub struct Run<'a> {
     input: String,
     mount: Option<(Mount, PathBuf)>,
     timeout: Duration,
+    folder: String,
 }
 
 impl Run<'_> {
+    /// Runs in a folder of the sandbox.
+    #[must_use]
+    pub fn at(mut self, folder: &str) -> Self {
+        folder.clone_into(&mut self.folder);
+        self
+    }
+
     /// Sets a longer time limit.
     #[must_use]
     pub fn within(mut self, timeout: Duration) -> Self {
@@ -200,7 +214,7 @@ impl Run<'_> {
             Some((mount, at)) => mount.command(at, &self.listing(), &program),
         };
         command.args(&self.arguments).env_clear();
-        command.current_dir(self.sandbox.path("")).stdin(Stdio::null());
+        command.current_dir(self.sandbox.path(&self.folder)).stdin(Stdio::null());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         let home = self.sandbox.root.path();
         command

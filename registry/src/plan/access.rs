@@ -1,6 +1,7 @@
 //! What a command may reach: folders, network, credentials, registries.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,7 +11,7 @@ use url::Url;
 
 use super::UniverseError;
 use super::universe::host_of;
-use crate::git::{Address, Credentials, Options, Progress};
+use crate::git::{Address, CommitId, Credentials, Options, Progress, Want};
 use crate::login::{Login, Logins};
 use crate::store::FetchReporter;
 
@@ -46,6 +47,8 @@ pub struct Access {
     pub offline: bool,
     /// Set to stop.
     pub interrupt: Arc<AtomicBool>,
+    /// Commits of references that this command has fetched: it asks once.
+    pub fetched: RefCell<HashMap<(String, Want), CommitId>>,
     /// Receiver of progress.
     pub reporter: Box<dyn Reporter>,
 }

@@ -71,6 +71,23 @@ pub enum PlanError {
         /// The first change.
         change: String,
     },
+    /// A registry gives a locked version another tree.
+    #[error(
+        "{origin} has changed {name} {version}: its tree was {before}, and is {now}; a published version never changes: ask who keeps the \
+         registry, or accept the new tree by removing the package from {LOCK_NAME}"
+    )]
+    Rewritten {
+        /// The package.
+        name: String,
+        /// Its version.
+        version: Version,
+        /// The registry.
+        origin: String,
+        /// The locked tree.
+        before: String,
+        /// The tree in the index.
+        now: String,
+    },
     /// The lock cannot be written.
     #[error(transparent)]
     Edit(#[from] Box<EditError>),
@@ -94,15 +111,15 @@ pub fn lock(project: &Project, access: &Access, how: &Resolve) -> Result<Outcome
         Found::Absent => PackagesLock::default(),
         Found::Foreign(foreign) => return Err(PlanError::Foreign(foreign.to_string())),
     };
-    let requirements = requirements(project, access)?;
+    let requirements = requirements(project, access, &before)?;
     let locked = resolution_of(&before);
-    if !how.update && how.precise.is_none() && answers(&locked, &requirements, project) {
+    if !how.update && how.precise.is_none() && answers(&locked, &requirements, project, access) {
         return Ok(Outcome { lock: before.clone(), before });
     }
-    let kept = if how.update && how.forget.is_empty() {
-        Resolution::default()
-    } else {
-        without(&locked, &how.forget)
+    let kept = match (&how.precise, how.update && how.forget.is_empty()) {
+        (Some((name, _)), _) => without(&locked, std::slice::from_ref(name)),
+        (None, true) => Resolution::default(),
+        (None, false) => without(&locked, &how.forget),
     };
     let commits = before.packages.iter().filter(|package| kept.packages.contains_key(&version_of(package)));
     let commits: HashMap<Source, CommitId> = commits
@@ -111,6 +128,8 @@ pub fn lock(project: &Project, access: &Access, how: &Resolve) -> Result<Outcome
         .collect();
     let mut universe = Universe::new(access, &project.root, &project.owners, commits);
     universe.precise.clone_from(&how.precise);
+    let is_kept = |package: &&LockedPackage| kept.packages.contains_key(&version_of(package));
+    universe.kept = before.packages.iter().filter(is_kept).cloned().collect();
     let name = project.manifest.as_ref().and_then(|manifest| manifest.package.name.clone());
     let root = Root { name: name.unwrap_or_else(|| "the project".into()), requirements };
     let policy = Policy {
@@ -129,24 +148,35 @@ pub fn lock(project: &Project, access: &Access, how: &Resolve) -> Result<Outcome
 }
 
 /// The project's own requirements, those of its development included.
-fn requirements(project: &Project, access: &Access) -> Result<Vec<Requirement>, PlanError> {
+fn requirements(
+    project: &Project,
+    access: &Access,
+    before: &PackagesLock,
+) -> Result<Vec<Requirement>, PlanError> {
     let dependencies = project
         .manifest
         .iter()
         .flat_map(|manifest| manifest.dependencies.iter().chain(&manifest.dev_dependencies));
     let requirement = |dependency: &Dependency| {
+        let source = match access.source(dependency, "") {
+            // A machine that does not know the registry can still use what is locked.
+            Err(error @ UniverseError::NoRegistry { .. }) => {
+                let locked = before.roots.iter().find(|edge| edge.name == dependency.name);
+                let locked =
+                    locked.filter(|edge| edge.package == dependency.package).map(|edge| edge.source.clone());
+                locked
+                    .filter(|source| matches!(source, Source::Registry { .. }))
+                    .ok_or_else(|| Box::new(error))?
+            }
+            source => source.map_err(Box::new)?,
+        };
+        let location = &dependency.location;
+        let file = location.path.file_name().unwrap_or_default().to_string_lossy();
         Ok(Requirement {
             name: dependency.name.clone(),
-            package: PackageId {
-                name: dependency.package.clone(),
-                source: access.source(dependency, "").map_err(Box::new)?,
-            },
+            package: PackageId { name: dependency.package.clone(), source },
             range: dependency.range.clone(),
-            location: Some(format!(
-                "{}:{}",
-                dependency.location.path.file_name().unwrap_or_default().to_string_lossy(),
-                dependency.location.line
-            )),
+            location: Some(format!("{file}:{}", location.line)),
         })
     };
     dependencies.map(requirement).collect()
@@ -176,17 +206,25 @@ fn resolution_of(lock: &PackagesLock) -> Resolution {
     }
 }
 
-/// True if the lock has a version for each requirement of the project, and nothing else. Packages in folders may have
-/// changed, so a lock with one is resolved again.
-fn answers(locked: &Resolution, requirements: &[Requirement], _project: &Project) -> bool {
-    let is_met = |requirement: &Requirement| {
-        locked.roots.get(&requirement.name).is_some_and(|found| {
-            found.package == requirement.package && requirement.range.matches(&found.version)
-        })
+/// True if the lock has a version for each requirement of the project, and of the packages in folders, whose manifests may
+/// have changed; and nothing else.
+fn answers(locked: &Resolution, requirements: &[Requirement], project: &Project, access: &Access) -> bool {
+    let are_met = |found: &BTreeMap<String, PackageVersion>, requirements: &[Requirement]| {
+        found.len() == requirements.len()
+            && requirements.iter().all(|requirement| {
+                found.get(&requirement.name).is_some_and(|found| {
+                    found.package == requirement.package && requirement.range.matches(&found.version)
+                })
+            })
     };
-    let has_folder =
-        locked.packages.keys().any(|package| matches!(package.package.source, Source::Path { .. }));
-    !has_folder && locked.roots.len() == requirements.len() && requirements.iter().all(is_met)
+    let universe = Universe::new(access, &project.root, &project.owners, HashMap::new());
+    are_met(&locked.roots, requirements)
+        && locked.packages.iter().all(|(package, found)| match &package.package.source {
+            Source::Path { folder } => universe
+                .of_folder(&package.package, folder)
+                .is_ok_and(|now| now.version == package.version && are_met(found, &now.dependencies)),
+            _ => true,
+        })
 }
 
 /// A resolution without the versions of some packages.
@@ -225,6 +263,15 @@ fn record(
         let dependencies: Vec<_> = edges.iter().map(edge).collect();
         let known = before.packages.iter().find(|known| version_of(known) == *package);
         let mut locked = match (universe.origin(&package.package, &package.version), known) {
+            (Some(Origin::Entry(entry)), Some(known)) if known.tree.as_deref() != Some(&entry.tree) => {
+                return Err(PlanError::Rewritten {
+                    name: package.package.name.clone(),
+                    version: package.version.clone(),
+                    origin: package.package.source.to_string(),
+                    before: known.tree.clone().unwrap_or_default(),
+                    now: entry.tree.clone(),
+                });
+            }
             (Some(origin), _) => located(package, origin),
             (None, Some(known)) => known.clone(),
             (None, None) => continue,

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use semver::Version;
 use sheaf_project::{
-    Dependency, DependencySource, FileError, Found, MANIFEST_NAME, Owners, SheafToml, Source,
+    Dependency, DependencySource, FileError, Found, LockedPackage, MANIFEST_NAME, Owners, SheafToml, Source,
 };
 use url::Url;
 
@@ -103,10 +103,14 @@ pub struct Universe<'a> {
     root: &'a Path,
     owners: &'a Owners,
     indexes: RefCell<BTreeMap<String, Rc<Index>>>,
+    /// Failures that show when the index is asked.
+    failed: RefCell<BTreeMap<String, UniverseError>>,
     candidates: RefCell<HashMap<PackageId, Arc<[Candidate]>>>,
     origins: RefCell<HashMap<(PackageId, Version), Origin>>,
     /// A package and the only one of its compatible versions that may be taken.
     pub precise: Option<(String, Version)>,
+    /// Locked packages that stay: they are there even if their registry can no longer say so.
+    pub kept: Vec<LockedPackage>,
     /// Commits that `Sheaf.lock` has for git repositories: taken instead of what their references name now.
     locked: HashMap<Source, CommitId>,
 }
@@ -119,8 +123,19 @@ impl<'a> Universe<'a> {
         owners: &'a Owners,
         locked: HashMap<Source, CommitId>,
     ) -> Self {
-        let (indexes, candidates, origins) = Default::default();
-        Self { access, root, owners, indexes, candidates, origins, precise: None, locked }
+        let (indexes, failed, candidates, origins) = Default::default();
+        Self {
+            access,
+            root,
+            owners,
+            indexes,
+            failed,
+            candidates,
+            origins,
+            precise: None,
+            kept: Vec::new(),
+            locked,
+        }
     }
 
     /// The origin of a version that the resolver was given.
@@ -138,6 +153,9 @@ impl<'a> Universe<'a> {
     pub fn index(&self, address: &str) -> Result<Rc<Index>, UniverseError> {
         if let Some(index) = self.indexes.borrow().get(address) {
             return Ok(Rc::clone(index));
+        }
+        if let Some(error) = self.failed.borrow_mut().remove(address) {
+            return Err(error);
         }
         let index = Rc::new(Index::open(address.into(), self.files(address)?)?);
         self.indexes.borrow_mut().insert(address.into(), Rc::clone(&index));
@@ -173,7 +191,15 @@ impl<'a> Universe<'a> {
         let address = Address::parse(address)?;
         let options = self.access.git_options(&address);
         let repository = Repository::in_cache(&self.access.repositories, address, options);
-        let id = if self.access.offline {
+        let key = (repository.address().as_str().to_owned(), want.clone());
+        // What is here is not asked for.
+        let here = match want {
+            Want::Commit(_) => repository.last(want)?,
+            _ => self.access.fetched.borrow().get(&key).copied(),
+        };
+        let id = if let Some(id) = here {
+            id
+        } else if self.access.offline {
             let last = repository.last(want)?;
             last.ok_or_else(|| GitError::Unreachable {
                 address: repository.address().clone(),
@@ -187,7 +213,42 @@ impl<'a> Universe<'a> {
             reporter.updated();
             found?
         };
+        self.access.fetched.borrow_mut().insert(key, id);
         Ok((repository, id))
+    }
+
+    fn is_kept(&self, package: &PackageId) -> bool {
+        self.kept.iter().any(|kept| kept.name == package.name && kept.source == package.source)
+    }
+
+    /// The locked versions of a package, which need what they have.
+    fn kept_candidates(&self, package: &PackageId) -> Arc<[Candidate]> {
+        let exactly = |version: &Version| {
+            let comparator = semver::Comparator {
+                op: semver::Op::Exact,
+                major: version.major,
+                minor: Some(version.minor),
+                patch: Some(version.patch),
+                pre: version.pre.clone(),
+            };
+            semver::VersionReq { comparators: vec![comparator] }
+        };
+        let kept = self.kept.iter().filter(|kept| kept.name == package.name && kept.source == package.source);
+        kept.map(|kept| Candidate {
+            dependencies: kept
+                .dependencies
+                .iter()
+                .map(|edge| Requirement {
+                    name: edge.name.clone(),
+                    package: PackageId { name: edge.package.clone(), source: edge.source.clone() },
+                    range: exactly(&edge.version),
+                    location: None,
+                })
+                .collect(),
+            published: kept.published,
+            ..Candidate::new(kept.version.clone())
+        })
+        .collect()
     }
 
     /// False for versions that `precise` excludes.
@@ -223,7 +284,7 @@ impl<'a> Universe<'a> {
     }
 
     /// The only version of a package in a folder.
-    fn of_folder(&self, package: &PackageId, folder: &str) -> Result<Candidate, UniverseError> {
+    pub(super) fn of_folder(&self, package: &PackageId, folder: &str) -> Result<Candidate, UniverseError> {
         let path = self.root.join(folder);
         let file = path.join(MANIFEST_NAME);
         let no_package = |remedy: String| UniverseError::NoPackage {
@@ -292,7 +353,13 @@ impl Versions for Universe<'_> {
         }
         let candidates: Arc<[Candidate]> = match &package.source {
             Source::Registry { index } => {
-                let entries = self.index(index)?.entries(&package.name)?;
+                let entries = match self.index(index)?.entries(&package.name) {
+                    Err(error @ IndexError::Package { .. }) if self.is_kept(package) => {
+                        self.access.reporter.note(&format!("{error}; the locked version is kept"));
+                        return Ok(self.kept_candidates(package));
+                    }
+                    entries => entries?,
+                };
                 let wanted = entries.iter().filter(|entry| self.is_wanted(&package.name, &entry.version));
                 wanted.map(|entry| candidate(entry, index)).collect()
             }
@@ -311,8 +378,9 @@ impl Versions for Universe<'_> {
             }
         }
         for (address, names) in names {
-            if let Ok(index) = self.index(address) {
-                index.prefetch(names.into_iter());
+            match self.index(address) {
+                Ok(index) => index.prefetch(names.into_iter()),
+                Err(error) => drop(self.failed.borrow_mut().insert(address.into(), error)),
             }
         }
     }

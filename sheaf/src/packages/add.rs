@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use semver::{Version, VersionReq};
 use sheaf_project::{
-    DEFAULT_REGISTRY, MANIFEST_NAME, NewDependency, Project, SheafToml, add_dependency, remove_dependency,
+    DEFAULT_REGISTRY, MANIFEST_NAME, NewDependency, Project, SheafToml, add_dependency, package_name,
+    remove_dependency,
 };
 use sheaf_registry::index::Entry;
 use sheaf_registry::plan::{self, Access, Resolve, Universe};
@@ -49,6 +50,13 @@ fn new_dependency(
     name: &str,
     range: Option<&str>,
 ) -> Result<(NewDependency, Option<String>), Failed> {
+    if let Err(error) = package_name(name) {
+        messages::error(
+            error,
+            Some("a package is named as in `sheaf add attention-lib`; --path takes a folder"),
+        );
+        return Err(Failed);
+    }
     let mut keys = Vec::new();
     if options.rename.is_some() {
         keys.push(("package", name.to_owned()));

@@ -7,6 +7,7 @@ pub mod publish;
 mod reporter;
 pub mod tree;
 
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,7 +40,7 @@ pub struct LockOptions {
 struct Lazy {
     project: Project,
     sources: PathBuf,
-    installed: std::cell::OnceCell<Option<Installed>>,
+    installed: OnceCell<Option<Installed>>,
 }
 
 impl Dependencies for Lazy {
@@ -70,7 +71,7 @@ pub fn dependencies(project: &Project) -> Result<Box<dyn Dependencies>, Failed> 
         return Ok(Box::new(()));
     }
     let sources = home()?.sources();
-    Ok(Box::new(Lazy { project: project.clone(), sources, installed: std::cell::OnceCell::new() }))
+    Ok(Box::new(Lazy { project: project.clone(), sources, installed: OnceCell::new() }))
 }
 
 fn has_dependencies(project: &Project) -> bool {
@@ -128,6 +129,7 @@ pub fn access(project: &Project, offline: bool) -> Result<Access, Failed> {
         offline,
         // Ctrl-C ends the process; the next one cleans up.
         interrupt: Arc::new(AtomicBool::new(false)),
+        fetched: RefCell::default(),
         reporter: Box::new(reporter::TerminalFetches::default()),
     })
 }

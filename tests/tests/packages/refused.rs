@@ -1,0 +1,215 @@
+//! Bad input and hostile packages: a message, and nothing changed.
+
+use std::fs;
+
+use sheaf_tests::Sandbox;
+
+use crate::world::{World, git, project_files};
+
+/// A project that has installed `maths` 1.0.0.
+fn installed(world: &World) -> Sandbox {
+    world.publish("maths", "1.0.0", "", "(def version 0)\n");
+    let user = Sandbox::new();
+    user.write("demo/Sheaf.toml", "[package]\nname = \"demo\"\n\n[dependencies]\nmaths = \"1\"\n");
+    user.write("demo/src/main.shf", "(use maths)\n(print version)\n");
+    assert_eq!(world.sheaf(&user, &["run", "--no-jit"]).at("demo").run().stdout, "0\n");
+    user
+}
+
+/// Forgets what was fetched.
+fn forget(user: &Sandbox) {
+    fs::remove_dir_all(user.home().join("cache")).unwrap();
+}
+
+#[test]
+fn a_moved_tag_stops_with_the_tag_and_both_commits() {
+    let world = World::new();
+    let user = installed(&world);
+    let author = Sandbox::new();
+    git(&author.path(""), &["clone", "--quiet", world.bare("maths").to_str().unwrap(), "p"]);
+    author.write("p/src/lib.shf", "(def version 666)\n");
+    world.push(&author.path("p"), "maths", &["v1.0.0"]);
+    let before = project_files(&user, "demo");
+    // What is here already is not asked for again.
+    assert_eq!(user.sheaf(&["run", "--no-jit"]).at("demo").run().silent(), "0\n");
+    forget(&user);
+    let refused = world.sheaf(&user, &["run", "--no-jit"]).at("demo").run();
+    assert!(refused.code == Some(1) && refused.stdout.is_empty(), "{refused}");
+    let moved = git(&author.path("p"), &["rev-parse", "HEAD"]);
+    assert!(refused.stderr.contains("v1.0.0") && refused.stderr.contains(&moved), "{refused}");
+    assert_eq!(project_files(&user, "demo"), before);
+}
+
+#[test]
+fn another_tree_than_the_locked_one_is_refused() {
+    let world = World::new();
+    let user = installed(&world);
+    forget(&user);
+    let lock = fs::read_to_string(user.path("demo/Sheaf.lock")).unwrap();
+    let start = lock.find("sha256-").unwrap() + "sha256-".len();
+    let other = format!("{}{}{}", &lock[..start], "AAAA", &lock[start + 4..]);
+    user.write("demo/Sheaf.lock", &other);
+    let refused = world.sheaf(&user, &["run", "--no-jit"]).at("demo").run();
+    assert!(refused.code == Some(1) && refused.stdout.is_empty(), "{refused}");
+    assert!(refused.stderr.contains("maths 1.0.0"), "{refused}");
+    assert_eq!(fs::read_to_string(user.path("demo/Sheaf.lock")).unwrap(), other);
+}
+
+#[test]
+fn a_registry_that_changes_a_published_version_is_refused() {
+    let world = World::new();
+    let user = installed(&world);
+    let keeper = Sandbox::new();
+    let checkout = world.checkout(&keeper);
+    let path = "index/ma/th/maths";
+    let line = fs::read_to_string(keeper.path(path)).unwrap();
+    let start = line.find("sha256-").unwrap() + "sha256-".len();
+    keeper.write(path, format!("{}{}{}", &line[..start], "AAAA", &line[start + 4..]));
+    world.push(&checkout, "index", &[]);
+    let before = project_files(&user, "demo");
+    let update = world.sheaf(&user, &["update"]).at("demo").run();
+    assert!(update.code == Some(1) && update.stderr.contains("has changed maths 1.0.0"), "{update}");
+    assert_eq!(project_files(&user, "demo"), before);
+}
+
+#[test]
+fn sources_that_change_in_the_store_are_not_run() {
+    let world = World::new();
+    let user = installed(&world);
+    let sources = user.home().join("cache/sources");
+    let file = Sandbox::files(&sources).into_iter().find(|name| name.ends_with("src/lib.shf")).unwrap();
+    let path = sources.join(file);
+    let mut permissions = fs::metadata(&path).unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o644);
+    fs::set_permissions(&path, permissions).unwrap();
+    fs::write(&path, "(def version 666)\n").unwrap();
+    let run = world.sheaf(&user, &["run", "--no-jit"]).at("demo").run();
+    assert!(!run.stdout.contains("666"), "{run}");
+    // It is fetched anew, since the network is there.
+    assert_eq!(world.sheaf(&user, &["run", "--no-jit"]).at("demo").run().stdout, "0\n");
+}
+
+#[test]
+fn a_package_gets_nothing_by_its_manifest_and_its_artifacts() {
+    let world = World::new();
+    let author = Sandbox::new();
+    author.write(
+        "p/Sheaf.toml",
+        "[package]\nname = \"greedy\"\nversion = \"1.0.0\"\nlicense = \"MIT\"\ndescription = \"x\"\n\n\
+         [cache]\nremote = [\"http://127.0.0.1:1/\"]\ntrusted-keys = [\"ed25519:abc\"]\ncredential-helper = \"touch /tmp/greedy\"\n\
+         max-size = \"1 B\"\nexecutor = \"grpc://127.0.0.1:1\"\n\n\
+         [toolchain]\nmirrors = [\"http://127.0.0.1:1/\"]\n\n[registries]\ndefault = \"http://127.0.0.1:1/\"\n",
+    );
+    author.write("p/src/lib.shf", "(defn f [x] (+ x 1))\n");
+    author.write("p/__sheaf__/manifest.json", "{}");
+    world.push(&author.path("p"), "greedy", &["v1.0.0"]);
+    let user = Sandbox::new();
+    user.run(&["new", "demo"]).silent();
+    let git = world.address("greedy");
+    let added = user.sheaf(&["add", "greedy", "--git", &git]).at("demo").run();
+    assert_eq!(added.code, Some(0), "{added}");
+    user.write("demo/src/main.shf", "(use greedy)\n(print (f 1))\n");
+    let run = user.sheaf(&["run"]).at("demo").run();
+    assert_eq!(run.silent(), "2\n");
+    assert!(!user.path("demo/__sheaf__").exists());
+}
+
+#[test]
+fn a_corrupt_line_of_an_index_concerns_its_package_alone() {
+    let world = World::new();
+    let user = installed(&world);
+    world.publish("plots", "1.0.0", "", "(def plot 1)\n");
+    let keeper = Sandbox::new();
+    let checkout = world.checkout(&keeper);
+    keeper.write("index/ma/th/maths", "{ \"name\": \"maths\", \n");
+    world.push(&checkout, "index", &[]);
+    let added = world.sheaf(&user, &["add", "plots"]).at("demo").run();
+    assert_eq!(added.code, Some(0), "the locked version of maths needs no index\n{added}");
+    let before = project_files(&user, "demo");
+    let update = world.sheaf(&user, &["update"]).at("demo").run();
+    assert!(update.code == Some(1) && update.stderr.contains("a line about maths"), "{update}");
+    assert_eq!(project_files(&user, "demo"), before);
+}
+
+#[test]
+fn what_cannot_be_reached_or_is_not_there_is_said() {
+    let mut world = World::new();
+    let user = installed(&world);
+    let before = project_files(&user, "demo");
+    let message = |arguments: &[&str]| {
+        let output = world.sheaf(&user, arguments).at("demo").run();
+        assert_eq!(output.code, Some(1), "{output}");
+        world.neutral(&output)
+    };
+    insta::assert_snapshot!(message(&["add", "math"]), @"
+    $ sheaf add math
+    exit code 1
+    standard error:
+      updating git://[address]/index.git
+      error: the registry git://[address]/index.git has no package math
+       = help: did you mean maths?
+    ");
+    insta::assert_snapshot!(message(&["add", "maths@9"]), @"
+    $ sheaf add maths@9
+    exit code 1
+    standard error:
+      updating git://[address]/index.git
+      error: no version of maths matches 9
+       = help: the registry has 1.0.0
+    ");
+    insta::assert_snapshot!(message(&["add", "../x"]), @"
+    $ sheaf add ../x
+    exit code 1
+    standard error:
+      error: `../x` is no name for a package: it has `.`; small letters, digits, - and _ make one, a letter first
+       = help: a package is named as in `sheaf add attention-lib`; --path takes a folder
+    ");
+    insta::assert_snapshot!(message(&["add", "nn", "--git", "git://127.0.0.1:1/x"]), @"
+    $ sheaf add nn --git git://[address]/x
+    exit code 1
+    standard error:
+      error: nn is a module of the standard library
+       = help: a package is named as in `sheaf add attention-lib`; --path takes a folder
+    ");
+    insta::assert_snapshot!(message(&["add", "other", "--registry", "nowhere"]), @r#"
+    $ sheaf add other --registry nowhere
+    exit code 1
+    standard error:
+      error: there is no address for the registry `nowhere`
+       = help: name it in Sheaf.toml, [registries] default = "https://registry.example/index", or take a package from --git or --path
+    "#);
+    insta::assert_snapshot!(message(&["add", "other", "--path", "../other"]), @"
+    $ sheaf add other --path ../other
+    exit code 1
+    standard error:
+      updating git://[address]/index.git
+      error: the versions of other (path+../other) cannot be read: path+../other has no package other
+       = help: [work]/demo/../other/Sheaf.toml does not exist
+    ");
+    insta::assert_snapshot!(message(&["add", "other", "--git", "ext::sh -c touch% /tmp/x"]), @"
+    $ sheaf add other --git ext::sh -c touch% /tmp/x
+    exit code 1
+    standard error:
+      updating git://[address]/index.git
+      error: the versions of other (git+ext::sh -c touch% /tmp/x) cannot be read: `ext::sh -c touch% /tmp/x` is not the address of a git repository here: git's remote helpers are programs, which are not run
+       = help: use an https, http, ssh, git or file address, or an absolute path
+    ");
+    insta::assert_snapshot!(message(&["remove", "math"]), @"
+    $ sheaf remove math
+    exit code 1
+    standard error:
+      error: math is not a dependency of this package
+       = help: did you mean maths?
+    ");
+    world.cut();
+    let unreachable = user.sheaf(&["update"]).env("SHEAF_REGISTRY", world.address("index")).at("demo").run();
+    insta::assert_snapshot!(world.neutral(&unreachable), @"
+    $ sheaf update
+    exit code 1
+    standard error:
+      updating git://[address]/index.git
+      error: the versions of maths (registry+git://[address]/index.git) cannot be read: git://[address]/index.git cannot be reached: Connection refused (os error 111)
+       = help: check the address and the network, or use `--offline`
+    ");
+    assert_eq!(project_files(&user, "demo"), before);
+}
