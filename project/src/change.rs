@@ -93,7 +93,7 @@ mod tests {
             version: None,
         };
         let added = edited("[package]\nname = \"x\"\n", |path| {
-            add_dependency(path, "dependencies", "g", &git).unwrap()
+            add_dependency(path, "dependencies", "g", &git).unwrap();
         });
         insta::assert_snapshot!(added, @r#"
         [package]

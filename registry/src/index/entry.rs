@@ -105,7 +105,7 @@ impl Entry {
             return Err(wrong(1, format!("the file has {} bytes, and {MAX_FILE} are the most", bytes.len())));
         }
         let text = str::from_utf8(bytes).map_err(|error| {
-            let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
+            let line = bytes[..error.valid_up_to()].split(|byte| *byte == b'\n').count();
             wrong(line, "it is not UTF-8 text".into())
         })?;
         let mut entries: Vec<Self> = Vec::new();
@@ -246,7 +246,10 @@ mod tests {
         let versions: Vec<_> = entries.iter().map(|entry| entry.version.to_string()).collect();
         assert_eq!(versions, ["0.9.0", "1.2.0"], "the line of a newer form is skipped");
         for entry in &entries {
-            assert_eq!(Entry::parse_all("ode", entry.line().as_bytes()).unwrap(), [entry.clone()]);
+            assert_eq!(
+                Entry::parse_all("ode", entry.line().as_bytes()).unwrap(),
+                std::slice::from_ref(entry)
+            );
         }
         assert_eq!(Entry::parse_all("ode", b"").unwrap(), []);
     }

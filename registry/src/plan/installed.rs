@@ -1,5 +1,6 @@
 //! Folders of the packages of a lock.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -45,7 +46,7 @@ pub struct Installed {
     /// Dependencies of each package.
     edges: Vec<BTreeMap<String, usize>>,
     /// Indices by folder, of the packages that were asked for.
-    folders: std::cell::RefCell<HashMap<PathBuf, usize>>,
+    folders: RefCell<HashMap<PathBuf, usize>>,
     root: PathBuf,
     store: SourceStore,
 }
@@ -75,7 +76,7 @@ impl Installed {
         let roots = named(&lock.roots);
         let store = SourceStore::new(sources);
         let root = project.root.clone();
-        Ok(Some(Self { roots, packages, edges, folders: Default::default(), root, store }))
+        Ok(Some(Self { roots, packages, edges, folders: RefCell::default(), root, store }))
     }
 
     /// The folder of the package that a package calls `name`, verified; `None` if it has no such dependency. `package` is the

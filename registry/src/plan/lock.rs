@@ -72,22 +72,8 @@ pub enum PlanError {
         change: String,
     },
     /// A registry gives a locked version another tree.
-    #[error(
-        "{origin} has changed {name} {version}: its tree was {before}, and is {now}; a published version never changes: ask who keeps the \
-         registry, or accept the new tree by removing the package from {LOCK_NAME}"
-    )]
-    Rewritten {
-        /// The package.
-        name: String,
-        /// Its version.
-        version: Version,
-        /// The registry.
-        origin: String,
-        /// The locked tree.
-        before: String,
-        /// The tree in the index.
-        now: String,
-    },
+    #[error(transparent)]
+    Rewritten(#[from] Box<Rewritten>),
     /// The lock cannot be written.
     #[error(transparent)]
     Edit(#[from] Box<EditError>),
@@ -101,6 +87,25 @@ pub enum PlanError {
         /// The failure.
         source: Box<StoreError>,
     },
+}
+
+/// A locked version that its registry gives another tree.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{origin} has changed {name} {version}: its tree was {before}, and is {now}; a published version never changes: ask who keeps the \
+     registry, or accept the new tree by removing the package from {LOCK_NAME}"
+)]
+pub struct Rewritten {
+    /// The package.
+    pub name: String,
+    /// Its version.
+    pub version: Version,
+    /// The registry.
+    pub origin: String,
+    /// The locked tree.
+    pub before: String,
+    /// The tree in the index.
+    pub now: String,
 }
 
 /// The lock of a project that answers its manifest. Writes nothing.
@@ -264,13 +269,14 @@ fn record(
         let known = before.packages.iter().find(|known| version_of(known) == *package);
         let mut locked = match (universe.origin(&package.package, &package.version), known) {
             (Some(Origin::Entry(entry)), Some(known)) if known.tree.as_deref() != Some(&entry.tree) => {
-                return Err(PlanError::Rewritten {
+                return Err(Box::new(Rewritten {
                     name: package.package.name.clone(),
                     version: package.version.clone(),
                     origin: package.package.source.to_string(),
                     before: known.tree.clone().unwrap_or_default(),
                     now: entry.tree.clone(),
-                });
+                })
+                .into());
             }
             (Some(origin), _) => located(package, origin),
             (None, Some(known)) => known.clone(),
@@ -339,7 +345,7 @@ pub fn fetch(lock: &PackagesLock, access: &Access) -> Result<Vec<(String, Fetche
         match result {
             Ok(found) => fetched.push((package.name.clone(), found)),
             Err(error @ StoreError::Git(GitError::Interrupted { .. })) => {
-                left_out = Some(failed(package, error))
+                left_out = Some(failed(package, error));
             }
             Err(error) => return Err(failed(package, error)),
         }

@@ -280,7 +280,7 @@ impl<'a> Universe<'a> {
         let subfolder = (!folder.is_empty()).then_some(folder.as_str());
         let tree = store.insert(&commit, subfolder, None, &AtomicBool::new(false))?.hash;
         let requirements = self.requirements(&manifest, package, None)?;
-        self.single(package, &manifest, requirements, Origin::Commit { commit: id, folder, tree })
+        Ok(self.single(package, &manifest, requirements, Origin::Commit { commit: id, folder, tree }))
     }
 
     /// The only version of a package in a folder.
@@ -301,7 +301,7 @@ impl<'a> Universe<'a> {
             return Err(no_package(format!("{} is the package {name}", path.display())));
         }
         let requirements = self.requirements(&manifest, package, Some(folder))?;
-        self.single(package, &manifest, requirements, Origin::Folder(path))
+        Ok(self.single(package, &manifest, requirements, Origin::Folder(path)))
     }
 
     fn single(
@@ -310,10 +310,10 @@ impl<'a> Universe<'a> {
         manifest: &SheafToml,
         dependencies: Vec<Requirement>,
         origin: Origin,
-    ) -> Result<Candidate, UniverseError> {
+    ) -> Candidate {
         let version = manifest.package.version.clone().unwrap_or(Version::new(0, 0, 0));
         self.origins.borrow_mut().insert((package.clone(), version.clone()), origin);
-        Ok(Candidate { dependencies, sheaf: manifest.package.sheaf.clone(), ..Candidate::new(version) })
+        Candidate { dependencies, sheaf: manifest.package.sheaf.clone(), ..Candidate::new(version) }
     }
 
     /// The requirements of a package that is not of a registry; `folder` is that of a package in a folder.

@@ -1,5 +1,6 @@
 //! `sheaf add` and `sheaf remove`.
 
+use std::collections::HashMap;
 use std::fs;
 use std::process::ExitCode;
 
@@ -86,7 +87,7 @@ fn new_dependency(
         messages::error(format!("there is no address for the registry `{registry}`"), Some(help));
         return Err(Failed);
     };
-    let universe = Universe::new(access, &project.root, &project.owners, Default::default());
+    let universe = Universe::new(access, &project.root, &project.owners, HashMap::new());
     let index = universe.index(address).map_err(failed)?;
     let entries = index.entries(name).map_err(failed)?;
     if entries.is_empty() {

@@ -154,7 +154,6 @@ fn named(project: &Project, indexes: &BTreeMap<String, String>) -> BTreeSet<Stri
 }
 
 /// Shows a failure, its remedy apart.
-#[expect(clippy::needless_pass_by_value, reason = "errors are mapped by it")]
 pub fn shown(error: plan::PlanError) -> Failed {
     let error = host_error(error);
     messages::error(error.message, error.help.as_deref());

@@ -1,5 +1,6 @@
 //! `sheaf outdated` and `sheaf search`: what registries have.
 
+use std::collections::HashMap;
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -23,7 +24,7 @@ pub fn outdated(options: &OutdatedOptions) -> ExitCode {
 fn outdated_here(options: &OutdatedOptions) -> Result<(), Failed> {
     let project = package()?;
     let access = access(&project, options.offline)?;
-    let universe = Universe::new(&access, &project.root, &project.owners, Default::default());
+    let universe = Universe::new(&access, &project.root, &project.owners, HashMap::new());
     let lock = read_lock(&project)?;
     let manifest = project.manifest.iter();
     let ranges: Vec<_> = manifest.flat_map(|m| m.dependencies.iter().chain(&m.dev_dependencies)).collect();
@@ -72,7 +73,7 @@ fn search_here(options: &SearchOptions) -> Result<(), Failed> {
         messages::error(format!("there is no address for the registry `{registry}`"), Some(help));
         return Err(Failed);
     };
-    let universe = Universe::new(&access, &project.root, &project.owners, Default::default());
+    let universe = Universe::new(&access, &project.root, &project.owners, HashMap::new());
     let index = universe.index(address).map_err(failed)?;
     let Some(names) = index.names().map_err(failed)? else {
         let help = "search the git repository that it is a copy of";

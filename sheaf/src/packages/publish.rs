@@ -1,5 +1,6 @@
 //! `sheaf publish`: a version of the package, for a registry.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -48,7 +49,7 @@ fn act(options: &PublishOptions) -> Result<(), Failed> {
         name,
         version,
         dependencies,
-        features: Default::default(),
+        features: BTreeMap::new(),
         repository: source.repository,
         reference: format!("refs/tags/{}", source.tag),
         commit: source.commit,

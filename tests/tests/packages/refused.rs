@@ -18,7 +18,7 @@ fn installed(world: &World) -> Sandbox {
 
 /// Forgets what was fetched.
 fn forget(user: &Sandbox) {
-    fs::remove_dir_all(user.home().join("cache")).unwrap();
+    fs::remove_dir_all(user.home().join("cache")).expect("a cache");
 }
 
 #[test]
