@@ -93,7 +93,9 @@ pub enum Command {
     )]
     Update(UpdateOptions),
     /// Publish the tagged version of this package in a registry
-    #[command(after_help = "Example:\n  git tag v0.1.0 && git push origin v0.1.0 && sheaf publish")]
+    #[command(
+        after_help = "Example, after git tag v0.1.0 && git push origin v0.1.0:\n  sheaf publish --dry-run\n  sheaf publish"
+    )]
     Publish(PublishOptions),
     /// Show the dependencies of the project
     #[command(after_help = "Examples:\n  sheaf tree\n  sheaf tree --why maths\n  sheaf tree --duplicates")]
@@ -168,7 +170,7 @@ pub struct AddOptions {
     /// A folder that has the package
     #[arg(long, value_name = "FOLDER", conflicts_with = "registry")]
     pub path: Option<String>,
-    /// A registry under [registries]; otherwise the default
+    /// A registry under `[registries]`; otherwise the default
     #[arg(long)]
     pub registry: Option<String>,
     /// The name of the package in this project
@@ -227,7 +229,7 @@ pub struct UpdateOptions {
 /// Options of `sheaf publish`.
 #[derive(Args, Clone, Debug)]
 pub struct PublishOptions {
-    /// A registry under [registries]; otherwise the default
+    /// A registry under `[registries]`; otherwise the default
     #[arg(long)]
     pub registry: Option<String>,
     /// Show the line of the index, and publish nothing
@@ -268,7 +270,7 @@ pub struct OutdatedOptions {
 pub struct SearchOptions {
     /// A part of a name or a description
     pub word: String,
-    /// A registry under [registries]; otherwise the default
+    /// A registry under `[registries]`; otherwise the default
     #[arg(long)]
     pub registry: Option<String>,
     /// As JSON

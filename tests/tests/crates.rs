@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// From above to below: a crate uses crates after it only.
-const LAYERS: [&str; 10] = [
+const LAYERS: [&str; 11] = [
     "sheaf",
     "sheaf-cache-server",
     "sheaf-engine",
@@ -14,6 +14,7 @@ const LAYERS: [&str; 10] = [
     "sheaf-lang",
     "sheaf-graph",
     "sheaf-syntax",
+    "sheaf-registry",
     "sheaf-project",
     "sheaf-runtime",
     "sheaf-toolchain",
