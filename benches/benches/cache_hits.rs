@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use sheaf_cache::remote::{Address, Credentials};
 use sheaf_cache::{
-    Action, BUDGET, Claim, Compilation, Cpu, Digest, Lookup, RemoteSettings, Remotes, SecretKey, SignedClaim,
-    Store, TrustedKeys, Upload, Wanted,
+    Action, BUDGET, Claim, Compilation, Cpu, Digest, Lookup, RemoteAddress, RemoteSettings, Remotes,
+    SecretKey, SignedClaim, Store, TrustedKeys, Upload, Wanted,
 };
 use sheaf_cache_server::{ServeOptions, Server};
 
@@ -111,8 +111,7 @@ fn hits_at_a_remote(folder: &Path, key: &SecretKey) {
     trusted.add(key.public());
     let open = || {
         let settings = RemoteSettings {
-            addresses: vec![(address.clone(), true)],
-            writable: true,
+            addresses: vec![RemoteAddress { address: address.clone(), named: true, writable: true }],
             credentials: Credentials::default(),
             trusted: trusted.clone(),
             budget: BUDGET,

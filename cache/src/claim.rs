@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::action::{Action, ActionKey, Cpu, Donation};
 use crate::digest::Digest;
 use crate::remote::Address;
-use crate::signing::{PublicKey, SecretKey, SignatureError};
+use sheaf_foundation::{PublicKey, SecretKey, SignatureError};
 
 /// The version of [`Claim`], also part of the name of its bucket.
 pub const CLAIM_VERSION: u64 = 1;

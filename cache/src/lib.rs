@@ -48,9 +48,9 @@ pub mod reapi;
 mod rebuild_reason;
 pub mod remote;
 mod remotes;
-mod signing;
 mod stats;
 mod store;
+mod trusted_keys;
 
 pub use action::{Action, ActionKey, Cpu, Donation, KEY_VERSION};
 pub use atomic::{WriteError, replace, write as write_whole};
@@ -65,7 +65,8 @@ pub use manifest::{Check, Entry, Leaf, MANIFEST_VERSION, Specialisation, Static}
 pub use miss::{Lookup, Miss};
 pub use pretty::to_vec as to_pretty_json;
 pub use rebuild_reason::RebuildReason;
-pub use remotes::{BUDGET, Fetched, RemoteSettings, Remotes, Trouble, Upload, Wanted};
-pub use signing::{KeyError, KeySyntax, PublicKey, SecretKey, TrustedKeys, normal_address};
+pub use remotes::{BUDGET, Fetched, RemoteAddress, RemoteSettings, Remotes, Trouble, Upload, Wanted};
+pub use sheaf_foundation::{KeyError, KeySyntax, PublicKey, SecretKey, normal_address};
 pub use stats::CacheStats;
 pub use store::{Exclusive, Listed, Store, Wait};
+pub use trusted_keys::TrustedKeys;

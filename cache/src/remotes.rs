@@ -22,7 +22,8 @@ use crate::action::ActionKey;
 use crate::claim::{CLAIM_LIMIT, Claim, ClaimError, SignedClaim};
 use crate::reapi::OUTPUT;
 use crate::remote::{Address, Credentials, Remote, RemoteError, background};
-use crate::signing::{PublicKey, TrustedKeys};
+use crate::trusted_keys::TrustedKeys;
+use sheaf_foundation::PublicKey;
 
 /// Maximum size of a VMFB taken from a remote, in bytes.
 const VMFB_LIMIT: u64 = 4 << 30;
@@ -35,10 +36,8 @@ const SLOWEST: f64 = 64.0 * 1024.0;
 /// Configuration of the remote caches.
 #[derive(Debug, Clone)]
 pub struct RemoteSettings {
-    /// Addresses in look-up order, each with true if the user named it, rather than a file of the project.
-    pub addresses: Vec<(String, bool)>,
-    /// True to upload locally compiled programs.
-    pub writable: bool,
+    /// The remotes in look-up order.
+    pub addresses: Vec<RemoteAddress>,
     /// Credentials sent to the remotes.
     pub credentials: Credentials,
     /// The keys whose claims are accepted.
@@ -48,6 +47,17 @@ pub struct RemoteSettings {
     /// Time limit of all look-ups in one remote together, not counting time that they saved in compilation; `None` for
     /// no limit.
     pub run_budget: Option<Duration>,
+}
+
+/// A remote cache and its rights.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteAddress {
+    /// Its address.
+    pub address: String,
+    /// True if the user named it, rather than a file of the project or a package: others see no credentials.
+    pub named: bool,
+    /// True to upload locally compiled programs.
+    pub writable: bool,
 }
 
 /// Default of both budgets: enough for 10 MB over a slow line, short compared with a compilation.
@@ -177,9 +187,9 @@ impl Remotes {
         }
         let mut tiers = Vec::new();
         let troubles = Troubles::default();
-        for (address, chosen) in &settings.addresses {
+        for RemoteAddress { address, named, writable } in &settings.addresses {
             let url = Remote::parse(address)?;
-            let headers = match settings.credentials.headers(&url, *chosen) {
+            let headers = match settings.credentials.headers(&url, *named) {
                 Ok(headers) => headers,
                 Err(error) => {
                     note(&troubles, error.into());
@@ -189,9 +199,9 @@ impl Remotes {
             tiers.push(Tier {
                 address: address.clone(),
                 shown: crate::remote::shown(&url),
-                remote: Remote::open(&url, headers, *chosen)?,
+                remote: Remote::open(&url, headers, *named)?,
                 readable: AtomicBool::new(true),
-                writable: AtomicBool::new(settings.writable),
+                writable: AtomicBool::new(*writable),
                 lost: Mutex::default(),
                 damaged: Mutex::default(),
             });

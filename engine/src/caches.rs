@@ -10,11 +10,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use sheaf_cache::remote::{Address, Credentials, KEY_VARIABLE, Secret};
 use sheaf_cache::{
     ActionKey, ArtifactFolder, BUDGET, CacheStats, Claim, Compilation, Digest, Entry, Exclusive, FolderError,
-    Leaf, Lookup, Miss, RemoteSettings, Remotes, SecretKey, SignedClaim, Store, TrustedKeys, Upload, Wait,
-    Wanted,
+    Leaf, Lookup, Miss, RemoteAddress, RemoteSettings, Remotes, SecretKey, SignedClaim, Store, TrustedKeys,
+    Upload, Wait, Wanted,
 };
 use sheaf_lang::host::HostError;
-use sheaf_project::{Home, Mode, Settings};
+use sheaf_project::{Home, Mode, PackagePrograms, Settings};
 
 use super::action;
 use super::compile::CompileRun;
@@ -134,11 +134,25 @@ pub fn remotes(
     let is_local = |address: &String| address.starts_with("file:");
     let offline = settings.offline.value;
     let addresses = remote.value.iter().filter(|address| !offline || is_local(address));
-    let addresses = addresses.map(|address| (address.clone(), settings.names_remote(address)));
+    let writable = settings.mode.value == Mode::ReadWrite;
+    let mut addresses: Vec<_> = addresses
+        .map(|address| RemoteAddress {
+            address: address.clone(),
+            named: settings.names_remote(address),
+            writable,
+        })
+        .collect();
+    // Packages are asked last, and only for what a key signs that the user trusts there.
+    for PackagePrograms { remote, signer } in &settings.package_programs {
+        let is_trusted = signer.parse().is_ok_and(|key| trusted.trusts(&key, remote));
+        let is_reachable = !offline || is_local(remote);
+        if is_trusted && is_reachable && !addresses.iter().any(|known| known.address == *remote) {
+            addresses.push(RemoteAddress { address: remote.clone(), named: false, writable: false });
+        }
+    }
     let budget = settings.cache_timeout.value.map_or(BUDGET, Duration::from_secs);
     let settings = RemoteSettings {
-        addresses: addresses.collect(),
-        writable: settings.mode.value == Mode::ReadWrite,
+        addresses,
         credentials: credentials(settings, secrets),
         trusted: trusted.clone(),
         budget,

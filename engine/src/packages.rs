@@ -3,13 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use sheaf_lang::host::{HostError, OwnPackage};
-use sheaf_project::Project;
+use sheaf_project::{PackagePrograms, Project};
 
 /// Folders of the dependencies of a project.
 pub trait Dependencies {
     /// The folder of the package that a package calls `name`; `None` if it has no such dependency. `package` is the
     /// folder of the package that asks; `None` for the project itself.
     fn folder(&self, package: Option<&Path>, name: &str) -> Result<Option<PathBuf>, HostError>;
+
+    /// Remote caches that the authors of the packages name for their compiled programs.
+    fn programs(&self) -> Result<Vec<PackagePrograms>, HostError> {
+        Ok(Vec::new())
+    }
 }
 
 /// No dependencies.

@@ -45,7 +45,9 @@ pub use packages_lock::{Change, LockedEdge, LockedPackage, PackagesLock};
 pub use paths::{Home, HomeError};
 pub use project::{ARTIFACT_FOLDER, MANIFEST_NAME, Project};
 pub use resolver::{DEFAULT_REGISTRY, Newer, ResolverTable, exclude_newer, registries};
-pub use settings::{Options, Origin, PassedOver, Refused, Setting, Settings, SettingsError, offline};
+pub use settings::{
+    Options, Origin, PackagePrograms, PassedOver, Refused, Setting, Settings, SettingsError, offline,
+};
 pub use source::{GitReference, NoSource, Source};
 pub use spanned_toml::Found;
 pub use tables::{CacheTable, Mode, ToolchainTable, size as parse_size};

@@ -15,6 +15,8 @@
 //! commit = "3f786850e387550fdab836ed7e6dc881de23001b"
 //! tree = "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 //! published = "2026-01-02T03:04:05Z"
+//! signer = "ada:3ccd..."
+//! programs = "https://cache.example"
 //! dependencies = [
 //!     "maths 2.0.1",
 //!     "older: maths 1.4.0",
@@ -75,6 +77,10 @@ pub struct LockedPackage {
     pub tree: Option<String>,
     /// Time of its publication.
     pub published: Option<Timestamp>,
+    /// The key that its author signed the version with.
+    pub signer: Option<String>,
+    /// The remote cache that the author names for its compiled programs.
+    pub programs: Option<String>,
     /// Its dependencies.
     pub dependencies: Vec<LockedEdge>,
 }
@@ -134,9 +140,22 @@ impl LockedEdge {
 impl LockedPackage {
     /// A package of which nothing else is known.
     pub fn new(name: String, version: Version, source: Source) -> Self {
-        let (repository, reference, commit, folder, tree, published) = Default::default();
+        let (repository, reference, commit, folder, tree, published, signer, programs) = Default::default();
         let dependencies = Vec::new();
-        Self { name, version, source, repository, reference, commit, folder, tree, published, dependencies }
+        Self {
+            name,
+            version,
+            source,
+            repository,
+            reference,
+            commit,
+            folder,
+            tree,
+            published,
+            signer,
+            programs,
+            dependencies,
+        }
     }
 }
 
@@ -150,6 +169,8 @@ const KEYS: &[&str] = &[
     "folder",
     "tree",
     "published",
+    "signer",
+    "programs",
     "dependencies",
 ];
 
@@ -208,6 +229,8 @@ impl PackagesLock {
             package.repository = text("repository")?;
             package.reference = text("ref")?;
             package.folder = text("folder")?;
+            package.signer = text("signer")?;
+            package.programs = text("programs")?;
             let is_hex =
                 |text: &str| matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit());
             package.commit = checked(table.string("commit")?, is_hex, "a commit: 40 hexadecimal digits")?;
@@ -271,6 +294,8 @@ impl PackagesLock {
             put("folder", package.folder.as_deref());
             put("tree", package.tree.as_deref());
             put("published", package.published.map(|time| time.to_string()).as_deref());
+            put("signer", package.signer.as_deref());
+            put("programs", package.programs.as_deref());
             put_edges(&mut table, &package.dependencies, &self.packages);
             blocks.push(table);
         }
@@ -383,6 +408,8 @@ mod tests {
             commit: Some("3f786850e387550fdab836ed7e6dc881de23001b".into()),
             tree: Some(HASH.into()),
             published: "2026-01-02T03:04:05Z".parse().ok(),
+            signer: Some("ada:3ccd".into()),
+            programs: Some("https://cache.example".into()),
             ..LockedPackage::new(name.into(), version.parse().unwrap(), source.clone())
         };
         let edge = |name: &str, package: &LockedPackage| LockedEdge {

@@ -52,6 +52,17 @@ pub struct Settings {
     pub passed_over: Option<PassedOver>,
     /// The remote caches that the user has named, in effect or not.
     pub named_remotes: Vec<String>,
+    /// Remote caches that the authors of the project's packages name.
+    pub package_programs: Vec<PackagePrograms>,
+}
+
+/// A remote cache with the compiled programs of a package. It is asked if the user trusts the signer there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PackagePrograms {
+    /// The address of the remote cache.
+    pub remote: String,
+    /// The public key of the package's author.
+    pub signer: String,
 }
 
 /// A project's requests without the user's consent; see [`Request`](crate::Request).

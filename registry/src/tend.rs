@@ -137,11 +137,17 @@ pub fn check(folder: &Path, base: Option<&dyn IndexFiles>) -> Result<Vec<Problem
             }
         }
     }
+    for entry in entries.values().flatten() {
+        let altered = entry.signer().err();
+        problems
+            .extend(altered.map(|error| Problem { file: path_of(&entry.name), cause: error.to_string() }));
+    }
     if let Some(base) = base {
         let mut ignored = Vec::new();
         for (package, before) in read_all(base, &mut ignored) {
             let now = entries.get(&package).map(Vec::as_slice).unwrap_or_default();
             problems.extend(before.iter().filter_map(|entry| changed(entry, now)));
+            problems.extend(other_signers(&before, now));
         }
     }
     problems.sort();
@@ -160,6 +166,26 @@ fn changed(before: &Entry, now: &[Entry]) -> Option<Problem> {
         Some(_) => return None,
     };
     Some(Problem { file: path_of(&before.name), cause })
+}
+
+/// Problems with new versions of a signed package: whoever signs none of its older versions is not known as its author.
+fn other_signers<'a>(before: &'a [Entry], now: &'a [Entry]) -> impl Iterator<Item = Problem> + use<'a> {
+    let signer = |entry: &'a Entry| entry.signature.as_ref().map(|signature| &signature.signer);
+    let known: Vec<_> = before.iter().filter_map(signer).collect();
+    let is_new = |entry: &&Entry| !before.iter().any(|old| old.version == entry.version);
+    let others = now.iter().filter(is_new).filter_map(move |entry| {
+        let signer = signer(entry);
+        if known.is_empty() || signer.is_some_and(|signer| known.contains(&signer)) {
+            return None;
+        }
+        let whose = signer.map_or("not signed".into(), |signer| format!("signed by {signer}"));
+        let cause = format!(
+            "{} {} is {whose}, and older versions are signed by {}: ask the author before you merge it",
+            entry.name, entry.version, known[0]
+        );
+        Some(Problem { file: path_of(&entry.name), cause })
+    });
+    others
 }
 
 /// The entries of all packages; invalid files become problems.
@@ -222,6 +248,29 @@ mod tests {
         assert_eq!(causes(&folder, None), [""; 0]);
         assert!(matches!(init(folder.path(), "again"), Err(TendError::NotEmpty(_))));
         assert!(matches!(check(&folder.path().join("3"), None), Err(TendError::NoRegistry(_))));
+    }
+
+    #[test]
+    fn the_author_of_a_signed_package_stays_its_author() {
+        use sheaf_foundation::SecretKey;
+        let (ada, eve) = (SecretKey::generate("ada").unwrap(), SecretKey::generate("eve").unwrap());
+        let entry = |version: &str| {
+            Entry::parse_all("ode", LINE.replace("\"1.2.0", &format!("\"{version}")).as_bytes())
+                .unwrap()
+                .remove(0)
+        };
+        let (folder, base) = (registry(), registry());
+        let first = entry("1.2.0").signed(&ada).line();
+        write(&base, &first);
+        let next = |line: String| {
+            write(&folder, &format!("{first}\n{line}\n"));
+            let shown = causes(&folder, Some(&base)).join("\n");
+            shown.replace(&ada.public().to_string(), "ada:1").replace(&eve.public().to_string(), "eve:2")
+        };
+        assert_eq!(next(entry("1.3.0").signed(&ada).line()), "");
+        insta::assert_snapshot!(next(entry("1.3.0").signed(&eve).line()), @"");
+        insta::assert_snapshot!(next(entry("1.3.0").line()), @"");
+        insta::assert_snapshot!(next(entry("1.3.0").signed(&ada).line().replace("\"1.3.0", "\"1.4.0")), @"");
     }
 
     #[test]

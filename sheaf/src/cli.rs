@@ -238,6 +238,16 @@ pub struct PublishOptions {
     /// Leave out `sheaf check` and `sheaf test`
     #[arg(long)]
     pub no_test: bool,
+    /// Compile the typed functions, tests and examples, and send the programs, signed, to this remote cache, where users get
+    /// them
+    #[arg(long, value_name = "ADDRESS")]
+    pub programs: Option<String>,
+    /// With --programs: a device that the typed functions are compiled for; may be repeated
+    #[arg(long = "device", value_name = "DEVICE", requires = "programs")]
+    pub devices: Vec<String>,
+    /// With --programs: the processors that they are compiled for, as in `sheaf build`
+    #[arg(long, requires = "programs")]
+    pub cpu: Option<String>,
 }
 
 /// Options of `sheaf tree`.

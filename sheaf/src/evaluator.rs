@@ -198,7 +198,9 @@ pub fn environment(name: &str) -> Option<String> {
 /// The settings in force for a project.
 pub fn settings(options: &NetworkOptions, project: &Project, home: &Home) -> Result<Settings, Failed> {
     let given = given(options);
-    sheaf_engine::settings_of(project, home, &given, &environment, &TerminalReporter).map_err(report_error)
+    let settings = sheaf_engine::settings_of(project, home, &given, &environment, &TerminalReporter);
+    let package_programs = packages::dependencies(project)?.programs().map_err(report_error)?;
+    Ok(Settings { package_programs, ..settings.map_err(report_error)? })
 }
 
 /// The settings that options give.

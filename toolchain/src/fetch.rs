@@ -6,11 +6,13 @@ use std::path::Path;
 
 use reqwest::Url;
 
+use sheaf_foundation::shown;
+
 use crate::error::{InstallError, file_error};
 use crate::http::{Client, Received, Transfer};
 use crate::progress::{Progress, Stage};
 use crate::releases::Release;
-use crate::source::{Candidate, Settings, WheelSource, below, mirrors, page_of, shown, sources, wheel_paths};
+use crate::source::{Candidate, Settings, WheelSource, below, mirrors, page_of, sources, wheel_paths};
 
 /// Source of a wheel, with its size and digest.
 type Found = Option<(String, Received)>;

@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::net::IpAddr;
 use std::path::Path;
 use std::thread;
 
@@ -12,12 +11,13 @@ use reqwest::blocking::{RequestBuilder, Response};
 use reqwest::header::{ACCEPT, CONTENT_RANGE, CONTENT_TYPE, RANGE};
 use reqwest::{StatusCode, Url};
 use sha2::{Digest, Sha256};
+use sheaf_foundation::{is_private, shown};
 
 use crate::error::{InstallError, file_error};
 use crate::index::{self, Page};
 use crate::progress::{Progress, Stage};
 use crate::releases::Release;
-use crate::source::{Limits, Settings, shown};
+use crate::source::{Limits, Settings};
 
 /// Maximum size of an index page, in bytes.
 const PAGE_LIMIT: u64 = 64 << 20;
@@ -328,13 +328,6 @@ fn netrc(progress: &dyn Progress) -> Option<Netrc> {
         file.display()
     ));
     None
-}
-
-/// True if the connection is encrypted or local.
-fn is_private(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-    url.scheme() == "https" || host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// The failure for a request without an answer. Connection failures are final, not retried.

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use reqwest::Url;
 
+use sheaf_foundation::shown;
+
 use crate::error::InstallError;
 use crate::http::Client;
 use crate::index::{copy_credentials, names};
 use crate::progress::Progress;
 use crate::releases::Release;
-use crate::source::{Settings, WheelSource, page_of, shown, sources};
+use crate::source::{Settings, WheelSource, page_of, sources};
 
 /// The entries of an index page for one release. Only a hint: downloads from these addresses are verified by digest,
 /// and if nothing is found the page is requested.

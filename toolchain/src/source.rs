@@ -205,18 +205,7 @@ pub(crate) fn wheel_paths(folder: &Path, wheel: &str) -> Vec<PathBuf> {
     vec![folder.join(wheel), folder.join(PACKAGE).join(wheel)]
 }
 
-/// An address for display: without user name, password, query and fragment.
-pub(crate) fn shown(url: &Url) -> String {
-    let mut url = url.clone();
-    // These fail only for addresses without a host, which have nothing to hide.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    url.set_query(None);
-    url.set_fragment(None);
-    url.to_string()
-}
-
-/// Like [`shown`] for text that may not be an address.
+/// A text that may not be an address, without user name and password.
 fn without_credentials(text: &str) -> String {
     match (text.split_once("://"), text.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
@@ -306,6 +295,6 @@ mod tests {
     fn passwords_are_not_shown() {
         let url = Url::parse("https://user:secret@index.test:8443/simple?token=secret#sha256=0")
             .expect("an address");
-        assert_eq!(shown(&url), "https://index.test:8443/simple");
+        assert_eq!(sheaf_foundation::shown(&url), "https://index.test:8443/simple");
     }
 }

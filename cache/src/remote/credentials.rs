@@ -13,7 +13,6 @@
 
 use std::fmt;
 use std::io::{Read as _, Write as _};
-use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -21,6 +20,7 @@ use std::time::{Duration, Instant};
 use netrc::Netrc;
 use reqwest::Url;
 use serde::Deserialize;
+use sheaf_foundation::{is_private, shown};
 
 use super::RemoteError;
 
@@ -140,20 +140,6 @@ impl Credentials {
     }
 }
 
-/// True if the connection is encrypted or local.
-fn is_private(address: &Url) -> bool {
-    let is_loopback = match address.host() {
-        // In addresses of unknown schemes, such as grpc, IP addresses are parsed as names.
-        Some(url::Host::Domain(name)) => {
-            name == "localhost" || name.parse().is_ok_and(|ip: Ipv4Addr| ip.is_loopback())
-        }
-        Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
-        None => false,
-    };
-    is_loopback || matches!(address.scheme(), "https" | "grpcs")
-}
-
 fn basic(user: &str, password: &str) -> String {
     use base64::Engine as _;
     format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}")))
@@ -161,36 +147,6 @@ fn basic(user: &str, password: &str) -> String {
 
 fn percent_decoded(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
-}
-
-/// An address without user name and password.
-pub(crate) fn shown(address: &Url) -> String {
-    if !address.has_authority() && address.scheme() != "file" {
-        // An apparent scheme may be a user's name.
-        return shown_text(address.as_str());
-    }
-    let mut address = address.clone();
-    let _ = address.set_username("");
-    let _ = address.set_password(None);
-    address.set_query(None);
-    address.to_string()
-}
-
-/// The printable part of an invalid address, without any part that may be a password.
-pub(crate) fn shown_text(address: &str) -> String {
-    let address = address.trim();
-    let scheme = address.split_once("://").map(|(scheme, _)| scheme);
-    let scheme = scheme.filter(|scheme| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()));
-    let scheme = scheme.map(|scheme| format!("{scheme}://")).unwrap_or_default();
-    let rest = match address.rsplit_once('@') {
-        Some((_, rest)) => rest.split(['?', '#']).next().unwrap_or_default(),
-        // The part after a colon may be a port, or a password of an address without a host.
-        None => match address[scheme.len()..].split_once([':', '?', '#']) {
-            Some((head, _)) => return format!("{scheme}{head}…"),
-            None => &address[scheme.len()..],
-        },
-    };
-    format!("{scheme}{rest}")
 }
 
 /// The netrc entry of a host. Its `default` entry is ignored: its password would be sent to any host that a project
@@ -338,7 +294,7 @@ mod tests {
     fn nothing_secret_is_shown_of_what_is_no_address() {
         let shown_all = |address: &str| match Url::parse(address) {
             Ok(url) => shown(&url),
-            Err(_) => shown_text(address),
+            Err(_) => sheaf_foundation::shown_text(address),
         };
         for (address, expected) in [
             ("me:SECRET@host", "host"),

@@ -9,7 +9,9 @@ use prost::Message as _;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url};
 
-use super::credentials::{Headers, Secret, shown};
+use sheaf_foundation::shown;
+
+use super::credentials::{Headers, Secret};
 use super::{Address, RESULT_LIMIT, RemoteError, verified};
 
 /// Time limit for connecting.

@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Digest;
 
 pub use credentials::{Credentials, KEY_VARIABLE, SECRETS, Secret, TOKEN_VARIABLE};
-pub(crate) use credentials::{shown, shown_text};
 pub use error::RemoteError;
 pub(crate) use open::Remote;
+pub(crate) use sheaf_foundation::{shown, shown_text};
 
 /// Upper limit of an action result's size, in bytes.
 pub(crate) const RESULT_LIMIT: u64 = 1 << 20;

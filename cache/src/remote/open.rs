@@ -4,7 +4,9 @@ use bazel_remote_apis::build::bazel::remote::execution::v2::ActionResult;
 use bytes::Bytes;
 use reqwest::Url;
 
-use super::credentials::{Headers, shown, shown_text};
+use sheaf_foundation::{shown, shown_text};
+
+use super::credentials::Headers;
 use super::grpc::{Grpc, GrpcOptions};
 use super::http::HttpCache;
 use super::objects::Objects;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use sheaf_cache::remote::{Address, Credentials};
 use sheaf_cache::{
-    Action, Claim, Compilation, Digest, RemoteSettings, Remotes, SecretKey, SignedClaim, Trouble,
-    TrustedKeys, Upload,
+    Action, Claim, Compilation, Digest, RemoteAddress, RemoteSettings, Remotes, SecretKey, SignedClaim,
+    Trouble, TrustedKeys, Upload,
 };
 use sheaf_cache_server::{ServeOptions, Server};
 
@@ -17,8 +17,7 @@ use crate::checks;
 /// The remote at `address`, with this look-up budget.
 fn remotes(address: &str, budget: Duration) -> Remotes {
     let settings = RemoteSettings {
-        addresses: vec![(address.into(), true)],
-        writable: true,
+        addresses: vec![RemoteAddress { address: address.into(), named: true, writable: true }],
         credentials: Credentials { token: None, helper: None, netrc: false },
         trusted: TrustedKeys::default(),
         budget,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sheaf_lang::eval::{Interp, Jit, Location, Options, Signal};
 use sheaf_lang::host::HostError;
 use sheaf_lang::program;
-use sheaf_project::{Home, Project};
+use sheaf_project::{Home, PackagePrograms, Project};
 use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::render::render;
 use sheaf_syntax::{Sources, Span};
@@ -280,21 +280,24 @@ impl SessionBuilder {
             None => project_of(&self.project, &*self.environment, &*self.reporter)?,
         };
         let dependencies = std::mem::replace(&mut self.dependencies, Box::new(()));
+        let jit = self.evaluation.jit != Jit::Never;
+        let programs = if jit { dependencies.programs()? } else { Vec::new() };
         let host = SystemHost::new(self.arguments.clone(), Arc::clone(&self.reporter))
             .with_packages(Packages::new(project.clone(), dependencies));
         let evaluation = self.evaluation;
-        let engine = if evaluation.jit == Jit::Never { None } else { Some(self.engine(&project)?) };
+        let engine = if jit { Some(self.engine(&project, programs)?) } else { None };
         let backend = engine.map(|engine| Box::new(engine) as Box<dyn sheaf_lang::host::Backend>);
         Ok(Interp::new(Box::new(host), backend, evaluation))
     }
 
-    fn engine(self, project: &Project) -> Result<Engine, Error> {
+    fn engine(self, project: &Project, programs: Vec<PackagePrograms>) -> Result<Engine, Error> {
         let (environment, reporter) = (&*self.environment, &*self.reporter);
         let home = match self.home {
             Some(home) => home,
             None => Home::locate(environment).map_err(|error| Error::plain(error.to_string()))?,
         };
         let mut settings = settings_of(project, &home, &self.options, environment, reporter)?;
+        settings.package_programs = programs;
         let compiler = release::choose(&mut settings, project, reporter)?;
         let folder = self.artifacts.unwrap_or_else(|| project.artifact_folder());
         let worker = match self.worker {

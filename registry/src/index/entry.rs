@@ -7,7 +7,10 @@ use semver::{Version, VersionReq};
 use serde::{Deserialize, Serialize};
 use sheaf_project::package_name;
 
-/// Newest form of a line that this Sheaf reads. Lines of a newer form are skipped: their versions need a newer Sheaf.
+use super::signature::{EntrySignature, Programs};
+
+/// Newest form of a line that this Sheaf reads. Lines of a newer form are skipped: their versions need a newer Sheaf. A new
+/// field needs a new form, since signatures cover the fields that a Sheaf knows.
 const FORM: u32 = 1;
 
 /// Maximum size of the file of one package, in bytes.
@@ -59,6 +62,12 @@ pub struct Entry {
     /// The versions of Sheaf that it works with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sheaf: Option<VersionReq>,
+    /// A remote cache with the compiled programs of the package.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub programs: Option<Programs>,
+    /// The author's signature of the other fields, but for `yanked`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<EntrySignature>,
 }
 
 fn first_form() -> u32 {
@@ -271,7 +280,7 @@ mod tests {
         insta::assert_snapshot!(message("{\"name => {name"), @"line 1: key must be a string, at column 2");
         insta::assert_snapshot!(message("1.2.0\",\"dep => 1.2\",\"dep"), @"line 1: unexpected end of input while parsing minor version number, at column 29");
         insta::assert_snapshot!(message("\"name\":\"ode\" => \"name\":\"odd\""), @r#"line 1: it is about "odd", in the file of ode"#);
-        insta::assert_snapshot!(message("\"name\":\"maths\" => \"name\":\"../maths\""), @r#"line 1: "../maths" is no name"#);
+        insta::assert_snapshot!(message("\"name\":\"maths\" => \"name\":\"../maths\""), @"line 1: `../maths` is no name for a package: it has `.`; small letters, digits, - and _ make one, a letter first");
         insta::assert_snapshot!(message("0123456789\",\"tree => 012345678X\",\"tree"), @r#"line 1: "012345678901234567890123456789012345678X" is not a commit: 40 digits from 0 to 9 and a to f"#);
         insta::assert_snapshot!(message("sha256-47 => sha512-47"), @r#"line 1: "sha512-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=" is not a tree hash: sha256- and 44 characters of base64"#);
         insta::assert_snapshot!(message("refs/tags/v1.2.0 => --upload-pack=x"), @r#"line 1: "--upload-pack=x" is not a ref"#);

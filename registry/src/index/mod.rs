@@ -14,6 +14,7 @@ mod entry;
 mod files;
 mod http;
 mod layout;
+mod signature;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,6 +25,7 @@ pub use entry::{Entry, EntryDependency, EntryError, yanked_line};
 pub use files::{Folder, GitFiles, IndexFiles};
 pub use http::HttpFiles;
 pub use layout::package_path;
+pub use signature::{AlteredEntry, EntrySignature, Programs};
 
 /// Failure to read an index.
 #[derive(Debug, thiserror::Error)]

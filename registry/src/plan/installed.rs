@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use sheaf_project::{FileError, Found, LOCK_NAME, LockedPackage, Owners, PackagesLock, Project, Source};
+use sheaf_project::{
+    FileError, Found, LOCK_NAME, LockedPackage, Owners, PackagePrograms, PackagesLock, Project, Source,
+};
 
 use crate::store::{SourceStore, StoreError};
 use crate::tree::TreeHash;
@@ -77,6 +79,16 @@ impl Installed {
         let store = SourceStore::new(sources);
         let root = project.root.clone();
         Ok(Some(Self { roots, packages, edges, folders: RefCell::default(), root, store }))
+    }
+
+    /// Remote caches that the authors of signed packages name for their compiled programs.
+    pub fn programs(&self) -> Vec<PackagePrograms> {
+        let named = |package: &LockedPackage| {
+            Some(PackagePrograms { remote: package.programs.clone()?, signer: package.signer.clone()? })
+        };
+        let mut programs: Vec<_> = self.packages.iter().filter_map(named).collect();
+        programs.dedup();
+        programs
     }
 
     /// The folder of the package that a package calls `name`, verified; `None` if it has no such dependency. `package` is the

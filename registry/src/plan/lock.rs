@@ -12,6 +12,7 @@ use sheaf_project::{
 use super::universe::Origin;
 use super::{Access, Universe, UniverseError};
 use crate::git::{Address, CommitId, GitError, Want};
+use crate::index::AlteredEntry;
 use crate::resolve::{
     PackageId, PackageVersion, Policy, Requirement, Resolution, ResolveError, Root, resolve,
 };
@@ -74,6 +75,9 @@ pub enum PlanError {
     /// A registry gives a locked version another tree.
     #[error(transparent)]
     Rewritten(#[from] Box<Rewritten>),
+    /// The line of a version is not what its author signed.
+    #[error(transparent)]
+    Altered(#[from] Box<AlteredEntry>),
     /// The lock cannot be written.
     #[error(transparent)]
     Edit(#[from] Box<EditError>),
@@ -145,6 +149,7 @@ pub fn lock(project: &Project, access: &Access, how: &Resolve) -> Result<Outcome
     };
     let resolution = resolve(&root, &universe, &policy).map_err(Box::new)?;
     let lock = record(&resolution, &universe, &before)?;
+    other_signers(&before, &lock).iter().for_each(|text| access.reporter.note(text));
     if how.locked && lock != before {
         let change = before.difference(&lock).into_iter().next().map(|change| change.to_string());
         return Err(PlanError::WouldChange { change: change.unwrap_or_default() });
@@ -278,7 +283,7 @@ fn record(
                 })
                 .into());
             }
-            (Some(origin), _) => located(package, origin),
+            (Some(origin), _) => located(package, origin)?,
             (None, Some(known)) => known.clone(),
             (None, None) => continue,
         };
@@ -288,7 +293,7 @@ fn record(
     Ok(PackagesLock { roots: resolution.roots.iter().map(edge).collect(), packages })
 }
 
-fn located(package: &PackageVersion, origin: Origin) -> LockedPackage {
+fn located(package: &PackageVersion, origin: Origin) -> Result<LockedPackage, PlanError> {
     let mut locked = LockedPackage::new(
         package.package.name.clone(),
         package.version.clone(),
@@ -296,6 +301,10 @@ fn located(package: &PackageVersion, origin: Origin) -> LockedPackage {
     );
     match origin {
         Origin::Entry(entry) => {
+            locked.signer = entry.signer().map_err(Box::new)?.map(ToString::to_string);
+            // An unsigned line may name any remote.
+            let programs = entry.programs.filter(|_| locked.signer.is_some());
+            locked.programs = programs.map(|programs| programs.remote);
             locked.repository = Some(entry.repository);
             locked.reference = Some(entry.reference);
             locked.commit = Some(entry.commit);
@@ -310,7 +319,29 @@ fn located(package: &PackageVersion, origin: Origin) -> LockedPackage {
         }
         Origin::Folder(_) => {}
     }
-    locked
+    Ok(locked)
+}
+
+/// Packages whose new version another author has signed, or nobody, in sentences.
+fn other_signers(before: &PackagesLock, now: &PackagesLock) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for package in &now.packages {
+        let same = |old: &&LockedPackage| old.name == package.name && old.source == package.source;
+        let mut known =
+            before.packages.iter().filter(same).filter_map(|old| old.signer.as_deref()).peekable();
+        let Some(old) = known.peek().map(|old| (*old).to_owned()) else { continue };
+        if !known.any(|old| package.signer.as_deref() == Some(old)) {
+            let signer = package
+                .signer
+                .as_deref()
+                .map_or("nobody has signed it".into(), |key| format!("{key} signed it"));
+            sentences.push(format!(
+                "{} {} is not signed by {old}, as the locked version is: {signer}; ask the author before you use it",
+                package.name, package.version
+            ));
+        }
+    }
+    sentences
 }
 
 /// Fetches the packages of a lock that are not in the store. Returns those that were fetched.

@@ -187,7 +187,7 @@ fn change(
     plan::fetch(&outcome.lock, access).map_err(shown)?;
     edit(&path).map_err(failed)?;
     write(project, &outcome)?;
-    changes(&outcome)
+    changes(project, &outcome)
 }
 
 /// The newest version of a package that is not yanked, and the newest that matches a range.

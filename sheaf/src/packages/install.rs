@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use sheaf_project::{Change, Project};
 use sheaf_registry::plan::{self, Outcome, Resolve};
 
-use super::{access, rules, shown, write};
+use super::{access, programs, rules, shown, write};
 use crate::cli::{InstallOptions, UpdateOptions};
 use crate::evaluator::{Failed, exit_code, project_here};
 use crate::messages;
@@ -24,7 +24,7 @@ fn install_here(options: &InstallOptions) -> Result<(), Failed> {
     let outcome = plan::lock(&project, &access, &how).map_err(shown)?;
     write(&project, &outcome)?;
     let fetched = plan::fetch(&outcome.lock, &access).map_err(shown)?;
-    changes(&outcome)?;
+    changes(&project, &outcome)?;
     let count = outcome.lock.packages.len();
     print_line(&format!("{count} {} installed, {} fetched", words(count), fetched.len()))
 }
@@ -78,12 +78,12 @@ fn update_here(options: &UpdateOptions) -> Result<(), Failed> {
         Resolve { update: true, forget, precise, minimal: options.minimal_versions, ..rules(&project)? };
     let outcome = plan::lock(&project, &access, &how).map_err(shown)?;
     if options.dry_run {
-        changes(&outcome)?;
+        changes(&project, &outcome)?;
         return print_line("nothing is changed, as --dry-run says");
     }
     write(&project, &outcome)?;
     plan::fetch(&outcome.lock, &access).map_err(shown)?;
-    changes(&outcome)?;
+    changes(&project, &outcome)?;
     if outcome.lock == outcome.before {
         print_line("every package is as new as Sheaf.toml allows")
     } else {
@@ -103,9 +103,10 @@ pub fn package() -> Result<Project, Failed> {
 }
 
 /// Prints what has changed in the lock.
-pub fn changes(outcome: &Outcome) -> Result<(), Failed> {
+pub fn changes(project: &Project, outcome: &Outcome) -> Result<(), Failed> {
     let lines = outcome.before.difference(&outcome.lock);
-    lines.iter().map(Change::to_string).try_for_each(|line| print_line(&line))
+    lines.iter().map(Change::to_string).try_for_each(|line| print_line(&line))?;
+    programs::offer(project, outcome)
 }
 
 fn words(count: usize) -> &'static str {

@@ -3,7 +3,9 @@
 pub mod add;
 pub mod install;
 pub mod outdated;
+mod programs;
 pub mod publish;
+mod record;
 mod reporter;
 pub mod tree;
 
@@ -16,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 use sheaf_engine::Dependencies;
 use sheaf_lang::host::HostError;
-use sheaf_project::{DependencySource, Project, UserConfig};
+use sheaf_project::{DependencySource, PackagePrograms, Project, UserConfig};
 use sheaf_registry::Logins;
 use sheaf_registry::plan::{self, Access, Installed, Outcome, Resolve};
 use url::Url;
@@ -43,8 +45,8 @@ struct Lazy {
     installed: OnceCell<Option<Installed>>,
 }
 
-impl Dependencies for Lazy {
-    fn folder(&self, package: Option<&Path>, name: &str) -> Result<Option<PathBuf>, HostError> {
+impl Lazy {
+    fn installed(&self) -> Result<Option<&Installed>, HostError> {
         let installed = match self.installed.get() {
             Some(installed) => installed,
             None => {
@@ -52,7 +54,18 @@ impl Dependencies for Lazy {
                 self.installed.get_or_init(|| read)
             }
         };
-        installed.as_ref().map_or(Ok(None), |installed| installed.folder(package, name).map_err(host_error))
+        Ok(installed.as_ref())
+    }
+}
+
+impl Dependencies for Lazy {
+    fn folder(&self, package: Option<&Path>, name: &str) -> Result<Option<PathBuf>, HostError> {
+        let Some(installed) = self.installed()? else { return Ok(None) };
+        installed.folder(package, name).map_err(host_error)
+    }
+
+    fn programs(&self) -> Result<Vec<PackagePrograms>, HostError> {
+        Ok(self.installed()?.map(Installed::programs).unwrap_or_default())
     }
 }
 

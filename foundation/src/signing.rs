@@ -1,12 +1,10 @@
-//! Signatures of claims: Ed25519 keys, one per writer.
+//! Ed25519 keys, one per writer of programs or packages.
 
 use std::fmt;
 use std::str::FromStr;
 
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use serde::{Deserialize, Serialize};
-
-use crate::remote::{shown, shown_text};
 
 /// The key that verifies a writer's signatures, with a name for display. Written as `NAME:` and 64 hexadecimal digits.
 /// Keys with the same digits are equal, whatever their names.
@@ -31,8 +29,9 @@ pub struct SecretKey {
 pub struct KeySyntax;
 
 /// A signature that does not verify with this key for these bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SignatureError;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the signature is not of this key for these bytes")]
+pub struct SignatureError;
 
 /// The system's random number generator failed.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +49,8 @@ impl PublicKey {
         self.bytes
     }
 
-    pub(crate) fn verify(&self, bytes: &[u8], signature: &str) -> Result<(), SignatureError> {
+    /// Verifies a signature in hexadecimal of `bytes`.
+    pub fn verify(&self, bytes: &[u8], signature: &str) -> Result<(), SignatureError> {
         let mut raw = [0; 64];
         hex::decode_to_slice(signature, &mut raw).map_err(|_| SignatureError)?;
         let key = VerifyingKey::from_bytes(&self.bytes).map_err(|_| SignatureError)?;
@@ -124,7 +124,8 @@ impl SecretKey {
         format!("{}:{}", self.name, hex::encode(self.key.to_bytes()))
     }
 
-    pub(crate) fn sign(&self, bytes: &[u8]) -> String {
+    /// The signature of `bytes`, in hexadecimal.
+    pub fn sign(&self, bytes: &[u8]) -> String {
         hex::encode(self.key.sign(bytes).to_bytes())
     }
 }
@@ -168,60 +169,6 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 64 && name.chars().all(plain) && !name.starts_with('.')
 }
 
-/// The trusted keys, each for all remotes or for one.
-///
-/// Written as the key, or as the key, `@` and the address of the remote.
-#[derive(Debug, Clone, Default)]
-pub struct TrustedKeys {
-    keys: Vec<(PublicKey, Option<String>)>,
-}
-
-impl TrustedKeys {
-    /// Reads a list of keys.
-    pub fn read(texts: impl IntoIterator<Item: AsRef<str>>) -> Result<Self, KeySyntax> {
-        let mut keys = Vec::new();
-        for text in texts {
-            let text = text.as_ref().trim();
-            let (key, remote) =
-                text.split_once('@').map_or((text, None), |(key, remote)| (key, Some(remote)));
-            keys.push((key.parse()?, remote.map(normal_address)));
-        }
-        Ok(Self { keys })
-    }
-
-    /// Trusts a key from everywhere, such as the user's own.
-    pub fn add(&mut self, key: PublicKey) {
-        self.keys.push((key, None));
-    }
-
-    /// Distrusts a key, whatever remote it is limited to and whoever added it.
-    pub fn revoke(&mut self, key: &PublicKey) {
-        self.keys.retain(|(known, _)| known != key);
-    }
-
-    /// True if a claim with this signature is trusted from the remote at `address`.
-    pub fn trusts(&self, key: &PublicKey, address: &str) -> bool {
-        let from = normal_address(address);
-        self.keys.iter().any(|(known, remote)| known == key && remote.as_ref().is_none_or(|r| *r == from))
-    }
-
-    /// True if the key is trusted from any remote.
-    pub fn knows(&self, key: &PublicKey) -> bool {
-        self.keys.iter().any(|(known, _)| known == key)
-    }
-
-    /// True if no key is trusted.
-    pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
-    }
-}
-
-/// Canonical spelling of a remote's address, without credentials.
-pub fn normal_address(address: &str) -> String {
-    let shown = reqwest::Url::parse(address.trim()).map_or_else(|_| shown_text(address), |url| shown(&url));
-    shown.trim_end_matches('/').to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -258,21 +205,5 @@ mod tests {
         assert_eq!(key.public().to_string(), format!("rfc:{public}"));
         let signature = "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b";
         assert_eq!(key.sign(b""), signature);
-    }
-
-    #[test]
-    fn a_key_may_be_trusted_from_one_remote_alone() {
-        let (a, b) = (SecretKey::generate("a").unwrap().public(), SecretKey::generate("b").unwrap().public());
-        let texts = [a.to_string(), format!("{b}@https://cache.example/")];
-        let trusted = TrustedKeys::read(texts).unwrap();
-        assert!(trusted.trusts(&a, "https://other.example"));
-        assert!(trusted.trusts(&b, "https://cache.example"));
-        assert!(!trusted.trusts(&b, "https://other.example"));
-        assert!(trusted.trusts(&b, "HTTPS://me:password@cache.example"));
-        assert!(trusted.knows(&b));
-        assert!(TrustedKeys::read(["x"]).is_err());
-        let mut fewer = trusted.clone();
-        fewer.revoke(&b);
-        assert!(!fewer.knows(&b) && fewer.knows(&a));
     }
 }
