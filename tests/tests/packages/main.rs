@@ -3,6 +3,12 @@
 #![cfg(unix)]
 
 mod journey;
+mod programs;
 mod refused;
 mod resolution;
+#[allow(dead_code, reason = "other tests start the other servers")]
+#[path = "../../../cache/tests/remotes/servers.rs"]
+mod servers;
 mod world;
+
+use sheaf_tests::skip;
