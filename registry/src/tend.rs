@@ -268,9 +268,9 @@ mod tests {
             shown.replace(&ada.public().to_string(), "ada:1").replace(&eve.public().to_string(), "eve:2")
         };
         assert_eq!(next(entry("1.3.0").signed(&ada).line()), "");
-        insta::assert_snapshot!(next(entry("1.3.0").signed(&eve).line()), @"");
-        insta::assert_snapshot!(next(entry("1.3.0").line()), @"");
-        insta::assert_snapshot!(next(entry("1.3.0").signed(&ada).line().replace("\"1.3.0", "\"1.4.0")), @"");
+        insta::assert_snapshot!(next(entry("1.3.0").signed(&eve).line()), @"3/o/ode: ode 1.3.0 is signed by eve:2, and older versions are signed by ada:1: ask the author before you merge it");
+        insta::assert_snapshot!(next(entry("1.3.0").line()), @"3/o/ode: ode 1.3.0 is not signed, and older versions are signed by ada:1: ask the author before you merge it");
+        insta::assert_snapshot!(next(entry("1.3.0").signed(&ada).line().replace("\"1.3.0", "\"1.4.0")), @"3/o/ode: the line of ode 1.4.0 in the registry is not what ada:1 signed: it was changed after it was published; ask who keeps the registry");
     }
 
     #[test]

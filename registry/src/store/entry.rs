@@ -14,8 +14,8 @@ use crate::tree::{self, Limits, TreeError, TreeHash};
 /// The store of package sources.
 #[derive(Debug, Clone)]
 pub struct SourceStore {
-    folder: PathBuf,
-    limits: Limits,
+    pub(super) folder: PathBuf,
+    pub(super) limits: Limits,
 }
 
 /// An inserted package.
@@ -124,7 +124,7 @@ impl SourceStore {
     }
 
     /// Moves the staged entry to its place, unless another process was faster.
-    fn publish(&self, staged: &Path, hash: &TreeHash) -> Result<PathBuf, StoreError> {
+    pub(super) fn publish(&self, staged: &Path, hash: &TreeHash) -> Result<PathBuf, StoreError> {
         let entry = self.entry(hash);
         // A folder that is not empty is not replaced.
         match fs::rename(staged, &entry) {

@@ -47,6 +47,14 @@ pub enum StoreError {
         /// The folder.
         folder: String,
     },
+    /// An archive that is not the package's.
+    #[error("{}: {cause}", path.display())]
+    Archive {
+        /// The archive.
+        path: PathBuf,
+        /// The defect, and its remedy.
+        cause: String,
+    },
     /// An entry that has changed since it was inserted.
     #[error(
         "the sources in {} changed after they were verified ({}); they are moved to {}: run the command again to fetch \

@@ -150,24 +150,24 @@ fn read(commit: &Commit, id: ObjectId, path: &str, limit: u64) -> Result<Vec<u8>
 
 /// Creates a read-only file, open for writing.
 #[cfg(unix)]
-fn create(path: &Path, executable: bool) -> std::io::Result<File> {
+pub(super) fn create(path: &Path, executable: bool) -> std::io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let mode = if executable { 0o555 } else { 0o444 };
     OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
 }
 
 #[cfg(not(unix))]
-fn create(path: &Path, _: bool) -> std::io::Result<File> {
+pub(super) fn create(path: &Path, _: bool) -> std::io::Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path)
 }
 
 #[cfg(unix)]
-fn link(target: &str, path: &Path) -> std::io::Result<()> {
+pub(super) fn link(target: &str, path: &Path) -> std::io::Result<()> {
     std::os::unix::fs::symlink(target, path)
 }
 
 #[cfg(windows)]
-fn link(target: &str, path: &Path) -> std::io::Result<()> {
+pub(super) fn link(target: &str, path: &Path) -> std::io::Result<()> {
     let is_folder = path.parent().is_some_and(|folder| folder.join(target).is_dir());
     if is_folder {
         std::os::windows::fs::symlink_dir(target, path)

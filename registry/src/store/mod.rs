@@ -20,6 +20,7 @@
 //! time, and then the tree is hashed again. It is no protection from an attacker who may write into the user's cache;
 //! [`SourceStore::verify`] hashes always, which notices decayed bytes too.
 
+mod archive;
 mod entry;
 mod error;
 mod export;
