@@ -66,7 +66,7 @@ pub enum Command {
     Fmt(FmtOptions),
     /// Show what names mean
     #[command(
-        after_help = "Examples:\n  sheaf doc\n  sheaf doc softmax\n  sheaf doc nn\n  sheaf doc src/model.shf forward"
+        after_help = "Examples:\n  sheaf doc\n  sheaf doc softmax\n  sheaf doc nn\n  sheaf doc src/model.shf forward\n  sheaf doc attention-lib"
     )]
     Doc(DocOptions),
     /// Make a folder with a new package, which runs at once
@@ -97,6 +97,21 @@ pub enum Command {
         after_help = "Example, after git tag v0.1.0 && git push origin v0.1.0:\n  sheaf publish --dry-run\n  sheaf publish"
     )]
     Publish(PublishOptions),
+    /// Withdraw a published version from new resolutions; projects that have locked it keep it
+    #[command(
+        after_help = "Examples:\n  sheaf yank attention-lib 1.2.0 --reason 'wrong mask at even lengths'\n  sheaf yank attention-lib \
+                      1.2.0 --undo"
+    )]
+    Yank(YankOptions),
+    /// Pack the dependencies as archives in the folder vendor, from which they are taken without a network
+    #[command(after_help = "Example:\n  sheaf vendor")]
+    Vendor(VendorOptions),
+    /// Check the locked packages: yanked versions, and sources or registries that have changed
+    #[command(after_help = "Examples:\n  sheaf audit\n  sheaf audit --json")]
+    Audit(AuditOptions),
+    /// Write a bill of materials of the project, in CycloneDX
+    #[command(after_help = "Examples:\n  sheaf sbom\n  sheaf sbom --output bom.json")]
+    Sbom(SbomOptions),
     /// Show the dependencies of the project
     #[command(after_help = "Examples:\n  sheaf tree\n  sheaf tree --why maths\n  sheaf tree --duplicates")]
     Tree(TreeOptions),
@@ -248,6 +263,54 @@ pub struct PublishOptions {
     /// With --programs: the processors that they are compiled for, as in `sheaf build`
     #[arg(long, requires = "programs")]
     pub cpu: Option<String>,
+}
+
+/// Options of `sheaf yank`.
+#[derive(Args, Clone, Debug)]
+pub struct YankOptions {
+    /// The package
+    pub package: String,
+    /// The version
+    pub version: semver::Version,
+    /// The reason that users are shown
+    #[arg(long, required_unless_present = "undo", conflicts_with = "undo")]
+    pub reason: Option<String>,
+    /// Offer the version again
+    #[arg(long)]
+    pub undo: bool,
+    /// A registry under `[registries]`; otherwise the default
+    #[arg(long)]
+    pub registry: Option<String>,
+}
+
+/// Options of `sheaf vendor`.
+#[derive(Args, Clone, Debug)]
+pub struct VendorOptions {
+    /// Fail if Sheaf.lock would change
+    #[arg(long)]
+    pub locked: bool,
+    /// Use no network
+    #[arg(long)]
+    pub offline: bool,
+}
+
+/// Options of `sheaf audit`.
+#[derive(Args, Clone, Debug)]
+pub struct AuditOptions {
+    /// Use no network: registries as they were last seen
+    #[arg(long)]
+    pub offline: bool,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `sheaf sbom`.
+#[derive(Args, Clone, Debug)]
+pub struct SbomOptions {
+    /// The file to write; otherwise standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// Options of `sheaf tree`.
@@ -553,7 +616,7 @@ pub struct FmtOptions {
 /// Options of `sheaf doc`.
 #[derive(Args, Clone, Debug)]
 pub struct DocOptions {
-    /// A name or a section of the language, or a program and perhaps a name in it; without any, an overview
+    /// A name or a section of the language, or a program or a dependency and perhaps a name in it; without any, an overview
     #[arg(value_name = "FILE|NAME", num_args = 0..=2)]
     pub subject: Vec<String>,
     /// As JSON

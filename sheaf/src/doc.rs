@@ -9,9 +9,10 @@ use sheaf_syntax::visible::visible;
 use sheaf_syntax::{Sources, read};
 
 use crate::cli::DocOptions;
-use crate::evaluator::{Failed, failed, on_large_stack};
+use crate::evaluator::{Failed, failed, on_large_stack, project_here, report_error};
 use crate::messages;
 use crate::output::print_line;
+use crate::packages::{self, LockOptions};
 use crate::sources::read_source;
 
 /// Shows the documentation of names.
@@ -24,8 +25,14 @@ fn doc_here(options: &DocOptions) -> Result<(), Failed> {
         [file, name @ ..] if Path::new(file).extension().is_some_and(|e| e == "shf") => {
             (of_program(Path::new(file))?, name.first())
         }
+        [package, name @ ..]
+            if docs::find(package).is_none()
+                && let Some(entries) = of_package(package)? =>
+        {
+            (entries, name.first())
+        }
         [_, name, ..] => {
-            let help = "a program comes before a name, as in `sheaf doc model.shf forward`";
+            let help = "a program or a package comes before a name, as in `sheaf doc model.shf forward` and `sheaf doc attention-lib alibi-bias`";
             messages::error(format!("{name} is one name too many"), Some(help));
             return Err(Failed);
         }
@@ -57,6 +64,38 @@ fn of_program(file: &Path) -> Result<Vec<Entry>, Failed> {
         Failed
     })?;
     Ok(docs::definitions(&text))
+}
+
+/// The entries of the public functions and macros of a package, or of one of its modules: `attention-lib/masks`. `None`
+/// if the project has no such dependency.
+fn of_package(text: &str) -> Result<Option<Vec<Entry>>, Failed> {
+    let (package, module) =
+        text.split_once('/').map_or((text, None), |(package, module)| (package, Some(module)));
+    let project = project_here()?;
+    let manifest = project.manifest.iter();
+    let mut known =
+        manifest.flat_map(|manifest| manifest.dependencies.iter().chain(&manifest.dev_dependencies));
+    let folder = if project.manifest.iter().any(|manifest| manifest.package.name.as_deref() == Some(package))
+    {
+        Some(project.root.clone())
+    } else if known.any(|dependency| dependency.name == package) {
+        packages::prepare(&project, &LockOptions::default(), false)?;
+        packages::dependencies(&project)?.folder(None, package).map_err(report_error)?
+    } else {
+        None
+    };
+    let Some(folder) = folder else { return Ok(None) };
+    let mut files = packages::programs_in(&folder.join("src"));
+    if let Some(module) = module {
+        files.retain(|file| {
+            file.strip_prefix(&folder).is_ok_and(|path| path == Path::new(&format!("src/{module}.shf")))
+        });
+    }
+    let mut entries = Vec::new();
+    for file in &files {
+        entries.extend(of_program(file)?.into_iter().filter(|entry| !entry.name.starts_with('-')));
+    }
+    Ok(Some(entries))
 }
 
 /// The entries of that name, or of the section of that name.

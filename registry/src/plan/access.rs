@@ -37,6 +37,8 @@ pub struct Access {
     pub repositories: PathBuf,
     /// Folder of the store of sources.
     pub sources: PathBuf,
+    /// Folder with archives of packages, which are taken instead of fetches.
+    pub vendor: Option<PathBuf>,
     /// Credentials of hosts.
     pub logins: Logins,
     /// Hosts that the user's own files name. Others get no credentials, whatever an index says.

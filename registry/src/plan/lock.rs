@@ -17,6 +17,7 @@ use crate::resolve::{
     PackageId, PackageVersion, Policy, Requirement, Resolution, ResolveError, Root, resolve,
 };
 use crate::store::{Fetched, Item, SourceStore, StoreError, fetch_all};
+use crate::tree::TreeHash;
 
 /// Maximum number of fetches at a time.
 const JOBS: usize = 8;
@@ -359,6 +360,11 @@ pub fn fetch(lock: &PackagesLock, access: &Access) -> Result<Vec<(String, Fetche
         if is_here {
             continue;
         }
+        let archive = access.vendor.as_ref().map(|folder| folder.join(archive_name(package, lock)));
+        if let (Some(archive), Some(hash)) = (archive.filter(|archive| archive.is_file()), item.hash) {
+            store.insert_archive(&archive, &hash).map_err(|error| failed(package, error))?;
+            continue;
+        }
         if access.offline {
             let cause =
                 "it was not fetched before, and --offline or SHEAF_OFFLINE forbids to fetch it".into();
@@ -382,6 +388,20 @@ pub fn fetch(lock: &PackagesLock, access: &Access) -> Result<Vec<(String, Fetche
         }
     }
     left_out.map_or(Ok(fetched), Err)
+}
+
+/// Folder beside `Sheaf.lock` with archives of its packages.
+pub const VENDOR_FOLDER: &str = "vendor";
+
+/// Name of the archive of a package of a lock. It has a part of the tree's hash if another package is called alike.
+pub fn archive_name(package: &LockedPackage, lock: &PackagesLock) -> String {
+    let LockedPackage { name, version, tree, .. } = package;
+    let alike = lock.packages.iter().filter(|other| other.name == *name && other.version == *version);
+    let hash: Option<TreeHash> = tree.as_deref().and_then(|tree| tree.parse().ok());
+    match hash.filter(|_| alike.count() > 1) {
+        Some(hash) => format!("{name}-{version}-{}.tar.gz", &hash.hex()[..8]),
+        None => format!("{name}-{version}.tar.gz"),
+    }
 }
 
 /// The fetch of a locked package.

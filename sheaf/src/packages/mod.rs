@@ -1,13 +1,17 @@
 //! Dependencies of a project, for every command that needs them.
 
 pub mod add;
+pub mod audit;
 pub mod install;
 pub mod outdated;
 mod programs;
 pub mod publish;
 mod record;
 mod reporter;
+pub mod sbom;
 pub mod tree;
+pub mod vendor;
+pub mod yank;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +26,8 @@ use sheaf_project::{DependencySource, PackagePrograms, Project, UserConfig};
 use sheaf_registry::Logins;
 use sheaf_registry::plan::{self, Access, Installed, Outcome, Resolve};
 use url::Url;
+
+pub use programs::programs_in;
 
 use crate::evaluator::{Failed, environment, failed, home, outside};
 use crate::messages;
@@ -136,6 +142,7 @@ pub fn access(project: &Project, offline: bool) -> Result<Access, Failed> {
         registries: home.registries(),
         repositories: home.registries().join("git"),
         sources: home.sources(),
+        vendor: Some(project.root.join(plan::VENDOR_FOLDER)),
         logins,
         named: named(project, &indexes),
         indexes,

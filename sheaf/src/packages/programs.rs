@@ -64,7 +64,7 @@ pub fn send(project: &Project, options: &PublishOptions) -> Result<Option<Progra
 }
 
 /// The programs in a folder and those below it, sorted.
-fn programs_in(folder: &Path) -> Vec<PathBuf> {
+pub fn programs_in(folder: &Path) -> Vec<PathBuf> {
     let pattern = format!("{}/**/*.shf", glob::Pattern::escape(&folder.to_string_lossy()));
     // A folder that cannot be read was refused when its tree was hashed.
     glob::glob(&pattern).into_iter().flatten().filter_map(Result::ok).collect()

@@ -13,24 +13,33 @@ use crate::messages;
 /// Maximum number of pushes while others push to the same registry.
 const PUSHES: usize = 5;
 
-/// Adds an entry to a registry: to a folder, or with a commit that is pushed to its git repository.
+/// Adds an entry to a registry.
 pub fn record(index: &str, entry: &Entry) -> Result<(), Failed> {
+    change_index(index, &format!("{} {}", entry.name, entry.version), |folder| append(folder, entry))
+}
+
+/// Changes a file of a registry: in a folder, or with a commit that is pushed to its git repository. `change` gives the
+/// path of the file in the registry.
+pub fn change_index(
+    index: &str,
+    message: &str,
+    change: impl Fn(&Path) -> Result<PathBuf, Failed>,
+) -> Result<(), Failed> {
     if index.starts_with("sparse+") {
-        let help = "name the git repository that it is a copy of: `sheaf publish --registry NAME`";
-        return Err(refused(format!("{index} is a static copy, to which nothing can be published"), help));
+        let help = "name the git repository that it is a copy of with --registry";
+        return Err(refused(format!("{index} is a static copy, which only follows its registry"), help));
     }
     let folder = Path::new(index.strip_prefix("file://").unwrap_or(index));
     if folder.is_absolute() && folder.join(CONFIG_NAME).is_file() {
-        return append(folder, entry).map(drop);
+        return change(folder).map(drop);
     }
     let scratch = tempfile::tempdir().map_err(failed)?;
     let checkout = scratch.path().join("index");
     git(scratch.path(), &["clone", "--quiet", "--depth", "1", "--", index, "index"])?;
     for attempt in 1..=PUSHES {
-        let file = append(&checkout, entry)?;
+        let file = change(&checkout)?;
         git(&checkout, &["add", "--", &file.to_string_lossy()])?;
-        let message = format!("{} {}", entry.name, entry.version);
-        git(&checkout, &["commit", "--quiet", "--message", &message])?;
+        git(&checkout, &["commit", "--quiet", "--message", message])?;
         if attempt == PUSHES {
             git(&checkout, &["push", "--quiet", "origin", "HEAD"])?;
             return Ok(());
@@ -38,7 +47,7 @@ pub fn record(index: &str, entry: &Entry) -> Result<(), Failed> {
         if run(&checkout, &["push", "--quiet", "origin", "HEAD"])?.is_ok() {
             return Ok(());
         }
-        // Somebody else has published meanwhile.
+        // Somebody else has changed it meanwhile.
         git(&checkout, &["fetch", "--quiet", "--depth", "1", "origin", "HEAD"])?;
         git(&checkout, &["reset", "--quiet", "--hard", "FETCH_HEAD"])?;
     }

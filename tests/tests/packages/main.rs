@@ -2,6 +2,7 @@
 
 #![cfg(unix)]
 
+mod commands;
 mod journey;
 mod programs;
 mod refused;

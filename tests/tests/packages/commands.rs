@@ -1,0 +1,116 @@
+//! Commands about packages: archives, audits, bills of materials, documentation, yanks.
+
+use serde_json::Value;
+use sheaf_tests::Sandbox;
+
+use crate::world::{World, project_files};
+
+/// A user whose project `demo` depends on `attention-lib`.
+fn user(world: &World) -> Sandbox {
+    let user = Sandbox::new();
+    user.run(&["new", "demo"]).silent();
+    let added = world.sheaf(&user, &["add", "attention-lib"]).at("demo").run();
+    assert_eq!(added.code, Some(0), "{added}");
+    user.write("demo/src/main.shf", "(use attention-lib)\n(print (shape (repeat-heads (zeros '[2 5 4]) 3)))\n");
+    user
+}
+
+#[test]
+fn archives_serve_a_machine_without_a_network() {
+    let mut world = World::with_packages();
+    let user = user(&world);
+    let packed = world.sheaf(&user, &["vendor"]).at("demo").run();
+    assert_eq!(packed.code, Some(0), "{packed}");
+    world.cut();
+    let archive = "demo/vendor/attention-lib-0.1.0.tar.gz";
+    let bytes = std::fs::read(user.path(archive)).expect("an archive");
+    let device = |archive_bytes: &[u8]| {
+        let device = Sandbox::new();
+        for name in ["Sheaf.toml", "Sheaf.lock", "src/main.shf"] {
+            device.write(&format!("demo/{name}"), std::fs::read(user.path(&format!("demo/{name}"))).expect("a file"));
+        }
+        device.write(archive, archive_bytes);
+        let run = device.sheaf(&["run", "--no-jit", "--offline"]).at("demo").run();
+        (device, run)
+    };
+    assert_eq!(device(&bytes).1.silent(), "[6 5 4]\n");
+    // The same again: reproducible.
+    let again = user.sheaf(&["vendor", "--offline"]).at("demo").run();
+    assert_eq!((again.code, std::fs::read(user.path(archive)).expect("an archive")), (Some(0), bytes.clone()));
+    let mut altered = bytes;
+    let middle = altered.len() / 2;
+    altered[middle] ^= 1;
+    let (device, refused) = device(&altered);
+    assert_eq!(refused.code, Some(1), "{refused}");
+    assert!(refused.stderr.contains("sheaf vendor"), "{refused}");
+    let store = device.home().join("cache/sources");
+    let names: Vec<_> = std::fs::read_dir(store).expect("a store").flatten().map(|e| e.file_name()).collect();
+    assert!(names.iter().all(|name| name == "lock" || name == "staging"), "{names:?}");
+}
+
+#[test]
+fn an_audit_finds_what_was_withdrawn_or_changed() {
+    let world = World::with_packages();
+    let user = user(&world);
+    let audit = || world.sheaf(&user, &["audit"]).at("demo").run();
+    assert_eq!(audit().stdout, "nothing is known against 1 package\n");
+    let yank = |arguments: &[&str]| {
+        let keeper = Sandbox::new();
+        let arguments = [&["yank", "attention-lib", "0.1.0"], arguments].concat();
+        let run = world.sheaf(&keeper, &arguments).run();
+        assert_eq!(run.code, Some(0), "{run}");
+    };
+    yank(&["--reason", "wrong mask"]);
+    let found = audit();
+    assert!(found.code == Some(1) && found.stderr.contains("yanked: wrong mask"), "{found}");
+    // Who has locked it keeps it; others do not get it.
+    assert_eq!(user.sheaf(&["run", "--no-jit"]).at("demo").run().silent(), "[6 5 4]\n");
+    let other = Sandbox::new();
+    other.run(&["new", "demo"]).silent();
+    let before = project_files(&other, "demo");
+    let refused = world.sheaf(&other, &["add", "attention-lib"]).at("demo").run();
+    assert!(refused.code == Some(1) && refused.stderr.contains("yanked"), "{refused}");
+    assert_eq!(project_files(&other, "demo"), before);
+    yank(&["--undo"]);
+    assert_eq!(audit().code, Some(0));
+    let store = user.home().join("cache/sources");
+    let entry = std::fs::read_dir(store).expect("a store").flatten().find(|e| e.file_name().len() == 64);
+    let file = entry.expect("an entry").path().join("tree/src/lib.shf");
+    std::fs::remove_file(&file).expect("a file");
+    std::fs::write(&file, "(print 1)\n").expect("a file");
+    let damaged = audit();
+    assert!(damaged.code == Some(1) && damaged.stderr.contains("changed after they were verified"), "{damaged}");
+}
+
+#[test]
+fn a_bill_of_materials_names_every_package_with_digest_and_licence() {
+    let world = World::with_packages();
+    let user = user(&world);
+    let written = user.sheaf(&["sbom", "--output", "bom.json"]).at("demo").run();
+    assert_eq!(written.silent(), "");
+    let text = std::fs::read_to_string(user.path("demo/bom.json")).expect("a file");
+    assert_eq!(user.sheaf(&["sbom"]).at("demo").run().silent(), text);
+    let bom: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((&bom["bomFormat"], &bom["specVersion"]), (&Value::from("CycloneDX"), &Value::from("1.6")));
+    let component = &bom["components"][0];
+    assert_eq!(component["name"], "attention-lib");
+    assert_eq!(component["purl"], "pkg:generic/attention-lib@0.1.0");
+    assert_eq!(component["licenses"][0]["expression"], "Apache-2.0");
+    assert_eq!(component["hashes"][0]["content"].as_str().map(str::len), Some(64));
+    assert_eq!(bom["dependencies"][0]["dependsOn"][0], component["bom-ref"]);
+}
+
+#[test]
+fn the_documentation_of_a_dependency() {
+    let world = World::with_packages();
+    let user = user(&world);
+    let doc = |arguments: &[&str]| user.sheaf(&[&["doc"], arguments].concat()).at("demo").run();
+    let whole = doc(&["attention-lib"]).silent();
+    assert!(whole.contains("grouped-query-attention") && whole.contains("alibi-bias"), "{whole}");
+    let one = doc(&["attention-lib", "alibi-bias"]).silent();
+    assert!(one.contains("alibi-bias") && !one.contains("grouped-query"), "{one}");
+    let module = doc(&["attention-lib/masks"]).silent();
+    assert!(module.contains("alibi-bias") && !module.contains("(grouped-query-attention q"), "{module}");
+    assert_eq!(doc(&["no-such-lib"]).code, Some(1));
+    assert!(doc(&["softmax"]).silent().contains("softmax"));
+}
