@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// From above to below: a crate uses crates after it only.
-const LAYERS: [&str; 11] = [
+const LAYERS: [&str; 12] = [
     "sheaf",
     "sheaf-cache-server",
     "sheaf-engine",
@@ -18,6 +18,7 @@ const LAYERS: [&str; 11] = [
     "sheaf-project",
     "sheaf-runtime",
     "sheaf-toolchain",
+    "sheaf-foundation",
 ];
 
 #[test]
