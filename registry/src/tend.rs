@@ -173,7 +173,7 @@ fn other_signers<'a>(before: &'a [Entry], now: &'a [Entry]) -> impl Iterator<Ite
     let signer = |entry: &'a Entry| entry.signature.as_ref().map(|signature| &signature.signer);
     let known: Vec<_> = before.iter().filter_map(signer).collect();
     let is_new = |entry: &&Entry| !before.iter().any(|old| old.version == entry.version);
-    let others = now.iter().filter(is_new).filter_map(move |entry| {
+    now.iter().filter(is_new).filter_map(move |entry| {
         let signer = signer(entry);
         if known.is_empty() || signer.is_some_and(|signer| known.contains(&signer)) {
             return None;
@@ -184,8 +184,7 @@ fn other_signers<'a>(before: &'a [Entry], now: &'a [Entry]) -> impl Iterator<Ite
             entry.name, entry.version, known[0]
         );
         Some(Problem { file: path_of(&entry.name), cause })
-    });
-    others
+    })
 }
 
 /// The entries of all packages; invalid files become problems.

@@ -14,7 +14,9 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use reqwest::blocking::Client;
 use reqwest::header::{AUTHORIZATION, ETAG, HeaderValue, IF_NONE_MATCH};
+use reqwest::redirect::Policy;
 use sha2::{Digest as _, Sha256};
+use sheaf_foundation::is_private;
 use url::Url;
 
 use super::entry::MAX_FILE;
@@ -25,6 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Maximum number of requests at a time.
 const CONNECTIONS: usize = 16;
+
+/// Maximum number of redirects of a request.
+const REDIRECTS: usize = 5;
 
 /// An index on an http(s) server.
 pub struct HttpFiles {
@@ -48,12 +53,23 @@ impl HttpFiles {
         offline: bool,
     ) -> Result<Self, FilesError> {
         crate::tls::install();
+        if token.is_some() && !is_private(&address) {
+            let host = address.host_str().unwrap_or_default();
+            return Err(FilesError {
+                cause: format!("the token for {host} goes over https only"),
+                remedy: format!("name the registry with https, or run `sheaf login {host} --remove`"),
+            });
+        }
         if !address.path().ends_with('/') {
             address.set_path(&format!("{}/", address.path()));
         }
         let build = || {
             // A redirect to another host is followed by reqwest without the Authorization header.
-            Client::builder().connect_timeout(PATIENCE).timeout(PATIENCE).build()
+            let redirects = Policy::custom(|attempt| match refusal(attempt.previous(), attempt.url()) {
+                Some(cause) => attempt.error(cause),
+                None => attempt.follow(),
+            });
+            Client::builder().redirect(redirects).connect_timeout(PATIENCE).timeout(PATIENCE).build()
         };
         let client = build().map_err(|error| FilesError {
             cause: error.to_string(),
@@ -151,6 +167,15 @@ impl HttpFiles {
     }
 }
 
+/// The cause why a redirect is not followed.
+fn refusal(previous: &[Url], next: &Url) -> Option<&'static str> {
+    if previous.len() > REDIRECTS {
+        return Some("it redirects again and again");
+    }
+    let was_encrypted = previous.last().is_some_and(|url| url.scheme() == "https");
+    (was_encrypted && next.scheme() != "https").then_some("it redirects to an address that is not encrypted")
+}
+
 impl IndexFiles for HttpFiles {
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>, FilesError> {
         match self.fresh.lock().unwrap_or_else(PoisonError::into_inner).remove(path) {
@@ -178,5 +203,32 @@ impl IndexFiles for HttpFiles {
 
     fn list(&self) -> Result<Option<Vec<String>>, FilesError> {
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirects_are_few_and_stay_encrypted() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let (safe, plain) = (url("https://a.example/x"), url("http://a.example/x"));
+        assert_eq!(refusal(std::slice::from_ref(&safe), &url("https://b.example/x")), None);
+        assert_eq!(refusal(std::slice::from_ref(&plain), &safe), None);
+        assert!(refusal(std::slice::from_ref(&safe), &plain).is_some());
+        assert!(refusal(&vec![safe.clone(); REDIRECTS + 1], &safe).is_some());
+    }
+
+    #[test]
+    fn a_token_goes_over_encrypted_or_local_connections_only() {
+        let open = |address: &str| {
+            HttpFiles::new(Url::parse(address).unwrap(), PathBuf::new(), Some("secret"), true)
+        };
+        assert!(open("https://registry.example/index").is_ok());
+        assert!(open("http://127.0.0.1:1/index").is_ok());
+        let Err(error) = open("http://registry.example/index") else { panic!("the token would be readable") };
+        let text = format!("{}; {}", error.cause, error.remedy);
+        insta::assert_snapshot!(text, @"the token for registry.example goes over https only; name the registry with https, or run `sheaf login registry.example --remove`");
     }
 }

@@ -117,6 +117,39 @@ pub(super) fn joined(folder: &str, path: &str) -> String {
 mod tests {
     use super::*;
 
+    /// An index may name any repository; the user's credentials for its host are for what the user's own files name.
+    #[test]
+    fn a_host_that_only_an_index_names_gets_no_credentials() {
+        let mut logins = Logins::default();
+        for host in ["named.example", "other.example"] {
+            logins.set(host, Some(Login { user: None, token: "secret".into() }));
+        }
+        let access = Access {
+            registries: PathBuf::new(),
+            repositories: PathBuf::new(),
+            sources: PathBuf::new(),
+            vendor: None,
+            logins,
+            named: ["named.example".to_owned()].into(),
+            indexes: BTreeMap::new(),
+            offline: true,
+            interrupt: Arc::default(),
+            fetched: RefCell::default(),
+            reporter: Box::new(crate::store::Silent),
+        };
+        let given =
+            |address: &str| access.git_options(&Address::parse(address).unwrap()).credentials.is_some();
+        assert!(given("https://named.example/a"));
+        for address in [
+            "https://other.example/a",
+            "https://named.example:8443/a",
+            "https://named.example.other.example/a",
+            "https://sub.named.example/a",
+        ] {
+            assert!(!given(address), "{address}");
+        }
+    }
+
     #[test]
     fn one_folder_has_one_name() {
         for (folder, path, found) in [

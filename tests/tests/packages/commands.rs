@@ -11,7 +11,10 @@ fn user(world: &World) -> Sandbox {
     user.run(&["new", "demo"]).silent();
     let added = world.sheaf(&user, &["add", "attention-lib"]).at("demo").run();
     assert_eq!(added.code, Some(0), "{added}");
-    user.write("demo/src/main.shf", "(use attention-lib)\n(print (shape (repeat-heads (zeros '[2 5 4]) 3)))\n");
+    user.write(
+        "demo/src/main.shf",
+        "(use attention-lib)\n(print (shape (repeat-heads (zeros '[2 5 4]) 3)))\n",
+    );
     user
 }
 
@@ -27,7 +30,10 @@ fn archives_serve_a_machine_without_a_network() {
     let device = |archive_bytes: &[u8]| {
         let device = Sandbox::new();
         for name in ["Sheaf.toml", "Sheaf.lock", "src/main.shf"] {
-            device.write(&format!("demo/{name}"), std::fs::read(user.path(&format!("demo/{name}"))).expect("a file"));
+            device.write(
+                &format!("demo/{name}"),
+                std::fs::read(user.path(&format!("demo/{name}"))).expect("a file"),
+            );
         }
         device.write(archive, archive_bytes);
         let run = device.sheaf(&["run", "--no-jit", "--offline"]).at("demo").run();
@@ -36,7 +42,10 @@ fn archives_serve_a_machine_without_a_network() {
     assert_eq!(device(&bytes).1.silent(), "[6 5 4]\n");
     // The same again: reproducible.
     let again = user.sheaf(&["vendor", "--offline"]).at("demo").run();
-    assert_eq!((again.code, std::fs::read(user.path(archive)).expect("an archive")), (Some(0), bytes.clone()));
+    assert_eq!(
+        (again.code, std::fs::read(user.path(archive)).expect("an archive")),
+        (Some(0), bytes.clone())
+    );
     let mut altered = bytes;
     let middle = altered.len() / 2;
     altered[middle] ^= 1;
@@ -79,7 +88,10 @@ fn an_audit_finds_what_was_withdrawn_or_changed() {
     std::fs::remove_file(&file).expect("a file");
     std::fs::write(&file, "(print 1)\n").expect("a file");
     let damaged = audit();
-    assert!(damaged.code == Some(1) && damaged.stderr.contains("changed after they were verified"), "{damaged}");
+    assert!(
+        damaged.code == Some(1) && damaged.stderr.contains("changed after they were verified"),
+        "{damaged}"
+    );
 }
 
 #[test]
