@@ -46,9 +46,11 @@ pub enum DependencySource {
         /// The folder.
         folder: String,
     },
+    /// That of the workspace's dependency of this name.
+    Workspace,
 }
 
-const KEYS: &[&str] = &["version", "git", "tag", "branch", "rev", "path", "registry", "package"];
+const KEYS: &[&str] = &["version", "git", "tag", "branch", "rev", "path", "registry", "package", "workspace"];
 
 impl Dependency {
     /// Reads the table `key` of the manifest's top level. `own` is the name of its package.
@@ -92,6 +94,20 @@ impl Dependency {
         }
         check_name(name)?;
         let table = all.table(&name.value, KEYS)?;
+        if table.flag("workspace")? {
+            let more = KEYS.iter().filter(|key| **key != "workspace").find(|key| table.has(key));
+            if let Some(key) = more {
+                let cause = format!("{} comes from the workspace, and has a `{key}` too", name.value);
+                return Err(name.refused(cause, "keep one of both"));
+            }
+            return Ok(Self {
+                name: name.value.clone(),
+                package: name.value.clone(),
+                range: VersionReq::STAR,
+                source: DependencySource::Workspace,
+                location: name.location(),
+            });
+        }
         let range = table.string("version")?;
         let package = table.string("package")?;
         if let Some(package) = &package {

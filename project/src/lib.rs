@@ -31,6 +31,7 @@ mod spanned_toml;
 mod tables;
 mod trust;
 mod user_config;
+mod workspace;
 
 pub use change::{NewDependency, add_dependency, remove_dependency};
 pub use dependencies::{Dependency, DependencySource};
@@ -53,3 +54,4 @@ pub use spanned_toml::Found;
 pub use tables::{CacheTable, Mode, ToolchainTable, size as parse_size};
 pub use trust::{Allowed, Consent, Difference, Request, TrustError, Trusted};
 pub use user_config::UserConfig;
+pub use workspace::{Member, Workspace, WorkspaceTable};

@@ -14,6 +14,7 @@ use crate::owner::Owners;
 use crate::resolver::ResolverTable;
 use crate::spanned_toml::{self, Document, Found, Table, Text};
 use crate::tables::{CacheTable, ToolchainTable};
+use crate::workspace::WorkspaceTable;
 
 /// The program of `sheaf run` if the package names none.
 pub const DEFAULT_MAIN: &str = "src/main.shf";
@@ -39,6 +40,8 @@ pub struct SheafToml {
     pub registries: BTreeMap<String, String>,
     /// `[resolver]`.
     pub resolver: ResolverTable,
+    /// `[workspace]`.
+    pub workspace: Option<WorkspaceTable>,
     /// Ineffective keys of the file.
     pub warnings: Vec<Warning>,
 }
@@ -51,8 +54,17 @@ pub struct FmtTable {
 }
 
 /// The tables of the file.
-const TABLES: &[&str] =
-    &["package", "toolchain", "cache", "fmt", "dependencies", "dev-dependencies", "registries", "resolver"];
+const TABLES: &[&str] = &[
+    "package",
+    "toolchain",
+    "cache",
+    "fmt",
+    "dependencies",
+    "dev-dependencies",
+    "registries",
+    "resolver",
+    "workspace",
+];
 
 /// The keys of `[package]`.
 const PACKAGE: &[&str] =
@@ -103,6 +115,7 @@ impl SheafToml {
         let dev_dependencies = Dependency::read_all(&root, "dev-dependencies", own)?;
         let registries = registries(&root)?;
         let resolver = ResolverTable::read(&root)?;
+        let workspace = WorkspaceTable::read(&root)?;
         let warnings = document.into_warnings();
         Ok(Self {
             path: path.into(),
@@ -114,6 +127,7 @@ impl SheafToml {
             dev_dependencies,
             registries,
             resolver,
+            workspace,
             warnings,
         })
     }

@@ -390,7 +390,10 @@ fn read_edge(text: &str, all: &[LockedPackage]) -> Option<LockedEdge> {
     };
     let found = all.iter().find(is_it)?;
     let name = name.unwrap_or(package).to_owned();
-    package_name(&name).ok()?;
+    // A member of a workspace is named by its folder.
+    if !name.starts_with("./") {
+        package_name(&name).ok()?;
+    }
     Some(LockedEdge { name, package: package.into(), version, source: found.source.clone() })
 }
 

@@ -8,7 +8,10 @@ use crate::error::FileError;
 use crate::lock::{LOCK_NAME, ToolchainLock};
 use crate::manifest::{DEFAULT_MAIN, SheafToml};
 use crate::owner::{Foreign, Owners};
+use crate::resolver::ResolverTable;
 use crate::spanned_toml::Found;
+use crate::tables::{CacheTable, ToolchainTable};
+use crate::workspace::Workspace;
 
 /// The name of a package's manifest.
 pub const MANIFEST_NAME: &str = "Sheaf.toml";
@@ -24,6 +27,8 @@ pub struct Project {
     pub manifest: Option<SheafToml>,
     /// The trusted owners of its files.
     pub owners: Owners,
+    /// The workspace that it is a member of; `None` for the workspace's root.
+    pub workspace: Option<Workspace>,
     /// Ignored files named `Sheaf.toml`, from the program's folder upwards.
     pub passed_over: Vec<Foreign>,
 }
@@ -48,13 +53,50 @@ impl Project {
         for root in start.ancestors() {
             match SheafToml::read(&root.join(MANIFEST_NAME), &owners)? {
                 Found::File(manifest) => {
-                    return Ok(Self { root: root.into(), manifest: Some(manifest), owners, passed_over });
+                    let workspace = workspace_of(root, &manifest, &owners, &mut passed_over)?;
+                    let project = Self { root: root.into(), manifest: None, owners, workspace, passed_over };
+                    return project.with_manifest(manifest);
                 }
                 Found::Foreign(foreign) => passed_over.push(foreign),
                 Found::Absent => {}
             }
         }
-        Ok(Self { root: start, manifest: None, owners, passed_over })
+        Ok(Self { root: start, manifest: None, owners, workspace: None, passed_over })
+    }
+
+    /// The same project with another manifest, which takes from the workspace what it names.
+    ///
+    /// # Errors
+    ///
+    /// The workspace does not have what the manifest names.
+    pub fn with_manifest(&self, mut manifest: SheafToml) -> Result<Self, FileError> {
+        let own = manifest.workspace.clone();
+        match (&self.workspace, &own) {
+            (Some(Workspace { manifest: above, member, .. }), _) => {
+                manifest.inherit(above.workspace.as_ref().map(|table| (table, member.as_str())))?;
+                // The member's own tables count before those of the workspace.
+                for (name, address) in &above.registries {
+                    manifest.registries.entry(name.clone()).or_insert_with(|| address.clone());
+                }
+                if manifest.resolver == ResolverTable::default() {
+                    manifest.resolver = above.resolver.clone();
+                }
+                if manifest.toolchain == ToolchainTable::default() {
+                    manifest.toolchain = above.toolchain.clone();
+                }
+                if manifest.cache == CacheTable::default() {
+                    manifest.cache = above.cache.clone();
+                }
+            }
+            (None, Some(table)) => manifest.inherit(Some((table, "")))?,
+            (None, None) => manifest.inherit(None)?,
+        }
+        Ok(Self { manifest: Some(manifest), ..self.clone() })
+    }
+
+    /// The folder of `Sheaf.lock`: that of the workspace, or of the project itself.
+    pub fn lock_root(&self) -> &Path {
+        self.workspace.as_ref().map_or(&self.root, |workspace| &workspace.root)
     }
 
     /// The compiler of `Sheaf.lock`.
@@ -64,7 +106,7 @@ impl Project {
 
     /// `Sheaf.lock`, which may not exist.
     pub fn lock_file(&self) -> PathBuf {
-        self.root.join(LOCK_NAME)
+        self.lock_root().join(LOCK_NAME)
     }
 
     /// The artifact folder, which may not exist.
@@ -77,6 +119,34 @@ impl Project {
         let manifest = self.manifest.as_ref()?;
         Some(self.root.join(manifest.package.main.as_deref().unwrap_or(Path::new(DEFAULT_MAIN))))
     }
+}
+
+/// The workspace that a package in `root` is a member of: that of the nearest folder above with a `[workspace]`.
+fn workspace_of(
+    root: &Path,
+    manifest: &SheafToml,
+    owners: &Owners,
+    passed_over: &mut Vec<Foreign>,
+) -> Result<Option<Workspace>, FileError> {
+    if manifest.workspace.is_some() {
+        return Ok(None);
+    }
+    for above in root.ancestors().skip(1) {
+        let found = match SheafToml::read(&above.join(MANIFEST_NAME), owners)? {
+            Found::File(found) => found,
+            Found::Foreign(foreign) => {
+                passed_over.push(foreign);
+                continue;
+            }
+            Found::Absent => continue,
+        };
+        let Some(table) = &found.workspace else { continue };
+        let parts = root.strip_prefix(above).unwrap_or(root).components();
+        let parts: Option<Vec<_>> = parts.map(|part| part.as_os_str().to_str()).collect();
+        let member = parts.map(|parts| parts.join("/")).filter(|member| table.includes(member));
+        return Ok(member.map(|member| Workspace { root: above.into(), manifest: found, member }));
+    }
+    Ok(None)
 }
 
 #[cfg(test)]

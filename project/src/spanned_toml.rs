@@ -274,6 +274,18 @@ impl<'d, 't> Table<'d, 't> {
         texts.collect::<Result<_, _>>().map(Some)
     }
 
+    /// True if there is a value under `key`.
+    pub fn has(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// The truth value under `key`; false without one.
+    pub fn flag(&self, key: &str) -> Result<bool, FileError> {
+        let Some(value) = self.get(key) else { return Ok(false) };
+        let flag = value.get_ref().as_bool();
+        flag.ok_or_else(|| self.wrong_type(self.full(key), value, "true or false", "true".into()))
+    }
+
     /// Errors if `key` is missing while `other` is present.
     pub fn missing(&self, key: &str, other: &str, remedy: &'static str) -> Result<(), FileError> {
         let found = self.content.into_iter().flatten().find(|(name, _)| name.get_ref() == other);

@@ -22,12 +22,15 @@ enum Answer {
     Redirect(String),
 }
 
+/// Path, status and Authorization header.
+type Request = (String, u16, Option<String>);
+
 /// A server of files with entity tags. Its thread ends with the process.
 #[derive(Clone, Default)]
 struct Server {
     answers: Arc<Mutex<HashMap<String, Answer>>>,
-    /// Path, status and Authorization header of each request.
-    log: Arc<Mutex<Vec<(String, u16, Option<String>)>>>,
+    /// All requests.
+    log: Arc<Mutex<Vec<Request>>>,
 }
 
 impl Server {
@@ -50,7 +53,7 @@ impl Server {
     }
 
     /// The requests since the last call.
-    fn requests(&self) -> Vec<(String, u16, Option<String>)> {
+    fn requests(&self) -> Vec<Request> {
         std::mem::take(&mut self.log.lock().unwrap())
     }
 

@@ -109,7 +109,7 @@ pub enum Command {
     /// Check the locked packages: yanked versions, and sources or registries that have changed
     #[command(after_help = "Examples:\n  sheaf audit\n  sheaf audit --json")]
     Audit(AuditOptions),
-    /// Write a bill of materials of the project, in CycloneDX
+    /// Write a bill of materials of the project, in the format `CycloneDX`
     #[command(after_help = "Examples:\n  sheaf sbom\n  sheaf sbom --output bom.json")]
     Sbom(SbomOptions),
     /// Show the dependencies of the project

@@ -88,6 +88,11 @@ impl Access {
             DependencySource::Git { url, reference } => {
                 Source::Git { url: url.clone(), reference: reference.clone() }
             }
+            // A project takes these from its workspace when it is located.
+            DependencySource::Workspace => {
+                let (package, location) = (dependency.name.clone(), dependency.location.to_string());
+                return Err(UniverseError::OutsideWorkspace { package, location });
+            }
             DependencySource::Path { folder: path, .. } => Source::Path { folder: joined(folder, path) },
         })
     }

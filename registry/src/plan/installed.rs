@@ -75,9 +75,16 @@ impl Installed {
             edges.iter().filter_map(|edge| Some((edge.name.clone(), index(edge)?))).collect()
         };
         let edges = packages.iter().map(|package| named(&package.dependencies)).collect();
-        let roots = named(&lock.roots);
+        let roots = match &project.workspace {
+            None => named(&lock.roots),
+            Some(workspace) => {
+                let own = Source::Path { folder: workspace.member.clone() };
+                let own = packages.iter().find(|package| package.source == own);
+                own.map(|own| named(&own.dependencies)).unwrap_or_default()
+            }
+        };
         let store = SourceStore::new(sources);
-        let root = project.root.clone();
+        let root = project.lock_root().to_path_buf();
         Ok(Some(Self { roots, packages, edges, folders: RefCell::default(), root, store }))
     }
 

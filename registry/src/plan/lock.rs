@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
-use semver::Version;
+use semver::{Version, VersionReq};
 use sheaf_project::{
-    Dependency, EditError, FileError, Found, LOCK_NAME, LockedEdge, LockedPackage, PackagesLock, Project,
-    Source,
+    Dependency, EditError, FileError, Found, LOCK_NAME, LockedEdge, LockedPackage, Member, PackagesLock,
+    Project, SheafToml, Source,
 };
 
 use super::universe::Origin;
@@ -121,9 +121,13 @@ pub fn lock(project: &Project, access: &Access, how: &Resolve) -> Result<Outcome
         Found::Absent => PackagesLock::default(),
         Found::Foreign(foreign) => return Err(PlanError::Foreign(foreign.to_string())),
     };
-    let requirements = requirements(project, access, &before)?;
+    let (root, members) = whole(project)?;
+    let project = &root;
+    let mut requirements = requirements(project, access, &before)?;
+    requirements.extend(members.iter().map(of_member));
+    let members: HashMap<_, _> = members.into_iter().map(|member| (member.folder, member.manifest)).collect();
     let locked = resolution_of(&before);
-    if !how.update && how.precise.is_none() && answers(&locked, &requirements, project, access) {
+    if !how.update && how.precise.is_none() && answers(&locked, &requirements, project, access, &members) {
         return Ok(Outcome { lock: before.clone(), before });
     }
     let kept = match (&how.precise, how.update && how.forget.is_empty()) {
@@ -138,6 +142,7 @@ pub fn lock(project: &Project, access: &Access, how: &Resolve) -> Result<Outcome
         .collect();
     let mut universe = Universe::new(access, &project.root, &project.owners, commits);
     universe.precise.clone_from(&how.precise);
+    universe.members = members;
     let is_kept = |package: &&LockedPackage| kept.packages.contains_key(&version_of(package));
     universe.kept = before.packages.iter().filter(is_kept).cloned().collect();
     let name = project.manifest.as_ref().and_then(|manifest| manifest.package.name.clone());
@@ -156,6 +161,40 @@ pub fn lock(project: &Project, access: &Access, how: &Resolve) -> Result<Outcome
         return Err(PlanError::WouldChange { change: change.unwrap_or_default() });
     }
     Ok(Outcome { lock, before })
+}
+
+/// The root of a project's workspace, or else the project itself; and the members. The given project is as it is given,
+/// whatever its file says.
+fn whole(project: &Project) -> Result<(Project, Vec<Member>), PlanError> {
+    let mut root = project.clone();
+    let mut changed = None;
+    if let Some(workspace) = root.workspace.take() {
+        changed = root.manifest.take().map(|manifest| (workspace.member, manifest));
+        root.root = workspace.root;
+        root = root.with_manifest(workspace.manifest).map_err(Box::new)?;
+    }
+    let table = root.manifest.as_ref().and_then(|manifest| manifest.workspace.as_ref());
+    let members = table.map(|table| table.members(&root.root, &root.owners)).transpose().map_err(Box::new)?;
+    let mut members = members.unwrap_or_default();
+    if let Some((folder, manifest)) = changed
+        && let Some(member) = members.iter_mut().find(|member| member.folder == folder)
+    {
+        member.manifest = manifest;
+    }
+    Ok((root, members))
+}
+
+/// A member as a requirement of its workspace; its name there is that of no dependency.
+fn of_member(member: &Member) -> Requirement {
+    Requirement {
+        name: format!("./{}", member.folder),
+        package: PackageId {
+            name: member.name.clone(),
+            source: Source::Path { folder: member.folder.clone() },
+        },
+        range: VersionReq::STAR,
+        location: None,
+    }
 }
 
 /// The project's own requirements, those of its development included.
@@ -219,7 +258,13 @@ fn resolution_of(lock: &PackagesLock) -> Resolution {
 
 /// True if the lock has a version for each requirement of the project, and of the packages in folders, whose manifests may
 /// have changed; and nothing else.
-fn answers(locked: &Resolution, requirements: &[Requirement], project: &Project, access: &Access) -> bool {
+fn answers(
+    locked: &Resolution,
+    requirements: &[Requirement],
+    project: &Project,
+    access: &Access,
+    members: &HashMap<String, SheafToml>,
+) -> bool {
     let are_met = |found: &BTreeMap<String, PackageVersion>, requirements: &[Requirement]| {
         found.len() == requirements.len()
             && requirements.iter().all(|requirement| {
@@ -228,7 +273,8 @@ fn answers(locked: &Resolution, requirements: &[Requirement], project: &Project,
                 })
             })
     };
-    let universe = Universe::new(access, &project.root, &project.owners, HashMap::new());
+    let mut universe = Universe::new(access, &project.root, &project.owners, HashMap::new());
+    universe.members.clone_from(members);
     are_met(&locked.roots, requirements)
         && locked.packages.iter().all(|(package, found)| match &package.package.source {
             Source::Path { folder } => universe

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use semver::Version;
 use sheaf_project::{
-    Dependency, DependencySource, FileError, Found, LockedPackage, MANIFEST_NAME, Owners, SheafToml, Source,
+    Dependency, DependencySource, FileError, LockedPackage, MANIFEST_NAME, Owners, Project, SheafToml, Source,
 };
 use url::Url;
 
@@ -73,6 +74,16 @@ pub enum UniverseError {
         /// Its dependency.
         dependency: String,
     },
+    /// A dependency that is to come from a workspace, in a package outside of any.
+    #[error(
+        "{location}: {package} is to come from a workspace, and this package is in none; ask its author to give a version"
+    )]
+    OutsideWorkspace {
+        /// The dependency.
+        package: String,
+        /// Location of its line.
+        location: String,
+    },
     /// A manifest of another user.
     #[error("{0}")]
     Foreign(String),
@@ -111,6 +122,8 @@ pub struct Universe<'a> {
     pub precise: Option<(String, Version)>,
     /// Locked packages that stay: they are there even if their registry can no longer say so.
     pub kept: Vec<LockedPackage>,
+    /// Manifests of the members of the project's workspace, by folder. What their development needs counts too.
+    pub members: HashMap<String, SheafToml>,
     /// Commits that `Sheaf.lock` has for git repositories: taken instead of what their references name now.
     locked: HashMap<Source, CommitId>,
 }
@@ -134,6 +147,7 @@ impl<'a> Universe<'a> {
             origins,
             precise: None,
             kept: Vec::new(),
+            members: HashMap::new(),
             locked,
         }
     }
@@ -292,10 +306,20 @@ impl<'a> Universe<'a> {
             origin: package.source.clone(),
             remedy,
         };
-        let manifest = match SheafToml::read(&file, self.owners).map_err(Box::new)? {
-            Found::File(manifest) => manifest,
-            Found::Foreign(foreign) => return Err(UniverseError::Foreign(foreign.to_string())),
-            Found::Absent => return Err(no_package(format!("{} does not exist", file.display()))),
+        let manifest = match self.members.get(folder) {
+            Some(manifest) => manifest.clone(),
+            None => {
+                let found = Project::locate_from(&path, self.owners.clone()).map_err(Box::new)?;
+                let path = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+                let is_own = path == found.root;
+                let mut passed_over = found.passed_over.iter();
+                let foreign = passed_over.find(|other| other.path.parent() == Some(&path));
+                match (foreign, found.manifest.filter(|_| is_own)) {
+                    (Some(foreign), _) => return Err(UniverseError::Foreign(foreign.to_string())),
+                    (None, Some(manifest)) => manifest,
+                    (None, None) => return Err(no_package(format!("{} does not exist", file.display()))),
+                }
+            }
         };
         if let Some(name) = manifest.package.name.as_ref().filter(|name| **name != package.name) {
             return Err(no_package(format!("{} is the package {name}", path.display())));
@@ -340,7 +364,9 @@ impl<'a> Universe<'a> {
                 location: folder.is_some().then(|| dependency.location.to_string()),
             })
         };
-        manifest.dependencies.iter().map(requirement).collect()
+        let is_member = folder.is_some_and(|folder| self.members.contains_key(folder));
+        let development = manifest.dev_dependencies.iter().filter(|_| is_member);
+        manifest.dependencies.iter().chain(development).map(requirement).collect()
     }
 }
 

@@ -181,7 +181,7 @@ fn change(
     edit(&copy).map_err(failed)?;
     let text = fs::read_to_string(&copy).map_err(failed)?;
     let manifest = SheafToml::parse(&path, &text).map_err(failed)?;
-    let changed = Project { manifest: Some(manifest), ..project.clone() };
+    let changed = project.with_manifest(manifest).map_err(failed)?;
     let how = Resolve { ..rules(project)? };
     let outcome = plan::lock(&changed, access, &how).map_err(shown)?;
     plan::fetch(&outcome.lock, access).map_err(shown)?;

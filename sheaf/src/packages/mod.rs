@@ -78,7 +78,8 @@ impl Dependencies for Lazy {
 /// A message as the evaluator shows it: the remedy apart.
 fn host_error(error: impl std::fmt::Display) -> HostError {
     let text = error.to_string();
-    match text.rsplit_once("; ") {
+    // A message with an excerpt of a file has its remedy before that.
+    match text.rsplit_once("; ").filter(|_| !text.contains('\n')) {
         Some((message, help)) => HostError { message: message.into(), help: Some(help.into()) },
         None => HostError { message: text, help: None },
     }
@@ -142,7 +143,7 @@ pub fn access(project: &Project, offline: bool) -> Result<Access, Failed> {
         registries: home.registries(),
         repositories: home.registries().join("git"),
         sources: home.sources(),
-        vendor: Some(project.root.join(plan::VENDOR_FOLDER)),
+        vendor: Some(project.lock_root().join(plan::VENDOR_FOLDER)),
         logins,
         named: named(project, &indexes),
         indexes,

@@ -1,4 +1,4 @@
-//! `sheaf sbom`: a bill of materials of the project, in CycloneDX 1.6.
+//! `sheaf sbom`: a bill of materials of the project, in `CycloneDX` 1.6.
 
 use std::process::ExitCode;
 
@@ -28,7 +28,7 @@ fn act(options: &SbomOptions) -> Result<(), Failed> {
     let root = format!("{name}@{version}");
     let manifest_of = |locked: &LockedPackage| {
         let folder = match (&locked.source, &locked.tree) {
-            (Source::Path { folder }, _) => project.root.join(folder),
+            (Source::Path { folder }, _) => project.lock_root().join(folder),
             (_, tree) => store.get(&tree.as_deref()?.parse().ok()?).ok()??,
         };
         let path = folder.join(MANIFEST_NAME);

@@ -71,7 +71,11 @@ fn branches(
         let last = position + 1 == edges.len();
         let Some(package) = target(lock, edge) else { continue };
         let shown = format!("{} {}", package.name, package.version);
-        let renamed = if edge.name == package.name { String::new() } else { format!(" as {}", edge.name) };
+        let renamed = if edge.name == package.name || edge.name.starts_with("./") {
+            String::new()
+        } else {
+            format!(" as {}", edge.name)
+        };
         let again = !package.dependencies.is_empty() && !seen.insert(format!("{shown} {}", package.source));
         let mark = if again { " (*)" } else { "" };
         lines.push(format!("{indent}{} {shown}{renamed}{mark}", if last { "└──" } else { "├──" }));

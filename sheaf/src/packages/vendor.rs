@@ -26,7 +26,7 @@ fn act(options: &VendorOptions) -> Result<(), Failed> {
     let outcome = plan::lock(&project, &access, &how).map_err(shown)?;
     plan::fetch(&outcome.lock, &access).map_err(shown)?;
     write(&project, &outcome)?;
-    let folder = project.root.join(VENDOR_FOLDER);
+    let folder = project.lock_root().join(VENDOR_FOLDER);
     let store = SourceStore::new(&access.sources);
     let mut names = BTreeSet::new();
     for locked in outcome.lock.packages.iter().filter(|p| !matches!(p.source, Source::Path { .. })) {

@@ -10,6 +10,7 @@ mod resolution;
 #[allow(dead_code, reason = "other tests start the other servers")]
 #[path = "../../../cache/tests/remotes/servers.rs"]
 mod servers;
+mod workspaces;
 mod world;
 
 use sheaf_tests::skip;
