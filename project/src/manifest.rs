@@ -322,7 +322,7 @@ mod tests {
         /p/Sheaf.toml:5:1: `remotes` is not known in [cache] and does nothing; did you mean `remote`? known are `remote`, `mode`, `trusted-keys`, `revoked-keys`, `credential-helper`, `max-size`, `executor`
          5 | remotes = []
            | ^^^^^^^
-        /p/Sheaf.toml:6:2: `tools` is not known here and does nothing; known are `package`, `toolchain`, `cache`, `fmt`, `dependencies`, `dev-dependencies`, `registries`, `resolver`
+        /p/Sheaf.toml:6:2: `tools` is not known here and does nothing; known are `package`, `toolchain`, `cache`, `fmt`, `dependencies`, `dev-dependencies`, `registries`, `resolver`, `workspace`
          6 | [tools]
            |  ^^^^^
         "#);
@@ -466,7 +466,7 @@ mod tests {
            |                 ^^^^^^
         "#);
         insta::assert_snapshot!(warnings("[dependencies]\nmaths = { verison = \"1\", path = \"../m\" }\n"), @r#"
-        /p/Sheaf.toml:2:11: `verison` is not known in [dependencies.maths] and does nothing; did you mean `version`? known are `version`, `git`, `tag`, `branch`, `rev`, `path`, `registry`, `package`
+        /p/Sheaf.toml:2:11: `verison` is not known in [dependencies.maths] and does nothing; did you mean `version`? known are `version`, `git`, `tag`, `branch`, `rev`, `path`, `registry`, `package`, `workspace`
          2 | maths = { verison = "1", path = "../m" }
            |           ^^^^^^^
         "#);

@@ -469,6 +469,8 @@ mod tests {
         commit = "3f786850e387550fdab836ed7e6dc881de23001b"
         tree = "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
         published = "2026-01-02T03:04:05Z"
+        signer = "ada:3ccd"
+        programs = "https://cache.example"
         "#);
     }
 
@@ -535,8 +537,8 @@ mod tests {
             |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
         "#);
         insta::assert_snapshot!(message("\"maths 2.0.1 (reg", "\"maths 2.0.9 (reg"), @r#"
-        /p/Sheaf.lock:19:5: `package.dependencies[0]` is "maths 2.0.9 (registry+https://registry.example/index)", but it must be a package of this file and its version, such as "maths 1.2.0"
-         19 |     "maths 2.0.9 (registry+https://registry.example/index)",
+        /p/Sheaf.lock:21:5: `package.dependencies[0]` is "maths 2.0.9 (registry+https://registry.example/index)", but it must be a package of this file and its version, such as "maths 1.2.0"
+         21 |     "maths 2.0.9 (registry+https://registry.example/index)",
             |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
         "#);
         insta::assert_snapshot!(message("name = \"attention-lib\"", "name = \"../x\""), @r#"
@@ -545,8 +547,8 @@ mod tests {
             |        ^^^^^^
         "#);
         insta::assert_snapshot!(message("version = \"1.4.0\"\nsource", "version = \"2.0.1\"\nsource"), @r#"
-        /p/Sheaf.lock:34:8: maths 2.0.1 is there twice; restore the file, or remove it and run `sheaf install`
-         34 | name = "maths"
+        /p/Sheaf.lock:38:8: maths 2.0.1 is there twice; restore the file, or remove it and run `sheaf install`
+         38 | name = "maths"
             |        ^^^^^^^
         "#);
         insta::assert_snapshot!(message("name = \"attention-lib\"\n", ""), @r#"
