@@ -6,6 +6,7 @@
 mod fetch;
 mod fixture;
 mod hostile;
+mod http_backend;
 mod locals;
 mod parallel;
 mod servers;

@@ -49,6 +49,21 @@ fn new_add_run_and_then_without_a_network() {
     assert!(refused.stderr.contains("--offline"), "{refused}");
 }
 
+/// Published, added, run and locked over smart http.
+#[test]
+fn the_same_over_smart_http() {
+    let world = World::over_http().fill();
+    let user = Sandbox::new();
+    user.run(&["new", "demo"]).silent();
+    let added = world.sheaf(&user, &["add", "attention-lib"]).at("demo").run();
+    assert_eq!(added.code, Some(0), "{added}");
+    user.write("demo/src/main.shf", PROGRAM);
+    assert_eq!(user.sheaf(&["run", "--no-jit", "--offline"]).at("demo").run().silent(), "[4 3 5]\n");
+    world.publish("later", "0.1.0", "attention-lib = \"0.1\"", "(use attention-lib)\n");
+    let found = world.sheaf(&user, &["search", "later"]).at("demo").run();
+    assert!(found.code == Some(0) && found.stdout.contains("later"), "{found}");
+}
+
 #[test]
 fn a_package_in_a_git_repository_and_one_in_a_folder() {
     let world = World::with_packages();

@@ -3,6 +3,9 @@
 #![cfg(unix)]
 
 mod commands;
+#[path = "../../../registry/tests/git_sources/http_backend.rs"]
+#[allow(clippy::unwrap_used, reason = "tests of the registry may")]
+mod http_backend;
 mod journey;
 mod programs;
 mod refused;

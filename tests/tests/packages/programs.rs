@@ -61,7 +61,7 @@ fn a_package_comes_compiled_for_a_machine_without_a_compiler() {
     let user = Sandbox::new();
     user.run(&["new", "demo"]).silent();
     let added = world.sheaf(&user, &["add", "stepper"]).at("demo").run();
-    let trust = format!("sheaf cache key trust {key} --from {}", remote);
+    let trust = format!("sheaf cache key trust {key} --from {remote}");
     assert!(added.code == Some(0) && added.stdout.contains(&trust), "{added}");
     user.write("demo/src/main.shf", PROGRAM);
     let run = |options: &[&str]| user.sheaf(&[&["run"], options].concat()).at("demo").run();

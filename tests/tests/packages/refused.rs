@@ -1,6 +1,11 @@
 //! Bad input and hostile packages: a message, and nothing changed.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use sheaf_tests::Sandbox;
 
@@ -212,4 +217,106 @@ fn what_cannot_be_reached_or_is_not_there_is_said() {
        = help: check the address and the network, or use `--offline`
     ");
     assert_eq!(project_files(&user, "demo"), before);
+}
+
+/// A name in two registries: each dependency comes from the registry that its dependent means.
+#[test]
+fn a_package_of_another_registry_never_takes_the_place_of_one() {
+    let (team, public) = (World::new(), World::new());
+    team.publish("maths", "1.0.0", "", "(def origin \"team\")\n");
+    team.publish("inner", "1.0.0", "maths = \"1\"", "(use maths :as m)\n(defn from [] m/origin)\n");
+    public.publish("maths", "1.9.0", "", "(def origin \"public\")\n");
+    public.publish("inner", "1.9.0", "", "(defn from [] \"public\")\n");
+    let user = Sandbox::new();
+    user.write(
+        "demo/Sheaf.toml",
+        format!(
+            "[package]\nname = \"demo\"\n\n[registries]\nteam = \"{}\"\n\n[dependencies]\nmaths = \"1\"\n\
+             inner = {{ version = \"1\", registry = \"team\" }}\n",
+            team.address("index")
+        ),
+    );
+    user.write("demo/src/main.shf", "(use maths)\n(use inner)\n(print origin (from))\n");
+    let run = public.sheaf(&user, &["run", "--no-jit"]).at("demo").run();
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "public team\n"), "{run}");
+    let lock = fs::read_to_string(user.path("demo/Sheaf.lock")).unwrap();
+    for (package, registry) in [("inner", &team), ("maths", &public), ("maths", &team)] {
+        let version = if std::ptr::eq(registry, &public) { "1.9.0" } else { "1.0.0" };
+        let block = format!(
+            "name = \"{package}\"\nversion = \"{version}\"\nsource = \"registry+{}\"",
+            registry.address("index")
+        );
+        assert!(lock.contains(&block), "{block}\nin\n{lock}");
+    }
+    // Without the default registry the name is not looked for in the other.
+    user.write(
+        "other/Sheaf.toml",
+        format!("[registries]\nteam = \"{}\"\n[dependencies]\nmaths = \"1\"\n", team.address("index")),
+    );
+    let refused = user.sheaf(&["install"]).at("other").run();
+    assert!(refused.code == Some(1) && !user.path("other/Sheaf.lock").exists(), "{refused}");
+}
+
+/// Forwards connections, and ends each after so many bytes of the server.
+fn proxy(port: u16, limit: &Arc<AtomicUsize>) -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let limit = Arc::clone(limit);
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let limit = Arc::clone(&limit);
+            thread::spawn(move || {
+                let mut server = TcpStream::connect(("127.0.0.1", port)).ok()?;
+                let (mut from, mut to) = (client.try_clone().ok()?, server.try_clone().ok()?);
+                thread::spawn(move || std::io::copy(&mut from, &mut to));
+                let (mut client, mut sent, mut buffer) = (client, 0, [0; 4096]);
+                while sent < limit.load(Ordering::SeqCst) {
+                    let length = server.read(&mut buffer).ok().filter(|length| *length > 0)?;
+                    client.write_all(&buffer[..length]).ok()?;
+                    sent += length;
+                }
+                client.shutdown(Shutdown::Both).ok()
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn a_server_that_vanishes_while_it_sends_leaves_no_trace() {
+    let world = World::new();
+    let limit = Arc::new(AtomicUsize::new(usize::MAX));
+    let through = proxy(world.port(), &limit);
+    let author = Sandbox::new();
+    author.write(
+        "big/Sheaf.toml",
+        format!(
+            "[package]\nname = \"big\"\nversion = \"1.0.0\"\nlicense = \"MIT\"\ndescription = \"A test\"\n\
+             repository = \"git://{through}/big.git\"\n"
+        ),
+    );
+    author.write("big/src/lib.shf", "(def width 1)\n");
+    // Digits that do not compress to nothing.
+    let noise: String =
+        (0_u64..60_000).map(|i| format!("{:x} ", i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20)).collect();
+    author.write("big/noise.txt", noise);
+    world.push(&author.path("big"), "big", &["v1.0.0"]);
+    let published = world.sheaf(&author, &["publish", "--no-test"]).at("big").run();
+    assert_eq!(published.code, Some(0), "{published}");
+    let user = Sandbox::new();
+    user.run(&["new", "demo"]).silent();
+    let before = project_files(&user, "demo");
+    let add = || world.sheaf(&user, &["add", "big"]).at("demo").run();
+    limit.store(40_000, Ordering::SeqCst);
+    let refused = add();
+    assert_eq!(refused.code, Some(1), "{refused}");
+    assert!(
+        refused.stderr.contains("big 1.0.0") && refused.stderr.contains(&through.to_string()),
+        "{refused}"
+    );
+    assert_eq!(project_files(&user, "demo"), before);
+    let entries = fs::read_dir(user.home().join("cache/sources")).into_iter().flatten().flatten();
+    assert!(entries.map(|entry| entry.file_name()).all(|name| name == "lock" || name == "staging"));
+    limit.store(usize::MAX, Ordering::SeqCst);
+    assert_eq!(add().code, Some(0));
 }

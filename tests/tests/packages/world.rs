@@ -1,7 +1,7 @@
 //! A registry and packages in real git repositories, behind a git server on loopback.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -10,19 +10,33 @@ use std::time::Duration;
 use sheaf_tests::{Output, Run, Sandbox};
 use tempfile::TempDir;
 
+use crate::http_backend;
+
 /// Bare repositories, served as `git://127.0.0.1:PORT/NAME.git`, where anybody may push.
 pub struct World {
     folder: TempDir,
     daemon: Child,
     port: u16,
+    /// Smart http instead of git's own protocol.
+    web: Option<SocketAddr>,
 }
 
 impl World {
     /// A world with an empty registry `index.git`.
     pub fn new() -> World {
+        World::with(false)
+    }
+
+    /// The same, over smart http.
+    pub fn over_http() -> World {
+        World::with(true)
+    }
+
+    fn with(http: bool) -> World {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (daemon, port) = serve(folder.path());
-        let world = World { folder, daemon, port };
+        let web = http.then(|| http_backend::http(folder.path()));
+        let world = World { folder, daemon, port, web };
         let made = Sandbox::new();
         made.run(&["registry", "init", "index", "--name", "team"]).silent();
         world.push(&made.path("index"), "index", &[]);
@@ -31,7 +45,12 @@ impl World {
 
     /// A world whose registry has the packages of `examples/packages`.
     pub fn with_packages() -> World {
-        let world = World::new();
+        World::new().fill()
+    }
+
+    /// Publishes the packages of `examples/packages`.
+    pub fn fill(self) -> World {
+        let world = self;
         for name in ["optim-extra", "attention-lib"] {
             let author = Sandbox::new();
             author.example_folder("packages");
@@ -44,7 +63,15 @@ impl World {
 
     /// The address of a repository.
     pub fn address(&self, name: &str) -> String {
-        format!("git://127.0.0.1:{}/{name}.git", self.port)
+        match self.web {
+            Some(address) => format!("http://{address}/{name}.git"),
+            None => format!("git://127.0.0.1:{}/{name}.git", self.port),
+        }
+    }
+
+    /// The port of git's own protocol.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// A run with this world's registry as the default one.
@@ -64,6 +91,7 @@ impl World {
                 self.folder.path(),
                 &["init", "--quiet", "--bare", "--initial-branch=main", &format!("{name}.git")],
             );
+            git(&bare, &["config", "http.receivepack", "true"]);
         }
         if !folder.join(".git").exists() {
             git(folder, &["init", "--quiet", "--initial-branch=main"]);
