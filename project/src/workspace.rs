@@ -195,7 +195,7 @@ impl SheafToml {
     /// # Errors
     ///
     /// There is no workspace, or it does not have the dependency.
-    pub(crate) fn inherit(&mut self, workspace: Option<(&WorkspaceTable, &str)>) -> Result<(), FileError> {
+    pub fn inherit(&mut self, workspace: Option<(&WorkspaceTable, &str)>) -> Result<(), FileError> {
         for dependency in self.dependencies.iter_mut().chain(&mut self.dev_dependencies) {
             if dependency.source != DependencySource::Workspace {
                 continue;
@@ -230,4 +230,101 @@ impl SheafToml {
 
 fn refused(location: &SourceLocation, cause: String, remedy: &'static str) -> FileError {
     FileError::Refused { location: location.clone().into(), cause, remedy }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::project::Project;
+
+    fn own() -> Owners {
+        Owners::of_process(|_| None, &[])
+    }
+
+    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let root = folder.path().canonicalize().unwrap();
+        (folder, root)
+    }
+
+    fn members(project: &Project) -> Result<Vec<Member>, FileError> {
+        let table = project.manifest.as_ref().unwrap().workspace.as_ref().unwrap();
+        table.members(&project.root, &project.owners)
+    }
+
+    #[test]
+    fn patterns_are_folders_of_one_part_each() {
+        let text =
+            "[workspace]\nmembers = [\"app/\", \"packages/*\", \"*/deep/*\"]\nexclude = [\"packages/old\"]\n";
+        let manifest = SheafToml::parse(Path::new("/p/Sheaf.toml"), text).unwrap();
+        let table = manifest.workspace.unwrap();
+        for folder in ["app", "packages/a", "x/deep/y"] {
+            assert!(table.includes(folder), "{folder}");
+        }
+        for folder in
+            ["", "ap", "app/x", "packages", "packages/a/b", "packages/old", "packages/.git", "deep/y"]
+        {
+            assert!(!table.includes(folder), "{folder}");
+        }
+    }
+
+    #[test]
+    fn a_member_takes_from_its_workspace_what_it_does_not_say() {
+        let (_folder, root) = tree(&[
+            (
+                "Sheaf.toml",
+                "[workspace]\nmembers = [\"a/b\", \"c\"]\n[workspace.dependencies]\nunits = { version = \"1\", registry = \"team\" }\n\
+                 other = { package = \"real\", path = \"c\" }\n[registries]\nteam = \"https://team.example\"\ndefault = \"https://d.example\"\n\
+                 [toolchain]\niree = \"3.13.0\"\n[resolver]\nexclude-newer = \"7 days\"\n",
+            ),
+            (
+                "a/b/Sheaf.toml",
+                "[package]\nname = \"b\"\n[dependencies]\nunits = { workspace = true }\n[dev-dependencies]\n\
+                 other = { workspace = true }\n[registries]\ndefault = \"https://own.example\"\n",
+            ),
+            ("a/b/src/main.shf", ""),
+            ("c/Sheaf.toml", "[package]\nname = \"real\"\n"),
+            ("d/Sheaf.toml", "[package]\nname = \"d\"\n"),
+        ]);
+        let project = Project::locate(&root.join("a/b/src/main.shf"), own()).unwrap();
+        assert_eq!((&project.root, project.lock_root()), (&root.join("a/b"), root.as_path()));
+        let manifest = project.manifest.unwrap();
+        assert_eq!(manifest.dependencies[0].source, DependencySource::Registry { name: Some("team".into()) });
+        assert_eq!(manifest.dependencies[0].range, "1".parse().unwrap());
+        assert_eq!(manifest.dev_dependencies[0].source, DependencySource::Path { folder: "../../c".into() });
+        assert_eq!(manifest.dev_dependencies[0].package, "real");
+        assert_eq!(manifest.registries["default"], "https://own.example");
+        assert_eq!(manifest.registries["team"], "https://team.example");
+        assert_eq!(manifest.toolchain.iree.as_deref(), Some("3.13.0"));
+        assert!(manifest.resolver.exclude_newer.is_some());
+        let outside = Project::locate_from(&root.join("d"), own()).unwrap();
+        assert_eq!((outside.workspace, outside.manifest.unwrap().toolchain.iree), (None, None));
+        let names: Vec<_> = members(&Project::locate_from(&root, own()).unwrap())
+            .unwrap()
+            .into_iter()
+            .map(|m| m.name)
+            .collect();
+        assert_eq!(names, ["b", "real"]);
+    }
+
+    /// A start in a member reads the manifests above it, and no other member's.
+    #[test]
+    fn two_hundred_members_are_found_and_one_is_located_alone() {
+        let (_folder, root) = tree(&[("Sheaf.toml", "[workspace]\nmembers = [\"packages/*\"]\n")]);
+        for i in 0..200 {
+            let folder = root.join(format!("packages/p{i}"));
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("Sheaf.toml"), format!("[package]\nname = \"p{i}\"\n")).unwrap();
+        }
+        assert_eq!(members(&Project::locate_from(&root, own()).unwrap()).unwrap().len(), 200);
+        fs::write(root.join("packages/p7/Sheaf.toml"), "[package\n").unwrap();
+        assert!(members(&Project::locate_from(&root, own()).unwrap()).is_err());
+        let project = Project::locate_from(&root.join("packages/p8"), own()).unwrap();
+        assert_eq!(project.workspace.map(|workspace| workspace.member).as_deref(), Some("packages/p8"));
+    }
 }

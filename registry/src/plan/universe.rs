@@ -449,9 +449,9 @@ pub(crate) fn find(commit: &Commit, name: &str) -> Result<Option<(String, SheafT
         SheafToml::parse(&shown, str::from_utf8(bytes).ok()?).ok()
     };
     let is_named = |manifest: &SheafToml| manifest.package.name.as_deref() == Some(name);
-    if let Some(bytes) = commit.blob(MANIFEST_NAME, MAX_MANIFEST)?
-        && let Some(manifest) = read(MANIFEST_NAME, &bytes).filter(is_named)
-    {
+    let root = commit.blob(MANIFEST_NAME, MAX_MANIFEST)?.and_then(|bytes| read(MANIFEST_NAME, &bytes));
+    let workspace = root.as_ref().and_then(|manifest| manifest.workspace.clone());
+    if let Some(manifest) = root.filter(is_named) {
         return Ok(Some((String::new(), manifest)));
     }
     for file in commit.files("", MAX_FILES)? {
@@ -460,7 +460,9 @@ pub(crate) fn find(commit: &Commit, name: &str) -> Result<Option<(String, SheafT
             continue;
         };
         let bytes = commit.read(&file, MAX_MANIFEST)?;
-        if let Some(manifest) = read(&file.path, &bytes).filter(is_named) {
+        if let Some(mut manifest) = read(&file.path, &bytes).filter(is_named) {
+            let workspace = workspace.as_ref().filter(|workspace| workspace.includes(folder));
+            manifest.inherit(workspace.map(|workspace| (workspace, folder))).map_err(Box::new)?;
             return Ok(Some((folder.into(), manifest)));
         }
     }
