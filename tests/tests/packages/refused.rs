@@ -240,8 +240,9 @@ fn a_package_of_another_registry_never_takes_the_place_of_one() {
     let run = public.sheaf(&user, &["run", "--no-jit"]).at("demo").run();
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "public team\n"), "{run}");
     let lock = fs::read_to_string(user.path("demo/Sheaf.lock")).unwrap();
-    for (package, registry) in [("inner", &team), ("maths", &public), ("maths", &team)] {
-        let version = if std::ptr::eq(registry, &public) { "1.9.0" } else { "1.0.0" };
+    for (package, version, registry) in
+        [("inner", "1.0.0", &team), ("maths", "1.9.0", &public), ("maths", "1.0.0", &team)]
+    {
         let block = format!(
             "name = \"{package}\"\nversion = \"{version}\"\nsource = \"registry+{}\"",
             registry.address("index")
