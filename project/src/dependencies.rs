@@ -50,7 +50,9 @@ pub enum DependencySource {
     Workspace,
 }
 
-const KEYS: &[&str] = &["version", "git", "tag", "branch", "rev", "path", "registry", "package", "workspace"];
+/// The keys of a dependency.
+pub(crate) const DEPENDENCY: &[&str] =
+    &["version", "git", "tag", "branch", "rev", "path", "registry", "package", "workspace"];
 
 impl Dependency {
     /// Reads the table `key` of the manifest's top level. `own` is the name of its package.
@@ -93,9 +95,9 @@ impl Dependency {
             });
         }
         check_name(name)?;
-        let table = all.table(&name.value, KEYS)?;
+        let table = all.table(&name.value, DEPENDENCY)?;
         if table.flag("workspace")? {
-            let more = KEYS.iter().filter(|key| **key != "workspace").find(|key| table.has(key));
+            let more = DEPENDENCY.iter().filter(|key| **key != "workspace").find(|key| table.has(key));
             if let Some(key) = more {
                 let cause = format!("{} comes from the workspace, and has a `{key}` too", name.value);
                 return Err(name.refused(cause, "keep one of both"));
@@ -229,6 +231,13 @@ fn is_empty(range: &VersionReq) -> bool {
     low >= high
 }
 
+/// True if a text may be the address of a registry; passwords are in none.
+pub(crate) fn is_address(text: &str) -> bool {
+    let address = text.strip_prefix("sparse+").unwrap_or(text);
+    let has_password = Url::parse(address).is_ok_and(|url| url.password().is_some());
+    !has_password && !address.is_empty() && !address.chars().any(char::is_control)
+}
+
 /// Reads `[registries]`: the address of each index by its name.
 pub(crate) fn registries(root: &Table<'_, '_>) -> Result<BTreeMap<String, String>, FileError> {
     let mut all = BTreeMap::new();
@@ -243,9 +252,7 @@ pub(crate) fn registries(root: &Table<'_, '_>) -> Result<BTreeMap<String, String
                 })?
             }
         };
-        let address = index.value.strip_prefix("sparse+").unwrap_or(&index.value);
-        let has_password = Url::parse(address).is_ok_and(|url| url.password().is_some());
-        if has_password || address.is_empty() || address.chars().any(char::is_control) {
+        if !is_address(&index.value) {
             let cause = "the address of a registry has no password".to_owned();
             let mut error = index.refused(cause, "remove it, and run `sheaf login HOST`");
             if let FileError::Refused { location, .. } = &mut error {

@@ -25,6 +25,7 @@ mod packages_lock;
 mod paths;
 mod project;
 mod resolver;
+mod schema;
 mod settings;
 mod source;
 mod spanned_toml;
@@ -46,6 +47,7 @@ pub use packages_lock::{Change, LockedEdge, LockedPackage, PackagesLock};
 pub use paths::{Home, HomeError};
 pub use project::{ARTIFACT_FOLDER, MANIFEST_NAME, Project};
 pub use resolver::{DEFAULT_REGISTRY, Newer, ResolverTable, exclude_newer, registries};
+pub use schema::schema;
 pub use settings::{
     Options, Origin, PackagePrograms, PassedOver, Refused, Setting, Settings, SettingsError, offline,
 };

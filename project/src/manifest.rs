@@ -54,7 +54,7 @@ pub struct FmtTable {
 }
 
 /// The tables of the file.
-const TABLES: &[&str] = &[
+pub(crate) const TABLES: &[&str] = &[
     "package",
     "toolchain",
     "cache",
@@ -67,11 +67,14 @@ const TABLES: &[&str] = &[
 ];
 
 /// The keys of `[package]`.
-const PACKAGE: &[&str] =
+pub(crate) const PACKAGE: &[&str] =
     &["name", "version", "description", "license", "licence", "authors", "repository", "sheaf", "main"];
 
+/// The keys of `[fmt]`.
+pub(crate) const FMT: &[&str] = &["width"];
+
 /// Range of permitted widths.
-const WIDTHS: RangeInclusive<i64> = 20..=1000;
+pub(crate) const WIDTHS: RangeInclusive<i64> = 20..=1000;
 
 /// `[package]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -107,7 +110,7 @@ impl SheafToml {
         let package = Package::read(&root)?;
         let toolchain = ToolchainTable::read(&document, &root)?;
         let cache = CacheTable::read(&root)?;
-        let fmt = root.table("fmt", &["width"])?;
+        let fmt = root.table("fmt", FMT)?;
         let width = fmt.integer("width", &WIDTHS, "a number of columns from 20 to 1000")?;
         let fmt = FmtTable { width: width.and_then(|width| usize::try_from(width).ok()) };
         let own = package.name.as_deref();

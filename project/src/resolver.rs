@@ -19,6 +19,9 @@ const NEWER_EXPECTED: &str = "an age such as \"7 days\", or a time such as \"202
 /// Name of the registry of dependencies that name none.
 pub const DEFAULT_REGISTRY: &str = "default";
 
+/// The keys of `[resolver]`.
+pub(crate) const RESOLVER: &[&str] = &["exclude-newer"];
+
 /// `[resolver]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResolverTable {
@@ -58,7 +61,7 @@ impl Newer {
 
 impl ResolverTable {
     pub(crate) fn read(root: &Table<'_, '_>) -> Result<Self, FileError> {
-        let table = root.table("resolver", &["exclude-newer"])?;
+        let table = root.table("resolver", RESOLVER)?;
         let exclude_newer = table.string("exclude-newer")?;
         let exclude_newer =
             exclude_newer.map(|text| Newer::parse(&text.value).ok_or_else(|| text.wrong(NEWER_EXPECTED)));

@@ -424,6 +424,7 @@ mod tests {
             safe_directories: vec![],
             toolchain,
             cache,
+            mirrors: std::collections::BTreeMap::new(),
             registries: std::collections::BTreeMap::new(),
             resolver: crate::ResolverTable::default(),
             warnings: vec![],

@@ -66,10 +66,17 @@ impl fmt::Display for Mode {
     }
 }
 
+/// The keys of `[toolchain]`.
+pub(crate) const TOOLCHAIN: &[&str] = &["iree", "index", "mirrors"];
+
+/// The keys of `[cache]`.
+pub(crate) const CACHE: &[&str] =
+    &["remote", "mode", "trusted-keys", "revoked-keys", "credential-helper", "max-size", "executor"];
+
 impl ToolchainTable {
     /// Reads `[toolchain]` of `document`, whose top level is `root`.
     pub(crate) fn read(document: &Document<'_>, root: &Table<'_, '_>) -> Result<Self, FileError> {
-        let table = root.table("toolchain", &["iree", "index", "mirrors"])?;
+        let table = root.table("toolchain", TOOLCHAIN)?;
         let folder = document.path().parent().unwrap_or(Path::new(""));
         let iree = table.string("iree")?.map(|text| {
             let wrong = || text.wrong("a release of the compiler, such as \"3.13.0\"");
@@ -87,9 +94,7 @@ impl ToolchainTable {
 impl CacheTable {
     /// Reads `[cache]` of the document with the top level `root`.
     pub(crate) fn read(root: &Table<'_, '_>) -> Result<Self, FileError> {
-        let known =
-            &["remote", "mode", "trusted-keys", "revoked-keys", "credential-helper", "max-size", "executor"];
-        let table = root.table("cache", known)?;
+        let table = root.table("cache", CACHE)?;
         let max_size = table.string("max-size")?;
         let max_size = max_size.map(|text| size(&text.value).ok_or_else(|| text.wrong(SIZE_EXPECTED)));
         let mode = table.string("mode")?;

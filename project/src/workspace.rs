@@ -12,6 +12,9 @@ use crate::owner::Owners;
 use crate::project::MANIFEST_NAME;
 use crate::spanned_toml::{Found, Table};
 
+/// The keys of `[workspace]`.
+pub(crate) const WORKSPACE: &[&str] = &["members", "exclude", "dependencies"];
+
 /// `[workspace]` of the manifest at its root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkspaceTable {
@@ -58,7 +61,7 @@ impl WorkspaceTable {
         if !root.has("workspace") {
             return Ok(None);
         }
-        let table = root.table("workspace", &["members", "exclude", "dependencies"])?;
+        let table = root.table("workspace", WORKSPACE)?;
         let patterns = |key| -> Result<Vec<Pattern>, FileError> {
             let texts = table.texts(key)?.unwrap_or_default();
             let pattern = |text: &crate::spanned_toml::Text<'_, '_>| {

@@ -45,6 +45,8 @@ pub struct Access {
     pub named: BTreeSet<String>,
     /// Addresses of registries by name; that of `default` for dependencies that name none.
     pub indexes: BTreeMap<String, String>,
+    /// Mirrors of registries by address. Only the user names them.
+    pub mirrors: BTreeMap<String, Vec<String>>,
     /// True if the network may not be used.
     pub offline: bool,
     /// Set to stop.
@@ -137,6 +139,7 @@ mod tests {
             logins,
             named: ["named.example".to_owned()].into(),
             indexes: BTreeMap::new(),
+            mirrors: BTreeMap::new(),
             offline: true,
             interrupt: Arc::default(),
             fetched: RefCell::default(),

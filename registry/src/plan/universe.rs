@@ -171,7 +171,19 @@ impl<'a> Universe<'a> {
         if let Some(error) = self.failed.borrow_mut().remove(address) {
             return Err(error);
         }
-        let index = Rc::new(Index::open(address.into(), self.files(address)?)?);
+        // What a mirror has is the registry's, in locks and messages too.
+        let open = |place: &str| -> Result<Index, UniverseError> {
+            Ok(Index::open(address.into(), self.files(place)?)?)
+        };
+        let mirrors = self.access.mirrors.get(address).map(Vec::as_slice).unwrap_or_default();
+        let of_mirror = mirrors.iter().find_map(|mirror| match open(mirror) {
+            Ok(index) => Some(index),
+            Err(error) => {
+                self.access.reporter.note(&format!("the mirror {mirror} is passed over: {error}"));
+                None
+            }
+        });
+        let index = Rc::new(of_mirror.map_or_else(|| open(address), Ok)?);
         self.indexes.borrow_mut().insert(address.into(), Rc::clone(&index));
         Ok(index)
     }

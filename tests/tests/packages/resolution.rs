@@ -31,6 +31,27 @@ fn two_versions_stand_side_by_side() {
 }
 
 #[test]
+fn a_mirror_serves_in_place_of_its_registry() {
+    let (world, mut away) = (World::new(), World::new());
+    world.publish("maths", "1.0.0", "", "(def version 0)\n");
+    let user = project("maths = \"1\"", "(use maths)\n(print version)\n");
+    let registry = away.address("index");
+    let run = || user.sheaf(&["run", "--no-jit"]).env("SHEAF_REGISTRY", &registry).at("demo").run();
+    let mirrors = format!(
+        "[mirrors]\n\"{registry}\" = [\"git://127.0.0.1:1/none.git\", \"{}\"]\n",
+        world.address("index")
+    );
+    away.cut();
+    assert_eq!(run().code, Some(1), "nobody is there");
+    std::fs::write(user.home().join("config.toml"), mirrors).unwrap();
+    let served = run();
+    assert_eq!((served.code, served.stdout.as_str()), (Some(0), "0\n"), "{served}");
+    assert!(served.stderr.contains("the mirror git://127.0.0.1:1/none.git is passed over"), "{served}");
+    let lock = std::fs::read_to_string(user.path("demo/Sheaf.lock")).unwrap();
+    assert!(lock.contains(&format!("source = \"registry+{registry}\"")), "{lock}");
+}
+
+#[test]
 fn a_lock_holds_until_it_is_updated() {
     let world = World::new();
     world.publish("maths", "1.0.0", "", "(def version 0)\n");
