@@ -79,7 +79,7 @@ impl Dependencies for Lazy {
 fn host_error(error: impl std::fmt::Display) -> HostError {
     let text = error.to_string();
     // A message with an excerpt of a file has its remedy before that.
-    match text.rsplit_once("; ").filter(|_| !text.contains('\n')) {
+    match text.rsplit_once("; ").filter(|(_, help)| !help.contains('\n')) {
         Some((message, help)) => HostError { message: message.into(), help: Some(help.into()) },
         None => HostError { message: text, help: None },
     }
