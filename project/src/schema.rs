@@ -100,9 +100,7 @@ fn property(table: &str, key: &str) -> Option<Value> {
         }),
         ("cache", "trusted-keys") => texts("Public keys whose programs are used"),
         ("cache", "revoked-keys") => texts("Public keys that are never trusted"),
-        ("cache", "credential-helper") => text("Only in the user's configuration"),
-        ("cache", "max-size") => text("Only in the user's configuration"),
-        ("cache", "executor") => text("Only in the user's configuration"),
+        ("cache", "credential-helper" | "max-size" | "executor") => text("Only in the user's configuration"),
         ("fmt", "width") => json!({
             "type": "integer", "minimum": WIDTHS.start(), "maximum": WIDTHS.end(), "description": "Columns of a line",
         }),
