@@ -164,11 +164,12 @@ fn fetches(site: &Site) {
     let packages: Vec<&LockedPackage> = lock.packages.iter().take(FETCHED).collect();
     let items: Vec<Item> = packages.iter().map(|package| site::item(package)).collect();
     let fetch = |jobs: usize| {
-        let empty = tempfile::tempdir_in(&site.folder).unwrap();
-        let store = SourceStore::new(empty.path().join("sources"));
+        // Kept until the end: file systems are slow to create files where many were removed a moment ago.
+        let empty = tempfile::tempdir_in(&site.folder).unwrap().keep();
+        let store = SourceStore::new(empty.join("sources"));
         let reporter = sheaf_registry::store::Silent;
         let begun = Instant::now();
-        let copies = empty.path().join("git");
+        let copies = empty.join("git");
         let go = std::sync::atomic::AtomicBool::new(false);
         let results = sheaf_registry::store::fetch_all(&store, &copies, &items, jobs, &go, &reporter);
         let time = begun.elapsed();
@@ -179,8 +180,8 @@ fn fetches(site: &Site) {
     for _ in 0..LONG_RUNS {
         together.push(fetch(8));
         single.push(fetch(1));
-        let empty = tempfile::tempdir_in(&site.folder).unwrap();
-        clones.push(git::clones(&items, empty.path(), 8));
+        let empty = tempfile::tempdir_in(&site.folder).unwrap().keep();
+        clones.push(git::clones(&items, &empty, 8));
     }
     report("fetch of 50 packages, 8 at a time", &mut together);
     report("fetch of 50 packages, one at a time", &mut single);
