@@ -27,6 +27,7 @@
 //! package's folder, as Nix computes it. A dependency is the package and its version, after the name that its dependent has
 //! for it if that is another, and before its source if two packages are called alike.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 
@@ -252,8 +253,10 @@ impl PackagesLock {
             packages.push(package);
             edges.push(table.texts("dependencies")?.unwrap_or_default());
         }
+        let mut by_name: HashMap<&str, Vec<&LockedPackage>> = HashMap::new();
+        packages.iter().for_each(|package| by_name.entry(&package.name).or_default().push(package));
         let edge = |text: &Text<'_, '_>| {
-            let found = read_edge(&text.value, &packages);
+            let found = read_edge(&text.value, &by_name);
             found.ok_or_else(|| text.wrong("a package of this file and its version, such as \"maths 1.2.0\""))
         };
         let read = |texts: &[Text<'_, '_>]| texts.iter().map(edge).collect::<Result<Vec<_>, _>>();
@@ -275,7 +278,8 @@ impl PackagesLock {
         if document.is_empty() {
             document.decor_mut().set_prefix("# Written by Sheaf; keep it under version control.\n\n");
         }
-        document.insert("version", value(FORMAT));
+        // In its place: comments above belong to the key.
+        document["version"] = value(FORMAT);
         put_edges(document.as_table_mut(), &self.roots, &self.packages);
         let mut blocks = ArrayOfTables::new();
         for package in &self.packages {
@@ -375,7 +379,7 @@ fn put_edges(table: &mut Table, edges: &[LockedEdge], all: &[LockedPackage]) {
 }
 
 /// A dependency by its text: `[name: ]package version[ (source)]`.
-fn read_edge(text: &str, all: &[LockedPackage]) -> Option<LockedEdge> {
+fn read_edge(text: &str, all: &HashMap<&str, Vec<&LockedPackage>>) -> Option<LockedEdge> {
     let (name, rest) = text.split_once(": ").map_or((None, text), |(name, rest)| (Some(name), rest));
     let (rest, source) = match rest.split_once(" (") {
         Some((rest, source)) => (rest, Some(source.strip_suffix(')')?)),
@@ -383,12 +387,10 @@ fn read_edge(text: &str, all: &[LockedPackage]) -> Option<LockedEdge> {
     };
     let (package, version) = rest.split_once(' ')?;
     let version: Version = version.parse().ok()?;
-    let is_it = |other: &&LockedPackage| {
-        other.name == package
-            && other.version == version
-            && source.is_none_or(|source| other.source.to_string() == source)
+    let is_it = |other: &&&LockedPackage| {
+        other.version == version && source.is_none_or(|source| other.source.to_string() == source)
     };
-    let found = all.iter().find(is_it)?;
+    let found = all.get(package)?.iter().find(is_it)?;
     let name = name.unwrap_or(package).to_owned();
     // A member of a workspace is named by its folder.
     if !name.starts_with("./") {
@@ -446,6 +448,12 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(parse(&text).unwrap(), lock());
         assert!(text.contains("[toolchain] # pinned\niree = \"3.13.0\"\n"), "{text}");
+        let remark = "# Written by Sheaf; keep it under version control.\n\n";
+        let second = folder.path().join("second.lock");
+        for _ in 0..2 {
+            lock().write(&second).unwrap();
+            assert!(std::fs::read_to_string(&second).unwrap().starts_with(remark), "it stays");
+        }
         PackagesLock::default().write(&path).unwrap();
         assert_eq!(parse(&std::fs::read_to_string(&path).unwrap()).unwrap(), PackagesLock::default());
         std::fs::remove_file(&path).unwrap();

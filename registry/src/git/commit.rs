@@ -1,5 +1,6 @@
 //! Commits, read from the objects of a bare repository.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -99,6 +100,26 @@ impl Commit {
     /// The contents of a file of [`files`](Self::files). An error if it has more than `limit` bytes.
     pub fn read(&self, entry: &Entry, limit: u64) -> Result<Vec<u8>, GitError> {
         self.bounded(&entry.path, entry.id, limit)
+    }
+
+    /// The files of the folder `path`, or of the root if it is empty, by name; none if there is no such folder. Links,
+    /// submodules and names that are not UTF-8 are left out. An error if the folder has more than `limit` entries.
+    pub fn blobs(&self, path: &str, limit: usize) -> Result<HashMap<String, Entry>, GitError> {
+        let mut files = HashMap::new();
+        let Some(id) = self.folder(path)? else { return Ok(files) };
+        let tree = self.repository.find_tree(id).map_err(|error| self.damaged(&error))?;
+        for (number, entry) in tree.iter().enumerate() {
+            let entry = entry.map_err(|error| self.damaged(&error))?;
+            if number == limit {
+                let (address, limit) = (self.address.clone(), limit as u64);
+                return Err(GitError::LargeFile { address, path: path.into(), size: limit + 1, limit });
+            }
+            if let (Ok(name), true) = (entry.filename().to_str(), entry.mode().is_blob()) {
+                let path = if path.is_empty() { name.into() } else { format!("{path}/{name}") };
+                files.insert(name.into(), Entry { path, id: entry.object_id() });
+            }
+        }
+        Ok(files)
     }
 
     /// All files below the folder `path`, or below the root if it is empty, in git's order. Links, submodules and files

@@ -190,6 +190,8 @@ impl GitError {
         let said = |parts: &[&str]| parts.iter().any(|part| all.contains(part));
         let cause = quoted(causes.last().map_or("no cause was given", String::as_str));
         let host = address.remote().and_then(gix::Url::host).unwrap_or_default().to_owned();
+        let port =
+            address.remote().and_then(|url| url.port).map(|port| format!(":{port}")).unwrap_or_default();
         let is_ssh = address.remote().is_some_and(|url| url.scheme == gix::url::Scheme::Ssh);
         if said(&["in clear text over http"]) {
             let remedy = "use an https address".into();
@@ -207,9 +209,9 @@ impl GitError {
                 return Self::Refused { address, cause, remedy };
             }
             if !has_credentials && !said(&["http status 403"]) {
-                return Self::NoCredentials { address, host };
+                return Self::NoCredentials { address, host: host + &port };
             }
-            let remedy = format!("run `sheaf login {host}` with a user and a token that may read it");
+            let remedy = format!("run `sheaf login {host}{port}` with a user and a token that may read it");
             return Self::Refused {
                 address,
                 cause: "the server does not accept the user or the token".into(),

@@ -13,6 +13,7 @@
 
 mod address;
 mod commit;
+mod connect;
 mod error;
 mod folder;
 mod local;

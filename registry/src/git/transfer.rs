@@ -18,6 +18,7 @@ use gix::remote::Direction;
 use gix::remote::fetch::{Shallow, Tags};
 use gix::remote::ref_map;
 
+use super::connect::connect;
 use super::folder::{self, Lock};
 use super::progress::Signs;
 use super::{Address, GitError, Progress};
@@ -216,7 +217,7 @@ impl Job {
             .remote_at_without_url_rewrite(url.clone())?
             .with_fetch_tags(Tags::None)
             .with_refspecs([spec], Direction::Fetch)?;
-        let mut connection = remote.connect(Direction::Fetch)?;
+        let mut connection = connect(&remote)?;
         let credentials = self.options.credentials.clone();
         connection.set_credentials(move |action| Ok(answer(action, credentials.as_ref(), &url)));
         connection.set_transport_options(http_options(self.options.stall));

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use sheaf_project::package_name;
 
 use super::signature::{EntrySignature, Programs};
+use crate::tree::TreeHash;
 
 /// Newest form of a line that this Sheaf reads. Lines of a newer form are skipped: their versions need a newer Sheaf. A new
 /// field needs a new form, since signatures cover the fields that a Sheaf knows.
@@ -120,12 +121,18 @@ impl Entry {
         let mut entries: Vec<Self> = Vec::new();
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let error = |cause: String| wrong(number + 1, cause);
-            // The form first: other fields of a newer one may differ.
-            let form: Form = serde_json::from_str(line).map_err(|cause| error(json_error(&cause)))?;
-            if form.v > FORM {
-                continue;
-            }
-            let entry: Self = serde_json::from_str(line).map_err(|cause| error(json_error(&cause)))?;
+            let entry = match serde_json::from_str::<Self>(line) {
+                Ok(entry) if entry.form > FORM => continue,
+                Ok(entry) => entry,
+                Err(cause) => {
+                    // Fields of a newer form may differ.
+                    let form: Form = serde_json::from_str(line).map_err(|cause| error(json_error(&cause)))?;
+                    if form.v > FORM {
+                        continue;
+                    }
+                    return Err(error(json_error(&cause)));
+                }
+            };
             entry.check(package).map_err(error)?;
             if entries.iter().any(|other| other.version == entry.version) {
                 return Err(error(format!("version {} is there twice", entry.version)));
@@ -162,7 +169,7 @@ impl Entry {
         if !matches!(self.commit.len(), 40 | 64) || !is_hexadecimal(&self.commit) {
             return Err(format!("{:?} is not a commit: 40 digits from 0 to 9 and a to f", self.commit));
         }
-        if !is_tree_hash(&self.tree) {
+        if self.tree.parse::<TreeHash>().is_err() {
             return Err(format!("{:?} is not a tree hash: sha256- and 44 characters of base64", self.tree));
         }
         let has_control =
@@ -178,14 +185,6 @@ impl Entry {
         }
         Ok(())
     }
-}
-
-/// True for `sha256-` and the base64 form of 32 bytes.
-fn is_tree_hash(text: &str) -> bool {
-    let base64 = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
-    text.strip_prefix("sha256-")
-        .and_then(|digest| digest.strip_suffix('='))
-        .is_some_and(|digits| digits.len() == 43 && digits.bytes().all(base64))
 }
 
 #[derive(Deserialize)]

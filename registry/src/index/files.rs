@@ -1,10 +1,12 @@
 //! Files of an index, wherever it is.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::git::Commit;
+use crate::git::{Commit, Entry, GitError};
 
 use super::entry::MAX_FILE;
 use super::layout::package_of;
@@ -35,6 +37,9 @@ pub trait IndexFiles {
 
     /// Reads files that are wanted soon, side by side. Failures show when the file is read.
     fn prefetch(&self, _paths: &[String]) {}
+
+    /// Drops the copy of a file whose contents cannot be used, so that it is read anew.
+    fn forget(&self, _path: &str) {}
 
     /// The names of all packages, sorted; `None` if the index cannot be listed.
     fn list(&self) -> Result<Option<Vec<String>>, FilesError>;
@@ -100,18 +105,30 @@ const MAX_ENTRIES: usize = 2_000_000;
 /// An index in a commit of a git repository.
 pub struct GitFiles {
     commit: Commit,
+    /// The files of folders by name. A folder may have thousands, which a tree object only lists one after the other.
+    folders: RefCell<HashMap<String, HashMap<String, Entry>>>,
 }
 
 impl GitFiles {
     /// The index in this commit.
     pub fn new(commit: Commit) -> Self {
-        Self { commit }
+        Self { commit, folders: RefCell::default() }
+    }
+
+    fn file(&self, path: &str) -> Result<Option<Vec<u8>>, GitError> {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let mut folders = self.folders.borrow_mut();
+        if !folders.contains_key(folder) {
+            folders.insert(folder.into(), self.commit.blobs(folder, MAX_ENTRIES)?);
+        }
+        let entry = folders.get(folder).and_then(|names| names.get(name));
+        entry.map(|entry| self.commit.read(entry, MAX_FILE as u64)).transpose()
     }
 }
 
 impl IndexFiles for GitFiles {
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>, FilesError> {
-        self.commit.blob(path, MAX_FILE as u64).map_err(|error| FilesError::of_git(&error))
+        self.file(path).map_err(|error| FilesError::of_git(&error))
     }
 
     fn list(&self) -> Result<Option<Vec<String>>, FilesError> {

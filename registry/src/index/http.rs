@@ -1,6 +1,7 @@
 //! An index on an http(s) server: a static copy of the files of its repository.
 //!
-//! Each file is kept with its entity tag; a later run asks whether it has changed, in a request without a body.
+//! Each file is kept with its entity tag and a digest; a later run asks whether it has changed, in a request without a body.
+//! A token goes to the index's own server, over https or to this machine itself, and not along with redirects to another.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,22 +15,26 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use reqwest::blocking::Client;
 use reqwest::header::{AUTHORIZATION, ETAG, HeaderValue, IF_NONE_MATCH};
-use reqwest::redirect::Policy;
+use reqwest::redirect::{Attempt, Policy};
 use sha2::{Digest as _, Sha256};
 use sheaf_foundation::is_private;
 use url::Url;
 
+use super::config::CONFIG_NAME;
 use super::entry::MAX_FILE;
 use super::files::{FilesError, IndexFiles};
 
 /// Time limit of a request.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Maximum number of redirects of a request.
+const REDIRECTS: usize = 5;
+
 /// Maximum number of requests at a time.
 const CONNECTIONS: usize = 16;
 
-/// Maximum number of redirects of a request.
-const REDIRECTS: usize = 5;
+/// The contents of a file, if it exists.
+type Answer = Result<Option<Vec<u8>>, FilesError>;
 
 /// An index on an http(s) server.
 pub struct HttpFiles {
@@ -38,9 +43,12 @@ pub struct HttpFiles {
     /// Folder of the files that were read before.
     cache: PathBuf,
     authorization: Option<HeaderValue>,
+    /// True if there is a token that the address keeps from being sent.
+    withheld: bool,
     offline: bool,
+    patience: Duration,
     /// Files that were asked for before they are wanted.
-    fresh: Mutex<HashMap<String, Option<Vec<u8>>>>,
+    fresh: Mutex<HashMap<String, Answer>>,
 }
 
 impl HttpFiles {
@@ -53,43 +61,45 @@ impl HttpFiles {
         offline: bool,
     ) -> Result<Self, FilesError> {
         crate::tls::install();
-        if token.is_some() && !is_private(&address) {
-            let host = address.host_str().unwrap_or_default();
-            return Err(FilesError {
-                cause: format!("the token for {host} goes over https only"),
-                remedy: format!("name the registry with https, or run `sheaf login {host} --remove`"),
-            });
-        }
         if !address.path().ends_with('/') {
             address.set_path(&format!("{}/", address.path()));
         }
         let build = || {
             // A redirect to another host is followed by reqwest without the Authorization header.
-            let redirects = Policy::custom(|attempt| match refusal(attempt.previous(), attempt.url()) {
-                Some(cause) => attempt.error(cause),
-                None => attempt.follow(),
-            });
-            Client::builder().redirect(redirects).connect_timeout(PATIENCE).timeout(PATIENCE).build()
+            Client::builder().connect_timeout(PATIENCE).redirect(Policy::custom(redirect)).build()
         };
         let client = build().map_err(|error| FilesError {
             cause: error.to_string(),
             remedy: "check the system's certificates".into(),
         })?;
-        let authorization = token.and_then(|token| {
+        let withheld = token.is_some() && !is_private(&address);
+        let authorization = token.filter(|_| !withheld).and_then(|token| {
             let mut value = HeaderValue::try_from(format!("Bearer {token}")).ok()?;
             value.set_sensitive(true);
             Some(value)
         });
-        Ok(Self { address, client, cache, authorization, offline, fresh: Mutex::default() })
+        let (patience, fresh) = (PATIENCE, Mutex::default());
+        Ok(Self { address, client, cache, authorization, withheld, offline, patience, fresh })
+    }
+
+    /// The same index with another time limit of requests.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// A file as the server has it now, or its copy if that has not changed.
     fn request(&self, path: &str) -> Result<Option<Vec<u8>>, FilesError> {
+        let failed = |cause: String, remedy: &str| FilesError { cause, remedy: remedy.into() };
         let copy = self.copy(path);
         if self.offline {
+            // Without it nothing was read before; of a package there may be nothing to read.
+            if copy.is_none() && path == CONFIG_NAME {
+                let cause = "it was not read before, and --offline or SHEAF_OFFLINE forbids to ask it".into();
+                return Err(failed(cause, "run the command once with a network"));
+            }
             return Ok(copy.map(|(bytes, _)| bytes));
         }
-        let failed = |cause: String, remedy: &str| FilesError { cause, remedy: remedy.into() };
         let unreachable = |error: &dyn std::error::Error| {
             let mut cause = error.to_string();
             let mut source = error.source();
@@ -100,7 +110,7 @@ impl HttpFiles {
             failed(cause, "check the address and the network, or use --offline")
         };
         let url = self.address.join(path).map_err(|error| unreachable(&error))?;
-        let mut request = self.client.get(url);
+        let mut request = self.client.get(url).timeout(self.patience);
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization.clone());
         }
@@ -111,12 +121,17 @@ impl HttpFiles {
         match response.status() {
             StatusCode::NOT_MODIFIED if copy.is_some() => Ok(copy.map(|(bytes, _)| bytes)),
             StatusCode::NOT_FOUND | StatusCode::GONE => Ok(None),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if self.withheld => {
+                let cause = format!("the server answers {}", response.status());
+                Err(failed(cause, "use an https address: tokens are not sent without encryption"))
+            }
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 let host = self.address.host_str().unwrap_or_default();
+                let port = self.address.port().map(|port| format!(":{port}")).unwrap_or_default();
                 let cause = format!("the server answers {}", response.status());
-                Err(failed(cause, &format!("run `sheaf login {host}` with a token that may read it")))
+                Err(failed(cause, &format!("run `sheaf login {host}{port}` with a token that may read it")))
             }
-            status if status.is_success() => {
+            StatusCode::OK => {
                 let tag = response
                     .headers()
                     .get(ETAG)
@@ -141,12 +156,14 @@ impl HttpFiles {
         }
     }
 
-    /// The copy of a file, and its entity tag.
+    /// The copy of a file, and its entity tag; `None` if it is not as it was written.
     fn copy(&self, path: &str) -> Option<(Vec<u8>, String)> {
-        let bytes = fs::read(self.copy_path(path)).ok()?;
+        let mut bytes = fs::read(self.copy_path(path)).ok()?;
         let end = bytes.iter().position(|byte| *byte == b'\n')?;
-        let tag = String::from_utf8(bytes[..end].to_vec()).ok()?;
-        Some((bytes[end + 1..].to_vec(), tag))
+        let contents = bytes.split_off(end + 1);
+        let head = str::from_utf8(&bytes[..end]).ok()?;
+        let (digest, tag) = head.split_once(' ')?;
+        (digest == hex::encode(Sha256::digest(&contents))).then(|| (contents, tag.to_owned()))
     }
 
     /// Copies are files named by digest: a path of an index is not one of this machine.
@@ -159,7 +176,8 @@ impl HttpFiles {
         let write = || -> io::Result<()> {
             fs::create_dir_all(&self.cache)?;
             let mut file = tempfile::NamedTempFile::new_in(&self.cache)?;
-            io::Write::write_all(&mut file, &[tag.as_bytes(), b"\n", bytes].concat())?;
+            let head = format!("{} {tag}\n", hex::encode(Sha256::digest(bytes)));
+            io::Write::write_all(&mut file, &[head.as_bytes(), bytes].concat())?;
             file.persist(self.copy_path(path))?;
             Ok(())
         };
@@ -167,19 +185,10 @@ impl HttpFiles {
     }
 }
 
-/// The cause why a redirect is not followed.
-fn refusal(previous: &[Url], next: &Url) -> Option<&'static str> {
-    if previous.len() > REDIRECTS {
-        return Some("it redirects again and again");
-    }
-    let was_encrypted = previous.last().is_some_and(|url| url.scheme() == "https");
-    (was_encrypted && next.scheme() != "https").then_some("it redirects to an address that is not encrypted")
-}
-
 impl IndexFiles for HttpFiles {
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>, FilesError> {
         match self.fresh.lock().unwrap_or_else(PoisonError::into_inner).remove(path) {
-            Some(found) => Ok(found),
+            Some(found) => found,
             None => self.request(path),
         }
     }
@@ -188,9 +197,8 @@ impl IndexFiles for HttpFiles {
         let next = AtomicUsize::new(0);
         let work = || {
             while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if let Ok(found) = self.request(path) {
-                    self.fresh.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone(), found);
-                }
+                let found = self.request(path);
+                self.fresh.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone(), found);
             }
         };
         thread::scope(|scope| {
@@ -201,9 +209,33 @@ impl IndexFiles for HttpFiles {
         });
     }
 
+    fn forget(&self, path: &str) {
+        // Otherwise the server would confirm the copy again and again.
+        let _ = fs::remove_file(self.copy_path(path));
+    }
+
     fn list(&self) -> Result<Option<Vec<String>>, FilesError> {
         Ok(None)
     }
+}
+
+/// A refusal of redirects that leave https, and of too many.
+fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    match refusal(attempt.previous(), attempt.url()) {
+        Some(cause) => attempt.error(cause),
+        None => attempt.follow(),
+    }
+}
+
+fn refusal(before: &[Url], to: &Url) -> Option<String> {
+    let host = to.host_str().unwrap_or_default();
+    if before.len() > REDIRECTS {
+        return Some(format!("it redirects more than {REDIRECTS} times, at last to {host}"));
+    }
+    let leaves = to.scheme() != "https" && before.iter().any(|url| url.scheme() == "https");
+    leaves.then(|| {
+        format!("it redirects from https to {} on {host}, which anyone on the way could change", to.scheme())
+    })
 }
 
 #[cfg(test)]
@@ -211,24 +243,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn redirects_are_few_and_stay_encrypted() {
-        let url = |text: &str| Url::parse(text).unwrap();
-        let (safe, plain) = (url("https://a.example/x"), url("http://a.example/x"));
-        assert_eq!(refusal(std::slice::from_ref(&safe), &url("https://b.example/x")), None);
-        assert_eq!(refusal(std::slice::from_ref(&plain), &safe), None);
-        assert!(refusal(std::slice::from_ref(&safe), &plain).is_some());
-        assert!(refusal(&vec![safe.clone(); REDIRECTS + 1], &safe).is_some());
-    }
-
-    #[test]
-    fn a_token_goes_over_encrypted_or_local_connections_only() {
-        let open = |address: &str| {
-            HttpFiles::new(Url::parse(address).unwrap(), PathBuf::new(), Some("secret"), true)
+    fn https_never_redirects_to_http() {
+        let refused = |before: &[&str], to: &str| {
+            let before: Vec<Url> = before.iter().map(|url| url.parse().unwrap()).collect();
+            refusal(&before, &to.parse().unwrap())
         };
-        assert!(open("https://registry.example/index").is_ok());
-        assert!(open("http://127.0.0.1:1/index").is_ok());
-        let Err(error) = open("http://registry.example/index") else { panic!("the token would be readable") };
-        let text = format!("{}; {}", error.cause, error.remedy);
-        insta::assert_snapshot!(text, @"the token for registry.example goes over https only; name the registry with https, or run `sheaf login registry.example --remove`");
+        insta::assert_snapshot!(refused(&["https://a.example/x"], "http://b.example/x").unwrap(), @"it redirects from https to http on b.example, which anyone on the way could change");
+        assert!(refused(&["https://a.example/x", "https://b.example/x"], "http://a.example/x").is_some());
+        for (from, to) in [("https", "https"), ("http", "https"), ("http", "http")] {
+            let from = format!("{from}://a.example/x");
+            assert_eq!(refused(&[&from], &format!("{to}://b.example/x")), None);
+        }
+        insta::assert_snapshot!(refused(&["https://a.example/x"; 6], "https://b.example/x").unwrap(), @"it redirects more than 5 times, at last to b.example");
     }
 }

@@ -74,7 +74,10 @@ impl Index {
         let no_index = |cause: String| IndexError::NoIndex { index: index.address.clone(), cause };
         let bytes = index.file(CONFIG_NAME)?;
         let bytes = bytes.ok_or_else(|| no_index(format!("it has no {CONFIG_NAME}")))?;
-        IndexConfig::parse(&bytes).map_err(no_index)?;
+        IndexConfig::parse(&bytes).map_err(|cause| {
+            index.files.forget(CONFIG_NAME);
+            no_index(cause)
+        })?;
         Ok(index)
     }
 
@@ -90,10 +93,9 @@ impl Index {
         }
         let Some(path) = package_path(package) else { return Ok(Arc::from([])) };
         let bytes = self.file(&path)?.unwrap_or_default();
-        let entries = Entry::parse_all(package, &bytes).map_err(|cause| IndexError::Package {
-            index: self.address.clone(),
-            package: package.into(),
-            cause,
+        let entries = Entry::parse_all(package, &bytes).map_err(|cause| {
+            self.files.forget(&path);
+            IndexError::Package { index: self.address.clone(), package: package.into(), cause }
         })?;
         let entries: Arc<[Entry]> = entries.into();
         self.read.borrow_mut().insert(package.into(), Arc::clone(&entries));

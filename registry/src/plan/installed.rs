@@ -69,8 +69,13 @@ impl Installed {
             Found::Foreign(foreign) => return Err(NotInstalled::Foreign(foreign.to_string())),
         };
         let packages = lock.packages;
-        let index =
-            |edge: &sheaf_project::LockedEdge| packages.iter().position(|package| edge.names(package));
+        let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (index, package) in packages.iter().enumerate() {
+            by_name.entry(&package.name).or_default().push(index);
+        }
+        let index = |edge: &sheaf_project::LockedEdge| {
+            by_name.get(&*edge.package)?.iter().copied().find(|index| edge.names(&packages[*index]))
+        };
         let named = |edges: &[sheaf_project::LockedEdge]| {
             edges.iter().filter_map(|edge| Some((edge.name.clone(), index(edge)?))).collect()
         };

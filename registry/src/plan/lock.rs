@@ -82,6 +82,17 @@ pub enum PlanError {
     /// The lock cannot be written.
     #[error(transparent)]
     Edit(#[from] Box<EditError>),
+    /// The lock has no usable tree hash for a package.
+    #[error(
+        "{LOCK_NAME} has no valid tree hash of {name} {version}, so its sources cannot be verified; restore the file, or remove \
+         the package's block and run `sheaf install`"
+    )]
+    NoHash {
+        /// The package.
+        name: String,
+        /// Its version.
+        version: String,
+    },
     /// A package cannot be fetched.
     #[error("{name} {version}: {source}")]
     Fetch {
@@ -241,8 +252,10 @@ fn version_of(package: &LockedPackage) -> PackageVersion {
 
 /// A lock as the resolver's answer.
 fn resolution_of(lock: &PackagesLock) -> Resolution {
+    let mut by_name: HashMap<&str, Vec<&LockedPackage>> = HashMap::new();
+    lock.packages.iter().for_each(|package| by_name.entry(&package.name).or_default().push(package));
     let target = |edge: &LockedEdge| {
-        let package = lock.packages.iter().find(|package| edge.names(package))?;
+        let package = by_name.get(&*edge.package)?.iter().find(|package| edge.names(package))?;
         Some((edge.name.clone(), version_of(package)))
     };
     let edges = |edges: &[LockedEdge]| edges.iter().filter_map(target).collect::<BTreeMap<_, _>>();
@@ -401,9 +414,14 @@ pub fn fetch(lock: &PackagesLock, access: &Access) -> Result<Vec<(String, Fetche
     };
     let mut wanted = Vec::new();
     for package in lock.packages.iter().filter(|package| !matches!(package.source, Source::Path { .. })) {
-        let item = item(package, access).map_err(|error| failed(package, error.into()))?;
-        let is_here = item.hash.is_some_and(|hash| matches!(store.get(&hash), Ok(Some(_))));
-        if is_here {
+        let hash = package.tree.as_deref().and_then(|tree| tree.parse().ok());
+        // Without it nothing would be verified.
+        let hash = hash.ok_or_else(|| PlanError::NoHash {
+            name: package.name.clone(),
+            version: package.version.to_string(),
+        })?;
+        let item = item(package, hash, access).map_err(|error| failed(package, error.into()))?;
+        if matches!(store.get(&hash), Ok(Some(_))) {
             continue;
         }
         let archive = access.vendor.as_ref().map(|folder| folder.join(archive_name(package, lock)));
@@ -451,7 +469,7 @@ pub fn archive_name(package: &LockedPackage, lock: &PackagesLock) -> String {
 }
 
 /// The fetch of a locked package.
-fn item(package: &LockedPackage, access: &Access) -> Result<Item, GitError> {
+fn item(package: &LockedPackage, hash: TreeHash, access: &Access) -> Result<Item, GitError> {
     let (address, want) = match &package.source {
         Source::Git { url, reference } => (url.as_str(), reference.clone()),
         _ => {
@@ -472,6 +490,6 @@ fn item(package: &LockedPackage, access: &Access) -> Result<Item, GitError> {
         want,
         commit: package.commit.as_deref().and_then(|commit| commit.parse().ok()),
         subfolder: package.folder.clone(),
-        hash: package.tree.as_deref().and_then(|tree| tree.parse().ok()),
+        hash: Some(hash),
     })
 }

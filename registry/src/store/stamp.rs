@@ -1,47 +1,69 @@
 //! Stamps: the cheap check that an entry is as it was when its hash was verified.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use sha2::{Digest, Sha256};
-
 /// First line of a stamp; another format has another.
-const VERSION: &str = "sheaf-stamp 1";
+const FIRST: &str = "sheaf-stamp 2\n";
 
-/// The stamp of the folder at `tree`: a digest of the names, kinds, sizes, modes and times of all that is in it. Linux and
-/// macOS note a change in a time that programs cannot set back.
+/// Last line of a stamp: after a power failure the rest may be missing.
+const LAST: &str = "end\n";
+
+/// The stamp of the folder at `tree`: a line for it and for all that is in it, with kind, size, times, mode and path.
+///
+/// Linux and macOS note a change in a time that programs cannot set back. The time of a folder changes if a name is added to
+/// it or removed, so a check asks for what the stamp names, and lists no folder.
 pub(super) fn of(tree: &Path) -> io::Result<String> {
-    let mut listing = String::new();
-    list(tree, "", &mut listing)?;
-    Ok(format!("{VERSION}\n{}\n", hex::encode(Sha256::digest(listing.as_bytes()))))
+    let mut lines = FIRST.to_owned();
+    describe("", &fs::symlink_metadata(tree)?, &mut lines);
+    list(tree, "", &mut lines)?;
+    lines.push_str(LAST);
+    Ok(lines)
 }
 
 /// True if the folder at `tree` has the stamp in the file at `stamp`.
 pub(super) fn matches(tree: &Path, stamp: &Path) -> bool {
-    let Ok(expected) = fs::read_to_string(stamp) else { return false };
-    of(tree).is_ok_and(|found| found == expected)
+    let Ok(text) = fs::read_to_string(stamp) else { return false };
+    let lines = text.strip_prefix(FIRST).and_then(|lines| lines.strip_suffix(LAST));
+    let mut found = String::new();
+    let is_same = |line: &str| {
+        let path = line.strip_suffix('\n').and_then(|line| line.splitn(FIELDS, ' ').nth(FIELDS - 1));
+        let Some(path) = path else { return false };
+        let place =
+            if path.is_empty() { fs::symlink_metadata(tree) } else { fs::symlink_metadata(tree.join(path)) };
+        found.clear();
+        place.is_ok_and(|metadata| {
+            describe(path, &metadata, &mut found);
+            found == line
+        })
+    };
+    lines.is_some_and(|lines| !lines.is_empty() && lines.split_inclusive('\n').all(is_same))
 }
 
-fn list(folder: &Path, path: &str, listing: &mut String) -> io::Result<()> {
+fn list(folder: &Path, path: &str, lines: &mut String) -> io::Result<()> {
     let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         // Of the link itself.
         let metadata = entry.metadata()?;
         let name = entry.file_name();
-        let path = format!("{path}/{}", name.to_string_lossy());
-        describe(&path, &metadata, listing);
+        let name = name.to_string_lossy();
+        let path = if path.is_empty() { name.into_owned() } else { format!("{path}/{name}") };
+        describe(&path, &metadata, lines);
         if metadata.is_dir() {
-            list(&entry.path(), &path, listing)?;
+            list(&entry.path(), &path, lines)?;
         }
     }
     Ok(())
 }
 
-fn describe(path: &str, metadata: &Metadata, listing: &mut String) {
+/// Number of fields of a line; the last is the path.
+const FIELDS: usize = 6;
+
+fn describe(path: &str, metadata: &Metadata, lines: &mut String) {
     let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let modified = modified.map_or(0, |time| time.as_nanos());
     let kind = match metadata.file_type() {
@@ -49,8 +71,8 @@ fn describe(path: &str, metadata: &Metadata, listing: &mut String) {
         kind if kind.is_symlink() => 'l',
         _ => 'f',
     };
-    // Names have no line ends, and come last.
-    let _ = writeln!(listing, "{kind} {} {modified} {} {path}", metadata.len(), system(metadata));
+    // Names of a verified tree have no line ends, and come last.
+    let _ = writeln!(lines, "{kind} {} {modified} {} {path}", metadata.len(), system(metadata));
 }
 
 #[cfg(unix)]
@@ -61,5 +83,5 @@ fn system(metadata: &Metadata) -> String {
 
 #[cfg(not(unix))]
 fn system(metadata: &Metadata) -> String {
-    metadata.permissions().readonly().to_string()
+    format!("{} -", metadata.permissions().readonly())
 }

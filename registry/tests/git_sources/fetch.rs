@@ -212,7 +212,7 @@ fn servers_that_do_not_answer_are_errors() {
     insta::assert_snapshot!(message("https://no-such-host.invalid/a"), @"ADDRESS cannot be reached: failed to lookup address information: Name or service not known; check the address and the network, or use `--offline`");
     insta::assert_snapshot!(message(daemon.address("nothing").as_str()), @"there is no git repository at ADDRESS: access denied or repository not exported: /nothing; check the address, and that you may read it");
     insta::assert_snapshot!(message(&format!("http://{web}/nothing")), @"there is no git repository at ADDRESS: the server answers that nothing is there; check the address, and that you may read it");
-    insta::assert_snapshot!(message(&format!("http://{web}/private/a")), @"ADDRESS wants a user name and a password or token; run `sheaf login 127.0.0.1`");
+    insta::assert_snapshot!(message(&format!("http://{web}/private/a")), @"ADDRESS wants a user name and a password or token; run `sheaf login WEB`");
     insta::assert_snapshot!(message(&format!("git://{}/silent", servers::silent())), @"ADDRESS has sent nothing for 0 seconds; run the command again, or use `--offline`");
     insta::assert_snapshot!(message(&format!("http://{}/silent", servers::silent())), @"ADDRESS has sent nothing for 0 seconds; run the command again, or use `--offline`");
     #[cfg(unix)]

@@ -156,10 +156,10 @@ fn a_store_that_was_copied_is_verified_once() {
     package(&place);
     let inserted = insert(&place, None).unwrap();
     let stamp = place.path("sources").join(inserted.hash.hex()).join("stamp");
-    for bad in ["", "sheaf-stamp 9\n", "\u{0}"] {
+    for bad in ["", "sheaf-stamp 9\n", "sheaf-stamp 2\n", "sheaf-stamp 2\nend\n", "\u{0}"] {
         fs::write(&stamp, bad).unwrap();
         assert!(place.store.get(&inserted.hash).unwrap().is_some());
-        assert!(fs::read_to_string(&stamp).unwrap().starts_with("sheaf-stamp 1\n"), "it is written anew");
+        assert!(fs::read_to_string(&stamp).unwrap().starts_with("sheaf-stamp 2\n"), "it is written anew");
     }
     fs::remove_file(&stamp).unwrap();
     assert!(place.store.get(&inserted.hash).unwrap().is_some());
