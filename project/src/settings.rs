@@ -414,6 +414,7 @@ mod tests {
             toolchain,
             cache,
             registries: std::collections::BTreeMap::new(),
+            mirrors: std::collections::BTreeMap::new(),
             resolver: crate::ResolverTable::default(),
             warnings: vec![],
         }

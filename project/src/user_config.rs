@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::dependencies::registries;
+use crate::dependencies::{mirrors, registries};
 use crate::error::{FileError, Warning};
 use crate::resolver::ResolverTable;
 use crate::spanned_toml::{self, Document};
@@ -22,6 +22,9 @@ pub struct UserConfig {
     pub safe_directories: Vec<PathBuf>,
     /// `[registries]`: addresses of indexes by name.
     pub registries: BTreeMap<String, String>,
+    /// `[mirrors]`: the addresses that are asked, in this order, before that of an index. Only the user's network decides
+    /// this, so projects have no such table.
+    pub mirrors: BTreeMap<String, Vec<String>>,
     /// `[resolver]`.
     pub resolver: ResolverTable,
     /// Ineffective keys of the file.
@@ -33,7 +36,8 @@ impl UserConfig {
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let text = spanned_toml::read(path)?.unwrap_or_default();
         let document = Document::parse(path, &text)?;
-        let root = document.root(&["safe-directories", "toolchain", "cache", "registries", "resolver"]);
+        let known = &["safe-directories", "toolchain", "cache", "registries", "mirrors", "resolver"];
+        let root = document.root(known);
         let mut safe_directories = Vec::new();
         for folder in root.texts("safe-directories")?.unwrap_or_default() {
             if folder.value != "*" && !Path::new(&folder.value).is_absolute() {
@@ -44,9 +48,11 @@ impl UserConfig {
         let toolchain = ToolchainTable::read(&document, &root)?;
         let cache = CacheTable::read(&root)?;
         let registries = registries(&root)?;
+        let mirrors = mirrors(&root)?;
         let resolver = ResolverTable::read(&root)?;
         let warnings = document.into_warnings();
-        Ok(Self { path: path.into(), safe_directories, toolchain, cache, registries, resolver, warnings })
+        let path = path.into();
+        Ok(Self { path, toolchain, cache, safe_directories, registries, mirrors, resolver, warnings })
     }
 }
 
@@ -81,6 +87,25 @@ mod tests {
     }
 
     #[test]
+    fn mirrors_are_lists_of_addresses() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            UserConfig::read(&path).map(|config| config.mirrors)
+        };
+        let index = "https://git.example/index";
+        let mirrors =
+            read(&format!("[mirrors]\n\"{index}\" = [\"/srv/index\", \"sparse+https://b.example/x\"]\n"));
+        let listed = ["/srv/index", "sparse+https://b.example/x"].map(str::to_owned);
+        assert_eq!(mirrors.unwrap(), BTreeMap::from([(index.to_owned(), listed.to_vec())]));
+        let message = |text: &str| read(text).unwrap_err().to_string();
+        assert!(message(&format!("[mirrors]\n\"{index}\" = \"/srv/index\"\n")).contains("a list of strings"));
+        let secret = message(&format!("[mirrors]\n\"{index}\" = [\"https://me:secret@b.example/x\"]\n"));
+        assert!(secret.contains("has no password") && !secret.contains("secret"), "{secret}");
+    }
+
+    #[test]
     fn has_the_tables_of_a_user_but_no_package() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.toml");
@@ -89,7 +114,7 @@ mod tests {
         assert_eq!(config.cache.mode, Some(Mode::ReadOnly));
         let warning = config.warnings[0].to_string().replace(&*folder.path().to_string_lossy(), "~");
         insta::assert_snapshot!(warning, @"
-        ~/config.toml:1:2: `package` is not known here and does nothing; known are `safe-directories`, `toolchain`, `cache`, `registries`, `resolver`
+        ~/config.toml:1:2: `package` is not known here and does nothing; known are `safe-directories`, `toolchain`, `cache`, `registries`, `mirrors`, `resolver`
          1 | [package]
            |  ^^^^^^^
         ");

@@ -6,6 +6,7 @@
 #[allow(dead_code, reason = "tests of git sources use the rest")]
 mod fixture;
 mod hostile;
+mod mirrors;
 #[path = "../git_sources/servers.rs"]
 #[allow(dead_code, reason = "tests of git sources use the rest")]
 mod servers;

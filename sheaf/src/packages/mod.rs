@@ -126,6 +126,7 @@ pub fn access(project: &Project, offline: bool) -> Result<Access, Failed> {
         logins,
         named: named(project, &indexes),
         indexes,
+        mirrors: user.mirrors,
         offline,
         // Ctrl-C ends the process; the next one cleans up.
         interrupt: Arc::new(AtomicBool::new(false)),
