@@ -231,13 +231,6 @@ fn is_empty(range: &VersionReq) -> bool {
     low >= high
 }
 
-/// True if a text may be the address of a registry; passwords are in none.
-pub(crate) fn is_address(text: &str) -> bool {
-    let address = text.strip_prefix("sparse+").unwrap_or(text);
-    let has_password = Url::parse(address).is_ok_and(|url| url.password().is_some());
-    !has_password && !address.is_empty() && !address.chars().any(char::is_control)
-}
-
 /// Reads `[registries]`: the address of each index by its name.
 pub(crate) fn registries(root: &Table<'_, '_>) -> Result<BTreeMap<String, String>, FileError> {
     let mut all = BTreeMap::new();
@@ -252,16 +245,37 @@ pub(crate) fn registries(root: &Table<'_, '_>) -> Result<BTreeMap<String, String
                 })?
             }
         };
-        if !is_address(&index.value) {
-            let cause = "the address of a registry has no password".to_owned();
-            let mut error = index.refused(cause, "remove it, and run `sheaf login HOST`");
-            if let FileError::Refused { location, .. } = &mut error {
-                location.excerpt =
-                    location.excerpt.replace(&index.value, &"*".repeat(index.value.chars().count()));
-            }
-            return Err(error);
-        }
+        check_index(&index)?;
         all.insert(name.value.clone(), index.value);
     }
     Ok(all)
+}
+
+/// Reads `[mirrors]`: the addresses that are asked instead of that of an index, by the latter.
+pub(crate) fn mirrors(root: &Table<'_, '_>) -> Result<BTreeMap<String, Vec<String>>, FileError> {
+    let mut all = BTreeMap::new();
+    let table = root.open_table("mirrors")?;
+    for index in root.keys("mirrors")? {
+        check_index(&index)?;
+        let mirrors = table.texts(&index.value)?.unwrap_or_default();
+        mirrors.iter().try_for_each(check_index)?;
+        all.insert(index.value, mirrors.into_iter().map(|mirror| mirror.value).collect());
+    }
+    Ok(all)
+}
+
+/// An error unless the text can be the address of an index: it is written into lock files and messages.
+fn check_index(index: &Text<'_, '_>) -> Result<(), FileError> {
+    let address = index.value.strip_prefix("sparse+").unwrap_or(&index.value);
+    let has_password = Url::parse(address).is_ok_and(|url| url.password().is_some());
+    if has_password || address.is_empty() || address.chars().any(char::is_control) {
+        let cause = "the address of a registry has no password".to_owned();
+        let mut error = index.refused(cause, "remove it, and run `sheaf login HOST`");
+        if let FileError::Refused { location, .. } = &mut error {
+            location.excerpt =
+                location.excerpt.replace(&index.value, &"*".repeat(index.value.chars().count()));
+        }
+        return Err(error);
+    }
+    Ok(())
 }

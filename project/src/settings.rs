@@ -424,8 +424,8 @@ mod tests {
             safe_directories: vec![],
             toolchain,
             cache,
-            mirrors: std::collections::BTreeMap::new(),
             registries: std::collections::BTreeMap::new(),
+            mirrors: std::collections::BTreeMap::new(),
             resolver: crate::ResolverTable::default(),
             warnings: vec![],
         }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::dependencies::{is_address, registries};
+use crate::dependencies::{mirrors, registries};
 use crate::error::{FileError, Warning};
 use crate::resolver::ResolverTable;
-use crate::spanned_toml::{self, Document, Table, Text};
+use crate::spanned_toml::{self, Document};
 use crate::tables::{CacheTable, ToolchainTable};
 
 /// The user's parsed and checked `config.toml`; see [`Home::config_file`](crate::Home::config_file).
@@ -22,7 +22,8 @@ pub struct UserConfig {
     pub safe_directories: Vec<PathBuf>,
     /// `[registries]`: addresses of indexes by name.
     pub registries: BTreeMap<String, String>,
-    /// `[mirrors]`: for the address of a registry those of its mirrors, which are asked first.
+    /// `[mirrors]`: the addresses that are asked, in this order, before that of an index. Only the user's network decides
+    /// this, so projects have no such table.
     pub mirrors: BTreeMap<String, Vec<String>>,
     /// `[resolver]`.
     pub resolver: ResolverTable,
@@ -35,8 +36,8 @@ impl UserConfig {
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let text = spanned_toml::read(path)?.unwrap_or_default();
         let document = Document::parse(path, &text)?;
-        let root =
-            document.root(&["safe-directories", "toolchain", "cache", "registries", "mirrors", "resolver"]);
+        let known = &["safe-directories", "toolchain", "cache", "registries", "mirrors", "resolver"];
+        let root = document.root(known);
         let mut safe_directories = Vec::new();
         for folder in root.texts("safe-directories")?.unwrap_or_default() {
             if folder.value != "*" && !Path::new(&folder.value).is_absolute() {
@@ -50,33 +51,9 @@ impl UserConfig {
         let mirrors = mirrors(&root)?;
         let resolver = ResolverTable::read(&root)?;
         let warnings = document.into_warnings();
-        Ok(Self {
-            path: path.into(),
-            safe_directories,
-            toolchain,
-            cache,
-            registries,
-            mirrors,
-            resolver,
-            warnings,
-        })
+        let path = path.into();
+        Ok(Self { path, toolchain, cache, safe_directories, registries, mirrors, resolver, warnings })
     }
-}
-
-/// Reads `[mirrors]`: an address, or a list of them, under the address that they stand for.
-fn mirrors(root: &Table<'_, '_>) -> Result<BTreeMap<String, Vec<String>>, FileError> {
-    let table = root.open_table("mirrors")?;
-    let read = |address: Text<'_, '_>| {
-        let mirrors = match table.text_at(&address.value) {
-            Some(mirror) => vec![mirror],
-            None => table.texts(&address.value)?.unwrap_or_default(),
-        };
-        if let Some(wrong) = mirrors.iter().find(|mirror| !is_address(&mirror.value)) {
-            return Err(wrong.wrong("the address of a registry, without a password"));
-        }
-        Ok((address.value, mirrors.into_iter().map(|mirror| mirror.value).collect()))
-    };
-    root.keys("mirrors")?.into_iter().map(read).collect()
 }
 
 #[cfg(test)]
@@ -94,23 +71,6 @@ mod tests {
     }
 
     #[test]
-    fn a_registry_may_have_mirrors() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("config.toml");
-        let text = "[mirrors]\n\"https://a.example/index\" = \"https://m.example/a\"\n\
-                    \"https://b.example/index\" = [\"/srv/b\", \"sparse+https://m.example/b\"]\n";
-        std::fs::write(&path, text).unwrap();
-        let mirrors = UserConfig::read(&path).unwrap().mirrors;
-        assert_eq!(mirrors["https://a.example/index"], ["https://m.example/a"]);
-        assert_eq!(mirrors["https://b.example/index"], ["/srv/b", "sparse+https://m.example/b"]);
-        std::fs::write(&path, "[mirrors]\n\"https://a.example/index\" = [\"https://me:secret@m.example\"]\n")
-            .unwrap();
-        assert!(UserConfig::read(&path).is_err());
-        std::fs::write(&path, "[mirrors]\n\"https://a.example/index\" = 1\n").unwrap();
-        assert!(UserConfig::read(&path).is_err());
-    }
-
-    #[test]
     fn safe_directories_are_whole_paths() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.toml");
@@ -124,6 +84,25 @@ mod tests {
          1 | safe-directories = ["shared"]
            |                     ^^^^^^^^
         "#);
+    }
+
+    #[test]
+    fn mirrors_are_lists_of_addresses() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            UserConfig::read(&path).map(|config| config.mirrors)
+        };
+        let index = "https://git.example/index";
+        let mirrors =
+            read(&format!("[mirrors]\n\"{index}\" = [\"/srv/index\", \"sparse+https://b.example/x\"]\n"));
+        let listed = ["/srv/index", "sparse+https://b.example/x"].map(str::to_owned);
+        assert_eq!(mirrors.unwrap(), BTreeMap::from([(index.to_owned(), listed.to_vec())]));
+        let message = |text: &str| read(text).unwrap_err().to_string();
+        assert!(message(&format!("[mirrors]\n\"{index}\" = \"/srv/index\"\n")).contains("a list of strings"));
+        let secret = message(&format!("[mirrors]\n\"{index}\" = [\"https://me:secret@b.example/x\"]\n"));
+        assert!(secret.contains("has no password") && !secret.contains("secret"), "{secret}");
     }
 
     #[test]

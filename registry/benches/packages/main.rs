@@ -9,7 +9,7 @@ mod git;
 mod site;
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -216,6 +216,7 @@ fn access(folder: &Path, address: &str, offline: bool) -> Access {
         logins: Logins::default(),
         named: BTreeSet::default(),
         indexes: [("default".to_owned(), address.to_owned())].into(),
+        mirrors: BTreeMap::new(),
         offline,
         interrupt: Arc::default(),
         fetched: RefCell::default(),

@@ -252,10 +252,12 @@ fn answer(action: Action, credentials: Option<&Credentials>, home: &gix::Url) ->
     })
 }
 
-/// Options of http: time limits, and the proxies of the environment, as for other downloads.
+/// Options of http: time limits, later than that of the waiting thread, whose message says more, and the proxies of the environment, as for other downloads.
 fn http_options(stall: Duration) -> Box<dyn Any> {
     let client = http::reqwest::Options {
-        configure_client: Some(Box::new(move |client| Ok(client.connect_timeout(CONNECT).timeout(stall)))),
+        configure_client: Some(Box::new(move |client| {
+            Ok(client.connect_timeout(CONNECT).timeout(stall * 2))
+        })),
         configure_request: None,
     };
     Box::new(http::Options { backend: Some(Arc::new(Mutex::new(client))), ..http::Options::default() })

@@ -63,6 +63,8 @@ pub enum IndexError {
 /// The index of one registry. Reads each file once.
 pub struct Index {
     address: String,
+    /// The address in messages, with the mirror that is read in its place.
+    shown: String,
     files: Box<dyn IndexFiles>,
     read: RefCell<HashMap<String, Arc<[Entry]>>>,
 }
@@ -70,8 +72,23 @@ pub struct Index {
 impl Index {
     /// The index with these files; an error unless its `config.toml` can be used.
     pub fn open(address: String, files: Box<dyn IndexFiles>) -> Result<Self, IndexError> {
-        let index = Self { address, files, read: RefCell::default() };
-        let no_index = |cause: String| IndexError::NoIndex { index: index.address.clone(), cause };
+        let shown = address.clone();
+        Self::new(address, shown, files)
+    }
+
+    /// The index at `address`, read from the files of a mirror. The packages are those of `address`.
+    pub fn open_mirror(
+        address: String,
+        mirror: &str,
+        files: Box<dyn IndexFiles>,
+    ) -> Result<Self, IndexError> {
+        let shown = format!("{address} (mirror {mirror})");
+        Self::new(address, shown, files)
+    }
+
+    fn new(address: String, shown: String, files: Box<dyn IndexFiles>) -> Result<Self, IndexError> {
+        let index = Self { address, shown, files, read: RefCell::default() };
+        let no_index = |cause: String| IndexError::NoIndex { index: index.shown.clone(), cause };
         let bytes = index.file(CONFIG_NAME)?;
         let bytes = bytes.ok_or_else(|| no_index(format!("it has no {CONFIG_NAME}")))?;
         IndexConfig::parse(&bytes).map_err(|cause| {
@@ -95,7 +112,7 @@ impl Index {
         let bytes = self.file(&path)?.unwrap_or_default();
         let entries = Entry::parse_all(package, &bytes).map_err(|cause| {
             self.files.forget(&path);
-            IndexError::Package { index: self.address.clone(), package: package.into(), cause }
+            IndexError::Package { index: self.shown.clone(), package: package.into(), cause }
         })?;
         let entries: Arc<[Entry]> = entries.into();
         self.read.borrow_mut().insert(package.into(), Arc::clone(&entries));
@@ -119,6 +136,6 @@ impl Index {
     }
 
     fn unreadable(&self, error: files::FilesError) -> IndexError {
-        IndexError::Unreadable { index: self.address.clone(), cause: error.cause, remedy: error.remedy }
+        IndexError::Unreadable { index: self.shown.clone(), cause: error.cause, remedy: error.remedy }
     }
 }

@@ -45,7 +45,7 @@ pub struct Access {
     pub named: BTreeSet<String>,
     /// Addresses of registries by name; that of `default` for dependencies that name none.
     pub indexes: BTreeMap<String, String>,
-    /// Mirrors of registries by address. Only the user names them.
+    /// Addresses that the user has put before that of an index, in the order in which they are asked.
     pub mirrors: BTreeMap<String, Vec<String>>,
     /// True if the network may not be used.
     pub offline: bool,
@@ -60,7 +60,14 @@ pub struct Access {
 impl Access {
     /// The credentials of a host that the user's own files name.
     pub(super) fn login(&self, host: &str) -> Option<&Login> {
-        self.named.contains(host).then(|| self.logins.of(host)).flatten()
+        let is_named = self.named.contains(host) || self.has_mirror(host);
+        is_named.then(|| self.logins.of(host)).flatten()
+    }
+
+    /// True if a mirror is on this host.
+    fn has_mirror(&self, host: &str) -> bool {
+        let url = |mirror: &String| Url::parse(mirror.strip_prefix("sparse+").unwrap_or(mirror)).ok();
+        self.mirrors.values().flatten().filter_map(url).any(|url| host_of(&url) == host)
     }
 
     /// Settings of fetches from an address.

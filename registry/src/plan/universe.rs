@@ -171,21 +171,25 @@ impl<'a> Universe<'a> {
         if let Some(error) = self.failed.borrow_mut().remove(address) {
             return Err(error);
         }
-        // What a mirror has is the registry's, in locks and messages too.
-        let open = |place: &str| -> Result<Index, UniverseError> {
-            Ok(Index::open(address.into(), self.files(place)?)?)
-        };
-        let mirrors = self.access.mirrors.get(address).map(Vec::as_slice).unwrap_or_default();
-        let of_mirror = mirrors.iter().find_map(|mirror| match open(mirror) {
-            Ok(index) => Some(index),
-            Err(error) => {
-                self.access.reporter.note(&format!("the mirror {mirror} is passed over: {error}"));
-                None
-            }
-        });
-        let index = Rc::new(of_mirror.map_or_else(|| open(address), Ok)?);
+        let index = Rc::new(self.open(address)?);
         self.indexes.borrow_mut().insert(address.into(), Rc::clone(&index));
         Ok(index)
+    }
+
+    /// Opens the index at an address: the first of its mirrors that can be read, or else itself.
+    fn open(&self, address: &str) -> Result<Index, UniverseError> {
+        for mirror in self.access.mirrors.get(address).into_iter().flatten() {
+            let opened =
+                self.files(mirror).and_then(|files| Ok(Index::open_mirror(address.into(), mirror, files)?));
+            match opened {
+                Err(error) if !matches!(error, UniverseError::Git(GitError::Interrupted { .. })) => {
+                    let note = format!("the mirror {mirror} of {address} is passed over: {error}");
+                    self.access.reporter.note(&note);
+                }
+                opened => return opened,
+            }
+        }
+        Ok(Index::open(address.into(), self.files(address)?)?)
     }
 
     /// The files of an index: `sparse+` and an address for a static copy, a folder, or else a git repository.

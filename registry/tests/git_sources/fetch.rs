@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use sheaf_registry::git::{Address, Credentials, GitError, Options, Progress, Repository, Want};
 
 use crate::fixture::{GO, Origin, Place, branch, fetch, git_command, tag};
+use crate::http_backend;
 use crate::servers::{self, Daemon};
 
 /// Bytes that do not compress.
@@ -65,7 +66,8 @@ fn over_git_fetches_are_shallow_and_incremental() {
 #[test]
 fn over_smart_http_fetches_are_shallow_and_incremental() {
     let place = Place::new();
-    let address = Address::parse(&format!("http://{}/origin/.git", servers::http(&place.path("")))).unwrap();
+    let address =
+        Address::parse(&format!("http://{}/origin/.git", http_backend::http(&place.path("")))).unwrap();
     shallow_and_incremental(&place, &served(&place, address));
 }
 
@@ -188,7 +190,7 @@ fn servers_that_do_not_answer_are_errors() {
     let place = Place::new();
     fs::create_dir_all(place.path("empty")).unwrap();
     let daemon = Daemon::new(&place.path(""));
-    let web = servers::http(&place.path(""));
+    let web = http_backend::http(&place.path(""));
     let message = |address: &str| {
         // Only the silent ones are to exceed it, also on a busy machine.
         let is_silent = address.ends_with("/silent");
@@ -222,7 +224,7 @@ fn servers_that_do_not_answer_are_errors() {
 #[test]
 fn credentials_are_not_sent_in_clear_text_nor_printed() {
     let place = Place::new();
-    let web = servers::http(&place.path(""));
+    let web = http_backend::http(&place.path(""));
     let address = Address::parse(&format!("http://{web}/private/a")).unwrap();
     let credentials = Some(Credentials { user: "me".into(), password: "secret".into() });
     let options = Options { credentials, ..Options::default() };

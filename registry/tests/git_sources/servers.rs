@@ -9,7 +9,6 @@ use std::time::Duration;
 use sheaf_registry::git::Address;
 
 use crate::fixture::git_command;
-pub use crate::http_backend::http;
 
 /// A `git daemon`, stopped when dropped.
 pub struct Daemon {

@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
 use std::thread;
 
 use sheaf_registry::git::Address;
@@ -13,19 +12,8 @@ use sheaf_registry::tree::TreeHash;
 
 use crate::fixture::{GO, Origin, Place};
 use crate::servers::Daemon;
-use crate::site::{CONFIG, Site, line, message, plain};
+use crate::site::{Site, line, message, plain, write};
 use crate::web::{Reply, Web};
-
-/// Writes a registry into a folder.
-fn write(folder: &Path, packages: &[(&str, String)]) {
-    fs::create_dir_all(folder).unwrap();
-    fs::write(folder.join("config.toml"), CONFIG).unwrap();
-    for (name, text) in packages {
-        let path = folder.join(package_path(name).unwrap());
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-}
 
 /// A package in the repository of `place`, tagged `v1`; its commit and tree.
 fn package(place: &Place) -> (String, String) {

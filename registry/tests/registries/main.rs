@@ -6,8 +6,7 @@
 #[allow(dead_code, reason = "tests of git sources use the rest")]
 mod fixture;
 mod hostile;
-#[path = "../git_sources/http_backend.rs"]
-mod http_backend;
+mod mirrors;
 #[path = "../git_sources/servers.rs"]
 #[allow(dead_code, reason = "tests of git sources use the rest")]
 mod servers;

@@ -3,10 +3,11 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sheaf_project::{Owners, Project};
+use sheaf_registry::index::package_path;
 use sheaf_registry::plan::{self, Access, Outcome, PlanError, Resolve};
 use sheaf_registry::store::Silent;
 use sheaf_registry::{Login, Logins};
@@ -36,11 +37,23 @@ pub fn plain(name: &str, version: &str, dependencies: &str) -> String {
     line(name, version, "https://git.example/x", &"0".repeat(40), TREE, dependencies)
 }
 
+/// Writes a registry into a folder.
+pub fn write(folder: &Path, packages: &[(&str, String)]) {
+    fs::create_dir_all(folder).unwrap();
+    fs::write(folder.join("config.toml"), CONFIG).unwrap();
+    for (name, text) in packages {
+        let path = folder.join(package_path(name).unwrap());
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
 /// A project in a temporary folder.
 pub struct Site {
     folder: TempDir,
     /// Addresses of registries.
     pub indexes: BTreeMap<String, String>,
+    pub mirrors: BTreeMap<String, Vec<String>>,
     pub logins: Logins,
     /// Hosts that the user's files name.
     pub named: BTreeSet<String>,
@@ -52,8 +65,8 @@ impl Site {
     pub fn new(dependencies: &str, index: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let indexes = [("default".to_owned(), index.to_owned())].into();
-        let (logins, named) = Default::default();
-        let site = Self { folder, indexes, logins, named, offline: false };
+        let (mirrors, logins, named) = Default::default();
+        let site = Self { folder, indexes, mirrors, logins, named, offline: false };
         fs::create_dir(site.path("project")).unwrap();
         site.depend(dependencies);
         site
@@ -87,6 +100,7 @@ impl Site {
             logins: self.logins.clone(),
             named: self.named.clone(),
             indexes: self.indexes.clone(),
+            mirrors: self.mirrors.clone(),
             offline: self.offline,
             interrupt: Arc::default(),
             fetched: RefCell::default(),

@@ -145,7 +145,7 @@ pub fn access(project: &Project, offline: bool) -> Result<Access, Failed> {
         sources: home.sources(),
         vendor: Some(project.lock_root().join(plan::VENDOR_FOLDER)),
         logins,
-        named: named(project, &indexes, &user.mirrors),
+        named: named(project, &indexes),
         indexes,
         mirrors: user.mirrors,
         offline,
@@ -157,11 +157,7 @@ pub fn access(project: &Project, offline: bool) -> Result<Access, Failed> {
 }
 
 /// Hosts that the user's own files name: registries, and git repositories of the manifest.
-fn named(
-    project: &Project,
-    indexes: &BTreeMap<String, String>,
-    mirrors: &BTreeMap<String, Vec<String>>,
-) -> BTreeSet<String> {
+fn named(project: &Project, indexes: &BTreeMap<String, String>) -> BTreeSet<String> {
     let manifest = project.manifest.iter();
     let dependencies =
         manifest.flat_map(|manifest| manifest.dependencies.iter().chain(&manifest.dev_dependencies));
@@ -169,8 +165,8 @@ fn named(
         DependencySource::Git { url, .. } => Some(url.as_str()),
         _ => None,
     });
-    let registries = indexes.values().chain(mirrors.values().flatten());
-    let all = registries.map(|index| index.strip_prefix("sparse+").unwrap_or(index)).chain(repositories);
+    let all =
+        indexes.values().map(|index| index.strip_prefix("sparse+").unwrap_or(index)).chain(repositories);
     let host = |address: &str| {
         let url = Url::parse(address).ok()?;
         let host = url.host_str()?.to_owned();
