@@ -34,13 +34,13 @@ def main():
         folder = Path(folder)
         ours = sheaf(folder / "graph.json")
         graph = json.loads((folder / "graph.json").read_text())
-        rows = [(f"Sheaf: {name}", ms) for name, ms in ours]
+        rows = [(f"Sheaf: {name}", times) for name, times in ours]
         rows += cargo(folder / "cargo", graph, options.runs)
         if options.uv:
-            rows += uv(folder / "uv", graph, options.uv, options.runs)
-        print("| what | ms |\n|---|---|")
-        for name, ms in rows:
-            print(f"| {name} | {ms:.3g} |")
+            rows += uv(folder / "uv", graph, str(Path(options.uv).absolute()), options.runs)
+        print("| what | ms | quickest run, ms |\n|---|---|---|")
+        for name, times in rows:
+            print(f"| {name} | {statistics.median(times):.3g} | {min(times):.3g} |")
 
 
 def sheaf(graph):
@@ -48,11 +48,11 @@ def sheaf(graph):
     command = ["cargo", "bench", "--offline", "-p", "sheaf-registry", "--bench", "packages", "--", "--graph", str(graph)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     lines = [line.split("\t") for line in done.stdout.splitlines() if "\t" in line]
-    return [(name, float(ms)) for name, ms in lines]
+    return [(name, (float(quickest), float(median), float("inf"))) for name, median, quickest in lines]
 
 
 def timed(command, runs, before=lambda: None, **how):
-    """The median time of a command."""
+    """The times of a command."""
     times = []
     for _ in range(runs):
         before()
@@ -61,7 +61,7 @@ def timed(command, runs, before=lambda: None, **how):
         times.append((time.perf_counter() - begun) * 1e3)
         if done.returncode:
             sys.exit(f"{command}: {done.stderr}")
-    return statistics.median(times)
+    return times
 
 
 def cargo(folder, graph, runs):

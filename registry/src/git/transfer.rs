@@ -252,7 +252,8 @@ fn answer(action: Action, credentials: Option<&Credentials>, home: &gix::Url) ->
     })
 }
 
-/// Options of http: time limits, later than that of the waiting thread, whose message says more, and the proxies of the environment, as for other downloads.
+/// Options of http: time limits, later than that of the waiting thread, whose message says more, and the proxies of the
+/// environment, as for other downloads.
 fn http_options(stall: Duration) -> Box<dyn Any> {
     let client = http::reqwest::Options {
         configure_client: Some(Box::new(move |client| {

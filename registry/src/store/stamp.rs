@@ -71,17 +71,19 @@ fn describe(path: &str, metadata: &Metadata, lines: &mut String) {
         kind if kind.is_symlink() => 'l',
         _ => 'f',
     };
-    // Names of a verified tree have no line ends, and come last.
-    let _ = writeln!(lines, "{kind} {} {modified} {} {path}", metadata.len(), system(metadata));
+    let _ = write!(lines, "{kind} {} {modified} ", metadata.len());
+    system(metadata, lines);
+    // Names of a verified tree have no line ends.
+    let _ = writeln!(lines, " {path}");
 }
 
 #[cfg(unix)]
-fn system(metadata: &Metadata) -> String {
+fn system(metadata: &Metadata, lines: &mut String) {
     use std::os::unix::fs::MetadataExt;
-    format!("{:o} {}.{}", metadata.mode(), metadata.ctime(), metadata.ctime_nsec())
+    let _ = write!(lines, "{:o} {}.{}", metadata.mode(), metadata.ctime(), metadata.ctime_nsec());
 }
 
 #[cfg(not(unix))]
-fn system(metadata: &Metadata) -> String {
-    format!("{} -", metadata.permissions().readonly())
+fn system(metadata: &Metadata, lines: &mut String) {
+    let _ = write!(lines, "{} -", metadata.permissions().readonly());
 }
