@@ -218,6 +218,7 @@ fn access(folder: &Path, address: &str, offline: bool) -> Access {
         registries: folder.join("registries"),
         repositories: folder.join("registries/git"),
         sources: folder.join("sources"),
+        vendor: None,
         logins: Logins::default(),
         named: BTreeSet::default(),
         indexes: [("default".to_owned(), address.to_owned())].into(),

@@ -81,6 +81,8 @@ impl Site {
                         license: Some("Apache-2.0".into()),
                         description: Some("A generated package of a generated registry".into()),
                         sheaf: None,
+                        programs: None,
+                        signature: None,
                     };
                     format!("{}\n", entry.line())
                 })
