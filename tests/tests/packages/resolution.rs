@@ -46,7 +46,7 @@ fn a_mirror_serves_in_place_of_its_registry() {
     std::fs::write(user.home().join("config.toml"), mirrors).unwrap();
     let served = run();
     assert_eq!((served.code, served.stdout.as_str()), (Some(0), "0\n"), "{served}");
-    assert!(served.stderr.contains("the mirror git://127.0.0.1:1/none.git is passed over"), "{served}");
+    assert!(served.stderr.contains("the mirror git://127.0.0.1:1/none.git of "), "{served}");
     let lock = std::fs::read_to_string(user.path("demo/Sheaf.lock")).unwrap();
     assert!(lock.contains(&format!("source = \"registry+{registry}\"")), "{lock}");
 }
