@@ -79,8 +79,8 @@ fn of_package(text: &str) -> Result<Option<Vec<Entry>>, Failed> {
     {
         Some(project.root.clone())
     } else if known.any(|dependency| dependency.name == package) {
-        packages::prepare(&project, &LockOptions::default(), false)?;
-        packages::dependencies(&project)?.folder(None, package).map_err(report_error)?
+        let dependencies = packages::prepare(&project, &LockOptions::default(), false)?;
+        dependencies.folder(None, package).map_err(report_error)?
     } else {
         None
     };

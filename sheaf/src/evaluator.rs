@@ -102,7 +102,7 @@ pub fn evaluator(
     arguments: Vec<String>,
     artifacts: impl FnOnce(&Home) -> PathBuf,
 ) -> Result<Interp, Failed> {
-    packages::prepare(project, &options.lock, options.network.place.offline)?;
+    let dependencies = packages::prepare(project, &options.lock, options.network.place.offline)?;
     let jit = match (options.no_jit, options.jit) {
         (true, _) => Jit::Never,
         (_, JitMode::Auto) => Jit::Auto,
@@ -129,7 +129,7 @@ pub fn evaluator(
         .kernels(kernels)
         .donate(donate)
         .placement(options.place.unwrap_or_default())
-        .dependencies(packages::dependencies(project)?)
+        .dependencies(dependencies)
         .reporter(Arc::new(TerminalReporter));
     if jit != Jit::Never {
         let home = home()?;
@@ -140,8 +140,8 @@ pub fn evaluator(
 
 /// An evaluator without a compiler, for programs of `project`.
 pub fn interpreter(options: Options, project: &Project) -> Result<Interp, Failed> {
-    packages::prepare(project, &LockOptions::default(), false)?;
-    let packages = Packages::new(project.clone(), packages::dependencies(project)?);
+    let dependencies = packages::prepare(project, &LockOptions::default(), false)?;
+    let packages = Packages::new(project.clone(), dependencies);
     let host = SystemHost::new(Vec::new(), Arc::new(TerminalReporter)).with_packages(packages);
     Ok(Interp::new(Box::new(host), None, options))
 }

@@ -49,6 +49,8 @@ pub struct Installed {
     edges: Vec<BTreeMap<String, usize>>,
     /// Indices by folder, of the packages that were asked for.
     folders: RefCell<HashMap<PathBuf, usize>>,
+    /// Folders that this process has verified.
+    verified: HashMap<TreeHash, PathBuf>,
     root: PathBuf,
     store: SourceStore,
 }
@@ -68,6 +70,16 @@ impl Installed {
             Found::Absent => PackagesLock::default(),
             Found::Foreign(foreign) => return Err(NotInstalled::Foreign(foreign.to_string())),
         };
+        Ok(Some(Self::new(project, lock, SourceStore::new(sources), HashMap::new())))
+    }
+
+    /// The packages of a project's `lock`, whose sources are in `store`. Folders in `verified` are not verified again.
+    pub fn new(
+        project: &Project,
+        lock: PackagesLock,
+        store: SourceStore,
+        verified: HashMap<TreeHash, PathBuf>,
+    ) -> Self {
         let packages = lock.packages;
         let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
         for (index, package) in packages.iter().enumerate() {
@@ -88,9 +100,8 @@ impl Installed {
                 own.map(|own| named(&own.dependencies)).unwrap_or_default()
             }
         };
-        let store = SourceStore::new(sources);
         let root = project.lock_root().to_path_buf();
-        Ok(Some(Self { roots, packages, edges, folders: RefCell::default(), root, store }))
+        Self { roots, packages, edges, folders: RefCell::default(), verified, root, store }
     }
 
     /// Remote caches that the authors of signed packages name for their compiled programs.
@@ -121,7 +132,10 @@ impl Installed {
             (Source::Path { folder }, _) => self.root.join(folder),
             (_, Some(tree)) => {
                 let hash: TreeHash = tree.parse().map_err(|_| not_fetched())?;
-                self.store.get(&hash)?.ok_or_else(not_fetched)?
+                match self.verified.get(&hash) {
+                    Some(folder) => folder.clone(),
+                    None => self.store.get(&hash)?.ok_or_else(not_fetched)?,
+                }
             }
             (_, None) => return Err(not_fetched()),
         };

@@ -1,6 +1,7 @@
 //! The resolution of a project and its record in `Sheaf.lock`.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use semver::{Version, VersionReq};
@@ -404,15 +405,24 @@ fn other_signers(before: &PackagesLock, now: &PackagesLock) -> Vec<String> {
     sentences
 }
 
-/// Fetches the packages of a lock that are not in the store. Returns those that were fetched.
-pub fn fetch(lock: &PackagesLock, access: &Access) -> Result<Vec<(String, Fetched)>, PlanError> {
+/// The sources of a lock, verified.
+#[derive(Debug, Default)]
+pub struct Sources {
+    /// Folders in the store by the hash of their trees, without those that came from archives a moment ago.
+    pub folders: HashMap<TreeHash, PathBuf>,
+    /// Packages that were not in the store.
+    pub fetched: Vec<(String, Fetched)>,
+}
+
+/// Fetches the packages of a lock that are not in the store.
+pub fn fetch(lock: &PackagesLock, access: &Access) -> Result<Sources, PlanError> {
     let store = SourceStore::new(&access.sources);
     let failed = |package: &LockedPackage, source: StoreError| PlanError::Fetch {
         name: package.name.clone(),
         version: package.version.to_string(),
         source: Box::new(source),
     };
-    let mut wanted = Vec::new();
+    let mut items = Vec::new();
     for package in lock.packages.iter().filter(|package| !matches!(package.source, Source::Path { .. })) {
         let hash = package.tree.as_deref().and_then(|tree| tree.parse().ok());
         // Without it nothing would be verified.
@@ -421,11 +431,17 @@ pub fn fetch(lock: &PackagesLock, access: &Access) -> Result<Vec<(String, Fetche
             version: package.version.to_string(),
         })?;
         let item = item(package, hash, access).map_err(|error| failed(package, error.into()))?;
-        if matches!(store.get(&hash), Ok(Some(_))) {
+        items.push((package, item, hash));
+    }
+    let hashes: Vec<TreeHash> = items.iter().map(|(_, _, hash)| *hash).collect();
+    let mut folders = store.get_all(&hashes);
+    let mut wanted = Vec::new();
+    for (package, item, hash) in items {
+        if folders.contains_key(&hash) {
             continue;
         }
         let archive = access.vendor.as_ref().map(|folder| folder.join(archive_name(package, lock)));
-        if let (Some(archive), Some(hash)) = (archive.filter(|archive| archive.is_file()), item.hash) {
+        if let Some(archive) = archive.filter(|archive| archive.is_file()) {
             store.insert_archive(&archive, &hash).map_err(|error| failed(package, error))?;
             continue;
         }
@@ -444,14 +460,17 @@ pub fn fetch(lock: &PackagesLock, access: &Access) -> Result<Vec<(String, Fetche
     let mut left_out = None;
     for ((package, _), result) in wanted.iter().zip(results) {
         match result {
-            Ok(found) => fetched.push((package.name.clone(), found)),
+            Ok(found) => {
+                folders.insert(found.hash, found.path.clone());
+                fetched.push((package.name.clone(), found));
+            }
             Err(error @ StoreError::Git(GitError::Interrupted { .. })) => {
                 left_out = Some(failed(package, error));
             }
             Err(error) => return Err(failed(package, error)),
         }
     }
-    left_out.map_or(Ok(fetched), Err)
+    left_out.map_or(Ok(Sources { folders, fetched }), Err)
 }
 
 /// Folder beside `Sheaf.lock` with archives of its packages.

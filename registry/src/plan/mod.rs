@@ -15,5 +15,5 @@ mod universe;
 
 pub use access::{Access, Reporter};
 pub use installed::{Installed, NotInstalled};
-pub use lock::{Outcome, PlanError, Resolve, Rewritten, VENDOR_FOLDER, archive_name, fetch, lock};
+pub use lock::{Outcome, PlanError, Resolve, Rewritten, Sources, VENDOR_FOLDER, archive_name, fetch, lock};
 pub use universe::{Universe, UniverseError};

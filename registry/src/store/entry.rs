@@ -1,15 +1,21 @@
 //! Entries of the store.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::thread;
 
 use super::export::{export, refused};
 use super::staging::Staging;
 use super::{StoreError, stamp};
 use crate::git::Commit;
 use crate::tree::{self, Limits, TreeError, TreeHash};
+
+/// Maximum number of threads that check entries.
+const CHECKERS: usize = 8;
 
 /// The store of package sources.
 #[derive(Debug, Clone)]
@@ -50,6 +56,25 @@ impl SourceStore {
             return Ok(Some(tree));
         }
         self.verify(hash)
+    }
+
+    /// The folders of those trees that are in the store as they were inserted, checked in several threads: most of the time
+    /// goes into asking the operating system for the state of each file.
+    pub fn get_all(&self, hashes: &[TreeHash]) -> HashMap<TreeHash, PathBuf> {
+        let get = |hash: &TreeHash| Some((*hash, self.get(hash).ok()??));
+        let threads = thread::available_parallelism().map_or(1, NonZero::get).min(CHECKERS);
+        let parts: Vec<_> = hashes.chunks(hashes.len().div_ceil(threads).max(1)).collect();
+        let Some((own, others)) = parts.split_first() else { return HashMap::new() };
+        thread::scope(|scope| {
+            let others: Vec<_> = others
+                .iter()
+                .map(|part| scope.spawn(move || part.iter().filter_map(get).collect::<Vec<_>>()))
+                .collect();
+            let mut found: HashMap<_, _> = own.iter().filter_map(get).collect();
+            // What a thread that panicked had to check is not here, and fetched.
+            found.extend(others.into_iter().filter_map(|thread| thread.join().ok()).flatten());
+            found
+        })
     }
 
     /// As [`get`](Self::get), but hashes the files always.

@@ -23,7 +23,7 @@ fn install_here(options: &InstallOptions) -> Result<(), Failed> {
     let how = Resolve { locked, minimal: options.minimal_versions, ..rules(&project)? };
     let outcome = plan::lock(&project, &access, &how).map_err(shown)?;
     write(&project, &outcome)?;
-    let fetched = plan::fetch(&outcome.lock, &access).map_err(shown)?;
+    let fetched = plan::fetch(&outcome.lock, &access).map_err(shown)?.fetched;
     changes(&project, &outcome)?;
     let count = outcome.lock.packages.len();
     print_line(&format!("{count} {} installed, {} fetched", words(count), fetched.len()))

@@ -25,6 +25,7 @@ use sheaf_lang::host::HostError;
 use sheaf_project::{DependencySource, PackagePrograms, Project, UserConfig};
 use sheaf_registry::Logins;
 use sheaf_registry::plan::{self, Access, Installed, Outcome, Resolve};
+use sheaf_registry::store::SourceStore;
 use url::Url;
 
 pub use programs::programs_in;
@@ -100,17 +101,20 @@ fn has_dependencies(project: &Project) -> bool {
         .is_some_and(|manifest| !manifest.dependencies.is_empty() || !manifest.dev_dependencies.is_empty())
 }
 
-/// Resolves and fetches what a program of the project may use; nothing to do without dependencies.
-pub fn prepare(project: &Project, how: &LockOptions, offline: bool) -> Result<(), Failed> {
+/// Resolves and fetches what a program of the project may use, and gives the folders.
+pub fn prepare(project: &Project, how: &LockOptions, offline: bool) -> Result<Box<dyn Dependencies>, Failed> {
     if !has_dependencies(project) {
-        return Ok(());
+        return Ok(Box::new(()));
     }
     let access = access(project, offline || how.frozen)?;
     let resolve = Resolve { locked: how.locked || how.frozen, ..rules(project)? };
     let outcome = plan::lock(project, &access, &resolve).map_err(shown)?;
     write(project, &outcome)?;
-    plan::fetch(&outcome.lock, &access).map_err(shown)?;
-    Ok(())
+    let sources = plan::fetch(&outcome.lock, &access).map_err(shown)?;
+    let store = SourceStore::new(&access.sources);
+    let installed = Installed::new(project, outcome.lock, store, sources.folders);
+    let installed = OnceCell::from(Some(installed));
+    Ok(Box::new(Lazy { project: project.clone(), sources: access.sources, installed }))
 }
 
 /// Writes the lock if it has changed, and says so.
