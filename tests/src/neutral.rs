@@ -27,6 +27,8 @@ impl Neutral {
             text = text.replace(path, word);
         }
         for (pattern, word) in [
+            // A blob's folder is named after its digest, and a VMFB depends on the processor.
+            (r"/[0-9a-f]{2}/[0-9a-f]{64}\b", "/[sha-256]"),
             (r"\b[0-9a-f]{64}\b", "[sha-256]"),
             (r"-v1/[0-9a-f]{2}/", "-v1/xx/"),
             (r"\.staging-\w+", ".staging-X"),
