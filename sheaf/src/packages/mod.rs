@@ -33,7 +33,7 @@ pub use programs::programs_in;
 use crate::evaluator::{Failed, environment, failed, home, outside};
 use crate::messages;
 
-/// How dependencies are resolved.
+/// Options of the resolution of dependencies.
 #[derive(Args, Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct LockOptions {
@@ -135,7 +135,7 @@ pub fn rules(project: &Project) -> Result<Resolve, Failed> {
     Ok(Resolve { exclude_newer, sheaf, ..Resolve::default() })
 }
 
-/// What commands of this project may reach.
+/// Resources that commands of this project may reach.
 pub fn access(project: &Project, offline: bool) -> Result<Access, Failed> {
     let home = home()?;
     outside(&home, project)?;
