@@ -69,7 +69,7 @@ impl Site {
                         name: id.name.clone(),
                         version: candidate.version.clone(),
                         dependencies: dependencies.collect(),
-                        features: BTreeMap::new(),
+                        features: None,
                         repository: daemon.address(&id.name),
                         reference: "refs/tags/v1".into(),
                         commit: commit.clone(),

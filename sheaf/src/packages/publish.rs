@@ -1,6 +1,5 @@
 //! `sheaf publish`: a version of the package, for a registry.
 
-use std::collections::BTreeMap;
 use std::process::{Command, ExitCode};
 
 use jiff::Timestamp;
@@ -45,7 +44,7 @@ fn act(options: &PublishOptions) -> Result<(), Failed> {
         name,
         version,
         dependencies,
-        features: BTreeMap::new(),
+        features: None,
         repository: source.repository,
         reference: format!("refs/tags/{}", source.tag),
         commit: source.commit,
