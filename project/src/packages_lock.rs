@@ -35,15 +35,13 @@ use jiff::Timestamp;
 use semver::Version;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
 
-use crate::edit::{self, EditError};
+use crate::edit::EditError;
 use crate::error::FileError;
+use crate::lock::{FORMAT, edit_lock, known_format};
 use crate::name::package_name;
 use crate::owner::Owners;
 use crate::source::Source;
 use crate::spanned_toml::{self, Document, Found, Text};
-
-/// Newest format that this Sheaf reads. Files without a version have no packages: they are those of Sheaf 0.1.
-const FORMAT: i64 = 1;
 
 /// Maximum size of the file, in bytes.
 const LARGEST: usize = 64 << 20;
@@ -206,12 +204,7 @@ impl PackagesLock {
         }
         let document = Document::parse(path, text)?;
         let root = document.root(&["version", "dependencies", "package", "toolchain"]);
-        let format = root.integer("version", &(0..=i64::MAX), "the number of a format")?.unwrap_or(0);
-        if format > FORMAT {
-            let at = text.find("\nversion").map_or(0, |at| at + 1);
-            let cause = format!("this file was written by a newer Sheaf, in format {format}");
-            return Err(refused(at, cause, "update this Sheaf, or use the project with the newer one"));
-        }
+        known_format(&root)?;
         let mut packages = Vec::new();
         let mut edges = Vec::new();
         for table in root.tables("package", KEYS)? {
@@ -271,7 +264,7 @@ impl PackagesLock {
     /// Writes the packages into the file at `path`, creating it if needed. Other sections are kept as they are.
     pub fn write(&self, path: &Path) -> Result<(), EditError> {
         let sorted = self.clone().sorted();
-        edit::edit(path, |document| sorted.put(document))
+        edit_lock(path, |document| sorted.put(document))
     }
 
     fn put(&self, document: &mut DocumentMut) {

@@ -15,6 +15,7 @@ use sheaf_project::{
 use url::Url;
 
 use super::Access;
+use super::lock::archive_names;
 use crate::git::{Address, Commit, CommitId, GitError, Progress, Repository, Want};
 use crate::index::{Entry, Folder, GitFiles, HttpFiles, Index, IndexError, IndexFiles};
 use crate::resolve::{Candidate, Index as Versions, PackageId, Requirement};
@@ -161,6 +162,19 @@ impl<'a> Universe<'a> {
         let entries = self.index(index).ok()?.entries(&package.name).ok()?;
         let entry = entries.iter().find(|entry| entry.version == *version)?;
         Some(Origin::Entry(Box::new(entry.clone())))
+    }
+
+    /// True if the sources of a version may be fetched, or are on this machine.
+    pub fn is_at_hand(&self, entry: &Entry) -> bool {
+        if !self.access.offline {
+            return true;
+        }
+        let Ok(tree) = entry.tree.parse() else { return false };
+        let vendor = self.access.vendor.iter();
+        let mut archives = vendor.flat_map(|folder| {
+            archive_names(&entry.name, &entry.version, &tree).map(|name| folder.join(name))
+        });
+        SourceStore::new(&self.access.sources).has(&tree) || archives.any(|archive| archive.is_file())
     }
 
     /// The index at an address, opened and brought up to date once.
@@ -403,7 +417,8 @@ impl Versions for Universe<'_> {
                     entries => entries?,
                 };
                 let wanted = entries.iter().filter(|entry| self.is_wanted(&package.name, &entry.version));
-                wanted.map(|entry| candidate(entry, index)).collect()
+                let seen = |entry| Candidate { absent: !self.is_at_hand(entry), ..candidate(entry, index) };
+                wanted.map(seen).collect()
             }
             Source::Git { url, reference } => Arc::from([self.of_git(package, url, reference)?]),
             Source::Path { folder } => Arc::from([self.of_folder(package, folder)?]),
@@ -445,6 +460,7 @@ fn candidate(entry: &Entry, index: &str) -> Candidate {
         published: entry.published,
         sheaf: entry.sheaf.clone(),
         version: entry.version.clone(),
+        absent: false,
     }
 }
 

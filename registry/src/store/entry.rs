@@ -58,6 +58,11 @@ impl SourceStore {
         self.verify(hash)
     }
 
+    /// True if there is an entry of the tree `hash`, which is not checked.
+    pub fn has(&self, hash: &TreeHash) -> bool {
+        self.entry(hash).join("tree").is_dir()
+    }
+
     /// The folders of those trees that are in the store as they were inserted, checked in several threads: most of the time
     /// goes into asking the operating system for the state of each file.
     pub fn get_all(&self, hashes: &[TreeHash]) -> HashMap<TreeHash, PathBuf> {

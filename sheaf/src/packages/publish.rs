@@ -13,9 +13,9 @@ use sheaf_registry::tree::{self, Limits};
 
 use super::access;
 use super::install::package;
+use super::options::PublishOptions;
 use super::programs;
 use super::record::{record, refused};
-use crate::cli::PublishOptions;
 use crate::evaluator::{Failed, exit_code, failed};
 use crate::output::print_line;
 

@@ -66,7 +66,7 @@ fn an_audit_finds_what_was_withdrawn_or_changed() {
     let yank = |arguments: &[&str]| {
         let keeper = Sandbox::new();
         let arguments = [&["yank", "attention-lib", "0.1.0"], arguments].concat();
-        let run = world.sheaf(&keeper, &arguments).run();
+        let run = world.author(&keeper, &arguments).run();
         assert_eq!(run.code, Some(0), "{run}");
     };
     yank(&["--reason", "wrong mask"]);

@@ -52,7 +52,7 @@ fn new_add_run_and_then_without_a_network() {
 /// Published, added, run and locked over smart http.
 #[test]
 fn the_same_over_smart_http() {
-    let world = World::over_http().fill();
+    let world = World::over_http(None).fill();
     let user = Sandbox::new();
     user.run(&["new", "demo"]).silent();
     let added = world.sheaf(&user, &["add", "attention-lib"]).at("demo").run();

@@ -7,12 +7,17 @@ mod commands;
 #[allow(clippy::unwrap_used, reason = "tests of the registry may")]
 mod http_backend;
 mod journey;
+mod newer;
+mod offline;
 mod programs;
 mod refused;
 mod resolution;
 #[allow(dead_code, reason = "other tests start the other servers")]
 #[path = "../../../cache/tests/remotes/servers.rs"]
 mod servers;
+#[allow(dead_code, clippy::unwrap_used, reason = "tests of the registry may, and need more")]
+#[path = "../../../registry/tests/registries/web.rs"]
+mod static_web;
 mod workspaces;
 mod world;
 

@@ -49,12 +49,12 @@ fn a_package_comes_compiled_for_a_machine_without_a_compiler() {
     }
     world.push(&author.path("stepper"), "stepper", &["v1.0.0"]);
     let publish = ["publish", "--programs", &remote];
-    let unsigned = world.sheaf(&author, &publish).at("stepper").run();
+    let unsigned = world.author(&author, &publish).at("stepper").run();
     assert_eq!(unsigned.code, Some(1), "{unsigned}");
     assert!(unsigned.stderr.contains("sheaf cache key new"), "{unsigned}");
     let key = author.run(&["cache", "key", "new", "ada"]);
     let key = key.stdout.trim().to_owned();
-    let published = world.sheaf(&author, &publish).at("stepper").run();
+    let published = world.author(&author, &publish).at("stepper").run();
     assert_eq!(published.code, Some(0), "{published}");
 
     // Another machine, without a compiler.
@@ -93,7 +93,7 @@ fn a_key_trusted_elsewhere_and_another_key_count_nothing() {
     let key = author.run(&["cache", "key", "new", "ada"]).stdout.trim().to_owned();
     let other = Sandbox::new().run(&["cache", "key", "new", "eve"]).stdout.trim().to_owned();
     let published =
-        world.sheaf(&author, &["publish", "--no-test", "--programs", &remote]).at("stepper").run();
+        world.author(&author, &["publish", "--no-test", "--programs", &remote]).at("stepper").run();
     assert_eq!(published.code, Some(0), "{published}");
     for (key, from) in [(&key, "http://127.0.0.1:1"), (&other, remote.as_str())] {
         let user = Sandbox::new();
@@ -118,7 +118,7 @@ fn a_changed_line_of_a_signed_version_is_refused() {
     }
     world.push(&author.path("stepper"), "stepper", &["v1.0.0"]);
     assert_eq!(author.run(&["cache", "key", "new", "ada"]).code, Some(0));
-    assert_eq!(world.sheaf(&author, &["publish", "--no-test"]).at("stepper").run().code, Some(0));
+    assert_eq!(world.author(&author, &["publish", "--no-test"]).at("stepper").run().code, Some(0));
     let keeper = Sandbox::new();
     let checkout = world.checkout(&keeper);
     let line = checkout.join("st/ep/stepper");

@@ -302,7 +302,7 @@ fn a_server_that_vanishes_while_it_sends_leaves_no_trace() {
         (0_u64..60_000).map(|i| format!("{:x} ", i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20)).collect();
     author.write("big/noise.txt", noise);
     world.push(&author.path("big"), "big", &["v1.0.0"]);
-    let published = world.sheaf(&author, &["publish", "--no-test"]).at("big").run();
+    let published = world.author(&author, &["publish", "--no-test"]).at("big").run();
     assert_eq!(published.code, Some(0), "{published}");
     let user = Sandbox::new();
     user.run(&["new", "demo"]).silent();
