@@ -2,11 +2,17 @@
 
 #![cfg(unix)]
 
+#[allow(dead_code, reason = "tests of shared caches inject other faults")]
+#[path = "../shared_cache/web.rs"]
+mod cache_web;
 mod commands;
 #[path = "../../../registry/tests/git_sources/http_backend.rs"]
-#[allow(clippy::unwrap_used, reason = "tests of the registry may")]
+#[allow(dead_code, clippy::unwrap_used, reason = "tests of the registry may, and start it otherwise")]
 mod http_backend;
 mod journey;
+#[allow(dead_code, reason = "tests of shared caches have a team")]
+#[path = "../shared_cache/machine.rs"]
+mod machine;
 mod newer;
 mod offline;
 mod programs;
