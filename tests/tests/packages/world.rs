@@ -31,8 +31,8 @@ enum Way {
     Git,
     /// Smart http.
     Http(HttpServer),
-    /// A real `sshd`; `None` once it is cut.
-    Ssh(Option<Server>),
+    /// A real `sshd` on a port, until it is cut.
+    Ssh { server: Option<Server>, port: u16 },
     /// A static copy of the registry's files over http, and git's own protocol for the rest.
     Sparse { web: Web, cut: Arc<AtomicBool> },
 }
@@ -51,7 +51,10 @@ impl World {
 
     /// The same, over ssh. `None` without an `sshd`, after printing that.
     pub fn over_ssh() -> Option<World> {
-        World::with(|folder| Some(Way::Ssh(Some(sshd(folder)?))))
+        World::with(|folder| {
+            let server = sshd(folder)?;
+            Some(Way::Ssh { port: server.port, server: Some(server) })
+        })
     }
 
     /// The same, with a static copy of the registry's files, which is always up to date.
@@ -104,9 +107,7 @@ impl World {
     pub fn address(&self, name: &str) -> String {
         match &self.way {
             Way::Http(server) => format!("http://{}/{name}.git", server.address),
-            Way::Ssh(Some(server)) => {
-                format!("ssh://127.0.0.1:{}{}", server.port, self.bare(name).display())
-            }
+            Way::Ssh { port, .. } => format!("ssh://127.0.0.1:{port}{}", self.bare(name).display()),
             _ => format!("git://127.0.0.1:{}/{name}.git", self.port),
         }
     }
@@ -134,7 +135,9 @@ impl World {
     pub fn sheaf<'a>(&self, sandbox: &'a Sandbox, arguments: &[&str]) -> Run<'a> {
         let run = sandbox.sheaf(arguments).env("SHEAF_REGISTRY", self.registry());
         match &self.way {
-            Way::Ssh(Some(server)) => run.env("PATH", path_with(&server.folder.path().join("bin"))),
+            Way::Ssh { server: Some(server), .. } => {
+                run.env("PATH", path_with(&server.folder.path().join("bin")))
+            }
             _ => run,
         }
     }
@@ -209,7 +212,7 @@ impl World {
         match &mut self.way {
             Way::Git => {}
             Way::Http(server) => server.cut(),
-            Way::Ssh(server) => drop(server.take()),
+            Way::Ssh { server, .. } => drop(server.take()),
             Way::Sparse { cut, .. } => cut.store(true, Ordering::SeqCst),
         }
     }
