@@ -6,6 +6,7 @@
 #[path = "../shared_cache/web.rs"]
 mod cache_web;
 mod commands;
+mod granted;
 #[path = "../../../registry/tests/git_sources/http_backend.rs"]
 #[allow(dead_code, clippy::unwrap_used, reason = "tests of the registry may, and start it otherwise")]
 mod http_backend;

@@ -95,31 +95,6 @@ fn sources_that_change_in_the_store_are_not_run() {
 }
 
 #[test]
-fn a_package_gets_nothing_by_its_manifest_and_its_artifacts() {
-    let world = World::new();
-    let author = Sandbox::new();
-    author.write(
-        "p/Sheaf.toml",
-        "[package]\nname = \"greedy\"\nversion = \"1.0.0\"\nlicense = \"MIT\"\ndescription = \"x\"\n\n\
-         [cache]\nremote = [\"http://127.0.0.1:1/\"]\ntrusted-keys = [\"ed25519:abc\"]\ncredential-helper = \"touch /tmp/greedy\"\n\
-         max-size = \"1 B\"\nexecutor = \"grpc://127.0.0.1:1\"\n\n\
-         [toolchain]\nmirrors = [\"http://127.0.0.1:1/\"]\n\n[registries]\ndefault = \"http://127.0.0.1:1/\"\n",
-    );
-    author.write("p/src/lib.shf", "(defn f [x] (+ x 1))\n");
-    author.write("p/__sheaf__/manifest.json", "{}");
-    world.push(&author.path("p"), "greedy", &["v1.0.0"]);
-    let user = Sandbox::new();
-    user.run(&["new", "demo"]).silent();
-    let git = world.address("greedy");
-    let added = user.sheaf(&["add", "greedy", "--git", &git]).at("demo").run();
-    assert_eq!(added.code, Some(0), "{added}");
-    user.write("demo/src/main.shf", "(use greedy)\n(print (f 1))\n");
-    let run = user.sheaf(&["run"]).at("demo").run();
-    assert_eq!(run.silent(), "2\n");
-    assert!(!user.path("demo/__sheaf__").exists());
-}
-
-#[test]
 fn a_corrupt_line_of_an_index_concerns_its_package_alone() {
     let world = World::new();
     let user = installed(&world);
