@@ -17,6 +17,7 @@ mod machine;
 mod newer;
 mod offline;
 mod programs;
+mod publish;
 mod refused;
 mod resolution;
 #[allow(dead_code, reason = "other tests start the other servers")]

@@ -32,7 +32,7 @@ fn a_project_for_another_sheaf_is_not_run() {
         assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""), "{refused}");
         insta::allow_duplicates! {
             insta::assert_snapshot!(refused.stderr.replace(&*user.path("").to_string_lossy(), "~/"), @r#"
-            error: ~/Sheaf.toml:3:9: this package works with Sheaf >=99, and this is Sheaf 0.1.0; install a Sheaf that it works with, or change `sheaf`
+            error: ~/demo/Sheaf.toml:3:9: this package works with Sheaf >=99, and this is Sheaf 0.1.0; install a Sheaf that it works with, or change `sheaf`
              3 | sheaf = ">=99"
                |         ^^^^^^
             "#);
