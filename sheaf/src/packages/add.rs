@@ -14,7 +14,7 @@ use sheaf_registry::plan::{self, Access, Resolve, Universe};
 
 use super::install::{changes, package};
 use super::options::{AddOptions, RemoveOptions};
-use super::{access, rules, shown, write};
+use super::{access, host_of, rules, shown, write};
 use crate::evaluator::{Failed, exit_code, failed};
 use crate::messages;
 use crate::output::print_line;
@@ -26,7 +26,9 @@ pub fn add(options: &AddOptions) -> ExitCode {
 
 fn add_here(options: &AddOptions) -> Result<(), Failed> {
     let project = package()?;
-    let access = access(&project, options.offline)?;
+    let mut access = access(&project, options.offline)?;
+    // Named by the user, as it will be in the manifest.
+    access.named.extend(options.git.as_deref().and_then(host_of));
     let table = if options.dev { "dev-dependencies" } else { "dependencies" };
     let mut added = Vec::new();
     for text in &options.packages {

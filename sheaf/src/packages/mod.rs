@@ -173,12 +173,14 @@ fn named(project: &Project, indexes: &BTreeMap<String, String>) -> BTreeSet<Stri
     });
     let all =
         indexes.values().map(|index| index.strip_prefix("sparse+").unwrap_or(index)).chain(repositories);
-    let host = |address: &str| {
-        let url = Url::parse(address).ok()?;
-        let host = url.host_str()?.to_owned();
-        Some(url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}")))
-    };
-    all.filter_map(host).collect()
+    all.filter_map(host_of).collect()
+}
+
+/// The host of an address, with its port if it is not the usual one.
+fn host_of(address: &str) -> Option<String> {
+    let url = Url::parse(address).ok()?;
+    let host = url.host_str()?;
+    Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
 }
 
 /// Shows a failure, its remedy apart.

@@ -11,6 +11,7 @@ mod granted;
 #[allow(dead_code, clippy::unwrap_used, reason = "tests of the registry may, and start it otherwise")]
 mod http_backend;
 mod journey;
+mod login;
 #[allow(dead_code, reason = "tests of shared caches have a team")]
 #[path = "../shared_cache/machine.rs"]
 mod machine;

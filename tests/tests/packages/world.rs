@@ -64,8 +64,7 @@ impl World {
             let is_cut = Arc::clone(&cut);
             let web = Web::new(move |request| match request.path.strip_prefix("/index/") {
                 Some(path) if !is_cut.load(Ordering::SeqCst) => {
-                    try_git(&bare, &["show", &format!("main:{path}")])
-                        .map_or(Reply::Status(404), |text| Reply::Body(text + "\n", ""))
+                    file_of_index(&bare, path).map_or(Reply::Status(404), |text| Reply::Body(text, ""))
                 }
                 _ => Reply::Status(503),
             });
@@ -118,6 +117,12 @@ impl World {
             Way::Sparse { web, .. } => format!("sparse+http://{}/index", web.host()),
             _ => self.address("index"),
         }
+    }
+
+    /// The server of the static copy.
+    pub fn static_copy(&self) -> &Web {
+        let Way::Sparse { web, .. } = &self.way else { panic!("a world without a static copy") };
+        web
     }
 
     /// The server of smart http.
@@ -237,10 +242,10 @@ pub fn git(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// The same; `None` if git fails.
-fn try_git(folder: &Path, arguments: &[&str]) -> Option<String> {
-    let output = git_output(folder, arguments);
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+/// A file of a registry's bare repository as it is now; `None` if it does not exist.
+pub fn file_of_index(bare: &Path, path: &str) -> Option<String> {
+    let output = git_output(bare, &["show", &format!("main:{path}")]);
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn git_output(folder: &Path, arguments: &[&str]) -> std::process::Output {
