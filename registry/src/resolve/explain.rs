@@ -337,7 +337,7 @@ impl Text<'_> {
         }
         let mut seen = HashSet::new();
         remedies.retain(|remedy| seen.insert(remedy.clone()));
-        let remedies = remedies.join("; or ");
+        let remedies = remedies.join(", or ");
         match &self.contested()[..] {
             [] => remedies,
             contested => {

@@ -88,6 +88,7 @@ pub fn package() -> Result<Project, Failed> {
         messages::error(message, Some("`sheaf init` makes a package of this folder"));
         return Err(Failed);
     }
+    messages::ineffective(&project);
     Ok(project)
 }
 

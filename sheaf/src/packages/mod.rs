@@ -97,6 +97,7 @@ fn has_dependencies(project: &Project) -> bool {
 ///
 /// It is an error if the project is for another Sheaf, by its manifest or its lock.
 pub fn prepare(project: &Project, how: &DependencyOptions) -> Result<Box<dyn Dependencies>, Failed> {
+    messages::ineffective(project);
     if let (Some(manifest), Some(sheaf)) = (&project.manifest, this_sheaf()) {
         manifest.check_sheaf(&sheaf).map_err(failed)?;
     }

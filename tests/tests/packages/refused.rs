@@ -296,3 +296,132 @@ fn a_server_that_vanishes_while_it_sends_leaves_no_trace() {
     limit.store(usize::MAX, Ordering::SeqCst);
     assert_eq!(add().code, Some(0));
 }
+
+/// Mistakes of a manifest; no file of the project changes.
+#[test]
+fn a_manifest_that_cannot_be_met_is_refused() {
+    let world = World::new();
+    world.publish("maths", "1.0.0", "", "(def version 0)\n");
+    world.publish("plots", "1.0.0", "maths = \"1\"", "");
+    world.publish("aa", "1.0.0", "bb = \"1\"", "(use bb)\n");
+    world.publish("bb", "1.0.0", "cc = \"1\"", "(use cc)\n");
+    world.publish("cc", "1.0.0", "aa = \"1\"", "(use aa)\n");
+    let user = Sandbox::new();
+    let package = |folder: &str, name: &str, dependencies: &str| {
+        let text = format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\n\n{dependencies}\n");
+        user.write(&format!("{folder}/Sheaf.toml"), text);
+        user.write(&format!("{folder}/src/lib.shf"), "");
+    };
+    user.write("demo/src/main.shf", "(print 1)\n");
+    package("x", "xx", "[dependencies]\nyy = { path = \"../y\" }");
+    package("y", "yy", "[dependencies]\nxx = { path = \"../x\" }");
+    let refused = |dependencies: &str, arguments: &[&str]| {
+        package("demo", "demo", dependencies);
+        let before = project_files(&user, "demo");
+        let refused = world.sheaf(&user, arguments).at("demo").run();
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""), "{refused}");
+        assert_eq!(project_files(&user, "demo"), before);
+        world.neutral(&refused)
+    };
+    let mut ranges = String::new();
+    for command in [&["run"][..], &["install"], &["add", "plots"]] {
+        ranges += &refused("[dependencies]\nmaths = \">2, <1\"", command);
+    }
+    insta::assert_snapshot!(ranges, @r#"
+    $ sheaf run
+    exit code 1
+    standard error:
+      error: [work]/demo/Sheaf.toml:6:9: no version can match ">2, <1"; its lower bound must be below its upper bound
+       6 | maths = ">2, <1"
+         |         ^^^^^^^^
+
+    $ sheaf install
+    exit code 1
+    standard error:
+      error: [work]/demo/Sheaf.toml:6:9: no version can match ">2, <1"; its lower bound must be below its upper bound
+       6 | maths = ">2, <1"
+         |         ^^^^^^^^
+
+    $ sheaf add plots
+    exit code 1
+    standard error:
+      error: [work]/demo/Sheaf.toml:6:9: no version can match ">2, <1"; its lower bound must be below its upper bound
+       6 | maths = ">2, <1"
+         |         ^^^^^^^^
+    "#);
+    let mut cycles = String::new();
+    for (dependencies, command) in [
+        ("[dependencies]\naa = \"1\"", &["run"][..]),
+        ("", &["add", "aa"]),
+        ("[dependencies]\nxx = { path = \"../x\" }", &["run"]),
+        ("", &["add", "xx", "--path", "../x"]),
+    ] {
+        cycles += &refused(dependencies, command);
+    }
+    insta::assert_snapshot!(cycles, @"
+    $ sheaf run
+    exit code 1
+    standard error:
+      updating git://[address]/index.git
+      error: packages need each other in a cycle, which `use` cannot follow:
+        aa 1.0.0 needs bb ^1
+        bb 1.0.0 needs cc ^1
+        cc 1.0.0 needs aa ^1
+        Sheaf.toml:6 asks for aa ^1
+      ask for versions without this cycle, or for a package that has the common part
+
+    $ sheaf add aa
+    exit code 1
+    standard error:
+      updating git://[address]/index.git
+      error: packages need each other in a cycle, which `use` cannot follow:
+        aa 1.0.0 needs bb ^1
+        bb 1.0.0 needs cc ^1
+        cc 1.0.0 needs aa ^1
+        Sheaf.toml:6 asks for aa ^1.0.0
+      ask for versions without this cycle, or for a package that has the common part
+
+    $ sheaf run
+    exit code 1
+    standard error:
+      error: packages need each other in a cycle, which `use` cannot follow:
+        xx 0.1.0 needs yy *
+        yy 0.1.0 needs xx *
+        Sheaf.toml:6 asks for xx *
+      ask for versions without this cycle, or for a package that has the common part
+
+    $ sheaf add xx --path ../x
+    exit code 1
+    standard error:
+      error: packages need each other in a cycle, which `use` cannot follow:
+        xx 0.1.0 needs yy *
+        yy 0.1.0 needs xx *
+        Sheaf.toml:6 asks for xx *
+      ask for versions without this cycle, or for a package that has the common part
+    ");
+}
+
+/// A key that is not known is a warning, since a newer Sheaf may know it; with a suggestion.
+#[test]
+fn a_typo_in_a_manifest_is_told_with_the_right_word() {
+    let world = World::new();
+    world.publish("maths", "1.0.0", "", "(def version 0)\n");
+    let user = Sandbox::new();
+    let manifest = "[package]\nname = \"demo\"\n\n[dependncies]\nmaths = \"1\"\n";
+    user.write("demo/Sheaf.toml", manifest);
+    user.write("demo/src/main.shf", "(use maths)\n(print version)\n");
+    let run = |arguments: &[&str]| world.sheaf(&user, arguments).at("demo").run();
+    for arguments in [&["run", "--no-jit"][..], &["check"], &["add", "maths@7"]] {
+        let refused = run(arguments);
+        assert_eq!(refused.code, Some(1), "{refused}");
+        assert!(
+            refused.stderr.contains("Sheaf.toml:4:2: `dependncies` is not known here and does nothing; did you mean `dependencies`?"),
+            "{refused}"
+        );
+        assert_eq!(project_files(&user, "demo"), [("Sheaf.toml".to_owned(), manifest.to_owned())]);
+    }
+    let added = run(&["add", "maths"]);
+    assert!(added.code == Some(0) && added.stderr.contains("did you mean `dependencies`?"), "{added}");
+    let text = fs::read_to_string(user.path("demo/Sheaf.toml")).unwrap();
+    assert!(text.starts_with(manifest) && text.contains("[dependencies]\nmaths = \"1.0.0\"\n"), "{text}");
+}
