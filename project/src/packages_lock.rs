@@ -475,6 +475,55 @@ mod tests {
         "#);
     }
 
+    /// Two branches that each add a package, with what it needs.
+    #[test]
+    fn additions_of_two_branches_merge() {
+        let folder = tempfile::tempdir().unwrap();
+        let index = Source::Registry { index: "https://registry.example/index".into() };
+        let package = |name: &str| LockedPackage {
+            tree: Some(HASH.into()),
+            ..LockedPackage::new(name.into(), Version::new(1, 0, 0), index.clone())
+        };
+        let edge = |name: &str| LockedEdge {
+            name: name.into(),
+            package: name.into(),
+            version: Version::new(1, 0, 0),
+            source: index.clone(),
+        };
+        let with = |roots: &[&str], names: &[&str]| {
+            let packages = names.iter().map(|name| {
+                let needs = if roots.contains(name) { vec![edge("units")] } else { Vec::new() };
+                LockedPackage { dependencies: needs, ..package(name) }
+            });
+            PackagesLock { roots: roots.iter().copied().map(edge).collect(), packages: packages.collect() }
+        };
+        let write = |name: &str, lock: &PackagesLock| lock.write(&folder.path().join(name)).unwrap();
+        let known = ["attention-lib", "maths", "vision", "units"];
+        write("base", &with(&known[..3], &known));
+        write(
+            "ours",
+            &with(&["attention-lib", "graphs", "maths", "vision"], &[&known[..], &["graphs"]].concat()),
+        );
+        let theirs = [&known[..], &["plots", "tables"]].concat();
+        write("theirs", &with(&["attention-lib", "maths", "plots", "vision"], &theirs));
+        let merged = std::process::Command::new("git")
+            .args(["merge-file", "--stdout", "ours", "base", "theirs"])
+            .current_dir(folder.path())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .output()
+            .unwrap();
+        let text = String::from_utf8(merged.stdout).unwrap();
+        assert!(merged.status.success(), "{text}");
+        let both = with(
+            &["attention-lib", "graphs", "maths", "plots", "vision"],
+            &[&known[..], &["graphs", "plots", "tables"]].concat(),
+        );
+        assert_eq!(parse(&text).unwrap(), both.clone().sorted());
+        // It is what one of them would have written.
+        write("whole", &both);
+        assert_eq!(std::fs::read_to_string(folder.path().join("whole")).unwrap(), text);
+    }
+
     #[test]
     fn old_formats_are_read() {
         // Sheaf 0.1 wrote the compiler alone, without a version.
