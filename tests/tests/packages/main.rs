@@ -17,6 +17,7 @@ mod login;
 mod machine;
 mod newer;
 mod offline;
+mod owners;
 mod programs;
 mod publish;
 mod refused;
@@ -27,6 +28,7 @@ mod servers;
 #[allow(dead_code, clippy::unwrap_used, reason = "tests of the registry may, and need more")]
 #[path = "../../../registry/tests/registries/web.rs"]
 mod static_web;
+mod terminal;
 mod workspaces;
 mod world;
 

@@ -1,15 +1,13 @@
 //! Bad input and hostile packages: a message, and nothing changed.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::time::Duration;
 
 use sheaf_tests::Sandbox;
 
-use crate::world::{World, git, project_files};
+use crate::world::{World, git, project_files, proxy};
 
 /// A project that has installed `maths` 1.0.0.
 fn installed(world: &World) -> Sandbox {
@@ -233,36 +231,11 @@ fn a_package_of_another_registry_never_takes_the_place_of_one() {
     assert!(refused.code == Some(1) && !user.path("other/Sheaf.lock").exists(), "{refused}");
 }
 
-/// Forwards connections, and ends each after so many bytes of the server.
-fn proxy(port: u16, limit: &Arc<AtomicUsize>) -> SocketAddr {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-    let address = listener.local_addr().expect("an address");
-    let limit = Arc::clone(limit);
-    thread::spawn(move || {
-        for client in listener.incoming().flatten() {
-            let limit = Arc::clone(&limit);
-            thread::spawn(move || {
-                let mut server = TcpStream::connect(("127.0.0.1", port)).ok()?;
-                let (mut from, mut to) = (client.try_clone().ok()?, server.try_clone().ok()?);
-                thread::spawn(move || std::io::copy(&mut from, &mut to));
-                let (mut client, mut sent, mut buffer) = (client, 0, [0; 4096]);
-                while sent < limit.load(Ordering::SeqCst) {
-                    let length = server.read(&mut buffer).ok().filter(|length| *length > 0)?;
-                    client.write_all(&buffer[..length]).ok()?;
-                    sent += length;
-                }
-                client.shutdown(Shutdown::Both).ok()
-            });
-        }
-    });
-    address
-}
-
 #[test]
 fn a_server_that_vanishes_while_it_sends_leaves_no_trace() {
     let world = World::new();
     let limit = Arc::new(AtomicUsize::new(usize::MAX));
-    let through = proxy(world.port(), &limit);
+    let through = proxy(world.port(), &limit, Duration::ZERO);
     let author = Sandbox::new();
     author.write(
         "big/Sheaf.toml",

@@ -1,7 +1,8 @@
 //! A registry and packages in real git repositories, behind a git server on loopback.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -300,6 +301,32 @@ fn sshd(world: &Path) -> Option<Server> {
         fs::set_permissions(folder.join("bin/ssh"), fs::Permissions::from_mode(0o755)).expect("a file");
         words([&sshd, &"-D", &"-e", &"-f", &folder.join("sshd_config")])
     }))
+}
+
+/// Forwards connections after a delay, and ends each after so many bytes of the server.
+pub fn proxy(port: u16, limit: &Arc<AtomicUsize>, delay: Duration) -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let limit = Arc::clone(limit);
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let limit = Arc::clone(&limit);
+            thread::spawn(move || {
+                thread::sleep(delay);
+                let mut server = TcpStream::connect(("127.0.0.1", port)).ok()?;
+                let (mut from, mut to) = (client.try_clone().ok()?, server.try_clone().ok()?);
+                thread::spawn(move || std::io::copy(&mut from, &mut to));
+                let (mut client, mut sent, mut buffer) = (client, 0, [0; 4096]);
+                while sent < limit.load(Ordering::SeqCst) {
+                    let length = server.read(&mut buffer).ok().filter(|length| *length > 0)?;
+                    client.write_all(&buffer[..length]).ok()?;
+                    sent += length;
+                }
+                client.shutdown(Shutdown::Both).ok()
+            });
+        }
+    });
+    address
 }
 
 /// A listener that counts its connections, and closes each.
