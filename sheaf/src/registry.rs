@@ -12,7 +12,7 @@ use sheaf_registry::store::SourceStore;
 use sheaf_registry::tend;
 use sheaf_syntax::visible::visible;
 
-use crate::evaluator::{Failed, exit_code, failed, home};
+use crate::evaluator::{Failed, exit_code, failed};
 use crate::messages;
 use crate::output::print_line;
 use crate::packages::TerminalFetches;
@@ -94,11 +94,12 @@ fn check(folder: &Path, base: Option<&str>, fetch: bool, as_json: bool) -> Resul
     let mut problems =
         tend::check(folder, base.as_ref().map(|base| base as &dyn IndexFiles)).map_err(failed)?;
     if let (true, Some(base)) = (fetch, &base) {
-        let home = home()?;
-        let repositories = home.registries().join("git");
+        // Not the user's store, which may have the sources from elsewhere.
+        let scratch = tempfile::tempdir().map_err(failed)?;
+        let store = SourceStore::new(scratch.path().join("sources"));
         let new = tend::new_entries(folder, base);
         let reporter = TerminalFetches::default();
-        problems.extend(tend::fetch(&new, &SourceStore::new(home.sources()), &repositories, &reporter));
+        problems.extend(tend::fetch(&new, &store, &scratch.path().join("git"), &reporter));
     }
     if as_json {
         let list: Vec<_> = problems.iter().map(|p| json!({ "file": p.file, "problem": p.cause })).collect();

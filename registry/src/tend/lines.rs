@@ -23,8 +23,8 @@ pub fn new_entries(folder: &Path, base: &dyn IndexFiles) -> Vec<Entry> {
     now.into_values().flatten().filter(is_new).collect()
 }
 
-/// Fetches the sources of versions as users get them, without credentials, and compares commit, tree, name and version. The sources
-/// stay in the store.
+/// Fetches the sources of versions as users get them, without credentials, and compares commit, tree, name and version. Versions whose
+/// sources are in the store already are not fetched.
 pub fn fetch(
     entries: &[Entry],
     store: &SourceStore,

@@ -21,6 +21,7 @@ mod owners;
 mod programs;
 mod publish;
 mod refused;
+mod registries;
 mod resolution;
 #[allow(dead_code, reason = "other tests start the other servers")]
 #[path = "../../../cache/tests/remotes/servers.rs"]
