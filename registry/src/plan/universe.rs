@@ -1,7 +1,7 @@
 //! The packages that exist, as the resolver asks for them: versions of registries, commits of git repositories, folders.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -127,6 +127,27 @@ pub struct Universe<'a> {
     pub members: HashMap<String, SheafToml>,
     /// Commits that `Sheaf.lock` has for git repositories: taken instead of what their references name now.
     locked: HashMap<Source, CommitId>,
+    /// The sources on this machine, listed when the first are looked for.
+    here: OnceCell<Here>,
+}
+
+/// The sources on this machine, which are checked when they are used.
+struct Here {
+    /// Trees in the store.
+    trees: HashSet<TreeHash>,
+    /// Names of files in the folder of archives.
+    archives: HashSet<String>,
+}
+
+impl Here {
+    fn list(access: &Access) -> Self {
+        let archives =
+            access.vendor.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+        Self {
+            trees: SourceStore::new(&access.sources).trees(),
+            archives: archives.filter_map(|entry| entry.file_name().into_string().ok()).collect(),
+        }
+    }
 }
 
 impl<'a> Universe<'a> {
@@ -150,6 +171,7 @@ impl<'a> Universe<'a> {
             kept: Vec::new(),
             members: HashMap::new(),
             locked,
+            here: OnceCell::new(),
         }
     }
 
@@ -169,12 +191,10 @@ impl<'a> Universe<'a> {
         if !self.access.offline {
             return true;
         }
+        let here = self.here.get_or_init(|| Here::list(self.access));
         let Ok(tree) = entry.tree.parse() else { return false };
-        let vendor = self.access.vendor.iter();
-        let mut archives = vendor.flat_map(|folder| {
-            archive_names(&entry.name, &entry.version, &tree).map(|name| folder.join(name))
-        });
-        SourceStore::new(&self.access.sources).has(&tree) || archives.any(|archive| archive.is_file())
+        let mut archives = archive_names(&entry.name, &entry.version, &tree).into_iter();
+        here.trees.contains(&tree) || archives.any(|name| here.archives.contains(&name))
     }
 
     /// The index at an address, opened and brought up to date once.

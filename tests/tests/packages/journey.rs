@@ -60,7 +60,10 @@ fn journey(mut world: World, second: &Sandbox, compiles: bool) {
     assert_eq!(user.sheaf(&["run", "--no-jit"]).at("demo").run().silent(), "[4 3 5]\n");
 
     for name in ["Sheaf.toml", "Sheaf.lock", "src/main.shf"] {
-        second.write(&format!("demo/{name}"), std::fs::read(user.path(&format!("demo/{name}"))).unwrap());
+        second.write(
+            &format!("demo/{name}"),
+            std::fs::read(user.path(&format!("demo/{name}"))).expect("a file"),
+        );
     }
     let before = project_files(second, "demo");
     let locked = world.sheaf(second, &["run", "--no-jit", "--locked"]).at("demo").run();

@@ -38,7 +38,7 @@ fn new_versions_are_fetched_and_compared_on_request() {
         line[start..].split('"').next().expect("a value").to_owned()
     };
     let digits = Regex::new("[0-9a-f]{40}|sha256-[A-Za-z0-9+/=]+").expect("a pattern");
-    let mut refused = |file: &str, line: &str| {
+    let refused = |file: &str, line: &str| {
         keeper.write(&format!("index/{file}"), line);
         assert_eq!(check(&[]).code, Some(0), "it can be read");
         let refused = check(&["--fetch"]);

@@ -113,15 +113,15 @@ fn date(world: &World, file: &str, version: &str, time: &str) {
     let keeper = Sandbox::new();
     let checkout = world.checkout(&keeper);
     let path = checkout.join(file);
-    let text = std::fs::read_to_string(&path).unwrap();
+    let text = std::fs::read_to_string(&path).expect("lines");
     let lines = text.lines().map(|line| {
-        let mut entry: serde_json::Value = serde_json::from_str(line).unwrap();
+        let mut entry: serde_json::Value = serde_json::from_str(line).expect("JSON");
         if entry["version"] == version {
             entry["published"] = time.into();
         }
         format!("{entry}\n")
     });
-    std::fs::write(&path, lines.collect::<String>()).unwrap();
+    std::fs::write(&path, lines.collect::<String>()).expect("a file");
     world.push(&checkout, "index", &[]);
 }
 
