@@ -17,7 +17,7 @@ use sheaf_toolchain::Release;
 
 use crate::cli::{DonateMode, EngineOptions, JitMode, KernelsMode, NetworkOptions};
 use crate::messages;
-use crate::packages::{self, LockOptions};
+use crate::packages::{self, options::DependencyOptions};
 use crate::progress::TerminalReporter;
 
 /// The command failed, and a message has said why.
@@ -102,7 +102,8 @@ pub fn evaluator(
     arguments: Vec<String>,
     artifacts: impl FnOnce(&Home) -> PathBuf,
 ) -> Result<Interp, Failed> {
-    let dependencies = packages::prepare(project, &options.lock, options.network.place.offline)?;
+    let network = options.lock.network(&options.network);
+    let dependencies = packages::prepare(project, &DependencyOptions::of(&options.lock, &network))?;
     let jit = match (options.no_jit, options.jit) {
         (true, _) => Jit::Never,
         (_, JitMode::Auto) => Jit::Auto,
@@ -120,7 +121,7 @@ pub fn evaluator(
     };
     let mut session = Session::builder()
         .located(project.clone())
-        .options(given(&options.network))
+        .options(given(&network))
         .jit(jit)
         .strict(options.strict)
         .no_bounds_check(options.no_bounds_check)
@@ -139,8 +140,8 @@ pub fn evaluator(
 }
 
 /// An evaluator without a compiler, for programs of `project`.
-pub fn interpreter(options: Options, project: &Project) -> Result<Interp, Failed> {
-    let dependencies = packages::prepare(project, &LockOptions::default(), false)?;
+pub fn interpreter(options: Options, project: &Project, how: &DependencyOptions) -> Result<Interp, Failed> {
+    let dependencies = packages::prepare(project, how)?;
     let packages = Packages::new(project.clone(), dependencies);
     let host = SystemHost::new(Vec::new(), Arc::new(TerminalReporter)).with_packages(packages);
     Ok(Interp::new(Box::new(host), None, options))

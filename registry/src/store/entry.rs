@@ -1,6 +1,6 @@
 //! Entries of the store.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::num::NonZero;
@@ -56,6 +56,12 @@ impl SourceStore {
             return Ok(Some(tree));
         }
         self.verify(hash)
+    }
+
+    /// The trees of all entries, which are not checked.
+    pub fn trees(&self) -> HashSet<TreeHash> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        entries.filter_map(|entry| TreeHash::from_hex(entry.file_name().to_str()?)).collect()
     }
 
     /// The folders of those trees that are in the store as they were inserted, checked in several threads: most of the time

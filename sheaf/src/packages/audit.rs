@@ -11,8 +11,8 @@ use sheaf_registry::store::SourceStore;
 
 use super::access;
 use super::install::package;
+use super::options::AuditOptions;
 use super::tree::read_lock;
-use crate::cli::AuditOptions;
 use crate::evaluator::{Failed, exit_code, failed};
 use crate::messages;
 use crate::output::print_line;

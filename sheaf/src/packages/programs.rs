@@ -10,7 +10,8 @@ use sheaf_project::{LockedPackage, Project};
 use sheaf_registry::index::Programs;
 use sheaf_registry::plan::Outcome;
 
-use crate::cli::{NetworkOptions, PublishOptions};
+use super::options::PublishOptions;
+use crate::cli::NetworkOptions;
 use crate::evaluator::{Failed, failed, home, report_error, secrets, settings};
 use crate::messages;
 use crate::output::print_line;
