@@ -7,6 +7,7 @@ pub mod builtins;
 pub mod docs;
 pub mod eval;
 pub mod format;
+mod formats;
 pub mod host;
 pub mod program;
 mod stack;

@@ -316,7 +316,8 @@ impl Interp {
 
     /// Calls a value that is no function: looks up a keyword, indexes a tensor.
     pub(super) fn call_value(&mut self, head: &Value, args: &[Value], span: Span) -> Eval<Value> {
-        self.apply_value(head, args).map_err(|signal| blame::in_value_call(signal, span, head, args))
+        let result = self.apply_value(head, args);
+        self.unless_lost(result).map_err(|signal| blame::in_value_call(signal, span, head, args))
     }
 
     fn apply_value(&mut self, head: &Value, args: &[Value]) -> Eval<Value> {
@@ -340,6 +341,7 @@ impl Interp {
                 args.len()
             )),
             (Value::Tensor(_), [_, ..]) => self.index_tensor(head, args),
+            (Value::Handle(handle), _) => self.index_handle(handle, args),
             (Value::Nil, _) => fail("nil was called as a function"),
             (other, args) => Err(not_a_function(other, args).into()),
         }

@@ -1,6 +1,7 @@
 //! The evaluator's state and the evaluation of expressions.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use ustr::Ustr;
 
@@ -19,7 +20,7 @@ use crate::program::{
     Closure, Dict, Expr, ExprKind, Function, Global, Key, List, Pattern, Scalar, Template, Value, VarLocation,
 };
 use crate::stack::maybe_grow;
-use sheaf_graph::tensor::{DType, Shape};
+use sheaf_graph::tensor::{DType, FileBytes, Shape};
 use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::{Sources, Span};
 
@@ -105,10 +106,29 @@ pub struct Interp {
     pub(super) specialiser: Specialiser,
     /// Nesting of running macros.
     pub(crate) expanding: usize,
+    /// True if the program has mapped a file, whose bytes may be lost while they are read.
+    maps_files: bool,
     fresh: u64,
 }
 
 impl Interp {
+    /// The bytes of a file, which stay there if the host can map it.
+    pub(crate) fn map_file(&mut self, path: &str) -> Eval<Arc<dyn FileBytes>> {
+        self.maps_files = true;
+        Ok(self.host.map_file(path)?)
+    }
+
+    /// `result`, unless a mapped file lost bytes while it was computed.
+    #[inline]
+    pub(crate) fn unless_lost(&mut self, result: Eval<Value>) -> Eval<Value> {
+        if self.maps_files
+            && let Some(error) = self.host.lost_bytes()
+        {
+            return Err(error.into());
+        }
+        result
+    }
+
     /// An evaluator with the builtins loaded. Without a backend everything is interpreted.
     pub fn new(host: Box<dyn Host>, backend: Option<Box<dyn Backend>>, options: Options) -> Interp {
         let mut interp = Interp {
@@ -128,6 +148,7 @@ impl Interp {
             span: None,
             specialiser: Specialiser::default(),
             expanding: 0,
+            maps_files: false,
             fresh: 0,
         };
         if let Some(backend) = &mut interp.backend {

@@ -14,6 +14,7 @@ mod define;
 mod embed;
 mod expand;
 mod grad;
+mod handle;
 mod index;
 mod interp;
 mod interrupt;
@@ -49,6 +50,7 @@ pub use call::Args;
 pub use check::Checked;
 pub(crate) use define::without_options;
 
+pub(crate) use handle::ItemsOf;
 pub(crate) use index::{clip, positions_within};
 pub use interp::{Interp, Jit, MAX_DEPTH, Options, STACK_BYTES};
 pub use interrupt::Interrupt;

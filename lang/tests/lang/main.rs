@@ -5,6 +5,7 @@ mod check;
 mod checks;
 mod collections;
 mod corpus;
+mod data;
 mod deep;
 mod docs;
 mod errors;

@@ -260,6 +260,8 @@ pub enum Probe {
     Known,
     /// It is interpreted, since the elements of a tensor must be known for this use.
     Elements(String),
+    /// It is interpreted, since it reads a handle; what it calls with the items is compiled.
+    Reads,
     /// It is interpreted, for this reason.
     Interpreted(String),
 }
@@ -543,6 +545,9 @@ impl Interp {
         }) = stop
         {
             return Ok(Probe::Elements(wanted));
+        }
+        if let Some(TraceStop { reason: Reason::Reads, .. }) = stop {
+            return Ok(Probe::Reads);
         }
         Ok(match entry.outcome.into_inner() {
             Outcome::Interpreted(why) if why.cause == Cause::Known => Probe::Known,
