@@ -8,6 +8,7 @@ pub mod docs;
 pub mod eval;
 pub mod format;
 pub mod host;
+pub mod observe;
 pub mod program;
 mod stack;
 pub mod testing;

@@ -22,6 +22,7 @@ mod language;
 mod large;
 mod memory;
 mod messages;
+mod observe;
 mod packages;
 mod print;
 mod printing;
