@@ -9,6 +9,7 @@ pub mod eval;
 pub mod format;
 mod formats;
 pub mod host;
+pub mod observe;
 pub mod program;
 mod stack;
 pub mod testing;

@@ -10,6 +10,7 @@ use super::check::Checked;
 use super::conditional::Case;
 use super::interrupt::Budget;
 use super::names::Modules;
+use super::observed::Observing;
 use super::purity::effect_in;
 use super::signal::{Eval, Reason, STATIC, Stop};
 use super::specialise::Specialiser;
@@ -104,6 +105,8 @@ pub struct Interp {
     /// Span of the innermost call outside the library: the origin of recorded equations and of errors without labels.
     pub(crate) span: Option<Span>,
     pub(super) specialiser: Specialiser,
+    /// The observer of calls, if there is one.
+    pub(super) observing: Option<Box<Observing>>,
     /// Nesting of running macros.
     pub(crate) expanding: usize,
     /// True if the program has mapped a file, whose bytes may be lost while they are read.
@@ -147,6 +150,7 @@ impl Interp {
             weight: 1,
             span: None,
             specialiser: Specialiser::default(),
+            observing: None,
             expanding: 0,
             maps_files: false,
             fresh: 0,
@@ -355,6 +359,7 @@ impl Interp {
     pub(super) fn eval_bindings(&mut self, bindings: &[(Pattern, Expr)], frame: Frame) -> Eval<()> {
         for (i, (pattern, value)) in bindings.iter().enumerate() {
             let bound = match self.eval(value, frame) {
+                Ok(v) if self.observing.is_some() => self.bind_observed(pattern, v, value, frame.base),
                 Ok(v) => self.bind_value(pattern, v, value, frame.base),
                 Err(signal) => Err(signal),
             };

@@ -27,6 +27,7 @@ mod load;
 mod loops;
 mod mapped;
 mod names;
+mod observed;
 mod pattern;
 mod purity;
 mod recur;
@@ -59,6 +60,7 @@ pub(crate) use load::as_diagnostic;
 pub use load::{CORE, Loaded};
 pub(crate) use resolve::{dtype_keyword, takes_dtype_option};
 pub use signal::{Eval, Signal, Stop, fail};
+pub(crate) use specialise::ROOT;
 pub use specialise::{
     AbstractValue, Argument, Call, Cause, Declared, Difference, FunctionName, Interpreted, LeafKind, LeftOut,
     Location, Probe, Recording, Refused, Report, Specialisation, Status, explain,

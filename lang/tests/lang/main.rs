@@ -23,6 +23,7 @@ mod language;
 mod large;
 mod memory;
 mod messages;
+mod observe;
 mod packages;
 mod print;
 mod printing;
