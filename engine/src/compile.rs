@@ -6,8 +6,9 @@ use std::time::Instant;
 use sheaf_lang::eval::Interrupt;
 use sheaf_lang::host::HostError;
 use sheaf_project::{Addresses, Home, Origin, Setting, Settings};
+use sheaf_target::Release;
 use sheaf_toolchain::{
-    CompileError, Compiler, InstallError, Listing, Release, Toolchain, install_release, locate_release,
+    CompileError, Compiler, InstallError, Listing, Toolchain, install_release, locate_release,
 };
 
 use super::caches::Secrets;
@@ -24,7 +25,7 @@ const SLOWER: &str = "results are the same, only slower";
 pub struct CompileRun {
     /// Seconds that the compiler took, failed attempts included.
     pub seconds: f64,
-    /// Position among [`Action::attempts`](sheaf_cache::Action::attempts).
+    /// Position among [`Action::attempts`](sheaf_artifacts::Action::attempts).
     pub alternative: usize,
 }
 

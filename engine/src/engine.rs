@@ -5,14 +5,15 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use sheaf_cache::{ArtifactFolder, Digest};
+use sheaf_artifacts::ArtifactFolder;
+use sheaf_foundation::Digest;
 use sheaf_graph::graph::Donation;
 use sheaf_graph::tensor::HostTensor;
 use sheaf_lang::eval::Interrupt;
 use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Kept, Placement, Program, Unit};
 use sheaf_project::{Home, Settings};
 use sheaf_runtime::{Runtime, Target, Vmfb};
-use sheaf_toolchain::{Release, bytecode_version, is_loadable};
+use sheaf_target::{Release, bytecode_version, is_loadable};
 
 use crate::buffer::{DeviceBuffer, upload};
 use crate::caches::{self, Caches, Secrets};

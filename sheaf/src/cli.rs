@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sheaf_engine::PlacementPolicy;
-use sheaf_toolchain::{Destination, Processor};
+use sheaf_target::{Destination, Processor};
 
 use crate::cache::CacheCommand;
 use crate::observe::ObserveOptions;
@@ -36,7 +36,7 @@ pub struct Cli {
 /// The version of each part: itself, the runtime that is linked in, and the compiler that it downloads.
 fn version() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| {
-        let (runtime, compiler) = (sheaf_runtime::Runtime::version(), sheaf_toolchain::COMPILER[0].version);
+        let (runtime, compiler) = (sheaf_runtime::Runtime::version(), sheaf_target::COMPILER[0].version);
         format!("{}\nIREE runtime {runtime}\nIREE compiler {compiler} (pinned)", env!("CARGO_PKG_VERSION"))
     });
     &TEXT

@@ -5,7 +5,8 @@ use std::io::Write as _;
 use std::path::Path;
 
 use serde_json::json;
-use sheaf_cache::{PublicKey, SecretKey, TrustedKeys, normal_address};
+use sheaf_cache::TrustedKeys;
+use sheaf_foundation::{PublicKey, SecretKey, normal_address};
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
 use super::options::KeyCommand;
@@ -182,9 +183,9 @@ fn edit(change: impl FnOnce(&mut Array, &mut Array)) -> Result<(), Failed> {
     }
     let bytes = document.to_string();
     let written = if path.exists() {
-        sheaf_cache::replace(&path, bytes.as_bytes())
+        sheaf_foundation::atomic::replace(&path, bytes.as_bytes())
     } else {
-        sheaf_cache::write_whole(&path, bytes.as_bytes())
+        sheaf_foundation::atomic::write(&path, bytes.as_bytes())
     };
     written.map_err(|error| {
         messages::error(&error, Some(error.remedy()));

@@ -22,7 +22,8 @@ pub struct WriteError {
 }
 
 impl WriteError {
-    pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    /// Makes the error of writing `path` from that of the operating system.
+    pub fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self { path, source }
     }
@@ -51,7 +52,7 @@ fn without_path(error: io::Error) -> io::Error {
 }
 
 /// A complete file, synced to disk under a temporary name. Removed on drop.
-pub(crate) struct Staged {
+pub struct Staged {
     file: NamedTempFile,
     target: PathBuf,
 }
@@ -125,7 +126,7 @@ pub fn write_with(
 }
 
 /// Like [`write`], but keeps an existing file. Returns true if the file was written.
-pub(crate) fn create(target: &Path, bytes: &[u8]) -> Result<bool, WriteError> {
+pub fn create(target: &Path, bytes: &[u8]) -> Result<bool, WriteError> {
     make_folder(target)?;
     Staged::write(target, bytes)?.publish_new()
 }
@@ -151,7 +152,7 @@ pub fn replace(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
 }
 
 /// Removes unfinished files of killed processes from `folder` that are at least `age` old and can be removed.
-pub(crate) fn remove_unfinished(folder: &Path, age: Duration) {
+pub fn remove_unfinished(folder: &Path, age: Duration) {
     let Ok(files) = fs::read_dir(folder) else { return };
     for file in files.flatten() {
         let unfinished = file.file_name().to_string_lossy().starts_with(STAGED_PREFIX);
