@@ -4,7 +4,7 @@
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 sheaf := $(target)/release/sheaf
 
-# Where the tests have the pinned compiler: the data folder of a SHEAF_HOME of theirs.
+# Folder of the pinned compiler for tests: the data folder of a SHEAF_HOME of theirs.
 test_home := $(target)/test-home
 test nightly oracle oracle-nightly: export SHEAF_TEST_HOME := $(test_home)/data
 
@@ -33,7 +33,7 @@ test: ## Check and test everything
 	SHEAF_HOME=$(test_home) $(target)/debug/sheaf toolchain install || echo "NO COMPILER: tests that want it are skipped" >&2
 	scripts/jax-python > /dev/null || true # once, before both of the following want it
 	scripts/oracle-samples > $(target)/oracle-samples.log 2>&1 & samples=$$!; \
-		cargo test --locked --workspace; tests=$$?; \
+		cargo test --locked --workspace --no-fail-fast; tests=$$?; \
 		wait $$samples; compared=$$?; cat $(target)/oracle-samples.log; exit $$((tests | compared))
 
 nightly: test ## What takes long besides: all samples, ten times the random cases, 20,000 programs beside JAX

@@ -8,6 +8,7 @@ use sheaf_engine::PlacementPolicy;
 use sheaf_toolchain::{Destination, Processor};
 
 use crate::cache::CacheCommand;
+use crate::observe::ObserveOptions;
 use crate::packages::options::{
     AddOptions, AuditOptions, DependencyOptions, InstallOptions, LockOptions, OutdatedOptions,
     PublishOptions, RemoveOptions, SbomOptions, SearchOptions, TreeOptions, UpdateOptions, VendorOptions,
@@ -229,6 +230,9 @@ pub struct RunOptions {
     /// Options of evaluation.
     #[command(flatten)]
     pub engine: EngineOptions,
+    /// Options of observation.
+    #[command(flatten)]
+    pub observe: ObserveOptions,
     /// Say at the end which functions ran compiled, for which arguments, and why others did not
     #[arg(long)]
     pub explain: bool,
@@ -515,13 +519,26 @@ impl Cli {
     /// The command. A file alone is run; nothing, or only how to evaluate, is the REPL.
     pub fn command(self) -> Command {
         let run = self.run;
-        self.command.unwrap_or_else(|| {
-            if run.file.is_some() || run.code.is_some() || run.explain || !run.arguments.is_empty() {
+        let command = self.command.unwrap_or_else(|| {
+            let observes = run.observe.any();
+            if run.file.is_some()
+                || run.code.is_some()
+                || run.explain
+                || observes
+                || !run.arguments.is_empty()
+            {
                 Command::Run(run)
             } else {
                 Command::Repl(run.engine)
             }
-        })
+        });
+        match command {
+            Command::Run(mut run) if run.file.is_none() => {
+                run.file = run.observe.take_file();
+                Command::Run(run)
+            }
+            command => command,
+        }
     }
 }
 

@@ -38,12 +38,16 @@ pub fn report_error(error: sheaf_lang::host::HostError) -> Failed {
 
 /// Does the work of a command on a thread of its own, for the sake of the evaluator's stack.
 pub fn on_large_stack(work: impl FnOnce() -> Result<(), Failed> + Send) -> ExitCode {
+    on_thread(|| exit_code(&work()))
+}
+
+/// [`on_large_stack`] for a command with exit codes of its own.
+pub fn on_thread(work: impl FnOnce() -> ExitCode + Send) -> ExitCode {
     let worker = std::thread::Builder::new().name("program".into()).stack_size(STACK_BYTES);
     let result =
         std::thread::scope(|scope| worker.spawn_scoped(scope, work).map(std::thread::ScopedJoinHandle::join));
     match result {
-        Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
-        Ok(Ok(Err(Failed))) => ExitCode::from(1),
+        Ok(Ok(code)) => code,
         Ok(Err(panic)) => std::panic::resume_unwind(panic),
         Err(e) => {
             messages::error(

@@ -19,6 +19,7 @@ pub mod fmt;
 pub mod login;
 mod messages;
 pub mod new;
+pub mod observe;
 pub mod packages;
 mod progress;
 pub mod registry;

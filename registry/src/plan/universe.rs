@@ -256,7 +256,7 @@ impl<'a> Universe<'a> {
         let options = self.access.git_options(&address);
         let repository = Repository::in_cache(&self.access.repositories, address, options);
         let key = (repository.address().as_str().to_owned(), want.clone());
-        // What is here is not asked for.
+        // Commits that are here are not asked for.
         let here = match want {
             Want::Commit(_) => repository.last(want)?,
             _ => self.access.fetched.borrow().get(&key).copied(),

@@ -77,7 +77,7 @@ impl SourceStore {
                 .map(|part| scope.spawn(move || part.iter().filter_map(get).collect::<Vec<_>>()))
                 .collect();
             let mut found: HashMap<_, _> = own.iter().filter_map(get).collect();
-            // What a thread that panicked had to check is not here, and fetched.
+            // Entries that a panicked thread had to check count as missing, and are fetched.
             found.extend(others.into_iter().filter_map(|thread| thread.join().ok()).flatten());
             found
         })

@@ -45,7 +45,7 @@ fn add_here(options: &AddOptions) -> Result<(), Failed> {
     added.iter().filter_map(|(.., about)| about.as_ref()).try_for_each(|line| print_line(line))
 }
 
-/// What is written for a package, and a line about it.
+/// Entry of the manifest for a package, and a line about it.
 fn new_dependency(
     options: &AddOptions,
     project: &Project,

@@ -63,7 +63,7 @@ fn act(options: &AuditOptions) -> Result<(), Failed> {
     }
 }
 
-/// What the registry says of a locked version.
+/// The registry's answer about a locked version.
 fn of_entry(locked: &LockedPackage, entry: Option<&Entry>) -> Option<(&'static str, String)> {
     let Some(entry) = entry else {
         return Some((

@@ -138,7 +138,7 @@ fn this_sheaf() -> Option<Version> {
     env!("CARGO_PKG_VERSION").parse().ok()
 }
 
-/// What commands of this project may reach.
+/// Resources that commands of this project may reach.
 pub fn access(project: &Project, offline: bool) -> Result<Access, Failed> {
     let home = home()?;
     outside(&home, project)?;

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod build;
+mod casts;
 mod check;
 mod checks;
 mod damaged;

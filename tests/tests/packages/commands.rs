@@ -72,7 +72,7 @@ fn an_audit_finds_what_was_withdrawn_or_changed() {
     yank(&["--reason", "wrong mask"]);
     let found = audit();
     assert!(found.code == Some(1) && found.stderr.contains("yanked: wrong mask"), "{found}");
-    // Who has locked it keeps it; others do not get it.
+    // Projects that have locked it keep it; others do not get it.
     assert_eq!(user.sheaf(&["run", "--no-jit"]).at("demo").run().silent(), "[6 5 4]\n");
     let other = Sandbox::new();
     other.run(&["new", "demo"]).silent();

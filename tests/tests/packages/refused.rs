@@ -33,7 +33,7 @@ fn a_moved_tag_stops_with_the_tag_and_both_commits() {
     author.write("p/src/lib.shf", "(def version 666)\n");
     world.push(&author.path("p"), "maths", &["v1.0.0"]);
     let before = project_files(&user, "demo");
-    // What is here already is not asked for again.
+    // Packages that are here already are not asked for again.
     assert_eq!(user.sheaf(&["run", "--no-jit"]).at("demo").run().silent(), "0\n");
     forget(&user);
     let refused = world.sheaf(&user, &["run", "--no-jit"]).at("demo").run();

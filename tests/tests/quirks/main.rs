@@ -12,7 +12,7 @@ use sheaf_graph::stablehlo::quirks::{QUIRKS, Quirk, Shown};
 use sheaf_graph::tensor::HostTensor;
 use sheaf_runtime::{Buffer, Device, Runtime, Target, Vmfb, sha256};
 use sheaf_tests::{download, upload, worker};
-use sheaf_toolchain::{CompileError, Compiler, Destination};
+use sheaf_toolchain::{CompileError, Compiler, Destination, Processor};
 
 /// Compilers at work at the same time.
 const COMPILERS: usize = 2;
@@ -132,12 +132,19 @@ enum Outcome {
     Compiled,
 }
 
+/// Processor of the programs: one name for all machines that can run it, since the symptom of a fault may depend on the
+/// width of vectors.
+fn processor() -> Destination {
+    let supported = Processor::portable();
+    let common =
+        |processor: &Processor| matches!(processor, Processor::Named(named) if named.name == "x86-64-v3");
+    Destination::Cpu(supported.into_iter().find(common).unwrap_or(Processor::Host))
+}
+
 fn run(program: &Program, compiler: &mut Compiler) -> Outcome {
     let mut flags = sheaf_toolchain::Target::CPU.flags_for(program.text.contains("f64"));
-    if program.for_cuda {
-        let cuda: Destination = "cuda".parse().expect("a device");
-        flags = cuda.flags(&flags, false);
-    }
+    let destination = if program.for_cuda { "cuda".parse().expect("a device") } else { processor() };
+    flags = destination.flags(&flags, false);
     flags.extend(program.flags.iter().cloned());
     let vmfb = match compiler.compile(&program.text, &flags) {
         Ok(vmfb) => vmfb,

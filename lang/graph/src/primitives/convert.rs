@@ -73,7 +73,10 @@ impl Primitive for Convert {
             return;
         }
         let Some((least, most)) = self.dtype.bounds().filter(|_| from.dtype.is_float()) else {
-            return to.cast(&x, &from);
+            return match quirks::widened(to, &x, &from, &result) {
+                Some(operation) => to.line(&operation),
+                None => to.cast(&x, &from),
+            };
         };
         // Conversion of floats out of range is not defined, so they are replaced: by the least number of the
         // dtype, by the largest float below its end.
@@ -95,5 +98,7 @@ impl Primitive for Convert {
 
 /// Writes `x` as another dtype.
 fn convert(to: &mut Lowering<'_>, x: &str, from: &TensorType, into: &TensorType) -> String {
-    to.temporary(&format!("stablehlo.convert {x} : ({}) -> {}", from.mlir(), into.mlir()))
+    let operation = quirks::widened(to, x, from, into)
+        .unwrap_or_else(|| format!("stablehlo.convert {x} : ({}) -> {}", from.mlir(), into.mlir()));
+    to.temporary(&operation)
 }

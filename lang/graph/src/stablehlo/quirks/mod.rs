@@ -22,6 +22,7 @@ mod reversal;
 mod sums;
 mod turns;
 mod updates;
+mod widened;
 
 pub use angle::angle;
 pub use blocks::ONE_MEMORY;
@@ -35,6 +36,7 @@ pub use power::power;
 pub use reversal::reverse;
 pub use sums::{reduces_by_axis, reduces_nothing};
 pub use turns::within_a_turn;
+pub use widened::widened;
 
 /// A fault of the compiler.
 #[derive(Clone, Copy, Debug)]
@@ -377,6 +379,13 @@ pub const QUIRKS: &[Quirk] = &[
         name: "reductions of what is read elsewhere have a piece only in kernels",
         reason: "Made together with the pieces of its operand, a sum has the last piece only, as the mean of a vector beside its first element: operands of reductions that are not fused with them are copied to memory of their own.",
         place: "lang/graph/src/stablehlo/quirks/kernels.rs",
+        shown: Shown::ByPrograms,
+    },
+    Quirk {
+        number: 46,
+        name: "products take narrow unsigned numbers for signed ones",
+        reason: "A conversion of booleans or unsigned integers to wider numbers is joined with the product that reads it, and extends the sign: true is -1. A selection stands for the conversion of booleans, and a maximum with 0 follows the others.",
+        place: "lang/graph/src/stablehlo/quirks/widened.rs",
         shown: Shown::ByPrograms,
     },
 ];
