@@ -152,7 +152,8 @@ fn system(metadata: &Metadata, lines: &mut String) {
     let _ = write!(lines, "{} -", metadata.permissions().readonly());
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
 
