@@ -13,6 +13,7 @@ mod expansion;
 mod explain;
 mod fmt;
 mod format;
+mod formats;
 mod forms;
 mod fuzzed;
 mod golden;
