@@ -1,5 +1,8 @@
 //! Data files: tensors and handles from files in memory.
 
+use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
+
 use crate::support::{World, compiling, run_in, run_with};
 use sheaf_lang::eval::Jit;
 
@@ -219,6 +222,44 @@ fn batches_of_everything() {
             ("(shuffle (random-key 0) 3)", "error: the number 3 has no length"),
         ],
     );
+}
+
+/// A world with `a.bin`, the numbers 0 to 9, a thread for jobs, and a record of who reads the file.
+fn watched(sound: Option<usize>) -> (World, Arc<Mutex<Vec<ThreadId>>>) {
+    let readers = Arc::new(Mutex::default());
+    let world = World::with(&[("a.bin", little(&(0..10_u16).collect::<Vec<_>>()))]);
+    (World { readers: Some(Arc::clone(&readers)), sound, ..world }, readers)
+}
+
+#[test]
+fn the_next_batch_of_a_file_is_read_on_another_thread() {
+    let sums = "(map sum (batches (io \"load\" \"a.bin\" :u16) 3 :key (random-key 0)))";
+    let (world, readers) = watched(None);
+    let found = run_in(&world, sums);
+    assert_eq!(found, run_in(&World::with(&[("a.bin", little(&(0..10_u16).collect::<Vec<_>>()))]), sums));
+    let this = std::thread::current().id();
+    let readers: Vec<bool> = readers.lock().unwrap().iter().map(|reader| *reader == this).collect();
+    // The file and the first batch here, then three batches, each by a thread of this world's.
+    assert_eq!(readers, [true, false, false, false]);
+
+    // Out of order, what was prepared is of no use, and does no harm.
+    let (world, _) = watched(None);
+    let program = "(def b (batches (io \"load\" \"a.bin\" :u16) 3)) (map b '[2 0 3 1 0])";
+    assert_eq!(run_in(&world, program), "=> '[[6 7 8] [0 1 2] [9] [3 4 5] [0 1 2]]");
+
+    // Batches of what is in memory need no thread.
+    let (world, readers) = watched(None);
+    assert_eq!(run_in(&world, "(map sum (batches (arange 10) 3))"), "=> '[3 12 21 9]");
+    assert!(readers.lock().unwrap().is_empty());
+}
+
+#[test]
+fn an_error_of_the_other_thread_is_that_of_its_batch() {
+    // A batch checks the file before and after.
+    let (world, _) = watched(Some(4));
+    let program =
+        "(def b (batches (io \"load\" \"a.bin\" :u16) 3)) (print (b 0)) (print (b 1)) (print (b 2))";
+    insta::assert_snapshot!(run_in(&world, program));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod bad_input;
 mod build;
 mod check;
+mod checkpoints;
 mod checks;
 mod damaged;
 mod deploy;
