@@ -163,7 +163,9 @@ impl<'a> Saving<'a> {
                 let whole = self.interp.whole(handle)?;
                 self.tensor(Kind::Tensor, whole)
             }
-            Value::Handle(_) | Value::Function(_) | Value::Range(_) => return Err(self.refused(value)),
+            Value::Handle(_) | Value::Tokenizer(_) | Value::Function(_) | Value::Range(_) => {
+                return Err(self.refused(value));
+            }
         };
         if self.tensors_alone && !matches!(kind, Kind::Tensor | Kind::Int | Kind::Float | Kind::Bool) {
             return Err(self.refused(value));

@@ -12,6 +12,8 @@ mod npy;
 mod npz;
 mod pickle;
 mod safetensors;
+#[cfg(feature = "text")]
+mod tokenizer;
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -23,6 +25,8 @@ use sheaf_graph::tensor::{DType, FileBytes, FilePart, HostTensor};
 use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(crate) use json::read_line as read_json_line;
+#[cfg(feature = "text")]
+pub(crate) use tokenizer::load as load_tokenizer;
 
 /// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

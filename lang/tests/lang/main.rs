@@ -37,5 +37,6 @@ mod render;
 mod specialise;
 mod support;
 mod testing;
+mod tokens;
 mod transforms;
 mod unrolling;
