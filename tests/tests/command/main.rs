@@ -4,6 +4,7 @@ mod bad_input;
 mod build;
 mod casts;
 mod check;
+mod checkpoints;
 mod checks;
 mod damaged;
 mod deploy;
