@@ -28,6 +28,7 @@ test: ## Check and test everything
 	scripts/check-dependencies --if-installed
 	scripts/fetch-digits
 	scripts/fetch-shakespeare
+	benches/tokens/fetch-ranks
 	scripts/remote-servers # those that tests of shared caches start; what cannot be installed is skipped loudly
 	cargo build --locked --workspace --bins --tests # with the features that the tests want, or much is built twice
 	SHEAF_HOME=$(test_home) $(target)/debug/sheaf toolchain install || echo "NO COMPILER: tests that want it are skipped" >&2
@@ -77,4 +78,4 @@ deny: ## Check the dependencies: licences, sources, bans, advisories
 
 clean: ## Remove what the other commands made in this folder
 	cargo clean
-	rm -rf .tools examples/*/__sheaf__ examples/digits/digits.csv* examples/nanogpt/shakespeare.txt* examples/nanogpt/training.log
+	rm -rf .tools examples/*/__sheaf__ examples/digits/digits.csv* examples/nanogpt/shakespeare.txt* examples/nanogpt/training.log benches/tokens/cl100k_base.tiktoken*

@@ -2,6 +2,7 @@
 
 import base64
 import re
+import sys
 from functools import lru_cache
 from pathlib import Path
 
@@ -45,3 +46,8 @@ def _count(piece):
         at = joined.index(best)
         parts[at : at + 2] = [parts[at] + parts[at + 1]]
     return len(parts)
+
+
+if __name__ == "__main__":
+    for path in sys.argv[1:]:
+        print(count(Path(path).read_text()))

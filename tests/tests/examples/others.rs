@@ -5,13 +5,14 @@ use std::fs;
 use crate::{figures, run, sandbox};
 
 /// The LSTM and the modules and the text that it reads.
-const LSTM: [&str; 4] = ["lstm/train.shf", "nanogpt/model.shf", "nanogpt/text.shf", "nanogpt/shakespeare.txt"];
+const LSTM: [&str; 4] =
+    ["lstm/train.shf", "nanogpt/model.shf", "nanogpt/text.shf", "nanogpt/shakespeare.txt"];
 
 /// Checks the loss on the test's part of the text: trained, untrained, and by the frequency of letters.
 #[track_caller]
 fn loss(output: &str, most: f64) {
     let [trained, untrained, frequencies] = figures(output, "test loss:");
-    assert!(trained <= most && untrained > 4.0 && (3.2..3.5).contains(&frequencies), "{output}");
+    assert!(trained <= most && untrained > 4.0 && (3.1..3.5).contains(&frequencies), "{output}");
 }
 
 #[test]
