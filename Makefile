@@ -4,7 +4,7 @@
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 sheaf := $(target)/release/sheaf
 
-# Where the tests have the pinned compiler: the data folder of a SHEAF_HOME of theirs.
+# Folder of the pinned compiler for tests: the data folder of a SHEAF_HOME of theirs.
 test_home := $(target)/test-home
 test nightly oracle oracle-nightly: export SHEAF_TEST_HOME := $(test_home)/data
 

@@ -59,6 +59,14 @@ pub(crate) struct Staged {
 impl Staged {
     /// Writes `bytes` to the folder of `target`, which exists, and syncs.
     pub fn write(target: &Path, bytes: &[u8]) -> Result<Self, WriteError> {
+        Self::write_with(target, |file| file.write_all(bytes))
+    }
+
+    /// [`Staged::write`] with the bytes that `content` writes.
+    fn write_with(
+        target: &Path,
+        content: impl FnOnce(&mut fs::File) -> io::Result<()>,
+    ) -> Result<Self, WriteError> {
         let stage = || {
             let mut builder = tempfile::Builder::new();
             builder.prefix(STAGED_PREFIX);
@@ -67,7 +75,7 @@ impl Staged {
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
             let folder = target.parent().unwrap_or(Path::new("."));
             let mut file = builder.tempfile_in(folder).map_err(without_path)?;
-            file.as_file_mut().write_all(bytes)?;
+            content(file.as_file_mut())?;
             file.as_file().sync_all()?;
             Ok(file)
         };
@@ -100,6 +108,20 @@ impl Staged {
 pub fn write(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     make_folder(target)?;
     Staged::write(target, bytes)?.publish()
+}
+
+/// [`write`] with the bytes that `content` writes, in pieces of any size. An error of `content` leaves the older file.
+pub fn write_with(
+    target: &Path,
+    content: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
+) -> Result<(), WriteError> {
+    make_folder(target)?;
+    let staged = Staged::write_with(target, |file| {
+        let mut buffered = io::BufWriter::with_capacity(1 << 16, file);
+        content(&mut buffered)?;
+        buffered.flush()
+    })?;
+    staged.publish()
 }
 
 /// Like [`write`], but keeps an existing file. Returns true if the file was written.
@@ -161,6 +183,20 @@ mod tests {
         write(&target, b"newer").unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"newer");
         assert_eq!(names(target.parent().unwrap()), ["file"]);
+    }
+
+    #[test]
+    fn what_fails_half_way_leaves_the_older_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("file");
+        write_with(&target, &mut |to| to.write_all(b"older")).unwrap();
+        let failed = write_with(&target, &mut |to| {
+            to.write_all(&vec![0; 1 << 20])?;
+            Err(io::Error::other("half way"))
+        });
+        assert_eq!(failed.unwrap_err().source.to_string(), "half way");
+        assert_eq!(fs::read(&target).unwrap(), b"older");
+        assert_eq!(names(folder.path()), ["file"]);
     }
 
     #[test]

@@ -53,7 +53,7 @@ mod store;
 mod trusted_keys;
 
 pub use action::{Action, ActionKey, Cpu, Donation, KEY_VERSION};
-pub use atomic::{WriteError, replace, write as write_whole};
+pub use atomic::{WriteError, replace, write as write_whole, write_with};
 pub use claim::{Claim, ClaimError, Compilation, SignedClaim};
 pub use collect::{Collected, Fault, Size};
 pub use digest::{Digest, DigestError};

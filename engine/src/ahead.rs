@@ -261,21 +261,41 @@ impl Engine {
     /// A program in `__sheaf__` that was built for any processor with features that this one has, the most capable
     /// first.
     pub(super) fn find_portable(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
-        if job.action.device != Destination::HOST.device() || !self.caches.folder().exists() {
+        if !self.caches.folder().exists() {
             return None;
         }
-        for processor in Processor::portable() {
-            let mut job = Job {
-                name: job.name.clone(),
-                action: job.action.clone(),
-                specialisation: job.specialisation.clone(),
-                limit: job.limit,
-            };
-            retarget(&mut job, &Destination::Cpu(processor), false);
-            if let Some((bytes, entry)) = self.caches.project_artifact(&job.action.key()) {
-                return Some((bytes, entry.digest));
-            }
-        }
-        None
+        portable(job).find_map(|job| {
+            let (bytes, entry) = self.caches.project_artifact(&job.action.key())?;
+            Some((bytes, entry.digest))
+        })
     }
+
+    /// The same for programs from the store and remote caches, if the user trusts a package's author: the author compiles for named
+    /// processors, so that users of other models can run the programs.
+    pub(super) fn find_of_packages(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
+        if !self.caches.has_packages() {
+            return None;
+        }
+        portable(job).find_map(|job| {
+            let (bytes, digest) = self.caches.shared_artifact(&job)?;
+            self.caches.record(&job, &bytes);
+            Some((bytes, digest))
+        })
+    }
+}
+
+/// The job for each named processor whose programs this machine runs, the most capable first; none for other devices.
+fn portable(job: &Job) -> impl Iterator<Item = Job> + '_ {
+    let is_host = job.action.device == Destination::HOST.device();
+    let processors = if is_host { Processor::portable() } else { Vec::new() };
+    processors.into_iter().map(|processor| {
+        let mut job = Job {
+            name: job.name.clone(),
+            action: job.action.clone(),
+            specialisation: job.specialisation.clone(),
+            limit: job.limit,
+        };
+        retarget(&mut job, &Destination::Cpu(processor), false);
+        job
+    })
 }

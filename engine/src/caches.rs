@@ -52,6 +52,8 @@ pub struct Caches {
     key: Option<Arc<SecretKey>>,
     /// Keys of the writers whose programs are used.
     trusted: TrustedKeys,
+    /// True if a package's author is trusted to send programs.
+    has_packages: bool,
     store_size: u64,
     /// Number of programs put into the store.
     added: Cell<usize>,
@@ -143,10 +145,13 @@ pub fn remotes(
         })
         .collect();
     // Packages are asked last, and only for what a key signs that the user trusts there.
-    for PackagePrograms { remote, signer } in &settings.package_programs {
-        let is_trusted = signer.parse().is_ok_and(|key| trusted.trusts(&key, remote));
+    for programs in &settings.package_programs {
+        let remote = &programs.remote;
         let is_reachable = !offline || is_local(remote);
-        if is_trusted && is_reachable && !addresses.iter().any(|known| known.address == *remote) {
+        if is_trusted(trusted, programs)
+            && is_reachable
+            && !addresses.iter().any(|known| known.address == *remote)
+        {
             addresses.push(RemoteAddress { address: remote.clone(), named: false, writable: false });
         }
     }
@@ -162,6 +167,11 @@ pub fn remotes(
         message: format!("{}: {trouble}", remote.origin),
         help: Some(trouble.remedy()),
     })
+}
+
+/// True if the user trusts the author of a package where its programs are.
+fn is_trusted(trusted: &TrustedKeys, programs: &PackagePrograms) -> bool {
+    programs.signer.parse().is_ok_and(|key| trusted.trusts(&key, &programs.remote))
 }
 
 /// Credentials for remote caches and clusters.
@@ -190,6 +200,7 @@ impl Caches {
             store: Store::new(home.cache()),
             remotes: RefCell::new(remotes),
             key,
+            has_packages: settings.package_programs.iter().any(|programs| is_trusted(&trusted, programs)),
             trusted,
             store_size: settings.max_size.value.unwrap_or(STORE_SIZE),
             added: Cell::new(0),
@@ -202,6 +213,11 @@ impl Caches {
     /// Removes the budget of look-ups in remote caches.
     pub fn be_patient(&self) {
         self.remotes.borrow_mut().iter_mut().for_each(Remotes::be_patient);
+    }
+
+    /// True if a package's author is trusted to send programs.
+    pub fn has_packages(&self) -> bool {
+        self.has_packages
     }
 
     /// The user's store.

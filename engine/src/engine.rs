@@ -314,7 +314,7 @@ impl Engine {
                 self.caches.record(job, &bytes);
                 Some((bytes, digest))
             }
-            None => self.find_portable(job),
+            None => self.find_portable(job).or_else(|| self.find_of_packages(job)),
         }
     }
 

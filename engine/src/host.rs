@@ -3,10 +3,12 @@
 use std::cell::Cell;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak, mpsc};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use sheaf_lang::host::{Host, HostError, OwnPackage};
+use sheaf_foundation::{FileChange, MappedFile, lost_bytes};
+use sheaf_graph::tensor::{FileBytes, FileChanged};
+use sheaf_lang::host::{Host, HostError, OwnPackage, Writing};
 use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::Diagnostic;
 
@@ -19,12 +21,48 @@ pub struct SystemHost {
     arguments: Vec<String>,
     reporter: Arc<dyn Reporter>,
     packages: Option<Packages>,
+    /// The files that were mapped, as long as they are in use.
+    mapped: Vec<Weak<Mapped>>,
+    /// Losses of mapped files that were reported.
+    reported: u64,
+    /// A thread for jobs, once there was one.
+    background: Option<mpsc::Sender<Box<dyn FnOnce() + Send>>>,
+}
+
+/// A mapped file behind the language's trait.
+struct Mapped(MappedFile);
+
+impl FileBytes for Mapped {
+    fn bytes(&self) -> &[u8] {
+        self.0.bytes()
+    }
+
+    fn check(&self) -> Result<(), FileChanged> {
+        self.0.check().map_err(|change| changed(&change))
+    }
+}
+
+/// The error of a mapped file that has changed.
+fn changed(change: &FileChange) -> FileChanged {
+    FileChanged {
+        message: change.to_string(),
+        help: "load it again; a file in use is replaced by writing a new one and renaming it, as (io \"save\") does"
+            .into(),
+    }
 }
 
 impl SystemHost {
     /// The host of a program with these arguments. Warnings go to the reporter.
     pub fn new(arguments: Vec<String>, reporter: Arc<dyn Reporter>) -> SystemHost {
-        SystemHost { broken_pipe: Cell::new(false), arguments, reporter, packages: None }
+        SystemHost {
+            broken_pipe: Cell::new(false),
+            arguments,
+            reporter,
+            packages: None,
+            mapped: Vec::new(),
+            reported: lost_bytes(),
+            background: None,
+        }
     }
 
     /// Adds the packages that its programs may use.
@@ -63,6 +101,45 @@ impl Host for SystemHost {
         std::fs::read(path).map_err(|e| unreadable(Path::new(path), &e))
     }
 
+    fn map_file(&mut self, path: &str) -> Result<Arc<dyn FileBytes>, HostError> {
+        match MappedFile::open(Path::new(path)) {
+            Ok(file) => {
+                let file = Arc::new(Mapped(file));
+                self.mapped.retain(|known| known.strong_count() > 0);
+                self.mapped.push(Arc::downgrade(&file));
+                Ok(file)
+            }
+            // A pipe or a device.
+            Err(e) if e.kind() == io::ErrorKind::InvalidInput => Ok(Arc::new(self.read_file(path)?)),
+            Err(e) => Err(unreadable(Path::new(path), &e)),
+        }
+    }
+
+    fn lost_bytes(&mut self) -> Option<HostError> {
+        let lost = lost_bytes();
+        if lost == self.reported {
+            return None;
+        }
+        self.reported = lost;
+        let mapped = self.mapped.iter().filter_map(Weak::upgrade);
+        mapped.into_iter().find_map(|file| file.check().err()).map(HostError::from)
+    }
+
+    fn in_background(&mut self, job: Box<dyn FnOnce() + Send>) -> bool {
+        let sender = match &self.background {
+            Some(sender) => sender,
+            None => {
+                let (sender, jobs) = mpsc::channel::<Box<dyn FnOnce() + Send>>();
+                let thread = std::thread::Builder::new().name("sheaf-data".into());
+                if thread.spawn(move || jobs.into_iter().for_each(|job| job())).is_err() {
+                    return false;
+                }
+                self.background.insert(sender)
+            }
+        };
+        sender.send(job).is_ok()
+    }
+
     fn own_package(&mut self, folder: &str) -> Result<Option<OwnPackage>, HostError> {
         Ok(self.packages.as_ref().and_then(|packages| packages.own(folder)))
     }
@@ -73,6 +150,11 @@ impl Host for SystemHost {
 
     fn write_file(&mut self, path: &str, bytes: &[u8]) -> Result<(), HostError> {
         sheaf_cache::write_whole(Path::new(path), bytes)
+            .map_err(|e| HostError { message: e.to_string(), help: Some(e.remedy().into()) })
+    }
+
+    fn write_with(&mut self, path: &str, write: &mut Writing<'_>) -> Result<(), HostError> {
+        sheaf_cache::write_with(Path::new(path), write)
             .map_err(|e| HostError { message: e.to_string(), help: Some(e.remedy().into()) })
     }
 

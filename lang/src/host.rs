@@ -2,13 +2,14 @@
 
 use std::any::Any;
 use std::fmt;
+use std::io::{self, Write};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
 use crate::eval::Interrupt;
 use sheaf_graph::graph::{Donation, Graph};
 use sheaf_graph::primitives::Site;
-use sheaf_graph::tensor::{HostTensor, TensorType};
+use sheaf_graph::tensor::{FileBytes, FileChanged, HostTensor, TensorType};
 use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::Diagnostic;
 
@@ -22,6 +23,22 @@ pub trait Host {
 
     /// Reads a file; a relative path starts at the current directory.
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError>;
+
+    /// The bytes of a file, which stay in it if it can be mapped into memory; the path is that of
+    /// [`Host::read_file`].
+    fn map_file(&mut self, path: &str) -> Result<Arc<dyn FileBytes>, HostError> {
+        Ok(Arc::new(self.read_file(path)?))
+    }
+
+    /// The error of a mapped file that lost bytes since this was asked last: zeros were read in their place.
+    fn lost_bytes(&mut self) -> Option<HostError> {
+        None
+    }
+
+    /// Runs a job on another thread, after those given earlier. False if there is none; then the job is dropped.
+    fn in_background(&mut self, _job: Box<dyn FnOnce() + Send>) -> bool {
+        false
+    }
 
     /// The package that a program in this folder belongs to.
     fn own_package(&mut self, _folder: &str) -> Result<Option<OwnPackage>, HostError> {
@@ -37,6 +54,13 @@ pub trait Host {
     /// Writes a file atomically: a failure leaves the old file or the new one.
     fn write_file(&mut self, path: &str, _bytes: &[u8]) -> Result<(), HostError> {
         Err(HostError::unavailable(format!("{path} cannot be written: files")))
+    }
+
+    /// [`Host::write_file`] with the bytes that `write` writes. An error of `write` leaves the old file.
+    fn write_with(&mut self, path: &str, write: &mut Writing<'_>) -> Result<(), HostError> {
+        let mut bytes = Vec::new();
+        write(&mut bytes).map_err(|e| HostError { message: e.to_string(), help: None })?;
+        self.write_file(path, &bytes)
     }
 
     /// True if there is a file or folder.
@@ -70,6 +94,30 @@ pub trait Host {
     }
 }
 
+/// Writes the content of a file.
+pub type Writing<'a> = dyn FnMut(&mut dyn Write) -> io::Result<()> + 'a;
+
+/// The result of a job on another thread.
+#[derive(Debug)]
+pub struct Pending<T>(mpsc::Receiver<T>);
+
+impl<T: Send + 'static> Pending<T> {
+    /// Gives a host a job; `None` if it has no other thread.
+    pub fn start(host: &mut dyn Host, job: impl FnOnce() -> T + Send + 'static) -> Option<Pending<T>> {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let started = host.in_background(Box::new(move || {
+            // Without a receiver the result is no longer wanted.
+            let _ = sender.send(job());
+        }));
+        started.then_some(Pending(receiver))
+    }
+
+    /// Waits for the result; `None` if the thread ended without one.
+    pub fn wait(self) -> Option<T> {
+        self.0.recv().ok()
+    }
+}
+
 /// The package of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnPackage {
@@ -92,6 +140,12 @@ impl HostError {
     /// The error of a host without `what`.
     fn unavailable(what: impl fmt::Display) -> HostError {
         HostError { message: format!("{what} are not available where this program runs"), help: None }
+    }
+}
+
+impl From<FileChanged> for HostError {
+    fn from(changed: FileChanged) -> HostError {
+        HostError { message: changed.message, help: Some(changed.help) }
     }
 }
 

@@ -27,6 +27,16 @@ pub enum EditError {
         /// The syntax error, with the line.
         source: Box<TomlError>,
     },
+    /// The file is in a newer format.
+    #[error("{} was written by a newer Sheaf, in format {format}, so it is not changed; {remedy}", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: i64,
+        /// The fix.
+        remedy: &'static str,
+    },
     /// The file or its folder cannot be written.
     #[error(
         "{} cannot be written: {source}; it is as it was: make it and its folder writable, with room on the disk",
@@ -55,6 +65,17 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 /// Edits the file at `path`, empty if it does not exist. Keeps a byte-order mark, and Windows line ends if all are
 /// such.
 pub(crate) fn edit(path: &Path, change: impl FnOnce(&mut DocumentMut)) -> Result<(), EditError> {
+    try_edit(path, |document| {
+        change(document);
+        Ok(())
+    })
+}
+
+/// The same, unless `change` refuses the file.
+pub(crate) fn try_edit(
+    path: &Path,
+    change: impl FnOnce(&mut DocumentMut) -> Result<(), EditError>,
+) -> Result<(), EditError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -63,7 +84,7 @@ pub(crate) fn edit(path: &Path, change: impl FnOnce(&mut DocumentMut)) -> Result
     let plain = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
     let mut document: DocumentMut =
         plain.parse().map_err(|source| EditError::NotToml { path: path.into(), source: Box::new(source) })?;
-    change(&mut document);
+    change(&mut document)?;
     let mut changed = document.to_string();
     let ends = plain.matches('\n').count();
     if ends > 0 && plain.matches("\r\n").count() == ends {

@@ -40,7 +40,7 @@ pub use edit::{EditError, replace};
 pub use error::{FileError, Warning};
 pub use location::SourceLocation;
 pub use lock::{Addresses, LOCK_NAME, LockedFile, ToolchainLock};
-pub use manifest::{DEFAULT_MAIN, FmtTable, Package, SheafToml, pin_toolchain};
+pub use manifest::{DEFAULT_MAIN, FmtTable, Package, SheafToml, pin_toolchain, works_with};
 pub use name::{NameError, package_name};
 pub use owner::{Foreign, Owners, SAFE_VARIABLE};
 pub use packages_lock::{Change, LockedEdge, LockedPackage, PackagesLock};

@@ -26,11 +26,17 @@ use url::Url;
 use crate::edit::{self, EditError};
 use crate::error::FileError;
 use crate::owner::Owners;
-use crate::spanned_toml::{self, Document, Found};
+use crate::spanned_toml::{self, Document, Found, Table as ReadTable};
 use crate::tables::is_release;
 
 /// The name of the file, next to `Sheaf.toml`.
 pub const LOCK_NAME: &str = "Sheaf.lock";
+
+/// Newest format that this Sheaf reads and writes. Files without a version are those of Sheaf 0.1, which have no packages.
+pub(crate) const FORMAT: i64 = 1;
+
+/// Remedy for a file in a newer format.
+const NEWER: &str = "update this Sheaf, or use the project with the newer one";
 
 /// The platforms of the compiler.
 const PLATFORMS: [&str; 4] = ["linux-x86_64", "linux-aarch64", "macos-universal", "windows-x86_64"];
@@ -75,8 +81,8 @@ impl ToolchainLock {
     /// Reads the section in `text`, the contents of `path`.
     pub fn parse(path: &Path, text: &str) -> Result<Option<Self>, FileError> {
         let document = Document::parse(path, text)?;
-        // Ignores sections of a newer Sheaf.
-        let root = document.root(&["toolchain"]);
+        let root = document.root(&["version", "toolchain"]);
+        known_format(&root)?;
         let table = root.table("toolchain", &["iree", "files", "addresses"])?;
         let Some(iree) = table.string("iree")? else {
             // Files of an unknown release; an error only if there are any.
@@ -111,7 +117,7 @@ impl ToolchainLock {
 
     /// Writes the section into the file at `path`, creating it if needed. All other sections are kept as they are.
     pub fn write(&self, path: &Path) -> Result<(), EditError> {
-        edit::edit(path, |document| self.put(document))
+        edit_lock(path, |document| self.put(document))
     }
 
     fn put(&self, document: &mut DocumentMut) {
@@ -140,6 +146,36 @@ impl ToolchainLock {
     }
 }
 
+/// Refuses a file in a newer format, in which the known keys may mean something else.
+pub(crate) fn known_format(root: &ReadTable<'_, '_>) -> Result<(), FileError> {
+    match root.integer("version", &(0..=i64::MAX), "the number of a format")? {
+        Some(format) if format > FORMAT => {
+            let cause = format!("this file was written by a newer Sheaf, in format {format}");
+            Err(root.refused("version", cause, NEWER))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses the file at `path` if it is in a newer format. Other faults are left to the readers of its sections.
+pub(crate) fn check_format(path: &Path, owners: &Owners) -> Result<(), FileError> {
+    let Ok(Found::File(text)) = spanned_toml::read_owned(path, owners) else { return Ok(()) };
+    Document::parse(path, &text).map_or(Ok(()), |document| known_format(&document.root(&["version"])))
+}
+
+/// Edits the file at `path`, unless it is in a newer format.
+pub(crate) fn edit_lock(path: &Path, change: impl FnOnce(&mut DocumentMut)) -> Result<(), EditError> {
+    edit::try_edit(path, |document| {
+        match document.get("version").and_then(Item::as_integer) {
+            Some(format) if format > FORMAT => {
+                return Err(EditError::Newer { path: path.into(), format, remedy: NEWER });
+            }
+            _ => change(document),
+        }
+        Ok(())
+    })
+}
+
 impl Addresses {
     fn table(&self) -> Table {
         let mut table = Table::new();
@@ -154,7 +190,7 @@ impl Addresses {
 }
 
 /// Reads the addresses of the files on an index; `None` without an index, which they depend on.
-fn addresses(toolchain: &spanned_toml::Table<'_, '_>) -> Result<Option<Addresses>, FileError> {
+fn addresses(toolchain: &ReadTable<'_, '_>) -> Result<Option<Addresses>, FileError> {
     const KEYS: &[&str] = &["index", PLATFORMS[0], PLATFORMS[1], PLATFORMS[2], PLATFORMS[3]];
     let table = toolchain.table("addresses", KEYS)?;
     let address = |key: &str| {
@@ -247,6 +283,36 @@ mod tests {
         let without = ToolchainLock { addresses: None, ..lock };
         without.write(&path).unwrap();
         assert_eq!(read(&path), Found::File(Some(without)));
+    }
+
+    /// A newer Sheaf may have changed the meaning of a section.
+    #[test]
+    fn a_file_of_a_newer_format_is_neither_read_nor_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(LOCK_NAME);
+        let text = "# newer\nversion = 2\n\n[toolchain]\niree = { release = \"4.0.0\" }\n";
+        std::fs::write(&path, text).unwrap();
+        let owners = Owners::of_process(|_| None, &[]);
+        let neutral = |error: String| error.replace(&*folder.path().to_string_lossy(), "~");
+        for error in
+            [ToolchainLock::read(&path, &owners).unwrap_err(), check_format(&path, &owners).unwrap_err()]
+        {
+            insta::allow_duplicates! {
+                insta::assert_snapshot!(neutral(error.to_string()), @"
+                ~/Sheaf.lock:2:1: this file was written by a newer Sheaf, in format 2; update this Sheaf, or use the project with the newer one
+                 2 | version = 2
+                   | ^^^^^^^
+                ");
+            }
+        }
+        let packages = crate::packages_lock::PackagesLock::default();
+        for error in [lock("3.13.0").write(&path).unwrap_err(), packages.write(&path).unwrap_err()] {
+            insta::allow_duplicates! {
+                insta::assert_snapshot!(neutral(error.to_string()), @"~/Sheaf.lock was written by a newer Sheaf, in format 2, so it is not changed; update this Sheaf, or use the project with the newer one");
+            }
+        }
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        assert!(check_format(&folder.path().join("none"), &owners).is_ok());
     }
 
     #[test]

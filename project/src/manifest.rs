@@ -9,6 +9,7 @@ use semver::{Version, VersionReq};
 use crate::dependencies::{Dependency, registries, version_range};
 use crate::edit::{self, EditError};
 use crate::error::{FileError, Warning};
+use crate::location::SourceLocation;
 use crate::name::package_name;
 use crate::owner::Owners;
 use crate::resolver::ResolverTable;
@@ -93,6 +94,8 @@ pub struct Package {
     pub repository: Option<String>,
     /// The versions of Sheaf that it works with.
     pub sheaf: Option<VersionReq>,
+    /// Location of that value.
+    pub sheaf_location: Option<SourceLocation>,
     /// The program of `sheaf run`, relative to the package; see [`DEFAULT_MAIN`].
     pub main: Option<PathBuf>,
 }
@@ -136,6 +139,20 @@ impl SheafToml {
     }
 }
 
+impl SheafToml {
+    /// Refuses the package if it does not work with this version of Sheaf.
+    pub fn check_sheaf(&self, sheaf: &Version) -> Result<(), FileError> {
+        match (&self.package.sheaf, &self.package.sheaf_location) {
+            (Some(range), Some(location)) if !works_with(range, sheaf) => Err(FileError::Refused {
+                location: location.clone().into(),
+                cause: format!("this package works with Sheaf {range}, and this is Sheaf {sheaf}"),
+                remedy: "install a Sheaf that it works with, or change `sheaf`",
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Pins the release of the compiler in the `Sheaf.toml` at `path`; the rest of the file is kept as it is.
 pub fn pin_toolchain(path: &Path, release: &str) -> Result<(), EditError> {
     edit::edit(path, |document| {
@@ -155,6 +172,7 @@ impl Package {
             package_name(&text.value)
                 .map_err(|error| text.refused(error.to_string(), "give it another name"))?;
         }
+        let sheaf = table.string("sheaf")?;
         let license =
             table.string("license")?.map_or_else(|| table.string("licence"), |text| Ok(Some(text)))?;
         Ok(Self {
@@ -164,10 +182,17 @@ impl Package {
             license: license.map(|text| text.value),
             authors: table.strings("authors")?.unwrap_or_default(),
             repository: table.string("repository")?.map(|text| text.value),
-            sheaf: table.string("sheaf")?.as_ref().map(version_range).transpose()?,
+            sheaf: sheaf.as_ref().map(version_range).transpose()?,
+            sheaf_location: sheaf.as_ref().map(Text::location),
             main: main.transpose()?,
         })
     }
+}
+
+/// True if a package that works with `range` works with this version of Sheaf. A pre-release of Sheaf works with the same as its
+/// release.
+pub fn works_with(range: &VersionReq, sheaf: &Version) -> bool {
+    range.matches(sheaf) || range.matches(&Version::new(sheaf.major, sheaf.minor, sheaf.patch))
 }
 
 /// A version of a package.

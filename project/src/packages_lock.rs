@@ -35,15 +35,13 @@ use jiff::Timestamp;
 use semver::Version;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
 
-use crate::edit::{self, EditError};
+use crate::edit::EditError;
 use crate::error::FileError;
+use crate::lock::{FORMAT, edit_lock, known_format};
 use crate::name::package_name;
 use crate::owner::Owners;
 use crate::source::Source;
 use crate::spanned_toml::{self, Document, Found, Text};
-
-/// Newest format that this Sheaf reads. Files without a version have no packages: they are those of Sheaf 0.1.
-const FORMAT: i64 = 1;
 
 /// Maximum size of the file, in bytes.
 const LARGEST: usize = 64 << 20;
@@ -206,12 +204,7 @@ impl PackagesLock {
         }
         let document = Document::parse(path, text)?;
         let root = document.root(&["version", "dependencies", "package", "toolchain"]);
-        let format = root.integer("version", &(0..=i64::MAX), "the number of a format")?.unwrap_or(0);
-        if format > FORMAT {
-            let at = text.find("\nversion").map_or(0, |at| at + 1);
-            let cause = format!("this file was written by a newer Sheaf, in format {format}");
-            return Err(refused(at, cause, "update this Sheaf, or use the project with the newer one"));
-        }
+        known_format(&root)?;
         let mut packages = Vec::new();
         let mut edges = Vec::new();
         for table in root.tables("package", KEYS)? {
@@ -271,7 +264,7 @@ impl PackagesLock {
     /// Writes the packages into the file at `path`, creating it if needed. Other sections are kept as they are.
     pub fn write(&self, path: &Path) -> Result<(), EditError> {
         let sorted = self.clone().sorted();
-        edit::edit(path, |document| sorted.put(document))
+        edit_lock(path, |document| sorted.put(document))
     }
 
     fn put(&self, document: &mut DocumentMut) {
@@ -480,6 +473,55 @@ mod tests {
         signer = "ada:3ccd"
         programs = "https://cache.example"
         "#);
+    }
+
+    /// Two branches that each add a package, with what it needs.
+    #[test]
+    fn additions_of_two_branches_merge() {
+        let folder = tempfile::tempdir().unwrap();
+        let index = Source::Registry { index: "https://registry.example/index".into() };
+        let package = |name: &str| LockedPackage {
+            tree: Some(HASH.into()),
+            ..LockedPackage::new(name.into(), Version::new(1, 0, 0), index.clone())
+        };
+        let edge = |name: &str| LockedEdge {
+            name: name.into(),
+            package: name.into(),
+            version: Version::new(1, 0, 0),
+            source: index.clone(),
+        };
+        let with = |roots: &[&str], names: &[&str]| {
+            let packages = names.iter().map(|name| {
+                let needs = if roots.contains(name) { vec![edge("units")] } else { Vec::new() };
+                LockedPackage { dependencies: needs, ..package(name) }
+            });
+            PackagesLock { roots: roots.iter().copied().map(edge).collect(), packages: packages.collect() }
+        };
+        let write = |name: &str, lock: &PackagesLock| lock.write(&folder.path().join(name)).unwrap();
+        let known = ["attention-lib", "maths", "vision", "units"];
+        write("base", &with(&known[..3], &known));
+        write(
+            "ours",
+            &with(&["attention-lib", "graphs", "maths", "vision"], &[&known[..], &["graphs"]].concat()),
+        );
+        let theirs = [&known[..], &["plots", "tables"]].concat();
+        write("theirs", &with(&["attention-lib", "maths", "plots", "vision"], &theirs));
+        let merged = std::process::Command::new("git")
+            .args(["merge-file", "--stdout", "ours", "base", "theirs"])
+            .current_dir(folder.path())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .output()
+            .unwrap();
+        let text = String::from_utf8(merged.stdout).unwrap();
+        assert!(merged.status.success(), "{text}");
+        let both = with(
+            &["attention-lib", "graphs", "maths", "plots", "vision"],
+            &[&known[..], &["graphs", "plots", "tables"]].concat(),
+        );
+        assert_eq!(parse(&text).unwrap(), both.clone().sorted());
+        // It is what one of them would have written.
+        write("whole", &both);
+        assert_eq!(std::fs::read_to_string(folder.path().join("whole")).unwrap(), text);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::FileError;
-use crate::lock::{LOCK_NAME, ToolchainLock};
+use crate::lock::{LOCK_NAME, ToolchainLock, check_format};
 use crate::manifest::{DEFAULT_MAIN, SheafToml};
 use crate::owner::{Foreign, Owners};
 use crate::resolver::ResolverTable;
@@ -102,6 +102,11 @@ impl Project {
     /// The compiler of `Sheaf.lock`.
     pub fn lock(&self) -> Result<Found<Option<ToolchainLock>>, FileError> {
         ToolchainLock::read(&self.lock_file(), &self.owners)
+    }
+
+    /// Refuses a `Sheaf.lock` in a newer format than this Sheaf reads.
+    pub fn check_lock(&self) -> Result<(), FileError> {
+        check_format(&self.lock_file(), &self.owners)
     }
 
     /// `Sheaf.lock`, which may not exist.

@@ -295,6 +295,13 @@ impl<'d, 't> Table<'d, 't> {
         })
     }
 
+    /// The error for a key whose value is refused for this `cause`.
+    pub fn refused(&self, key: &str, cause: String, remedy: &'static str) -> FileError {
+        let found = self.content.into_iter().flatten().find(|(name, _)| name.get_ref() == key);
+        let span = found.map_or(0..0, |(name, _)| name.span());
+        FileError::Refused { location: self.document.location(span).into(), cause, remedy }
+    }
+
     fn get(&self, key: &str) -> Option<&'d Spanned<DeValue<'t>>> {
         self.content?.get(key)
     }

@@ -9,6 +9,12 @@ use semver::Version;
 
 use crate::index::{CONFIG_NAME, Entry, Folder, IndexConfig, IndexFiles, package_path, yanked_line};
 
+pub use lines::{fetch, new_entries};
+pub use names::misnamed;
+
+mod lines;
+mod names;
+
 /// Failure to change a registry's folder. It is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum TendError {
@@ -142,13 +148,18 @@ pub fn check(folder: &Path, base: Option<&dyn IndexFiles>) -> Result<Vec<Problem
         problems
             .extend(altered.map(|error| Problem { file: path_of(&entry.name), cause: error.to_string() }));
     }
+    problems.extend(misnamed(folder));
     if let Some(base) = base {
         let mut ignored = Vec::new();
-        for (package, before) in read_all(base, &mut ignored) {
-            let now = entries.get(&package).map(Vec::as_slice).unwrap_or_default();
+        let known = read_all(base, &mut ignored);
+        for (package, before) in &known {
+            let now = entries.get(package).map(Vec::as_slice).unwrap_or_default();
             problems.extend(before.iter().filter_map(|entry| changed(entry, now)));
-            problems.extend(other_signers(&before, now));
+            problems.extend(other_signers(before, now));
         }
+        // A package whose lines could not be read before is not new.
+        let known = base.list().ok().flatten().unwrap_or_else(|| known.into_keys().collect());
+        problems.extend(names::alike(&known, entries.keys()));
     }
     problems.sort();
     problems.dedup();
@@ -213,6 +224,7 @@ fn read_all(files: &dyn IndexFiles, problems: &mut Vec<Problem>) -> BTreeMap<Str
     entries
 }
 
+/// The path of a package's file.
 fn path_of(package: &str) -> String {
     package_path(package).unwrap_or_else(|| package.into())
 }

@@ -128,6 +128,7 @@ fn case(seed: u64) -> Case {
                 yanked: one_in(draws, 15).then(|| "a reason".to_owned()),
                 published: (!one_in(draws, 15)).then(|| time(draws.below(10))),
                 sheaf: one_in(draws, 15).then(|| ">=0.5".parse().unwrap()),
+                absent: one_in(draws, 15),
             })
             .collect();
         packages.insert(id.clone(), candidates.into());
@@ -165,7 +166,7 @@ impl Case {
             (Some(limit), Some(time)) => time <= limit,
             (Some(_), None) => false,
         };
-        candidate.sheaf.is_none() && (locked || (candidate.yanked.is_none() && old))
+        candidate.sheaf.is_none() && (locked || (candidate.yanked.is_none() && old && !candidate.absent))
     }
 
     fn matches(&self, requirement: &Requirement, at: &PackageVersion) -> bool {

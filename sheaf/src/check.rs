@@ -28,7 +28,8 @@ pub fn check(options: &CheckOptions) -> ExitCode {
             return Err(Failed);
         }
         let project = project_of(&files[0])?;
-        let mut interp = interpreter(Options { jit: Jit::Never, ..Options::default() }, &project)?;
+        let mut interp =
+            interpreter(Options { jit: Jit::Never, ..Options::default() }, &project, &options.dependencies)?;
         for file in &files {
             let name = file.display().to_string();
             // A module that a program before used has been checked with it.

@@ -8,7 +8,12 @@ use sheaf_engine::PlacementPolicy;
 use sheaf_toolchain::{Destination, Processor};
 
 use crate::cache::CacheCommand;
-use crate::packages::LockOptions;
+use crate::observe::ObserveOptions;
+use crate::packages::options::{
+    AddOptions, AuditOptions, DependencyOptions, InstallOptions, LockOptions, OutdatedOptions,
+    PublishOptions, RemoveOptions, SbomOptions, SearchOptions, TreeOptions, UpdateOptions, VendorOptions,
+    YankOptions,
+};
 use crate::registry::RegistryCommand;
 use crate::toolchain::ToolchainOptions;
 
@@ -167,199 +172,6 @@ pub enum Command {
     },
 }
 
-/// Options of `sheaf add`.
-#[derive(Args, Clone, Debug)]
-pub struct AddOptions {
-    /// Packages, each perhaps with a range of versions: attention-lib@1.2
-    #[arg(required = true, value_name = "PACKAGE")]
-    pub packages: Vec<String>,
-    /// For the package's own tests and examples
-    #[arg(long)]
-    pub dev: bool,
-    /// A git repository that has the package
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["path", "registry"])]
-    pub git: Option<String>,
-    /// With --git: a tag
-    #[arg(long, requires = "git", conflicts_with_all = ["branch", "rev"])]
-    pub tag: Option<String>,
-    /// With --git: a branch
-    #[arg(long, requires = "git", conflicts_with = "rev")]
-    pub branch: Option<String>,
-    /// With --git: a commit
-    #[arg(long, requires = "git")]
-    pub rev: Option<String>,
-    /// A folder that has the package
-    #[arg(long, value_name = "FOLDER", conflicts_with = "registry")]
-    pub path: Option<String>,
-    /// A registry under `[registries]`; otherwise the default
-    #[arg(long)]
-    pub registry: Option<String>,
-    /// The name of the package in this project
-    #[arg(long, value_name = "NAME")]
-    pub rename: Option<String>,
-    /// Use no network
-    #[arg(long)]
-    pub offline: bool,
-}
-
-/// Options of `sheaf remove`.
-#[derive(Args, Clone, Debug)]
-pub struct RemoveOptions {
-    /// Dependencies, by their names in Sheaf.toml
-    #[arg(required = true, value_name = "NAME")]
-    pub packages: Vec<String>,
-    /// Use no network
-    #[arg(long)]
-    pub offline: bool,
-}
-
-/// Options of `sheaf install`.
-#[derive(Args, Clone, Debug)]
-pub struct InstallOptions {
-    /// Resolution
-    #[command(flatten)]
-    pub lock: LockOptions,
-    /// Take the lowest versions that Sheaf.toml allows
-    #[arg(long)]
-    pub minimal_versions: bool,
-    /// Use no network
-    #[arg(long)]
-    pub offline: bool,
-}
-
-/// Options of `sheaf update`.
-#[derive(Args, Clone, Debug)]
-pub struct UpdateOptions {
-    /// Packages; otherwise all
-    #[arg(value_name = "PACKAGE")]
-    pub packages: Vec<String>,
-    /// This version of the package, also an older one
-    #[arg(long, value_name = "VERSION")]
-    pub precise: Option<semver::Version>,
-    /// Take the lowest versions that Sheaf.toml allows
-    #[arg(long)]
-    pub minimal_versions: bool,
-    /// Show what would change
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Use no network
-    #[arg(long)]
-    pub offline: bool,
-}
-
-/// Options of `sheaf publish`.
-#[derive(Args, Clone, Debug)]
-pub struct PublishOptions {
-    /// A registry under `[registries]`; otherwise the default
-    #[arg(long)]
-    pub registry: Option<String>,
-    /// Show the line of the index, and publish nothing
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Leave out `sheaf check` and `sheaf test`
-    #[arg(long)]
-    pub no_test: bool,
-    /// Compile the typed functions, tests and examples, and send the programs, signed, to this remote cache, where users get
-    /// them
-    #[arg(long, value_name = "ADDRESS")]
-    pub programs: Option<String>,
-    /// With --programs: a device that the typed functions are compiled for; may be repeated
-    #[arg(long = "device", value_name = "DEVICE", requires = "programs")]
-    pub devices: Vec<String>,
-    /// With --programs: the processors that they are compiled for, as in `sheaf build`
-    #[arg(long, requires = "programs")]
-    pub cpu: Option<String>,
-}
-
-/// Options of `sheaf yank`.
-#[derive(Args, Clone, Debug)]
-pub struct YankOptions {
-    /// The package
-    pub package: String,
-    /// The version
-    pub version: semver::Version,
-    /// The reason that users are shown
-    #[arg(long, required_unless_present = "undo", conflicts_with = "undo")]
-    pub reason: Option<String>,
-    /// Offer the version again
-    #[arg(long)]
-    pub undo: bool,
-    /// A registry under `[registries]`; otherwise the default
-    #[arg(long)]
-    pub registry: Option<String>,
-}
-
-/// Options of `sheaf vendor`.
-#[derive(Args, Clone, Debug)]
-pub struct VendorOptions {
-    /// Fail if Sheaf.lock would change
-    #[arg(long)]
-    pub locked: bool,
-    /// Use no network
-    #[arg(long)]
-    pub offline: bool,
-}
-
-/// Options of `sheaf audit`.
-#[derive(Args, Clone, Debug)]
-pub struct AuditOptions {
-    /// Use no network: registries as they were last seen
-    #[arg(long)]
-    pub offline: bool,
-    /// As JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Options of `sheaf sbom`.
-#[derive(Args, Clone, Debug)]
-pub struct SbomOptions {
-    /// The file to write; otherwise standard output
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-}
-
-/// Options of `sheaf tree`.
-#[derive(Args, Clone, Debug)]
-pub struct TreeOptions {
-    /// Show the shortest way to each version of this package
-    #[arg(long, value_name = "PACKAGE", conflicts_with = "duplicates")]
-    pub why: Option<String>,
-    /// Show packages of which there are several versions
-    #[arg(long)]
-    pub duplicates: bool,
-    /// As JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Options of `sheaf outdated`.
-#[derive(Args, Clone, Debug)]
-pub struct OutdatedOptions {
-    /// As JSON
-    #[arg(long)]
-    pub json: bool,
-    /// Use no network
-    #[arg(long)]
-    pub offline: bool,
-}
-
-/// Options of `sheaf search`.
-#[derive(Args, Clone, Debug)]
-pub struct SearchOptions {
-    /// A part of a name or a description
-    pub word: String,
-    /// A registry under `[registries]`; otherwise the default
-    #[arg(long)]
-    pub registry: Option<String>,
-    /// As JSON
-    #[arg(long)]
-    pub json: bool,
-    /// Use no network
-    #[arg(long)]
-    pub offline: bool,
-}
-
 /// Options of `sheaf login`.
 #[derive(Args, Clone, Debug)]
 pub struct LoginOptions {
@@ -408,6 +220,9 @@ pub struct CheckOptions {
     /// Print what was found as JSON
     #[arg(long)]
     pub json: bool,
+    /// Dependencies
+    #[command(flatten)]
+    pub dependencies: DependencyOptions,
 }
 
 /// Options of `sheaf run`.
@@ -421,6 +236,9 @@ pub struct RunOptions {
     /// Options of evaluation.
     #[command(flatten)]
     pub engine: EngineOptions,
+    /// Options of observation.
+    #[command(flatten)]
+    pub observe: ObserveOptions,
     /// Say at the end which functions ran compiled, for which arguments, and why others did not
     #[arg(long)]
     pub explain: bool,
@@ -474,6 +292,9 @@ pub struct BuildOptions {
     /// Leave out the checks of indices: one out of range is clamped then. `assert` stays
     #[arg(long)]
     pub no_bounds_check: bool,
+    /// Dependencies
+    #[command(flatten)]
+    pub lock: LockOptions,
     /// Sources of compilers and compiled programs
     #[command(flatten)]
     pub network: NetworkOptions,
@@ -496,6 +317,9 @@ pub struct PullOptions {
     /// Print what was fetched as JSON
     #[arg(long)]
     pub json: bool,
+    /// Dependencies
+    #[command(flatten)]
+    pub lock: LockOptions,
     /// The remotes.
     #[command(flatten)]
     pub network: NetworkOptions,
@@ -538,6 +362,9 @@ pub struct TestOptions {
 pub struct ExpandOptions {
     /// The program
     pub file: PathBuf,
+    /// Dependencies
+    #[command(flatten)]
+    pub dependencies: DependencyOptions,
 }
 
 /// Options of evaluation, for all commands.
@@ -631,6 +458,9 @@ pub struct DocOptions {
     /// As Markdown
     #[arg(long)]
     pub markdown: bool,
+    /// Dependencies
+    #[command(flatten)]
+    pub dependencies: DependencyOptions,
 }
 
 /// Options of `sheaf new`.
@@ -714,13 +544,26 @@ impl Cli {
     /// The command. A file alone is run; nothing, or only how to evaluate, is the REPL.
     pub fn command(self) -> Command {
         let run = self.run;
-        self.command.unwrap_or_else(|| {
-            if run.file.is_some() || run.code.is_some() || run.explain || !run.arguments.is_empty() {
+        let command = self.command.unwrap_or_else(|| {
+            let observes = run.observe.any();
+            if run.file.is_some()
+                || run.code.is_some()
+                || run.explain
+                || observes
+                || !run.arguments.is_empty()
+            {
                 Command::Run(run)
             } else {
                 Command::Repl(run.engine)
             }
-        })
+        });
+        match command {
+            Command::Run(mut run) if run.file.is_none() => {
+                run.file = run.observe.take_file();
+                Command::Run(run)
+            }
+            command => command,
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::cli::DocOptions;
 use crate::evaluator::{Failed, failed, on_large_stack, project_here, report_error};
 use crate::messages;
 use crate::output::print_line;
-use crate::packages::{self, LockOptions};
+use crate::packages::{self, options::DependencyOptions};
 use crate::sources::read_source;
 
 /// Shows the documentation of names.
@@ -27,7 +27,7 @@ fn doc_here(options: &DocOptions) -> Result<(), Failed> {
         }
         [package, name @ ..]
             if docs::find(package).is_none()
-                && let Some(entries) = of_package(package)? =>
+                && let Some(entries) = of_package(package, &options.dependencies)? =>
         {
             (entries, name.first())
         }
@@ -68,7 +68,7 @@ fn of_program(file: &Path) -> Result<Vec<Entry>, Failed> {
 
 /// The entries of the public functions and macros of a package, or of one of its modules: `attention-lib/masks`. `None`
 /// if the project has no such dependency.
-fn of_package(text: &str) -> Result<Option<Vec<Entry>>, Failed> {
+fn of_package(text: &str, how: &DependencyOptions) -> Result<Option<Vec<Entry>>, Failed> {
     let (package, module) =
         text.split_once('/').map_or((text, None), |(package, module)| (package, Some(module)));
     let project = project_here()?;
@@ -79,7 +79,7 @@ fn of_package(text: &str) -> Result<Option<Vec<Entry>>, Failed> {
     {
         Some(project.root.clone())
     } else if known.any(|dependency| dependency.name == package) {
-        let dependencies = packages::prepare(&project, &LockOptions::default(), false)?;
+        let dependencies = packages::prepare(&project, how)?;
         dependencies.folder(None, package).map_err(report_error)?
     } else {
         None

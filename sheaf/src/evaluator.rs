@@ -17,7 +17,7 @@ use sheaf_toolchain::Release;
 
 use crate::cli::{DonateMode, EngineOptions, JitMode, KernelsMode, NetworkOptions};
 use crate::messages;
-use crate::packages::{self, LockOptions};
+use crate::packages::{self, options::DependencyOptions};
 use crate::progress::TerminalReporter;
 
 /// The command failed, and a message has said why.
@@ -38,12 +38,16 @@ pub fn report_error(error: sheaf_lang::host::HostError) -> Failed {
 
 /// Does the work of a command on a thread of its own, for the sake of the evaluator's stack.
 pub fn on_large_stack(work: impl FnOnce() -> Result<(), Failed> + Send) -> ExitCode {
+    on_thread(|| exit_code(&work()))
+}
+
+/// [`on_large_stack`] for a command with exit codes of its own.
+pub fn on_thread(work: impl FnOnce() -> ExitCode + Send) -> ExitCode {
     let worker = std::thread::Builder::new().name("program".into()).stack_size(STACK_BYTES);
     let result =
         std::thread::scope(|scope| worker.spawn_scoped(scope, work).map(std::thread::ScopedJoinHandle::join));
     match result {
-        Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
-        Ok(Ok(Err(Failed))) => ExitCode::from(1),
+        Ok(Ok(code)) => code,
         Ok(Err(panic)) => std::panic::resume_unwind(panic),
         Err(e) => {
             messages::error(
@@ -102,7 +106,8 @@ pub fn evaluator(
     arguments: Vec<String>,
     artifacts: impl FnOnce(&Home) -> PathBuf,
 ) -> Result<Interp, Failed> {
-    let dependencies = packages::prepare(project, &options.lock, options.network.place.offline)?;
+    let network = options.lock.network(&options.network);
+    let dependencies = packages::prepare(project, &DependencyOptions::of(&options.lock, &network))?;
     let jit = match (options.no_jit, options.jit) {
         (true, _) => Jit::Never,
         (_, JitMode::Auto) => Jit::Auto,
@@ -120,7 +125,7 @@ pub fn evaluator(
     };
     let mut session = Session::builder()
         .located(project.clone())
-        .options(given(&options.network))
+        .options(given(&network))
         .jit(jit)
         .strict(options.strict)
         .no_bounds_check(options.no_bounds_check)
@@ -139,8 +144,8 @@ pub fn evaluator(
 }
 
 /// An evaluator without a compiler, for programs of `project`.
-pub fn interpreter(options: Options, project: &Project) -> Result<Interp, Failed> {
-    let dependencies = packages::prepare(project, &LockOptions::default(), false)?;
+pub fn interpreter(options: Options, project: &Project, how: &DependencyOptions) -> Result<Interp, Failed> {
+    let dependencies = packages::prepare(project, how)?;
     let packages = Packages::new(project.clone(), dependencies);
     let host = SystemHost::new(Vec::new(), Arc::new(TerminalReporter)).with_packages(packages);
     Ok(Interp::new(Box::new(host), None, options))

@@ -16,8 +16,8 @@ pub fn expand(options: &ExpandOptions) -> ExitCode {
     on_large_stack(|| {
         let text = read_source(&options.file)?;
         let shown = options.file.display().to_string();
-        let mut interp =
-            interpreter(Options { jit: Jit::Never, ..Options::default() }, &project_of(&options.file)?)?;
+        let how = Options { jit: Jit::Never, ..Options::default() };
+        let mut interp = interpreter(how, &project_of(&options.file)?, &options.dependencies)?;
         let expanded = expanded(&mut interp, &shown, &text).map_err(|errors| {
             errors.iter().for_each(|e| messages::show(&interp.sources, e));
             Failed

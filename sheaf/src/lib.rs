@@ -20,6 +20,7 @@ pub mod init_ai;
 pub mod login;
 mod messages;
 pub mod new;
+pub mod observe;
 pub mod packages;
 mod progress;
 pub mod registry;

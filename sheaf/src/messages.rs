@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 
+use sheaf_project::Project;
 use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::{Diagnostic, Severity};
 use sheaf_syntax::render::render;
@@ -22,6 +23,23 @@ pub fn passed_over(line: impl Display) {
     let line = line.to_string();
     if PASSED_OVER.lock().unwrap_or_else(PoisonError::into_inner).insert(line.clone()) {
         warning(line, None);
+    }
+}
+
+/// Warnings about files in this process: several parts of it look at the same file.
+static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// True if this is the first time in this process that a warning is to be said.
+pub fn is_first(warning: &str) -> bool {
+    SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(warning.to_owned())
+}
+
+/// Shows the keys of a project's manifest that mean nothing, each once in a process.
+pub fn ineffective(project: &Project) {
+    for text in project.manifest.iter().flat_map(|manifest| &manifest.warnings).map(ToString::to_string) {
+        if is_first(&text) {
+            warning(text, None);
+        }
     }
 }
 

@@ -81,7 +81,10 @@ pub struct TerminalReporter;
 
 impl Reporter for TerminalReporter {
     fn warning(&self, sources: &Sources, warning: &Diagnostic) {
-        messages::show(sources, warning);
+        let has_place = !warning.labels.is_empty();
+        if has_place || messages::is_first(&warning.message) {
+            messages::show(sources, warning);
+        }
     }
 
     fn passed_over(&self, line: &str) {

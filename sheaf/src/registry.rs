@@ -8,12 +8,14 @@ use semver::Version;
 use serde_json::json;
 use sheaf_registry::git::Local;
 use sheaf_registry::index::{GitFiles, IndexFiles};
+use sheaf_registry::store::SourceStore;
 use sheaf_registry::tend;
 use sheaf_syntax::visible::visible;
 
 use crate::evaluator::{Failed, exit_code, failed};
 use crate::messages;
 use crate::output::print_line;
+use crate::packages::TerminalFetches;
 
 /// Commands of `sheaf registry`.
 #[derive(Clone, Debug, Subcommand)]
@@ -28,7 +30,9 @@ pub enum RegistryCommand {
         name: Option<String>,
     },
     /// Check the files of a registry, and with --base a change of them: what its CI runs on a pull request
-    #[command(after_help = "Example:\n  sheaf registry check --base origin/main")]
+    #[command(
+        after_help = "Examples:\n  sheaf registry check --base origin/main\n  sheaf registry check --base origin/main --fetch"
+    )]
     Check {
         /// The folder of the registry
         #[arg(default_value = ".")]
@@ -36,6 +40,9 @@ pub enum RegistryCommand {
         /// The commit before the change: published versions must be the same since
         #[arg(long, value_name = "COMMIT")]
         base: Option<String>,
+        /// With --base: fetch the sources of new versions, and compare commit, tree, name and version
+        #[arg(long, requires = "base")]
+        fetch: bool,
         /// As JSON
         #[arg(long)]
         json: bool,
@@ -65,7 +72,7 @@ pub enum RegistryCommand {
 pub fn registry(command: &RegistryCommand) -> ExitCode {
     exit_code(&match command {
         RegistryCommand::Init { folder, name } => init(folder, name.as_deref()),
-        RegistryCommand::Check { folder, base, json } => check(folder, base.as_deref(), *json),
+        RegistryCommand::Check { folder, base, fetch, json } => check(folder, base.as_deref(), *fetch, *json),
         RegistryCommand::Yank { package, version, reason, folder, .. } => {
             yank(folder, package, version, reason.as_deref())
         }
@@ -82,9 +89,18 @@ fn init(folder: &Path, name: Option<&str>) -> Result<(), Failed> {
     ))
 }
 
-fn check(folder: &Path, base: Option<&str>, as_json: bool) -> Result<(), Failed> {
+fn check(folder: &Path, base: Option<&str>, fetch: bool, as_json: bool) -> Result<(), Failed> {
     let base = base.map(|base| before(folder, base)).transpose()?;
-    let problems = tend::check(folder, base.as_ref().map(|base| base as &dyn IndexFiles)).map_err(failed)?;
+    let mut problems =
+        tend::check(folder, base.as_ref().map(|base| base as &dyn IndexFiles)).map_err(failed)?;
+    if let (true, Some(base)) = (fetch, &base) {
+        // Not the user's store, which may have the sources from elsewhere.
+        let scratch = tempfile::tempdir().map_err(failed)?;
+        let store = SourceStore::new(scratch.path().join("sources"));
+        let new = tend::new_entries(folder, base);
+        let reporter = TerminalFetches::default();
+        problems.extend(tend::fetch(&new, &store, &scratch.path().join("git"), &reporter));
+    }
     if as_json {
         let list: Vec<_> = problems.iter().map(|p| json!({ "file": p.file, "problem": p.cause })).collect();
         print_line(&format!("{:#}", json!(list)))?;

@@ -4,20 +4,37 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sheaf_project::Project;
+use sheaf_syntax::diagnostic::Kind;
 
 use crate::build;
 use crate::cli::RunOptions;
-use crate::evaluator::{Failed, evaluator, on_large_stack, path_here, project_here, project_of};
+use crate::evaluator::{Failed, evaluator, on_thread, path_here, project_here, project_of};
 use crate::explain;
 use crate::messages;
+use crate::observe;
 use crate::sources::read_source;
 
 /// Runs a program.
 pub fn run(options: &RunOptions) -> ExitCode {
-    on_large_stack(|| run_here(options))
+    on_thread(|| match run_here(options) {
+        Ok(Ended::Done) => ExitCode::SUCCESS,
+        Ok(Ended::Guarded) => ExitCode::from(GUARDED),
+        Err(Failed) => ExitCode::from(1),
+    })
 }
 
-fn run_here(options: &RunOptions) -> Result<(), Failed> {
+/// Exit code of a run that a guard stopped.
+const GUARDED: u8 = 3;
+
+/// The end of a run.
+enum Ended {
+    /// All was done.
+    Done,
+    /// A guard stopped it, and a message has said where.
+    Guarded,
+}
+
+fn run_here(options: &RunOptions) -> Result<Ended, Failed> {
     let (file, project) = match (&options.file, &options.code) {
         (Some(file), _) => (file.clone(), project_of(file)?),
         (None, None) => main_program()?,
@@ -33,18 +50,23 @@ fn run_here(options: &RunOptions) -> Result<(), Failed> {
             Some(_) => home.repl_artifacts(),
             None => project.artifact_folder(),
         })?;
+    options.observe.start(&mut interp);
     let result = interp.run_program(&file.display().to_string(), &text);
     let reports = interp.reports();
     // A program that stopped before any call has nothing to tell but its error; a tool gets its line all the same.
     if options.explain && (options.json || result.is_ok() || !reports.is_empty()) {
         explain::show(&reports, options.json)?;
     }
-    let result = result.map(|_| ()).map_err(|errors| {
-        for e in &errors {
-            messages::show(&interp.sources, e);
+    let result = match result {
+        Ok(_) => Ok(Ended::Done),
+        Err(errors) => {
+            if !observe::show_breach(&mut interp) {
+                errors.iter().for_each(|e| messages::show(&interp.sources, e));
+            }
+            let guarded = errors.iter().any(|e| e.kind == Kind::Guard);
+            if guarded { Ok(Ended::Guarded) } else { Err(Failed) }
         }
-        Failed
-    });
+    };
     match &options.record {
         // Calls before an error are recorded.
         Some(path) => build::record(&interp, &file, path).and(result),

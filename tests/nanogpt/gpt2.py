@@ -23,13 +23,13 @@ from pathlib import Path
 HERE = Path(__file__).parent
 MODEL = HERE.parent.parent / "examples/nanogpt/model.shf"
 
-# What Sheaf may take, as multiples of what JAX takes.
+# Bounds of Sheaf's figures, as multiples of JAX's.
 INIT_TIMES = 3
 PEAK_TIMES = 1.5
 # The absolute difference that the losses of a step may have; they are between 0 and 12.
 LOSS = 1e-3
 
-# How often the parameters are drawn in a process of `init`: the first time, and again.
+# Number of draws of the parameters in a process of `init`: the first, and another.
 INITS = 4
 
 
@@ -211,7 +211,7 @@ def peer(given):
         del p
     if given["steps"]:
         p, m, v, t = gpt.init_state(init())
-        # What is donated must be there once for each place.
+        # Donated buffers must be there once for each place.
         state = p, m, jax.tree.map(jax.numpy.copy, v), t
         del p, m, v
         step = jax.jit(

@@ -9,7 +9,7 @@ import numpy as np
 import notation
 from sheaf import TOLERANCE, Example
 
-# What is differentiated: a number that depends on every element in another way, and not linearly.
+# The differentiated function: a number that depends on every element in another way, and not linearly.
 HEADER = """
 (use nn)
 (use optim)
@@ -41,7 +41,7 @@ class Operand:
     dtype: str = "float32"
     low: float = -2.0
     high: float = 2.0
-    # Whether all elements are clearly different, so that their order does not hang on rounding.
+    # True if all elements are clearly different, so that their order does not hang on rounding.
     distinct: bool = False
 
     def draw(self, random, batch=()):
@@ -97,10 +97,10 @@ class Entry:
     function: object
     # Each a list of operands for one set of examples.
     operands: list
-    # How often it may be differentiated.
+    # Maximum number of differentiations.
     order: int = 2
     batches: bool = True
-    # Whether its value needs a program to be run.
+    # True if its value needs a program to be run.
     runs: bool = True
     # In which dtypes its operands are drawn besides (see dtypes.py).
     dtypes: tuple = ()
@@ -221,7 +221,7 @@ def drawn(entry, what, operands, random, call, function, names=None, last_axis=F
     return Question(name, call, function, operands, names or entry.names, entry.runs, last_axis, own)
 
 
-# What inputs are moved by, relative to themselves: a few units in the last place.
+# Shift of inputs, relative to themselves: a few units in the last place.
 NUDGE = 3e-7
 
 # Questions whose answers XLA compiles together, which takes half of the time.

@@ -25,7 +25,7 @@ from sheaf import MODES, TOLERANCE, Example, Failure, Sheaf
 # A run repeats the one before, unless it is told otherwise.
 SEED = 20260101
 
-# How many files are checked at a time, and in how many processes JAX works.
+# Number of files checked at a time, and of processes of JAX.
 PROCESSES = 2
 
 # Examples of one file; sheaf makes a program of every 24.
@@ -79,7 +79,7 @@ class Report:
             text += f"; {sum(o.compiled for o in outcomes)} ran as programs"
             text += f", {sum(o.known for o in outcomes)} needed none"
         print(text, flush=True)
-        # What is in full at the end is worth a line at once: a run takes a while.
+        # A line at once for each failure, shown in full at the end: a run takes a while.
         for failure in wrong:
             print(f"  {failure.example.name}: {failure.message.splitlines()[0]}", flush=True)
         self.failures += wrong

@@ -22,7 +22,7 @@ MOST_CALLS = 200
 # An exponent of growth from which on, and a ratio to JAX from which on, a row is marked.
 STEEP, SLOW = 1.35, 5.0
 
-# What is compared: the sums of a thousand blocks of each result, or the elements of a small one.
+# Compared values: the sums of a thousand blocks of each result, or the elements of a small one.
 HEADER = """
 (use nn)
 (use optim)

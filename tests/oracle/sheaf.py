@@ -22,7 +22,7 @@ PLACE = re.compile(r"^\s*(?:┌─ )?(\S.*?):(\d+):\d+(?:: .*)?$", re.MULTILINE)
 ABOUT_EXPECTED = re.compile(r"<expected value")
 
 
-# What a file may take: half an hour, where the slowest takes minutes, and 12 GiB of addresses in each process.
+# Limits of a file: half an hour, though the slowest takes minutes, and 12 GiB of addresses in each process.
 SECONDS = 30 * 60
 MEMORY = 12 << 30
 
@@ -37,9 +37,9 @@ class Example:
     name: str
     code: str
     value: str
-    # Whether a program must give the value: not so where it follows from shapes alone.
+    # True if a program must give the value: not so if it follows from shapes alone.
     runs: bool = True
-    # What it was made of, for the one who takes it apart.
+    # Its parts, for the search of a smaller one.
     origin: object = None
 
 

@@ -32,7 +32,7 @@ class Limits(unittest.TestCase):
         self.assertEqual((outcome.examples, outcome.compiled, outcome.failures), (1, 1, []))
 
     def test_time(self):
-        # What it started holds its pipes, and must end with it.
+        # Processes that it started hold its pipes, and must end with it.
         script = """import subprocess, sys; print("at work", file=sys.stderr, flush=True); subprocess.run(["sleep", "600"])"""
         started = time.monotonic()
         message = self.failure(script, seconds=2)

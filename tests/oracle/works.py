@@ -14,7 +14,7 @@ LARGE = (100_000, 1_000_000, 17_000_000)
 # Iterations of a loop.
 LONG = (10, 1_000, 10_000)
 
-# Where the work of one step, or of the host, is what there is to see.
+# The subject is the work of one step, or of the host.
 SHORT = (10, 100, 1_000)
 
 
@@ -59,9 +59,9 @@ class Work:
     sizes: tuple = LARGE
     setup: str = ""
     modes: tuple = ("interpreted", "compiled")
-    # How far sums of a thousandth of the result may be off, relative to the magnitudes in them.
+    # Maximum error of sums of a thousandth of the result, relative to the magnitudes in them.
     tolerance: float = 2e-5
-    # Whether JAX compiles the function; else it runs as it stands.
+    # True if JAX compiles the function; else it runs as it stands.
     jit: bool = True
 
     def code(self, size):

@@ -44,7 +44,7 @@ fn kept_folder() -> PathBuf {
     profile_folder().with_file_name("sheaf-tests")
 }
 
-/// Whether this is `make nightly`, which runs everything: the tests that are ignored otherwise, all samples, and
+/// True in `make nightly`, which runs everything: the tests that are ignored otherwise, all samples, and
 /// [more random cases](random_cases).
 pub fn nightly() -> bool {
     std::env::var_os("SHEAF_NIGHTLY").is_some()

@@ -27,10 +27,9 @@ impl Neutral {
             text = text.replace(path, word);
         }
         for (pattern, word) in [
-            // A blob's folder is named after its digest, and a VMFB depends on the processor.
-            (r"/[0-9a-f]{2}/[0-9a-f]{64}\b", "/[sha-256]"),
             (r"\b[0-9a-f]{64}\b", "[sha-256]"),
-            (r"-v1/[0-9a-f]{2}/", "-v1/xx/"),
+            // A blob's folder is named after its digest, and a VMFB depends on the processor.
+            (r"(-v\d)/[0-9a-f]{2}/", "$1/xx/"),
             (r"\.staging-\w+", ".staging-X"),
             (r"\.partial-\w+", ".partial-X"),
             (r"127\.0\.0\.1:\d+", "[address]"),

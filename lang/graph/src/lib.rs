@@ -10,3 +10,4 @@ pub mod simplify;
 pub mod stablehlo;
 pub mod tensor;
 pub mod transform;
+pub mod watch;

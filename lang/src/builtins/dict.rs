@@ -347,6 +347,7 @@ fn entry(interp: &mut Interp, value: &Value, key: &Value) -> Eval<Option<Value>>
         }
         Value::Nil => Ok(None),
         Value::Tensor(t) => interp.row(t, key).map(Some),
+        Value::Handle(handle) => interp.handle_get(handle, key).map(Some),
         Value::List(list) => Ok(position(key, list.items.len())?.map(|at| list.items[at].clone())),
         other => fail(format!("{} has no entries", other.describe())),
     }

@@ -75,6 +75,11 @@ fn slice(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
             let axis = as_axis(as_index(axis, ":axis")?, t.ty().rank(), t.ty())?;
             interp.slice_axis(t, axis, start, end).map(Value::from)
         }
+        (_, Value::Handle(handle)) => {
+            super::arrange::only_axis(&parsed, "slice", xs)?;
+            let (start, end) = clip(start, end, handle.count());
+            interp.handle_slice(handle, start..end)
+        }
         _ => {
             super::arrange::only_axis(&parsed, "slice", xs)?;
             part(interp, xs, start, end)
@@ -82,7 +87,7 @@ fn slice(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     }
 }
 
-/// The slice from `start` to `end` of a list, a string, or a tensor along axis 0, of the same kind.
+/// The slice from `start` to `end` of a list, a string, a handle, or a tensor along axis 0, of the same kind.
 pub(super) fn part(interp: &mut Interp, xs: &Value, start: i64, end: i64) -> Eval<Value> {
     match xs {
         Value::List(list) => {
@@ -92,6 +97,10 @@ pub(super) fn part(interp: &mut Interp, xs: &Value, start: i64, end: i64) -> Eva
         Value::Str(s) => {
             let (start, end) = clip(start, end, s.chars().count());
             Ok(Value::text(s.chars().skip(start).take(end - start).collect::<String>()))
+        }
+        Value::Handle(handle) => {
+            let (start, end) = clip(start, end, handle.count());
+            Ok(Value::from(handle.part(start..end)))
         }
         Value::Nil => Err(super::nil("a list, a tensor or a string")),
         Value::Tensor(t) if t.ty().rank() > 0 => interp.slice_axis(t, 0, start, end).map(Value::from),

@@ -1,10 +1,9 @@
 //! `(io verb ...)`: files and the process environment.
 
-use super::operands::as_dtype;
-use super::{Builtin, VARIADIC, csv, json};
+use super::{Builtin, VARIADIC};
 use crate::eval::{Eval, Interp, Signal, fail};
+use crate::formats::{self, not_text};
 use crate::program::Value;
-use sheaf_graph::tensor::DType;
 use sheaf_syntax::diagnostic::Diagnostic;
 
 /// The builtin `io`.
@@ -12,9 +11,14 @@ pub(super) const IO: Builtin = Builtin::new(
     "io",
     "(io verb ...)",
     "reads and writes files, by verb:\n\
-     (io \"load\" path hint?) the value in a file: .json a value (arrays of numbers as tensors, others as lists), .csv rows of numbers as a tensor, \
-     .txt a string; a hint such as :json stands for the extension, one such as :i32 is the dtype of a .csv\n\
-     (io \"save\" path value hint?) writes a value so that load gives it back\n\
+     (io \"load\" path hint ...) the value in a file:\n\
+     .safetensors, also without an extension: a dictionary of tensors that stay in the file until they are used; dots in names divide nested dictionaries; \
+     a pattern such as model-*.safetensors, or a .safetensors.index.json, for several files\n\
+     .bin with a dtype such as :u16, patterns too: a handle on the numbers of all files, (h i) (h 0:100) (slice h a b) (get h indices) (len h)\n\
+     .json a value (arrays of numbers as tensors, others as lists), .jsonl a handle on the values of its lines\n\
+     .csv rows of numbers as a tensor, .txt a string\n\
+     a hint such as :json stands for the extension, one such as :i32 is the dtype of a .bin or .csv\n\
+     (io \"save\" path value hint?) writes a value so that load gives it back, whole or not at all; a .safetensors also keeps numbers, strings and lists, and so resumes a run\n\
      (io \"read\" path) a file as a string, (io \"lines\" path) as a list of lines, (io \"write\" path text) writes one\n\
      (io \"exists\" path) whether there is such a file or folder, (io \"list\" path) what is in a folder or matches a \
      pattern such as data/*.csv, sorted\n\
@@ -28,13 +32,13 @@ pub(super) const IO: Builtin = Builtin::new(
 .examples(
     "(io \"exists\" \"no-such-file.csv\") ;=> false\n\
      (io \"env\" \"NO_SUCH_VARIABLE\" \"none\") ;=> \"none\"\n\
-     (io \"load\" \"model.npz\") ;=> error: .npz files cannot be loaded yet\n\
+     (io \"load\" \"tokens.bin\") ;=> error: tokens.bin has no dtype\n\
      (io \"open\" \"a.txt\") ;=> error: io has no verb \"open\"",
 );
 
 /// The verbs with their calls.
 const VERBS: [(&str, &str); 11] = [
-    ("load", "(io \"load\" path hint?)"),
+    ("load", "(io \"load\" path hint ...)"),
     ("save", "(io \"save\" path value hint?)"),
     ("read", "(io \"read\" path)"),
     ("write", "(io \"write\" path text)"),
@@ -53,9 +57,9 @@ fn io(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     };
     let given = args[1..].iter().map(|v| v.known("what io is given")).collect::<Eval<Vec<Value>>>()?;
     match (verb.as_str(), given.as_slice()) {
-        ("load", [Value::Str(path), hint @ ..]) if hint.len() < 2 => load(interp, path, hint.first()),
-        ("save", [Value::Str(path), value, hint @ ..]) if hint.len() < 2 => {
-            save(interp, path, value, hint.first())
+        ("load", [Value::Str(path), hints @ ..]) if hints.len() < 3 => formats::load(interp, path, hints),
+        ("save", [Value::Str(path), value, hints @ ..]) if hints.len() < 2 => {
+            formats::save(interp, path, value, hints)
         }
         ("read", [Value::Str(path)]) => text(interp, path).map(Value::text),
         ("lines", [Value::Str(path)]) => {
@@ -95,98 +99,6 @@ fn wrong_call(verb: &str) -> Signal {
     })
 }
 
-/// The file format of a value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Format {
-    Json,
-    Csv,
-    Text,
-}
-
-/// Formats of other tools, reserved for a later version.
-const TO_COME: [&str; 8] = ["safetensors", "npy", "npz", "bin", "jsonl", "gz", "pkl", ""];
-
-/// The format of a file, by the hint or else the extension; and the dtype, if the hint is one.
-fn format_of(path: &str, hint: Option<&Value>, verb: &str) -> Eval<(Format, Option<DType>)> {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension).to_ascii_lowercase();
-    let (wanted, dtype) = match hint {
-        None => (extension, None),
-        Some(hint) => match hint.as_key() {
-            Some(key) if DType::parse(&key).is_some() => (extension, Some(as_dtype(hint)?)),
-            Some(key) => (key.to_ascii_lowercase(), None),
-            None => {
-                return fail(format!("a hint is a keyword such as :json or :i32, not {}", hint.describe()));
-            }
-        },
-    };
-    let format = match wanted.as_str() {
-        "json" => Format::Json,
-        "csv" => Format::Csv,
-        "txt" | "text" => Format::Text,
-        other => {
-            let what = if other.is_empty() {
-                format!("{path} has no extension, and files without one")
-            } else {
-                format!(".{other} files")
-            };
-            let when = if TO_COME.contains(&other) { " yet" } else { "" };
-            let done = if verb == "load" { "loaded" } else { "saved" };
-            return Err(Diagnostic::error(format!("{what} cannot be {done}{when}"))
-                .help(
-                    "this version knows .json, .csv and .txt; a hint such as :json stands for the extension",
-                )
-                .into());
-        }
-    };
-    if dtype.is_some() && format != Format::Csv {
-        return fail(format!("a dtype is a hint for a .csv, not for {path}"));
-    }
-    Ok((format, dtype))
-}
-
-fn load(interp: &mut Interp, path: &str, hint: Option<&Value>) -> Eval<Value> {
-    let (format, dtype) = format_of(path, hint, "load")?;
-    match format {
-        Format::Json => {
-            let text = text(interp, path)?;
-            json::read(&text).map_err(|e| broken(path, &e))
-        }
-        Format::Csv => {
-            let bytes = interp.host.read_file(path)?;
-            csv::read(path, &bytes, dtype.unwrap_or(DType::F32))
-        }
-        Format::Text => text(interp, path).map(Value::text),
-    }
-}
-
-/// The error for invalid JSON in a file.
-fn broken(path: &str, error: &serde_json::Error) -> Signal {
-    let what = error.to_string();
-    let what = what.split(" at line ").next().unwrap_or_default();
-    Diagnostic::error(format!("{path}:{}:{}: this is not JSON: {what}", error.line(), error.column()))
-        .help("text of another kind is read with (io \"read\" path)")
-        .into()
-}
-
-fn save(interp: &mut Interp, path: &str, value: &Value, hint: Option<&Value>) -> Eval<Value> {
-    let (format, dtype) = format_of(path, hint, "save")?;
-    if let Some(dtype) = dtype {
-        return fail(format!("a file has the dtype of what is saved: (cast x :{dtype}) before"));
-    }
-    let text = match (format, value) {
-        (Format::Json, value) => json::write(value)?,
-        (Format::Csv, value) => csv::write(value)?,
-        (Format::Text, Value::Str(text)) => text.to_string(),
-        (Format::Text, other) => {
-            return Err(Diagnostic::error(format!("a text file holds a string, not {}", other.describe()))
-                .help("(str x) makes a string; a .json file holds any value")
-                .into());
-        }
-    };
-    write(interp, path, text.as_bytes())
-}
-
 fn write(interp: &mut Interp, path: &str, bytes: &[u8]) -> Eval<Value> {
     interp.host.write_file(path, bytes)?;
     Ok(Value::Nil)
@@ -195,10 +107,5 @@ fn write(interp: &mut Interp, path: &str, bytes: &[u8]) -> Eval<Value> {
 /// A file as text.
 fn text(interp: &mut Interp, path: &str) -> Eval<String> {
     let bytes = interp.host.read_file(path)?;
-    String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        Diagnostic::error(format!("{path} is not UTF-8 text from byte {at} on"))
-            .help("text files are read as UTF-8: save it in that encoding")
-            .into()
-    })
+    String::from_utf8(bytes).map_err(|e| not_text(path, e.utf8_error().valid_up_to()))
 }

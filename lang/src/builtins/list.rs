@@ -1,8 +1,10 @@
 //! Lists and sequences.
 
+use smallvec::SmallVec;
+
 use super::index::part;
 use super::{Builtin, VARIADIC, as_index};
-use crate::eval::{Eval, Interp, fail};
+use crate::eval::{Eval, Interp, ItemsOf, fail};
 use crate::program::{Items, Value};
 use sheaf_graph::primitives as p;
 use sheaf_syntax::diagnostic::Diagnostic;
@@ -95,10 +97,10 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "the list of the items for which f holds; f must be known, so in compiled code (where ...) takes its place",
         (2, 2),
         |i, a| {
-            let items = i.sequence(&a[1])?;
+            let mut items = i.items_in(&a[1])?;
             i.in_loop(items.len() as u64, |i| {
                 let mut kept = Vec::new();
-                for item in items {
+                while let Some(item) = items.next(i)? {
                     if holds(i, &a[0], &item)? {
                         kept.push(item);
                     }
@@ -109,9 +111,9 @@ pub(super) const BUILTINS: &[Builtin] = &[
     )
     .examples("(filter (fn [x] (> x 1)) '[1 2 3]) ;=> '[2 3]"),
     Builtin::new("find", "(find f xs)", "the first item for which f holds; nil where there is none", (2, 2), |i, a| {
-        let items = i.sequence(&a[1])?;
+        let mut items = i.items_in(&a[1])?;
         i.in_loop(items.len() as u64, |i| {
-            for item in items {
+            while let Some(item) = items.next(i)? {
                 if holds(i, &a[0], &item)? {
                     return Ok(item);
                 }
@@ -227,9 +229,13 @@ fn fold(interp: &mut Interp, f: &Value, init: &Value, xs: &Value) -> Eval<Value>
     if let Some(state) = interp.staged_reduce(f, init, xs)? {
         return Ok(state);
     }
-    let items = interp.sequence(xs)?;
+    let mut items = interp.items_in(xs)?;
     interp.in_loop(items.len() as u64, |i| {
-        items.into_iter().try_fold(init.clone(), |state, item| i.call(f, [state, item]))
+        let mut state = init.clone();
+        while let Some(item) = items.next(i)? {
+            state = i.call(f, [state, item])?;
+        }
+        Ok(state)
     })
 }
 
@@ -245,16 +251,26 @@ fn map(interp: &mut Interp, args: &[Value]) -> Eval<Vec<Value>> {
 }
 
 fn unrolled_map(interp: &mut Interp, args: &[Value]) -> Eval<Vec<Value>> {
-    let columns = args[1..].iter().map(|xs| interp.sequence(xs)).collect::<Eval<Vec<_>>>()?;
-    let n = columns.iter().map(Vec::len).min().unwrap_or(0);
+    let mut columns = args[1..].iter().map(|xs| interp.items_in(xs)).collect::<Eval<Vec<_>>>()?;
+    let n = columns.iter().map(ItemsOf::len).min().unwrap_or(0);
     interp.in_loop(n as u64, |i| {
-        (0..n).map(|k| i.call(&args[0], columns.iter().map(|c| c[k].clone()))).collect()
+        let mut results = Vec::with_capacity(n);
+        for _ in 0..n {
+            let mut row: SmallVec<[Value; 2]> = SmallVec::with_capacity(columns.len());
+            for column in &mut columns {
+                row.extend(column.next(i)?);
+            }
+            results.push(i.call(&args[0], row)?);
+        }
+        Ok(results)
     })
 }
 
 fn nth(interp: &mut Interp, xs: &Value, n: &Value) -> Eval<Value> {
-    if let Value::Tensor(t) = xs {
-        return interp.row(t, n);
+    match xs {
+        Value::Tensor(t) => return interp.row(t, n),
+        Value::Handle(handle) => return interp.handle_get(handle, n),
+        _ => {}
     }
     let n = as_index(n, "the position")?;
     if let Some(item) = item(xs, n)? {
@@ -270,6 +286,13 @@ fn item_or_nil(interp: &mut Interp, xs: &Value, n: i64) -> Eval<Value> {
     match xs {
         Value::Nil => Ok(Value::Nil),
         Value::Tensor(t) => interp.row(t, &Value::Int(n)),
+        Value::Handle(handle) => {
+            let at = if n < 0 { n + handle.count() as i64 } else { n };
+            match usize::try_from(at).ok().filter(|at| *at < handle.count()) {
+                Some(at) => interp.handle_item(handle, at),
+                None => Ok(Value::Nil),
+            }
+        }
         _ => Ok(item(xs, n)?.unwrap_or(Value::Nil)),
     }
 }
@@ -316,13 +339,14 @@ fn index_of(xs: &Value, x: &Value) -> Eval<Value> {
     }
 }
 
-fn length(xs: &Value) -> Eval<i64> {
+pub(super) fn length(xs: &Value) -> Eval<i64> {
     Ok(match xs {
         Value::Nil => return Err(super::nil("something with a length")),
         Value::List(list) => list.items.len() as i64,
         Value::Dict(dict) => dict.len() as i64,
         Value::Str(s) => s.chars().count() as i64,
         Value::Tensor(t) if t.ty().rank() > 0 => t.shape()[0] as i64,
+        Value::Handle(handle) => handle.count() as i64,
         other => {
             return Err(Diagnostic::error(format!("{} has no length", other.describe()))
                 .help("lists, strings, dictionaries and tensors with axes have one; (size x) counts the elements of a tensor")

@@ -8,7 +8,7 @@ mod compare;
 mod convolution;
 mod counted;
 mod create;
-mod csv;
+mod data;
 mod diagonal;
 mod dict;
 mod division;
@@ -17,7 +17,6 @@ mod einsum;
 mod foreign_names;
 mod index;
 mod io;
-mod json;
 mod library;
 mod list;
 mod matrix;
@@ -52,7 +51,7 @@ pub use effect::{printed, printer_for};
 pub use foreign_names::foreign_name_help;
 pub use names::nearest;
 pub(crate) use operands::SHAPE;
-pub(crate) use operands::nil;
+pub(crate) use operands::{as_dtype, nil};
 pub use operands::{as_index, as_indices, as_positions};
 pub use show::{repr, show, type_text};
 
@@ -126,7 +125,8 @@ impl Builtin {
             }
             interp.effect(self.name)?;
         }
-        (self.run)(interp, args).map_err(|mut signal| {
+        let result = (self.run)(interp, args);
+        interp.unless_lost(result).map_err(|mut signal| {
             // An error of this function itself, not of a callback, nor of the host that an effect calls.
             if let Stop::Error(d) = &mut *signal
                 && d.labels.is_empty()
@@ -142,7 +142,7 @@ impl Builtin {
 }
 
 /// The builtins written in Rust, by section of the documentation.
-pub const SECTIONS: [(&str, &[Builtin]); 26] = [
+pub const SECTIONS: [(&str, &[Builtin]); 27] = [
     ("arithmetic", arithmetic::BUILTINS),
     ("arithmetic", bits::BUILTINS),
     ("matrix", matrix::BUILTINS),
@@ -169,6 +169,7 @@ pub const SECTIONS: [(&str, &[Builtin]); 26] = [
     ("effects", effect::BUILTINS),
     ("convolution", convolution::BUILTINS),
     ("library", library::BUILTINS),
+    ("library", data::BUILTINS),
 ];
 
 /// Every builtin written in Rust.

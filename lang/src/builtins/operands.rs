@@ -23,6 +23,7 @@ impl Interp {
             // A traced weak float with all its digits, not combined with `f64`.
             Value::Tensor(t) if is_full(t) => self.op(p::Convert { dtype: DType::F32, weak: true }, &[t]),
             Value::Tensor(t) => Ok(t.clone()),
+            Value::Handle(handle) => self.whole(handle),
             Value::Int(n) => Ok(Tensor::weak(HostTensor::scalar(*n))),
             Value::Float(x) => Ok(Tensor::weak(HostTensor::scalar(*x as f32))),
             Value::Bool(b) => Ok(Tensor::host(HostTensor::scalar(*b))),
@@ -403,7 +404,7 @@ pub(super) fn as_axes(option: Option<&Value>, of: &TensorType) -> Eval<Shape> {
 }
 
 /// The dtype given by `:dtype :i32`.
-pub(super) fn as_dtype(value: &Value) -> Eval<DType> {
+pub(crate) fn as_dtype(value: &Value) -> Eval<DType> {
     if let Some(dtype) = value.as_key().and_then(|n| DType::parse(&n)) {
         return Ok(dtype);
     }

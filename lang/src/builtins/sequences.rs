@@ -161,13 +161,15 @@ fn until(
     xs: &Value,
     done: impl Fn(&Value, usize) -> Eval<Option<Value>>,
 ) -> Eval<Value> {
-    let items = interp.sequence(xs)?;
+    let mut items = interp.items_in(xs)?;
     interp.in_loop(items.len() as u64, |i| {
-        for (at, item) in items.into_iter().enumerate() {
+        let mut at = 0;
+        while let Some(item) = items.next(i)? {
             let value = i.call(f, [item])?;
             if let Some(found) = done(&value, at)? {
                 return Ok(found);
             }
+            at += 1;
         }
         Ok(Value::Nil)
     })
@@ -194,6 +196,7 @@ fn partition(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     };
     let length = match xs {
         Value::Tensor(t) if t.ty().rank() > 0 => t.shape()[0],
+        Value::Handle(handle) => handle.count(),
         other => interp.sequence(other)?.len(),
     };
     let starts = (0..length).step_by(step).take_while(|start| n <= length - start);
@@ -255,7 +258,7 @@ fn hash(value: &Value, hasher: &mut DefaultHasher) -> Eval<()> {
         Value::Dict(dict) => dict.len().hash(hasher),
         Value::Str(text) => text.as_str().hash(hasher),
         Value::Keyword(name) | Value::Symbol(name) => name.hash(hasher),
-        Value::Nil | Value::Range(_) | Value::Function(_) => {}
+        Value::Nil | Value::Range(_) | Value::Function(_) | Value::Handle(_) => {}
     }
     Ok(())
 }

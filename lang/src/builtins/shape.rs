@@ -5,7 +5,7 @@ use super::{Builtin, VARIADIC, as_index, parse};
 use crate::eval::{Eval, Interp, fail};
 use crate::program::{Tensor, Value};
 use sheaf_graph::primitives as p;
-use sheaf_graph::tensor::Shape;
+use sheaf_graph::tensor::{Shape, TensorType};
 use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(super) const BUILTINS: &[Builtin] = &[
@@ -15,23 +15,23 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "the extents of the axes as a list; with an axis, its extent as a number",
         (1, 2),
         |i, a| {
-            let t = i.tensor(&a[0])?;
+            let ty = type_of(i, &a[0])?;
             match a.get(1) {
-                None => Ok(Value::list(t.shape().iter().map(|n| Value::Int(*n as i64)).collect())),
+                None => Ok(Value::list(ty.shape.iter().map(|n| Value::Int(*n as i64)).collect())),
                 Some(axis) => {
-                    let axis = as_axis(as_index(axis, "an axis")?, t.ty().rank(), t.ty())?;
-                    Ok(Value::Int(t.shape()[axis] as i64))
+                    let axis = as_axis(as_index(axis, "an axis")?, ty.rank(), &ty)?;
+                    Ok(Value::Int(ty.shape[axis] as i64))
                 }
             }
         },
     )
     .examples("(shape [[1 2 3] [4 5 6]]) ;=> '[2 3]\n(shape [[1 2 3] [4 5 6]] -1) ;=> 3\n(shape 5) ;=> '[]"),
     Builtin::new("ndim", "(ndim x)", "the number of axes: 0 for a number", (1, 1), |i, a| {
-        Ok(Value::Int(i.tensor(&a[0])?.ty().rank() as i64))
+        Ok(Value::Int(type_of(i, &a[0])?.rank() as i64))
     })
     .examples("(ndim [[1 2 3]]) ;=> 2\n(ndim 5) ;=> 0"),
     Builtin::new("size", "(size x)", "the number of elements: the product of the shape", (1, 1), |i, a| {
-        Ok(Value::Int(i.tensor(&a[0])?.ty().count() as i64))
+        Ok(Value::Int(type_of(i, &a[0])?.count() as i64))
     })
     .examples("(size [[1 2 3] [4 5 6]]) ;=> 6\n(size 5) ;=> 1"),
     Builtin::new(
@@ -39,7 +39,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(dtype x)",
         "the type of the elements as a keyword; a literal integer alone has 64 bits",
         (1, 1),
-        |i, a| Ok(Value::Keyword(i.tensor(&a[0])?.ty().dtype.name().into())),
+        |i, a| Ok(Value::Keyword(type_of(i, &a[0])?.dtype.name().into())),
     )
     .examples("(dtype [1 2]) ;=> :f32\n(dtype (> [1 2] 1)) ;=> :bool\n(dtype (arange 3)) ;=> :i32"),
     Builtin::new(
@@ -133,6 +133,16 @@ pub(super) const BUILTINS: &[Builtin] = &[
 ];
 
 const TRANSPOSE: &str = "the axes in reverse order, or in that of a permutation: axis i of the result is axis permutation[i] of x";
+
+/// The type of a tensor or a number, or of the tensor that a handle is; nothing is read.
+fn type_of(interp: &mut Interp, value: &Value) -> Eval<TensorType> {
+    if let Value::Handle(handle) = value
+        && let Some((_, ty)) = handle.rows()
+    {
+        return Ok(ty);
+    }
+    Ok(interp.tensor(value)?.ty().clone())
+}
 
 impl Interp {
     /// `t` with the axes in another order.

@@ -60,6 +60,7 @@ fn show_leaf(value: &Value) -> String {
         Value::Range(r) if r.end == i64::MAX => format!("{}:", r.start),
         Value::Range(r) => format!("{}:{}", r.start, r.end),
         Value::Function(f) => format!("<fn:{}>", f.name()),
+        Value::Handle(handle) => handle.text(),
         Value::Nil => "nil".into(),
         Value::Str(_) | Value::List(_) | Value::Dict(_) => unreachable!("written by show"),
     }
@@ -99,5 +100,9 @@ pub fn type_text(value: &Value) -> String {
         Value::Str(text) => format!("string of {}", text.chars().count()),
         Value::Range(..) => "range".into(),
         Value::Function(_) => "function".into(),
+        Value::Handle(handle) => match handle.rows() {
+            Some((_, ty)) => format!("handle {ty}"),
+            None => format!("handle of {}", handle.count()),
+        },
     }
 }

@@ -64,7 +64,7 @@ impl Code {
     /// The source text of the parameters, without types.
     fn parameters(&self, sources: &Sources) -> Vec<String> {
         let written = |param: &Param| match (&param.pattern, sources.get(param.span.source)) {
-            (Pattern::Name(_), _) | (_, None) => param.name.to_string(),
+            (Pattern::Name(..), _) | (_, None) => param.name.to_string(),
             (_, Some((_, text))) => text[param.span.within(text)].to_string(),
         };
         self.params.iter().map(written).collect()

@@ -90,7 +90,7 @@ impl Resolver<'_> {
         let (params, rest, body) = resolved?;
         mark_last_uses(&body);
         let by_name = |(i, p): (usize, &Param)| {
-            p.ty.is_none() && matches!(p.pattern, Pattern::Name(slot) if slot as usize == i)
+            p.ty.is_none() && matches!(p.pattern, Pattern::Name(slot, _) if slot as usize == i)
         };
         let plain = rest.is_none() && params.iter().enumerate().all(by_name);
         let code = Code {
@@ -132,7 +132,7 @@ impl Resolver<'_> {
         match &form.kind {
             FormKind::Symbol(name) => {
                 default_of_python(name, span)?;
-                Ok(plain(Pattern::Name(self.scopes.bind(*name)), *name))
+                Ok(plain(Pattern::Name(self.scopes.bind(*name), *name), *name))
             }
             FormKind::List(Bracket::Round, items) => {
                 let Some((name, ty)) = self.parameter_type(items, span)? else {
@@ -144,7 +144,7 @@ impl Resolver<'_> {
                             .help("extents are whole numbers, known when the file is read"),
                     ));
                 };
-                let pattern = Pattern::Name(self.scopes.bind(name));
+                let pattern = Pattern::Name(self.scopes.bind(name), name);
                 Ok(Param { pattern, name, ty: Some(ty), span })
             }
             _ => Ok(plain(self.pattern(form)?, Ustr::from("arg"))),
@@ -203,7 +203,7 @@ impl Resolver<'_> {
     /// A binding pattern; binds its names from here on.
     pub(super) fn pattern(&mut self, form: &Form) -> Resolved<Pattern> {
         match &form.kind {
-            FormKind::Symbol(name) => Ok(Pattern::Name(self.scopes.bind(*name))),
+            FormKind::Symbol(name) => Ok(Pattern::Name(self.scopes.bind(*name), *name)),
             FormKind::List(Bracket::Square, items) => {
                 let cut = items.iter().position(|f| f.is_symbol("&"));
                 let (plain, rest) = items.split_at(cut.unwrap_or(items.len()));

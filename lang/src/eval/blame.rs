@@ -130,7 +130,7 @@ pub(super) fn leaving_closure(mut signal: Signal, code: &Code, span: Span) -> Si
     let Some(Suspect::Local(slot)) = d.suspect.take() else { return signal };
     for (i, param) in code.params.iter().enumerate() {
         match &param.pattern {
-            Pattern::Name(name) if *name == slot => d.suspect = Some(Suspect::Argument(i)),
+            Pattern::Name(name, _) if *name == slot => d.suspect = Some(Suspect::Argument(i)),
             pattern => missing_key(d, pattern, slot),
         }
     }
@@ -147,7 +147,7 @@ fn missing_key(d: &mut Diagnostic, pattern: &Pattern, slot: Slot) {
             }
         }
         Pattern::Vector(items, ..) => items.iter().for_each(|p| missing_key(d, p, slot)),
-        Pattern::Name(_) => {}
+        Pattern::Name(..) => {}
     }
 }
 
@@ -220,7 +220,7 @@ impl Interp {
         for (pattern, value) in bindings.iter().rev() {
             let Some(Suspect::Local(slot)) = d.suspect else { return };
             match pattern {
-                Pattern::Name(name) if *name == slot => self.follow(d, value),
+                Pattern::Name(name, _) if *name == slot => self.follow(d, value),
                 pattern => missing_key(d, pattern, slot),
             }
         }

@@ -17,7 +17,16 @@ pub type Args = SmallVec<[Value; 4]>;
 
 impl Interp {
     /// Calls a function: compiled if possible and worthwhile, else interpreted.
-    pub(crate) fn call_function(
+    pub(crate) fn call_function(&mut self, function: &Rc<Function>, args: Args, span: Span) -> Eval<Value> {
+        if self.observing.is_some() {
+            return self.observed_function(function, args, span);
+        }
+        self.call_unobserved(function, args, span)
+    }
+
+    /// [`Interp::call_function`] without a report of the call itself.
+    #[inline]
+    pub(super) fn call_unobserved(
         &mut self,
         function: &Rc<Function>,
         mut args: Args,
@@ -197,6 +206,15 @@ impl Interp {
 
     #[inline]
     pub(super) fn call_builtin(&mut self, builtin: &Builtin, args: &[Value], span: Span) -> Eval<Value> {
+        if self.observing.is_some() {
+            return self.observed_builtin(builtin, args, span);
+        }
+        self.run_builtin(builtin, args, span)
+    }
+
+    /// [`Interp::call_builtin`] without a report.
+    #[inline]
+    pub(super) fn run_builtin(&mut self, builtin: &Builtin, args: &[Value], span: Span) -> Eval<Value> {
         builtin.call(self, args).map_err(|signal| blame::in_builtin(signal, span, args))
     }
 
@@ -212,7 +230,7 @@ impl Interp {
         let interpreted = self.backend.is_none()
             || self.tracing.staging > 0
             || (self.stack[base..].iter().all(number) && closure.captured.iter().all(number));
-        if interpreted && closure.code.gradient.borrow().is_none() {
+        if interpreted && self.observing.is_none() && closure.code.gradient.borrow().is_none() {
             return self.enter_plain(closure, base, span);
         }
         let args = self.stack.drain(base..).collect();
@@ -316,7 +334,8 @@ impl Interp {
 
     /// Calls a value that is no function: looks up a keyword, indexes a tensor.
     pub(super) fn call_value(&mut self, head: &Value, args: &[Value], span: Span) -> Eval<Value> {
-        self.apply_value(head, args).map_err(|signal| blame::in_value_call(signal, span, head, args))
+        let result = self.apply_value(head, args);
+        self.unless_lost(result).map_err(|signal| blame::in_value_call(signal, span, head, args))
     }
 
     fn apply_value(&mut self, head: &Value, args: &[Value]) -> Eval<Value> {
@@ -340,6 +359,7 @@ impl Interp {
                 args.len()
             )),
             (Value::Tensor(_), [_, ..]) => self.index_tensor(head, args),
+            (Value::Handle(handle), _) => self.index_handle(handle, args),
             (Value::Nil, _) => fail("nil was called as a function"),
             (other, args) => Err(not_a_function(other, args).into()),
         }

@@ -196,6 +196,7 @@ pub(super) fn reported(site: &Site, words: &[i32]) -> Eval<Diagnostic> {
         Question::Condition { message } => {
             Diagnostic::error(text(&decoded(message, words))?).of_kind(Kind::Raised)
         }
+        Question::Guard(_) => site.error.clone().of_kind(Kind::Guard),
     };
     Ok(Diagnostic { labels: site.error.labels.clone(), ..error })
 }

@@ -14,7 +14,7 @@ use super::signal::{Eval, Reason, Signal, Stop, fail};
 use super::tensor::bind_all;
 use super::tree::{KeyPath, flatten, map_trees};
 use crate::program::{Closure, Code, Function, Origin, Tensor, Trace, Value};
-use sheaf_graph::graph::{Graph, Op, prune, unchecked};
+use sheaf_graph::graph::{Graph, Op, prune, without_checks};
 use sheaf_graph::primitives::CustomVjp;
 use sheaf_graph::tensor::{DType, HostTensor, TensorType};
 use sheaf_syntax::diagnostic::Diagnostic;
@@ -110,7 +110,7 @@ impl Interp {
         let op: Op = Arc::new(CustomVjp {
             name,
             forward: Arc::new(forward),
-            backward: Arc::new(unchecked(&backward)),
+            backward: Arc::new(without_checks(&backward)),
         });
         let operands: Vec<&Tensor> = operands.iter().collect();
         let mut outs = bind_all(&op, &operands, Some(span))?.into_iter();

@@ -5,7 +5,6 @@ use std::rc::Rc;
 use super::Args;
 use super::interp::Interp;
 use super::signal::{Eval, Reason, Stop, fail};
-use super::tensor::apply_graph;
 use super::transforms::{Outcome, not_differentiable, zero_of};
 use super::tree::{Tree, map_trees, unflatten};
 use crate::program::{Function, GradOptions, Tensor, Value};
@@ -67,7 +66,7 @@ impl Interp {
         let graph = transform::value_and_grad(&graph, 0, &wrt);
         let arguments: Vec<Tensor> =
             leaves.iter().filter_map(|leaf| leaf.as_ref().ok().cloned()).chain(captured).collect();
-        let mut results = apply_graph(&graph, &arguments)?.into_iter().map(Value::from);
+        let mut results = self.applied(&graph, &arguments)?.into_iter().map(Value::from);
 
         let value = results.next().expect("the loss");
         let extra = extra.build(&mut results)?;

@@ -142,6 +142,7 @@ impl Interp {
         match value {
             Value::List(list) => Ok(list.items.to_vec()),
             Value::Tensor(t) if t.ty().rank() > 0 => self.rows(t),
+            Value::Handle(handle) => self.handle_items(handle),
             Value::Str(text) => Ok(text.chars().map(|c| Value::text(c.to_string())).collect()),
             Value::Nil => Err(crate::builtins::nil("a list, a tensor or a string")),
             other => {
@@ -159,7 +160,7 @@ impl Interp {
 }
 
 /// The range of a keyword such as `:3` as an index, up to that position.
-fn range_from_the_start(index: &Value) -> Option<Value> {
+pub(super) fn range_from_the_start(index: &Value) -> Option<Value> {
     let Value::Keyword(name) = index else { return None };
     name.parse().ok().map(|end: i64| Value::Range(Rc::new(0..end)))
 }

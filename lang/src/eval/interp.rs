@@ -1,6 +1,7 @@
 //! The evaluator's state and the evaluation of expressions.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use ustr::Ustr;
 
@@ -9,6 +10,7 @@ use super::check::Checked;
 use super::conditional::Case;
 use super::interrupt::Budget;
 use super::names::Modules;
+use super::observed::Observing;
 use super::purity::effect_in;
 use super::signal::{Eval, Reason, STATIC, Stop};
 use super::specialise::Specialiser;
@@ -19,7 +21,7 @@ use crate::program::{
     Closure, Dict, Expr, ExprKind, Function, Global, Key, List, Pattern, Scalar, Template, Value, VarLocation,
 };
 use crate::stack::maybe_grow;
-use sheaf_graph::tensor::{DType, Shape};
+use sheaf_graph::tensor::{DType, FileBytes, Shape};
 use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::{Sources, Span};
 
@@ -103,12 +105,33 @@ pub struct Interp {
     /// Span of the innermost call outside the library: the origin of recorded equations and of errors without labels.
     pub(crate) span: Option<Span>,
     pub(super) specialiser: Specialiser,
+    /// The observer of calls, if there is one.
+    pub(super) observing: Option<Box<Observing>>,
     /// Nesting of running macros.
     pub(crate) expanding: usize,
+    /// True if the program has mapped a file, whose bytes may be lost while they are read.
+    maps_files: bool,
     fresh: u64,
 }
 
 impl Interp {
+    /// The bytes of a file, which stay there if the host can map it.
+    pub(crate) fn map_file(&mut self, path: &str) -> Eval<Arc<dyn FileBytes>> {
+        self.maps_files = true;
+        Ok(self.host.map_file(path)?)
+    }
+
+    /// `result`, unless a mapped file lost bytes while it was computed.
+    #[inline]
+    pub(crate) fn unless_lost(&mut self, result: Eval<Value>) -> Eval<Value> {
+        if self.maps_files
+            && let Some(error) = self.host.lost_bytes()
+        {
+            return Err(error.into());
+        }
+        result
+    }
+
     /// An evaluator with the builtins loaded. Without a backend everything is interpreted.
     pub fn new(host: Box<dyn Host>, backend: Option<Box<dyn Backend>>, options: Options) -> Interp {
         let mut interp = Interp {
@@ -127,7 +150,9 @@ impl Interp {
             weight: 1,
             span: None,
             specialiser: Specialiser::default(),
+            observing: None,
             expanding: 0,
+            maps_files: false,
             fresh: 0,
         };
         if let Some(backend) = &mut interp.backend {
@@ -334,6 +359,7 @@ impl Interp {
     pub(super) fn eval_bindings(&mut self, bindings: &[(Pattern, Expr)], frame: Frame) -> Eval<()> {
         for (i, (pattern, value)) in bindings.iter().enumerate() {
             let bound = match self.eval(value, frame) {
+                Ok(v) if self.observing.is_some() => self.bind_observed(pattern, v, value, frame.base),
                 Ok(v) => self.bind_value(pattern, v, value, frame.base),
                 Err(signal) => Err(signal),
             };

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::Args;
 use super::interp::Interp;
 use super::signal::{Eval, fail};
-use super::tensor::{apply_graph, bind, check_room};
+use super::tensor::{bind, check_room};
 use super::transforms::{Outcome, not_differentiable, zero_of};
 use super::tree::{KeyPath, Tree, flatten, map_trees, unflatten};
 use crate::program::{Function, Tensor, Trace, Value};
@@ -48,7 +48,7 @@ impl Interp {
         check_pushable(&graph, &wrt)?;
         let arguments: Vec<Tensor> = values.into_iter().chain(captured).chain(tangents).collect();
         let mut results =
-            apply_graph(&transform::jvp(&graph, &wrt), &arguments)?.into_iter().map(Value::from);
+            self.applied(&transform::jvp(&graph, &wrt), &arguments)?.into_iter().map(Value::from);
         let value = outcome.build(&mut results)?;
         // A tangent for each float leaf of the result.
         let mut tangents = results;
@@ -190,7 +190,7 @@ fn partial_derivatives(
     let n = if forward { size(&inputs) } else { size(&floats) };
     let batched = prune(transform::vmap(&derived, &axes, n));
     let arguments: Vec<Tensor> = values.iter().chain(captured).chain(&basis).cloned().collect();
-    let results = apply_graph(&batched, &arguments)?.split_off(graph.outputs.len());
+    let results = interp.applied(&batched, &arguments)?.split_off(graph.outputs.len());
 
     // Rows of a result belong to the elements of the varied value, block by block.
     let mut blocks = vec![vec![None; graph.outputs.len()]; values.len()];

@@ -44,7 +44,7 @@ impl Live {
     /// Binds a pattern: the previous values of its slots are dead.
     fn bind(&mut self, pattern: &Pattern) {
         match pattern {
-            Pattern::Name(slot) => self.remove(*slot),
+            Pattern::Name(slot, _) => self.remove(*slot),
             Pattern::Vector(items, rest, _) => items.iter().chain(rest.as_deref()).for_each(|p| self.bind(p)),
             Pattern::Keys(keys, whole, _) => {
                 keys.iter().map(|(_, slot)| slot).chain(whole).for_each(|slot| self.remove(*slot));
@@ -55,7 +55,7 @@ impl Live {
     /// Reads the slots of a pattern.
     fn read_pattern(&mut self, pattern: &Pattern) {
         match pattern {
-            Pattern::Name(slot) => self.insert(*slot),
+            Pattern::Name(slot, _) => self.insert(*slot),
             Pattern::Vector(items, rest, _) => {
                 items.iter().chain(rest.as_deref()).for_each(|p| self.read_pattern(p));
             }
@@ -185,6 +185,7 @@ fn in_order<'a>(expr: &'a Expr, parts: &mut SmallVec<[&'a Expr; 8]>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ustr::Ustr;
 
     #[test]
     fn slots_of_any_number_are_live_until_they_are_bound() {
@@ -194,8 +195,8 @@ mod tests {
             live.insert(slot);
             assert!(live.contains(slot));
         }
-        live.bind(&Pattern::Name(200));
-        live.bind(&Pattern::Name(1000));
+        live.bind(&Pattern::Name(200, Ustr::default()));
+        live.bind(&Pattern::Name(1000, Ustr::default()));
         assert!(!live.contains(200) && live.contains(64));
         let mut other = Live::default();
         other.insert(300);

@@ -14,7 +14,11 @@ use crate::program::{Import, Meaning, Module, is_private};
 use sheaf_syntax::{Form, FormKind};
 
 /// The standard library, by the name of each module.
-pub const STANDARD: [(&str, &str); 2] = [("nn", NEURAL), ("optim", include_str!("../../std/optim.shf"))];
+pub const STANDARD: [(&str, &str); 3] = [
+    ("nn", NEURAL),
+    ("optim", include_str!("../../std/optim.shf")),
+    ("data", include_str!("../../std/data.shf")),
+];
 
 /// One module, one file per subject.
 const NEURAL: &str = concat!(

@@ -377,6 +377,7 @@ pub(crate) fn as_diagnostic(stop: Stop) -> Diagnostic {
                 Reason::Effect(name) => format!("{name} has an effect"),
                 Reason::Unevaluated(name) => format!("{name} has no value before the program runs"),
                 Reason::Loop => "the loop is too long to be unrolled".into(),
+                Reason::Reads => "the items of a handle are read".into(),
                 Reason::NoVjp(reason) => format!("there is no gradient here: {reason}"),
                 Reason::Elements { wanted, ty, .. } => {
                     format!("{wanted} depends on the elements of a tensor {ty}")

@@ -158,14 +158,14 @@ impl Interp {
     /// vector literal for a pattern of names is destructured without building a list.
     fn eval_state(&mut self, expr: &Expr, state: &Pattern, init: Span, frame: Frame) -> Eval<Option<Value>> {
         match (state, &expr.kind) {
-            (Pattern::Name(slot), _) => {
+            (Pattern::Name(slot, _), _) => {
                 self.assign(frame.base + *slot as usize, expr, frame)?;
                 Ok(None)
             }
             (Pattern::Vector(names, None, _), ExprKind::Vector { items, list: true })
                 if names.len() == items.len()
                     && names.len() <= MAX_NAMES
-                    && names.iter().all(|n| matches!(n, Pattern::Name(_))) =>
+                    && names.iter().all(|n| matches!(n, Pattern::Name(..))) =>
             {
                 self.assign_all(items, names, frame)?;
                 Ok(None)
@@ -214,7 +214,7 @@ impl Interp {
             }
         }
         for (name, scalar) in names.iter().zip(scalars).rev() {
-            let Pattern::Name(slot) = name else { unreachable!("all are names") };
+            let Pattern::Name(slot, _) = name else { unreachable!("all are names") };
             let slot = frame.base + *slot as usize;
             match scalar {
                 None => self.stack[slot] = self.stack.pop().expect("it waits"),
@@ -227,7 +227,7 @@ impl Interp {
     /// The value of the loop state, all of which is in the slots of its pattern.
     fn bound_state(&self, state: &Pattern, frame: Frame) -> Value {
         match state {
-            Pattern::Name(slot) => self.stack[frame.base + *slot as usize].clone(),
+            Pattern::Name(slot, _) => self.stack[frame.base + *slot as usize].clone(),
             Pattern::Vector(names, ..) => {
                 Value::vector(names.iter().map(|name| self.bound_state(name, frame)).collect())
             }

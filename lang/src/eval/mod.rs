@@ -14,6 +14,7 @@ mod define;
 mod embed;
 mod expand;
 mod grad;
+mod handle;
 mod index;
 mod interp;
 mod interrupt;
@@ -26,6 +27,7 @@ mod load;
 mod loops;
 mod mapped;
 mod names;
+mod observed;
 mod pattern;
 mod purity;
 mod recur;
@@ -49,6 +51,7 @@ pub use call::Args;
 pub use check::Checked;
 pub(crate) use define::without_options;
 
+pub(crate) use handle::ItemsOf;
 pub(crate) use index::{clip, positions_within};
 pub use interp::{Interp, Jit, MAX_DEPTH, Options, STACK_BYTES};
 pub use interrupt::Interrupt;
@@ -57,6 +60,7 @@ pub(crate) use load::as_diagnostic;
 pub use load::{CORE, Loaded};
 pub(crate) use resolve::{dtype_keyword, takes_dtype_option};
 pub use signal::{Eval, Signal, Stop, fail};
+pub(crate) use specialise::ROOT;
 pub use specialise::{
     AbstractValue, Argument, Call, Cause, Declared, Difference, FunctionName, Interpreted, LeafKind, LeftOut,
     Location, Probe, Recording, Refused, Report, Specialisation, Status, explain,

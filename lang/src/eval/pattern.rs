@@ -16,7 +16,7 @@ impl Interp {
         expr: &Expr,
         base: usize,
     ) -> Eval<()> {
-        if let Pattern::Name(slot) = pattern {
+        if let Pattern::Name(slot, _) = pattern {
             self.stack[base + *slot as usize] = value;
             return Ok(());
         }
@@ -27,7 +27,7 @@ impl Interp {
     /// Binds `value` to `pattern` in the frame that starts at `base`.
     pub(super) fn bind_pattern(&mut self, pattern: &Pattern, value: Value, base: usize) -> Eval<()> {
         match pattern {
-            Pattern::Name(slot) => {
+            Pattern::Name(slot, _) => {
                 self.stack[base + *slot as usize] = value;
                 Ok(())
             }

@@ -175,7 +175,7 @@ impl Interp {
     /// neither.
     pub(super) fn asks_here(signal: &Signal) -> bool {
         matches!(&**signal, Stop::Trace(stop)
-            if matches!(stop.reason, Reason::Value { .. } | Reason::Elements { .. } | Reason::Loop))
+            if matches!(stop.reason, Reason::Value { .. } | Reason::Elements { .. } | Reason::Loop | Reason::Reads))
     }
 
     /// A number, a boolean or a tensor as a tensor; `None` for other values.

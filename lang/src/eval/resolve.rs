@@ -548,7 +548,7 @@ impl Resolver<'_> {
             let function = |b| expr(ExprKind::Const(Value::function(Function::Builtin(b))));
             let key = expr(ExprKind::Const(Value::Keyword(*key)));
             let has = Expr::call(function(crate::builtins::HAS_KEY), vec![local(*whole), key], span);
-            (Pattern::Name(*slot), expr(ExprKind::If(Box::new([has, local(*slot), value]))))
+            (Pattern::Name(*slot, Ustr::default()), expr(ExprKind::If(Box::new([has, local(*slot), value]))))
         };
         defaults.iter().map(binding).collect()
     }
@@ -655,7 +655,7 @@ impl Resolver<'_> {
         let slot = self.scopes.bind_params();
         let body = Box::new(self.body(body, span));
         self.scopes.close(mark);
-        Ok(ExprKind::Let { bindings: vec![(Pattern::Name(slot), dict)], body })
+        Ok(ExprKind::Let { bindings: vec![(Pattern::Name(slot, Ustr::default()), dict)], body })
     }
 }
 

@@ -76,6 +76,8 @@ pub enum Reason {
     Unevaluated(Ustr),
     /// The body has a loop too long to unroll; functions called in it are compiled.
     Loop,
+    /// The body reads items of a handle in turn; functions called with them are compiled.
+    Reads,
     /// The body differentiates an operation that has no derivative while its values are unknown, for this reason.
     NoVjp(&'static str),
 }

@@ -13,6 +13,7 @@ use sheaf_graph::graph::{Builder, Graph, Op, Var};
 use sheaf_graph::primitives as p;
 use sheaf_graph::simplify::simplify;
 use sheaf_graph::tensor::{DType, HostTensor, Shape, TensorType};
+use sheaf_graph::watch::unwatched;
 use sheaf_syntax::Span;
 
 /// Maximum retraces to reach a type fixpoint.
@@ -73,7 +74,8 @@ impl StagedLoop {
         let row = |var: &Var| graph.ty(*var).count() * graph.ty(*var).dtype.byte_width();
         let rows: usize = graph.outputs[self.state.tensors().len()..].iter().map(row).sum();
         let copied = rows.saturating_mul(count).saturating_mul(count);
-        copied > MAX_COPIED_BYTES || simplify(graph).size().saturating_mul(count) <= MAX_UNROLLED_EQUATIONS
+        copied > MAX_COPIED_BYTES
+            || simplify(&unwatched(graph)).size().saturating_mul(count) <= MAX_UNROLLED_EQUATIONS
     }
 
     /// The stacked outputs of zero steps.

@@ -1,5 +1,6 @@
 //! Operations on tensors: computed on concrete ones, recorded in the trace of traced ones.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -22,17 +23,30 @@ use sheaf_syntax::diagnostic::Diagnostic;
 pub(super) const MAX_AXES: usize = 16;
 
 impl Concrete {
-    /// The elements, downloaded from the device if needed.
+    /// The elements, downloaded from the device if needed. Those in a file are checked to be as they were.
     pub fn host(&self) -> Eval<&HostTensor> {
         if let Some(host) = self.host.get() {
+            host.check_files()?;
             return Ok(host);
         }
+        let read = self.download()?;
+        Ok(self.host.get_or_init(|| read))
+    }
+
+    /// The elements, for one use: a copy downloaded from the device is not kept.
+    pub fn host_once(&self) -> Eval<Cow<'_, HostTensor>> {
+        if self.host.get().is_some() {
+            return self.host().map(Cow::Borrowed);
+        }
+        self.download().map(Cow::Owned)
+    }
+
+    fn download(&self) -> Eval<HostTensor> {
         if let Some(flags) = &*self.flags.borrow() {
             flags.iter().try_for_each(|flag| flag.look())?;
         }
         self.flags.take();
-        let read = self.device.get().expect("a tensor is somewhere").read(&self.ty)?;
-        Ok(self.host.get_or_init(|| read))
+        Ok(self.device.get().expect("a tensor is somewhere").read(&self.ty)?)
     }
 
     /// The device buffer, uploaded if needed.
@@ -40,7 +54,9 @@ impl Concrete {
         if let Some(buffer) = self.device.get() {
             return Ok(buffer);
         }
-        let sent = backend.upload(self.host.get().expect("a tensor is somewhere"))?;
+        let host = self.host()?;
+        let sent = backend.upload(host)?;
+        host.check_files()?;
         Ok(self.device.get_or_init(|| sent))
     }
 }
@@ -62,6 +78,14 @@ impl Tensor {
                 Err(Stop::trace(reason, None))
             }
             (None, Tensor::Concrete(_)) => unreachable!("a concrete tensor has a value"),
+        }
+    }
+
+    /// [`Tensor::elements`] for one use: a copy downloaded from the device is not kept.
+    pub(crate) fn read_once(&self, wanted: &str) -> Eval<Cow<'_, HostTensor>> {
+        match self.concrete() {
+            Some(concrete) => concrete.host_once(),
+            None => self.elements(wanted).map(Cow::Borrowed),
         }
     }
 }

@@ -44,7 +44,7 @@ impl Tracing {
         match &**signal {
             Stop::Trace(stop) => match stop.reason {
                 Reason::Value { level, .. } | Reason::Elements { level, .. } => level > self.level,
-                Reason::Loop | Reason::NoVjp(_) => true,
+                Reason::Loop | Reason::Reads | Reason::NoVjp(_) => true,
                 Reason::Effect(_) | Reason::Unevaluated(_) => false,
             },
             Stop::Error(_) => false,

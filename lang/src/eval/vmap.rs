@@ -5,7 +5,6 @@ use std::rc::Rc;
 use super::Args;
 use super::interp::Interp;
 use super::signal::{Eval, Reason, Signal, Stop, fail};
-use super::tensor::apply_graph;
 use super::transforms::Outcome;
 use crate::program::{Axes, Dict, Function, List, Tensor, Trace, Value};
 use sheaf_graph::graph::prune;
@@ -60,7 +59,7 @@ impl Interp {
             mapped.iter().map(|m| Some(m.axis)).chain(captured.iter().map(|_| None)).collect();
         let graph = transform::vmap(&prune(graph), &in_axes, size);
         let arguments: Vec<Tensor> = mapped.into_iter().map(|m| m.tensor).chain(captured).collect();
-        let results = apply_graph(&graph, &arguments)?;
+        let results = self.applied(&graph, &arguments)?;
         outcome.build(&mut results.into_iter().map(Value::from))
     }
 }

@@ -148,8 +148,8 @@ pub enum VarLocation {
 /// A binding pattern.
 #[derive(Debug)]
 pub enum Pattern {
-    /// A name.
-    Name(Slot),
+    /// A name; empty for a slot that the resolver adds.
+    Name(Slot, Ustr),
     /// `[a b & rest]`
     Vector(Vec<Pattern>, Option<Box<Pattern>>, Span),
     /// `{:keys [a b] :as whole}`, with the slot of `:as`; defaults are separate bindings after it.

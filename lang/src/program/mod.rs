@@ -6,6 +6,7 @@
 mod contents;
 mod dict;
 mod expr;
+mod handle;
 mod items;
 mod module;
 mod release;
@@ -19,6 +20,8 @@ pub(crate) use contents::has_tensors;
 pub use dict::{Dict, Key};
 pub use expr::Code;
 pub(crate) use expr::{Expr, ExprKind, Global, Param, Pattern, Pending, Slot, Template, VarLocation};
+pub use handle::Handle;
+pub(crate) use handle::{Batches, Column, Lazy, Lines, Picked, Prepared, Rows, Source};
 pub use items::Items;
 pub use module::{Definition, Module};
 pub(crate) use module::{Import, Meaning, is_private, qualified};

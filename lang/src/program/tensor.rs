@@ -32,6 +32,8 @@ pub struct Concrete {
     pub(crate) origin: OnceCell<Origin>,
     /// Pending check flags of the calls that computed it.
     pub(crate) flags: RefCell<Option<Flags>>,
+    /// True if it has passed the guards on all values.
+    pub(crate) passed: Cell<bool>,
 }
 
 impl Concrete {
@@ -44,6 +46,7 @@ impl Concrete {
             device: OnceCell::new(),
             origin: OnceCell::new(),
             flags: RefCell::default(),
+            passed: Cell::new(false),
         })
     }
 
@@ -55,6 +58,7 @@ impl Concrete {
             device: OnceCell::from(buffer),
             origin: OnceCell::new(),
             flags: RefCell::new(flags),
+            passed: Cell::new(false),
         })
     }
 
@@ -86,6 +90,14 @@ impl Concrete {
     /// The elements, if they are in host memory.
     pub fn host_if_there(&self) -> Option<&HostTensor> {
         self.host.get()
+    }
+
+    /// The elements for an observer: a copy from the device is not kept. `None` if they cannot be read.
+    pub(crate) fn peek(&self) -> Option<HostTensor> {
+        match self.host.get() {
+            Some(host) => Some(host.clone()),
+            None => self.device.get()?.read(&self.ty).ok(),
+        }
     }
 
     /// The check flags to read before its elements.

@@ -8,6 +8,7 @@ use ustr::Ustr;
 
 use super::dict::{Dict, Key};
 use super::expr::Code;
+use super::handle::Handle;
 use super::items::Items;
 use super::tensor::Tensor;
 use super::transform::Transform;
@@ -41,6 +42,8 @@ pub enum Value {
     Range(Rc<Range<i64>>),
     /// A function.
     Function(Rc<Function>),
+    /// A sequence that is read when its items are asked for.
+    Handle(Rc<Handle>),
 }
 
 /// An immutable list.
@@ -117,6 +120,7 @@ impl Value {
                 "a function".into()
             }
             Value::Function(f) => format!("the function {}", f.name()),
+            Value::Handle(handle) => format!("the handle {}", handle.text()),
         }
     }
 
@@ -188,7 +192,7 @@ macro_rules! value_from {
         }
     )*};
 }
-value_from!(bool => Bool, i64 => Int, f64 => Float, Rc<List> => List, Rc<Dict> => Dict, &str => Str);
+value_from!(bool => Bool, i64 => Int, f64 => Float, Rc<List> => List, Rc<Dict> => Dict, Handle => Handle, &str => Str);
 
 impl From<Items> for Value {
     /// A list as made by functions.

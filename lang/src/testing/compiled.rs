@@ -8,6 +8,9 @@ use crate::program::{Function, Tensor, Value};
 use sheaf_syntax::Form;
 use sheaf_syntax::diagnostic::Diagnostic;
 
+/// The reason that an example which reads a handle is interpreted.
+const ITEMS: &str = "the items of a handle";
+
 /// The function that is compiled: it runs a batch of examples.
 const BATCHED: &str = "(fn [cases arguments anchor] (map apply cases arguments))";
 
@@ -112,6 +115,7 @@ impl Tester<'_> {
                 Ok(Probe::Known) => {}
                 Ok(Probe::Interpreted(reason)) => stopped = Some(Plan::Interpreted(reason)),
                 Ok(Probe::Elements(wanted)) => stopped = Some(Plan::Fixed(wanted)),
+                Ok(Probe::Reads) => stopped = Some(Plan::Fixed(ITEMS.into())),
                 Err(signal) => return Err(vec![as_diagnostic(*signal)]),
             }
         }
@@ -126,6 +130,7 @@ impl Tester<'_> {
             stopped = match probe {
                 Ok(Probe::Compiled) => return Ok(Plan::Compile { function, arguments }),
                 Ok(Probe::Known) => None,
+                Ok(Probe::Reads) => Some(Plan::Fixed(ITEMS.into())),
                 Ok(Probe::Interpreted(reason) | Probe::Elements(reason)) => Some(Plan::Interpreted(reason)),
                 Err(_) if which == Literals::Numbers => None,
                 Err(signal) => return Err(vec![as_diagnostic(*signal)]),

@@ -26,6 +26,8 @@ pub struct Diagnostic {
 pub enum Kind {
     /// Raised by the program, with `error` or `assert`.
     Raised,
+    /// A broken guard.
+    Guard,
     /// An undefined name.
     UnknownName,
     /// Any other.

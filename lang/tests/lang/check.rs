@@ -145,12 +145,16 @@ fn the_examples_and_the_corpus_pass() {
                 folders.extend(Some(path).filter(|path| !path.ends_with("examples/packages")));
             } else if path.extension().is_some_and(|e| e == "shf") {
                 let text = std::fs::read_to_string(&path).expect("a program");
-                world.files.borrow_mut().insert(path.display().to_string(), text);
+                world.files.borrow_mut().insert(path.display().to_string(), text.into_bytes());
             }
         }
     }
-    let programs: Vec<(String, String)> =
-        world.files.borrow().iter().map(|(path, text)| (path.clone(), text.clone())).collect();
+    let programs: Vec<(String, String)> = world
+        .files
+        .borrow()
+        .iter()
+        .map(|(path, text)| (path.clone(), String::from_utf8_lossy(text).into_owned()))
+        .collect();
     assert!(programs.len() > 2, "the examples are there");
     let wrong: Vec<String> = programs
         .iter()

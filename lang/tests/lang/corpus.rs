@@ -13,7 +13,8 @@ use sheaf_lang::testing::{BATCH, Compile, Options, Tester};
 use sheaf_syntax::render::render;
 
 /// Values that must be known, so that an example with a tensor as value runs no program.
-const FIXED: [&str; 3] = ["a shape", "the items that differ", "the number of elements that differ"];
+const FIXED: [&str; 4] =
+    ["a shape", "the items of a handle", "the items that differ", "the number of elements that differ"];
 
 /// All `.shf` files below a folder, sorted.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -81,7 +81,7 @@ fn all_mistakes() {
     let world = World::default();
     for name in names(&folder.join("lib")) {
         let path = format!("lib/{name}.shf");
-        world.files.borrow_mut().insert(path.clone(), read(&path));
+        world.files.borrow_mut().insert(path.clone(), read(&path).into_bytes());
     }
     let mistakes = names(&folder);
     assert!(mistakes.len() >= 40, "{} mistakes", mistakes.len());

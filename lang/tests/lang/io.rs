@@ -148,19 +148,19 @@ fn the_rest_of_the_world() {
             ("(io :time)", "=> 1800000000123"),
             ("(io \"raed\" \"x\")", "error: io has no verb \"raed\""),
             ("(io \"read\")", "error: io \"read\" is called (io \"read\" path)"),
-            ("(io \"load\" 3)", "error: io \"load\" is called (io \"load\" path hint?)"),
+            ("(io \"load\" 3)", "error: io \"load\" is called (io \"load\" path hint ...)"),
             ("(io 3)", "error: io takes a verb first, such as \"load\", not the number 3"),
-            ("(io \"load\" \"m.safetensors\")", "error: .safetensors files cannot be loaded yet"),
-            (
-                "(io \"save\" \"model\" {:a 1})",
-                "error: model has no extension, and files without one cannot be saved yet",
-            ),
-            ("(io \"load\" \"m.xyz\")", "error: .xyz files cannot be loaded"),
+            ("(io \"load\" \"m.safetensors\")", "error: m.safetensors does not exist"),
+            ("(io \"save\" \"model\" {:a 1}) (io \"load\" \"model\")", "=> {:a 1}"),
+            ("(io \"load\" \"m.xyz\")", "error: m.xyz: .xyz files cannot be loaded"),
             (
                 "(io \"load\" \"m.json\" 3)",
                 "error: a hint is a keyword such as :json or :i32, not the number 3",
             ),
-            ("(io \"load\" \"m.json\" :f32)", "error: a dtype is a hint for a .csv, not for m.json"),
+            (
+                "(io \"load\" \"m.json\" :f32)",
+                "error: a dtype is a hint for a .bin or a .csv, not for m.json",
+            ),
         ],
     );
 }

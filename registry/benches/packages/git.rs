@@ -92,6 +92,11 @@ impl Daemon {
         panic!("git daemon does not start");
     }
 
+    /// Processor time so far of the server and of what it has started, and of this process. `None` where the system does not say.
+    pub fn processor_times(&self) -> Option<[Duration; 2]> {
+        Some([processor_time(&self.child.id().to_string())?, processor_time("self")?])
+    }
+
     pub fn address(&self, path: &str) -> String {
         format!("git://127.0.0.1:{}/{path}", self.port)
     }
@@ -102,4 +107,13 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Processor time of a process and of its ended children, in Linux's `/proc`.
+fn processor_time(process: &str) -> Option<Duration> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name before may have blanks; user and system time of the process, then of its children, in hundredths of a second.
+    let fields: Vec<&str> = text.rsplit_once(") ")?.1.split(' ').collect();
+    let ticks: u64 = fields.get(11..15)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum();
+    Some(Duration::from_millis(ticks * 10))
 }

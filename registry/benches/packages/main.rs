@@ -32,12 +32,15 @@ const LONG_RUNS: usize = 5;
 /// Number of packages of a fetch.
 const FETCHED: usize = 50;
 
+/// Numbers of fetches at a time.
+const JOBS: [usize; 5] = [1, 2, 4, 8, 16];
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         // A process of its own, as a command is one.
         ["resolve", place, address] => {
-            let (project, access) = site::project(Path::new(place), address, true);
+            let (project, access) = site::at_hand(Path::new(place), address);
             let outcome = plan::lock(&project, &access, &Resolve::default()).unwrap();
             assert!(outcome.lock.packages.len() >= site::LEAST);
         }
@@ -67,7 +70,7 @@ fn resolutions(site: &Site) {
     report("first resolution, the index fetched", &mut [begun.elapsed()]);
     println!("# {} packages", first.lock.packages.len());
     let mut times = times(RUNS, || {
-        let (project, access) = site.project(true);
+        let (project, access) = site.at_hand();
         let begun = Instant::now();
         let outcome = plan::lock(&project, &access, &Resolve::default()).unwrap();
         let time = begun.elapsed();
@@ -162,7 +165,7 @@ fn updates(site: &mut Site) {
 
 /// Fetches into an empty store, beside clones of the same repositories.
 fn fetches(site: &Site) {
-    let (project, access) = site.project(true);
+    let (project, access) = site.at_hand();
     let lock = plan::lock(&project, &access, &Resolve::default()).unwrap().lock;
     let packages: Vec<&LockedPackage> = lock.packages.iter().take(FETCHED).collect();
     let items: Vec<Item> = packages.iter().map(|package| site::item(package)).collect();
@@ -179,15 +182,30 @@ fn fetches(site: &Site) {
         assert!(results.iter().all(Result::is_ok), "{:?}", results.iter().find(|result| result.is_err()));
         time
     };
-    let (mut together, mut single, mut clones) = (Vec::new(), Vec::new(), Vec::new());
+    let mut ours = JOBS.map(|jobs| (jobs, Vec::new()));
+    let (mut server, mut client) = (Vec::new(), Vec::new());
+    let mut clones = Vec::new();
     for _ in 0..LONG_RUNS {
-        together.push(fetch(8));
-        single.push(fetch(1));
+        for (jobs, times) in &mut ours {
+            let before = site.daemon.processor_times();
+            times.push(fetch(*jobs));
+            if let (8, Some([server_before, own_before]), Some([server_after, own_after])) =
+                (*jobs, before, site.daemon.processor_times())
+            {
+                server.push(server_after.saturating_sub(server_before));
+                client.push(own_after.saturating_sub(own_before));
+            }
+        }
         let empty = tempfile::tempdir_in(&site.folder).unwrap().keep();
         clones.push(git::clones(&items, &empty, 8));
     }
-    report("fetch of 50 packages, 8 at a time", &mut together);
-    report("fetch of 50 packages, one at a time", &mut single);
+    for (jobs, times) in &mut ours {
+        report(&format!("fetch of 50 packages, {jobs} at a time"), times);
+    }
+    if !server.is_empty() {
+        report("the same, 8 at a time: processor time of the server", &mut server);
+        report("the same, 8 at a time: processor time of this process", &mut client);
+    }
     report("git clone --depth 1 of the same, 8 processes at a time", &mut clones);
 }
 

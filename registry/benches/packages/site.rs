@@ -22,6 +22,9 @@ const SIZE: Size = Size { packages: 10_000, versions: 10, graph: 200 };
 /// Minimum number of packages of a resolution.
 pub const LEAST: usize = 150;
 
+/// Folder of a store with the packages of the graph.
+const MADE: &str = "made";
+
 /// Number of files of a package, and their size in bytes.
 const FILES: (usize, usize) = (8, 4_000);
 
@@ -37,7 +40,7 @@ pub struct Site {
     root: Root,
     /// The lines of each package.
     lines: BTreeMap<String, String>,
-    _daemon: Daemon,
+    pub daemon: Daemon,
 }
 
 /// The name of a package, as the generator of registries gives it.
@@ -69,7 +72,7 @@ impl Site {
                         name: id.name.clone(),
                         version: candidate.version.clone(),
                         dependencies: dependencies.collect(),
-                        features: BTreeMap::new(),
+                        features: None,
                         repository: daemon.address(&id.name),
                         reference: "refs/tags/v1".into(),
                         commit: commit.clone(),
@@ -102,12 +105,17 @@ impl Site {
         let manifest =
             format!("[package]\nname = \"bench\"\nversion = \"0.1.0\"\n\n[dependencies]\n{dependencies}");
         fs::write(folder.join("project/Sheaf.toml"), manifest).unwrap();
-        Self { folder: folder.into(), address, memory, root, lines, _daemon: daemon }
+        Self { folder: folder.into(), address, memory, root, lines, daemon }
     }
 
     /// The project, and what its commands may reach.
     pub fn project(&self, offline: bool) -> (Project, Access) {
         project(&self.folder, &self.address, offline)
+    }
+
+    /// The same without a network, for resolutions: every package of the graph is in the store.
+    pub fn at_hand(&self) -> (Project, Access) {
+        at_hand(&self.folder, &self.address)
     }
 
     /// Adds a version to ten packages, others in each round.
@@ -150,6 +158,12 @@ pub fn project(folder: &Path, address: &str, offline: bool) -> (Project, Access)
     (project, crate::access(folder, address, offline))
 }
 
+/// The same without a network, for resolutions: every package of the graph is in the store.
+pub fn at_hand(folder: &Path, address: &str) -> (Project, Access) {
+    let (project, access) = project(folder, address, true);
+    (project, Access { sources: folder.join(MADE), ..access })
+}
+
 /// Makes the repository of a package; its commit and the hash of its tree.
 fn package(folder: &Path, number: usize) -> (String, String) {
     let name = name(number);
@@ -170,7 +184,7 @@ fn package(folder: &Path, number: usize) -> (String, String) {
     let repository = Repository::new("/nowhere", address, Options::default());
     let id: CommitId = repository.fetch(&Want::Tag("v1".into()), &go, |_| ()).unwrap();
     let commit = repository.commit(id).unwrap().unwrap();
-    let made = SourceStore::new(folder.join("made")).insert(&commit, None, None, &go).unwrap();
+    let made = SourceStore::new(folder.join(MADE)).insert(&commit, None, None, &go).unwrap();
     (id.to_string(), made.hash.to_string())
 }
 

@@ -1,7 +1,5 @@
 //! Lines of an index: one version of a package each.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use semver::{Version, VersionReq};
 use serde::{Deserialize, Serialize};
@@ -30,9 +28,10 @@ pub struct Entry {
     /// Its dependencies, without those of its own development.
     #[serde(default)]
     pub dependencies: Vec<EntryDependency>,
-    /// Named sets of optional parts. No command uses them yet.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub features: BTreeMap<String, Vec<String>>,
+    /// Reserved: named sets of optional parts. This Sheaf writes none, reads any JSON and keeps it, so that a later Sheaf can give
+    /// it a meaning without a new form. It is signed like other fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<serde_json::Value>,
     /// Address of the git repository of its source.
     pub repository: String,
     /// The ref that the commit was published from, such as `refs/tags/v1.2.0`.
@@ -260,6 +259,21 @@ mod tests {
             );
         }
         assert_eq!(Entry::parse_all("ode", b"").unwrap(), []);
+    }
+
+    /// A later Sheaf may give the field a meaning.
+    #[test]
+    fn features_are_kept_whatever_they_are() {
+        for features in ["{}", "[]", "\"x\"", "1.5", r#"{"dep":{"maths":{"optional":true}},"gpu":["maths"]}"#]
+        {
+            let text = line(&format!("\"repository => \"features\":{features},\"repository"));
+            let kept = format!("\"features\":{features},");
+            let entry = Entry::parse_all("ode", text.as_bytes()).unwrap().remove(0);
+            assert!(entry.line().contains(&kept), "{}", entry.line());
+            let yanked =
+                yanked_line("ode", text.as_bytes(), &Version::new(1, 2, 0), Some("x")).unwrap().unwrap();
+            assert!(yanked.contains(&kept), "{yanked}");
+        }
     }
 
     #[test]

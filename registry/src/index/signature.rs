@@ -97,7 +97,7 @@ fn sorted(value: Value) -> Value {
 mod tests {
     use super::*;
 
-    const LINE: &str = r#"{"name":"ode","version":"1.2.0","dependencies":[{"name":"maths","range":"^1"}],"repository":"https://git.example/ode","ref":"refs/tags/v1.2.0","commit":"0123456789012345678901234567890123456789","tree":"sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=","size":7,"programs":{"remote":"https://cache.example","devices":["cpu"]}}"#;
+    const LINE: &str = r#"{"name":"ode","version":"1.2.0","dependencies":[{"name":"maths","range":"^1"}],"repository":"https://git.example/ode","ref":"refs/tags/v1.2.0","commit":"0123456789012345678901234567890123456789","tree":"sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=","size":7,"features":{"gpu":["maths"]},"programs":{"remote":"https://cache.example","devices":["cpu"]}}"#;
 
     fn entry(line: &str) -> Entry {
         Entry::parse_all("ode", line.as_bytes()).unwrap().remove(0)
@@ -119,6 +119,7 @@ mod tests {
             ("0123", "1123"),
             ("sha256-47", "sha256-48"),
             ("\"size\":7", "\"size\":8"),
+            ("[\"maths\"]", "[\"evil\"]"),
             ("cache.example", "cache.evil"),
             ("[\"cpu\"]", "[]"),
         ] {

@@ -1,4 +1,4 @@
-//! What a command may reach: folders, network, credentials, registries.
+//! Resources that a command may reach: folders, network, credentials, registries.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -29,7 +29,7 @@ pub trait Reporter: FetchReporter + Send {
 
 impl Reporter for crate::store::Silent {}
 
-/// What a command may reach.
+/// Resources that a command may reach.
 pub struct Access {
     /// Folder of copies of indexes.
     pub registries: PathBuf,

@@ -482,8 +482,25 @@ pub fn archive_name(package: &LockedPackage, lock: &PackagesLock) -> String {
     let alike = lock.packages.iter().filter(|other| other.name == *name && other.version == *version);
     let hash: Option<TreeHash> = tree.as_deref().and_then(|tree| tree.parse().ok());
     match hash.filter(|_| alike.count() > 1) {
-        Some(hash) => format!("{name}-{version}-{}.tar.gz", &hash.hex()[..8]),
+        Some(hash) => {
+            let [_, with_hash] = archive_names(name, version, &hash);
+            with_hash
+        }
         None => format!("{name}-{version}.tar.gz"),
+    }
+}
+
+/// Names that the archive of a package may have.
+pub(super) fn archive_names(name: &str, version: &Version, tree: &TreeHash) -> [String; 2] {
+    [format!("{name}-{version}.tar.gz"), format!("{name}-{version}-{}.tar.gz", &tree.hex()[..8])]
+}
+
+/// What a fetch asks for, by the full name of a ref.
+pub(crate) fn want_of(reference: &str) -> Want {
+    match (reference.strip_prefix("refs/tags/"), reference.strip_prefix("refs/heads/")) {
+        (Some(tag), _) => Want::Tag(tag.into()),
+        (_, Some(branch)) => Want::Branch(branch.into()),
+        _ => Want::Head,
     }
 }
 
@@ -493,12 +510,7 @@ fn item(package: &LockedPackage, hash: TreeHash, access: &Access) -> Result<Item
         Source::Git { url, reference } => (url.as_str(), reference.clone()),
         _ => {
             let reference = package.reference.as_deref().unwrap_or_default();
-            let want = match (reference.strip_prefix("refs/tags/"), reference.strip_prefix("refs/heads/")) {
-                (Some(tag), _) => Want::Tag(tag.into()),
-                (_, Some(branch)) => Want::Branch(branch.into()),
-                _ => Want::Head,
-            };
-            (package.repository.as_deref().unwrap_or_default(), want)
+            (package.repository.as_deref().unwrap_or_default(), want_of(reference))
         }
     };
     let address = Address::parse(address)?;

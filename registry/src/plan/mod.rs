@@ -17,3 +17,5 @@ pub use access::{Access, Reporter};
 pub use installed::{Installed, NotInstalled};
 pub use lock::{Outcome, PlanError, Resolve, Rewritten, Sources, VENDOR_FOLDER, archive_name, fetch, lock};
 pub use universe::{Universe, UniverseError};
+
+pub(crate) use lock::want_of;

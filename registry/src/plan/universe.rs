@@ -1,7 +1,7 @@
 //! The packages that exist, as the resolver asks for them: versions of registries, commits of git repositories, folders.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -15,6 +15,7 @@ use sheaf_project::{
 use url::Url;
 
 use super::Access;
+use super::lock::archive_names;
 use crate::git::{Address, Commit, CommitId, GitError, Progress, Repository, Want};
 use crate::index::{Entry, Folder, GitFiles, HttpFiles, Index, IndexError, IndexFiles};
 use crate::resolve::{Candidate, Index as Versions, PackageId, Requirement};
@@ -126,6 +127,27 @@ pub struct Universe<'a> {
     pub members: HashMap<String, SheafToml>,
     /// Commits that `Sheaf.lock` has for git repositories: taken instead of what their references name now.
     locked: HashMap<Source, CommitId>,
+    /// The sources on this machine, listed when the first are looked for.
+    here: OnceCell<Here>,
+}
+
+/// The sources on this machine, which are checked when they are used.
+struct Here {
+    /// Trees in the store.
+    trees: HashSet<TreeHash>,
+    /// Names of files in the folder of archives.
+    archives: HashSet<String>,
+}
+
+impl Here {
+    fn list(access: &Access) -> Self {
+        let archives =
+            access.vendor.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+        Self {
+            trees: SourceStore::new(&access.sources).trees(),
+            archives: archives.filter_map(|entry| entry.file_name().into_string().ok()).collect(),
+        }
+    }
 }
 
 impl<'a> Universe<'a> {
@@ -149,6 +171,7 @@ impl<'a> Universe<'a> {
             kept: Vec::new(),
             members: HashMap::new(),
             locked,
+            here: OnceCell::new(),
         }
     }
 
@@ -161,6 +184,17 @@ impl<'a> Universe<'a> {
         let entries = self.index(index).ok()?.entries(&package.name).ok()?;
         let entry = entries.iter().find(|entry| entry.version == *version)?;
         Some(Origin::Entry(Box::new(entry.clone())))
+    }
+
+    /// True if the sources of a version may be fetched, or are on this machine.
+    pub fn is_at_hand(&self, entry: &Entry) -> bool {
+        if !self.access.offline {
+            return true;
+        }
+        let here = self.here.get_or_init(|| Here::list(self.access));
+        let Ok(tree) = entry.tree.parse() else { return false };
+        let mut archives = archive_names(&entry.name, &entry.version, &tree).into_iter();
+        here.trees.contains(&tree) || archives.any(|name| here.archives.contains(&name))
     }
 
     /// The index at an address, opened and brought up to date once.
@@ -222,7 +256,7 @@ impl<'a> Universe<'a> {
         let options = self.access.git_options(&address);
         let repository = Repository::in_cache(&self.access.repositories, address, options);
         let key = (repository.address().as_str().to_owned(), want.clone());
-        // What is here is not asked for.
+        // Commits that are here are not asked for.
         let here = match want {
             Want::Commit(_) => repository.last(want)?,
             _ => self.access.fetched.borrow().get(&key).copied(),
@@ -403,7 +437,8 @@ impl Versions for Universe<'_> {
                     entries => entries?,
                 };
                 let wanted = entries.iter().filter(|entry| self.is_wanted(&package.name, &entry.version));
-                wanted.map(|entry| candidate(entry, index)).collect()
+                let seen = |entry| Candidate { absent: !self.is_at_hand(entry), ..candidate(entry, index) };
+                wanted.map(seen).collect()
             }
             Source::Git { url, reference } => Arc::from([self.of_git(package, url, reference)?]),
             Source::Path { folder } => Arc::from([self.of_folder(package, folder)?]),
@@ -445,6 +480,7 @@ fn candidate(entry: &Entry, index: &str) -> Candidate {
         published: entry.published,
         sheaf: entry.sheaf.clone(),
         version: entry.version.clone(),
+        absent: false,
     }
 }
 

@@ -323,6 +323,7 @@ impl Text<'_> {
                     (Refusal::Sheaf, _) => Some("update Sheaf".to_owned()),
                     (Refusal::Newer, Some(_)) => Some("choose a later `exclude-newer`".to_owned()),
                     (Refusal::Newer, None) => Some("remove `exclude-newer`".to_owned()),
+                    (Refusal::Absent, _) => Some("run the command once with a network".to_owned()),
                 });
             }
         }
@@ -336,7 +337,7 @@ impl Text<'_> {
         }
         let mut seen = HashSet::new();
         remedies.retain(|remedy| seen.insert(remedy.clone()));
-        let remedies = remedies.join("; or ");
+        let remedies = remedies.join(", or ");
         match &self.contested()[..] {
             [] => remedies,
             contested => {

@@ -52,12 +52,14 @@ pub struct Candidate {
     pub published: Option<Timestamp>,
     /// The versions of Sheaf that it works with; `None` for all.
     pub sheaf: Option<VersionReq>,
+    /// True if its sources are not on this machine, and may not be fetched.
+    pub absent: bool,
 }
 
 impl Candidate {
     /// A version without dependencies and without restrictions.
     pub fn new(version: Version) -> Self {
-        Self { version, dependencies: Vec::new(), yanked: None, published: None, sheaf: None }
+        Self { version, dependencies: Vec::new(), yanked: None, published: None, sheaf: None, absent: false }
     }
 }
 
@@ -88,7 +90,7 @@ pub struct Policy {
     /// Prefers the lowest matching version to the highest.
     pub minimal: bool,
     /// The resolution in `Sheaf.lock`. Its versions are preferred, and its edges if their targets are among its versions.
-    /// They may be yanked, and newer than `exclude_newer`.
+    /// They may be yanked, newer than `exclude_newer`, and absent.
     pub locked: Resolution,
     /// Passes over versions that were published later, or at an unknown time.
     pub exclude_newer: Option<Timestamp>,

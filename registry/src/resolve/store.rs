@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use pubgrub::VersionSet;
 use semver::{Version, VersionReq};
+use sheaf_project::works_with;
 
 use super::ranks::Ranks;
 use super::request::{Candidate, Index, PackageId, PackageVersion, Policy, Requirement, Root};
@@ -50,6 +51,8 @@ pub(super) enum Refusal {
     Sheaf,
     /// It is newer than `exclude_newer`, or of unknown age.
     Newer,
+    /// It is not on this machine, and may not be fetched.
+    Absent,
 }
 
 /// The compatible versions of a package.
@@ -295,20 +298,16 @@ impl std::ops::Deref for Requirements<'_> {
 }
 
 fn refusal(candidate: &Candidate, locked: bool, policy: &Policy) -> Option<Refusal> {
-    // A pre-release of Sheaf works with what its release works with.
-    let release = Version::new(policy.sheaf.major, policy.sheaf.minor, policy.sheaf.patch);
     if candidate.yanked.is_some() && !locked {
         Some(Refusal::Yanked)
-    } else if candidate
-        .sheaf
-        .as_ref()
-        .is_some_and(|sheaf| !sheaf.matches(&policy.sheaf) && !sheaf.matches(&release))
-    {
+    } else if candidate.sheaf.as_ref().is_some_and(|sheaf| !works_with(sheaf, &policy.sheaf)) {
         Some(Refusal::Sheaf)
     } else if let (Some(limit), false) = (policy.exclude_newer, locked)
         && candidate.published.is_none_or(|time| time > limit)
     {
         Some(Refusal::Newer)
+    } else if candidate.absent && !locked {
+        Some(Refusal::Absent)
     } else {
         None
     }

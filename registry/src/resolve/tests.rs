@@ -31,7 +31,7 @@ fn requirement(text: &str) -> Requirement {
     Requirement { name, package, range: range.parse().unwrap(), location: None }
 }
 
-/// A registry of `NAME VERSION FLAGS: REQUIREMENT; REQUIREMENT` lines. A flag is `yanked=REASON`, `at=TIME` or
+/// A registry of `NAME VERSION FLAGS: REQUIREMENT; REQUIREMENT` lines. A flag is `yanked=REASON`, `at=TIME`, `absent=yes` or
 /// `sheaf=RANGE`; `_` stands for a blank.
 fn registry(text: &str) -> Memory {
     let mut packages: BTreeMap<PackageId, Vec<Candidate>> = BTreeMap::new();
@@ -45,6 +45,7 @@ fn registry(text: &str) -> Memory {
             match (key, value.replace('_', " ")) {
                 ("yanked", reason) => candidate.yanked = Some(reason),
                 ("at", time) => candidate.published = Some(time.parse().unwrap()),
+                ("absent", _) => candidate.absent = true,
                 ("sheaf", range) => candidate.sheaf = Some(range.parse().unwrap()),
                 _ => panic!("{flag}"),
             }
@@ -222,6 +223,10 @@ fn versions_are_passed_over_by_policy() {
         Policy { exclude_newer: Some("2026-01-01T00:00:00Z".parse().unwrap()), ..locked(&["a 1.3.0"]) };
     assert_eq!(chosen_with(RELEASES, &["a ^1"], &kept), "a 1.3.0");
     assert_eq!(chosen_with(RELEASES, &["a ^1"], &locked(&["a 1.2.0"])), "a 1.3.0");
+    // The same for versions that would have to be fetched: another one in the lock would be a surprise.
+    let absent = "a 1.0.0\n a 1.1.0 absent=yes";
+    assert_eq!(chosen(absent, &["a ^1"]), "a 1.0.0");
+    assert_eq!(chosen_with(absent, &["a ^1"], &locked(&["a 1.1.0"])), "a 1.1.0");
 }
 
 #[test]
@@ -297,7 +302,7 @@ fn a_missing_package_is_explained() {
     the dependencies of `demo` have no common solution:
       a 1.0.0 and 1.1.0 need gone ^1, but registry+https://registry.example/index has no such package
       Sheaf.toml:7 asks for a ^1 (1.0.0 and 1.1.0)
-    correct the name or the registry; or change Sheaf.toml:7
+    correct the name or the registry, or change Sheaf.toml:7
     ");
     let error = resolve(&project(&["a ^1"]), &registry("a 1.0.0: gone ^1"), &policy()).unwrap_err();
     let ResolveError::Conflict(conflict) = error else { panic!("{error}") };
@@ -308,11 +313,15 @@ fn a_missing_package_is_explained() {
 fn versions_that_are_passed_over_are_explained() {
     insta::assert_snapshot!(message(RELEASES, &["a =1.1.0"]), @"Sheaf.toml:7 asks for a =1.1.0, but 1.1.0 is yanked: wrong gradients; ask for a ^1.0.0");
     insta::assert_snapshot!(message("a 1.0.0 yanked=", &["a ^1"]), @"Sheaf.toml:7 asks for a ^1, but 1.0.0 is yanked; change Sheaf.toml:7");
-    insta::assert_snapshot!(message(RELEASES, &["a =1.2.0"]), @"Sheaf.toml:7 asks for a =1.2.0, but 1.2.0 needs Sheaf >=0.5, and this is Sheaf 0.4.0; ask for a ^1.0.0; or update Sheaf");
+    insta::assert_snapshot!(message(RELEASES, &["a =1.2.0"]), @"Sheaf.toml:7 asks for a =1.2.0, but 1.2.0 needs Sheaf >=0.5, and this is Sheaf 0.4.0; ask for a ^1.0.0, or update Sheaf");
     let dated = Policy { exclude_newer: Some("2026-02-01T00:00:00Z".parse().unwrap()), ..policy() };
-    insta::assert_snapshot!(try_with(RELEASES, &["a =1.3.0"], &dated).unwrap_err(), @"Sheaf.toml:7 asks for a =1.3.0, but 1.3.0 has no time of publication, which `exclude-newer` needs; ask for a ^1.0.0; or remove `exclude-newer`");
+    insta::assert_snapshot!(try_with(RELEASES, &["a =1.3.0"], &dated).unwrap_err(), @"Sheaf.toml:7 asks for a =1.3.0, but 1.3.0 has no time of publication, which `exclude-newer` needs; ask for a ^1.0.0, or remove `exclude-newer`");
     let index = "a 1.0.0 at=2026-03-01T00:00:00Z\n a 1.1.0 at=2026-04-01T00:00:00Z";
     insta::assert_snapshot!(try_with(index, &["a ^1"], &dated).unwrap_err(), @"Sheaf.toml:7 asks for a ^1, but 1.0.0 and 1.1.0 were published after 2026-02-01T00:00:00Z (`exclude-newer`), 1.0.0 on 2026-03-01T00:00:00Z; choose a later `exclude-newer`");
+    let index = "a 1.0.0\n a 1.1.0 absent=yes\n a 1.2.0 absent=yes";
+    insta::assert_snapshot!(message(index, &["a ^1.2"]), @"Sheaf.toml:7 asks for a ^1.2, but 1.2.0 is not on this machine, and --offline or SHEAF_OFFLINE forbids to fetch it; ask for a ^1.0.0, or run the command once with a network");
+    insta::assert_snapshot!(message(index, &["a ^1.1"]), @"Sheaf.toml:7 asks for a ^1.1, but 1.1.0 and 1.2.0 are not on this machine, and --offline or SHEAF_OFFLINE forbids to fetch them; ask for a ^1.0.0, or run the command once with a network");
+    insta::assert_snapshot!(message("a 1.0.0 absent=yes", &["a ^1"]), @"Sheaf.toml:7 asks for a ^1, but 1.0.0 is not on this machine, and --offline or SHEAF_OFFLINE forbids to fetch it; run the command once with a network");
 }
 
 #[test]
@@ -454,7 +463,7 @@ fn a_member_of_a_workspace_is_a_line_of_the_user() {
     the dependencies of `demo` have no common solution:
       members/a/Sheaf.toml:9 asks for t ^3, but there are only 1.0.0 and 2.0.0
       `demo` asks for a * (0.1.0)
-    ask for t ^2.0.0; or change members/a/Sheaf.toml:9
+    ask for t ^2.0.0, or change members/a/Sheaf.toml:9
     ");
 }
 

@@ -40,7 +40,8 @@ pub(super) fn nearest<'v>(versions: &[&'v Version], pivot: &Version) -> Vec<&'v 
 /// The versions that were passed over, each with the reason.
 pub(super) fn refusals(store: &Store<'_>, refused: &[(&Candidate, Refusal)]) -> String {
     // The newest are the ones that users look for.
-    let each = refused.iter().rev().filter(|(_, refusal)| *refusal != Refusal::Newer);
+    let each =
+        refused.iter().rev().filter(|(_, refusal)| !matches!(refusal, Refusal::Newer | Refusal::Absent));
     let named = each.clone().take(NAMED).map(|(candidate, refusal)| {
         let version = &candidate.version;
         match (refusal, &candidate.yanked, &candidate.sheaf) {
@@ -59,6 +60,7 @@ pub(super) fn refusals(store: &Store<'_>, refused: &[(&Candidate, Refusal)]) -> 
         phrases.push(format!("{more} more are yanked or need another Sheaf"));
     }
     phrases.extend(too_new(store, refused));
+    phrases.extend(absent(refused));
     phrases.join("; ")
 }
 
@@ -88,6 +90,21 @@ fn too_new(store: &Store<'_>, refused: &[(&Candidate, Refusal)]) -> Vec<String> 
             .push(format!("{} {have} no time of publication, which `exclude-newer` needs", names(&undated)));
     }
     phrases
+}
+
+/// The versions that would have to be fetched.
+fn absent(refused: &[(&Candidate, Refusal)]) -> Option<String> {
+    let absent = refused.iter().filter(|(_, refusal)| *refusal == Refusal::Absent);
+    let absent: Vec<&Version> = absent.map(|(candidate, _)| &candidate.version).collect();
+    let (are, them) = match absent.len() {
+        0 => return None,
+        1 => ("is", "it"),
+        _ => ("are", "them"),
+    };
+    Some(format!(
+        "{} {are} not on this machine, and --offline or SHEAF_OFFLINE forbids to fetch {them}",
+        versions(&absent)
+    ))
 }
 
 /// A text of an index on one line, without control characters.

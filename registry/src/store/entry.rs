@@ -1,6 +1,6 @@
 //! Entries of the store.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::num::NonZero;
@@ -58,6 +58,12 @@ impl SourceStore {
         self.verify(hash)
     }
 
+    /// The trees of all entries, which are not checked.
+    pub fn trees(&self) -> HashSet<TreeHash> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        entries.filter_map(|entry| TreeHash::from_hex(entry.file_name().to_str()?)).collect()
+    }
+
     /// The folders of those trees that are in the store as they were inserted, checked in several threads: most of the time
     /// goes into asking the operating system for the state of each file.
     pub fn get_all(&self, hashes: &[TreeHash]) -> HashMap<TreeHash, PathBuf> {
@@ -71,7 +77,7 @@ impl SourceStore {
                 .map(|part| scope.spawn(move || part.iter().filter_map(get).collect::<Vec<_>>()))
                 .collect();
             let mut found: HashMap<_, _> = own.iter().filter_map(get).collect();
-            // What a thread that panicked had to check is not here, and fetched.
+            // Entries that a panicked thread had to check count as missing, and are fetched.
             found.extend(others.into_iter().filter_map(|thread| thread.join().ok()).flatten());
             found
         })

@@ -68,7 +68,7 @@ pub enum StoreError {
         path: PathBuf,
         /// The hash of the files there, or the error of reading them.
         found: Result<TreeHash, io::Error>,
-        /// Where the files are now.
+        /// Current folder of the files.
         moved: PathBuf,
     },
     /// A folder of the store that cannot be used.

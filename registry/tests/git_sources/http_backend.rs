@@ -5,23 +5,70 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A server of smart http: `git http-backend`. Under `/private/` it wants credentials. Its thread ends with the process.
-pub fn http(folder: &Path) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let folder: PathBuf = fs::canonicalize(folder).unwrap();
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let folder = folder.clone();
-            thread::spawn(move || answer(&stream, &folder));
-        }
-    });
-    address
+/// A server of smart http: `git http-backend`. Its thread ends with the process, or when it is cut.
+pub struct HttpServer {
+    pub address: SocketAddr,
+    state: Arc<State>,
 }
 
-fn answer(stream: &TcpStream, folder: &Path) -> Option<()> {
+struct State {
+    folder: PathBuf,
+    /// The only `Authorization` that opens `/private/`.
+    private: Option<String>,
+    /// The `Authorization` of each request.
+    seen: Mutex<Vec<Option<String>>>,
+    cut: AtomicBool,
+}
+
+/// Serves the repositories in a folder. Those under `/private/` want credentials that nobody has.
+pub fn http(folder: &Path) -> SocketAddr {
+    HttpServer::start(folder, None).address
+}
+
+impl HttpServer {
+    /// Serves the repositories in a folder, those under `/private/` for requests with this `Authorization`.
+    pub fn start(folder: &Path, private: Option<&str>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let folder = fs::canonicalize(folder).unwrap();
+        let private = private.map(str::to_owned);
+        let state = Arc::new(State { folder, private, seen: Mutex::default(), cut: AtomicBool::new(false) });
+        let shared = Arc::clone(&state);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                if shared.cut.load(Ordering::SeqCst) {
+                    break;
+                }
+                let (Ok(stream), shared) = (stream, Arc::clone(&shared)) else { continue };
+                thread::spawn(move || answer(&stream, &shared));
+            }
+        });
+        Self { address, state }
+    }
+
+    /// Ends the server: connections are refused from now on.
+    #[allow(dead_code, reason = "tests of packages end servers")]
+    pub fn cut(&self) {
+        self.state.cut.store(true, Ordering::SeqCst);
+        // Wakes the listener, and waits until it is gone.
+        while TcpStream::connect(self.address).is_ok() {
+            thread::yield_now();
+        }
+    }
+
+    /// The `Authorization` of each request since the last call.
+    #[allow(dead_code, reason = "tests of packages look for credentials")]
+    pub fn seen(&self) -> Vec<Option<String>> {
+        std::mem::take(&mut *self.state.seen.lock().unwrap())
+    }
+}
+
+fn answer(stream: &TcpStream, state: &State) -> Option<()> {
+    let folder = &state.folder;
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
@@ -52,7 +99,10 @@ fn answer(stream: &TcpStream, folder: &Path) -> Option<()> {
         reader.by_ref().take(size.parse().ok()?).read_to_end(&mut body).ok()?;
     }
     let mut stream = stream;
-    if path.starts_with("/private/") {
+    let authorization = header("authorization");
+    let is_open = authorization.is_some() && authorization == state.private;
+    state.seen.lock().unwrap().push(authorization);
+    if path.starts_with("/private/") && !is_open {
         let refusal = "HTTP/1.1 401 Unauthorized\r\nwww-authenticate: Basic realm=\"git\"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
         return stream.write_all(refusal.as_bytes()).ok();
     }

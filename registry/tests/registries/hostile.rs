@@ -103,7 +103,7 @@ fn a_package_of_one_registry_is_never_taken_from_another() {
     the dependencies of `demo` have no common solution:
       lib 1.0.0 needs internal ^1, but registry+~/team has no such package
       Sheaf.toml:6 asks for lib ^1 (1.0.0)
-    correct the name or the registry; or change Sheaf.toml:6
+    correct the name or the registry, or change Sheaf.toml:6
     ");
     // As is one that the default registry does not have.
     site.depend("lib = \"1\"\nother = \"1\"");

@@ -28,6 +28,7 @@ fn a_mirror_stands_for_an_index_and_the_lock_keeps_the_address() {
     assert_eq!(site.packages(), [format!("aa 1.0.0 registry+{index}")]);
     assert_eq!(web.paths(), ["/copy/2/aa", "/copy/config.toml"]);
     site.offline = true;
+    site.pretend_sources();
     assert_eq!(site.packages(), [format!("aa 1.0.0 registry+{index}")]);
     // For this index and no other.
     site.offline = false;

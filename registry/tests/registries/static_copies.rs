@@ -52,6 +52,9 @@ fn a_resolution_asks_once_for_each_package_and_then_only_whether_it_has_changed(
     assert!(requests.iter().all(|request| request.tag.as_deref() == Some("\"one\"")), "{requests:?}");
 
     site.offline = true;
+    let text = message(site.lock()).replace(&web.host(), "HOST");
+    insta::assert_snapshot!(text, @"Sheaf.toml:6 asks for aa ^1, but 1.0.0 and 1.1.0 are not on this machine, and --offline or SHEAF_OFFLINE forbids to fetch them; run the command once with a network");
+    site.pretend_sources();
     assert_eq!(site.lock().unwrap().lock, first);
     assert_eq!(web.requests(), []);
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use sheaf_lang::eval::{Interp, Jit, Options, Refused};
+use sheaf_lang::eval::{Interp, Refused};
 use sheaf_lang::host::Unit;
 use sheaf_lang::program::{GradOptions, Transform};
 use sheaf_syntax::{Bracket, Form, Sources, SpecialForm, fmt};
@@ -11,14 +11,12 @@ use super::show::{Built, built, short};
 use super::{Order, default_output};
 use crate::cli::{BuildOptions, Emit};
 use crate::evaluator::Failed;
-use crate::evaluator::interpreter;
 use crate::messages;
 use crate::output::print;
-use sheaf_engine::{BuildTarget, Plan, Project};
+use sheaf_engine::{BuildTarget, Plan};
 
 /// Prints the definition of a function with every macro use in it replaced.
-pub fn forms(project: &Project, file: &Path, text: &str, function: &str) -> Result<(), Failed> {
-    let mut interp = interpreter(Options { jit: Jit::Never, ..Options::default() }, project)?;
+pub fn forms(mut interp: Interp, file: &Path, text: &str, function: &str) -> Result<(), Failed> {
     let forms = interp.expand_program(&file.display().to_string(), text).map_err(|errors| {
         errors.iter().for_each(|e| messages::show(&interp.sources, e));
         Failed

@@ -24,6 +24,7 @@ use crate::evaluator::{
     settings, worker,
 };
 use crate::messages;
+use crate::packages::options::DependencyOptions;
 use crate::run::main_program;
 use crate::sources::read_source;
 use crate::toolchain;
@@ -56,7 +57,7 @@ pub fn build(options: &BuildOptions) -> ExitCode {
 
 /// Fetches the programs that a build would compile; it is an error if a cache does not have something.
 pub fn pull(options: &PullOptions) -> ExitCode {
-    let PullOptions { file, shapes, device, cpu, json, network } = options.clone();
+    let PullOptions { file, shapes, device, cpu, json, lock, network } = options.clone();
     let options = BuildOptions {
         file,
         functions: Vec::new(),
@@ -70,6 +71,7 @@ pub fn pull(options: &PullOptions) -> ExitCode {
         json,
         recompile: false,
         no_bounds_check: false,
+        lock,
         network,
     };
     on_large_stack(|| build_here(&options, true))
@@ -81,11 +83,11 @@ fn build_here(options: &BuildOptions, fetch: bool) -> Result<(), Failed> {
         None => main_program()?,
     };
     let text = read_source(&file)?;
-    if options.emit == Some(Emit::Forms) {
-        return emit::forms(&project, &file, &text, &options.functions[0]);
-    }
     let how = Options { jit: Jit::Never, no_bounds_check: options.no_bounds_check, ..Options::default() };
-    let mut interp = interpreter(how, &project)?;
+    let mut interp = interpreter(how, &project, &DependencyOptions::of(&options.lock, &options.network))?;
+    if options.emit == Some(Emit::Forms) {
+        return emit::forms(interp, &file, &text, &options.functions[0]);
+    }
     let mut builder = Builder { options, fetch, failures: Vec::new(), interpreted: Vec::new() };
     let prepared = interp.prepare_program(&file.display().to_string(), &text);
     let result = match prepared {
@@ -142,7 +144,7 @@ impl Builder<'_> {
             other => other.clone(),
         };
         let home = home()?;
-        let mut settings = settings(&options.network, project, &home)?;
+        let mut settings = settings(&options.lock.network(&options.network), project, &home)?;
         let compiler = toolchain::used(&mut settings, project)?;
         let goal = BuildTarget { destination, debug: options.debug, compiler };
         if let Some(form @ (Emit::Graph | Emit::Grad | Emit::Stablehlo)) = options.emit {

@@ -7,14 +7,14 @@ use std::process::ExitCode;
 use semver::{Version, VersionReq};
 use sheaf_project::{
     DEFAULT_REGISTRY, MANIFEST_NAME, NewDependency, Project, SheafToml, add_dependency, package_name,
-    remove_dependency,
+    remove_dependency, works_with,
 };
 use sheaf_registry::index::Entry;
 use sheaf_registry::plan::{self, Access, Resolve, Universe};
 
 use super::install::{changes, package};
-use super::{access, rules, shown, write};
-use crate::cli::{AddOptions, RemoveOptions};
+use super::options::{AddOptions, RemoveOptions};
+use super::{access, host_of, rules, shown, write};
 use crate::evaluator::{Failed, exit_code, failed};
 use crate::messages;
 use crate::output::print_line;
@@ -26,7 +26,9 @@ pub fn add(options: &AddOptions) -> ExitCode {
 
 fn add_here(options: &AddOptions) -> Result<(), Failed> {
     let project = package()?;
-    let access = access(&project, options.offline)?;
+    let mut access = access(&project, options.offline)?;
+    // Named by the user, as it will be in the manifest.
+    access.named.extend(options.git.as_deref().and_then(host_of));
     let table = if options.dev { "dev-dependencies" } else { "dependencies" };
     let mut added = Vec::new();
     for text in &options.packages {
@@ -43,7 +45,7 @@ fn add_here(options: &AddOptions) -> Result<(), Failed> {
     added.iter().filter_map(|(.., about)| about.as_ref()).try_for_each(|line| print_line(line))
 }
 
-/// What is written for a package, and a line about it.
+/// Entry of the manifest for a package, and a line about it.
 fn new_dependency(
     options: &AddOptions,
     project: &Project,
@@ -90,6 +92,14 @@ fn new_dependency(
     let universe = Universe::new(access, &project.root, &project.owners, HashMap::new());
     let index = universe.index(address).map_err(failed)?;
     let entries = index.entries(name).map_err(failed)?;
+    if entries.is_empty() && access.offline && index.names().map_err(failed)?.is_none() {
+        let help = "run the command once with a network";
+        messages::error(
+            format!("no line about {name} was read from {address} before, and --offline forbids to ask it"),
+            Some(help),
+        );
+        return Err(Failed);
+    }
     if entries.is_empty() {
         let names = index.names().map_err(failed)?.unwrap_or_default();
         let near = sheaf_lang::builtins::nearest(name, names.iter().map(String::as_str));
@@ -100,8 +110,9 @@ fn new_dependency(
         messages::error(format!("the registry {address} has no package {name}"), Some(&help));
         return Err(Failed);
     }
-    let newest = newest(&entries, given.as_ref().and_then(|range| range.parse().ok()).as_ref());
-    let Some(entry) = newest else {
+    let wanted = given.as_ref().and_then(|range| range.parse().ok());
+    let suiting = suiting(project, &entries, wanted.as_ref())?;
+    let Some(known) = newest(suiting.iter().copied(), wanted.as_ref()) else {
         let all: Vec<_> = entries.iter().rev().map(|entry| entry.version.to_string()).take(8).collect();
         let message = match range {
             Some(range) => format!("no version of {name} matches {range}"),
@@ -110,18 +121,73 @@ fn new_dependency(
         messages::error(message, Some(&format!("the registry has {}", all.join(", "))));
         return Err(Failed);
     };
+    let entry = at_hand(&universe, &suiting, known, wanted.as_ref())?;
     let version = given.unwrap_or_else(|| entry.version.to_string());
     Ok((NewDependency { keys, version: Some(version) }, Some(about(entry))))
 }
 
+/// The versions that a resolution here would take: those of this Sheaf, and not newer than `exclude-newer`. All of them if none of
+/// these matches: the resolution explains why.
+fn suiting<'a>(
+    project: &Project,
+    entries: &'a [Entry],
+    range: Option<&VersionReq>,
+) -> Result<Vec<&'a Entry>, Failed> {
+    let Resolve { exclude_newer, sheaf, .. } = rules(project)?;
+    let suits = |entry: &&Entry| {
+        let is_old = exclude_newer.is_none_or(|limit| entry.published.is_some_and(|time| time <= limit));
+        let range = entry.sheaf.as_ref().zip(sheaf.as_ref());
+        is_old && range.is_none_or(|(range, sheaf)| works_with(range, sheaf))
+    };
+    let suiting: Vec<_> = entries.iter().filter(suits).collect();
+    let has_one = newest(suiting.iter().copied(), range).is_some();
+    Ok(if has_one { suiting } else { entries.iter().collect() })
+}
+
+/// The newest version that the network permits to take: without one, the newest that is on this machine. `known` is the newest
+/// of the registry.
+fn at_hand<'a>(
+    universe: &Universe<'_>,
+    entries: &[&'a Entry],
+    known: &'a Entry,
+    range: Option<&VersionReq>,
+) -> Result<&'a Entry, Failed> {
+    let here: Vec<&Entry> = entries.iter().copied().filter(|entry| universe.is_at_hand(entry)).collect();
+    let (name, version) = (&known.name, &known.version);
+    match newest(here.iter().copied(), range) {
+        Some(entry) if entry.version == known.version => Ok(entry),
+        Some(entry) => {
+            let taken = &entry.version;
+            let message = format!(
+                "{name} {taken} is the newest on this machine, and the registry has {version}, which --offline forbids to fetch"
+            );
+            messages::warning(message, None);
+            Ok(entry)
+        }
+        None => {
+            let only: Vec<_> = here.iter().map(|entry| entry.version.to_string()).collect();
+            let here =
+                if only.is_empty() { "no version".into() } else { format!("only {}", only.join(", ")) };
+            let matching = range.map(|range| format!(" that matches {range}")).unwrap_or_default();
+            let message = format!(
+                "the newest {name}{matching} is {version}, but --offline or SHEAF_OFFLINE forbids to fetch it, and this machine \
+                 has {here}"
+            );
+            messages::error(message, Some("run the command once with a network"));
+            Err(Failed)
+        }
+    }
+}
+
 /// The newest version that matches and is not yanked; a pre-release only if there is no other.
-fn newest<'a>(entries: &'a [Entry], range: Option<&VersionReq>) -> Option<&'a Entry> {
-    let usable =
-        |entry: &&Entry| entry.yanked.is_none() && range.is_none_or(|range| range.matches(&entry.version));
-    let stable = entries.iter().filter(usable).filter(|entry| entry.version.pre.is_empty());
-    stable
-        .max_by_key(|entry| &entry.version)
-        .or_else(|| entries.iter().filter(usable).max_by_key(|entry| &entry.version))
+fn newest<'a>(
+    entries: impl Iterator<Item = &'a Entry> + Clone,
+    range: Option<&VersionReq>,
+) -> Option<&'a Entry> {
+    let usable = entries
+        .filter(|entry| entry.yanked.is_none() && range.is_none_or(|range| range.matches(&entry.version)));
+    let stable = usable.clone().filter(|entry| entry.version.pre.is_empty());
+    stable.max_by_key(|entry| &entry.version).or_else(|| usable.max_by_key(|entry| &entry.version))
 }
 
 fn about(entry: &Entry) -> String {
@@ -192,6 +258,6 @@ fn change(
 
 /// The newest version of a package that is not yanked, and the newest that matches a range.
 pub fn newest_versions(entries: &[Entry], range: Option<&VersionReq>) -> (Option<Version>, Option<Version>) {
-    let version = |range| newest(entries, range).map(|entry| entry.version.clone());
+    let version = |range| newest(entries.iter(), range).map(|entry| entry.version.clone());
     (version(range), version(None))
 }

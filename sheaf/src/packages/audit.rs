@@ -11,8 +11,8 @@ use sheaf_registry::store::SourceStore;
 
 use super::access;
 use super::install::package;
+use super::options::AuditOptions;
 use super::tree::read_lock;
-use crate::cli::AuditOptions;
 use crate::evaluator::{Failed, exit_code, failed};
 use crate::messages;
 use crate::output::print_line;
@@ -63,7 +63,7 @@ fn act(options: &AuditOptions) -> Result<(), Failed> {
     }
 }
 
-/// What the registry says of a locked version.
+/// The registry's answer about a locked version.
 fn of_entry(locked: &LockedPackage, entry: Option<&Entry>) -> Option<(&'static str, String)> {
     let Some(entry) = entry else {
         return Some((

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use sheaf_project::{Change, Project};
 use sheaf_registry::plan::{self, Outcome, Resolve};
 
+use super::options::{InstallOptions, UpdateOptions};
 use super::{access, programs, rules, shown, write};
-use crate::cli::{InstallOptions, UpdateOptions};
 use crate::evaluator::{Failed, exit_code, project_here};
 use crate::messages;
 use crate::output::print_line;
@@ -18,27 +18,16 @@ pub fn install(options: &InstallOptions) -> ExitCode {
 
 fn install_here(options: &InstallOptions) -> Result<(), Failed> {
     let project = package()?;
-    let LockFlags { locked, offline } = LockFlags::of(options);
-    let access = access(&project, offline)?;
-    let how = Resolve { locked, minimal: options.minimal_versions, ..rules(&project)? };
+    let dependencies = &options.dependencies;
+    let access = access(&project, dependencies.offline())?;
+    let how =
+        Resolve { locked: dependencies.locked(), minimal: options.minimal_versions, ..rules(&project)? };
     let outcome = plan::lock(&project, &access, &how).map_err(shown)?;
     write(&project, &outcome)?;
     let fetched = plan::fetch(&outcome.lock, &access).map_err(shown)?.fetched;
     changes(&project, &outcome)?;
     let count = outcome.lock.packages.len();
     print_line(&format!("{count} {} installed, {} fetched", words(count), fetched.len()))
-}
-
-struct LockFlags {
-    locked: bool,
-    offline: bool,
-}
-
-impl LockFlags {
-    fn of(options: &InstallOptions) -> Self {
-        let lock = &options.lock;
-        Self { locked: lock.locked || lock.frozen, offline: options.offline || lock.frozen }
-    }
 }
 
 /// Runs `sheaf update`.
@@ -99,6 +88,7 @@ pub fn package() -> Result<Project, Failed> {
         messages::error(message, Some("`sheaf init` makes a package of this folder"));
         return Err(Failed);
     }
+    messages::ineffective(&project);
     Ok(project)
 }
 

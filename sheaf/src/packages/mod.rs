@@ -3,6 +3,7 @@
 pub mod add;
 pub mod audit;
 pub mod install;
+pub mod options;
 pub mod outdated;
 mod programs;
 pub mod publish;
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use clap::Args;
+use semver::Version;
 use sheaf_engine::Dependencies;
 use sheaf_lang::host::HostError;
 use sheaf_project::{DependencySource, PackagePrograms, Project, UserConfig};
@@ -29,21 +30,12 @@ use sheaf_registry::store::SourceStore;
 use url::Url;
 
 pub use programs::programs_in;
+pub use reporter::TerminalFetches;
+
+use options::DependencyOptions;
 
 use crate::evaluator::{Failed, environment, failed, home, outside};
 use crate::messages;
-
-/// How dependencies are resolved.
-#[derive(Args, Clone, Debug, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-pub struct LockOptions {
-    /// Fail if Sheaf.lock would change
-    #[arg(long)]
-    pub locked: bool,
-    /// As --locked and --offline
-    #[arg(long)]
-    pub frozen: bool,
-}
 
 /// Folders of a project's dependencies, read when the first is used.
 struct Lazy {
@@ -102,12 +94,19 @@ fn has_dependencies(project: &Project) -> bool {
 }
 
 /// Resolves and fetches what a program of the project may use, and gives the folders.
-pub fn prepare(project: &Project, how: &LockOptions, offline: bool) -> Result<Box<dyn Dependencies>, Failed> {
+///
+/// It is an error if the project is for another Sheaf, by its manifest or its lock.
+pub fn prepare(project: &Project, how: &DependencyOptions) -> Result<Box<dyn Dependencies>, Failed> {
+    messages::ineffective(project);
+    if let (Some(manifest), Some(sheaf)) = (&project.manifest, this_sheaf()) {
+        manifest.check_sheaf(&sheaf).map_err(failed)?;
+    }
     if !has_dependencies(project) {
+        project.check_lock().map_err(failed)?;
         return Ok(Box::new(()));
     }
-    let access = access(project, offline || how.frozen)?;
-    let resolve = Resolve { locked: how.locked || how.frozen, ..rules(project)? };
+    let access = access(project, how.offline())?;
+    let resolve = Resolve { locked: how.locked(), ..rules(project)? };
     let outcome = plan::lock(project, &access, &resolve).map_err(shown)?;
     write(project, &outcome)?;
     let sources = plan::fetch(&outcome.lock, &access).map_err(shown)?;
@@ -131,11 +130,15 @@ pub fn rules(project: &Project) -> Result<Resolve, Failed> {
     let user = UserConfig::read(&home.config_file()).map_err(failed)?;
     let exclude_newer =
         sheaf_project::exclude_newer(project.manifest.as_ref(), &user, environment).map_err(failed)?;
-    let sheaf = env!("CARGO_PKG_VERSION").parse().ok();
-    Ok(Resolve { exclude_newer, sheaf, ..Resolve::default() })
+    Ok(Resolve { exclude_newer, sheaf: this_sheaf(), ..Resolve::default() })
 }
 
-/// What commands of this project may reach.
+/// The running version.
+fn this_sheaf() -> Option<Version> {
+    env!("CARGO_PKG_VERSION").parse().ok()
+}
+
+/// Resources that commands of this project may reach.
 pub fn access(project: &Project, offline: bool) -> Result<Access, Failed> {
     let home = home()?;
     outside(&home, project)?;
@@ -171,12 +174,14 @@ fn named(project: &Project, indexes: &BTreeMap<String, String>) -> BTreeSet<Stri
     });
     let all =
         indexes.values().map(|index| index.strip_prefix("sparse+").unwrap_or(index)).chain(repositories);
-    let host = |address: &str| {
-        let url = Url::parse(address).ok()?;
-        let host = url.host_str()?.to_owned();
-        Some(url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}")))
-    };
-    all.filter_map(host).collect()
+    all.filter_map(host_of).collect()
+}
+
+/// The host of an address, with its port if it is not the usual one.
+fn host_of(address: &str) -> Option<String> {
+    let url = Url::parse(address).ok()?;
+    let host = url.host_str()?;
+    Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
 }
 
 /// Shows a failure, its remedy apart.

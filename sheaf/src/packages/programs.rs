@@ -10,7 +10,8 @@ use sheaf_project::{LockedPackage, Project};
 use sheaf_registry::index::Programs;
 use sheaf_registry::plan::Outcome;
 
-use crate::cli::{NetworkOptions, PublishOptions};
+use super::options::PublishOptions;
+use crate::cli::NetworkOptions;
 use crate::evaluator::{Failed, failed, home, report_error, secrets, settings};
 use crate::messages;
 use crate::output::print_line;
@@ -57,7 +58,7 @@ pub fn send(project: &Project, options: &PublishOptions) -> Result<Option<Progra
     for file in programs_in(&project.root.join("examples")) {
         sheaf(&["run"], Some(&file))?;
     }
-    // What a cache here had already is not sent by the commands above.
+    // Programs that a cache here had already are not sent by the commands above.
     sheaf(&["cache", "push"], None)?;
     let devices = if options.devices.is_empty() { vec!["cpu".to_owned()] } else { options.devices.clone() };
     Ok(Some(Programs { remote: remote.clone(), devices }))

@@ -1,12 +1,11 @@
 //! `sheaf publish`: a version of the package, for a registry.
 
-use std::collections::BTreeMap;
 use std::process::{Command, ExitCode};
 
 use jiff::Timestamp;
 use semver::Version;
 use sheaf_project::{DEFAULT_REGISTRY, DependencySource, Package, Project};
-use sheaf_registry::git::{Address, Local, Repository, Want};
+use sheaf_registry::git::{Address, GitError, Local, Repository, Want};
 use sheaf_registry::index::{Entry, EntryDependency};
 use sheaf_registry::plan::Access;
 use sheaf_registry::store::SourceStore;
@@ -14,9 +13,9 @@ use sheaf_registry::tree::{self, Limits};
 
 use super::access;
 use super::install::package;
+use super::options::PublishOptions;
 use super::programs;
 use super::record::{record, refused};
-use crate::cli::PublishOptions;
 use crate::evaluator::{Failed, exit_code, failed};
 use crate::output::print_line;
 
@@ -45,7 +44,7 @@ fn act(options: &PublishOptions) -> Result<(), Failed> {
         name,
         version,
         dependencies,
-        features: BTreeMap::new(),
+        features: None,
         repository: source.repository,
         reference: format!("refs/tags/{}", source.tag),
         commit: source.commit,
@@ -139,7 +138,16 @@ impl Pushed {
         let address = Address::parse(&repository).map_err(failed)?;
         let options = access.git_options(&address);
         let remote = Repository::in_cache(&access.repositories, address, options);
-        let found = remote.fetch(&Want::Tag(tag.clone()), &access.interrupt, |_| {}).map_err(failed)?;
+        let found = match remote.fetch(&Want::Tag(tag.clone()), &access.interrupt, |_| {}) {
+            Err(GitError::NoReference { .. }) => {
+                let help = format!("push it: `git push origin {tag}`");
+                return Err(refused(
+                    format!("the tag {tag} is here, and not at {repository}, where users fetch it"),
+                    &help,
+                ));
+            }
+            found => found.map_err(failed)?,
+        };
         if found != head {
             let help = format!(
                 "push the tag: `git push origin {tag}`; a pushed tag stays as it is, so a change needs another version"

@@ -8,8 +8,8 @@ use sheaf_registry::store::SourceStore;
 use sheaf_registry::tree::TreeHash;
 
 use super::install::package;
+use super::options::SbomOptions;
 use super::tree::read_lock;
-use crate::cli::SbomOptions;
 use crate::evaluator::{Failed, exit_code, failed, home};
 use crate::output::print_line;
 

@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
-use serde_json::json;
-use sheaf_project::{Found, LockedEdge, LockedPackage, PackagesLock, Project};
-
-use crate::cli::TreeOptions;
+use super::options::TreeOptions;
 use crate::evaluator::{Failed, exit_code, failed, project_here};
 use crate::messages;
 use crate::output::print_line;
+use serde_json::json;
+use sheaf_project::{Found, LockedEdge, LockedPackage, PackagesLock, Project};
 
 /// Runs `sheaf tree`.
 pub fn tree(options: &TreeOptions) -> ExitCode {

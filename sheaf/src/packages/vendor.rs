@@ -9,8 +9,8 @@ use sheaf_registry::plan::{self, Resolve, VENDOR_FOLDER, archive_name};
 use sheaf_registry::store::SourceStore;
 
 use super::install::package;
+use super::options::VendorOptions;
 use super::{access, rules, shown, write};
-use crate::cli::VendorOptions;
 use crate::evaluator::{Failed, exit_code, failed};
 use crate::output::print_line;
 
@@ -21,8 +21,8 @@ pub fn vendor(options: &VendorOptions) -> ExitCode {
 
 fn act(options: &VendorOptions) -> Result<(), Failed> {
     let project = package()?;
-    let access = access(&project, options.offline)?;
-    let how = Resolve { locked: options.locked, ..rules(&project)? };
+    let access = access(&project, options.dependencies.offline())?;
+    let how = Resolve { locked: options.dependencies.locked(), ..rules(&project)? };
     let outcome = plan::lock(&project, &access, &how).map_err(shown)?;
     plan::fetch(&outcome.lock, &access).map_err(shown)?;
     write(&project, &outcome)?;

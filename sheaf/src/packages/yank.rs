@@ -6,8 +6,8 @@ use sheaf_project::DEFAULT_REGISTRY;
 use sheaf_registry::tend;
 
 use super::access;
+use super::options::YankOptions;
 use super::record::{change_index, refused};
-use crate::cli::YankOptions;
 use crate::evaluator::{Failed, exit_code, failed, project_here};
 use crate::output::print_line;
 

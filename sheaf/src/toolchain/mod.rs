@@ -222,6 +222,7 @@ fn pin(version: &'static str, place: &PlaceOptions) -> Result<(), Failed> {
 
 /// Writes the `[toolchain]` section of the package's lock.
 fn write_lock(version: &str, context: &ToolchainContext) -> Result<(), Failed> {
+    context.project.check_lock().map_err(failed)?;
     // The content of another user's file would be taken over.
     let written = match context.project.lock() {
         Ok(Found::Foreign(foreign)) => return Err(failed(foreign)),

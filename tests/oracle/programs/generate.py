@@ -10,10 +10,10 @@ PARAMETERS = {"a": (3,), "b": (2, 3), "c": (), "e": (2,), "f": (3, 2), "g": (2, 
 DATA = (2, 3)
 INDICES = (3,)
 
-# How deep expressions nest.
+# Maximum nesting of expressions.
 DEPTH = 5
 
-# What expressions are made by, with how often.
+# Makers of expressions, with their frequencies.
 MAKERS = [(0.55, simple.MAKERS), (0.33, forms.MAKERS), (0.12, conditions.MAKERS)]
 
 
@@ -80,7 +80,7 @@ class Generator:
             (far if name == "p" else near).extend(found)
         if shape == ():
             near += [Node((), f"(* 0.25 {n})", f"(0.25 * {n})", uses=(n,)) for n in scope.counters]
-        # What was bound should be used, or most of a program would have no say in its value.
+        # Bound names should be used, or most of a program would have no say in its value.
         groups = [g for g in (near, near, near, far) if g] or [[constant(shape, self.number())]]
         if self.random.random() < 0.05:
             return constant(shape, self.number())

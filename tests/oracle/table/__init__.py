@@ -13,12 +13,12 @@ ENTRIES = [
 WHOLE = {"+", "-", "*", "//", "mod", "neg", "abs", "sign", "square", "minimum", "maximum", "bit-and", "bit-or", "bit-xor"}
 WHOLE |= {"=", "<", ">=", "where", "clamp", "max", "min", "sort", "argsort", "reshape", "transpose", "concat", "flip"}
 
-# Where JAX has f64, its positions have 64 bits, and so has what it calls a float.
+# With f64 in JAX, its positions have 64 bits, and so have its plain floats.
 DEFAULTS = {"argmax", "argmin", "argsort", "float"}
 
 for module in (elementwise, reductions, indexing, shapes):
     for entry in module.ENTRIES:
-        # What only moves elements needs no rounding of 16 bits to be tried.
+        # Functions that only move elements need no trial of rounding to 16 bits.
         entry.dtypes = FLOATS if module in (elementwise, reductions) else ("f64",)
         if entry.name in WHOLE:
             entry.dtypes += INTEGERS

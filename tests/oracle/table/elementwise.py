@@ -113,7 +113,7 @@ COMPARISON = [
             [truth(3), truth(3), truth(3)], [truth(4), real(4), i32(4)], [truth(), real(3), real(3)],
         ],
     ),
-    # What the branch not taken would give does not reach the gradient of the other.
+    # The value of the branch not taken does not reach the gradient of the other.
     Entry(
         "where", "(where (> x 0) (log (where (> x 0) x 1)) 0)",
         lambda x: jnp.where(x > 0, jnp.log(jnp.where(x > 0, x, 1)), 0), [[real(6)]],

@@ -66,13 +66,13 @@ fn an_audit_finds_what_was_withdrawn_or_changed() {
     let yank = |arguments: &[&str]| {
         let keeper = Sandbox::new();
         let arguments = [&["yank", "attention-lib", "0.1.0"], arguments].concat();
-        let run = world.sheaf(&keeper, &arguments).run();
+        let run = world.author(&keeper, &arguments).run();
         assert_eq!(run.code, Some(0), "{run}");
     };
     yank(&["--reason", "wrong mask"]);
     let found = audit();
     assert!(found.code == Some(1) && found.stderr.contains("yanked: wrong mask"), "{found}");
-    // Who has locked it keeps it; others do not get it.
+    // Projects that have locked it keep it; others do not get it.
     assert_eq!(user.sheaf(&["run", "--no-jit"]).at("demo").run().silent(), "[6 5 4]\n");
     let other = Sandbox::new();
     other.run(&["new", "demo"]).silent();
@@ -125,4 +125,62 @@ fn the_documentation_of_a_dependency() {
     assert!(module.contains("alibi-bias") && !module.contains("(grouped-query-attention q"), "{module}");
     assert_eq!(doc(&["no-such-lib"]).code, Some(1));
     assert!(doc(&["softmax"]).silent().contains("softmax"));
+}
+
+/// Each example runs in its package, and as a program of a user who has added the package.
+#[test]
+fn the_examples_of_the_packages_run() {
+    let world = World::with_packages();
+    let author = Sandbox::new();
+    author.example_folder("packages");
+    for (package, example, lines) in [
+        ("attention-lib", "shapes.shf", ["grouped", "windowed", "linear"].as_slice()),
+        ("optim-extra", "valley.shf", &["last"]),
+    ] {
+        let run = world.sheaf(&author, &["run", "--no-jit", &format!("examples/{example}")]);
+        let there = run.at(&format!("packages/{package}")).run();
+        assert_eq!(there.code, Some(0), "{there}");
+        let starts: Vec<_> = there.stdout.lines().filter_map(|line| line.split_whitespace().next()).collect();
+        assert_eq!(starts, lines, "{there}");
+        let user = Sandbox::new();
+        user.run(&["new", "demo"]).silent();
+        assert_eq!(world.sheaf(&user, &["add", package]).at("demo").run().code, Some(0));
+        let sources = user.home().join("cache/sources");
+        let path = Sandbox::files(&sources).into_iter().find(|path| path.ends_with(example)).expect("it");
+        user.write("demo/src/main.shf", std::fs::read(sources.join(path)).expect("a file"));
+        assert_eq!(user.sheaf(&["run", "--no-jit", "--frozen"]).at("demo").run().silent(), there.stdout);
+    }
+}
+
+#[test]
+fn compiled_programs_are_removed_and_nothing_that_a_link_leads_to() {
+    let user = Sandbox::new();
+    user.run(&["new", "demo"]).silent();
+    let clean = |arguments: &[&str], folder: &str| {
+        let done = user.sheaf(&[&["clean"], arguments].concat()).at(folder).run();
+        assert_eq!(done.code, Some(0), "{done}");
+        done.silent().replace(&*user.path("").to_string_lossy(), "~/")
+    };
+    insta::assert_snapshot!(clean(&[], "demo"), @"nothing to remove: there is no ~/demo/__sheaf__");
+    for (arguments, folder) in [(&[][..], "demo"), (&[], "demo/src"), (&["demo"], "."), (&["demo/src"], ".")]
+    {
+        user.write("demo/__sheaf__/manifest.json", "{}");
+        user.write("demo/__sheaf__/f.cpu.vmfb", "x");
+        assert!(clean(arguments, folder).starts_with("removed ~/demo/__sheaf__; "));
+        assert!(!user.path("demo/__sheaf__").exists());
+    }
+    let kept = ["demo/Sheaf.toml", "demo/src/main.shf"];
+    assert!(kept.iter().all(|name| user.path(name).exists()));
+    user.write("elsewhere/manifest.json", "{}");
+    std::os::unix::fs::symlink(user.path("elsewhere"), user.path("demo/__sheaf__")).expect("a link");
+    assert!(clean(&[], "demo").starts_with("removed ~/demo/__sheaf__; "));
+    assert!(user.path("elsewhere/manifest.json").exists());
+    assert!(std::fs::symlink_metadata(user.path("demo/__sheaf__")).is_err(), "the link is gone");
+    // A file in its place, and a link inside.
+    user.write("demo/__sheaf__", "x");
+    clean(&[], "demo");
+    user.write("demo/__sheaf__/x", "x");
+    std::os::unix::fs::symlink(user.path("elsewhere"), user.path("demo/__sheaf__/link")).expect("a link");
+    clean(&[], "demo");
+    assert!(user.path("elsewhere/manifest.json").exists() && !user.path("demo/__sheaf__").exists());
 }

@@ -2,7 +2,7 @@
 
 use sheaf_tests::Sandbox;
 
-use crate::world::World;
+use crate::world::{World, project_files};
 
 const PROGRAM: &str = "(use attention-lib)\n\
     (print (shape (first (grouped-query-attention (ones '[4 3 2]) (ones '[2 3 2]) (ones '[2 3 5])))))\n";
@@ -49,19 +49,91 @@ fn new_add_run_and_then_without_a_network() {
     assert!(refused.stderr.contains("--offline"), "{refused}");
 }
 
-/// Published, added, run and locked over smart http.
-#[test]
-fn the_same_over_smart_http() {
-    let world = World::over_http().fill();
+/// A new user adds a package and runs it; a second machine gets the project, and a library that is published meanwhile; then all
+/// servers go, and everything that needs no more works on both. Programs are compiled on a `second` machine with a compiler.
+fn journey(mut world: World, second: &Sandbox, compiles: bool) {
     let user = Sandbox::new();
     user.run(&["new", "demo"]).silent();
     let added = world.sheaf(&user, &["add", "attention-lib"]).at("demo").run();
     assert_eq!(added.code, Some(0), "{added}");
     user.write("demo/src/main.shf", PROGRAM);
-    assert_eq!(user.sheaf(&["run", "--no-jit", "--offline"]).at("demo").run().silent(), "[4 3 5]\n");
-    world.publish("later", "0.1.0", "attention-lib = \"0.1\"", "(use attention-lib)\n");
-    let found = world.sheaf(&user, &["search", "later"]).at("demo").run();
-    assert!(found.code == Some(0) && found.stdout.contains("later"), "{found}");
+    assert_eq!(user.sheaf(&["run", "--no-jit"]).at("demo").run().silent(), "[4 3 5]\n");
+
+    for name in ["Sheaf.toml", "Sheaf.lock", "src/main.shf"] {
+        second.write(
+            &format!("demo/{name}"),
+            std::fs::read(user.path(&format!("demo/{name}"))).expect("a file"),
+        );
+    }
+    let before = project_files(second, "demo");
+    let locked = world.sheaf(second, &["run", "--no-jit", "--locked"]).at("demo").run();
+    assert_eq!((locked.code, locked.stdout.as_str()), (Some(0), "[4 3 5]\n"), "{locked}");
+    assert_eq!(project_files(second, "demo"), before);
+
+    world.publish(
+        "later",
+        "0.1.0",
+        "attention-lib = \"0.1\"",
+        "(use attention-lib)\n(defn thrice \"(shape (thrice (zeros '[1 2 2]))) ;=> '[3 2 2]\" [k] (repeat-heads k 3))\n",
+    );
+    let added = world.sheaf(second, &["add", "later"]).at("demo").run();
+    assert_eq!(added.code, Some(0), "{added}");
+    assert!(added.stdout.contains("+ later 0.1.0"), "{added}");
+    let typed = "(defn double [(x f32 [4])] (* 2 x))\n";
+    second.write(
+        "demo/src/main.shf",
+        format!("{PROGRAM}(use later)\n{typed}(print (shape (thrice (ones '[1 2 4]))))\n"),
+    );
+    second.write("demo/tests/t.shf", "(use later)\n(shape (thrice (ones '[2 2 4]))) ;=> '[6 2 4]\n");
+    let run = world.sheaf(second, &["run", "--no-jit"]).at("demo").run();
+    assert_eq!(run.silent(), "[4 3 5]\n[3 2 4]\n");
+
+    world.cut();
+    assert_eq!(world.sheaf(&user, &["run", "--no-jit"]).at("demo").run().silent(), "[4 3 5]\n");
+    let mut commands: Vec<&[&str]> = vec![
+        &["run", "--no-jit"],
+        &["run", "--no-jit", "--offline"],
+        &["run", "--no-jit", "--frozen"],
+        &["test", "--no-jit"],
+        &["test", "--no-jit", "--frozen"],
+        &["doc", "later", "thrice"],
+        &["doc", "later", "--frozen"],
+        &["check"],
+        &["check", "--frozen"],
+        &["expand", "src/main.shf", "--frozen"],
+        &["install", "--frozen"],
+        &["tree"],
+    ];
+    if compiles {
+        commands.extend([&["build"][..], &["build", "--frozen"], &["test", "--frozen"]]);
+    }
+    let before = project_files(second, "demo");
+    for command in commands {
+        let done = world.sheaf(second, command).at("demo").run();
+        assert_eq!(done.code, Some(0), "{done}");
+    }
+    assert_eq!(project_files(second, "demo"), before);
+    // The servers are gone.
+    let refused = world.sheaf(&user, &["add", "later"]).at("demo").run();
+    assert_eq!(refused.code, Some(1), "{refused}");
+}
+
+#[test]
+fn the_same_over_smart_http() {
+    let compiler = Sandbox::with_compiler();
+    let compiles = compiler.is_some();
+    journey(World::over_http(None).fill(), &compiler.unwrap_or_default(), compiles);
+}
+
+#[test]
+fn the_same_over_ssh() {
+    let Some(world) = World::over_ssh() else { return };
+    journey(world.fill(), &Sandbox::new(), false);
+}
+
+#[test]
+fn the_same_with_a_static_copy_of_the_registry() {
+    journey(World::with_static_copy().fill(), &Sandbox::new(), false);
 }
 
 #[test]

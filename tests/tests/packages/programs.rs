@@ -1,7 +1,10 @@
 //! Compiled programs of packages: an author compiles once, and machines without a compiler run them.
 
+use bazel_remote_apis::build::bazel::remote::execution::v2::ActionResult;
+use prost::Message as _;
 use sheaf_tests::Sandbox;
 
+use crate::cache_web::{Fault, Files, Web};
 use crate::servers::{Server, words};
 use crate::world::{World, project_files};
 
@@ -38,77 +41,132 @@ fn cache_server() -> Server {
     })
 }
 
-#[test]
-fn a_package_comes_compiled_for_a_machine_without_a_compiler() {
-    let Some(author) = Sandbox::with_compiler() else { return };
-    let world = World::new();
-    let server = cache_server();
-    let remote = format!("http://127.0.0.1:{}", server.port);
+/// Publishes the package `stepper` with its programs, compiled for the remote, and these options; the author's key. `None`
+/// without a compiler, after printing that.
+fn published(world: &World, remote: &str, options: &[&str]) -> Option<String> {
+    let author = Sandbox::with_compiler()?;
     for (name, text) in FILES {
         author.write(&format!("stepper/{name}"), text);
     }
     world.push(&author.path("stepper"), "stepper", &["v1.0.0"]);
-    let publish = ["publish", "--programs", &remote];
-    let unsigned = world.sheaf(&author, &publish).at("stepper").run();
+    let publish = [&["publish", "--programs", remote], options].concat();
+    let unsigned = world.author(&author, &publish).at("stepper").run();
     assert_eq!(unsigned.code, Some(1), "{unsigned}");
     assert!(unsigned.stderr.contains("sheaf cache key new"), "{unsigned}");
     let key = author.run(&["cache", "key", "new", "ada"]);
-    let key = key.stdout.trim().to_owned();
-    let published = world.sheaf(&author, &publish).at("stepper").run();
+    let published = world.author(&author, &publish).at("stepper").run();
     assert_eq!(published.code, Some(0), "{published}");
+    Some(key.stdout.trim().to_owned())
+}
 
-    // Another machine, without a compiler.
+/// A machine without a compiler, whose project has the package and calls its step from interpreted code.
+fn user(world: &World, key: &str, remote: &str) -> Sandbox {
     let user = Sandbox::new();
     user.run(&["new", "demo"]).silent();
     let added = world.sheaf(&user, &["add", "stepper"]).at("demo").run();
     let trust = format!("sheaf cache key trust {key} --from {remote}");
     assert!(added.code == Some(0) && added.stdout.contains(&trust), "{added}");
     user.write("demo/src/main.shf", PROGRAM);
-    let run = |options: &[&str]| user.sheaf(&[&["run"], options].concat()).at("demo").run();
-    // Nobody is asked before the user trusts the key.
-    let before = run(&["--jit", "always", "--strict"]);
+    user
+}
+
+/// A run that must not compile.
+const STRICT: [&str; 4] = ["run", "--jit", "always", "--strict"];
+
+#[test]
+fn a_package_comes_compiled_for_a_machine_without_a_compiler() {
+    let world = World::new();
+    let server = cache_server();
+    let remote = format!("http://127.0.0.1:{}", server.port);
+    let options: &[&str] = if cfg!(target_arch = "x86_64") {
+        &["--device", "cpu", "--cpu", "x86-64-v3"]
+    } else {
+        &["--device", "cpu"]
+    };
+    let Some(key) = published(&world, &remote, options) else { return };
+    let keeper = Sandbox::new();
+    let line = std::fs::read_to_string(world.checkout(&keeper).join("st/ep/stepper")).expect("a line");
+    let line: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!(line["programs"], serde_json::json!({ "remote": remote, "devices": ["cpu"] }));
+
+    let user_one = user(&world, &key, &remote);
+    let run = |user: &Sandbox, options: &[&str]| user.sheaf(&[&STRICT, options].concat()).at("demo").run();
+    // The cache is not asked before the user trusts the key.
+    let before = run(&user_one, &[]);
     assert_eq!(before.code, Some(1), "{before}");
-    let words: Vec<&str> = trust.split(' ').skip(1).collect();
-    let trusted = user.sheaf(&words).at("demo").run();
+    // As `sheaf add` prints it.
+    let trusted = user_one.sheaf(&["cache", "key", "trust", &key, "--from", &remote]).at("demo").run();
     assert_eq!(trusted.code, Some(0), "{trusted}");
-    let explained = run(&["--jit", "always", "--strict", "--explain"]);
+    let explained = run(&user_one, &["--explain"]);
     assert!(explained.stderr.contains("  compiled, 2 calls\n"), "{explained}");
     assert_eq!(explained.compiled_nothing(), "0.010000021\n");
+    // The package's example, as the store has it, as a main program.
+    let sources = user_one.home().join("cache/sources");
+    let example = Sandbox::files(&sources).into_iter().find(|name| name.ends_with("examples/fit.shf"));
+    user_one
+        .write("demo/fit.shf", std::fs::read(sources.join(example.expect("an example"))).expect("a file"));
+    let example = run(&user_one, &["fit.shf", "--explain"]);
+    assert!(example.stderr.contains("  compiled, 1 call\n"), "{example}");
+    assert_eq!(example.compiled_nothing(), "[64 8]\n");
+
+    // Trust in the key wherever it signs.
+    let user_two = user(&world, &key, &remote);
+    let trusted = user_two.sheaf(&["cache", "key", "trust", &key]).at("demo").run();
+    assert_eq!(trusted.code, Some(0), "{trusted}");
+    assert_eq!(run(&user_two, &[]).compiled_nothing(), "0.010000021\n");
     // From then on without the server too.
     drop(server);
-    let offline = run(&["--jit", "always", "--strict", "--offline"]);
-    assert_eq!(offline.silent(), "0.010000021\n");
+    for user in [&user_one, &user_two] {
+        assert_eq!(run(user, &["--offline"]).silent(), "0.010000021\n");
+    }
+}
+
+/// The keeper of a cache cannot put a program there.
+#[test]
+fn a_claim_without_its_signature_is_not_used() {
+    let world = World::new();
+    let web = Web::start(Files::new(), Fault::None);
+    let remote = web.remote().address;
+    let Some(key) = published(&world, &remote, &[]) else { return };
+    let signed = web.files().clone();
+    for (path, bytes) in web.files().iter_mut().filter(|(path, _)| path.starts_with("/ac/")) {
+        let mut result = ActionResult::decode(&bytes[..]).expect("a result");
+        let end = result.stdout_raw.iter().position(|byte| *byte == b'\n').expect("a claim");
+        assert!(end + 1 < result.stdout_raw.len(), "{path} has a signature");
+        result.stdout_raw.truncate(end + 1);
+        *bytes = result.encode_to_vec();
+    }
+    let user = user(&world, &key, &remote);
+    assert_eq!(
+        user.sheaf(&["cache", "key", "trust", &key, "--from", &remote]).at("demo").run().code,
+        Some(0)
+    );
+    let run = || user.sheaf(&STRICT).at("demo").run();
+    let refused = run();
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""), "{refused}");
+    assert!(refused.stderr.contains("has a program for step, but nobody signed it"), "{refused}");
+    assert!(!user.path("demo/__sheaf__").exists());
+    *web.files() = signed;
+    assert_eq!(run().compiled_nothing(), "0.010000021\n");
 }
 
 #[test]
 fn a_key_trusted_elsewhere_and_another_key_count_nothing() {
-    let Some(author) = Sandbox::with_compiler() else { return };
     let world = World::new();
     let server = cache_server();
     let remote = format!("http://127.0.0.1:{}", server.port);
-    for (name, text) in FILES {
-        author.write(&format!("stepper/{name}"), text);
-    }
-    world.push(&author.path("stepper"), "stepper", &["v1.0.0"]);
-    let key = author.run(&["cache", "key", "new", "ada"]).stdout.trim().to_owned();
+    let Some(key) = published(&world, &remote, &["--no-test"]) else { return };
     let other = Sandbox::new().run(&["cache", "key", "new", "eve"]).stdout.trim().to_owned();
-    let published =
-        world.sheaf(&author, &["publish", "--no-test", "--programs", &remote]).at("stepper").run();
-    assert_eq!(published.code, Some(0), "{published}");
-    for (key, from) in [(&key, "http://127.0.0.1:1"), (&other, remote.as_str())] {
-        let user = Sandbox::new();
-        user.run(&["new", "demo"]).silent();
-        assert_eq!(user.run(&["cache", "key", "trust", key, "--from", from]).code, Some(0));
-        let added = world.sheaf(&user, &["add", "stepper"]).at("demo").run();
-        assert_eq!(added.code, Some(0), "{added}");
-        user.write("demo/src/main.shf", PROGRAM);
-        let run = user.sheaf(&["run", "--jit", "always", "--strict"]).at("demo").run();
+    for (trusted, from) in [(&key, "http://127.0.0.1:1"), (&other, remote.as_str())] {
+        let user = user(&world, &key, &remote);
+        assert_eq!(user.run(&["cache", "key", "trust", trusted, "--from", from]).code, Some(0));
+        let run = user.sheaf(&STRICT).at("demo").run();
         assert_eq!(run.code, Some(1), "{run}");
         assert!(!user.path("demo/__sheaf__").exists(), "{run}");
     }
 }
 
-/// Whoever keeps the registry cannot change what an author signed.
+/// The keeper of a registry cannot change what an author signed.
 #[test]
 fn a_changed_line_of_a_signed_version_is_refused() {
     let world = World::new();
@@ -118,7 +176,7 @@ fn a_changed_line_of_a_signed_version_is_refused() {
     }
     world.push(&author.path("stepper"), "stepper", &["v1.0.0"]);
     assert_eq!(author.run(&["cache", "key", "new", "ada"]).code, Some(0));
-    assert_eq!(world.sheaf(&author, &["publish", "--no-test"]).at("stepper").run().code, Some(0));
+    assert_eq!(world.author(&author, &["publish", "--no-test"]).at("stepper").run().code, Some(0));
     let keeper = Sandbox::new();
     let checkout = world.checkout(&keeper);
     let line = checkout.join("st/ep/stepper");

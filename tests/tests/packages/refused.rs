@@ -1,15 +1,13 @@
 //! Bad input and hostile packages: a message, and nothing changed.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::time::Duration;
 
 use sheaf_tests::Sandbox;
 
-use crate::world::{World, git, project_files};
+use crate::world::{World, git, project_files, proxy};
 
 /// A project that has installed `maths` 1.0.0.
 fn installed(world: &World) -> Sandbox {
@@ -35,7 +33,7 @@ fn a_moved_tag_stops_with_the_tag_and_both_commits() {
     author.write("p/src/lib.shf", "(def version 666)\n");
     world.push(&author.path("p"), "maths", &["v1.0.0"]);
     let before = project_files(&user, "demo");
-    // What is here already is not asked for again.
+    // Packages that are here already are not asked for again.
     assert_eq!(user.sheaf(&["run", "--no-jit"]).at("demo").run().silent(), "0\n");
     forget(&user);
     let refused = world.sheaf(&user, &["run", "--no-jit"]).at("demo").run();
@@ -92,31 +90,6 @@ fn sources_that_change_in_the_store_are_not_run() {
     assert!(!run.stdout.contains("666"), "{run}");
     // It is fetched anew, since the network is there.
     assert_eq!(world.sheaf(&user, &["run", "--no-jit"]).at("demo").run().stdout, "0\n");
-}
-
-#[test]
-fn a_package_gets_nothing_by_its_manifest_and_its_artifacts() {
-    let world = World::new();
-    let author = Sandbox::new();
-    author.write(
-        "p/Sheaf.toml",
-        "[package]\nname = \"greedy\"\nversion = \"1.0.0\"\nlicense = \"MIT\"\ndescription = \"x\"\n\n\
-         [cache]\nremote = [\"http://127.0.0.1:1/\"]\ntrusted-keys = [\"ed25519:abc\"]\ncredential-helper = \"touch /tmp/greedy\"\n\
-         max-size = \"1 B\"\nexecutor = \"grpc://127.0.0.1:1\"\n\n\
-         [toolchain]\nmirrors = [\"http://127.0.0.1:1/\"]\n\n[registries]\ndefault = \"http://127.0.0.1:1/\"\n",
-    );
-    author.write("p/src/lib.shf", "(defn f [x] (+ x 1))\n");
-    author.write("p/__sheaf__/manifest.json", "{}");
-    world.push(&author.path("p"), "greedy", &["v1.0.0"]);
-    let user = Sandbox::new();
-    user.run(&["new", "demo"]).silent();
-    let git = world.address("greedy");
-    let added = user.sheaf(&["add", "greedy", "--git", &git]).at("demo").run();
-    assert_eq!(added.code, Some(0), "{added}");
-    user.write("demo/src/main.shf", "(use greedy)\n(print (f 1))\n");
-    let run = user.sheaf(&["run"]).at("demo").run();
-    assert_eq!(run.silent(), "2\n");
-    assert!(!user.path("demo/__sheaf__").exists());
 }
 
 #[test]
@@ -258,36 +231,11 @@ fn a_package_of_another_registry_never_takes_the_place_of_one() {
     assert!(refused.code == Some(1) && !user.path("other/Sheaf.lock").exists(), "{refused}");
 }
 
-/// Forwards connections, and ends each after so many bytes of the server.
-fn proxy(port: u16, limit: &Arc<AtomicUsize>) -> SocketAddr {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-    let address = listener.local_addr().expect("an address");
-    let limit = Arc::clone(limit);
-    thread::spawn(move || {
-        for client in listener.incoming().flatten() {
-            let limit = Arc::clone(&limit);
-            thread::spawn(move || {
-                let mut server = TcpStream::connect(("127.0.0.1", port)).ok()?;
-                let (mut from, mut to) = (client.try_clone().ok()?, server.try_clone().ok()?);
-                thread::spawn(move || std::io::copy(&mut from, &mut to));
-                let (mut client, mut sent, mut buffer) = (client, 0, [0; 4096]);
-                while sent < limit.load(Ordering::SeqCst) {
-                    let length = server.read(&mut buffer).ok().filter(|length| *length > 0)?;
-                    client.write_all(&buffer[..length]).ok()?;
-                    sent += length;
-                }
-                client.shutdown(Shutdown::Both).ok()
-            });
-        }
-    });
-    address
-}
-
 #[test]
 fn a_server_that_vanishes_while_it_sends_leaves_no_trace() {
     let world = World::new();
     let limit = Arc::new(AtomicUsize::new(usize::MAX));
-    let through = proxy(world.port(), &limit);
+    let through = proxy(world.port(), &limit, Duration::ZERO);
     let author = Sandbox::new();
     author.write(
         "big/Sheaf.toml",
@@ -302,7 +250,7 @@ fn a_server_that_vanishes_while_it_sends_leaves_no_trace() {
         (0_u64..60_000).map(|i| format!("{:x} ", i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20)).collect();
     author.write("big/noise.txt", noise);
     world.push(&author.path("big"), "big", &["v1.0.0"]);
-    let published = world.sheaf(&author, &["publish", "--no-test"]).at("big").run();
+    let published = world.author(&author, &["publish", "--no-test"]).at("big").run();
     assert_eq!(published.code, Some(0), "{published}");
     let user = Sandbox::new();
     user.run(&["new", "demo"]).silent();
@@ -320,4 +268,133 @@ fn a_server_that_vanishes_while_it_sends_leaves_no_trace() {
     assert!(entries.map(|entry| entry.file_name()).all(|name| name == "lock" || name == "staging"));
     limit.store(usize::MAX, Ordering::SeqCst);
     assert_eq!(add().code, Some(0));
+}
+
+/// Mistakes of a manifest; no file of the project changes.
+#[test]
+fn a_manifest_that_cannot_be_met_is_refused() {
+    let world = World::new();
+    world.publish("maths", "1.0.0", "", "(def version 0)\n");
+    world.publish("plots", "1.0.0", "maths = \"1\"", "");
+    world.publish("aa", "1.0.0", "bb = \"1\"", "(use bb)\n");
+    world.publish("bb", "1.0.0", "cc = \"1\"", "(use cc)\n");
+    world.publish("cc", "1.0.0", "aa = \"1\"", "(use aa)\n");
+    let user = Sandbox::new();
+    let package = |folder: &str, name: &str, dependencies: &str| {
+        let text = format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\n\n{dependencies}\n");
+        user.write(&format!("{folder}/Sheaf.toml"), text);
+        user.write(&format!("{folder}/src/lib.shf"), "");
+    };
+    user.write("demo/src/main.shf", "(print 1)\n");
+    package("x", "xx", "[dependencies]\nyy = { path = \"../y\" }");
+    package("y", "yy", "[dependencies]\nxx = { path = \"../x\" }");
+    let refused = |dependencies: &str, arguments: &[&str]| {
+        package("demo", "demo", dependencies);
+        let before = project_files(&user, "demo");
+        let refused = world.sheaf(&user, arguments).at("demo").run();
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""), "{refused}");
+        assert_eq!(project_files(&user, "demo"), before);
+        world.neutral(&refused)
+    };
+    let mut ranges = String::new();
+    for command in [&["run"][..], &["install"], &["add", "plots"]] {
+        ranges += &refused("[dependencies]\nmaths = \">2, <1\"", command);
+    }
+    insta::assert_snapshot!(ranges, @r#"
+    $ sheaf run
+    exit code 1
+    standard error:
+      error: [work]/demo/Sheaf.toml:6:9: no version can match ">2, <1"; its lower bound must be below its upper bound
+       6 | maths = ">2, <1"
+         |         ^^^^^^^^
+
+    $ sheaf install
+    exit code 1
+    standard error:
+      error: [work]/demo/Sheaf.toml:6:9: no version can match ">2, <1"; its lower bound must be below its upper bound
+       6 | maths = ">2, <1"
+         |         ^^^^^^^^
+
+    $ sheaf add plots
+    exit code 1
+    standard error:
+      error: [work]/demo/Sheaf.toml:6:9: no version can match ">2, <1"; its lower bound must be below its upper bound
+       6 | maths = ">2, <1"
+         |         ^^^^^^^^
+    "#);
+    let mut cycles = String::new();
+    for (dependencies, command) in [
+        ("[dependencies]\naa = \"1\"", &["run"][..]),
+        ("", &["add", "aa"]),
+        ("[dependencies]\nxx = { path = \"../x\" }", &["run"]),
+        ("", &["add", "xx", "--path", "../x"]),
+    ] {
+        cycles += &refused(dependencies, command);
+    }
+    insta::assert_snapshot!(cycles, @"
+    $ sheaf run
+    exit code 1
+    standard error:
+      updating git://[address]/index.git
+      error: packages need each other in a cycle, which `use` cannot follow:
+        aa 1.0.0 needs bb ^1
+        bb 1.0.0 needs cc ^1
+        cc 1.0.0 needs aa ^1
+        Sheaf.toml:6 asks for aa ^1
+      ask for versions without this cycle, or for a package that has the common part
+
+    $ sheaf add aa
+    exit code 1
+    standard error:
+      updating git://[address]/index.git
+      error: packages need each other in a cycle, which `use` cannot follow:
+        aa 1.0.0 needs bb ^1
+        bb 1.0.0 needs cc ^1
+        cc 1.0.0 needs aa ^1
+        Sheaf.toml:6 asks for aa ^1.0.0
+      ask for versions without this cycle, or for a package that has the common part
+
+    $ sheaf run
+    exit code 1
+    standard error:
+      error: packages need each other in a cycle, which `use` cannot follow:
+        xx 0.1.0 needs yy *
+        yy 0.1.0 needs xx *
+        Sheaf.toml:6 asks for xx *
+      ask for versions without this cycle, or for a package that has the common part
+
+    $ sheaf add xx --path ../x
+    exit code 1
+    standard error:
+      error: packages need each other in a cycle, which `use` cannot follow:
+        xx 0.1.0 needs yy *
+        yy 0.1.0 needs xx *
+        Sheaf.toml:6 asks for xx *
+      ask for versions without this cycle, or for a package that has the common part
+    ");
+}
+
+/// A key that is not known is a warning, since a newer Sheaf may know it; with a suggestion.
+#[test]
+fn a_typo_in_a_manifest_is_told_with_the_right_word() {
+    let world = World::new();
+    world.publish("maths", "1.0.0", "", "(def version 0)\n");
+    let user = Sandbox::new();
+    let manifest = "[package]\nname = \"demo\"\n\n[dependncies]\nmaths = \"1\"\n";
+    user.write("demo/Sheaf.toml", manifest);
+    user.write("demo/src/main.shf", "(use maths)\n(print version)\n");
+    let run = |arguments: &[&str]| world.sheaf(&user, arguments).at("demo").run();
+    for arguments in [&["run", "--no-jit"][..], &["check"], &["add", "maths@7"]] {
+        let refused = run(arguments);
+        assert_eq!(refused.code, Some(1), "{refused}");
+        assert!(
+            refused.stderr.contains("Sheaf.toml:4:2: `dependncies` is not known here and does nothing; did you mean `dependencies`?"),
+            "{refused}"
+        );
+        assert_eq!(project_files(&user, "demo"), [("Sheaf.toml".to_owned(), manifest.to_owned())]);
+    }
+    let added = run(&["add", "maths"]);
+    assert!(added.code == Some(0) && added.stderr.contains("did you mean `dependencies`?"), "{added}");
+    let text = fs::read_to_string(user.path("demo/Sheaf.toml")).unwrap();
+    assert!(text.starts_with(manifest) && text.contains("[dependencies]\nmaths = \"1.0.0\"\n"), "{text}");
 }

@@ -79,8 +79,138 @@ fn a_lock_holds_until_it_is_updated() {
     assert!(locked.code == Some(1) && locked.stderr.contains("maths 1.0.0 -> 2.0.0"), "{locked}");
     assert_eq!(project_files(&user, "demo"), before);
     assert_eq!(run().stdout, "2\n");
-    let minimal = world.sheaf(&user, &["update", "--minimal-versions"]).at("demo").run();
-    assert_eq!(minimal.code, Some(0), "{minimal}");
+}
+
+#[test]
+fn the_lowest_versions_are_taken_on_request() {
+    let world = World::new();
+    world.publish("units", "0.3.0", "", "(def metre 0)\n");
+    world.publish("units", "0.3.4", "", "(def metre 4)\n");
+    world.publish("maths", "1.0.0", "units = \"0.3\"", "(use units :as u)\n(def version (str 0 u/metre))\n");
+    world.publish("maths", "1.1.0", "units = \"0.3\"", "(use units :as u)\n(def version (str 1 u/metre))\n");
+    let program = "(use maths)\n(print version)\n";
+    for (command, requirement, found) in [
+        ("install", "maths = \"1\"", "00\n"),
+        ("update", "maths = \"1\"", "00\n"),
+        ("install", "maths = \"1.1\"", "10\n"),
+    ] {
+        let user = project(requirement, program);
+        let run = |arguments: &[&str]| world.sheaf(&user, arguments).at("demo").run();
+        assert_eq!(run(&["install"]).code, Some(0));
+        assert_eq!(run(&["run", "--no-jit"]).silent(), "14\n");
+        if command == "install" {
+            // A lock that answers is taken as it is.
+            std::fs::remove_file(user.path("demo/Sheaf.lock")).unwrap();
+        }
+        let minimal = run(&[command, "--minimal-versions"]);
+        assert_eq!(minimal.code, Some(0), "{minimal}");
+        assert_eq!(run(&["run", "--no-jit", "--locked"]).silent(), found);
+    }
+}
+
+/// Sets the time of publication of a version in the registry.
+fn date(world: &World, file: &str, version: &str, time: &str) {
+    let keeper = Sandbox::new();
+    let checkout = world.checkout(&keeper);
+    let path = checkout.join(file);
+    let text = std::fs::read_to_string(&path).expect("lines");
+    let lines = text.lines().map(|line| {
+        let mut entry: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        if entry["version"] == version {
+            entry["published"] = time.into();
+        }
+        format!("{entry}\n")
+    });
+    std::fs::write(&path, lines.collect::<String>()).expect("a file");
+    world.push(&checkout, "index", &[]);
+}
+
+#[test]
+fn new_versions_are_passed_over_on_request() {
+    let world = World::new();
+    world.publish("maths", "1.0.0", "", "(def version 0)\n");
+    world.publish("maths", "1.1.0", "", "(def version 1)\n");
+    date(&world, "ma/th/maths", "1.0.0", "2020-01-01T00:00:00Z");
+    let program = "(use maths)\n(print version)\n";
+    let table = "\n[resolver]\nexclude-newer = \"7 days\"\n";
+
+    let user = project(&format!("maths = \"1\"\n{table}"), program);
+    assert_eq!(world.sheaf(&user, &["run", "--no-jit"]).at("demo").run().stdout, "0\n");
+    let added = project(table, "");
+    let run = world.sheaf(&added, &["add", "maths"]).at("demo").run();
+    assert!(run.code == Some(0) && run.stdout.contains("+ maths 1.0.0"), "{run}");
+    let variable = project("maths = \"1\"", program);
+    let run = |arguments: &[&str], newer: &str| {
+        world.sheaf(&variable, arguments).env("SHEAF_EXCLUDE_NEWER", newer).at("demo").run()
+    };
+    assert_eq!(run(&["run", "--no-jit"], "2020-06-01T00:00:00Z").stdout, "0\n");
+    // The environment counts before the file, and what is locked stays.
+    assert_eq!(run(&["update"], "").stdout, "~ maths 1.0.0 -> 1.1.0\n");
+    assert_eq!(run(&["run", "--no-jit"], "2020-06-01T00:00:00Z").silent(), "1\n");
+    let before = project_files(&variable, "demo");
+    let refused = |user: &Sandbox, arguments: &[&str], newer: &str| {
+        let before = project_files(user, "demo");
+        let refused = world.sheaf(user, arguments).env("SHEAF_EXCLUDE_NEWER", newer).at("demo").run();
+        assert_eq!(refused.code, Some(1), "{refused}");
+        assert_eq!(project_files(user, "demo"), before);
+        let time = regex::Regex::new(r"20[2-9]\d-\d\d-\d\dT[\d:.]+Z").unwrap();
+        time.replace_all(&world.neutral(&refused), "TIME").into_owned()
+    };
+    insta::assert_snapshot!(refused(&variable, &["update"], "2019-01-01T00:00:00Z"), @"
+    $ sheaf update
+    exit code 1
+    standard error:
+      updating git://[address]/index.git
+      error: Sheaf.toml:5 asks for maths ^1, but 1.0.0 and 1.1.0 were published after 2019-01-01T00:00:00Z (`exclude-newer`), 1.0.0 on TIME
+       = help: choose a later `exclude-newer`
+    ");
+    let new = project(&format!("maths = \"1.1\"\n{table}"), program);
+    insta::assert_snapshot!(refused(&new, &["run"], ""), @"
+    $ sheaf run
+    exit code 1
+    standard error:
+      updating git://[address]/index.git
+      error: Sheaf.toml:5 asks for maths ^1.1, but 1.1.0 was published on TIME, after TIME (`exclude-newer`)
+       = help: ask for maths ^1.0.0, or choose a later `exclude-newer`
+    ");
+    insta::assert_snapshot!(refused(&new, &["install"], "soon"), @r#"
+    $ sheaf install
+    exit code 1
+    standard error:
+      error: the environment variable SHEAF_EXCLUDE_NEWER is `soon`, but it must be an age such as "7 days", or a time such as "TIME"; correct or unset it
+    "#);
+    assert_eq!(project_files(&variable, "demo"), before);
+}
+
+#[test]
+fn a_pre_release_is_for_those_who_name_it() {
+    let world = World::new();
+    world.publish("maths", "1.0.0", "", "(def version 1)\n");
+    world.publish("maths", "2.0.0-beta.1", "", "(def version 2)\n");
+    world.publish("plots", "0.1.0", "maths = \">=1\"", "");
+    let program = "(use maths)\n(print version)\n";
+    for (requirement, found) in [
+        ("maths = \"*\"", "1\n"),
+        ("maths = \">=1\"\nplots = \"0.1\"", "1\n"),
+        ("maths = \"2.0.0-beta\"", "2\n"),
+        ("maths = \">=2.0.0-alpha, <3\"", "2\n"),
+    ] {
+        let user = project(requirement, program);
+        let run = world.sheaf(&user, &["run", "--no-jit"]).at("demo").run();
+        assert_eq!((run.code, run.stdout.as_str()), (Some(0), found), "{requirement}: {run}");
+    }
+    let user = project("", program);
+    let added = world.sheaf(&user, &["add", "maths"]).at("demo").run();
+    assert!(added.stdout.contains("+ maths 1.0.0"), "{added}");
+    let refused = world.sheaf(&project("maths = \"2\"", ""), &["install"]).at("demo").run();
+    insta::assert_snapshot!(world.neutral(&refused), @"
+    $ sheaf install
+    exit code 1
+    standard error:
+      updating git://[address]/index.git
+      error: Sheaf.toml:5 asks for maths ^2, but there are only pre-releases: 2.0.0-beta.1
+       = help: ask for maths ^2.0.0-beta.1
+    ");
 }
 
 #[test]

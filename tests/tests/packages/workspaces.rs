@@ -49,7 +49,7 @@ fn members_share_a_lock_and_dependencies() {
     assert!(!user.path("app/Sheaf.lock").exists());
     let lock = std::fs::read_to_string(user.path("Sheaf.lock")).expect("a lock");
     assert_eq!(lock.matches("name = \"units\"").count(), 1, "{lock}");
-    // What another member's development needs is locked as well.
+    // Development dependencies of another member are locked as well.
     assert!(lock.contains("\"checks 0.1.0\""), "{lock}");
     assert!(
         lock.contains("\"./app: app 0.0.0\"") && lock.contains("\"./packages/maths: maths 0.3.0\""),

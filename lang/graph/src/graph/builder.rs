@@ -72,6 +72,7 @@ impl Builder {
         drop(types);
         let outputs: Vars = results.into_iter().map(|ty| self.fresh(ty)).collect();
         self.graph.checked |= op.checks();
+        self.graph.watched |= op.watches();
         self.graph.equations.push(Equation {
             op,
             inputs: Vars::from_slice(inputs),

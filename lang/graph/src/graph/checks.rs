@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Builder, Equation, Graph, Op, RULE, Var, Vars, evaluate, prune};
+use super::{Builder, Equation, Graph, Op, RULE, Var, Vars, evaluate, prune, with_functions};
 use crate::primitives::{
     And, Binary, BitcastConvert, Check, Checkpoint, Cond, CustomVjp, Direction, Not, Part, Question,
-    ReduceMax, ReduceMin, ReduceOr, Scan, ShiftRightArithmetic, Site, Unary, WhileLoop,
+    ReduceMax, ReduceMin, ReduceOr, Scan, ShiftRightArithmetic, Site, Unary, Watch, WhileLoop,
 };
 use crate::tensor::{DType, Data, FromNumber, HostTensor, Number, Shape, TensorType};
+use crate::watch::Stage;
 use crate::with_element_type;
 
 /// A program whose checks are a result.
@@ -75,21 +76,30 @@ pub fn failed(sites: &[Arc<Site>], flag: &HostTensor) -> Option<(Arc<Site>, Vec<
     Some((Arc::clone(site), words.to_vec()))
 }
 
-/// `graph` without checks: recomputation and derivatives have been checked before.
+/// `graph` without checks: recomputation and derivatives have been checked before. Its watches look at nothing but
+/// cotangents any more.
 pub fn unchecked(graph: &Graph) -> Graph {
+    let mut graph = without_checks(graph);
+    if graph.watched {
+        for eqn in graph.equations.iter_mut().filter(|eqn| eqn.op.watches()) {
+            eqn.op = match eqn.op.downcast_ref::<Watch>() {
+                Some(watch) => Arc::new(Watch { stage: Stage::Latent, ..watch.clone() }),
+                None => with_functions(&eqn.op, &mut unchecked),
+            };
+        }
+    }
+    graph
+}
+
+/// `graph` without checks; watches stay as they are.
+pub fn without_checks(graph: &Graph) -> Graph {
     if !graph.checked {
         return graph.clone();
     }
     let mut graph = graph.clone();
     graph.equations.retain(|eqn| !eqn.op.is::<Check>());
     for eqn in graph.equations.iter_mut().filter(|eqn| eqn.op.checks()) {
-        if let Some(op) = eqn.op.downcast_ref::<Checkpoint>() {
-            eqn.op = Arc::new(Checkpoint { body: Arc::new(unchecked(&op.body)) });
-        } else if let Some(op) = eqn.op.downcast_ref::<CustomVjp>() {
-            eqn.op = Arc::new(CustomVjp { forward: Arc::new(unchecked(&op.forward)), ..op.clone() });
-        } else if let Some(op) = eqn.op.map_bodies(&mut unchecked) {
-            eqn.op = op;
-        }
+        eqn.op = with_functions(&eqn.op, &mut without_checks);
     }
     graph.checked = false;
     prune(graph)
@@ -103,7 +113,7 @@ pub fn masked(graph: &Graph) -> Graph {
     let outputs = graph.rebuild(&inputs, |eqn, operands| {
         b.span = eqn.span;
         let operands = Vars::from_slice(operands);
-        let (op, operands) = if eqn.op.checks() {
+        let (op, operands) = if eqn.op.checks() || eqn.op.watches() {
             with_mask(&mut b, eqn, operands, counts)
         } else {
             (Arc::clone(&eqn.op), operands)
@@ -127,6 +137,16 @@ fn with_mask(b: &mut Builder, eqn: &Equation, mut operands: Vars, counts: Var) -
             operands.insert(1, counts);
         }
         return (Arc::new(Check { masked: true, ..check.clone() }), operands);
+    }
+    if let Some(watch) = op.downcast_ref::<Watch>() {
+        let batch: Shape = b.ty(operands[0]).shape[..watch.batch].into();
+        let counts = b.broadcast_scalar(counts, &batch);
+        if watch.masked {
+            operands[1] = b.apply(Binary(And), &[operands[1], counts]);
+        } else {
+            operands.push(counts);
+        }
+        return (Arc::new(Watch { masked: true, ..watch.clone() }), operands);
     }
     let (op, at): (Op, usize) = if let Some(cond) = op.downcast_ref::<Cond>() {
         let [on_true, on_false] = [&cond.on_true, &cond.on_false].map(|branch| Arc::new(masked(branch)));
@@ -330,7 +350,7 @@ impl Threader {
         let counts = check.masked.then(|| operands[1]);
         let (fails, words) = match &check.site.question {
             Question::Index { axis, of } => missing(b, operands[0], counts, of.shape[*axis]),
-            Question::Condition { .. } => {
+            Question::Condition { .. } | Question::Guard(_) => {
                 fails(b, operands[0], counts, &operands[1 + usize::from(check.masked)..])
             }
         };
@@ -469,6 +489,7 @@ fn width(site: &Site) -> usize {
     match &site.question {
         Question::Index { .. } => 1,
         Question::Condition { message } => message.iter().map(words_of).sum(),
+        Question::Guard(_) => 0,
     }
 }
 

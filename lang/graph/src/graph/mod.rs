@@ -23,13 +23,14 @@ use smallvec::SmallVec;
 
 pub use blocks::{adds_rows, in_blocks};
 pub use builder::{Builder, RULE};
-pub use checks::{Checks, decoded, failed, masked, thread, unchecked, violation};
+pub use checks::{Checks, decoded, failed, masked, thread, unchecked, violation, without_checks};
 pub use def_use::DefUse;
 pub use donation::{Donation, donations};
 pub use evaluate::{evaluate, evaluate_with};
 pub use inline::inline_calls;
 pub use part::part_wide;
 pub use prune::prune;
+pub(crate) use rebuild::with_functions;
 pub use verify::verify;
 
 use crate::primitives::{Primitive, Scan, WhileLoop};
@@ -93,6 +94,8 @@ pub struct Graph {
     pub outputs: Vec<Var>,
     /// True if an equation may be a check, or has one inside.
     pub checked: bool,
+    /// True if an equation may be a watch of an observer, or has one inside.
+    pub watched: bool,
 }
 
 impl Graph {

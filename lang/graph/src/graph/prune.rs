@@ -2,15 +2,17 @@
 
 use super::{Equation, Graph};
 
-/// `graph` without dead equations. Parameters stay, used or not, and so do checks; variables keep their numbers.
+/// `graph` without dead equations. Parameters stay, used or not, and so do checks
+/// and watches; variables keep their numbers.
 pub fn prune(mut graph: Graph) -> Graph {
     let mut live = vec![false; graph.types.len()];
     for var in &graph.outputs {
         live[var.index()] = true;
     }
-    let checked = graph.checked;
+    let (checked, watched) = (graph.checked, graph.watched);
     let needed = |eqn: &Equation, live: &[bool]| {
-        eqn.outputs.iter().any(|v| live[v.index()]) || checked && eqn.op.checks()
+        let used = eqn.outputs.iter().any(|v| live[v.index()]);
+        used || checked && eqn.op.checks() || watched && eqn.op.watches()
     };
     for eqn in graph.equations.iter().rev() {
         if needed(eqn, &live) {

@@ -1,8 +1,24 @@
 //! The walk that records a graph again, of passes and transformations.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
-use super::{Builder, Equation, Graph, RULE, Var};
+use super::{Builder, Equation, Graph, Op, RULE, Var};
+use crate::primitives::{Checkpoint, CustomVjp};
+
+/// `op` with each function inside of it replaced; the gradient of a `custom_vjp` stays.
+pub(crate) fn with_functions(op: &Op, f: &mut dyn FnMut(&Graph) -> Graph) -> Op {
+    if op.functions().is_empty() {
+        Arc::clone(op)
+    } else if let Some(op) = op.downcast_ref::<Checkpoint>() {
+        Arc::new(Checkpoint { body: Arc::new(f(&op.body)) })
+    } else if let Some(op) = op.downcast_ref::<CustomVjp>() {
+        Arc::new(CustomVjp { forward: Arc::new(f(&op.forward)), ..op.clone() })
+    } else {
+        op.map_bodies(f).unwrap_or_else(|| unreachable!("{} has no functions inside", op.name()))
+    }
+}
 
 impl Graph {
     /// Visits the equations in order: `record` gives the values of an equation's results for those of its operands.

@@ -14,6 +14,7 @@ use super::{
 use crate::graph::{Builder, Var};
 use crate::stablehlo::Lowering;
 use crate::tensor::{DType, HostTensor, TensorType};
+use crate::watch::Guarded;
 use sheaf_syntax::diagnostic::Diagnostic;
 
 /// One check of a program: the question, and the error if it does not hold.
@@ -30,7 +31,7 @@ impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.question {
             Question::Index { axis, of } => write!(f, "index of axis {axis} of {of}"),
-            Question::Condition { .. } => f.write_str(&self.error.message),
+            Question::Condition { .. } | Question::Guard(_) => f.write_str(&self.error.message),
         }
     }
 }
@@ -50,6 +51,8 @@ pub enum Question {
         /// The message's arguments; the first may be a template for the others.
         message: Vec<Part>,
     },
+    /// True if a guard of the run lets a value pass.
+    Guard(Guarded),
 }
 
 impl Question {
@@ -57,7 +60,7 @@ impl Question {
     pub fn extent(&self) -> Option<usize> {
         match self {
             Question::Index { axis, of } => Some(of.shape[*axis]),
-            Question::Condition { .. } => None,
+            Question::Condition { .. } | Question::Guard(_) => None,
         }
     }
 }

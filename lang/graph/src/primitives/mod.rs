@@ -31,6 +31,7 @@ mod scan_lowering;
 mod sort_lowering;
 mod sort_network;
 mod sort_ranks;
+mod watch;
 
 macro_rules! primitives {
     ($($module:ident),* $(,)?) => {
@@ -52,6 +53,7 @@ use folding::{Terms, fold, running_sums};
 use products::sums_of_products;
 use reduction::reduction_rules;
 pub use reduction::{Groups, axes_except, broadcast_back, kept_shape, reduced_shape, shift_axes};
+pub use watch::Watch;
 
 primitives!(
     abs,
@@ -319,6 +321,11 @@ pub trait Primitive: Comparable + Debug + Send + Sync {
     /// True if it checks something of the program, by itself or inside: it stays then, used or not.
     fn checks(&self) -> bool {
         self.functions().into_iter().any(|function| function.checked)
+    }
+
+    /// True if it is a watch of an observer, or has one inside.
+    fn watches(&self) -> bool {
+        self.functions().into_iter().any(|function| function.watched)
     }
 
     /// An estimate of the scalar operations, for the choice between interpreting and compiling.

@@ -83,6 +83,9 @@ impl Primitive for Slice {
 
 /// The elements of `x` from `start` on, `extents` of them.
 pub fn box_of(x: &HostTensor, start: &[usize], extents: &[usize]) -> HostTensor {
+    if !extents.is_empty() && x.shape()[1..] == extents[1..] {
+        return x.rows(start[0]..start[0] + extents[0]);
+    }
     x.moved(extents, |data| {
         let own = strides(x.shape());
         let base: usize = start.iter().zip(&own).map(|(s, stride)| s * stride).sum();

@@ -1,11 +1,10 @@
 //! Tensors in host memory: a shape and immutable, shared, row-major elements.
 
-use std::sync::Arc;
-
 use half::{bf16, f16};
 
 use bytemuck::allocation::pod_collect_to_vec;
 
+use super::shared::{FileChanged, FilePart, Shared};
 use super::splat::Elements;
 use super::{DType, FromNumber, Number, Shape, TensorType, element_count};
 
@@ -13,48 +12,84 @@ use super::{DType, FromNumber, Number, Shape, TensorType, element_count};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
     /// Elements of dtype `bool`.
-    Bool(Arc<Vec<bool>>),
+    Bool(Shared<bool>),
     /// Elements of dtype `i8`.
-    I8(Arc<Vec<i8>>),
+    I8(Shared<i8>),
     /// Elements of dtype `i16`.
-    I16(Arc<Vec<i16>>),
+    I16(Shared<i16>),
     /// Elements of dtype `i32`.
-    I32(Arc<Vec<i32>>),
+    I32(Shared<i32>),
     /// Elements of dtype `i64`.
-    I64(Arc<Vec<i64>>),
+    I64(Shared<i64>),
     /// Elements of dtype `u8`.
-    U8(Arc<Vec<u8>>),
+    U8(Shared<u8>),
     /// Elements of dtype `u16`.
-    U16(Arc<Vec<u16>>),
+    U16(Shared<u16>),
     /// Elements of dtype `u32`.
-    U32(Arc<Vec<u32>>),
+    U32(Shared<u32>),
     /// Elements of dtype `bf16`.
-    BF16(Arc<Vec<bf16>>),
+    BF16(Shared<bf16>),
     /// Elements of dtype `f16`.
-    F16(Arc<Vec<f16>>),
+    F16(Shared<f16>),
     /// Elements of dtype `f32`.
-    F32(Arc<Vec<f32>>),
+    F32(Shared<f32>),
     /// Elements of dtype `f64`.
-    F64(Arc<Vec<f64>>),
+    F64(Shared<f64>),
 }
 
-/// Runs an expression on the element vector of any dtype, under one name.
+/// Runs an expression on the elements of any dtype, a slice, under one name.
 #[macro_export]
 macro_rules! with_elements {
     ($data:expr, $name:ident => $body:expr) => {
         match $data {
-            $crate::tensor::Data::Bool($name) => $body,
-            $crate::tensor::Data::I8($name) => $body,
-            $crate::tensor::Data::I16($name) => $body,
-            $crate::tensor::Data::I32($name) => $body,
-            $crate::tensor::Data::I64($name) => $body,
-            $crate::tensor::Data::U8($name) => $body,
-            $crate::tensor::Data::U16($name) => $body,
-            $crate::tensor::Data::U32($name) => $body,
-            $crate::tensor::Data::BF16($name) => $body,
-            $crate::tensor::Data::F16($name) => $body,
-            $crate::tensor::Data::F32($name) => $body,
-            $crate::tensor::Data::F64($name) => $body,
+            $crate::tensor::Data::Bool($name) => {
+                let $name = $name.as_slice();
+                $body
+            }
+            $crate::tensor::Data::I8($name) => {
+                let $name = $name.as_slice();
+                $body
+            }
+            $crate::tensor::Data::I16($name) => {
+                let $name = $name.as_slice();
+                $body
+            }
+            $crate::tensor::Data::I32($name) => {
+                let $name = $name.as_slice();
+                $body
+            }
+            $crate::tensor::Data::I64($name) => {
+                let $name = $name.as_slice();
+                $body
+            }
+            $crate::tensor::Data::U8($name) => {
+                let $name = $name.as_slice();
+                $body
+            }
+            $crate::tensor::Data::U16($name) => {
+                let $name = $name.as_slice();
+                $body
+            }
+            $crate::tensor::Data::U32($name) => {
+                let $name = $name.as_slice();
+                $body
+            }
+            $crate::tensor::Data::BF16($name) => {
+                let $name = $name.as_slice();
+                $body
+            }
+            $crate::tensor::Data::F16($name) => {
+                let $name = $name.as_slice();
+                $body
+            }
+            $crate::tensor::Data::F32($name) => {
+                let $name = $name.as_slice();
+                $body
+            }
+            $crate::tensor::Data::F64($name) => {
+                let $name = $name.as_slice();
+                $body
+            }
         }
     };
 }
@@ -128,7 +163,7 @@ macro_rules! data_from {
     ($($variant:ident $ty:ty),*) => {$(
         impl From<Vec<$ty>> for Data {
             fn from(elements: Vec<$ty>) -> Data {
-                Data::$variant(Arc::new(elements))
+                Data::$variant(elements.into())
             }
         }
 
@@ -138,8 +173,29 @@ macro_rules! data_from {
             fn elements(data: &Data) -> Option<&[Self]> {
                 if let Data::$variant(v) = data { Some(v) } else { None }
             }
+
+            fn view(bytes: &[u8]) -> Option<&[Self]> {
+                data_from!(@view $variant bytes)
+            }
+
+            fn append(bytes: &[u8], to: &mut Vec<Self>) {
+                data_from!(@append $variant bytes to)
+            }
         }
     )*};
+    (@view Bool $bytes:ident) => {{
+        let _ = $bytes;
+        None
+    }};
+    (@view $variant:ident $bytes:ident) => {
+        bytemuck::try_cast_slice($bytes).ok()
+    };
+    (@append Bool $bytes:ident $to:ident) => {
+        $to.extend($bytes.iter().map(|byte| *byte != 0))
+    };
+    (@append $variant:ident $bytes:ident $to:ident) => {
+        $to.extend($bytes.chunks_exact(size_of::<Self>()).map(bytemuck::pod_read_unaligned::<Self>))
+    };
 }
 data_from!(Bool bool, I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, BF16 bf16, F16 f16, F32 f32, F64 f64);
 
@@ -150,6 +206,33 @@ pub trait Element: Copy + Into<Number> {
 
     /// The elements, if they are of this type.
     fn elements(data: &Data) -> Option<&[Self]>;
+
+    /// Bytes in memory order as elements in place. `None` if they are misaligned or no whole elements; always for `bool`,
+    /// which does not take every byte.
+    fn view(bytes: &[u8]) -> Option<&[Self]>;
+
+    /// Appends the elements of bytes in memory order, whatever their alignment.
+    fn append(bytes: &[u8], to: &mut Vec<Self>);
+}
+
+/// Runs an expression on the storage of any dtype.
+macro_rules! each_storage {
+    ($data:expr, $name:ident => $body:expr) => {
+        match $data {
+            Data::Bool($name) => $body,
+            Data::I8($name) => $body,
+            Data::I16($name) => $body,
+            Data::I32($name) => $body,
+            Data::I64($name) => $body,
+            Data::U8($name) => $body,
+            Data::U16($name) => $body,
+            Data::U32($name) => $body,
+            Data::BF16($name) => $body,
+            Data::F16($name) => $body,
+            Data::F32($name) => $body,
+            Data::F64($name) => $body,
+        }
+    };
 }
 
 impl Data {
@@ -173,7 +256,12 @@ impl Data {
 
     /// The number of elements.
     pub fn len(&self) -> usize {
-        with_elements!(self, v => v.len())
+        each_storage!(self, v => v.count())
+    }
+
+    /// The parts of files that hold the elements; none if they are in memory.
+    pub fn files(&self) -> &[FilePart] {
+        each_storage!(self, v => v.files())
     }
 
     /// True if there are no elements.
@@ -183,7 +271,7 @@ impl Data {
 
     /// The elements as bytes in memory order.
     pub fn bytes(&self) -> &[u8] {
-        with_elements!(self, v => bytemuck::cast_slice(v.as_slice()))
+        with_elements!(self, v => bytemuck::cast_slice(v))
     }
 
     /// True if both share the same memory.
@@ -191,7 +279,7 @@ impl Data {
         fn shared<T: Element>(a: &[T], b: &Data) -> bool {
             T::elements(b).is_some_and(|b| std::ptr::eq(a, b))
         }
-        with_elements!(self, v => shared(v.as_slice(), other))
+        with_elements!(self, v => shared(v, other))
     }
 
     /// 16-bit floats as `f32`; all others unchanged.
@@ -277,6 +365,39 @@ impl HostTensor {
             DType::F64 => Data::from(pod_collect_to_vec::<u8, f64>(bytes)),
         };
         Some(HostTensor { shape: ty.shape.clone(), elements: Elements::Each(data) })
+    }
+
+    /// A tensor whose elements are in parts of files, one after the other, in memory order. They are read when they are
+    /// accessed; booleans are checked, and so copied, at once. `None` as for [`HostTensor::from_bytes`].
+    pub fn in_files(ty: &TensorType, parts: Vec<FilePart>) -> Option<Self> {
+        let bytes = parts.iter().try_fold(0_usize, |sum, part| sum.checked_add(part.range.len()));
+        if bytes != ty.count().checked_mul(ty.dtype.byte_width()) {
+            return None;
+        }
+        if ty.dtype == DType::Bool {
+            let bytes: Vec<u8> = parts.iter().flat_map(FilePart::bytes).copied().collect();
+            return HostTensor::from_bytes(ty, &bytes);
+        }
+        let data = match ty.dtype {
+            DType::Bool => return None,
+            DType::I8 => Data::I8(Shared::in_files(parts)?),
+            DType::I16 => Data::I16(Shared::in_files(parts)?),
+            DType::I32 => Data::I32(Shared::in_files(parts)?),
+            DType::I64 => Data::I64(Shared::in_files(parts)?),
+            DType::U8 => Data::U8(Shared::in_files(parts)?),
+            DType::U16 => Data::U16(Shared::in_files(parts)?),
+            DType::U32 => Data::U32(Shared::in_files(parts)?),
+            DType::BF16 => Data::BF16(Shared::in_files(parts)?),
+            DType::F16 => Data::F16(Shared::in_files(parts)?),
+            DType::F32 => Data::F32(Shared::in_files(parts)?),
+            DType::F64 => Data::F64(Shared::in_files(parts)?),
+        };
+        Some(HostTensor { shape: ty.shape.clone(), elements: Elements::Each(data) })
+    }
+
+    /// Fails if its elements are in a file that has changed.
+    pub fn check_files(&self) -> Result<(), FileChanged> {
+        self.stored().files().iter().try_for_each(|part| part.file.check())
     }
 
     /// The elements as bytes in memory order; a splat is materialized permanently.

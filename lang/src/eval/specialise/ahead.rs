@@ -10,7 +10,7 @@ use ustr::Ustr;
 
 use super::arguments::{Asked, fn_key};
 use super::fallback::Why;
-use super::{Outcome, report::Location};
+use super::{Outcome, Traced, report::Location};
 use crate::builtins;
 use crate::eval::interp::{Interp, Mode};
 use crate::eval::load::{Loaded, as_diagnostic};
@@ -362,7 +362,7 @@ impl Interp {
         }
         let traced = self.trace_call(&function, &values, &statics);
         let (entry, stop) = match traced {
-            Ok(Ok(traced)) => traced,
+            Ok(Ok(Traced { entry, stop, .. })) => (entry, stop),
             Ok(Err((path, asked))) => return Err(fault(wanted(name, &code, &path, &asked))),
             Err(signal) => return Err(fault(as_diagnostic(*signal))),
         };

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::eval::handle::HANDLE_INDEX;
 use crate::eval::interp::Interp;
 use crate::eval::signal::{Eval, Reason, TraceStop};
 use crate::program::Code;
@@ -91,6 +92,9 @@ impl Why {
                 (Cause::Design, format!("{name} has no value before the program runs"), None)
             }
             Reason::Loop => (Cause::Design, "it has a loop; what the loop calls is compiled".into(), None),
+            Reason::Reads => {
+                (Cause::Design, "it reads a handle; what it calls with the items is compiled".into(), None)
+            }
             Reason::NoVjp(reason) => (
                 Cause::Data,
                 format!("its gradient is wanted, but {reason}"),
@@ -177,6 +181,7 @@ impl Why {
 fn remedy(wanted: &str) -> String {
     match wanted {
         "a condition" => "(where condition a b) selects without knowing the condition before the program runs",
+        HANDLE_INDEX => "read the items where the function is called, and pass them to it",
         "a text" => "make texts of results where the function is called: printing is interpreted anyway",
         _ => {
             "a program must know this before it runs: take it from a shape, or pass it as a number, each value of \

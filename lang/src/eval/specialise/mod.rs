@@ -11,6 +11,8 @@ mod profit;
 mod record;
 mod report;
 mod result;
+mod run;
+mod twin;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -28,25 +30,26 @@ use fallback::Why;
 use kept::KeptPrograms;
 use profit::{Account, Debt, call_work, compilation_work, trace_work};
 use result::{OutTree, out_tree};
+use twin::Twin;
 
 pub use ahead::{AbstractValue, Declared, FunctionName, Refused};
 pub use explain::explain;
 pub use fallback::Cause;
 pub use record::{Call, LeftOut, Recording};
 pub use report::{Argument, Difference, Interpreted, LeafKind, Location, Report, Specialisation, Status};
+pub(crate) use twin::ROOT;
 
 use crate::builtins::SHAPE;
 use crate::eval::call::Args;
-use crate::eval::checks::handed_on;
 use crate::eval::interp::{Interp, Jit};
 use crate::eval::signal::{Eval, Reason, Stop, TraceStop};
 use crate::eval::tensor::MAX_AXES;
 use crate::host::{Buffer, Checked, Donating, FLAG, Leaf, Placement, Program, Unit};
-use crate::program::{Code, Flag, Flags, Function, Value, has_tensors};
-use sheaf_graph::graph::{Checks, prune, thread};
+use crate::program::{Code, Function, Value, has_tensors};
+use sheaf_graph::graph::{Checks, Graph, prune, thread};
 use sheaf_graph::primitives::Site;
-use sheaf_graph::simplify::simplify;
-use sheaf_graph::tensor::{DType, HostTensor, TensorType};
+use sheaf_graph::tensor::{DType, TensorType};
+use sheaf_graph::watch::unwatched;
 use sheaf_syntax::Span;
 use sheaf_syntax::diagnostic::Kind;
 
@@ -180,6 +183,8 @@ struct Entry {
     interpreted_calls: Cell<u64>,
     /// True if it was called from code that is always interpreted.
     entered: Cell<bool>,
+    /// The program that an observer looks into.
+    twin: RefCell<Twin>,
 }
 
 impl Entry {
@@ -251,6 +256,18 @@ enum InPlace {
     Now(Rc<dyn Program>),
 }
 
+/// The way to run a call.
+enum Due {
+    /// Interpreted.
+    Not,
+    /// As a program of an earlier run or a build.
+    Kept(Rc<dyn Program>),
+    /// As a program, compiled now.
+    Compile,
+    /// As the program that was compiled before.
+    Compiled,
+}
+
 /// Predicted outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {
@@ -260,12 +277,26 @@ pub enum Probe {
     Known,
     /// It is interpreted, since the elements of a tensor must be known for this use.
     Elements(String),
+    /// It is interpreted, since it reads a handle; what it calls with the items is compiled.
+    Reads,
     /// It is interpreted, for this reason.
     Interpreted(String),
 }
 
-/// A traced call, and the reason the trace stopped.
-type Traced = (Entry, Option<TraceStop>);
+/// A traced call.
+struct Traced {
+    entry: Entry,
+    /// The reason the trace stopped.
+    stop: Option<TraceStop>,
+    /// The graph with the watches of an observer, if there are any.
+    watched: Option<Graph>,
+}
+
+impl Traced {
+    fn of(entry: Entry, stop: Option<TraceStop>) -> Traced {
+        Traced { entry, stop, watched: None }
+    }
+}
 
 impl Interp {
     /// Runs a call as a compiled program, if the function is pure, the arguments hold tensors, and it pays.
@@ -324,158 +355,12 @@ impl Interp {
             }
         };
         let result = match entry {
-            Some(entry) => self.run_entry(code, &entry, &mut leaves, args),
+            Some(entry) => self.run_entry(function, &entry, &mut leaves, args),
             None => Ok(None),
         };
         leaves.clear();
         self.specialiser.leaves = leaves;
         result
-    }
-
-    fn run_entry(
-        &mut self,
-        code: &Code,
-        entry: &Entry,
-        leaves: &mut Vec<LeafValue>,
-        args: &mut Args,
-    ) -> Eval<Option<Value>> {
-        if self.specialiser.waiting == 0 {
-            entry.entered.set(true);
-        }
-        let Some(compiled) = self.program_of(code, entry)? else {
-            entry.interpreted_calls.set(entry.interpreted_calls.get() + 1);
-            entry.pay();
-            self.specialiser.waits = entry.is_program();
-            return Ok(None);
-        };
-        entry.calls.set(entry.calls.get() + 1);
-        entry.pay();
-        let mut buffers = std::mem::take(&mut self.specialiser.buffers);
-        let mut results = std::mem::take(&mut self.specialiser.results);
-        let mut flags = handed_on(leaves.iter().filter_map(LeafValue::tensor))?;
-        let done = self.upload_leaves(&compiled, leaves, &mut buffers).and_then(|()| {
-            leaves.clear();
-            args.clear();
-            let program = self.donating(&compiled, entry.calls.get())?;
-            Ok(program.as_ref().unwrap_or(&compiled.program).call(&mut buffers, &mut results)?)
-        });
-        buffers.clear();
-        let done = done.and_then(|()| {
-            if !compiled.sites.is_empty()
-                && let Some(buffer) = results.pop()
-            {
-                let flag = Flag::new(buffer, &compiled.flag, &compiled.sites, code.name, self.span);
-                flag.look_if_ready()?;
-                flags.push(flag);
-            }
-            Ok(())
-        });
-        flags.retain(|flag| !flag.has_passed());
-        let flags = (!flags.is_empty()).then(|| Flags::from_iter(flags));
-        let value = done.map(|()| Some(compiled.result.build(&results, flags.as_ref(), self.span)));
-        results.clear();
-        self.specialiser.buffers = buffers;
-        self.specialiser.results = results;
-        value
-    }
-
-    /// The program of a specialisation, compiled now if it pays from this call on.
-    fn program_of(&mut self, code: &Code, entry: &Entry) -> Eval<Option<Rc<Compiled>>> {
-        let mut outcome = entry.outcome.borrow_mut();
-        if let Outcome::Compiled(compiled) = &*outcome {
-            return Ok(Some(Rc::clone(compiled)));
-        }
-        let Outcome::Waiting { cost, compilation, spent, kept, unit, .. } = &mut *outcome else {
-            return Ok(None);
-        };
-        *spent = spent.saturating_add(*cost);
-        let work = *compilation;
-        let may_compile = self.options.jit != Jit::Auto
-            || entry.debt.get().is_none_or(|debt| debt.may_compile(work, self.weight, *spent));
-        if !may_compile && !*kept {
-            return Ok(None);
-        }
-        let Some(backend) = &mut self.backend else { return Ok(None) };
-        if !self.options.unsimplified {
-            unit.graph = simplify(&unit.graph);
-        }
-        let prepared = if may_compile {
-            backend.prepare(unit)
-        } else {
-            *kept = false;
-            match backend.find_kept(unit)? {
-                None => return Ok(None),
-                found => Ok(found),
-            }
-        };
-        let Ok(Some(program)) = prepared else {
-            let why = Why::compiler(backend.refusal());
-            *outcome = Outcome::Interpreted(why.clone());
-            prepared?;
-            self.fall_back(code, &why)?;
-            return Ok(None);
-        };
-        let numbers = RefCell::new(vec![None; unit.inputs.len()]);
-        let before = std::mem::replace(&mut *outcome, Outcome::Interpreted(Why::design("", None)));
-        let Outcome::Waiting { result, unit, .. } = before else { unreachable!("seen above") };
-        let sites = unit.checks.iter().map(|check| Arc::clone(&check.site)).collect();
-        let flag = unit.outputs.last().map_or(TensorType::scalar(DType::I32), |leaf| leaf.ty.clone());
-        let in_place = match backend.donation(&unit) {
-            Some(donating) => InPlace::Later { unit, donating },
-            None => InPlace::Never,
-        };
-        let compiled =
-            Rc::new(Compiled { program, result, sites, flag, numbers, in_place: RefCell::new(in_place) });
-        *outcome = Outcome::Compiled(Rc::clone(&compiled));
-        if may_compile && let Some(debt) = entry.debt.get() {
-            debt.compiled(work);
-        }
-        Ok(Some(compiled))
-    }
-
-    /// The donating program, if there is one, compiled now if it is due.
-    fn donating(&mut self, compiled: &Compiled, calls: u64) -> Eval<Option<Rc<dyn Program>>> {
-        let mut in_place = compiled.in_place.borrow_mut();
-        if let InPlace::Later { unit, donating } = &*in_place
-            && calls > donating.after
-            && let Some(backend) = &mut self.backend
-        {
-            let made = backend.prepare_donating(unit, &donating.donations, &compiled.program)?;
-            *in_place = made.map_or(InPlace::Never, InPlace::Now);
-        }
-        Ok(if let InPlace::Now(program) = &*in_place { Some(Rc::clone(program)) } else { None })
-    }
-
-    /// The parameters of a program on the device.
-    fn upload_leaves(
-        &mut self,
-        compiled: &Compiled,
-        leaves: &[LeafValue],
-        buffers: &mut Vec<Buffer>,
-    ) -> Eval<()> {
-        let Some(backend) = &mut self.backend else { return super::fail("the device is gone") };
-        for (i, leaf) in leaves.iter().enumerate() {
-            let (bits, number) = match leaf {
-                LeafValue::Tensor(tensor) => {
-                    buffers.push(Rc::clone(tensor.device(backend.as_mut())?));
-                    continue;
-                }
-                LeafValue::Int(n) => (*n as u64, HostTensor::scalar(*n)),
-                LeafValue::Double(x) => (x.to_bits(), HostTensor::scalar(*x)),
-                LeafValue::Float(x) => ((*x as f32).to_bits() as u64, HostTensor::scalar(*x as f32)),
-            };
-            let mut numbers = compiled.numbers.borrow_mut();
-            let known = numbers[i].as_ref().filter(|(b, _)| *b == bits).map(|(_, buffer)| Rc::clone(buffer));
-            let buffer = if let Some(buffer) = known {
-                buffer
-            } else {
-                let buffer = backend.upload(&number)?;
-                numbers[i] = Some((bits, Rc::clone(&buffer)));
-                buffer
-            };
-            buffers.push(buffer);
-        }
-        Ok(())
     }
 
     /// Traces a function for the structure and types of these arguments. `None` if it is interpreted from now on.
@@ -504,7 +389,7 @@ impl Interp {
         let mut statics = std::mem::take(&mut self.specialiser.families[position].statics);
         let traced = self.trace_until_static(function, args, &mut statics);
         self.specialiser.families[position].statics = statics;
-        let entry = Rc::new(traced?.0);
+        let entry = Rc::new(traced?.entry);
         if let Outcome::Interpreted(why) = &*entry.outcome.borrow() {
             self.fall_back(code, why)?;
         }
@@ -536,13 +421,16 @@ impl Interp {
         {
             return Ok(Probe::Interpreted(format!("{effect} has an effect")));
         }
-        let (entry, stop) = self.trace_until_static(function, args, &mut HashMap::new())?;
+        let Traced { entry, stop, .. } = self.trace_until_static(function, args, &mut HashMap::new())?;
         if let Some(TraceStop {
             reason: Reason::Elements { wanted, .. } | Reason::Value { wanted, .. },
             ..
         }) = stop
         {
             return Ok(Probe::Elements(wanted));
+        }
+        if let Some(TraceStop { reason: Reason::Reads, .. }) = stop {
+            return Ok(Probe::Reads);
         }
         Ok(match entry.outcome.into_inner() {
             Outcome::Interpreted(why) if why.cause == Cause::Known => Probe::Known,
@@ -615,6 +503,7 @@ impl Interp {
             calls: Cell::new(0),
             interpreted_calls: Cell::new(0),
             entered: Cell::new(false),
+            twin: RefCell::default(),
         };
         let value = match result {
             Ok(value) => value,
@@ -622,10 +511,10 @@ impl Interp {
                 let stop = match *signal {
                     Stop::Trace(stop) => stop,
                     // Interpreting finds the first error.
-                    Stop::Error(d) if d.kind == Kind::Raised || trace.checks() => {
+                    Stop::Error(d) if matches!(d.kind, Kind::Raised | Kind::Guard) || trace.checks() => {
                         let place = d.labels.first().map(|label| label.span);
                         let why = Why::design("it stops with an error", place);
-                        return Ok(Ok((entry(Outcome::Interpreted(why)), None)));
+                        return Ok(Ok(Traced::of(entry(Outcome::Interpreted(why)), None)));
                     }
                     error @ Stop::Error(_) => return Err(Box::new(error)),
                 };
@@ -642,23 +531,28 @@ impl Interp {
                 if let Some(error) = stop.not_static() {
                     return Err(error);
                 }
-                return Ok(Ok((entry(Outcome::Interpreted(Why::stopped(&stop))), Some(stop))));
+                return Ok(Ok(Traced::of(entry(Outcome::Interpreted(Why::stopped(&stop))), Some(stop))));
             }
         };
         let mut outputs = Vec::new();
         let result = match out_tree(&value, level, &mut outputs, "") {
             Ok(result) if !outputs.is_empty() => result,
             Ok(_) => {
-                return Ok(Ok((entry(Outcome::Interpreted(Why::independent())), None)));
+                return Ok(Ok(Traced::of(entry(Outcome::Interpreted(Why::independent())), None)));
             }
-            Err(reason) => return Ok(Ok((entry(Outcome::Interpreted(Why::design(reason, None))), None))),
+            Err(reason) => {
+                return Ok(Ok(Traced::of(entry(Outcome::Interpreted(Why::design(reason, None))), None)));
+            }
         };
+        self.watch_results(&code, &mut outputs)?;
         let vars = outputs.iter().map(|(_, t)| trace.lift(t)).collect::<Eval<Vec<_>>>()?;
         let (graph, _) = trace.finish(vars);
-        let Checks { graph, sites } = thread(prune(graph));
+        let graph = prune(graph);
+        let watched = graph.watched.then(|| graph.clone());
+        let Checks { graph, sites } = thread(unwatched(&graph));
         debug_assert_eq!(sheaf_graph::graph::verify(&graph), Ok(()));
         if graph.size() > MAX_COMPILED_EQUATIONS {
-            return Ok(Ok((entry(Outcome::Interpreted(Why::too_large(&graph))), None)));
+            return Ok(Ok(Traced::of(entry(Outcome::Interpreted(Why::too_large(&graph))), None)));
         }
         let flag = graph.outputs.last().filter(|_| !sites.is_empty());
         let flag = flag.map(|var| Leaf { path: FLAG.into(), ty: graph.ty(*var).clone() });
@@ -674,7 +568,7 @@ impl Interp {
         };
         let unit = Box::new(unit);
         let waiting = Outcome::Waiting { cost, compilation, spent: 0, kept: false, unit, result };
-        Ok(Ok((entry(waiting), None)))
+        Ok(Ok(Traced { entry: entry(waiting), stop: None, watched }))
     }
 
     /// A check with its location, for manifests.

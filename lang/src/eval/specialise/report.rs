@@ -227,10 +227,11 @@ impl Family {
             // The last of those with the fewest differences.
             let new = earlier.rev().min_by_key(|(_, differences)| differences.len());
             specialisations.push(Specialisation {
-                status: match &*entry.outcome.borrow() {
-                    Outcome::Compiled(compiled) => Status::Compiled(compiled.placement()),
-                    Outcome::Waiting { .. } => Status::TooLittleWork,
-                    Outcome::Interpreted(why) => Status::Interpreted(why.report(sources)),
+                status: match (&*entry.outcome.borrow(), entry.twin.borrow().placement()) {
+                    (Outcome::Waiting { .. }, Some(placement)) => Status::Compiled(placement),
+                    (Outcome::Compiled(compiled), _) => Status::Compiled(compiled.placement()),
+                    (Outcome::Waiting { .. }, None) => Status::TooLittleWork,
+                    (Outcome::Interpreted(why), _) => Status::Interpreted(why.report(sources)),
                 },
                 compiled_calls: entry.calls.get(),
                 interpreted_calls: entry.interpreted_calls.get(),

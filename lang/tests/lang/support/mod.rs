@@ -19,7 +19,7 @@ use sheaf_syntax::render::render;
 /// Files and captured output.
 #[derive(Clone, Default)]
 pub struct World {
-    pub files: Rc<RefCell<HashMap<String, String>>>,
+    pub files: Rc<RefCell<HashMap<String, Vec<u8>>>>,
     pub printed: Rc<RefCell<Vec<String>>>,
     /// True if the last printed line is not finished.
     pub open: Rc<Cell<bool>>,
@@ -30,8 +30,8 @@ pub struct World {
 
 impl World {
     /// A world with these files.
-    pub fn with(files: &[(&str, &str)]) -> World {
-        let files = files.iter().map(|(path, text)| ((*path).into(), (*text).into())).collect();
+    pub fn with<B: AsRef<[u8]>>(files: &[(&str, B)]) -> World {
+        let files = files.iter().map(|(path, bytes)| ((*path).into(), bytes.as_ref().to_vec())).collect();
         World { files: Rc::new(RefCell::new(files)), ..World::default() }
     }
 
@@ -61,7 +61,7 @@ impl Host for World {
 
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
         match self.files.borrow().get(path) {
-            Some(text) => Ok(text.clone().into_bytes()),
+            Some(bytes) => Ok(bytes.clone()),
             None => Err(HostError { message: format!("{path} does not exist"), help: None }),
         }
     }
@@ -82,8 +82,7 @@ impl Host for World {
     }
 
     fn write_file(&mut self, path: &str, bytes: &[u8]) -> Result<(), HostError> {
-        let text = String::from_utf8(bytes.to_vec()).expect("the language writes text");
-        self.files.borrow_mut().insert(path.into(), text);
+        self.files.borrow_mut().insert(path.into(), bytes.to_vec());
         Ok(())
     }
 
@@ -92,9 +91,13 @@ impl Host for World {
     }
 
     fn list(&mut self, path: &str) -> Result<Vec<String>, HostError> {
-        let folder = format!("{path}/");
-        let mut found: Vec<String> =
-            self.files.borrow().keys().filter(|name| name.starts_with(&folder)).cloned().collect();
+        let files = self.files.borrow();
+        let mut found: Vec<String> = match path.split_once('*') {
+            Some((start, end)) => {
+                files.keys().filter(|name| name.starts_with(start) && name.ends_with(end)).cloned().collect()
+            }
+            None => files.keys().filter(|name| name.starts_with(&format!("{path}/"))).cloned().collect(),
+        };
         found.sort_unstable();
         Ok(found)
     }
@@ -273,7 +276,8 @@ pub fn compiling_in(jit: Jit, files: &[(String, String)]) -> (Interp, World, Rc<
 }
 
 fn compiling_on(jit: Jit, files: &[(String, String)], at_once: bool) -> (Interp, World, Rc<RefCell<Log>>) {
-    let world = World { files: Rc::new(RefCell::new(files.iter().cloned().collect())), ..World::default() };
+    let files = files.iter().map(|(path, text)| (path.clone(), text.clone().into_bytes()));
+    let world = World { files: Rc::new(RefCell::new(files.collect())), ..World::default() };
     let log = Rc::new(RefCell::new(Log::default()));
     let device = HostDevice { log: Rc::clone(&log), at_once };
     let interp =

@@ -6,15 +6,46 @@ use std::rc::Rc;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Error, Serialize, SerializeMap, SerializeSeq, Serializer};
 
-use crate::eval::Eval;
+use crate::eval::{Eval, Signal};
 use crate::program::{Dict, Key, Tensor, Value};
 use sheaf_graph::tensor::{DType, Data, HostTensor, Shape};
 use sheaf_syntax::diagnostic::Diagnostic;
 
-/// Decodes JSON: evenly nested arrays of numbers or booleans are tensors, other arrays lists, objects dictionaries,
-/// null is nil.
-pub(super) fn read(text: &str) -> Result<Value, serde_json::Error> {
-    serde_json::from_str(text).map(|Read(value)| value)
+/// Decodes the JSON of a file: evenly nested arrays of numbers or booleans are tensors, other arrays lists, objects
+/// dictionaries, null is nil.
+pub(super) fn read(path: &str, text: &str) -> Eval<Value> {
+    let place = |e: &serde_json::Error| format!("{path}:{}:{}", e.line(), e.column());
+    serde_json::from_str(text).map(|Read(value)| value).map_err(|e| broken(&place(&e), &e))
+}
+
+/// Decodes a line of a file, which is its `number`-th.
+pub(crate) fn read_line(path: &str, number: usize, line: Vec<u8>) -> Eval<Value> {
+    let text = String::from_utf8(line)
+        .map_err(|e| super::not_text(&format!("line {number} of {path}"), e.utf8_error().valid_up_to()))?;
+    let place = |e: &serde_json::Error| format!("{path}:{number}:{}", e.column());
+    serde_json::from_str(&text).map(|Read(value)| value).map_err(|e| broken(&place(&e), &e))
+}
+
+/// The error of text that is not JSON, at a place.
+fn broken(place: &str, error: &serde_json::Error) -> Signal {
+    let what = error.to_string();
+    let what = what.split(" at line ").next().unwrap_or_default();
+    let help = if what.starts_with("recursion limit") {
+        "arrays and objects nest at most 128 deep"
+    } else {
+        "JSON has no NaN and no infinity: null stands for what is missing; text of another kind is read with (io \"read\" path)"
+    };
+    Diagnostic::error(format!("{place}: this is not JSON: {what}")).help(help).into()
+}
+
+/// The entry `weight_map` of an index of shards: names of tensors and the files that have them, sorted.
+pub(super) fn weight_map(path: &str, text: &str, help: &str) -> Eval<Vec<(String, String)>> {
+    #[derive(serde::Deserialize)]
+    struct Index {
+        weight_map: std::collections::BTreeMap<String, String>,
+    }
+    let index: Index = serde_json::from_str(text).map_err(|e| super::broken(path, e, help))?;
+    Ok(index.weight_map.into_iter().collect())
 }
 
 /// Encodes a value as one line of JSON: tensors as nested arrays, keywords and symbols by name.

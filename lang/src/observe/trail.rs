@@ -1,0 +1,107 @@
+//! The last calls before a guard was broken.
+
+use std::collections::VecDeque;
+
+use super::describe::{duration, plain, with_statistics};
+use super::{Kind, Row};
+use crate::program::Value;
+
+/// Number of calls that are kept.
+const KEPT: usize = 26;
+
+/// The begin or the end of a call.
+#[derive(Clone)]
+pub(crate) struct Event {
+    pub depth: usize,
+    pub name: String,
+    pub kind: Kind,
+    pub what: What,
+}
+
+#[derive(Clone)]
+pub(crate) enum What {
+    /// With the arguments.
+    Begin(Vec<Value>),
+    /// With the result and the time in nanoseconds.
+    End(Option<Value>, u64),
+}
+
+/// The last calls, oldest first.
+#[derive(Default)]
+pub(crate) struct Trail {
+    events: VecDeque<Event>,
+    begun: usize,
+}
+
+impl Trail {
+    pub fn begin(&mut self, depth: usize, name: &str, kind: Kind, args: &[Value]) {
+        self.begun += 1;
+        self.push(Event { depth, name: name.into(), kind, what: What::Begin(args.to_vec()) });
+        while self.begun > KEPT {
+            self.drop_first();
+        }
+    }
+
+    pub fn end(&mut self, depth: usize, name: &str, kind: Kind, result: Option<&Value>, time: u64) {
+        self.push(Event { depth, name: name.into(), kind, what: What::End(result.cloned(), time) });
+    }
+
+    fn push(&mut self, event: Event) {
+        self.events.push_back(event);
+    }
+
+    fn drop_first(&mut self) {
+        if let Some(event) = self.events.pop_front() {
+            self.begun -= usize::from(matches!(event.what, What::Begin(_)));
+        }
+    }
+
+    /// The lines up to now, and the number of calls in them. `open` are the calls that have not ended; `inside` are rows of
+    /// the last of them. `note` is added to the last line.
+    pub fn lines(&self, open: &[Event], inside: &[Row], note: &str) -> (Vec<String>, usize) {
+        let is_kept = |call: &Event| {
+            self.events
+                .iter()
+                .any(|e| e.depth == call.depth && e.name == call.name && matches!(e.what, What::Begin(_)))
+        };
+        let mut lines: Vec<String> = open.iter().filter(|call| !is_kept(call)).map(Event::line).collect();
+        let mut calls = lines.len() + self.begun;
+        // An end whose begin was dropped says nothing.
+        let first =
+            self.events.iter().position(|e| matches!(e.what, What::Begin(_))).unwrap_or(self.events.len());
+        lines.extend(self.events.iter().skip(first).map(Event::line));
+        let depth = open.len();
+        let last = inside.iter().position(|row| row.broken).map_or(inside.len(), |i| i + 1);
+        let begins = |row: &&Row| row.begins;
+        let skipped = inside[..last].iter().filter(begins).count().saturating_sub(KEPT);
+        let mut seen = 0;
+        for row in &inside[..last] {
+            seen += usize::from(row.begins);
+            if seen > skipped {
+                calls += usize::from(row.begins);
+                lines.push("│ ".repeat(depth + row.depth) + &row.text(false));
+            }
+        }
+        if let Some(last) = lines.last_mut() {
+            last.push_str(note);
+        }
+        (lines, calls)
+    }
+}
+
+impl Event {
+    fn line(&self) -> String {
+        let bar = "│ ".repeat(self.depth);
+        match &self.what {
+            What::Begin(args) => {
+                let shown = if self.kind == Kind::Own { plain } else { with_statistics };
+                let args: Vec<String> = args.iter().map(shown).collect();
+                format!("{bar}├─ [{}] {}", self.name, args.join(", ")).trim_end().to_owned()
+            }
+            What::End(Some(result), time) => {
+                format!("{bar}└─ ← {} ({})", with_statistics(result), duration(*time))
+            }
+            What::End(None, time) => format!("{bar}└─ ({})", duration(*time)),
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Data files: tensors and handles from files in memory.
+
+use crate::support::{World, compiling, run_in, run_with};
+use sheaf_lang::eval::Jit;
+
+/// A `.safetensors` file of this header and these bytes.
+fn safetensors(header: &str, bytes: &[u8]) -> Vec<u8> {
+    [&(header.len() as u64).to_le_bytes(), header.as_bytes(), bytes].concat()
+}
+
+fn little<T: bytemuck::NoUninit>(numbers: &[T]) -> Vec<u8> {
+    bytemuck::cast_slice(numbers).to_vec()
+}
+
+/// Runs programs in a world; each must give the text beside it, or begin with it if that is an error.
+pub fn check_in(world: &World, cases: &[(&str, &str)]) {
+    let wrong: Vec<String> =
+        cases
+            .iter()
+            .map(|(program, wanted)| (program, wanted, run_in(world, program)))
+            .filter(|(_, wanted, found)| {
+                if wanted.starts_with("error:") { !found.starts_with(**wanted) } else { found != **wanted }
+            })
+            .map(|(program, wanted, found)| format!("{program}\n  wanted {wanted}\n  found  {found}"))
+            .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn safetensors_of_other_tools() {
+    let header = r#"{"__metadata__":{"format":"pt"},"h.0.W":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},"h.0.b":{"dtype":"BF16","shape":[2],"data_offsets":[16,20]},"ids":{"dtype":"I64","shape":[1],"data_offsets":[20,28]},"on":{"dtype":"BOOL","shape":[3],"data_offsets":[28,31]}}"#;
+    let bytes =
+        [little(&[1.5_f32, 2.0, 3.0, 4.0]), little(&[0x3f80_u16, 0x4000]), little(&[7_i64]), vec![1, 0, 1]]
+            .concat();
+    let world = World::with(&[("m.safetensors", safetensors(header, &bytes))]);
+    check_in(
+        &world,
+        &[
+            (
+                "(io \"load\" \"m.safetensors\")",
+                "=> {:h {\"0\" {:W [[1.5 2. ]\n [3.  4. ]] :b [1. 2.]}} :ids [7] :on [true false true]}",
+            ),
+            ("(dtype (get-in (io \"load\" \"m.safetensors\") [:h :0 :b]))", "=> :bf16"),
+            (
+                "(@ (get-in (io \"load\" \"m.safetensors\") [:h \"0\" :W]) [1 1])",
+                "=> tensor f32[2] = [3.5 7. ]",
+            ),
+            ("(io \"load\" \"m.safetensors\" :i32)", "error: a dtype is a hint for a .bin or a .csv"),
+        ],
+    );
+}
+
+#[test]
+fn a_value_saved_as_safetensors_comes_back_as_it_was() {
+    let world = World::default();
+    let value = "{:params {:l1 {:W [[1 2] [3 4]] :b (zeros '[2] :bf16)} \"two words\" (arange 3)} :m (list [1] (list) {} [2]) \
+                 :key (random-key 7) :step 12 :rate 0.1 :done false :best nil :name \"run\" :mode :fast :sym 'x :on [true false] :s (cast 3 :i8) :f (float 2)}";
+    let program = format!(
+        "(def value {value}) (io \"save\" \"run.safetensors\" value) (def back (io \"load\" \"run.safetensors\")) \
+         (print back) (print (equal? value back)) (print (= (str value) (str back))) \
+         (list (:step back) (dtype (:rate back)) (map dtype (list (get-in back [:params :l1 :b]) (:s back) (:f back))))"
+    );
+    insta::assert_snapshot!(run_in(&world, &program));
+    let saved = world.files.borrow()["run.safetensors"].clone();
+    let length = u64::from_le_bytes(saved[..8].try_into().unwrap()) as usize;
+    assert_eq!(length % 8, 0);
+    insta::assert_snapshot!("header", String::from_utf8_lossy(&saved[8..8 + length]));
+}
+
+#[test]
+fn raw_numbers_are_a_handle() {
+    let world = World::with(&[
+        ("a.bin", little(&[0_u16, 1, 2, 3, 4])),
+        ("train-01.bin", little(&[10_u16, 11, 12])),
+        ("train-02.bin", little(&[20_u16])),
+        ("train-03.bin", little(&[30_u16, 31])),
+        ("odd.bin", vec![1, 2, 3]),
+    ]);
+    let a = "(def h (io \"load\" \"a.bin\" :u16)) ";
+    let many = "(def h (io \"load\" \"train-*.bin\" :u16)) ";
+    let with = |load: &str, code: &str| format!("{load}{code}");
+    let cases = [
+        (a, "h", "=> <handle u16[5] a.bin>"),
+        (a, "(list (len h) (shape h) (dtype h) (size h) (ndim h))", "=> '[5 [5] :u16 5 1]"),
+        (a, "(h 1)", "=> tensor u16[] = 1"),
+        (a, "(h -1)", "=> tensor u16[] = 4"),
+        (a, "(h 1:3)", "=> tensor u16[2] = [1 2]"),
+        (a, "(h 3:)", "=> tensor u16[2] = [3 4]"),
+        (a, "(h :2)", "=> tensor u16[2] = [0 1]"),
+        (a, "(h 1:100)", "=> tensor u16[4] = [1 2 3 4]"),
+        (a, "(slice h (+ 1 1) -1)", "=> tensor u16[2] = [2 3]"),
+        (a, "(get h 2)", "=> tensor u16[] = 2"),
+        (a, "(get h [4 0 -1])", "=> tensor u16[3] = [4 0 4]"),
+        (a, "(get h '[1 1])", "=> tensor u16[2] = [1 1]"),
+        (a, "(get h (reshape (arange 4) '[2 2]))", "=> tensor u16[2x2] = [[0 1]\n [2 3]]"),
+        (a, "(list (first h) (second h) (last h) (nth h 3))", "=> '[0 1 4 3]"),
+        (
+            a,
+            "(list (take 2 h) (drop 3 h) (rest h))",
+            "=> '[<handle u16[2] a.bin> <handle u16[2] a.bin> <handle u16[4] a.bin>]",
+        ),
+        (a, "(tensor (drop 3 h))", "=> tensor u16[2] = [3 4]"),
+        (a, "((drop 3 h) -2)", "=> tensor u16[] = 3"),
+        (a, "(tensor h)", "=> tensor u16[5] = [0 1 2 3 4]"),
+        (a, "(+ h 1)", "=> tensor u16[5] = [1 2 3 4 5]"),
+        (a, "(sum (cast h :f32))", "=> tensor f32[] = 10.0"),
+        (a, "(map inc (take 2 h))", "=> '[1 2]"),
+        (a, "(reduce + 0 h)", "=> tensor u16[] = 10"),
+        (a, "(filter (fn [x] (> x 2)) h)", "=> '[3 4]"),
+        (a, "(h 5)", "error: index 5 is outside of <handle u16[5] a.bin>"),
+        (a, "(get h [1 7])", "error: index 7 is outside of <handle u16[5] a.bin>"),
+        (a, "(h 0.5)", "error: an index must be a whole number"),
+        (a, "(get h (> [1 2] 1))", "error: indices are integers, got bool[2]"),
+        (a, "(str h)", "=> \"<handle u16[5] a.bin>\""),
+        (many, "h", "=> <handle u16[6] train-*.bin>"),
+        (many, "(tensor h)", "=> tensor u16[6] = [10 11 12 20 30 31]"),
+        (many, "(h 2:5)", "=> tensor u16[3] = [12 20 30]"),
+        (many, "(get h [5 3 0])", "=> tensor u16[3] = [31 20 10]"),
+        (many, "(shuffle (random-key 0) h)", "=> <handle u16[6] train-*.bin>"),
+        (many, "(sort (tensor (shuffle (random-key 0) h)))", "=> tensor u16[6] = [10 11 12 20 30 31]"),
+        (many, "(equal? (tensor (shuffle (random-key 0) h)) (shuffle (random-key 0) (tensor h)))", "=> true"),
+        ("", "(io \"load\" \"a.bin\")", "error: a.bin has no dtype: raw numbers do not say what they are"),
+        ("", "(io \"load\" \"no-*.bin\" :u16)", "error: no file matches no-*.bin"),
+        ("", "(io \"load\" \"odd.bin\" :u16)", "error: odd.bin: 3 bytes are no whole number of u16"),
+        ("", "(io \"load\" \"odd.bin\" :bool)", "error: odd.bin: byte 1 is neither 0 nor 1"),
+        ("", "(io \"load\" \"odd.bin\" :bin :u8)", "=> <handle u8[3] odd.bin>"),
+        ("", "(io \"save\" \"b.bin\" [1 2]) (io \"load\" \"b.bin\" :f32)", "=> <handle f32[2] b.bin>"),
+        ("", "(io \"save\" \"b.bin\" 3)", "error: a .bin holds a tensor, not the number 3"),
+        ("", "(io \"save\" \"b.bin\" [1 2] :i32)", "error: a file has the dtype of what is saved"),
+    ];
+    let programs: Vec<(String, &str)> =
+        cases.iter().map(|(load, code, wanted)| (with(load, code), *wanted)).collect();
+    let cases: Vec<(&str, &str)> = programs.iter().map(|(p, w)| (p.as_str(), *w)).collect();
+    check_in(&world, &cases);
+}
+
+#[test]
+fn lines_are_decoded_when_they_are_asked_for() {
+    let text = "{\"a\": 1, \"x\": [1, 2.5]}\n\n{\"a\": 2}\n[NaN]\n\"last\"";
+    let world = World::with(&[("d.jsonl", text)]);
+    let h = "(def h (io \"load\" \"d.jsonl\")) ";
+    let cases = [
+        ("h", "=> <handle lines[4] d.jsonl>"),
+        ("(h 0)", "=> {\"a\" 1 \"x\" [1.  2.5]}"),
+        ("(list (:a (h 1)) (h -1) (len h))", "=> '[2 last 4]"),
+        ("(h 0:2)", "=> '[{\"a\" 1 \"x\" [1.  2.5]} {\"a\" 2}]"),
+        ("(map :a (take 2 h))", "=> '[1 2]"),
+        ("(get h [3 0 3])", "=> '[last {\"a\" 1 \"x\" [1.  2.5]} last]"),
+        ("(h 2)", "error: d.jsonl:4:2: this is not JSON: expected value"),
+        ("(+ h 1)", "error: expected a tensor or a number, got the handle <handle lines[4] d.jsonl>"),
+        ("(shape h)", "error: expected a tensor or a number, got the handle <handle lines[4] d.jsonl>"),
+        ("((batches (take 2 h) 2) 0)", "=> '[{\"a\" 1 \"x\" [1.  2.5]} {\"a\" 2}]"),
+        (
+            "(io \"save\" \"o.jsonl\" (list [1 2] :a {:b nil})) (io \"read\" \"o.jsonl\")",
+            "=> \"[1.0,2.0]\\n\\\"a\\\"\\n{\\\"b\\\":null}\\n\"",
+        ),
+        ("(io \"save\" \"o.jsonl\" (take 2 h)) (map :a (io \"load\" \"o.jsonl\"))", "=> '[1 2]"),
+        (
+            "(io \"save\" \"o.jsonl\" {:a 1})",
+            "error: a .jsonl holds the items of a list, not a dictionary with keys :a",
+        ),
+    ];
+    let programs: Vec<(String, &str)> =
+        cases.iter().map(|(code, wanted)| (format!("{h}{code}"), *wanted)).collect();
+    let cases: Vec<(&str, &str)> = programs.iter().map(|(p, w)| (p.as_str(), *w)).collect();
+    check_in(&world, &cases);
+}
+
+#[test]
+fn batches_of_everything() {
+    let world = World::with(&[("a.bin", little(&(0..10_u16).collect::<Vec<_>>()))]);
+    check_in(
+        &world,
+        &[
+            ("(batches (arange 5) 2)", "=> <handle batches[3] of 2>"),
+            ("(map identity (batches (arange 5) 2))", "=> '[[0 1] [2 3] [4]]"),
+            ("(map identity (batches '[:a :b :c] 2))", "=> '[[:a :b] [:c]]"),
+            (
+                "(map identity (batches (io \"load\" \"a.bin\" :u16) 4 :drop-last true))",
+                "=> '[[0 1 2 3] [4 5 6 7]]",
+            ),
+            ("(map identity (batches (drop 7 (io \"load\" \"a.bin\" :u16)) 2))", "=> '[[7 8] [9]]"),
+            (
+                "(let [h (io \"load\" \"a.bin\" :u16) k (random-key 3)] \
+                 (equal? (apply concat (map identity (batches h 4 :key k))) (shuffle k (tensor h))))",
+                "=> true",
+            ),
+            (
+                "(let [h (io \"load\" \"a.bin\" :u16) k (random-key 3)] \
+                 (equal? (apply concat (map identity (batches (shuffle k h) 3))) (shuffle k (tensor h))))",
+                "=> true",
+            ),
+            (
+                "((batches {:x (reshape (arange 6) '[3 2]) :y '[:p :q :r]} 2) 0)",
+                "=> {:x [[0 1]\n [2 3]] :y [:p :q]}",
+            ),
+            (
+                "(let [b ((batches {:x (arange 9) :y (* 2 (arange 9))} 4 :key (random-key 1)) 1)] (equal? (* 2 (:x b)) (:y b)))",
+                "=> true",
+            ),
+            ("(reduce (fn [n b] (+ n (len b))) 0 (batches (arange 5) 2))", "=> 5"),
+            (
+                "(let [b (batches (arange 5) 2)] (repeat [i (len b)] [s 0] (+ s (sum (b i)))))",
+                "=> tensor i32[] = 10",
+            ),
+            ("((batches (arange 4) 2) 0 1)", "=> tensor i32[] = 1"),
+            ("(len (batches (arange 0) 2))", "=> 0"),
+            ("(batches (arange 4) 0)", "error: a batch has at least 1 item, not 0"),
+            (
+                "(batches {:x (arange 3) :y (arange 4)} 2)",
+                "error: the columns differ in length: :x has 3 items, :y has 4",
+            ),
+            ("(batches {} 2)", "error: a dictionary without columns has no items"),
+            (
+                "(batches \"abc\" 2)",
+                "error: batches are made of lists, tensors, handles and dictionaries, not of strings",
+            ),
+            ("((batches (arange 4) 2) 2)", "error: index 2 is outside of <handle batches[2] of 2>"),
+            ("(shuffle (random-key 0) 3)", "error: the number 3 has no length"),
+        ],
+    );
+}
+
+#[test]
+fn what_reads_a_handle_is_interpreted_and_what_it_calls_is_compiled() {
+    let (mut interp, world, log) = compiling(Jit::Always);
+    world.files.borrow_mut().insert("a.bin".into(), little(&(0..8_u16).collect::<Vec<_>>()));
+    let program = "
+        (def h (io \"load\" \"a.bin\" :u16))
+        (defn step [p x] (+ p (sum (cast x :f32))))
+        (defn epoch [p bs] (reduce step p bs))
+        (defn counted [p bs] (repeat [i (len bs)] [p p] (step p (bs i))))
+        (defn known [p] (step p (h 0:4)))
+        (defn asked [p i] (step p (get h (+ i (arange 2)))))
+        (list (epoch [0] (batches h 4)) (counted [0] (batches h 4)) (known [0]) (asked [0] 3))";
+    assert_eq!(
+        run_with(&mut interp, &world, program),
+        "warning: asked is interpreted, not compiled: an index into a handle depends on the elements of a tensor i32[2], in (get h (+ i (arange 2))) at test.shf:7:35\n\n\n=> '[[28.] [28.] [6.] [7.]]"
+    );
+    let units: Vec<String> = log.borrow().units.iter().map(|unit| unit.function.clone()).collect();
+    assert_eq!(units, ["step", "known", "step"]);
+}
