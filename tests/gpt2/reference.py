@@ -2,8 +2,9 @@
 
     reference.py FOLDER [--torch]
 
-writes FOLDER/model.safetensors, FOLDER/config.json, FOLDER/ids.json and FOLDER/logits.json. The reference is NumPy in f64; with
---torch it is `transformers`, whose own model is saved. Both are of the same size: 2 layers, 4 heads, width 32.
+writes FOLDER/model.safetensors, config.json, ids.json (a text of 17), logits.json (its logits) and likeliest.json (its first 5 and,
+eight times, what is likeliest to follow). The reference is NumPy in f64; with --torch it is `transformers`, whose own model is
+saved. Both are of the same size: 2 layers, 4 heads, width 32.
 """
 
 import argparse
@@ -22,16 +23,21 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--torch", action="store_true")
     options = parser.parse_args()
-    ids = np.random.default_rng(1).integers(0, CONFIG["vocab_size"], LENGTH)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    ids = np.random.default_rng(1).integers(0, CONFIG["vocab_size"], LENGTH).tolist()
     if options.torch:
-        logits = of_transformers(options.folder, ids)
+        logits = of_transformers(options.folder)
     else:
         weights = draw(np.random.default_rng(0))
         save(options.folder / "model.safetensors", weights)
         (options.folder / "config.json").write_text(json.dumps(CONFIG))
-        logits = forward(ids, {name: w.astype(np.float64) for name, w in weights.items()})
-    (options.folder / "ids.json").write_text(json.dumps(ids.tolist()))
-    (options.folder / "logits.json").write_text(json.dumps(np.asarray(logits, np.float64).tolist()))
+        exact = {name: w.astype(np.float64) for name, w in weights.items()}
+        logits = lambda ids: forward(ids, exact)
+    likeliest = ids[:5]
+    for _ in range(8):
+        likeliest.append(int(logits(likeliest)[-1].argmax()))
+    for name, value in {"ids": ids, "logits": logits(ids).tolist(), "likeliest": likeliest}.items():
+        (options.folder / f"{name}.json").write_text(json.dumps(value))
 
 
 def draw(rng):
@@ -99,8 +105,8 @@ def save(path, tensors):
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
-def of_transformers(folder, ids):
-    """Saves the model of `transformers` with its weights enlarged, and gives its logits."""
+def of_transformers(folder):
+    """Saves a model of `transformers` with its weights enlarged; a function that gives its logits."""
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -109,8 +115,13 @@ def of_transformers(folder, ids):
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
-        model.save_pretrained(folder)
+    model.save_pretrained(folder)
+
+    @torch.no_grad()
+    def logits(ids):
         return model(torch.tensor(ids)[None]).logits[0].numpy()
+
+    return logits
 
 
 if __name__ == "__main__":
