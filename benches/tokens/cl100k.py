@@ -2,6 +2,7 @@
 
 import base64
 import re
+import sys
 from functools import lru_cache
 from pathlib import Path
 
@@ -21,7 +22,7 @@ PIECES = re.compile(
 
 @lru_cache(maxsize=None)
 def ranks():
-    """The number of each piece; FileNotFoundError before fetch-ranks has run."""
+    """The number of each piece; FileNotFoundError before fetch-gpt4-ranks has run."""
     lines = RANKS.read_bytes().splitlines()
     return {base64.b64decode(piece): int(rank) for piece, rank in (line.split() for line in lines)}
 
@@ -45,3 +46,8 @@ def _count(piece):
         at = joined.index(best)
         parts[at : at + 2] = [parts[at] + parts[at + 1]]
     return len(parts)
+
+
+if __name__ == "__main__":
+    for path in sys.argv[1:]:
+        print(count(Path(path).read_text()))

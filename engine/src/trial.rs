@@ -26,6 +26,16 @@ const TRIALS: u64 = 2;
 /// The relative difference that results may have: the compiler may sum up in another order.
 const TOLERANCE: f64 = 1e-4;
 
+/// The relative change of a program's arguments that shows how far its results depend on rounding: sixteen units in the
+/// last place of an `f32`.
+const NUDGE: f64 = 1e-6;
+
+/// The distance of results, as a multiple of that which the nudge makes, that is still rounding.
+const AMPLIFIED: f64 = 8.0;
+
+/// Largest distance that the nudge may make, relative to the largest number of a result: beyond it the result says nothing.
+const CHAOS: f64 = 1e-2;
+
 /// Programs whose arguments take more bytes are tried in a call.
 const MUCH: usize = 32 << 20;
 
@@ -57,17 +67,51 @@ pub fn agrees(device: &Device, unit: &Unit, plain: &Loaded, donating: &Loaded) -
 
 /// True if a program gives the results of its graph on the host, for numbers that are always the same, and leaves alone
 /// what it does not consume.
+///
+/// A loop amplifies rounding: after a hundred steps of a training the fourth digit is another one. Such results must be as
+/// near as those of the host for arguments that differ in the last places.
 pub fn is_right(device: &Device, unit: &Unit, program: &Loaded) -> Result<bool, Error> {
-    let Some(given) = results(device, unit, program, 0)? else { return Ok(false) };
+    let Some(buffers) = results(device, unit, program, 0)? else { return Ok(false) };
+    let mut given = Vec::with_capacity(buffers.len());
+    for (buffer, ty) in buffers.iter().zip(&program.results) {
+        let Some(tensor) = HostTensor::from_bytes(ty, &buffer.read()?) else { return Ok(false) };
+        given.push(tensor);
+    }
     let inputs: Vec<HostTensor> =
         unit.inputs.iter().enumerate().map(|(i, leaf)| sample(leaf, i as u64)).collect();
-    for ((expected, given), ty) in evaluate(&unit.graph, &inputs).iter().zip(&given).zip(&program.results) {
-        let given = HostTensor::from_bytes(ty, &given.read()?);
-        if !given.is_some_and(|given| same(expected, &given)) {
-            return Ok(false);
-        }
+    let expected = evaluate(&unit.graph, &inputs);
+    if expected.iter().zip(&given).all(|(a, b)| same(a, b)) {
+        return Ok(true);
     }
-    Ok(true)
+    let nudged: Vec<HostTensor> = inputs.iter().map(nudge).collect();
+    let moved = evaluate(&unit.graph, &nudged);
+    Ok(expected.iter().zip(&given).zip(&moved).all(|((a, b), moved)| same(a, b) || is_rounding(a, b, moved)))
+}
+
+/// A tensor of floats whose elements are larger and smaller by turns, by [`NUDGE`].
+fn nudge(x: &HostTensor) -> HostTensor {
+    if !x.dtype().is_float() {
+        return x.clone();
+    }
+    let factor = |i: usize| if i % 2 == 0 { 1.0 + NUDGE } else { 1.0 - NUDGE };
+    let numbers: Vec<f64> = (0..x.count()).map(|i| x.element_f64(i) * factor(i)).collect();
+    let to = Convert { dtype: x.dtype(), weak: false };
+    to.evaluate(&[&HostTensor::new(x.shape(), numbers)]).swap_remove(0)
+}
+
+/// True if two results are no further apart than rounding explains: `moved` is the first for nudged arguments.
+fn is_rounding(expected: &HostTensor, given: &HostTensor, moved: &HostTensor) -> bool {
+    if !expected.dtype().is_float() {
+        return false;
+    }
+    let largest = (0..expected.count()).map(|i| expected.element_f64(i).abs()).fold(0.0, f64::max);
+    // NaN is no distance.
+    let apart = |other: &HostTensor| {
+        let distances = (0..expected.count()).map(|i| (expected.element_f64(i) - other.element_f64(i)).abs());
+        distances.fold(0.0, |most: f64, d| if d.is_nan() { f64::INFINITY } else { most.max(d) })
+    };
+    let explained = apart(moved);
+    explained <= CHAOS * largest && apart(given) <= AMPLIFIED * explained
 }
 
 /// The results of a call on the samples of a trial; `None` if it wrote to an argument that it does not consume.

@@ -80,6 +80,12 @@ pub enum Command {
     /// Make a package of the current folder
     #[command(after_help = "Example:\n  sheaf init --name my-model")]
     Init(InitOptions),
+    /// Write what a coding assistant needs to know of the language, in the file that it reads
+    #[command(
+        name = "init-ai",
+        after_help = "Examples:\n  sheaf init-ai                # sheaf-context.md\n  sheaf init-ai --for claude   # a section of CLAUDE.md"
+    )]
+    InitAi(InitAiOptions),
     /// Add packages to the dependencies, and fetch them
     #[command(after_help = "Examples:\n  sheaf add attention-lib\n  sheaf add attention-lib@1.2 --dev\n  \
                       sheaf add vision --git https://git.example/vision --tag v1.2\n  sheaf add maths --path ../maths")]
@@ -471,6 +477,25 @@ pub struct InitOptions {
     /// The name of the package; otherwise that of the folder
     #[arg(long)]
     pub name: Option<String>,
+}
+
+/// Options of `sheaf init-ai`.
+#[derive(Args, Clone, Debug)]
+pub struct InitAiOptions {
+    /// The assistant whose file is written; what else is in it stays
+    #[arg(long = "for", value_enum, value_name = "ASSISTANT")]
+    pub assistant: Option<Assistant>,
+}
+
+/// Coding assistants that read a file of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Assistant {
+    /// CLAUDE.md
+    Claude,
+    /// .cursor/rules/sheaf.mdc
+    Cursor,
+    /// .github/copilot-instructions.md
+    Copilot,
 }
 
 /// Devices of this build.

@@ -16,6 +16,7 @@ mod evaluator;
 pub mod expand;
 pub mod explain;
 pub mod fmt;
+pub mod init_ai;
 pub mod login;
 mod messages;
 pub mod new;

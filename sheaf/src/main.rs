@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         Command::Doc(options) => sheaf::doc::doc(&options),
         Command::New(options) => sheaf::new::new(&options),
         Command::Init(options) => sheaf::new::init(&options),
+        Command::InitAi(options) => sheaf::init_ai::init_ai(&options),
         Command::Add(options) => sheaf::packages::add::add(&options),
         Command::Remove(options) => sheaf::packages::add::remove(&options),
         Command::Install(options) => sheaf::packages::install::install(&options),

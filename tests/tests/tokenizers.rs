@@ -1,4 +1,4 @@
-//! Tokenizers of published models, which `scripts/fetch-gpt2-tokens` and `scripts/fetch-minilm` put into `.data/`.
+//! Tokenizers of published models, which `scripts/fetch-gpt2-tokens` and `scripts/fetch-minilm` fetch.
 
 use std::collections::HashMap;
 use std::fs;
@@ -31,11 +31,11 @@ const SENTENCES: [&str; 5] = [
 
 /// A folder of `.data/`, unless the files of `fetch` are not there.
 fn folder(name: &str, fetch: &str) -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.data").join(name);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
     if folder.is_dir() {
         return Some(folder);
     }
-    skip(&format!("there is no {name} in .data: run scripts/{fetch}"));
+    skip(&format!("there is no {name}: run scripts/{fetch}"));
     None
 }
 
@@ -57,7 +57,7 @@ fn ids(module: &Module, function: &str, text: &str) -> Vec<i32> {
 
 #[test]
 fn gpt2() {
-    let Some(folder) = folder("gpt2", "fetch-gpt2-tokens") else { return };
+    let Some(folder) = folder(".data/gpt2", "fetch-gpt2-tokens") else { return };
     let sandbox = Sandbox::new();
     let program = format!(
         "(def t (tokenizer-load \"{}\")) (defn tokens [text] (encode t text)) (defn back [text] (decode t (encode t text)))
@@ -102,7 +102,7 @@ fn word_pieces(vocabulary: &HashMap<String, i32>, text: &str) -> Vec<i32> {
 
 #[test]
 fn minilm() {
-    let Some(folder) = folder("minilm", "fetch-minilm") else { return };
+    let Some(folder) = folder("examples/minilm/model", "fetch-minilm") else { return };
     let sandbox = Sandbox::new();
     let program = format!(
         "(def whole (tokenizer-load \"{0}\")) (defn tokens [text] (encode whole text))
@@ -122,7 +122,7 @@ fn minilm() {
 
 #[test]
 fn the_weights_of_minilm_are_mapped() {
-    let Some(folder) = folder("minilm", "fetch-minilm") else { return };
+    let Some(folder) = folder("examples/minilm/model", "fetch-minilm") else { return };
     let sandbox = Sandbox::new();
     let program = format!(
         "(def p (io \"load\" \"{0}/model.safetensors\"))

@@ -182,3 +182,32 @@ fn loops_overwrite_nothing_that_is_read_again() {
         assert_eq!(compiled.stdout.lines().count(), interpreted.lines().count());
     }
 }
+
+/// A training in one loop: after 160 steps of Adam, rounding has come up to the fourth digit.
+const TRAINING: &str = r#"
+(defn init [key]
+  (let [[k1 k2] (random-split key)]
+    {:hidden {:W (kaiming-normal k1 '[8 16]) :b (zeros 16)} :output {:W (kaiming-normal k2 '[16 3]) :b (zeros 3)}}))
+(defmodel forward [x] (layer :hidden relu) (layer :output))
+(defn loss [p x y] (cross-entropy-loss (forward x p) y))
+(defn step [[p m v t] {:keys [x y]}]
+  (list (adam-step p ((grad loss) p x y) m v t 0.01) 0.0))
+(defn epoch [state x y] (first (scan step state {:x x :y y})))
+(let [p (init (random-key 0))
+      zero (tree-map-zeros p)
+      x (random-normal (random-key 1) '[160 32 8])
+      y (random-randint (random-key 2) '[160 32] 0 3)
+      [p & _] (epoch (list p zero zero 0) x y)]
+  (print "{:.1f}" (loss p (x 0) (y 0))))
+"#;
+
+#[test]
+fn a_loop_that_amplifies_rounding_is_compiled_once() {
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("training.shf", TRAINING);
+    // Without a kernel for all of it.
+    let output = sandbox.run(&["training.shf", "--jit", "always", "--explain", "--kernels", "never"]);
+    assert_eq!(output.stdout, sandbox.run(&["training.shf", "--no-jit"]).silent());
+    assert_eq!(output.stderr.matches("compiling epoch\n").count(), 1, "{output}");
+    assert!(!output.stderr.contains("not in its quickest form"), "{output}");
+}

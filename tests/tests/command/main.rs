@@ -19,6 +19,7 @@ mod fmt;
 mod full_disk;
 mod guide;
 mod hostile;
+mod init_ai;
 mod install;
 mod kernels;
 mod killed;

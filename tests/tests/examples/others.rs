@@ -12,7 +12,7 @@ const LSTM: [&str; 4] =
 #[track_caller]
 fn loss(output: &str, most: f64) {
     let [trained, untrained, frequencies] = figures(output, "test loss:");
-    assert!(trained <= most && untrained > 4.0 && (3.2..3.5).contains(&frequencies), "{output}");
+    assert!(trained <= most && untrained > 4.0 && (3.1..3.5).contains(&frequencies), "{output}");
 }
 
 #[test]
@@ -20,8 +20,8 @@ fn an_lstm() {
     let Some(sandbox) = sandbox(&LSTM) else { return };
     // A debug build reads slowly.
     let text = fs::read(sandbox.path("nanogpt/shakespeare.txt")).expect("a text");
-    sandbox.write("nanogpt/shakespeare.txt", &text[..60_000]);
-    loss(&run(&sandbox, "lstm/train.shf", &[], Some("40")), 2.9);
+    sandbox.write("nanogpt/shakespeare.txt", &text[..30_000]);
+    loss(&run(&sandbox, "lstm/train.shf", &["--jit", "always"], Some("30")), 2.9);
 }
 
 #[test]
