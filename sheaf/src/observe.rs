@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sheaf_lang::eval::Interp;
-use sheaf_lang::observe::Guard;
+use sheaf_lang::observe::{Breach, Guard};
 use sheaf_observe::{Observers, Tracer, clock};
 use sheaf_syntax::visible::visible;
 
@@ -54,9 +54,12 @@ impl ObserveOptions {
     }
 }
 
-/// Shows the guard that stopped a run; false if none did.
-pub fn show_breach(interp: &mut Interp) -> bool {
-    let Some(breach) = interp.breach() else { return false };
+/// Exit code of a run that a guard stopped.
+pub const GUARDED: u8 = 3;
+
+/// Shows the guard that stopped a run; `None` if none did.
+pub fn show_breach(interp: &mut Interp) -> Option<Breach> {
+    let breach = interp.breach()?;
     eprint!("{}", breach.text(&interp.sources, messages::colored()));
-    true
+    Some(breach)
 }

@@ -11,7 +11,8 @@ use crate::cli::RunOptions;
 use crate::evaluator::{Failed, evaluator, on_thread, path_here, project_here, project_of};
 use crate::explain;
 use crate::messages;
-use crate::observe;
+use crate::observe::{self, GUARDED};
+use crate::replay;
 use crate::sources::read_source;
 
 /// Runs a program.
@@ -22,9 +23,6 @@ pub fn run(options: &RunOptions) -> ExitCode {
         Err(Failed) => ExitCode::from(1),
     })
 }
-
-/// Exit code of a run that a guard stopped.
-const GUARDED: u8 = 3;
 
 /// The end of a run.
 enum Ended {
@@ -60,8 +58,13 @@ fn run_here(options: &RunOptions) -> Result<Ended, Failed> {
     let result = match result {
         Ok(_) => Ok(Ended::Done),
         Err(errors) => {
-            if !observe::show_breach(&mut interp) {
-                errors.iter().for_each(|e| messages::show(&interp.sources, e));
+            match observe::show_breach(&mut interp) {
+                Some(breach) => {
+                    if let Some(path) = replay::save(&breach) {
+                        eprintln!("Replay: sheaf replay {}", path.display());
+                    }
+                }
+                None => errors.iter().for_each(|e| messages::show(&interp.sources, e)),
             }
             let guarded = errors.iter().any(|e| e.kind == Kind::Guard);
             if guarded { Ok(Ended::Guarded) } else { Err(Failed) }

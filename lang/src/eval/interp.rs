@@ -106,6 +106,8 @@ pub struct Interp {
     pub(super) specialiser: Specialiser,
     /// The observer of calls, if there is one.
     pub(super) observing: Option<Box<Observing>>,
+    /// The top-level expressions that were read and not run, for a replay.
+    pub(super) unrun: Option<Vec<Expr>>,
     /// Nesting of running macros.
     pub(crate) expanding: usize,
     fresh: u64,
@@ -131,6 +133,7 @@ impl Interp {
             span: None,
             specialiser: Specialiser::default(),
             observing: None,
+            unrun: None,
             expanding: 0,
             fresh: 0,
         };

@@ -14,7 +14,7 @@ use super::signal::{Eval, Signal};
 use super::specialise::ROOT;
 use super::tensor::{apply_graph, bind_all};
 use super::tree::map_trees;
-use crate::builtins::Builtin;
+use crate::builtins::{self, Builtin};
 use crate::observe::{
     Breach, Broken, Entered, Event, Guard, Inside, Kind, Left, Observer, Trail, What, conditions,
     first_broken, inside, plain,
@@ -31,7 +31,7 @@ use sheaf_syntax::{Span, SpecialForm};
 /// The observer of a run, its guards, and the calls that are open.
 pub(super) struct Observing {
     observer: Box<dyn Observer>,
-    guards: Rc<[Guard]>,
+    pub(super) guards: Rc<[Guard]>,
     /// The running functions, innermost last.
     frames: Vec<Running>,
     open: Vec<Open>,
@@ -56,7 +56,6 @@ struct Running {
 /// A reported call that has not ended.
 struct Open {
     event: Event,
-    span: Span,
     began: u64,
     compiled: bool,
     /// The function, if guards want it.
@@ -94,6 +93,25 @@ pub(super) struct BrokenValue<'a> {
 impl Observing {
     fn in_library(&self) -> bool {
         self.frames.last().is_some_and(|running| running.is_library)
+    }
+
+    /// The innermost open call of a function of the program or the library, or else the innermost open call, with its
+    /// arguments.
+    pub(super) fn innermost(&self) -> Option<(Rc<Function>, &[Value])> {
+        fn arguments(open: &Open) -> &[Value] {
+            match &open.event.what {
+                What::Begin(args) => args,
+                What::End(..) => &[],
+            }
+        }
+        let functions = self.open.iter().rev();
+        let mut functions =
+            functions.filter_map(|open| Some((Rc::clone(open.function.as_ref()?), arguments(open))));
+        functions.next().or_else(|| {
+            let open = self.open.last()?;
+            let builtin = builtins::find(&open.event.name)?;
+            Some((Rc::new(Function::Builtin(builtin)), arguments(open)))
+        })
     }
 
     fn has_guards(&self) -> bool {
@@ -280,7 +298,7 @@ impl Interp {
         }
         let event = Event { depth, name: call.name.into(), kind: call.kind, what: What::Begin(kept) };
         let function = call.function.filter(|_| observing.has_guards()).cloned();
-        observing.open.push(Open { event, span: call.span, began: 0, compiled: false, function });
+        observing.open.push(Open { event, began: 0, compiled: false, function });
         observing.observer.enter(&Entered {
             name: call.name,
             kind: call.kind,
@@ -569,7 +587,7 @@ impl Interp {
 
     /// Keeps the breach; the signal that stops the run.
     fn breaks(&mut self, found: BrokenValue<'_>) -> Signal {
-        let capsule = self.capsule();
+        let capsule = self.observing.as_ref().and_then(|observing| self.capsule(observing, &found.value));
         let Some(observing) = &mut self.observing else { unreachable!("guards are of an observer") };
         let open: Vec<Event> = observing.open.iter().map(|open| open.event.clone()).collect();
         let mark = Breach::mark(found.condition, found.statistics.as_ref());
@@ -594,11 +612,6 @@ impl Interp {
         let error = breach.error();
         observing.breach.get_or_insert(breach);
         error.into()
-    }
-
-    /// The innermost open call of a function, to be run again.
-    fn capsule(&self) -> Option<Vec<u8>> {
-        None
     }
 }
 

@@ -5,6 +5,7 @@
 //! absent pointer to look at. Nothing here changes a value: `eval/observed.rs` has the places that report.
 
 mod breach;
+mod capsule;
 mod describe;
 mod guard;
 mod inside;
@@ -14,6 +15,8 @@ use crate::program::Value;
 use sheaf_syntax::{Sources, Span};
 
 pub use breach::Breach;
+pub use capsule::Capsule;
+pub(crate) use capsule::{PackedFunction, PackedTransform, Packer, Place};
 pub use describe::{bytes, describe, duration, plain, shown_type, with_statistics};
 pub use guard::Guard;
 pub(crate) use guard::{Broken, conditions, first_broken};

@@ -59,33 +59,31 @@ impl Trail {
     /// The lines up to now, and the number of calls in them. `open` are the calls that have not ended; `inside` are rows of
     /// the last of them. `note` is added to the last line.
     pub fn lines(&self, open: &[Event], inside: &[Row], note: &str) -> (Vec<String>, usize) {
-        let is_kept = |call: &Event| {
-            self.events
-                .iter()
-                .any(|e| e.depth == call.depth && e.name == call.name && matches!(e.what, What::Begin(_)))
-        };
-        let mut lines: Vec<String> = open.iter().filter(|call| !is_kept(call)).map(Event::line).collect();
-        let mut calls = lines.len() + self.begun;
-        // An end whose begin was dropped says nothing.
-        let first =
-            self.events.iter().position(|e| matches!(e.what, What::Begin(_))).unwrap_or(self.events.len());
-        lines.extend(self.events.iter().skip(first).map(Event::line));
-        let depth = open.len();
-        let last = inside.iter().position(|row| row.broken).map_or(inside.len(), |i| i + 1);
-        let begins = |row: &&Row| row.begins;
-        let skipped = inside[..last].iter().filter(begins).count().saturating_sub(KEPT);
-        let mut seen = 0;
-        for row in &inside[..last] {
-            seen += usize::from(row.begins);
-            if seen > skipped {
-                calls += usize::from(row.begins);
-                lines.push("│ ".repeat(depth + row.depth) + &row.text(false));
-            }
-        }
+        let end = inside.iter().position(|row| row.broken).map_or(inside.len(), |i| i + 1);
+        let within = last_calls(&inside[..end], KEPT, |row| row.begins);
+        let begins = |event: &&Event| matches!(event.what, What::Begin(_));
+        let left = KEPT - within.iter().filter(|row| row.begins).count();
+        let events: Vec<&Event> = self.events.iter().collect();
+        let events = last_calls(&events, left, |event| begins(&event));
+        let is_kept =
+            |call: &Event| events.iter().any(|e| e.depth == call.depth && e.name == call.name && begins(e));
+        let around = open.iter().filter(|call| !is_kept(call));
+        let mut lines: Vec<String> = around.chain(events.iter().copied()).map(Event::line).collect();
+        lines.extend(within.iter().map(|row| "│ ".repeat(open.len() + row.depth) + &row.text(false)));
+        let calls = lines.iter().filter(|line| line.contains("├─")).count();
         if let Some(last) = lines.last_mut() {
             last.push_str(note);
         }
         (lines, calls)
+    }
+}
+
+/// The end of a list, from the begin of one of its last `count` calls on.
+fn last_calls<T>(all: &[T], count: usize, begins: impl Fn(&T) -> bool) -> &[T] {
+    let mut starts = (0..all.len()).rev().filter(|i| begins(&all[*i]));
+    match starts.by_ref().take(count).last() {
+        Some(start) => &all[start..],
+        None => &[],
     }
 }
 

@@ -15,6 +15,7 @@ mod explain;
 mod failing;
 mod fmt;
 mod full_disk;
+mod guards;
 mod guide;
 mod hostile;
 mod install;
@@ -31,6 +32,7 @@ mod sharing;
 #[cfg(unix)]
 mod terminal;
 mod toolchain;
+mod trace;
 mod usage;
 mod wide;
 mod xor;
