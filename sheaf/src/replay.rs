@@ -87,7 +87,7 @@ fn replay_here(options: &ReplayOptions) -> Result<ExitCode, Failed> {
     let guards = capsule.guards.iter().map(|text| text.parse::<Guard>()).collect::<Result<Vec<_>, _>>();
     let guard = guards.map_err(|error| failed(format!("{}: {error}", options.file.display())))?;
     let mut interp = Interp::new(Box::new(CapsuleHost::new(&capsule)), None, Options::default());
-    ObserveOptions { trace: options.trace.clone(), guard, ..ObserveOptions::default() }.start(&mut interp);
+    ObserveOptions { trace: options.trace.clone(), guard, ..ObserveOptions::default() }.start(&mut interp)?;
     let result = interp.replay(&capsule);
     if observe::show_breach(&mut interp).is_some() {
         return Ok(ExitCode::from(GUARDED));

@@ -48,7 +48,7 @@ fn run_here(options: &RunOptions) -> Result<Ended, Failed> {
             Some(_) => home.repl_artifacts(),
             None => project.artifact_folder(),
         })?;
-    options.observe.start(&mut interp);
+    let observation = options.observe.start(&mut interp)?;
     let result = interp.run_program(&file.display().to_string(), &text);
     let reports = interp.reports();
     // A program that stopped before any call has nothing to tell but its error; a tool gets its line all the same.
@@ -70,6 +70,8 @@ fn run_here(options: &RunOptions) -> Result<Ended, Failed> {
             if guarded { Ok(Ended::Guarded) } else { Err(Failed) }
         }
     };
+    let observed = observation.map_or(Ok(()), |observation| observation.finish());
+    let result = result.and_then(|ended| observed.map(|()| ended));
     match &options.record {
         // Calls before an error are recorded.
         Some(path) => build::record(&interp, &file, path).and(result),

@@ -9,6 +9,9 @@ use crate::program::Value;
 /// Number of calls that are kept.
 const KEPT: usize = 26;
 
+/// Maximum bytes of tensors that are kept for their statistics.
+const KEPT_BYTES: usize = 32 << 20;
+
 /// The begin or the end of a call.
 #[derive(Clone)]
 pub(crate) struct Event {
@@ -21,9 +24,49 @@ pub(crate) struct Event {
 #[derive(Clone)]
 pub(crate) enum What {
     /// With the arguments.
-    Begin(Vec<Value>),
+    Begin(Vec<Noted>),
     /// With the result and the time in nanoseconds.
-    End(Option<Value>, u64),
+    End(Option<Noted>, u64),
+}
+
+/// A value of a call. Structures are only text: they would keep all that they hold.
+#[derive(Clone)]
+pub(crate) enum Noted {
+    Tensor(Value),
+    Text(String),
+}
+
+impl Noted {
+    pub fn of(value: &Value) -> Noted {
+        match value {
+            Value::Tensor(_) => Noted::Tensor(value.clone()),
+            other => Noted::Text(plain(other)),
+        }
+    }
+
+    fn text(&self, statistics: bool) -> String {
+        match self {
+            Noted::Tensor(value) if statistics => with_statistics(value),
+            Noted::Tensor(value) => plain(value),
+            Noted::Text(text) => text.clone(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Noted::Tensor(Value::Tensor(t)) => t.ty().count() * t.ty().dtype.byte_width(),
+            _ => 0,
+        }
+    }
+}
+
+impl Event {
+    fn values(&mut self) -> &mut [Noted] {
+        match &mut self.what {
+            What::Begin(values) => values,
+            What::End(value, _) => value.as_mut_slice(),
+        }
+    }
 }
 
 /// The last calls, oldest first.
@@ -31,28 +74,43 @@ pub(crate) enum What {
 pub(crate) struct Trail {
     events: VecDeque<Event>,
     begun: usize,
+    /// Bytes of the tensors that are kept.
+    bytes: usize,
 }
 
 impl Trail {
     pub fn begin(&mut self, depth: usize, name: &str, kind: Kind, args: &[Value]) {
         self.begun += 1;
-        self.push(Event { depth, name: name.into(), kind, what: What::Begin(args.to_vec()) });
+        let what = What::Begin(args.iter().map(Noted::of).collect());
+        self.push(Event { depth, name: name.into(), kind, what });
         while self.begun > KEPT {
             self.drop_first();
         }
     }
 
     pub fn end(&mut self, depth: usize, name: &str, kind: Kind, result: Option<&Value>, time: u64) {
-        self.push(Event { depth, name: name.into(), kind, what: What::End(result.cloned(), time) });
+        self.push(Event { depth, name: name.into(), kind, what: What::End(result.map(Noted::of), time) });
     }
 
-    fn push(&mut self, event: Event) {
+    fn push(&mut self, mut event: Event) {
+        self.bytes += event.values().iter().map(Noted::bytes).sum::<usize>();
         self.events.push_back(event);
+        let mut oldest = 0;
+        while self.bytes > KEPT_BYTES
+            && let Some(event) = self.events.get_mut(oldest)
+        {
+            for value in event.values() {
+                self.bytes -= value.bytes();
+                *value = Noted::Text(value.text(false));
+            }
+            oldest += 1;
+        }
     }
 
     fn drop_first(&mut self) {
-        if let Some(event) = self.events.pop_front() {
+        if let Some(mut event) = self.events.pop_front() {
             self.begun -= usize::from(matches!(event.what, What::Begin(_)));
+            self.bytes -= event.values().iter().map(Noted::bytes).sum::<usize>();
         }
     }
 
@@ -92,12 +150,11 @@ impl Event {
         let bar = "│ ".repeat(self.depth);
         match &self.what {
             What::Begin(args) => {
-                let shown = if self.kind == Kind::Own { plain } else { with_statistics };
-                let args: Vec<String> = args.iter().map(shown).collect();
+                let args: Vec<String> = args.iter().map(|arg| arg.text(self.kind != Kind::Own)).collect();
                 format!("{bar}├─ [{}] {}", self.name, args.join(", ")).trim_end().to_owned()
             }
             What::End(Some(result), time) => {
-                format!("{bar}└─ ← {} ({})", with_statistics(result), duration(*time))
+                format!("{bar}└─ ← {} ({})", result.text(true), duration(*time))
             }
             What::End(None, time) => format!("{bar}└─ ({})", duration(*time)),
         }

@@ -26,6 +26,7 @@ mod new;
 mod output;
 #[cfg(unix)]
 mod owners;
+mod profile;
 mod record;
 mod repl;
 mod sharing;
