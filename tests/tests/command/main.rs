@@ -17,6 +17,7 @@ mod explain;
 mod failing;
 mod fmt;
 mod full_disk;
+mod guards;
 mod guide;
 mod hostile;
 mod init_ai;
@@ -28,12 +29,14 @@ mod new;
 mod output;
 #[cfg(unix)]
 mod owners;
+mod profile;
 mod record;
 mod repl;
 mod sharing;
 #[cfg(unix)]
 mod terminal;
 mod toolchain;
+mod trace;
 mod usage;
 mod wide;
 mod xor;
