@@ -28,7 +28,9 @@ test: ## Check and test everything
 	scripts/check-dependencies --if-installed
 	scripts/fetch-digits
 	scripts/fetch-shakespeare
-	benches/tokens/fetch-ranks
+	scripts/fetch-gpt2-tokens || echo "NO TOKENS OF GPT-2: tests that want them are skipped" >&2
+	scripts/fetch-minilm || echo "NO MINILM: tests that want it are skipped" >&2
+	scripts/fetch-gpt4-ranks || echo "NO RANKS OF GPT-4: tests that want them are skipped" >&2
 	scripts/remote-servers # those that tests of shared caches start; what cannot be installed is skipped loudly
 	cargo build --locked --workspace --bins --tests # with the features that the tests want, or much is built twice
 	SHEAF_HOME=$(test_home) $(target)/debug/sheaf toolchain install || echo "NO COMPILER: tests that want it are skipped" >&2

@@ -4,12 +4,14 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use sheaf_artifacts::{Action, Cpu, Lookup};
 use sheaf_cache::remote::{Address, Credentials};
 use sheaf_cache::{
-    Action, BUDGET, Claim, Compilation, Cpu, Digest, Lookup, RemoteAddress, RemoteSettings, Remotes,
-    SecretKey, SignedClaim, Store, TrustedKeys, Upload, Wanted,
+    BUDGET, Claim, Compilation, RemoteAddress, RemoteSettings, Remotes, SignedClaim, Store, TrustedKeys,
+    Upload, Wanted,
 };
 use sheaf_cache_server::{ServeOptions, Server};
+use sheaf_foundation::{Digest, SecretKey};
 
 const ENTRIES: usize = 10_000;
 const HITS: usize = 300;

@@ -9,8 +9,8 @@ use std::sync::Barrier;
 use std::time::Instant;
 
 use sheaf_benches::median;
-use sheaf_cache::Digest;
 use sheaf_cache_server::{Event, ServeOptions, serve};
+use sheaf_foundation::Digest;
 
 /// Variable with the served folder; set in the server process only.
 const FOLDER: &str = "SHEAF_BENCH_SERVE_FOLDER";

@@ -73,7 +73,7 @@ fn measure() {
     println!("processor time of a call in ms; medians of {ROUNDS} turns, ratios within each turn");
     for [name, definition, call] in CASES.iter().filter(|case| case[0].contains(&wanted)) {
         let graph = graph(definition, call);
-        let plain = sheaf_toolchain::Target::CPU.flags();
+        let plain = sheaf_target::Target::CPU.flags();
         let chosen = alternatives(&graph).into_iter().next().unwrap_or_default();
         let chosen = [plain.clone(), chosen].concat();
         let blocks = stablehlo::emit(&graph, stablehlo::Model::Hal);

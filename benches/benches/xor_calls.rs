@@ -1,8 +1,8 @@
 //! 500 epochs of XOR as 500 compiled calls from the interpreted loop, against a bare loop of calls of the same program
 //! through the runtime: the overhead of the language per call.
 
+use sheaf_artifacts::ArtifactFolder;
 use sheaf_benches::median;
-use sheaf_cache::ArtifactFolder;
 use sheaf_engine::SystemHost;
 use sheaf_lang::eval::{Interp, Options};
 use sheaf_runtime::{Buffer, ElementType, Runtime, Target, Vmfb};

@@ -1,9 +1,10 @@
 """Packages at the size of use, beside git, cargo and uv: a registry of 10,000 packages with 10 versions each, a graph of 200.
 
-    packages.py [--uv UV] [--runs 9]        with cargo and git in PATH; without a uv its lines are left out
+    packages.py [--uv UV] [--sheaf SHEAF] [--runs 9]    with cargo and git in PATH; without a uv its lines are left out
 
 Runs `cargo bench -p sheaf-registry --bench packages`, gives the same registry to the others in the forms that they read, and
-prints a table of medians in milliseconds. All servers are on loopback.
+prints a table of medians in milliseconds. All servers are on loopback. With the path of a `sheaf` its starts are timed too: runs of
+a program with 200 locked packages, and of the same program without any, in turn.
 """
 
 import argparse
@@ -28,16 +29,22 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--uv", default=shutil.which("uv"))
+    parser.add_argument("--sheaf")
+    parser.add_argument("--starts", action="store_true", help="only the starts of --sheaf")
     parser.add_argument("--runs", type=int, default=9)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        ours = sheaf(folder / "graph.json")
-        graph = json.loads((folder / "graph.json").read_text())
-        rows = [(f"Sheaf: {name}", times) for name, times in ours]
-        rows += cargo(folder / "cargo", graph, options.runs)
-        if options.uv:
-            rows += uv(folder / "uv", graph, str(Path(options.uv).absolute()), options.runs)
+        rows = []
+        if not options.starts:
+            ours = sheaf(folder / "graph.json")
+            graph = json.loads((folder / "graph.json").read_text())
+            rows += [(f"Sheaf: {name}", times) for name, times in ours]
+            rows += cargo(folder / "cargo", graph, options.runs)
+            if options.uv:
+                rows += uv(folder / "uv", graph, str(Path(options.uv).absolute()), options.runs)
+        if options.sheaf:
+            rows += starts(folder / "starts", str(Path(options.sheaf).absolute()))
         print("| what | ms | quickest run, ms |\n|---|---|---|")
         for name, times in rows:
             print(f"| {name} | {statistics.median(times):.3g} | {min(times):.3g} |")
@@ -49,6 +56,68 @@ def sheaf(graph):
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     lines = [line.split("\t") for line in done.stdout.splitlines() if "\t" in line]
     return [(name, (float(quickest), float(median), float("inf"))) for name, median, quickest in lines]
+
+
+# Packages of the starts: roots, and dependencies of each.
+ROOTS, EACH = 20, 9
+
+# Runs of each program of the starts.
+STARTS = 41
+
+
+def starts(folder, program):
+    """Whole runs of a program with 200 locked packages, and of the same program without any; and their differences, pair by pair."""
+    folder.mkdir()
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "SHEAF_HOME": str(folder / "home"),
+                   "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+    for role in ("AUTHOR", "COMMITTER"):
+        environment |= {f"GIT_{role}_NAME": "a", f"GIT_{role}_EMAIL": "a@author.example"}
+
+    def run(*command, cwd=folder):
+        done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"{command}: {done.stderr}")
+        return done.stdout
+
+    index = folder / "index"
+    run(program, "registry", "init", str(index))
+    environment["SHEAF_REGISTRY"] = str(index)
+    roots = [f"root-{root:02}" for root in range(ROOTS)]
+    leaves = {root: [f"{root}-leaf-{leaf}" for leaf in range(EACH)] for root in roots}
+    for name in [leaf for root in roots for leaf in leaves[root]] + roots:
+        place = folder / name
+        (place / "src").mkdir(parents=True)
+        needs = "".join(f'{leaf} = "1"\n' for leaf in leaves.get(name, []))
+        (place / "Sheaf.toml").write_text(
+            f'[package]\nname = "{name}"\nversion = "1.0.0"\nlicense = "MIT"\ndescription = "A"\n'
+            f'repository = "{place}"\n\n[dependencies]\n{needs}')
+        (place / "src" / "lib.shf").write_text("(defn twice [x] (* 2 x))\n")
+        for module in range(7):
+            (place / "src" / f"module-{module}.shf").write_text("(def value 1)\n" * 250)
+        for step in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "-m", "first"], ["tag", "v1.0.0"]):
+            run("git", *step, cwd=place)
+        run(program, "publish", "--no-test", cwd=place)
+    programs = {}
+    for name, needs in (("with", "".join(f'{root} = "1"\n' for root in roots)), ("without", "")):
+        place = folder / name
+        (place / "src").mkdir(parents=True)
+        (place / "Sheaf.toml").write_text(f'[package]\nname = "demo"\n\n[dependencies]\n{needs}')
+        (place / "src" / "main.shf").write_text("(use root-00)\n(print (twice 21))\n")
+        if not needs:
+            (place / "src" / "root-00.shf").write_text("(defn twice [x] (* 2 x))\n")
+        if run(program, "run", cwd=place) != "42\n":
+            sys.exit(f"{place}: another result")
+        programs[name] = place
+    if (programs["with"] / "Sheaf.lock").read_text().count("[[package]]") != ROOTS * (EACH + 1):
+        sys.exit("another number of packages")
+    times = {name: [] for name in programs}
+    for _ in range(STARTS):
+        for name, place in programs.items():
+            times[name] += timed([program, "run"], 1, cwd=place, env=environment)
+    more = [a - b for a, b in zip(times["with"], times["without"])]
+    return [("Sheaf: a run with 200 locked packages, the process", times["with"]),
+            ("the same program without packages, the process", times["without"]),
+            ("the difference, pair by pair", more)]
 
 
 def timed(command, runs, before=lambda: None, **how):

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use sheaf_cache::ArtifactFolder;
+use sheaf_artifacts::ArtifactFolder;
 use sheaf_engine::{Engine, EngineConfig, answer_compile_worker, this_program};
 use sheaf_graph::graph::{Graph, Var, inline_calls};
 use sheaf_graph::primitives::OptimizationBarrier;
@@ -57,7 +57,7 @@ pub fn engine(artifacts: &Path, recompile: bool) -> Engine {
     let settings = Settings::merge(None, None, |_| false, environment, &sheaf_project::Options::default())
         .expect("settings");
     let worker = this_program().expect("no compile worker");
-    let compiler = sheaf_toolchain::Release::host();
+    let compiler = sheaf_target::Release::host();
     let config = EngineConfig::new(home, ArtifactFolder::open(artifacts), settings, compiler, worker);
     Engine::new(EngineConfig { recompile, ..config }).expect("an engine")
 }

@@ -22,7 +22,7 @@ PIECES = re.compile(
 
 @lru_cache(maxsize=None)
 def ranks():
-    """The number of each piece; FileNotFoundError before fetch-ranks has run."""
+    """The number of each piece; FileNotFoundError before fetch-gpt4-ranks has run."""
     lines = RANKS.read_bytes().splitlines()
     return {base64.b64decode(piece): int(rank) for piece, rank in (line.split() for line in lines)}
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints how many tokens GPT-4 (cl100k_base) makes of Sheaf's examples, and of the same work in PyTorch, as a table.
 
-    benches/tokens/fetch-ranks && benches/tokens/count.py
+    scripts/fetch-gpt4-ranks && benches/tokens/count.py
 
 Comments, documentation strings and blank lines count on neither side. The programs of pytorch/ use the layers, losses and
 optimisers of PyTorch wherever it has them; they run on the same data and report the same figures.
@@ -35,7 +35,7 @@ WORK = [
 
 def main():
     if not cl100k.RANKS.exists():
-        sys.exit("count.py: there are no ranks; run benches/tokens/fetch-ranks")
+        sys.exit("count.py: there are no ranks; run scripts/fetch-gpt4-ranks")
     print("| work | Sheaf | PyTorch | ratio |\n|---|---|---|---|")
     for name, ours, theirs in WORK:
         sheaf = sum(cl100k.count(sheaf_code((EXAMPLES / path).read_text())) for path in ours)

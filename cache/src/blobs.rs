@@ -5,12 +5,12 @@ use std::io::{self, Read as _};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use crate::atomic::{self, WriteError};
-use crate::content;
-use crate::digest::Digest;
 use crate::files;
-use crate::miss::Miss;
 use crate::remote::Address;
+use sheaf_artifacts::Miss;
+use sheaf_artifacts::content;
+use sheaf_foundation::Digest;
+use sheaf_foundation::atomic::{self, WriteError};
 
 /// Zstandard's own default: compresses VMFBs to a third, in a few milliseconds.
 const LEVEL: i32 = 3;

@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::{Action, ActionKey, Cpu, Donation};
-use crate::digest::Digest;
 use crate::remote::Address;
+use sheaf_artifacts::{Action, ActionKey, Cpu, Donation};
+use sheaf_foundation::Digest;
 use sheaf_foundation::{PublicKey, SecretKey, SignatureError};
 
 /// The version of [`Claim`], also part of the name of its bucket.

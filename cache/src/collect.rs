@@ -5,11 +5,11 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::action::ActionKey;
-use crate::digest::Digest;
 use crate::files;
-use crate::miss::{Lookup, Miss};
 use crate::store::{Listed, Store};
+use sheaf_artifacts::ActionKey;
+use sheaf_artifacts::{Lookup, Miss};
+use sheaf_foundation::Digest;
 
 /// Size of the store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -189,8 +189,8 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::action::example;
     use crate::claim::{Claim, Compilation, SignedClaim};
+    use crate::example::example;
 
     fn put(store: &Store, program: &str, seconds: f64, vmfb: &[u8]) -> ActionKey {
         let action = example(program);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use crate::atomic;
+use sheaf_foundation::atomic;
 
 /// Number of threads that visit files: more than cores, since they wait for the disk.
 const THREADS: usize = 8;

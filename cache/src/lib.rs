@@ -1,4 +1,4 @@
-//! Caches of compiled programs, and the keys that identify them.
+//! Caches of compiled programs: the user's store, and remote caches.
 //!
 //! An [`Action`] holds all inputs of one compilation; its [`ActionKey`] is the address of the result. Results are
 //! looked up in three places, in this order:
@@ -28,22 +28,13 @@
 // Printing is left to the command line: prints panic if the output is closed.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
-mod action;
-mod atomic;
 mod blobs;
 mod claim;
 mod collect;
-mod content;
-mod digest;
+#[cfg(test)]
+mod example;
 mod executor;
-mod file_name;
 mod files;
-mod folder;
-mod guard;
-mod locations;
-mod manifest;
-mod miss;
-mod pretty;
 pub mod reapi;
 mod rebuild_reason;
 pub mod remote;
@@ -52,21 +43,11 @@ mod stats;
 mod store;
 mod trusted_keys;
 
-pub use action::{Action, ActionKey, Cpu, Donation, KEY_VERSION};
-pub use atomic::{WriteError, replace, write as write_whole, write_with};
 pub use claim::{Claim, ClaimError, Compilation, SignedClaim};
 pub use collect::{Collected, Fault, Size};
-pub use digest::{Digest, DigestError};
 pub use executor::Executor;
-pub use folder::{ArtifactFolder, FolderError, MANIFEST_FILE};
-pub use guard::Guard;
-pub use locations::strip_locations;
-pub use manifest::{Check, Entry, Leaf, MANIFEST_VERSION, Specialisation, Static};
-pub use miss::{Lookup, Miss};
-pub use pretty::to_vec as to_pretty_json;
 pub use rebuild_reason::RebuildReason;
 pub use remotes::{BUDGET, Fetched, RemoteAddress, RemoteSettings, Remotes, Trouble, Upload, Wanted};
-pub use sheaf_foundation::{KeyError, KeySyntax, PublicKey, SecretKey, normal_address};
 pub use stats::CacheStats;
 pub use store::{Exclusive, Listed, Store, Wait};
 pub use trusted_keys::TrustedKeys;

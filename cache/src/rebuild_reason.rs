@@ -179,14 +179,14 @@ impl Claim {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::action::{Action, Cpu};
     use crate::claim::Compilation;
+    use sheaf_artifacts::{Action, Cpu};
 
     fn claim(change: impl FnOnce(&mut Action, &mut Compilation)) -> Claim {
         let mut action = Action {
             program: "func @main\n  add".into(),
             compiler: "3.13.0".into(),
-            compiler_digest: crate::digest::Digest::of(b"3.13.0"),
+            compiler_digest: sheaf_foundation::Digest::of(b"3.13.0"),
             flags: vec!["--a".into(), "--iree-llvmcpu-target-cpu=x".into()],
             alternatives: vec![],
             device: "cpu".into(),
@@ -226,13 +226,13 @@ mod tests {
             before: add
             now:    multiply
         ");
-        insta::assert_snapshot!(reasons(|a, _| { a.compiler = "3.14.0".into(); a.compiler_digest = crate::digest::Digest::of(b"3.14.0"); }), @"compiler: 3.13.0 -> 3.14.0");
+        insta::assert_snapshot!(reasons(|a, _| { a.compiler = "3.14.0".into(); a.compiler_digest = sheaf_foundation::Digest::of(b"3.14.0"); }), @"compiler: 3.13.0 -> 3.14.0");
         insta::assert_snapshot!(reasons(|a, _| a.flags[0] = "--b".into()), @"flags: without --a, with --b");
         insta::assert_snapshot!(reasons(|a, _| a.flags.reverse()), @"flags: another order");
         insta::assert_snapshot!(reasons(|a, _| { a.cpu.as_mut().unwrap().features = ["fma".to_owned()].into(); a.flags[1] = "--iree-llvmcpu-target-cpu=y".into(); }), @"cpu: without avx2, with fma");
         insta::assert_snapshot!(reasons(|a, _| { a.device = "cuda".into(); a.flags = vec!["--cuda".into()]; }), @"device: cpu -> cuda");
         insta::assert_snapshot!(reasons(|a, _| a.debug = true), @"debug information: false -> true");
-        insta::assert_snapshot!(reasons(|a, _| a.rejected.push(crate::digest::Digest::of(b"a kernel"))), @"source: another form of the program is tried before this one");
+        insta::assert_snapshot!(reasons(|a, _| a.rejected.push(sheaf_foundation::Digest::of(b"a kernel"))), @"source: another form of the program is tried before this one");
     }
 
     #[test]

@@ -18,11 +18,11 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::timeout;
 
-use crate::action::ActionKey;
 use crate::claim::{CLAIM_LIMIT, Claim, ClaimError, SignedClaim};
 use crate::reapi::OUTPUT;
 use crate::remote::{Address, Credentials, Remote, RemoteError, background};
 use crate::trusted_keys::TrustedKeys;
+use sheaf_artifacts::ActionKey;
 use sheaf_foundation::PublicKey;
 
 /// Maximum size of a VMFB taken from a remote, in bytes.

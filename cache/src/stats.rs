@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::content;
 use crate::store::Store;
+use sheaf_artifacts::content;
 
 /// Upper limit of the file's size in this version, in bytes.
 const LIMIT: u64 = 4096;

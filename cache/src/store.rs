@@ -27,13 +27,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::action::ActionKey;
-use crate::atomic::{self, WriteError};
 use crate::blobs::Blobs;
 use crate::claim::{CLAIM_LIMIT, CLAIM_VERSION, Claim, ClaimError, SignedClaim};
-use crate::content;
 use crate::files;
-use crate::miss::{Lookup, Miss};
+use sheaf_artifacts::ActionKey;
+use sheaf_artifacts::content;
+use sheaf_artifacts::{Lookup, Miss};
+use sheaf_foundation::atomic::{self, WriteError};
 
 /// Minimum interval between updates of an entry's last use, each a write.
 const NOTED: Duration = Duration::from_secs(60 * 60);
@@ -325,9 +325,9 @@ fn note_use(path: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::action::example as action;
     use crate::claim::Compilation;
-    use crate::digest::Digest;
+    use crate::example::example as action;
+    use sheaf_foundation::Digest;
 
     fn put(store: &Store, program: &str, function: &str, vmfb: &[u8]) -> Result<(), WriteError> {
         let compilation = Compilation { function: function.into(), ..Compilation::default() };

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use sheaf_artifacts::{Action, strip_locations};
 use sheaf_cache::reapi::action::{Compilation, CompileAction, ToolFile};
 use sheaf_cache::remote::Address;
-use sheaf_cache::{Action, Digest, strip_locations};
+use sheaf_foundation::Digest;
 
 /// Folder of the compiler's files among the inputs: not the root, since a program at the root of a sandbox does not
 /// find the library beside it.
@@ -28,7 +29,7 @@ pub fn described(action: &Action) -> Option<CompileAction> {
 /// One attempt of `action`: a run of the compiler with the flags of that alternative.
 pub fn described_run(action: &Action, flags: &[String]) -> Option<CompileAction> {
     let program = program(action);
-    let tool: Vec<ToolFile> = sheaf_toolchain::executor_files(&action.compiler)?
+    let tool: Vec<ToolFile> = sheaf_target::executor_files(&action.compiler)?
         .into_iter()
         .map(|file| ToolFile {
             path: format!("{FOLDER}{}", file.path),

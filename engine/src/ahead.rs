@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
-use sheaf_cache::{Action, ActionKey, Cpu, Digest, Entry, Leaf, Store};
+use sheaf_artifacts::{Action, ActionKey, Cpu, Entry, Leaf};
+use sheaf_cache::Store;
+use sheaf_foundation::Digest;
 use sheaf_graph::graph::Donation;
 use sheaf_graph::simplify::simplify;
 use sheaf_graph::stablehlo;
 use sheaf_lang::host::{HostError, Unit};
-use sheaf_toolchain::{Destination, Processor, Release};
+use sheaf_target::{Destination, Processor, Release};
 
 use super::{CompileRun, Engine, Kernels, PlacementPolicy, donation, placement, trial};
 use crate::candidate::{Candidate, Failure};
@@ -79,7 +81,7 @@ impl Plan {
         } else {
             vec![Candidate::new(stablehlo::Model::Gpu, &unit, target, &[], goal.compiler)]
         };
-        let host = sheaf_toolchain::Cpu::host();
+        let host = sheaf_target::Cpu::host();
         let loads = goal.destination.cpu().is_some_and(|cpu| host.supports(&cpu).is_ok());
         // Loops in blocks must be tried (Q37).
         candidates.retain(|candidate| loads || !candidate.features.blocks);

@@ -1,10 +1,11 @@
 //! Audits: comparison of a program from a cache with a fresh compilation.
 
-use sheaf_cache::{Claim, Digest};
+use sheaf_cache::Claim;
+use sheaf_foundation::Digest;
 use sheaf_graph::tensor::{DType, HostTensor, TensorType};
 use sheaf_lang::host::Leaf;
 use sheaf_runtime::{Error, Runtime, Target, Vmfb};
-use sheaf_toolchain::Cpu;
+use sheaf_target::Cpu;
 
 use super::buffer::upload;
 use super::trial::{same, sample};

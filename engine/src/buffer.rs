@@ -5,21 +5,29 @@ use std::rc::Rc;
 
 use sheaf_graph::tensor::{DType, HostTensor, TensorType};
 use sheaf_lang::host::{Buffer, DeviceTensor, HostError};
+use sheaf_lang::observe::Activity;
 use sheaf_runtime::{Device, ElementType, Error};
 
+use crate::timeline::{Entry, timed};
+
 /// A buffer of the runtime behind the language's trait.
-pub struct DeviceBuffer(sheaf_runtime::Buffer);
+pub struct DeviceBuffer {
+    buffer: sheaf_runtime::Buffer,
+    /// Its entry in the ledger of an observer.
+    _entry: Option<Entry>,
+}
 
 impl DeviceBuffer {
-    /// Hands a buffer to the language.
-    pub fn share(buffer: sheaf_runtime::Buffer) -> Buffer {
-        Rc::new(DeviceBuffer(buffer))
+    /// Hands a buffer to the language; `origin` tells an observer of memory where it comes from.
+    pub fn share(buffer: sheaf_runtime::Buffer, origin: impl FnOnce() -> String) -> Buffer {
+        let _entry = Entry::new(origin, buffer.byte_len());
+        Rc::new(DeviceBuffer { buffer, _entry })
     }
 
     /// The runtime's buffer behind one of the language's.
     pub fn of(buffer: &Buffer) -> Result<&sheaf_runtime::Buffer, HostError> {
         match (&**buffer as &dyn Any).downcast_ref::<DeviceBuffer>() {
-            Some(DeviceBuffer(inner)) => Ok(inner),
+            Some(DeviceBuffer { buffer, .. }) => Ok(buffer),
             None => Err(HostError { message: "a tensor of another device".into(), help: None }),
         }
     }
@@ -29,13 +37,15 @@ impl DeviceBuffer {
     /// The runtime's buffer of a tensor without other references.
     pub fn take(buffer: Buffer) -> Option<sheaf_runtime::Buffer> {
         let buffer: Rc<dyn Any> = buffer;
-        Rc::try_unwrap(buffer.downcast::<DeviceBuffer>().ok()?).ok().map(|inner| inner.0)
+        Rc::try_unwrap(buffer.downcast::<DeviceBuffer>().ok()?).ok().map(|inner| inner.buffer)
     }
 }
 
 impl DeviceTensor for DeviceBuffer {
     fn read(&self, ty: &TensorType) -> Result<HostTensor, HostError> {
-        let bytes = self.0.read().map_err(crate::loaded::runtime_error)?;
+        let size = |read: &Result<Vec<u8>, Error>| read.as_ref().ok().map(|bytes| bytes.len() as u64);
+        let read = timed(Activity::Download, "", size, || self.buffer.read());
+        let bytes = read.map_err(crate::loaded::runtime_error)?;
         HostTensor::from_bytes(ty, &bytes).ok_or_else(|| HostError {
             message: format!("a result should be {ty} but has {} bytes", bytes.len()),
             help: None,

@@ -7,12 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use sheaf_artifacts::{ActionKey, ArtifactFolder, Entry, FolderError, Leaf, Lookup, Miss};
 use sheaf_cache::remote::{Address, Credentials, KEY_VARIABLE, Secret};
 use sheaf_cache::{
-    ActionKey, ArtifactFolder, BUDGET, CacheStats, Claim, Compilation, Digest, Entry, Exclusive, FolderError,
-    Leaf, Lookup, Miss, RemoteAddress, RemoteSettings, Remotes, SecretKey, SignedClaim, Store, TrustedKeys,
-    Upload, Wait, Wanted,
+    BUDGET, CacheStats, Claim, Compilation, Exclusive, RemoteAddress, RemoteSettings, Remotes, SignedClaim,
+    Store, TrustedKeys, Upload, Wait, Wanted,
 };
+use sheaf_foundation::{Digest, SecretKey};
 use sheaf_lang::host::HostError;
 use sheaf_project::{Home, Mode, PackagePrograms, Settings};
 
@@ -85,7 +86,7 @@ impl Secrets {
     }
 }
 
-fn no_key(origin: &str, error: &sheaf_cache::KeySyntax) -> HostError {
+fn no_key(origin: &str, error: &sheaf_foundation::KeySyntax) -> HostError {
     HostError {
         message: format!("{origin} does not hold a signing key: {error}"),
         help: Some("make one with `sheaf cache key new`".into()),
@@ -110,7 +111,7 @@ pub fn signing_key(home: &Home, secrets: &Secrets) -> Result<Option<Arc<SecretKe
 
 /// The keys that are trusted: the user's own, and those of the settings, without those that are revoked.
 pub fn trusted_keys(settings: &Settings, own: Option<&SecretKey>) -> Result<TrustedKeys, HostError> {
-    let unreadable = |list: &str, error: sheaf_cache::KeySyntax| HostError {
+    let unreadable = |list: &str, error: sheaf_foundation::KeySyntax| HostError {
         message: format!("{list} has a key that cannot be read: {error}"),
         help: Some("`sheaf cache key list` shows the key of a machine".into()),
     };

@@ -5,7 +5,7 @@ use sheaf_graph::stablehlo::{Features, Model, emit_donating};
 use sheaf_graph::tensor::HostTensor;
 use sheaf_lang::host::Unit;
 use sheaf_runtime::Target;
-use sheaf_toolchain::{COMPILER, Release};
+use sheaf_target::{COMPILER, Release};
 
 use crate::placement::Kernels;
 use crate::unit::{self, Job};

@@ -5,14 +5,17 @@ use std::time::Instant;
 
 use sheaf_lang::eval::Interrupt;
 use sheaf_lang::host::HostError;
+use sheaf_lang::observe::Activity;
 use sheaf_project::{Addresses, Home, Origin, Setting, Settings};
+use sheaf_target::Release;
 use sheaf_toolchain::{
-    CompileError, Compiler, InstallError, Listing, Release, Toolchain, install_release, locate_release,
+    CompileError, Compiler, InstallError, Listing, Toolchain, install_release, locate_release,
 };
 
 use super::caches::Secrets;
 use super::executor::Cluster;
 use super::report::Reporter;
+use super::timeline::timed;
 use super::unit::Job;
 use super::worker::WorkerCommand;
 
@@ -24,7 +27,7 @@ const SLOWER: &str = "results are the same, only slower";
 pub struct CompileRun {
     /// Seconds that the compiler took, failed attempts included.
     pub seconds: f64,
-    /// Position among [`Action::attempts`](sheaf_cache::Action::attempts).
+    /// Position among [`Action::attempts`](sheaf_artifacts::Action::attempts).
     pub alternative: usize,
 }
 
@@ -57,6 +60,8 @@ pub struct CompileService {
     cluster: Option<Cluster>,
     /// Fail rather than interpret.
     strict: bool,
+    /// True while instrumented twins are compiled, without which a run goes on.
+    for_observer: bool,
     state: State,
     /// Ends a compilation from outside.
     interrupt: Interrupt,
@@ -86,7 +91,19 @@ impl CompileService {
     ) -> Result<CompileService, HostError> {
         let cluster = Cluster::open(&settings, secrets, &reporter)?;
         let (state, interrupt) = (State::Unused, Interrupt::default());
-        Ok(CompileService { home, settings, compiler, cluster, strict, state, interrupt, worker, reporter })
+        let for_observer = false;
+        Ok(CompileService {
+            home,
+            settings,
+            compiler,
+            cluster,
+            strict,
+            for_observer,
+            state,
+            interrupt,
+            worker,
+            reporter,
+        })
     }
 
     /// From now on `interrupt` ends the compilation, and the compiler's process with it.
@@ -94,8 +111,17 @@ impl CompileService {
         self.interrupt = interrupt;
     }
 
+    /// Says whether instrumented twins are compiled from now on.
+    pub fn set_for_observer(&mut self, twins: bool) {
+        self.for_observer = twins;
+    }
+
     /// Compiles a job. Without a compiler, a warning has said so.
     pub fn compile(&mut self, job: &Job) -> Result<Compiled, HostError> {
+        timed(Activity::Compile, &job.name, |_: &_| None, || self.compile_now(job))
+    }
+
+    fn compile_now(&mut self, job: &Job) -> Result<Compiled, HostError> {
         if let Some(cluster) = self.cluster.as_ref().filter(|cluster| cluster.serves()) {
             let activity = self.reporter.begin(&format!("compiling {} on the cluster", job.name));
             let compiled = cluster.compile(job, &self.home);
@@ -164,6 +190,14 @@ impl CompileService {
 
     /// Says that a function is interpreted, since there is no program of it; an error if that is forbidden.
     pub fn give_up(&self, name: &str, why: &dyn std::fmt::Display, remedy: &str) -> Result<(), HostError> {
+        if self.for_observer {
+            let message = format!(
+                "the inside of {name} is not observed, since its program for that cannot be compiled; only its arguments \
+                 and results are"
+            );
+            self.reporter.warn(message, Some(&why), Some(remedy));
+            return Ok(());
+        }
         if self.strict {
             let message = format!("{name} cannot be compiled, and --strict forbids interpreting it: {why}");
             return Err(HostError { message, help: Some(remedy.to_owned()) });
@@ -177,7 +211,7 @@ impl CompileService {
     fn toolchain(&self) -> Result<Option<Toolchain>, HostError> {
         match self.find_toolchain()? {
             Ok(toolchain) => Ok(Some(toolchain)),
-            Err(Absent { why, remedy }) if self.strict => {
+            Err(Absent { why, remedy }) if self.strict && !self.for_observer => {
                 let message = format!("there is no compiler, and --strict forbids interpreting: {why}");
                 Err(HostError { message, help: Some(remedy) })
             }

@@ -5,14 +5,16 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use sheaf_cache::{ArtifactFolder, Digest};
+use sheaf_artifacts::ArtifactFolder;
+use sheaf_foundation::Digest;
 use sheaf_graph::graph::Donation;
 use sheaf_graph::tensor::HostTensor;
 use sheaf_lang::eval::Interrupt;
 use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Kept, Placement, Program, Unit};
+use sheaf_lang::observe::{Activity, Timeline};
 use sheaf_project::{Home, Settings};
 use sheaf_runtime::{Runtime, Target, Vmfb};
-use sheaf_toolchain::{Release, bytecode_version, is_loadable};
+use sheaf_target::{Release, bytecode_version, is_loadable};
 
 use crate::buffer::{DeviceBuffer, upload};
 use crate::caches::{self, Caches, Secrets};
@@ -23,6 +25,7 @@ use crate::kept;
 use crate::loaded::{Loaded, runtime_error};
 use crate::placement::{self, Kernels, PlacementPlan, PlacementPolicy};
 use crate::report::Reporter;
+use crate::timeline::{self, timed};
 use crate::trial::{self, Fresh, OnTrial};
 use crate::unit::Job;
 use crate::worker::WorkerCommand;
@@ -262,12 +265,31 @@ impl Engine {
 
     /// Puts a program into all caches.
     fn keep(&self, job: &Job, bytes: &[u8], run: CompileRun) {
-        self.caches.keep(job, bytes, run);
-        self.caches.record(job, bytes);
+        timed(
+            Activity::Cache,
+            &job.name,
+            |()| Some(bytes.len() as u64),
+            || {
+                self.caches.keep(job, bytes, run);
+                self.caches.record(job, bytes);
+            },
+        );
     }
 
     /// A program on the device, with its constants.
     pub(crate) fn load(
+        &self,
+        unit: &Unit,
+        candidate: &Candidate,
+        bytes: Vec<u8>,
+        digest: &Digest,
+    ) -> Result<Loaded, Failure> {
+        let size = Some(bytes.len() as u64);
+        let load = || self.load_now(unit, candidate, bytes, digest);
+        timed(Activity::Load, &candidate.job.name, |_: &_| size, load)
+    }
+
+    fn load_now(
         &self,
         unit: &Unit,
         candidate: &Candidate,
@@ -280,7 +302,8 @@ impl Engine {
             return Err(Failure::bytecode(&candidate.job.name, found));
         }
         let vmfb = Vmfb::verify(bytes, &digest.0).map_err(|error| Failure::load(error.to_string()))?;
-        let device = self.runtime.device(candidate.target).map_err(Failure::runtime)?;
+        let target = if timeline::counts_memory() { Target::LocalSync } else { candidate.target };
+        let device = self.runtime.device(target).map_err(Failure::runtime)?;
         let program = device.load(&vmfb).map_err(Failure::runtime)?;
         let mut frame = program.call_frame().map_err(Failure::runtime)?;
         for (i, constant) in candidate.constants.iter().enumerate() {
@@ -288,6 +311,7 @@ impl Engine {
             frame.set(unit.inputs.len() + i, &buffer).map_err(Failure::runtime)?;
         }
         Ok(Loaded {
+            name: candidate.job.name.clone(),
             target: candidate.target,
             model: candidate.model,
             frame: RefCell::new(frame),
@@ -306,6 +330,10 @@ impl Engine {
 
     /// The bytes of a job with their digest, from any place that has them.
     pub(crate) fn find(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
+        timed(Activity::Cache, &job.name, size_of_found, || self.look_for(job))
+    }
+
+    fn look_for(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
         if let Some((bytes, entry)) = self.caches.project_artifact(&job.action.key()) {
             return Some((bytes, entry.digest));
         }
@@ -320,16 +348,33 @@ impl Engine {
 
     /// The bytes of a job with their digest, if they are in `__sheaf__`.
     pub(crate) fn find_beside(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
-        let beside =
-            self.caches.project_artifact(&job.action.key()).map(|(bytes, entry)| (bytes, entry.digest));
-        beside.or_else(|| self.find_portable(job))
+        let look = || {
+            let beside =
+                self.caches.project_artifact(&job.action.key()).map(|(bytes, entry)| (bytes, entry.digest));
+            beside.or_else(|| self.find_portable(job))
+        };
+        timed(Activity::Cache, &job.name, size_of_found, look)
     }
+}
+
+/// The size of a program that a cache had.
+#[expect(clippy::ref_option, reason = "the result of a look-up as it is")]
+fn size_of_found(found: &Option<(Vec<u8>, Digest)>) -> Option<u64> {
+    found.as_ref().map(|(bytes, _)| bytes.len() as u64)
 }
 
 impl Backend for Engine {
     fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
         let (candidates, why) = self.candidates(unit);
         Ok(self.obtain(unit, &candidates)?.map(|loaded| loaded.placed(why)))
+    }
+
+    fn prepare_twin(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
+        let (candidates, why) = self.candidates(unit);
+        self.compile_service.set_for_observer(true);
+        let obtained = self.obtain(unit, &candidates);
+        self.compile_service.set_for_observer(false);
+        Ok(obtained?.map(|loaded| loaded.placed(why)))
     }
 
     fn kept(&mut self, function: &str, transform: &str) -> Vec<Kept> {
@@ -382,6 +427,12 @@ impl Backend for Engine {
     fn upload(&mut self, tensor: &HostTensor) -> Result<Buffer, HostError> {
         // All CPU targets share their buffers.
         let device = self.runtime.device(Target::LocalSync).map_err(runtime_error)?;
-        Ok(DeviceBuffer::share(upload(&device, tensor).map_err(runtime_error)?))
+        let bytes = |_: &_| Some(tensor.byte_len() as u64);
+        let sent = timed(Activity::Upload, "", bytes, || upload(&device, tensor));
+        Ok(DeviceBuffer::share(sent.map_err(runtime_error)?, || "tensors sent by the program".into()))
+    }
+
+    fn observed_by(&mut self, timeline: Option<Rc<dyn Timeline>>) {
+        timeline::observe(timeline);
     }
 }

@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use sheaf_artifacts::Action;
+use sheaf_cache::Executor;
 use sheaf_cache::reapi::execute::ExecuteError;
 use sheaf_cache::remote::RemoteError;
-use sheaf_cache::{Action, Executor};
 use sheaf_lang::host::HostError;
 use sheaf_project::{Home, Settings};
-use sheaf_toolchain::{Platform, Release, locate_release};
+use sheaf_target::{Platform, Release};
+use sheaf_toolchain::locate_release;
 
 use super::action::{FOLDER, described_run};
 use super::caches::{self, Secrets};

@@ -149,12 +149,12 @@ impl Host for SystemHost {
     }
 
     fn write_file(&mut self, path: &str, bytes: &[u8]) -> Result<(), HostError> {
-        sheaf_cache::write_whole(Path::new(path), bytes)
+        sheaf_foundation::atomic::write(Path::new(path), bytes)
             .map_err(|e| HostError { message: e.to_string(), help: Some(e.remedy().into()) })
     }
 
     fn write_with(&mut self, path: &str, write: &mut Writing<'_>) -> Result<(), HostError> {
-        sheaf_cache::write_with(Path::new(path), write)
+        sheaf_foundation::atomic::write_with(Path::new(path), write)
             .map_err(|e| HostError { message: e.to_string(), help: Some(e.remedy().into()) })
     }
 

@@ -22,7 +22,7 @@ pub fn listed(caches: &Caches) -> ByFunction {
 }
 
 /// A parameter as the language describes it; `None` for a dtype that it does not know.
-fn leaf(leaf: &sheaf_cache::Leaf) -> Option<Leaf> {
+fn leaf(leaf: &sheaf_artifacts::Leaf) -> Option<Leaf> {
     let dtype = DType::parse(&leaf.dtype)?;
     let shape = leaf.shape.iter().map(|n| usize::try_from(*n).ok()).collect::<Option<Vec<usize>>>()?;
     let ty = TensorType { weak: leaf.weak, ..TensorType::new(dtype, shape) };

@@ -68,6 +68,7 @@ pub mod release;
 mod report;
 mod session;
 mod settings;
+mod timeline;
 mod trial;
 mod unit;
 mod worker;

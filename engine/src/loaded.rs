@@ -12,9 +12,12 @@ use sheaf_runtime::{CallFrame, Target};
 use crate::buffer::DeviceBuffer;
 use crate::candidate::Failure;
 use crate::donation;
+use crate::timeline;
 
 /// A program with its call prepared.
 pub(crate) struct Loaded {
+    /// The function's name with its transformation.
+    pub(crate) name: String,
     pub(crate) target: Target,
     pub(crate) model: Model,
     pub(crate) frame: RefCell<CallFrame>,
@@ -91,7 +94,7 @@ impl Program for Loaded {
                 last[i] = Some(argument);
             }
         }
-        let called = frame.invoke().map_err(runtime_error);
+        let called = timeline::call(&self.name, || frame.invoke()).map_err(runtime_error);
         for (i, argument) in last.iter_mut().enumerate() {
             let large =
                 |buffer: &Buffer| DeviceBuffer::of(buffer).is_ok_and(|b| b.byte_len() > SMALL_ARGUMENT);
@@ -103,7 +106,7 @@ impl Program for Loaded {
         called?;
         self.donating_calls.set(self.donating_calls.get() + 1);
         for result in frame.take_results().map_err(runtime_error)? {
-            results.push(DeviceBuffer::share(result));
+            results.push(DeviceBuffer::share(result, || format!("results of {}", self.name)));
         }
         Ok(())
     }

@@ -6,7 +6,8 @@
 use sheaf_project::{
     Addresses, Found, LOCK_NAME, LockedFile, MANIFEST_NAME, Origin, Project, Setting, Settings, ToolchainLock,
 };
-use sheaf_toolchain::{COMPILER, InstallError, Listing, Platform, Progress, Release};
+use sheaf_target::{COMPILER, Platform, Release};
+use sheaf_toolchain::{InstallError, Listing, Progress};
 
 use crate::compile::fetching;
 use crate::report::Reporter;

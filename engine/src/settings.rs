@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use sheaf_cache::{ArtifactFolder, Guard, MANIFEST_FILE};
+use sheaf_artifacts::{ArtifactFolder, Guard, MANIFEST_FILE};
 use sheaf_lang::host::HostError;
 use sheaf_project::{Home, HomeError, Options, Owners, Project, Request, Settings, Trusted, UserConfig};
 

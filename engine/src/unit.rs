@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use sheaf_cache::{Action, Check, Cpu, Digest, Donation, Leaf, Specialisation, Static};
+use sheaf_artifacts::{Action, Check, Cpu, Donation, Leaf, Specialisation, Static};
+use sheaf_foundation::Digest;
 use sheaf_graph::graph;
 use sheaf_graph::stablehlo::{KERNEL_FLAGS, Module};
 use sheaf_lang::host::{self, Unit};
-use sheaf_toolchain::{COMPILER, Release};
+use sheaf_target::{COMPILER, Release};
 
 use super::flags::alternatives;
 
@@ -35,16 +36,16 @@ pub fn job(
 ) -> Job {
     // A machine without compilers runs programs of other machines, compiled with the usual one.
     let release = compiler.map_or(COMPILER[0].version, |release| release.version);
-    let compile_for = sheaf_toolchain::Target::CPU;
+    let compile_for = sheaf_target::Target::CPU;
     let mut flags = compile_for.flags_for(module.features.doubles);
     if module.features.kernels {
         flags.extend(KERNEL_FLAGS.map(str::to_owned));
     }
-    let host = sheaf_toolchain::Cpu::host();
+    let host = sheaf_target::Cpu::host();
     let action = Action {
         program: module.text.clone(),
         compiler: release.into(),
-        compiler_digest: Digest(sheaf_toolchain::compiler_digest(release).unwrap_or_default()),
+        compiler_digest: Digest(sheaf_target::compiler_digest(release).unwrap_or_default()),
         flags,
         alternatives: if module.features.kernels { Vec::new() } else { alternatives(&unit.graph) },
         device: compile_for.device.to_string(),

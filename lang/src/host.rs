@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::{Arc, mpsc};
 
 use crate::eval::Interrupt;
+use crate::observe::Timeline;
 use sheaf_graph::graph::{Donation, Graph};
 use sheaf_graph::primitives::Site;
 use sheaf_graph::tensor::{FileBytes, FileChanged, HostTensor, TensorType};
@@ -217,6 +218,12 @@ pub trait Backend {
     /// warned).
     fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError>;
 
+    /// [`Backend::prepare`] for the instrumented twin of a function, which can do without: `Ok(None)` if that cannot be
+    /// compiled, which never fails the run.
+    fn prepare_twin(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
+        self.prepare(unit)
+    }
+
     /// Programs of a function compiled by an earlier run or a build.
     fn kept(&mut self, _function: &str, _transform: &str) -> Vec<Kept> {
         Vec::new()
@@ -249,6 +256,9 @@ pub trait Backend {
 
     /// Sets the handle that interrupts the evaluation, and with it a compilation.
     fn stopped_by(&mut self, _interrupt: Interrupt) {}
+
+    /// Sets the receiver of the times of its work; `None` ends that.
+    fn observed_by(&mut self, _timeline: Option<Rc<dyn Timeline>>) {}
 
     /// Copies a tensor to the device.
     fn upload(&mut self, tensor: &HostTensor) -> Result<Buffer, HostError>;

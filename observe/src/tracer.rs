@@ -13,12 +13,14 @@ pub struct Tracer {
     output: Output,
     /// For each open call, true if it is shown.
     open: Vec<bool>,
+    /// For each open call, the time of compilations, caches and loading before it.
+    apart: Vec<u64>,
 }
 
 impl Tracer {
     /// A tracer of all functions, or of those named.
     pub fn new(wanted: Option<Vec<String>>, output: Output) -> Tracer {
-        Tracer { wanted, output, open: Vec::new() }
+        Tracer { wanted, output, open: Vec::new(), apart: Vec::new() }
     }
 
     /// Number of open calls that are shown.
@@ -26,7 +28,9 @@ impl Tracer {
         self.open.iter().filter(|shown| **shown).count()
     }
 
-    pub(crate) fn enter(&mut self, call: &Entered<'_>) {
+    /// A call begins; `apart` is the time of compilations, caches and loading so far.
+    pub(crate) fn enter(&mut self, call: &Entered<'_>, apart: u64) {
+        self.apart.push(apart);
         let shown = match &self.wanted {
             Some(wanted) => wanted.iter().any(|name| name == call.name),
             None => call.kind == Kind::Own || !is_quiet(call.name, Uses::of(call.args)),
@@ -38,12 +42,13 @@ impl Tracer {
         self.open.push(shown);
     }
 
-    pub(crate) fn leave(&mut self, call: &Left<'_>) {
+    pub(crate) fn leave(&mut self, call: &Left<'_>, apart: u64) {
+        let apart = apart - self.apart.pop().unwrap_or(apart);
         if self.open.pop() != Some(true) {
             return;
         }
         let compiled = if call.compiled { ", compiled" } else { "" };
-        let time = duration(call.ended - call.began);
+        let time = duration((call.ended - call.began).saturating_sub(apart));
         let result = call.result.map_or_else(|| "error".into(), describe);
         self.line(&format!("└─ ← {result} ({time}{compiled})"));
     }

@@ -1,10 +1,12 @@
 //! In-place edits of a TOML file: unchanged parts stay as written, and writes are atomic.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError, value};
+
+use sheaf_foundation::atomic;
 
 use crate::lock::LOCK_NAME;
 
@@ -96,40 +98,8 @@ pub(crate) fn try_edit(
     if changed == text {
         return Ok(());
     }
-    replace(path, changed.as_bytes()).map_err(|source| EditError::Unwritable { path: path.into(), source })
-}
-
-/// Atomically writes the whole file at `path`. A link is kept: its target is replaced.
-pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // Not with `NamedTempFile`, whose errors name the temporary path.
-    let mut file = tempfile::Builder::new().make_in(folder, |path| fs::File::create_new(path))?;
-    // First of all: private files stay private.
-    if let Ok(old) = fs::metadata(&path) {
-        file.as_file().set_permissions(old.permissions())?;
-    } else {
-        readable(file.as_file())?;
-    }
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(&path)?;
-    if cfg!(unix) {
-        fs::File::open(folder)?.sync_all()?;
-    }
-    Ok(())
-}
-
-/// Sets the default permissions of a file; temporary files have fewer.
-#[cfg(unix)]
-fn readable(file: &fs::File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn readable(_: &fs::File) -> io::Result<()> {
-    Ok(())
+    atomic::replace(path, changed.as_bytes())
+        .map_err(|error| EditError::Unwritable { path: path.into(), source: error.source })
 }
 
 /// Changes the table under `key` of the top level, created at the end if it does not exist or is not a table.

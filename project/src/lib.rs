@@ -36,7 +36,7 @@ mod workspace;
 
 pub use change::{NewDependency, add_dependency, remove_dependency};
 pub use dependencies::{Dependency, DependencySource};
-pub use edit::{EditError, replace};
+pub use edit::EditError;
 pub use error::{FileError, Warning};
 pub use location::SourceLocation;
 pub use lock::{Addresses, LOCK_NAME, LockedFile, ToolchainLock};

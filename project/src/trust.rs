@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use sheaf_foundation::atomic;
 
-use crate::edit::replace;
 use crate::manifest::SheafToml;
 
 /// The settings of a project's file that take effect only with the user's consent.
@@ -166,13 +166,10 @@ impl Trusted {
         allowed.trusted.retain(|consent| consent.digest != digest);
         allowed.trusted.push(Consent { digest, settings: request.clone() });
         let path = self.file(root);
-        let write = || {
-            fs::create_dir_all(&self.folder)?;
-            let mut text = serde_json::to_vec_pretty(&allowed)?;
-            text.push(b'\n');
-            replace(&path, &text)
-        };
-        write().map_err(|source| TrustError { path: path.clone(), source })
+        let unwritten = |source: io::Error| TrustError { path: path.clone(), source };
+        let mut text = serde_json::to_vec_pretty(&allowed).map_err(|error| unwritten(error.into()))?;
+        text.push(b'\n');
+        atomic::replace(&path, &text).map_err(|error| unwritten(error.source))
     }
 
     /// Revokes all consent for the project in the folder `root`. Returns true if there was any.

@@ -12,10 +12,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use sheaf_foundation::atomic;
 
 /// Credentials of one host. Not shown by `Debug`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,15 +99,8 @@ impl Logins {
     /// Writes the file at `path`, readable for the user alone.
     pub fn write(&self, path: &Path) -> Result<(), LoginError> {
         let write = || -> io::Result<()> {
-            let folder = path.parent().unwrap_or(Path::new("."));
-            fs::create_dir_all(folder)?;
             let text = toml::to_string(&self.0).map_err(io::Error::other)?;
-            // Temporary files of this crate are created with mode 0600.
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            file.write_all(text.as_bytes())?;
-            file.as_file().sync_all()?;
-            file.persist(path)?;
-            Ok(())
+            atomic::write_private(path, text.as_bytes()).map_err(|error| error.source)
         };
         write().map_err(|cause| LoginError {
             path: path.display().to_string(),

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use semver::Version;
+use sheaf_foundation::atomic;
 
 use crate::index::{CONFIG_NAME, Entry, Folder, IndexConfig, IndexFiles, package_path, yanked_line};
 
@@ -110,8 +111,8 @@ pub fn yank(
     let invalid = |cause| TendError::Invalid { path: path.clone(), cause };
     match yanked_line(package, &bytes, version, reason).map_err(invalid)? {
         Some(text) => {
-            sheaf_project::replace(&path, text.as_bytes())
-                .map_err(|source| TendError::File { path: path.clone(), source })?;
+            atomic::replace(&path, text.as_bytes())
+                .map_err(|error| TendError::File { path: path.clone(), source: error.source })?;
             Ok(path)
         }
         None => {

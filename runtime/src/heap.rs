@@ -9,10 +9,12 @@
 //! pages for gigabytes, steps of GPT-2's size took 1.1 to 3.1 s instead of 1.9.
 
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use eerie_sys::runtime as iree;
 use iree::{
     iree_allocator_command_e_IREE_ALLOCATOR_COMMAND_CALLOC as CALLOC,
+    iree_allocator_command_e_IREE_ALLOCATOR_COMMAND_FREE as FREE,
     iree_allocator_command_e_IREE_ALLOCATOR_COMMAND_MALLOC as MALLOC,
 };
 
@@ -22,7 +24,7 @@ use crate::ffi::{Ref, host_allocator, iree_allocator_libc_ctl, view};
 
 /// The allocator of buffers on the devices of the CPU.
 pub(crate) fn heap_allocator() -> Result<Ref<iree::iree_hal_allocator_t>, Status> {
-    let memory = iree::iree_allocator_t { ctl: Some(mostly_uninitialized), ..host_allocator() };
+    let memory = iree::iree_allocator_t { ctl: Some(counted), ..host_allocator() };
     // SAFETY: the name is copied; the function stays where it is. With two allocators that are the same, IREE has a
     // buffer's fields and its bytes in one allocation.
     unsafe { create(|out| iree::iree_hal_allocator_create_heap(view("local"), memory, memory, out)) }
@@ -31,6 +33,89 @@ pub(crate) fn heap_allocator() -> Result<Ref<iree::iree_hal_allocator_t>, Status
 /// Bytes that are zero at the start of an allocation: more than `iree_hal_heap_buffer_t`, its alignment, and the
 /// allocator's own struct take.
 const ZEROED: usize = 4096;
+
+/// Bytes of buffers, counted for `--mem-profile`: IREE's own statistics have one peak for all time.
+static COUNTS: AtomicBool = AtomicBool::new(false);
+static IN_USE: AtomicI64 = AtomicI64::new(0);
+static PEAK: AtomicI64 = AtomicI64::new(0);
+
+/// Counts, from now on, the bytes of buffers in this process: arguments, results and intermediate values.
+pub fn count_memory() {
+    COUNTS.store(true, Ordering::Relaxed);
+}
+
+/// Bytes of buffers in use; 0 if they are not counted.
+pub fn memory_in_use() -> u64 {
+    u64::try_from(IN_USE.load(Ordering::Relaxed)).unwrap_or(0)
+}
+
+/// Most bytes in use since [`begin_peak`].
+pub fn memory_peak() -> u64 {
+    u64::try_from(PEAK.load(Ordering::Relaxed)).unwrap_or(0)
+}
+
+/// Begins a new peak.
+pub fn begin_peak() {
+    PEAK.store(IN_USE.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+fn count(bytes: i64) {
+    let now = IN_USE.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    PEAK.fetch_max(now, Ordering::Relaxed);
+}
+
+/// Size of an allocation of `malloc`, or 0 for null and where the system does not tell.
+///
+/// # Safety
+///
+/// `start` is null or was given by `malloc` and not freed.
+unsafe fn size_of_allocation(start: *mut c_void) -> i64 {
+    #[cfg(target_os = "linux")]
+    {
+        unsafe extern "C" {
+            fn malloc_usable_size(start: *mut c_void) -> usize;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { malloc_usable_size(start) as i64 }
+    }
+    #[cfg(target_os = "macos")]
+    {
+        unsafe extern "C" {
+            fn malloc_size(start: *const c_void) -> usize;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { malloc_size(start) as i64 }
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "macos")))]
+    {
+        let _ = start;
+        0
+    }
+}
+
+/// [`mostly_uninitialized`] with a count of the bytes, if wanted.
+unsafe extern "C" fn counted(
+    this: *mut c_void,
+    command: iree::iree_allocator_command_t,
+    params: *const c_void,
+    inout_ptr: *mut *mut c_void,
+) -> iree::iree_status_t {
+    if !COUNTS.load(Ordering::Relaxed) {
+        // SAFETY: the caller's arguments, unchanged.
+        return unsafe { mostly_uninitialized(this, command, params, inout_ptr) };
+    }
+    // SAFETY: the caller's arguments, unchanged. `inout_ptr` leads to null or an allocation that is resized or freed, and
+    // to the new allocation on success.
+    unsafe {
+        let before = if command == CALLOC || command == MALLOC { 0 } else { size_of_allocation(*inout_ptr) };
+        let status = mostly_uninitialized(this, command, params, inout_ptr);
+        if status.is_null() {
+            let after = if command == FREE { 0 } else { size_of_allocation(*inout_ptr) };
+            count(after - before);
+        }
+        status
+    }
+}
 
 /// `iree_allocator_libc_ctl` that leaves the bytes beyond [`ZEROED`] as they are where zeros are asked for.
 unsafe extern "C" fn mostly_uninitialized(

@@ -69,6 +69,7 @@ pub use device::Device;
 pub use element::{ElementType, UnknownElementType};
 pub use error::{Error, Status};
 pub use frame::CallFrame;
+pub use heap::{begin_peak, count_memory, memory_in_use, memory_peak};
 pub use memory::Memory;
 pub use program::Program;
 pub use runtime::{Runtime, Target, Workers};

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sheaf_engine::PlacementPolicy;
-use sheaf_toolchain::{Destination, Processor};
+use sheaf_target::{Destination, Processor};
 
 use crate::cache::CacheCommand;
 use crate::observe::ObserveOptions;
@@ -36,7 +36,7 @@ pub struct Cli {
 /// The version of each part: itself, the runtime that is linked in, and the compiler that it downloads.
 fn version() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| {
-        let (runtime, compiler) = (sheaf_runtime::Runtime::version(), sheaf_toolchain::COMPILER[0].version);
+        let (runtime, compiler) = (sheaf_runtime::Runtime::version(), sheaf_target::COMPILER[0].version);
         format!("{}\nIREE runtime {runtime}\nIREE compiler {compiler} (pinned)", env!("CARGO_PKG_VERSION"))
     });
     &TEXT
@@ -147,6 +147,11 @@ pub enum Command {
         after_help = "Examples:\n  sheaf registry init team-registry\n  sheaf registry check --base origin/main"
     )]
     Registry(RegistryCommand),
+    /// Run the call in which a guard was broken again, interpreted, and show the way to the first value that breaks it
+    #[command(
+        after_help = "Example:\n  sheaf train.shf --guard no-nan\n  sheaf replay guard-log-0b7c1d2e.capsule"
+    )]
+    Replay(ReplayOptions),
     /// Check programs without running them: names, numbers of arguments, shapes where parameters are typed
     #[command(after_help = "Examples:\n  sheaf check\n  sheaf check src train.shf")]
     Check(CheckOptions),
@@ -251,6 +256,16 @@ pub struct RunOptions {
     /// Arguments of the program
     #[arg(last = true)]
     pub arguments: Vec<String>,
+}
+
+/// Options of `sheaf replay`.
+#[derive(Args, Clone, Debug)]
+pub struct ReplayOptions {
+    /// The capsule that a run with --guard has written
+    pub file: PathBuf,
+    /// Show all calls, or those of the functions named
+    #[arg(long, value_name = "F,G", num_args = 0..=1, default_missing_value = "")]
+    pub trace: Option<String>,
 }
 
 /// Options of `sheaf build`.

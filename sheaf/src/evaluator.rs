@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use sheaf_cache::ArtifactFolder;
+use sheaf_artifacts::ArtifactFolder;
 use sheaf_cache::remote::{KEY_VARIABLE, TOKEN_VARIABLE};
 use sheaf_engine::{
     CompileService, Donate, EngineConfig, Kernels, Packages, Secrets, Session, SystemHost, WorkerCommand,
@@ -13,7 +13,7 @@ use sheaf_engine::{
 use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
 use sheaf_project::{Home, Project, Settings};
 use sheaf_syntax::Sources;
-use sheaf_toolchain::Release;
+use sheaf_target::Release;
 
 use crate::cli::{DonateMode, EngineOptions, JitMode, KernelsMode, NetworkOptions};
 use crate::messages;

@@ -58,7 +58,7 @@ fn file_in_place(file: &Path, check: bool) -> Result<(), Failed> {
         println!("{} is not formatted", visible(&file.to_string_lossy()));
         return Err(Failed);
     }
-    sheaf_cache::replace(file, formatted.as_bytes()).map_err(|e| {
+    sheaf_foundation::atomic::replace(file, formatted.as_bytes()).map_err(|e| {
         messages::error(&e, Some(e.remedy()));
         Failed
     })?;

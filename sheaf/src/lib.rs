@@ -25,6 +25,7 @@ pub mod packages;
 mod progress;
 pub mod registry;
 pub mod repl;
+pub mod replay;
 pub mod run;
 mod sources;
 pub mod test;

@@ -8,6 +8,7 @@ use sheaf::cli::{Cli, Command};
 fn main() -> ExitCode {
     match Cli::parse().command() {
         Command::Run(options) => sheaf::run::run(&options),
+        Command::Replay(options) => sheaf::replay::replay(&options),
         Command::Build(options) => sheaf::build::build(&options),
         Command::Test(options) => sheaf::test::test(&options),
         Command::Check(options) => sheaf::check::check(&options),

@@ -1,13 +1,16 @@
-//! Observation of a run: `--trace`, `--guard`.
+//! Observation of a run: `--trace`, `--guard`, `--blame`, `--mem-profile`, `--trace-out`.
 
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use clap::Args;
 use sheaf_lang::eval::Interp;
-use sheaf_lang::observe::Guard;
-use sheaf_observe::{Observers, Tracer, clock};
+use sheaf_lang::observe::{Breach, Guard};
+use sheaf_observe::{Observers, Recorder, Times, Tracer, clock};
 use sheaf_syntax::visible::visible;
 
+use crate::evaluator::Failed;
 use crate::messages;
 
 /// Options of observation.
@@ -20,12 +23,45 @@ pub struct ObserveOptions {
     /// for one function or binding `attention:no-nan`, `loss:range:0:20`. May be repeated
     #[arg(long, value_name = "GUARD", help_heading = "Observation")]
     pub guard: Vec<Guard>,
+    /// Say at the end where the time went, by function and as a tree of calls
+    #[arg(long, help_heading = "Observation")]
+    pub blame: bool,
+    /// Say at the end how much memory compiled functions took, and what held it
+    #[arg(long, help_heading = "Observation")]
+    pub mem_profile: bool,
+    /// Write calls, compilations, cache look-ups and transfers for Perfetto (ui.perfetto.dev) or chrome://tracing, up to 64 MiB
+    #[arg(long, value_name = "FILE.json", help_heading = "Observation")]
+    pub trace_out: Option<PathBuf>,
+}
+
+/// An observed run.
+pub struct Observation {
+    times: Rc<Times>,
+    trace_out: Option<PathBuf>,
+}
+
+impl Observation {
+    /// Shows the reports at the end of the run.
+    pub fn finish(&self) -> Result<(), Failed> {
+        for report in self.times.reports() {
+            eprint!("{}", visible(&report));
+        }
+        self.times.finish().map_err(|error| {
+            let name = self.trace_out.as_deref().unwrap_or(Path::new("")).display();
+            messages::error(format!("{name} cannot be written: {error}"), Some("check the disk"));
+            Failed
+        })
+    }
 }
 
 impl ObserveOptions {
     /// True if something is observed.
     pub fn any(&self) -> bool {
-        self.trace.is_some() || !self.guard.is_empty()
+        self.trace.is_some()
+            || !self.guard.is_empty()
+            || self.blame
+            || self.mem_profile
+            || self.trace_out.is_some()
     }
 
     /// The program, if it was given as the value of an option whose value is optional: an existing `.shf` file.
@@ -38,9 +74,9 @@ impl ObserveOptions {
     }
 
     /// Observes the run of an evaluator.
-    pub fn start(&self, interp: &mut Interp) {
+    pub fn start(&self, interp: &mut Interp) -> Result<Option<Observation>, Failed> {
         if !self.any() {
-            return;
+            return Ok(None);
         }
         let mut observers = Observers::new(clock());
         if let Some(names) = &self.trace {
@@ -50,13 +86,32 @@ impl ObserveOptions {
             observers =
                 observers.with_tracer(Tracer::new(names, Box::new(|line| eprint!("{}", visible(line)))));
         }
+        if self.blame {
+            observers = observers.with_profiler();
+        }
+        if self.mem_profile {
+            observers = observers.with_memory();
+        }
+        if let Some(path) = &self.trace_out {
+            let file = std::fs::File::create(path).map_err(|error| {
+                let help = "name a file in a folder that is there and may be written";
+                messages::error(format!("{} cannot be written: {error}", path.display()), Some(help));
+                Failed
+            })?;
+            observers = observers.with_recorder(Recorder::new(Box::new(BufWriter::new(file))));
+        }
+        let observation = Observation { times: observers.times(), trace_out: self.trace_out.clone() };
         interp.observe(Box::new(observers), self.guard.clone());
+        Ok(Some(observation))
     }
 }
 
-/// Shows the guard that stopped a run; false if none did.
-pub fn show_breach(interp: &mut Interp) -> bool {
-    let Some(breach) = interp.breach() else { return false };
+/// Exit code of a run that a guard stopped.
+pub const GUARDED: u8 = 3;
+
+/// Shows the guard that stopped a run; `None` if none did.
+pub fn show_breach(interp: &mut Interp) -> Option<Breach> {
+    let breach = interp.breach()?;
     eprint!("{}", breach.text(&interp.sources, messages::colored()));
-    true
+    Some(breach)
 }

@@ -11,7 +11,8 @@ use crate::cli::RunOptions;
 use crate::evaluator::{Failed, evaluator, on_thread, path_here, project_here, project_of};
 use crate::explain;
 use crate::messages;
-use crate::observe;
+use crate::observe::{self, GUARDED};
+use crate::replay;
 use crate::sources::read_source;
 
 /// Runs a program.
@@ -22,9 +23,6 @@ pub fn run(options: &RunOptions) -> ExitCode {
         Err(Failed) => ExitCode::from(1),
     })
 }
-
-/// Exit code of a run that a guard stopped.
-const GUARDED: u8 = 3;
 
 /// The end of a run.
 enum Ended {
@@ -50,7 +48,7 @@ fn run_here(options: &RunOptions) -> Result<Ended, Failed> {
             Some(_) => home.repl_artifacts(),
             None => project.artifact_folder(),
         })?;
-    options.observe.start(&mut interp);
+    let observation = options.observe.start(&mut interp)?;
     let result = interp.run_program(&file.display().to_string(), &text);
     let reports = interp.reports();
     // A program that stopped before any call has nothing to tell but its error; a tool gets its line all the same.
@@ -60,13 +58,20 @@ fn run_here(options: &RunOptions) -> Result<Ended, Failed> {
     let result = match result {
         Ok(_) => Ok(Ended::Done),
         Err(errors) => {
-            if !observe::show_breach(&mut interp) {
-                errors.iter().for_each(|e| messages::show(&interp.sources, e));
+            match observe::show_breach(&mut interp) {
+                Some(breach) => {
+                    if let Some(path) = replay::save(&breach) {
+                        eprintln!("Replay: sheaf replay {}", path.display());
+                    }
+                }
+                None => errors.iter().for_each(|e| messages::show(&interp.sources, e)),
             }
             let guarded = errors.iter().any(|e| e.kind == Kind::Guard);
             if guarded { Ok(Ended::Guarded) } else { Err(Failed) }
         }
     };
+    let observed = observation.map_or(Ok(()), |observation| observation.finish());
+    let result = result.and_then(|ended| observed.map(|()| ended));
     match &options.record {
         // Calls before an error are recorded.
         Some(path) => build::record(&interp, &file, path).and(result),

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use sheaf_toolchain::{InstallError, Release, Settings, Toolchain, install};
+use sheaf_target::Release;
+use sheaf_toolchain::{InstallError, Settings, Toolchain, install};
 
 use crate::{kept_folder, skip};
 

@@ -35,6 +35,8 @@ impl Neutral {
             (r"127\.0\.0\.1:\d+", "[address]"),
             (r"iree_base_compiler-[\w.-]+\.whl", "[wheel]"),
             (r"iree-compiler-[\w.-]+", "[compiler]"),
+            (r"\b\d+\.\d+(μs|ms|s)\b", "[time]"),
+            (r"-[0-9a-f]{8}\.capsule", "-[hash].capsule"),
             // Programs for another processor have another size.
             (r"\d+ bytes instead of \d+", "[n] bytes instead of [n]"),
             (r"\d+ bytes\)", "[n] bytes)"),

@@ -6,11 +6,12 @@ use std::process::Command;
 use serde_json::Value;
 
 /// From above to below: a crate uses crates after it only.
-const LAYERS: [&str; 13] = [
+const LAYERS: [&str; 15] = [
     "sheaf",
     "sheaf-cache-server",
     "sheaf-engine",
     "sheaf-cache",
+    "sheaf-artifacts",
     "sheaf-observe",
     "sheaf-lang",
     "sheaf-graph",
@@ -19,6 +20,7 @@ const LAYERS: [&str; 13] = [
     "sheaf-project",
     "sheaf-runtime",
     "sheaf-toolchain",
+    "sheaf-target",
     "sheaf-foundation",
 ];
 

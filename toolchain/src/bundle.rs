@@ -17,8 +17,8 @@ use crate::error::{InstallError, OPEN_BUNDLE, file_error};
 use crate::install::install_with;
 use crate::locate::{self, MARKER, Toolchain, marker_text};
 use crate::progress::{Progress, Stage};
-use crate::releases::{Platform, RELEASES, Release};
 use crate::unpack::write_member;
+use sheaf_target::{Platform, RELEASES, Release};
 
 /// Maximum size of an archive besides its files: headers, the marker, the end. In bytes.
 const AROUND: u64 = 1 << 20;

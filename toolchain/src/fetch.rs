@@ -11,8 +11,8 @@ use sheaf_foundation::shown;
 use crate::error::{InstallError, file_error};
 use crate::http::{Client, Received, Transfer};
 use crate::progress::{Progress, Stage};
-use crate::releases::Release;
 use crate::source::{Candidate, Settings, WheelSource, below, mirrors, page_of, sources, wheel_paths};
+use sheaf_target::Release;
 
 /// Source of a wheel, with its size and digest.
 type Found = Option<(String, Received)>;

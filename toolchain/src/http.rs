@@ -16,8 +16,8 @@ use sheaf_foundation::{is_private, shown};
 use crate::error::{InstallError, file_error};
 use crate::index::{self, Page};
 use crate::progress::{Progress, Stage};
-use crate::releases::Release;
 use crate::source::{Limits, Settings};
+use sheaf_target::Release;
 
 /// Maximum size of an index page, in bytes.
 const PAGE_LIMIT: u64 = 64 << 20;

@@ -10,9 +10,9 @@ use crate::error::{InstallError, file_error};
 use crate::fetch::{Fetch, discard};
 use crate::locate::{self, MARKER, TOOLCHAINS, Toolchain};
 use crate::progress::{Progress, Stage};
-use crate::releases::Release;
 use crate::source::Settings;
 use crate::unpack::unpack;
+use sheaf_target::Release;
 
 /// Held during an installation; the file remains, the lock is released with the process.
 const LOCK: &str = ".lock";

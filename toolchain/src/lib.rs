@@ -1,8 +1,7 @@
 //! The pinned IREE compiler: its release, download, verification and installation, and the process it runs in.
 //!
 //! [`install()`] puts the compiler into the user's data folder, [`locate()`] finds it there. [`Compiler`] compiles
-//! `StableHLO` text in a worker process, whose side is [`run_worker`]. [`Target`] gives the flags for a device and
-//! [`Cpu`] the processor that `host` code depends on.
+//! `StableHLO` text in a worker process, whose side is [`run_worker`].
 
 // Printing is left to the command line: prints panic if the output is closed.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
@@ -10,8 +9,6 @@
 mod bundle;
 mod capi;
 mod compiler;
-mod cpu;
-mod destination;
 mod error;
 mod fetch;
 mod frame;
@@ -26,19 +23,14 @@ mod output;
 mod pip;
 mod process;
 mod progress;
-mod releases;
 mod scratch;
 mod source;
-mod target;
 mod unpack;
 mod verify;
-mod vmfb;
 mod worker;
 
 pub use bundle::{bundle, install_bundle, install_release_from};
 pub use compiler::{CompileError, Compiler, CompilerVersion};
-pub use cpu::{Cpu, MissingFeatures};
-pub use destination::{Destination, NamedProcessor, Processor, UnknownDestination};
 pub use error::InstallError;
 pub use install::{install, install_release, remove};
 pub use limits::CompileLimits;
@@ -46,11 +38,6 @@ pub use listing::Listing;
 pub use locate::{Toolchain, folder, locate, locate_release};
 pub use message::{Diagnostic, Severity};
 pub use progress::{Progress, Stage};
-pub use releases::{
-    COMPILER, Member, Platform, RELEASES, Release, ToolFile, compiler_digest, executor_files, is_loadable,
-};
 pub use source::{Limits, Setting, Settings};
-pub use target::Target;
 pub use verify::{Difference, verify};
-pub use vmfb::bytecode_version;
 pub use worker::run_worker;

@@ -1,11 +1,12 @@
 //! Limits of one compilation, and the record of one that crashed.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
+use sheaf_foundation::atomic;
 
 /// The limits of a compile worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,12 +91,9 @@ fn machine_memory() -> Option<u64> {
 
 /// Writes the files of a crash. The same crash gets the same folder, whose time is that of the last one.
 fn write(folder: &Path, program: &str, flags: &[String], reason: &str) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
     let flags = flags.iter().map(|flag| format!("{flag}\n")).collect::<String>();
     for (name, text) in [(PROGRAM, program), (FLAGS, &flags), (REASON, reason)] {
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(text.as_bytes())?;
-        file.persist(folder.join(name))?;
+        atomic::write(&folder.join(name), text.as_bytes()).map_err(|error| error.source)?;
     }
     Ok(())
 }

@@ -10,8 +10,8 @@ use crate::error::InstallError;
 use crate::http::Client;
 use crate::index::{copy_credentials, names};
 use crate::progress::Progress;
-use crate::releases::Release;
 use crate::source::{Settings, WheelSource, page_of, sources};
+use sheaf_target::Release;
 
 /// The entries of an index page for one release. Only a hint: downloads from these addresses are verified by digest,
 /// and if nothing is found the page is requested.
@@ -19,7 +19,7 @@ use crate::source::{Settings, WheelSource, page_of, sources};
 pub struct Listing {
     /// The address of the index, without user name and password.
     pub index: String,
-    /// The address of the file of each platform, by the platform's [name](crate::Platform::name); without user name and
+    /// The address of the file of each platform, by the platform's [name](sheaf_target::Platform::name); without user name and
     /// password.
     pub files: BTreeMap<String, String>,
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::releases::{Member, Release};
+use sheaf_target::{Member, Release};
 
 /// The folder in the data folder that holds one folder for each installed compiler.
 pub(crate) const TOOLCHAINS: &str = "toolchains";

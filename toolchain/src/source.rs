@@ -8,7 +8,7 @@ use reqwest::Url;
 use crate::error::InstallError;
 use crate::listing::Listing;
 use crate::pip::{self, PipConfig};
-use crate::releases::Release;
+use sheaf_target::Release;
 
 /// The name of the package on every index.
 const PACKAGE: &str = "iree-base-compiler";

@@ -9,7 +9,7 @@ use zip::ZipArchive;
 
 use crate::error::{InstallError, file_error};
 use crate::progress::{Progress, Stage};
-use crate::releases::{Member, Release};
+use sheaf_target::{Member, Release};
 
 /// Extracts the files of the release, and no others, into the existing `folder`; all are synced to disk on return.
 /// `origin` is the source of the wheel.

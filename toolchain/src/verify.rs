@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::error::{InstallError, file_error};
 use crate::locate::{self, MARKER, marker_text};
 use crate::progress::{Progress, Stage};
-use crate::releases::Release;
+use sheaf_target::Release;
 
 /// A damaged file of an installation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

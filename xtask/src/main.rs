@@ -20,7 +20,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Write toolchain/src/releases/table.rs: the compiler wheels that Sheaf accepts
+    /// Write toolchain/target/src/releases/table.rs: the compiler wheels that Sheaf accepts
     ///
     /// Downloads each platform's wheel with pip, from the index configured on this machine, into a temporary folder;
     /// its size, its SHA-256, and those of the files that Sheaf extracts from it, are computed from the received bytes.

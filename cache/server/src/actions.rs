@@ -7,7 +7,7 @@ use prost::Message as _;
 
 use super::storage::{Form, Key, Kind, MAX_ACTION_RESULT, Reader, Storage, StorageError, Upload, blocking};
 use super::wire::{self, Named, Output};
-use sheaf_cache::Digest;
+use sheaf_foundation::Digest;
 
 /// Maximum size in bytes, and number, of output folder descriptions checked per result; the rest is assumed to be
 /// complete.

@@ -223,7 +223,7 @@ async fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sheaf_cache::Digest;
+    use sheaf_foundation::Digest;
 
     #[test]
     fn entries_lie_below_any_path() {

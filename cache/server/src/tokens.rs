@@ -16,7 +16,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use subtle::{Choice, ConstantTimeEq as _};
 
 use super::error::ServeError;
-use sheaf_cache::Digest;
+use sheaf_foundation::Digest;
 
 /// Permission of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

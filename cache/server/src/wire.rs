@@ -3,7 +3,7 @@
 
 use prost::encoding::{WireType, decode_key, decode_varint};
 
-use sheaf_cache::Digest;
+use sheaf_foundation::Digest;
 
 /// A digest with its size; `None` if malformed.
 pub(super) type Named = Option<(Digest, u64)>;

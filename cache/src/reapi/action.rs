@@ -21,8 +21,8 @@ use bytes::Bytes;
 use prost::Message;
 
 use super::OUTPUT;
-use crate::action::ActionKey;
 use crate::remote::Address;
+use sheaf_artifacts::ActionKey;
 
 /// The name of the program among the inputs.
 pub const PROGRAM: &str = "program.mlir";

@@ -9,8 +9,8 @@ pub mod execute;
 
 use bazel_remote_apis::build::bazel::remote::execution::v2 as api;
 
-use crate::digest::Digest;
 use crate::remote::Address;
+use sheaf_foundation::Digest;
 
 /// The file that a compilation produces, as named in the outputs of its action.
 pub const OUTPUT: &str = "main.vmfb";

@@ -1,6 +1,6 @@
 //! Errors of remote caches.
 
-use crate::digest::Digest;
+use sheaf_foundation::Digest;
 
 /// Failure of a remote cache. A missing entry is not an error. No message holds a password or a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

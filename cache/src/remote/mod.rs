@@ -19,7 +19,7 @@ use bazel_remote_apis::build::bazel::remote::execution::v2 as reapi;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::digest::Digest;
+use sheaf_foundation::Digest;
 
 pub use credentials::{Credentials, KEY_VARIABLE, SECRETS, Secret, TOKEN_VARIABLE};
 pub use error::RemoteError;

@@ -25,7 +25,7 @@ use prost::Message as _;
 use reqwest::Url;
 
 use super::{Address, RemoteError};
-use crate::digest::Digest;
+use sheaf_foundation::Digest;
 
 /// Upper limit of an action result's size, in bytes; larger entries are invalid.
 const MAX_RESULT: u64 = 4 << 20;

@@ -3,17 +3,16 @@
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use sheaf_cache::{
-    Action, ArtifactFolder, Claim, Compilation, Cpu, Entry, Leaf, Lookup, Miss, SignedClaim, Specialisation,
-    Store, WriteError,
-};
+use sheaf_artifacts::{Action, ArtifactFolder, Cpu, Entry, Leaf, Lookup, Miss, Specialisation};
+use sheaf_cache::{Claim, Compilation, SignedClaim, Store};
+use sheaf_foundation::atomic::WriteError;
 
 /// An action determined by its program.
 pub fn action(program: &str) -> Action {
     Action {
         program: program.into(),
         compiler: "3.13.0".into(),
-        compiler_digest: sheaf_cache::Digest::of(b"3.13.0"),
+        compiler_digest: sheaf_foundation::Digest::of(b"3.13.0"),
         flags: vec!["--iree-input-type=stablehlo".into()],
         alternatives: vec![],
         device: "cpu".into(),

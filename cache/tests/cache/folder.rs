@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::{action, files, found, missed, record, specialisation, vmfb};
-use sheaf_cache::{
-    Action, ArtifactFolder, Digest, Donation, FolderError, Guard, MANIFEST_FILE, Miss, Static,
-};
+use sheaf_artifacts::{Action, ArtifactFolder, Donation, FolderError, Guard, MANIFEST_FILE, Miss, Static};
+use sheaf_foundation::Digest;
 
 struct Project {
     root: tempfile::TempDir,

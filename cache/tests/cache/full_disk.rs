@@ -7,7 +7,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::common::{action, files, found, put, record, specialisation};
-use sheaf_cache::{ArtifactFolder, FolderError, Lookup, Size, Store, WriteError};
+use sheaf_artifacts::{ArtifactFolder, FolderError, Lookup};
+use sheaf_cache::{Size, Store};
+use sheaf_foundation::atomic::WriteError;
 
 const DISK: &str = "SHEAF_TEST_DISK";
 /// Larger than the whole disk.

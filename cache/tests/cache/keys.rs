@@ -1,7 +1,8 @@
 //! Ten actions and their keys, which must never change under the same key version. `keys.json` was written by the
 //! Python program of `docs/keys.md`, which shares no code with the crate.
 
-use sheaf_cache::{Action, Cpu, Digest, Donation, KEY_VERSION};
+use sheaf_artifacts::{Action, Cpu, Donation, KEY_VERSION};
+use sheaf_foundation::Digest;
 
 #[derive(serde::Deserialize)]
 struct Golden {

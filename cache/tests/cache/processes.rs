@@ -6,7 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::common::{action, child, files, found, put, record, vmfb};
-use sheaf_cache::{ArtifactFolder, Lookup, Miss, Store};
+use sheaf_artifacts::{ArtifactFolder, Lookup, Miss};
+use sheaf_cache::Store;
 
 const FOLDER: &str = "SHEAF_TEST_FOLDER";
 

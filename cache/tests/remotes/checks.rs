@@ -2,8 +2,8 @@
 
 use bazel_remote_apis::build::bazel::remote::execution::v2::{ActionResult, OutputFile};
 use bytes::Bytes;
-use sheaf_cache::Digest;
 use sheaf_cache::remote::Address;
+use sheaf_foundation::Digest;
 
 /// Bytes that no two tests share and that hardly compress.
 pub fn bytes(seed: &str, size: usize) -> Bytes {

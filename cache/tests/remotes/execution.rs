@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
+use sheaf_artifacts::ActionKey;
 use sheaf_cache::reapi::action::{Compilation, CompileAction, ToolFile};
 use sheaf_cache::reapi::execute::ExecuteError;
 use sheaf_cache::remote::Address;
 use sheaf_cache::remote::grpc::{Grpc, GrpcOptions};
-use sheaf_cache::{ActionKey, Digest};
+use sheaf_foundation::Digest;
 
 use crate::{checks, servers, skip};
 

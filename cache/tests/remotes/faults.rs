@@ -4,11 +4,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use bazel_remote_apis::build::bazel::remote::execution::v2 as api;
+use sheaf_artifacts::ActionKey;
 use sheaf_cache::reapi::action::{Compilation, CompileAction, ToolFile};
 use sheaf_cache::reapi::execute::ExecuteError;
 use sheaf_cache::remote::grpc::{Grpc, GrpcOptions};
 use sheaf_cache::remote::{Address, RemoteError};
-use sheaf_cache::{ActionKey, Digest};
+use sheaf_foundation::Digest;
 use tonic::transport::Identity;
 
 use crate::checks::{self, keeps_its_promises};

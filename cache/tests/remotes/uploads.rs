@@ -5,12 +5,13 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
+use sheaf_artifacts::Action;
 use sheaf_cache::remote::{Address, Credentials};
 use sheaf_cache::{
-    Action, Claim, Compilation, Digest, RemoteAddress, RemoteSettings, Remotes, SecretKey, SignedClaim,
-    Trouble, TrustedKeys, Upload,
+    Claim, Compilation, RemoteAddress, RemoteSettings, Remotes, SignedClaim, Trouble, TrustedKeys, Upload,
 };
 use sheaf_cache_server::{ServeOptions, Server};
+use sheaf_foundation::{Digest, SecretKey};
 
 use crate::checks;
 

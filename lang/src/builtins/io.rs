@@ -14,11 +14,15 @@ pub(super) const IO: Builtin = Builtin::new(
      (io \"load\" path hint ...) the value in a file:\n\
      .safetensors, also without an extension: a dictionary of tensors that stay in the file until they are used; dots in names divide nested dictionaries; \
      a pattern such as model-*.safetensors, or a .safetensors.index.json, for several files\n\
+     .npy a tensor and .npz a dictionary of tensors, as NumPy writes them; they stay in the file likewise\n\
      .bin with a dtype such as :u16, patterns too: a handle on the numbers of all files, (h i) (h 0:100) (slice h a b) (get h indices) (len h)\n\
      .json a value (arrays of numbers as tensors, others as lists), .jsonl a handle on the values of its lines\n\
-     .csv rows of numbers as a tensor, .txt a string\n\
+     .csv rows of numbers as a tensor, or below a line of names a dictionary of columns, tensors and lists of strings; .txt a string\n\
+     .pkl plain data and NumPy arrays; a pickle that asks for anything else of Python is refused\n\
+     all of them also compressed, with .gz at the end, which are read at once\n\
      a hint such as :json stands for the extension, one such as :i32 is the dtype of a .bin or .csv\n\
-     (io \"save\" path value hint?) writes a value so that load gives it back, whole or not at all; a .safetensors also keeps numbers, strings and lists, and so resumes a run\n\
+     (io \"save\" path value hint?) writes a value so that load gives it back, whole or not at all; not as .pkl or .gz\n\
+     a .safetensors keeps numbers, strings, keywords and lists too, so a checkpoint resumes a run exactly; .npz and .bin hold tensors alone\n\
      (io \"read\" path) a file as a string, (io \"lines\" path) as a list of lines, (io \"write\" path text) writes one\n\
      (io \"exists\" path) whether there is such a file or folder, (io \"list\" path) what is in a folder or matches a \
      pattern such as data/*.csv, sorted\n\

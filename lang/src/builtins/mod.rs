@@ -33,6 +33,7 @@ mod stop;
 mod text;
 mod text_methods;
 mod threefry;
+mod tokens;
 mod transforms;
 mod trees;
 
@@ -142,7 +143,7 @@ impl Builtin {
 }
 
 /// The builtins written in Rust, by section of the documentation.
-pub const SECTIONS: [(&str, &[Builtin]); 27] = [
+pub const SECTIONS: [(&str, &[Builtin]); 28] = [
     ("arithmetic", arithmetic::BUILTINS),
     ("arithmetic", bits::BUILTINS),
     ("matrix", matrix::BUILTINS),
@@ -170,6 +171,7 @@ pub const SECTIONS: [(&str, &[Builtin]); 27] = [
     ("convolution", convolution::BUILTINS),
     ("library", library::BUILTINS),
     ("library", data::BUILTINS),
+    ("library", tokens::BUILTINS),
 ];
 
 /// Every builtin written in Rust.

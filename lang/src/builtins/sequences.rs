@@ -258,7 +258,7 @@ fn hash(value: &Value, hasher: &mut DefaultHasher) -> Eval<()> {
         Value::Dict(dict) => dict.len().hash(hasher),
         Value::Str(text) => text.as_str().hash(hasher),
         Value::Keyword(name) | Value::Symbol(name) => name.hash(hasher),
-        Value::Nil | Value::Range(_) | Value::Function(_) | Value::Handle(_) => {}
+        Value::Nil | Value::Range(_) | Value::Function(_) | Value::Handle(_) | Value::Tokenizer(_) => {}
     }
     Ok(())
 }

@@ -61,6 +61,7 @@ fn show_leaf(value: &Value) -> String {
         Value::Range(r) => format!("{}:{}", r.start, r.end),
         Value::Function(f) => format!("<fn:{}>", f.name()),
         Value::Handle(handle) => handle.text(),
+        Value::Tokenizer(tokenizer) => tokenizer.text(),
         Value::Nil => "nil".into(),
         Value::Str(_) | Value::List(_) | Value::Dict(_) => unreachable!("written by show"),
     }
@@ -104,5 +105,6 @@ pub fn type_text(value: &Value) -> String {
             Some((_, ty)) => format!("handle {ty}"),
             None => format!("handle of {}", handle.count()),
         },
+        Value::Tokenizer(_) => "tokenizer".into(),
     }
 }

@@ -107,6 +107,8 @@ pub struct Interp {
     pub(super) specialiser: Specialiser,
     /// The observer of calls, if there is one.
     pub(super) observing: Option<Box<Observing>>,
+    /// The top-level expressions that were read and not run, for a replay.
+    pub(super) unrun: Option<Vec<Expr>>,
     /// Nesting of running macros.
     pub(crate) expanding: usize,
     /// True if the program has mapped a file, whose bytes may be lost while they are read.
@@ -151,6 +153,7 @@ impl Interp {
             span: None,
             specialiser: Specialiser::default(),
             observing: None,
+            unrun: None,
             expanding: 0,
             maps_files: false,
             fresh: 0,

@@ -14,10 +14,11 @@ use crate::program::{Import, Meaning, Module, is_private};
 use sheaf_syntax::{Form, FormKind};
 
 /// The standard library, by the name of each module.
-pub const STANDARD: [(&str, &str); 3] = [
+pub const STANDARD: [(&str, &str); 4] = [
     ("nn", NEURAL),
     ("optim", include_str!("../../std/optim.shf")),
     ("data", include_str!("../../std/data.shf")),
+    ("text", include_str!("../../std/text.shf")),
 ];
 
 /// One module, one file per subject.

@@ -154,7 +154,12 @@ impl Interp {
                 self.check_prepared(&loading.module, &loading.pending);
                 return Ok(Value::Nil);
             }
-            Mode::Prepare if !loading.module.standard => return Ok(Value::Nil),
+            Mode::Prepare if !loading.module.standard => {
+                if let Some(unrun) = &mut self.unrun {
+                    unrun.extend(loading.pending.into_iter().map(|pending| pending.expr));
+                }
+                return Ok(Value::Nil);
+            }
             _ => {}
         }
         let mut last = Value::Nil;

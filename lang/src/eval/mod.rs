@@ -32,6 +32,7 @@ mod pattern;
 mod purity;
 mod recur;
 mod region;
+mod replay;
 mod resolve;
 mod rewrite;
 mod scalar;

@@ -19,6 +19,10 @@ pub(super) struct Modules {
     pub files: HashMap<String, Rc<Module>>,
     /// The loaded or loading modules of the standard library.
     pub standard: HashMap<&'static str, Rc<Module>>,
+    /// The dependencies that were asked for: the folder of the package that asks, the name there, and the folder.
+    pub dependencies: Vec<(String, String, String)>,
+    /// The answers to the question for the program's own package, by the folder that asks.
+    pub own_packages: Vec<(String, Option<String>, String)>,
     /// The files being loaded, outermost first.
     pub loading: Vec<String>,
     /// Builtins redefined by the program, after the warning.

@@ -14,9 +14,9 @@ use super::signal::{Eval, Signal};
 use super::specialise::ROOT;
 use super::tensor::{apply_graph, bind_all};
 use super::tree::map_trees;
-use crate::builtins::Builtin;
+use crate::builtins::{self, Builtin};
 use crate::observe::{
-    Breach, Broken, Entered, Event, Guard, Inside, Kind, Left, Observer, Trail, What, conditions,
+    Breach, Broken, Entered, Event, Guard, Inside, Kind, Left, Noted, Observer, Trail, What, conditions,
     first_broken, inside, plain,
 };
 use crate::program::{Expr, Function, Pattern, Tensor, Value, is_private};
@@ -31,7 +31,7 @@ use sheaf_syntax::{Span, SpecialForm};
 /// The observer of a run, its guards, and the calls that are open.
 pub(super) struct Observing {
     observer: Box<dyn Observer>,
-    guards: Rc<[Guard]>,
+    pub(super) guards: Rc<[Guard]>,
     /// The running functions, innermost last.
     frames: Vec<Running>,
     open: Vec<Open>,
@@ -56,11 +56,11 @@ struct Running {
 /// A reported call that has not ended.
 struct Open {
     event: Event,
-    span: Span,
     began: u64,
     compiled: bool,
-    /// The function, if guards want it.
+    /// The function and the arguments, if there are guards.
     function: Option<Rc<Function>>,
+    args: Vec<Value>,
 }
 
 /// A call that is observed.
@@ -96,6 +96,19 @@ impl Observing {
         self.frames.last().is_some_and(|running| running.is_library)
     }
 
+    /// The innermost open call of a function of the program or the library, or else the innermost open call, with its
+    /// arguments.
+    pub(super) fn innermost(&self) -> Option<(Rc<Function>, &[Value])> {
+        let functions = self.open.iter().rev();
+        let mut functions =
+            functions.filter_map(|open| Some((Rc::clone(open.function.as_ref()?), open.args.as_slice())));
+        functions.next().or_else(|| {
+            let open = self.open.last()?;
+            let builtin = builtins::find(&open.event.name)?;
+            Some((Rc::new(Function::Builtin(builtin)), open.args.as_slice()))
+        })
+    }
+
     fn has_guards(&self) -> bool {
         !self.guards.is_empty()
     }
@@ -126,6 +139,9 @@ impl Interp {
     /// Reports the calls of the program to an observer, in the place of an earlier one, and stops it where a guard is
     /// broken. Code that was read before does plain arithmetic of numbers unobserved.
     pub fn observe(&mut self, observer: Box<dyn Observer>, guards: Vec<Guard>) {
+        if let Some(backend) = &mut self.backend {
+            backend.observed_by(observer.timeline());
+        }
         self.observing = Some(Box::new(Observing {
             observer,
             guards: guards.into(),
@@ -141,6 +157,9 @@ impl Interp {
 
     /// Ends the observation; its observer.
     pub fn unobserve(&mut self) -> Option<Box<dyn Observer>> {
+        if let Some(backend) = &mut self.backend {
+            backend.observed_by(None);
+        }
         self.observing.take().map(|observing| observing.observer)
     }
 
@@ -274,13 +293,18 @@ impl Interp {
     fn begin_report(&mut self, call: &Observed<'_>, args: &Args) -> Eval<()> {
         let Some(observing) = &mut self.observing else { return Ok(()) };
         let depth = observing.open.len();
-        let kept = if observing.has_guards() { args.to_vec() } else { Vec::new() };
-        if observing.has_guards() {
+        let guarded = observing.has_guards();
+        if guarded {
             observing.trail.begin(depth, call.name, call.kind, args);
         }
-        let event = Event { depth, name: call.name.into(), kind: call.kind, what: What::Begin(kept) };
-        let function = call.function.filter(|_| observing.has_guards()).cloned();
-        observing.open.push(Open { event, span: call.span, began: 0, compiled: false, function });
+        let noted = if guarded { args.iter().map(Noted::of).collect() } else { Vec::new() };
+        observing.open.push(Open {
+            event: Event { depth, name: call.name.into(), kind: call.kind, what: What::Begin(noted) },
+            began: 0,
+            compiled: false,
+            function: call.function.filter(|_| guarded).cloned(),
+            args: if guarded { args.to_vec() } else { Vec::new() },
+        });
         observing.observer.enter(&Entered {
             name: call.name,
             kind: call.kind,
@@ -569,7 +593,7 @@ impl Interp {
 
     /// Keeps the breach; the signal that stops the run.
     fn breaks(&mut self, found: BrokenValue<'_>) -> Signal {
-        let capsule = self.capsule();
+        let capsule = self.observing.as_ref().and_then(|observing| self.capsule(observing, &found.value));
         let Some(observing) = &mut self.observing else { unreachable!("guards are of an observer") };
         let open: Vec<Event> = observing.open.iter().map(|open| open.event.clone()).collect();
         let mark = Breach::mark(found.condition, found.statistics.as_ref());
@@ -594,11 +618,6 @@ impl Interp {
         let error = breach.error();
         observing.breach.get_or_insert(breach);
         error.into()
-    }
-
-    /// The innermost open call of a function, to be run again.
-    fn capsule(&self) -> Option<Vec<u8>> {
-        None
     }
 }
 

@@ -72,6 +72,7 @@ impl Interp {
     ) -> Loaded<Option<Rc<Module>>> {
         let own = self.host.own_package(&user.root).map_err(|error| vec![unusable(&name, error, span)])?;
         let Some(OwnPackage { name: own, sources }) = own else { return Ok(None) };
+        self.modules.own_packages.push((user.root.clone(), own.clone(), sources.clone()));
         let root = join("", &sources);
         let (package, module) = name.split_once('/').unwrap_or((name.as_str(), ENTRY));
         let module = if own.as_deref() == Some(package) { module } else { name.as_str() };
@@ -95,7 +96,10 @@ impl Interp {
     ) -> Loaded<Rc<Module>> {
         let (package, module) = name.split_once('/').unwrap_or((name.as_str(), ENTRY));
         let package = match self.host.dependency(&user.package, package) {
-            Ok(Some(folder)) => folder,
+            Ok(Some(folder)) => {
+                self.modules.dependencies.push((user.package.clone(), package.to_owned(), folder.clone()));
+                folder
+            }
             Ok(None) => return Err(vec![not_found(&name, &missing.message, span)]),
             Err(error) => return Err(vec![unusable(&name, error, span)]),
         };

@@ -1,20 +1,20 @@
 //! Raw numbers: little-endian elements of one dtype, one after the other. Several files are one sequence.
 
-use super::{Source, broken, write, write_elements};
+use super::{Form, Source, broken, write, write_elements};
 use crate::eval::{Eval, Interp};
 use crate::program::{Handle, Lazy, Rows, Value};
 use sheaf_graph::tensor::{DType, HostTensor, TensorType};
 use sheaf_syntax::diagnostic::Diagnostic;
 
 /// A handle on the elements of all files, in that order.
-pub(super) fn load(interp: &mut Interp, path: &str, files: &[String], dtype: Option<DType>) -> Eval<Value> {
-    let Some(dtype) = dtype else {
+pub(super) fn load(interp: &mut Interp, path: &str, files: &[String], form: Form) -> Eval<Value> {
+    let Some(dtype) = form.dtype else {
         return Err(Diagnostic::error(format!("{path} has no dtype: raw numbers do not say what they are"))
             .help(format!("add it: (io \"load\" {path:?} :u16)"))
             .into());
     };
     let parts = files.iter().map(|file| {
-        let source = Source { path: file, bytes: interp.map_file(file)? };
+        let source = Source::open(interp, file, form.packed)?;
         numbers(&source, dtype)
     });
     let parts = parts.collect::<Eval<Vec<HostTensor>>>()?;

@@ -80,8 +80,7 @@ pub(super) fn saved(interp: &mut Interp, path: &str, value: &Value) -> Eval<Save
         .help("give it a name: {:x x}; a .npy file holds one tensor")
         .into());
     }
-    let mut saving =
-        Saving { interp, file: path, steps: Vec::new(), leaves: Vec::new(), tensors: Vec::new() };
+    let mut saving = Saving::new(interp, path);
     saving.add(value)?;
     let Saving { leaves, tensors, .. } = saving;
     let description = Description { version: VERSION, leaves };
@@ -90,15 +89,43 @@ pub(super) fn saved(interp: &mut Interp, path: &str, value: &Value) -> Eval<Save
     Ok(Saved { tensors, described })
 }
 
+/// The tensors and numbers of a tree that has nothing else, by dotted names.
+pub(super) fn tensors(interp: &mut Interp, path: &str, value: &Value) -> Eval<Vec<(String, Tensor)>> {
+    if !matches!(value, Value::Dict(_) | Value::List(_)) {
+        return Err(Diagnostic::error(format!(
+            "a .npz holds a dictionary of tensors, not {}",
+            value.describe()
+        ))
+        .help("give it a name: {:x x}; a .npy file holds one tensor")
+        .into());
+    }
+    let mut saving = Saving { tensors_alone: true, ..Saving::new(interp, path) };
+    saving.add(value)?;
+    Ok(saving.tensors)
+}
+
 struct Saving<'a> {
     interp: &'a mut Interp,
     file: &'a str,
     steps: Vec<Step>,
     leaves: Vec<Leaf>,
     tensors: Vec<(String, Tensor)>,
+    /// True if the format holds nothing else.
+    tensors_alone: bool,
 }
 
-impl Saving<'_> {
+impl<'a> Saving<'a> {
+    fn new(interp: &'a mut Interp, file: &'a str) -> Saving<'a> {
+        Saving {
+            interp,
+            file,
+            steps: Vec::new(),
+            leaves: Vec::new(),
+            tensors: Vec::new(),
+            tensors_alone: false,
+        }
+    }
+
     fn add(&mut self, value: &Value) -> Eval<()> {
         if self.steps.len() > MAX_DEPTH {
             let help = format!("dictionaries and lists nest at most {MAX_DEPTH} deep in a file");
@@ -136,8 +163,13 @@ impl Saving<'_> {
                 let whole = self.interp.whole(handle)?;
                 self.tensor(Kind::Tensor, whole)
             }
-            Value::Handle(_) | Value::Function(_) | Value::Range(_) => return Err(self.refused(value)),
+            Value::Handle(_) | Value::Tokenizer(_) | Value::Function(_) | Value::Range(_) => {
+                return Err(self.refused(value));
+            }
         };
+        if self.tensors_alone && !matches!(kind, Kind::Tensor | Kind::Int | Kind::Float | Kind::Bool) {
+            return Err(self.refused(value));
+        }
         self.leaves.push(Leaf { path: self.steps.clone(), kind });
         Ok(())
     }
@@ -156,11 +188,12 @@ impl Saving<'_> {
 
     fn refused(&self, value: &Value) -> Signal {
         let what = format!("{} at {} cannot be saved", value.describe(), name_of(&self.steps));
-        broken(
-            self.file,
-            what,
-            "a file holds tensors, numbers, booleans, strings, keywords, lists and dictionaries",
-        )
+        let help = if self.tensors_alone {
+            "arrays of NumPy are tensors, numbers and booleans; a .safetensors file holds strings, keywords and empty lists too"
+        } else {
+            "a file holds tensors, numbers, booleans, strings, keywords, lists and dictionaries"
+        };
+        broken(self.file, what, help)
     }
 }
 
@@ -241,7 +274,7 @@ pub(super) fn restored(path: &str, described: &str, tensors: Vec<(String, Value)
             }
         };
         if !place(&mut root, &leaf.path, value) {
-            return Err(wrong(format!("the saved value has {} twice", shortened(&name))));
+            return Err(wrong(format!("the saved value has {} twice, or out of order", shortened(&name))));
         }
     }
     if let Some(name) = tensors.keys().min() {

@@ -4,10 +4,16 @@
 mod bin;
 mod checkpoint;
 mod csv;
+mod gz;
 mod json;
 mod jsonl;
 mod names;
+mod npy;
+mod npz;
+mod pickle;
 mod safetensors;
+#[cfg(feature = "text")]
+mod tokenizer;
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -19,6 +25,8 @@ use sheaf_graph::tensor::{DType, FileBytes, FilePart, HostTensor};
 use sheaf_syntax::diagnostic::Diagnostic;
 
 pub(crate) use json::read_line as read_json_line;
+#[cfg(feature = "text")]
+pub(crate) use tokenizer::load as load_tokenizer;
 
 /// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,11 +34,14 @@ enum Format {
     Safetensors,
     /// An index of the shards of a model, in JSON.
     Index,
+    Npy,
+    Npz,
     Bin,
     Json,
     Jsonl,
     Csv,
     Text,
+    Pickle,
 }
 
 /// The format of a file and how it is read.
@@ -39,25 +50,28 @@ struct Form {
     format: Format,
     /// The dtype that was asked for.
     dtype: Option<DType>,
+    /// True if the file is compressed.
+    packed: bool,
 }
 
 /// Formats by extension or hint.
-const FORMATS: [(&str, Format); 8] = [
+const FORMATS: [(&str, Format); 12] = [
     ("safetensors", Format::Safetensors),
     ("safetensors.index.json", Format::Index),
+    ("npy", Format::Npy),
+    ("npz", Format::Npz),
     ("bin", Format::Bin),
     ("json", Format::Json),
     ("jsonl", Format::Jsonl),
     ("csv", Format::Csv),
     ("txt", Format::Text),
     ("text", Format::Text),
+    ("pkl", Format::Pickle),
+    ("pickle", Format::Pickle),
 ];
 
-/// Formats of other tools, reserved for a later version.
-const TO_COME: [&str; 4] = ["npy", "npz", "gz", "pkl"];
-
 /// The names of the formats, for messages.
-const KNOWN: &str = ".safetensors, .bin, .json, .jsonl, .csv and .txt";
+const KNOWN: &str = ".safetensors, .npy, .npz, .bin, .json, .jsonl, .csv, .txt and .pkl";
 
 /// A file that is being loaded.
 struct Source<'a> {
@@ -66,7 +80,16 @@ struct Source<'a> {
     bytes: Arc<dyn FileBytes>,
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    /// Opens a file; a compressed one is unpacked.
+    fn open(interp: &mut Interp, path: &'a str, packed: bool) -> Eval<Source<'a>> {
+        let source = Source { path, bytes: interp.map_file(path)? };
+        if !packed {
+            return Ok(source);
+        }
+        Ok(Source { path, bytes: gz::unpacked(&source)? })
+    }
+
     /// The whole file as a part of itself.
     fn part(&self) -> FilePart {
         FilePart { file: Arc::clone(&self.bytes), range: 0..self.bytes.bytes().len() }
@@ -106,6 +129,10 @@ fn form_of(path: &str, hints: &[Value], done: &str) -> Eval<Form> {
         }
     }
     let file = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    let (file, packed) = match file.strip_suffix(".gz") {
+        Some(file) => (file.to_owned(), true),
+        None => (file, false),
+    };
     let extension = named.clone().or_else(|| file.split_once('.').map(|(_, end)| end.to_owned()));
     let format = match extension {
         None => Some(if dtype.is_some() { Format::Bin } else { Format::Safetensors }),
@@ -118,15 +145,14 @@ fn form_of(path: &str, hints: &[Value], done: &str) -> Eval<Form> {
     };
     let Some(format) = format else {
         let last = named.unwrap_or_else(|| file.rsplit('.').next().unwrap_or_default().to_owned());
-        let when = if TO_COME.contains(&last.as_str()) { " yet" } else { "" };
-        return Err(Diagnostic::error(format!("{path}: .{last} files cannot be {done}{when}"))
+        return Err(Diagnostic::error(format!("{path}: .{last} files cannot be {done}"))
             .help(format!("there are {KNOWN}; a hint such as :json stands for the extension"))
             .into());
     };
     if dtype.is_some() && !matches!(format, Format::Bin | Format::Csv) {
         return fail(format!("a dtype is a hint for a .bin or a .csv, not for {path}"));
     }
-    Ok(Form { format, dtype })
+    Ok(Form { format, dtype, packed })
 }
 
 /// `(io "load" path hint...)`.
@@ -134,11 +160,11 @@ pub(crate) fn load(interp: &mut Interp, path: &str, hints: &[Value]) -> Eval<Val
     let form = form_of(path, hints, "loaded")?;
     let paths = paths_of(interp, path)?;
     match (form.format, paths.as_slice()) {
-        (Format::Safetensors, _) => safetensors::load(interp, &paths),
-        (Format::Bin, _) => bin::load(interp, path, &paths, form.dtype),
-        (format, [one]) => {
-            let bytes = interp.map_file(one)?;
-            load_one(form, format, &Source { path: one, bytes }, interp)
+        (Format::Safetensors, _) => safetensors::load(interp, &paths, form.packed),
+        (Format::Bin, _) => bin::load(interp, path, &paths, form),
+        (_, [one]) => {
+            let source = Source::open(interp, one, form.packed)?;
+            load_one(interp, form, &source)
         }
         (_, many) => Err(Diagnostic::error(format!("{path} stands for {} files", many.len()))
             .help("a pattern loads .safetensors and .bin files; (io \"list\" pattern) lists others, for map")
@@ -147,9 +173,11 @@ pub(crate) fn load(interp: &mut Interp, path: &str, hints: &[Value]) -> Eval<Val
 }
 
 /// The value of one file.
-fn load_one(form: Form, format: Format, source: &Source<'_>, interp: &mut Interp) -> Eval<Value> {
-    match format {
+fn load_one(interp: &mut Interp, form: Form, source: &Source<'_>) -> Eval<Value> {
+    match form.format {
         Format::Index => safetensors::load_index(interp, source),
+        Format::Npy => npy::read(interp, source, &source.part()),
+        Format::Npz => npz::read(interp, source),
         Format::Json => json::read(source.path, &source.text()?),
         Format::Jsonl => Ok(jsonl::read(source)),
         Format::Csv => {
@@ -157,6 +185,7 @@ fn load_one(form: Form, format: Format, source: &Source<'_>, interp: &mut Interp
             csv::read(source.path, source.bytes.bytes(), form.dtype.unwrap_or(DType::F32))
         }
         Format::Text => source.text().map(Value::text),
+        Format::Pickle => pickle::read(source),
         Format::Safetensors | Format::Bin => unreachable!("loaded from several files"),
     }
 }
@@ -181,12 +210,19 @@ pub(crate) fn save(interp: &mut Interp, path: &str, value: &Value, hints: &[Valu
     if let Some(dtype) = form.dtype {
         return fail(format!("a file has the dtype of what is saved: (cast x :{dtype}) before"));
     }
+    if form.packed {
+        return Err(Diagnostic::error(format!("{path}: files cannot be saved compressed"))
+            .help("save it without .gz, and compress the file with gzip")
+            .into());
+    }
     match form.format {
         Format::Safetensors => safetensors::save(interp, path, value)?,
+        Format::Npy => npy::save(interp, path, value)?,
+        Format::Npz => npz::save(interp, path, value)?,
         Format::Bin => bin::save(interp, path, value)?,
         Format::Json => write(interp, path, |to| Ok(to.write_all(json::write(value)?.as_bytes())?))?,
         Format::Jsonl => jsonl::save(interp, path, value)?,
-        Format::Csv => write(interp, path, |to| Ok(to.write_all(csv::write(value)?.as_bytes())?))?,
+        Format::Csv => write(interp, path, |to| csv::write(value, to))?,
         Format::Text => match value {
             Value::Str(text) => write(interp, path, |to| Ok(to.write_all(text.as_bytes())?))?,
             other => {
@@ -198,6 +234,11 @@ pub(crate) fn save(interp: &mut Interp, path: &str, value: &Value, hints: &[Valu
                 .into());
             }
         },
+        Format::Pickle => {
+            return Err(Diagnostic::error(format!("{path}: pickles cannot be saved"))
+                .help("a .npz file holds dictionaries of arrays for NumPy, a .json file any data")
+                .into());
+        }
         Format::Index => {
             return Err(Diagnostic::error("an index of shards cannot be saved")
                 .help("one .safetensors file holds a model of any size")

@@ -11,6 +11,7 @@ use super::{Source, broken, json, write, write_elements};
 use crate::eval::{Eval, Interp};
 use crate::program::{Tensor, Value};
 use sheaf_graph::tensor::{DType, FilePart, HostTensor, TensorType};
+use sheaf_syntax::Span;
 
 /// The entry of the metadata that describes a value saved by Sheaf.
 const ENTRY: &str = "sheaf";
@@ -22,10 +23,10 @@ struct File {
 }
 
 /// The value in one file, or the tensors of several.
-pub(super) fn load(interp: &mut Interp, paths: &[String]) -> Eval<Value> {
+pub(super) fn load(interp: &mut Interp, paths: &[String], packed: bool) -> Eval<Value> {
     let mut all = Vec::new();
     for path in paths {
-        let file = read(interp, path)?;
+        let file = read(&Source::open(interp, path, packed)?, interp.span)?;
         match (file.described, paths) {
             (Some(described), [_]) => return checkpoint::restored(path, &described, file.tensors),
             _ => all.extend(file.tensors),
@@ -56,7 +57,10 @@ pub(super) fn load_index(interp: &mut Interp, index: &Source<'_>) -> Eval<Value>
             } else {
                 format!("{folder}/{file}")
             };
-            files.insert(file, read(interp, &path)?.tensors.into_iter().collect());
+            files.insert(
+                file,
+                read(&Source::open(interp, &path, false)?, interp.span)?.tensors.into_iter().collect(),
+            );
         }
         let found = files.get_mut(file.as_str()).and_then(|tensors| tensors.remove(name));
         let Some(tensor) = found else {
@@ -78,8 +82,8 @@ fn is_beside(file: &str) -> bool {
     !file.contains(['\\', '\0', ':']) && file.split('/').all(|step| !matches!(step, "" | "." | ".."))
 }
 
-fn read(interp: &mut Interp, path: &str) -> Eval<File> {
-    let source = Source { path, bytes: interp.map_file(path)? };
+fn read(source: &Source<'_>, made_at: Option<Span>) -> Eval<File> {
+    let path = source.path;
     source.bytes.check()?;
     let bytes = source.bytes.bytes();
     // The header is copied: another process may write to the file while the text is read.
@@ -98,7 +102,7 @@ fn read(interp: &mut Interp, path: &str) -> Eval<File> {
             let what = format!("the tensor {} has a bool that is neither 0 nor 1", shortened(&name));
             return Err(broken(path, what, DAMAGED));
         };
-        tensors.push((name, Value::Tensor(Tensor::made(tensor, interp.span))));
+        tensors.push((name, Value::Tensor(Tensor::made(tensor, made_at))));
     }
     let described = metadata.metadata().as_ref().and_then(|m| m.get(ENTRY)).cloned();
     source.bytes.check()?;
@@ -136,9 +140,11 @@ fn header_of(path: &str, bytes: &[u8], header: &[u8]) -> Eval<Metadata> {
             "a tensor has more or fewer bytes than its shape and dtype take".into()
         }
         SafeTensorError::ValidationOverflow => "a tensor has a shape beyond all memory".into(),
-        SafeTensorError::MetadataIncompleteBuffer => format!(
-            "the tensors of the header take more or fewer bytes than the file has, which are {count}: it is truncated"
-        ),
+        SafeTensorError::MetadataIncompleteBuffer => {
+            format!(
+                "the tensors of its header do not end where the file does, after {count} bytes: it is truncated, or longer"
+            )
+        }
         other => other.to_string(),
     };
     Err(broken(path, what, DAMAGED))
@@ -146,6 +152,7 @@ fn header_of(path: &str, bytes: &[u8], header: &[u8]) -> Eval<Metadata> {
 
 /// The header of a file, in the format's own words.
 #[derive(serde::Deserialize)]
+#[serde(expecting = "an object of tensors by name")]
 struct Header {
     #[serde(rename = "__metadata__")]
     metadata: Option<HashMap<String, String>>,

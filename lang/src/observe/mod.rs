@@ -5,25 +5,37 @@
 //! absent pointer to look at. Nothing here changes a value: `eval/observed.rs` has the places that report.
 
 mod breach;
+mod capsule;
 mod describe;
 mod guard;
 mod inside;
+mod timeline;
 mod trail;
+
+use std::rc::Rc;
 
 use crate::program::Value;
 use sheaf_syntax::{Sources, Span};
 
 pub use breach::Breach;
+pub use capsule::Capsule;
+pub(crate) use capsule::{PackedFunction, PackedTransform, Packer, Place};
 pub use describe::{bytes, describe, duration, plain, shown_type, with_statistics};
 pub use guard::Guard;
 pub(crate) use guard::{Broken, conditions, first_broken};
 pub use inside::{Inside, Row, Shown, inside};
-pub(crate) use trail::{Event, Trail, What};
+pub use timeline::{Activity, Held, MemoryUse, Timeline};
+pub(crate) use trail::{Event, Noted, Trail, What};
 
 /// Receives the calls of a run, in order.
 pub trait Observer {
     /// Nanoseconds since a fixed moment.
     fn now(&self) -> u64;
+
+    /// Receiver of the times of what the backend does besides calls.
+    fn timeline(&self) -> Option<Rc<dyn Timeline>> {
+        None
+    }
 
     /// True if the calls inside of compiled functions are wanted.
     fn looks_inside(&self) -> bool {

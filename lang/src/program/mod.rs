@@ -12,6 +12,7 @@ mod module;
 mod release;
 mod scalar;
 mod tensor;
+mod tokenizer;
 mod transform;
 mod typed;
 mod value;
@@ -29,6 +30,9 @@ pub(crate) use scalar::OnNumbers;
 pub use scalar::Scalar;
 pub use tensor::{Concrete, Flag, Flags, Origin, Tensor};
 pub(crate) use tensor::{Regions, Trace, Traced};
+pub use tokenizer::Tokenizer;
+#[cfg(feature = "text")]
+pub(crate) use tokenizer::Tokens;
 pub use transform::{Axes, GradOptions, Transform};
 pub use typed::ParamType;
 pub(crate) use typed::{TOO_LARGE, fits_memory, joined};

@@ -11,6 +11,7 @@ use super::expr::Code;
 use super::handle::Handle;
 use super::items::Items;
 use super::tensor::Tensor;
+use super::tokenizer::Tokenizer;
 use super::transform::Transform;
 use crate::builtins::Builtin;
 use sheaf_syntax::{Bracket, Span};
@@ -44,6 +45,8 @@ pub enum Value {
     Function(Rc<Function>),
     /// A sequence that is read when its items are asked for.
     Handle(Rc<Handle>),
+    /// A tokenizer of text.
+    Tokenizer(Rc<Tokenizer>),
 }
 
 /// An immutable list.
@@ -121,6 +124,7 @@ impl Value {
             }
             Value::Function(f) => format!("the function {}", f.name()),
             Value::Handle(handle) => format!("the handle {}", handle.text()),
+            Value::Tokenizer(tokenizer) => format!("the tokenizer {}", tokenizer.name),
         }
     }
 

@@ -1,5 +1,8 @@
 //! Data files: tensors and handles from files in memory.
 
+use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
+
 use crate::support::{World, compiling, run_in, run_with};
 use sheaf_lang::eval::Jit;
 
@@ -221,6 +224,44 @@ fn batches_of_everything() {
     );
 }
 
+/// A world with `a.bin`, the numbers 0 to 9, a thread for jobs, and a record of who reads the file.
+fn watched(sound: Option<usize>) -> (World, Arc<Mutex<Vec<ThreadId>>>) {
+    let readers = Arc::new(Mutex::default());
+    let world = World::with(&[("a.bin", little(&(0..10_u16).collect::<Vec<_>>()))]);
+    (World { readers: Some(Arc::clone(&readers)), sound, ..world }, readers)
+}
+
+#[test]
+fn the_next_batch_of_a_file_is_read_on_another_thread() {
+    let sums = "(map sum (batches (io \"load\" \"a.bin\" :u16) 3 :key (random-key 0)))";
+    let (world, readers) = watched(None);
+    let found = run_in(&world, sums);
+    assert_eq!(found, run_in(&World::with(&[("a.bin", little(&(0..10_u16).collect::<Vec<_>>()))]), sums));
+    let this = std::thread::current().id();
+    let readers: Vec<bool> = readers.lock().unwrap().iter().map(|reader| *reader == this).collect();
+    // The file and the first batch here, then three batches, each by a thread of this world's.
+    assert_eq!(readers, [true, false, false, false]);
+
+    // Out of order, what was prepared is of no use, and does no harm.
+    let (world, _) = watched(None);
+    let program = "(def b (batches (io \"load\" \"a.bin\" :u16) 3)) (map b '[2 0 3 1 0])";
+    assert_eq!(run_in(&world, program), "=> '[[6 7 8] [0 1 2] [9] [3 4 5] [0 1 2]]");
+
+    // Batches of what is in memory need no thread.
+    let (world, readers) = watched(None);
+    assert_eq!(run_in(&world, "(map sum (batches (arange 10) 3))"), "=> '[3 12 21 9]");
+    assert!(readers.lock().unwrap().is_empty());
+}
+
+#[test]
+fn an_error_of_the_other_thread_is_that_of_its_batch() {
+    // A batch checks the file before and after.
+    let (world, _) = watched(Some(4));
+    let program =
+        "(def b (batches (io \"load\" \"a.bin\" :u16) 3)) (print (b 0)) (print (b 1)) (print (b 2))";
+    insta::assert_snapshot!(run_in(&world, program));
+}
+
 #[test]
 fn what_reads_a_handle_is_interpreted_and_what_it_calls_is_compiled() {
     let (mut interp, world, log) = compiling(Jit::Always);
@@ -239,4 +280,140 @@ fn what_reads_a_handle_is_interpreted_and_what_it_calls_is_compiled() {
     );
     let units: Vec<String> = log.borrow().units.iter().map(|unit| unit.function.clone()).collect();
     assert_eq!(units, ["step", "known", "step"]);
+}
+
+#[test]
+fn damaged_safetensors() {
+    let entry = |name: &str, dtype: &str, shape: &str, from: u64, to: u64| {
+        format!("\"{name}\":{{\"dtype\":\"{dtype}\",\"shape\":{shape},\"data_offsets\":[{from},{to}]}}")
+    };
+    let file = |entries: &[String], bytes: usize| {
+        safetensors(&format!("{{{}}}", entries.join(",")), &vec![0; bytes])
+    };
+    let good = file(&[entry("a", "F32", "[2]", 0, 8)], 8);
+    let described = |text: &str, name: &str| {
+        let metadata = format!("\"__metadata__\":{{\"sheaf\":{}}}", serde_json::to_string(text).unwrap());
+        file(&[metadata, entry(name, "I64", "[]", 0, 8)], 8)
+    };
+    let leaf =
+        |path: &str, is: &str| format!("{{\"version\":1,\"leaves\":[{{\"path\":{path},\"is\":\"{is}\"}}]}}");
+    let files: Vec<(&str, Vec<u8>)> = vec![
+        ("empty", Vec::new()),
+        ("short", vec![1, 2, 3]),
+        ("truncated", good[..good.len() - 1].to_vec()),
+        ("longer", [&good[..], &[0]].concat()),
+        ("header-length", [&(1_u64 << 60).to_le_bytes()[..], b"{}"].concat()),
+        ("header-of-100-gb", [&100_000_000_000_u64.to_le_bytes()[..], b"{}"].concat()),
+        ("no-json", safetensors("{\"a\":", &[])),
+        ("no-text", [&2_u64.to_le_bytes()[..], b"{\xff"].concat()),
+        ("other-json", safetensors("[1]", &[])),
+        ("no-entry", safetensors("{\"a\":3}", &[])),
+        ("deep", safetensors(&"[".repeat(100_000), &[])),
+        ("overlap", file(&[entry("a", "F32", "[2]", 0, 8), entry("b", "F32", "[2]", 4, 12)], 12)),
+        ("gap", file(&[entry("a", "F32", "[2]", 0, 8), entry("b", "F32", "[2]", 12, 20)], 20)),
+        ("backwards", file(&[entry("a", "F32", "[2]", 8, 0)], 8)),
+        ("size", file(&[entry("a", "F32", "[3]", 0, 8)], 8)),
+        ("shape", file(&[entry("a", "F32", "[4294967296,4294967296]", 0, 8)], 8)),
+        ("dtype", file(&[entry("a", "F8_E4M3", "[8]", 0, 8)], 8)),
+        ("unknown", file(&[entry("a", "F33", "[2]", 0, 8)], 8)),
+        ("bool", safetensors(&format!("{{{}}}", entry("a", "BOOL", "[2]", 0, 2)), &[1, 2])),
+        ("clash", file(&[entry("a", "U8", "[1]", 0, 1), entry("a.b", "U8", "[1]", 1, 2)], 2)),
+        ("twice", safetensors(&format!("{{{0},{0}}}", entry("a", "U8", "[0]", 0, 0)), &[])),
+        ("described-badly", described("{", "a")),
+        ("version", described("{\"version\":9,\"leaves\":[]}", "a")),
+        ("missing", described(&leaf("[\":b\"]", "tensor"), "a")),
+        ("kind", described(&leaf("[\":a\"]", "bool"), "a")),
+        ("path", described(&leaf("[\"a\"]", "tensor"), "a")),
+        ("order", described(&leaf("[7]", "int"), "7")),
+        ("besides", described("{\"version\":1,\"leaves\":[]}", "a")),
+    ];
+    let names: Vec<String> = files.iter().map(|(name, _)| format!("{name}.safetensors")).collect();
+    let named: Vec<(&str, Vec<u8>)> =
+        names.iter().map(String::as_str).zip(files.iter().map(|(_, bytes)| bytes.clone())).collect();
+    let world = World::with(&named);
+    let messages: Vec<String> =
+        names.iter().map(|name| run_in(&world, &format!("(io \"load\" {name:?})"))).collect();
+    insta::assert_snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn shards_of_a_model() {
+    let tensor = |name: &str, n: u8| {
+        safetensors(
+            &format!("{{\"{name}\":{{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}}}"),
+            &[n, n],
+        )
+    };
+    let index =
+        |map: &str| format!("{{\"metadata\":{{\"total_size\":4}},\"weight_map\":{map}}}").into_bytes();
+    let world = World::with(&[
+        ("m/model-1.safetensors", tensor("a.x", 1)),
+        ("m/model-2.safetensors", tensor("a.y", 2)),
+        ("m/other.safetensors", tensor("a.x", 3)),
+        (
+            "m/index.safetensors.index.json",
+            index("{\"a.y\":\"model-2.safetensors\",\"a.x\":\"model-1.safetensors\"}"),
+        ),
+        ("m/wrong.safetensors.index.json", index("{\"a.z\":\"model-1.safetensors\"}")),
+        ("m/out.safetensors.index.json", index("{\"a.x\":\"../secret.safetensors\"}")),
+        ("m/root.safetensors.index.json", index("{\"a.x\":\"/etc/secret.safetensors\"}")),
+        ("m/none.safetensors.index.json", b"{}".to_vec()),
+        ("m/gone.safetensors.index.json", index("{\"a.x\":\"model-9.safetensors\"}")),
+    ]);
+    check_in(
+        &world,
+        &[
+            ("(io \"load\" \"m/model-*.safetensors\")", "=> {:a {:x [1 1] :y [2 2]}}"),
+            ("(io \"load\" \"m/index.safetensors.index.json\")", "=> {:a {:x [1 1] :y [2 2]}}"),
+            (
+                "(io \"load\" \"m/*.safetensors\")",
+                "error: m/model-1.safetensors m/model-2.safetensors m/other.safetensors: there are two tensors a.x",
+            ),
+            (
+                "(io \"load\" \"m/wrong.safetensors.index.json\")",
+                "error: m/wrong.safetensors.index.json: model-1.safetensors has no tensor a.z",
+            ),
+            (
+                "(io \"load\" \"m/out.safetensors.index.json\")",
+                "error: m/out.safetensors.index.json: \"../secret.safetensors\" is no file beside the index",
+            ),
+            (
+                "(io \"load\" \"m/root.safetensors.index.json\")",
+                "error: m/root.safetensors.index.json: \"/etc/secret.safetensors\" is no file beside the index",
+            ),
+            (
+                "(io \"load\" \"m/none.safetensors.index.json\")",
+                "error: m/none.safetensors.index.json: missing field `weight_map`",
+            ),
+            (
+                "(io \"load\" \"m/gone.safetensors.index.json\")",
+                "error: m/model-9.safetensors does not exist",
+            ),
+            (
+                "(io \"save\" \"m/x.safetensors.index.json\" {:a 1})",
+                "error: an index of shards cannot be saved",
+            ),
+            ("(io \"load\" \"m/*.csv\")", "error: no file matches m/*.csv"),
+        ],
+    );
+}
+
+#[test]
+fn text_that_is_none() {
+    let world = World::with(&[
+        ("nan.json", b"{\"a\": NaN}".to_vec()),
+        ("deep.json", "[".repeat(100_000).into_bytes()),
+        ("latin.json", b"\"\xe9\"".to_vec()),
+        ("latin.txt", b"caf\xe9".to_vec()),
+        ("latin.jsonl", b"1\n\"\xe9\"\n".to_vec()),
+    ]);
+    let programs = [
+        "(io \"load\" \"nan.json\")",
+        "(io \"load\" \"deep.json\")",
+        "(io \"load\" \"latin.json\")",
+        "(io \"load\" \"latin.txt\")",
+        "(map identity (io \"load\" \"latin.jsonl\"))",
+    ];
+    let messages: Vec<String> = programs.iter().map(|program| run_in(&world, program)).collect();
+    insta::assert_snapshot!(messages.join("\n"));
 }

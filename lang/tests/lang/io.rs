@@ -104,21 +104,21 @@ fn csv_and_text() {
     check_in(
         &world,
         &[
-            ("(io \"load\" \"a.csv\")", "=> tensor f32[2x2] = [[   1.     2. ]\n [   3.5 -400. ]]"),
+            ("(io \"load\" \"a.csv\")", "=> {\"x\" [1.  3.5] \"y\" [   2. -400.]}"),
             ("(io \"load\" \"i.csv\" :i32)", "=> tensor i32[2x2] = [[1 2]\n [3 4]]"),
             ("(io \"load\" \"a.csv\" :i32)", "error: a.csv:3: field 1 is 3.5, which is no i32"),
             ("(io \"load\" \"empty.csv\")", "error: empty.csv:1: the file is empty"),
-            (
-                "(io \"load\" \"header.csv\")",
-                "error: header.csv:1: there is a header and no row of numbers below it",
-            ),
+            ("(io \"load\" \"header.csv\")", "error: header.csv:1: there is a header and no row below it"),
             ("(io \"load\" \"uneven.csv\")", "error: uneven.csv:2: 1 fields, where the lines before have 2"),
             ("(io \"load\" \"word.csv\")", "error: word.csv:2: field 2 is \"four\", not a number"),
             ("(io \"save\" \"o.csv\" [[1 2.5] [0.1 -3]])", ""),
             ("(io \"read\" \"o.csv\")", "=> \"1,2.5\\n0.1,-3\\n\""),
             ("(io \"save\" \"v.csv\" (arange 3))", ""),
             ("(io \"load\" \"v.csv\" :i32)", "=> tensor i32[3x1] = [[0]\n [1]\n [2]]"),
-            ("(io \"save\" \"o.csv\" 3)", "error: a .csv holds a tensor of rank 1 or 2, not the number 3"),
+            (
+                "(io \"save\" \"o.csv\" 3)",
+                "error: a .csv holds a tensor of rank 1 or 2, or a dictionary of columns, not the number 3",
+            ),
             ("(io \"save\" \"o.csv\" (zeros '[0 2]))", "error: a .csv holds at least one number"),
             ("(io \"load\" \"t.txt\")", "=> \"one\\ntwo\\r\\n\\nfour\""),
             ("(io \"lines\" \"t.txt\")", "=> '[one two  four]"),

@@ -187,7 +187,7 @@ messages! {
     ];
     files: [
         ("rows.csv", "1,2\n3\n"),
-        ("words.csv", "a,b\n1,x\n"),
+        ("words.csv", "1,2\n3,x\n"),
     ], [
         "(io \"load\" \"missing.csv\")",
         "(io \"load\" \"rows.csv\")",

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +17,7 @@ use reqwest::blocking::Client;
 use reqwest::header::{AUTHORIZATION, ETAG, HeaderValue, IF_NONE_MATCH};
 use reqwest::redirect::{Attempt, Policy};
 use sha2::{Digest as _, Sha256};
-use sheaf_foundation::is_private;
+use sheaf_foundation::{atomic, is_private};
 use url::Url;
 
 use super::config::CONFIG_NAME;
@@ -173,15 +173,8 @@ impl HttpFiles {
 
     /// Keeps a copy. A failure costs a request later.
     fn keep(&self, path: &str, tag: &str, bytes: &[u8]) {
-        let write = || -> io::Result<()> {
-            fs::create_dir_all(&self.cache)?;
-            let mut file = tempfile::NamedTempFile::new_in(&self.cache)?;
-            let head = format!("{} {tag}\n", hex::encode(Sha256::digest(bytes)));
-            io::Write::write_all(&mut file, &[head.as_bytes(), bytes].concat())?;
-            file.persist(self.copy_path(path))?;
-            Ok(())
-        };
-        let _ = write();
+        let head = format!("{} {tag}\n", hex::encode(Sha256::digest(bytes)));
+        let _ = atomic::write(&self.copy_path(path), &[head.as_bytes(), bytes].concat());
     }
 }
 

@@ -52,7 +52,7 @@ impl SourceStore {
     pub fn get(&self, hash: &TreeHash) -> Result<Option<PathBuf>, StoreError> {
         let entry = self.entry(hash);
         let tree = entry.join("tree");
-        if stamp::matches(&tree, &entry.join("stamp")) {
+        if stamp::matches(&entry) {
             return Ok(Some(tree));
         }
         self.verify(hash)

@@ -11,12 +11,13 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sheaf_cache::ActionKey;
+use sheaf_artifacts::ActionKey;
 use sheaf_engine::{BuildTarget, CompileService, Engine, EngineConfig, Faulty, Keep, Made, Plan};
 use sheaf_lang::eval::{AbstractValue, FunctionName, Interp, Jit, Options, Refused};
 use sheaf_project::Project;
 use sheaf_syntax::diagnostic::Diagnostic;
-use sheaf_toolchain::{CompileError, Destination, Processor, Toolchain};
+use sheaf_target::{Destination, Processor};
+use sheaf_toolchain::{CompileError, Toolchain};
 
 use crate::cli::{BuildOptions, Emit, PullOptions};
 use crate::evaluator::{

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sheaf_cache::{ActionKey, Exclusive, Lookup, Store, Wait};
+use sheaf_artifacts::{ActionKey, Lookup};
+use sheaf_cache::{Exclusive, Store, Wait};
 use sheaf_toolchain::{CompileError, Compiler, Toolchain};
 
 use sheaf_engine::{CompileRun, WorkerCommand};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
-use sheaf_cache::Digest;
+use sheaf_foundation::Digest;
 use sheaf_graph::tensor::{DType, HostTensor, TensorType};
 use sheaf_lang::eval::{AbstractValue, Call, FunctionName, Interp, LeftOut, Recording};
 use sheaf_lang::program::{Axes, GradOptions, Tensor, Transform, Value};
@@ -158,8 +158,8 @@ pub fn record(interp: &Interp, program: &Path, path: &Path) -> Result<(), Failed
             })
             .collect(),
     };
-    let json = sheaf_cache::to_pretty_json(&shapes).map_err(failed)?;
-    sheaf_cache::write_whole(path, &json).map_err(|e| {
+    let json = sheaf_artifacts::to_pretty_json(&shapes).map_err(failed)?;
+    sheaf_foundation::atomic::write(path, &json).map_err(|e| {
         messages::error(&e, Some(e.remedy()));
         Failed
     })

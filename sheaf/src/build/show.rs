@@ -5,7 +5,7 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use sheaf_cache::Leaf;
+use sheaf_artifacts::Leaf;
 use sheaf_lang::eval::{FunctionName, Interp};
 use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::Diagnostic;

@@ -102,7 +102,7 @@ pub fn audit(sample: f64, seed: Option<u64>, network: &NetworkOptions) -> Result
 /// True if an entry is in the sample, by its key and the seed alone.
 fn is_chosen(signed: &SignedClaim, sample: f64, seed: u64) -> bool {
     let text = format!("{seed} {}", signed.claim.key);
-    let digest = sheaf_cache::Digest::of(text.as_bytes()).0;
+    let digest = sheaf_foundation::Digest::of(text.as_bytes()).0;
     let number = u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| digest[i]));
     (number as f64) < sample * u64::MAX as f64
 }

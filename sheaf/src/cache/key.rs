@@ -1,11 +1,11 @@
 //! Keys: the one that signs here, and those that are trusted.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 
 use serde_json::json;
-use sheaf_cache::{PublicKey, SecretKey, TrustedKeys, normal_address};
+use sheaf_cache::TrustedKeys;
+use sheaf_foundation::{PublicKey, SecretKey, atomic, normal_address};
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
 use super::options::KeyCommand;
@@ -36,13 +36,9 @@ fn new(name: &str, print_secret: bool) -> Result<(), Failed> {
         return Ok(());
     }
     let path = home()?.cache_key();
-    if path.exists() {
-        let message = format!("there is a key already: {}", path.display());
-        messages::error(message, Some("move that file away to make another; what it signed stays signed"));
-        return Err(Failed);
+    if !atomic::create_private(&path, format!("{}\n", key.reveal()).as_bytes()).map_err(failed)? {
+        return Err(there_is_one(&path));
     }
-    write_private(&path, &key.reveal())
-        .map_err(|error| failed(format!("{} could not be written: {error}", path.display())))?;
     println!("{}", key.public());
     eprintln!(
         "what is compiled here is signed with it; others trust it with\n  sheaf cache key trust {}",
@@ -51,16 +47,10 @@ fn new(name: &str, print_secret: bool) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Writes a file that the user alone can read, and never a part of it.
-fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    // A temporary file is private from its first moment.
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    writeln!(file, "{text}")?;
-    file.as_file().sync_all()?;
-    file.persist_noclobber(path).map_err(|error| error.error)?;
-    Ok(())
+fn there_is_one(path: &Path) -> Failed {
+    let message = format!("there is a key already: {}", path.display());
+    messages::error(message, Some("move that file away to make another; what it signed stays signed"));
+    Failed
 }
 
 fn list(json: bool) -> Result<(), Failed> {
@@ -182,9 +172,9 @@ fn edit(change: impl FnOnce(&mut Array, &mut Array)) -> Result<(), Failed> {
     }
     let bytes = document.to_string();
     let written = if path.exists() {
-        sheaf_cache::replace(&path, bytes.as_bytes())
+        sheaf_foundation::atomic::replace(&path, bytes.as_bytes())
     } else {
-        sheaf_cache::write_whole(&path, bytes.as_bytes())
+        sheaf_foundation::atomic::write(&path, bytes.as_bytes())
     };
     written.map_err(|error| {
         messages::error(&error, Some(error.remedy()));

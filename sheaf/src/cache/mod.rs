@@ -12,8 +12,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use sheaf_cache::{Remotes, SecretKey, Store, TrustedKeys};
+use sheaf_cache::{Remotes, Store, TrustedKeys};
 use sheaf_engine as engine;
+use sheaf_foundation::SecretKey;
 use sheaf_project::{Project, Settings};
 
 use crate::cli::NetworkOptions;

@@ -7,8 +7,10 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use sheaf_artifacts::ActionKey;
 use sheaf_cache::remote::Address;
-use sheaf_cache::{ActionKey, Listed, SignedClaim, Store, Upload, WriteError};
+use sheaf_cache::{Listed, SignedClaim, Store, Upload};
+use sheaf_foundation::atomic::WriteError;
 
 use super::{CacheContext, bytes, programs};
 use crate::cli::NetworkOptions;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use sheaf_cache::SecretKey;
 use sheaf_engine as engine;
+use sheaf_foundation::SecretKey;
 use sheaf_project::{LockedPackage, Project};
 use sheaf_registry::index::Programs;
 use sheaf_registry::plan::Outcome;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use sheaf_project::replace;
+use sheaf_foundation::atomic;
 use sheaf_registry::index::{CONFIG_NAME, Entry, package_path};
 
 use crate::evaluator::{Failed, failed};
@@ -70,9 +70,7 @@ fn append(folder: &Path, entry: &Entry) -> Result<PathBuf, Failed> {
     }
     text += &entry.line();
     text.push('\n');
-    let written =
-        path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| replace(&path, text.as_bytes()));
-    written.map_err(|error| failed(format!("{} cannot be written: {error}", path.display())))?;
+    atomic::replace(&path, text.as_bytes()).map_err(failed)?;
     Ok(PathBuf::from(relative))
 }
 

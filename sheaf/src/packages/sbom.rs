@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use sheaf_project::{Found, LockedPackage, MANIFEST_NAME, SheafToml, Source, replace};
+use sheaf_foundation::atomic;
+use sheaf_project::{Found, LockedPackage, MANIFEST_NAME, SheafToml, Source};
 use sheaf_registry::store::SourceStore;
 use sheaf_registry::tree::TreeHash;
 
@@ -64,8 +65,7 @@ fn act(options: &SbomOptions) -> Result<(), Failed> {
     });
     let text = format!("{bom:#}\n");
     match &options.output {
-        Some(path) => replace(path, text.as_bytes())
-            .map_err(|error| failed(format!("{} cannot be written: {error}", path.display()))),
+        Some(path) => atomic::replace(path, text.as_bytes()).map_err(failed),
         None => print_line(text.trim_end()),
     }
 }

@@ -9,7 +9,8 @@ use std::process::ExitCode;
 use sheaf_engine::fetching;
 use sheaf_engine::release::{Unusable, addresses, choose, loadable, lock};
 use sheaf_project::{Found, Home, LOCK_NAME, MANIFEST_NAME, Project, Settings, pin_toolchain};
-use sheaf_toolchain::{InstallError, Platform, Release, Toolchain};
+use sheaf_target::{Platform, Release};
+use sheaf_toolchain::{InstallError, Toolchain};
 
 use crate::cli::{NetworkOptions, PlaceOptions};
 use crate::evaluator::{self, Failed, failed};

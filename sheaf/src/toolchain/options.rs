@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use sheaf_toolchain::Release;
+use sheaf_target::Release;
 
 use crate::cli::PlaceOptions;
 

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sheaf_toolchain::{COMPILER, Difference, Platform, Release, Toolchain};
+use sheaf_target::{COMPILER, Platform, Release};
+use sheaf_toolchain::{Difference, Toolchain};
 
 use crate::messages;
 

@@ -292,8 +292,8 @@ fn for_processors_that_are_not_here() {
     let report = json(&sandbox.run(&["build", "net.shf", "--cpu", "x86-64-v3", "--json"]));
     let cpu = report["functions"][0]["cpu"].as_str().expect("a processor").to_owned();
     assert!(cpu.starts_with("x86_64+avx+avx2+"), "{cpu}");
-    let recorded: sheaf_toolchain::Cpu = cpu.parse().expect("a processor");
-    let host = sheaf_toolchain::Cpu::host();
+    let recorded: sheaf_target::Cpu = cpu.parse().expect("a processor");
+    let host = sheaf_target::Cpu::host();
     if host.supports(&recorded).is_ok() {
         // A machine with these features runs them without compiling.
         let there = run_there(&sandbox, "net.shf").silent();

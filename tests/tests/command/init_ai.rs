@@ -106,7 +106,7 @@ fn its_size_is_what_it_says_and_within_the_limit() {
     assert!(estimate < LIMIT, "about {estimate} tokens");
     let benches = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("benches/tokens");
     if !benches.join("cl100k_base.tiktoken").exists() {
-        return skip("there are no ranks: run benches/tokens/fetch-ranks");
+        return skip("there are no ranks: run scripts/fetch-gpt4-ranks");
     }
     let text = fs::read_to_string(sandbox.path("sheaf-context.md")).expect("a text");
     let section = text.split_once("-->\n").expect("a mark").1.rsplit_once("<!--").expect("a mark").0;

@@ -2,8 +2,8 @@
 
 use std::fs::{self, File};
 
+use sheaf_target::Release;
 use sheaf_tests::{Mount, Sandbox, Server, toolchain};
-use sheaf_toolchain::Release;
 
 use crate::{FOURTEEN, RUN_SQUARES, SQUARES};
 

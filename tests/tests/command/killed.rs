@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use sheaf_target::Release;
 use sheaf_tests::{Sandbox, Server};
-use sheaf_toolchain::Release;
 
 use crate::xor::check;
 

@@ -12,7 +12,7 @@ const GPT2: usize = 1_908;
 fn the_page_of_benchmarks_has_the_tokens_as_they_are() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a folder above");
     if !root.join("benches/tokens/cl100k_base.tiktoken").exists() {
-        return skip("there are no ranks: run benches/tokens/fetch-ranks");
+        return skip("there are no ranks: run scripts/fetch-gpt4-ranks");
     }
     let counted = Command::new("python3")
         .arg(root.join("benches/tokens/count.py"))

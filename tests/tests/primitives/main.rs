@@ -196,7 +196,7 @@ fn execute(
 /// Compiles a graph: its text, and the program.
 fn compile(graph: &Graph, compiler: &mut Compiler, model: Model) -> Result<(Module, Vec<u8>), CompileError> {
     let module = emit(graph, model);
-    let flags = sheaf_toolchain::Target::CPU.flags_for(module.features.doubles);
+    let flags = sheaf_target::Target::CPU.flags_for(module.features.doubles);
     let flags = if module.features.kernels {
         flags.into_iter().chain(KERNEL_FLAGS.map(str::to_owned)).collect()
     } else {

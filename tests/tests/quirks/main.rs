@@ -11,8 +11,9 @@ use program::{Failure, Program};
 use sheaf_graph::stablehlo::quirks::{QUIRKS, Quirk, Shown};
 use sheaf_graph::tensor::HostTensor;
 use sheaf_runtime::{Buffer, Device, Runtime, Target, Vmfb, sha256};
+use sheaf_target::{Destination, Processor};
 use sheaf_tests::{download, upload, worker};
-use sheaf_toolchain::{CompileError, Compiler, Destination, Processor};
+use sheaf_toolchain::{CompileError, Compiler};
 
 /// Compilers at work at the same time.
 const COMPILERS: usize = 2;
@@ -142,7 +143,7 @@ fn processor() -> Destination {
 }
 
 fn run(program: &Program, compiler: &mut Compiler) -> Outcome {
-    let mut flags = sheaf_toolchain::Target::CPU.flags_for(program.text.contains("f64"));
+    let mut flags = sheaf_target::Target::CPU.flags_for(program.text.contains("f64"));
     let destination = if program.for_cuda { "cuda".parse().expect("a device") } else { processor() };
     flags = destination.flags(&flags, false);
     flags.extend(program.flags.iter().cloned());

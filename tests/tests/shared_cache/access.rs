@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use sheaf_cache::Digest;
+use sheaf_foundation::Digest;
 
 use crate::faults::guarded;
 use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, Remote, warnings};

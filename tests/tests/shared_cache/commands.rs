@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::Value;
 use sheaf_tests::Sandbox;
 
-use sheaf_cache::SecretKey;
+use sheaf_foundation::SecretKey;
 
 use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, Remote, SQUARES, warnings, writer};
 use crate::shared::{folder, taken};

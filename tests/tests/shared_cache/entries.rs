@@ -7,8 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bazel_remote_apis::build::bazel::remote::execution::v2::ActionResult;
 use prost::Message as _;
 use sheaf_cache::remote::Address;
-use sheaf_cache::{Claim, SecretKey, SignedClaim};
-use sheaf_toolchain::bytecode_version;
+use sheaf_cache::{Claim, SignedClaim};
+use sheaf_foundation::SecretKey;
+use sheaf_target::bytecode_version;
 
 use crate::faults::story;
 use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, Remote, SQUARES, warnings, writer};

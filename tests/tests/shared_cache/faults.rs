@@ -173,7 +173,7 @@ pub fn guarded(tokens: &str) -> Server {
 #[test]
 fn tokens() {
     let line = |role: &str, token: &str, more: &str| {
-        format!("{role} {} {role}r {more}\n", sheaf_cache::Digest::of(token.as_bytes()))
+        format!("{role} {} {role}r {more}\n", sheaf_foundation::Digest::of(token.as_bytes()))
     };
     let tokens = [
         line("write", "the-write-token", "expires=2999-12-31"),

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use sheaf_cache::SecretKey;
+use sheaf_foundation::SecretKey;
 use sheaf_tests::{Output, Run, Sandbox};
 
 /// A program that compiles quickly, with `--jit always`.

@@ -3,7 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use sheaf_cache::{Digest, SignedClaim, Store};
+use sheaf_cache::{SignedClaim, Store};
+use sheaf_foundation::Digest;
 use sheaf_tests::Output;
 
 use crate::machine::{FOURTEEN, Machine, RUN_SQUARES, SQUARES};
@@ -131,7 +132,7 @@ fn another_compiler() {
     let listed = store.list().pop().expect("an entry").signed;
     let (program, vmfb) =
         (store.program(&listed.claim).expect("text"), store.vmfb(&listed.claim).expect("bytes"));
-    let digest = Digest(sheaf_toolchain::compiler_digest("3.12.0").expect("an earlier release"));
+    let digest = Digest(sheaf_target::compiler_digest("3.12.0").expect("an earlier release"));
     let mut claim = listed.claim;
     claim.time -= 120;
     claim.compiler = "3.12.0".into();

@@ -10,9 +10,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use sheaf_toolchain::{
-    Limits, Member, Platform, Progress, Release, Setting, Settings, Stage, install_release, run_worker,
-};
+use sheaf_target::{Member, Platform, Release};
+use sheaf_toolchain::{Limits, Progress, Setting, Settings, Stage, install_release, run_worker};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

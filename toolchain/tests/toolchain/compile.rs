@@ -9,7 +9,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sheaf_toolchain::{CompileError, Compiler, Cpu, Settings, Severity, Target, Toolchain, install, locate};
+use sheaf_target::{Cpu, Target};
+use sheaf_toolchain::{CompileError, Compiler, Settings, Severity, Toolchain, install, locate};
 
 use crate::{child, skipped};
 

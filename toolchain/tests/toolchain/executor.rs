@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use sha2::{Digest, Sha256};
-use sheaf_toolchain::{Platform, Release, Target, bytecode_version, executor_files};
+use sheaf_target::{Platform, Release, Target, bytecode_version, executor_files};
 
 use crate::compile::{ADD, compiler, toolchain};
 use crate::skipped;

@@ -6,7 +6,8 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sheaf_toolchain::{CompileError, CompileLimits, Compiler, Target, bytecode_version, is_loadable};
+use sheaf_target::{Target, bytecode_version, is_loadable};
+use sheaf_toolchain::{CompileError, CompileLimits, Compiler};
 
 use crate::compile::{ADD, compiler, long_program, toolchain};
 use crate::worker::nowhere;
@@ -146,7 +147,7 @@ fn one_worker_and_many_give_the_same_programs() {
 #[test]
 fn a_real_program_tells_the_version_of_its_bytecode() {
     let Some(toolchain) = toolchain() else { return };
-    let release = sheaf_toolchain::Release::host().expect("a compiler");
+    let release = sheaf_target::Release::host().expect("a compiler");
     let program = compiler(toolchain).compile(ADD, &Target::CPU.flags()).expect("a program");
     assert_eq!(bytecode_version(&program), Some(release.bytecode));
     assert!(is_loadable(release.bytecode));

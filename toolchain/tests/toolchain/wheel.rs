@@ -3,7 +3,7 @@
 use std::io::{Cursor, Write};
 
 use sha2::{Digest, Sha256};
-use sheaf_toolchain::{Member, Platform, Release};
+use sheaf_target::{Member, Platform, Release};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 

@@ -6,7 +6,7 @@ mod wheel;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sheaf_toolchain::{Member, Platform, Release};
+use sheaf_target::{Member, Platform, Release};
 
 use crate::Result;
 use wheel::{Found, Wheel};
@@ -71,5 +71,5 @@ fn noted(wheel: &Wheel<'_>, notes: Option<&Path>) -> Result<Found> {
 
 /// The generated file.
 fn table_path() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("toolchain").join("src/releases/table.rs")
+    Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("toolchain").join("target/src/releases/table.rs")
 }

@@ -1,6 +1,6 @@
 //! The table as Rust source, formatted as by rustfmt.
 
-use sheaf_toolchain::{Member, Release};
+use sheaf_target::{Member, Release};
 
 const HEAD: &str = "\
 // Written by `cargo xtask pin-compiler`; run it to change the releases.
@@ -61,7 +61,7 @@ fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use sheaf_toolchain::RELEASES;
+    use sheaf_target::RELEASES;
 
     use super::*;
 

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use sheaf_toolchain::{Platform, bytecode_version};
+use sheaf_target::{Platform, bytecode_version};
 use zip::ZipArchive;
 
 use crate::Result;

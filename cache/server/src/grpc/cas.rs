@@ -16,7 +16,7 @@ use crate::actions;
 use crate::metrics::Request as Wanted;
 use crate::storage::{Form, Key, Kind, Upload};
 use crate::wire;
-use sheaf_cache::Digest;
+use sheaf_foundation::Digest;
 
 /// Number of folders per page of a tree.
 const PAGE: usize = 100;

@@ -28,7 +28,7 @@ use super::metrics::{Outcome, Protocol, Request as Wanted};
 use super::options::ServeOptions;
 use super::room::Full;
 use super::storage::StorageError;
-use sheaf_cache::Digest;
+use sheaf_foundation::Digest;
 
 /// Maximum total size of the blobs of one batch, in bytes.
 const MAX_BATCH: u64 = 4 * 1024 * 1024 - 64 * 1024;

@@ -2,7 +2,7 @@
 
 use tonic::Status;
 
-use sheaf_cache::Digest;
+use sheaf_foundation::Digest;
 
 /// A parsed resource name, without the instance before it and the client's suffix after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -27,7 +27,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::ServeError;
 use index::Index;
-use sheaf_cache::Digest;
+use sheaf_foundation::Digest;
 
 pub(crate) use index::{Key, Kind, Stored};
 pub(crate) use reader::{Form, Reader};

@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 
 use super::index::BLOCK;
 use super::{FRAME, Key, Kind, Storage, StorageError, Stored};
-use sheaf_cache::Digest;
+use sheaf_foundation::Digest;
 
 /// Compression level of the files on disk: the level that takes less time than the network.
 const LEVEL: i32 = 3;

@@ -7,7 +7,7 @@ use bazel_remote_apis::build::bazel::remote::execution::v2 as reapi;
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use prost::Message as _;
-use sheaf_cache::Digest;
+use sheaf_foundation::Digest;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;

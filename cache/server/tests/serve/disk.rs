@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use sheaf_cache::Digest;
+use sheaf_foundation::Digest;
 
 use crate::common::{Serving, encoded, files, noise};
 

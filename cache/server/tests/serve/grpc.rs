@@ -4,7 +4,7 @@ use bazel_remote_apis::build::bazel::remote::execution::v2 as reapi;
 use bazel_remote_apis::google::bytestream::{QueryWriteStatusRequest, ReadRequest, WriteRequest};
 use prost::Message as _;
 use reapi::compressor::Value as Compressor;
-use sheaf_cache::Digest;
+use sheaf_foundation::Digest;
 use tonic::{Code, Status};
 
 use crate::common::{Clients, Serving, digest, encoded, files, noise, result, text};

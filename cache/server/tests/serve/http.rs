@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use sheaf_cache::Digest;
+use sheaf_foundation::Digest;
 
 use crate::common::{Serving, encoded, files, noise, text};
 

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use sheaf_cache::Digest;
+use sheaf_foundation::Digest;
 use tonic::{Code, Status};
 
 use crate::common::{Serving, files, noise};

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::process::Command;
 
-use sheaf_cache::Digest;
+use sheaf_foundation::Digest;
 use tonic::Code;
 
 use crate::common::{Serving, digest, noise};

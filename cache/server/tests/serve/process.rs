@@ -4,8 +4,8 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::Child;
 
-use sheaf_cache::Digest;
 use sheaf_cache_server::serve;
+use sheaf_foundation::Digest;
 
 use crate::common::{child, options};
 

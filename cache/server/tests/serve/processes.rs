@@ -5,7 +5,7 @@ use std::time::Duration;
 use bazel_remote_apis::build::bazel::remote::execution::v2 as reapi;
 use bazel_remote_apis::google::bytestream::ReadRequest;
 use futures_util::StreamExt as _;
-use sheaf_cache::Digest;
+use sheaf_foundation::Digest;
 use tonic::transport::Channel;
 
 use crate::common::{Clients, client, digest, files, noise, text};

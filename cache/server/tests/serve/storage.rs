@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use sheaf_cache::Digest;
 use sheaf_cache_server::{ServeError, Server};
+use sheaf_foundation::Digest;
 
 use crate::common::{Serving, encoded, files, noise, options, text};
 

@@ -3,8 +3,8 @@
 use std::fs;
 
 use bazel_remote_apis::build::bazel::remote::execution::v2 as reapi;
-use sheaf_cache::Digest;
 use sheaf_cache_server::{ServeError, Server, TlsFiles};
+use sheaf_foundation::Digest;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig};
 
 use crate::common::{Clients, Serving, digest, install_provider, options};

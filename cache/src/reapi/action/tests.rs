@@ -1,5 +1,5 @@
 use super::*;
-use crate::digest::Digest;
+use sheaf_foundation::Digest;
 
 fn file(path: &str, content: &[u8], executable: bool) -> ToolFile {
     ToolFile { path: path.into(), address: Address::of(content), executable }

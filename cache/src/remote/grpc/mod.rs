@@ -32,8 +32,8 @@ use self::channel::Target;
 use self::stream::Content;
 pub(crate) use self::stream::WriteFailure;
 use super::{Address, RemoteError};
-use crate::digest::Digest;
 use crate::reapi::{MAX_MESSAGE, address};
+use sheaf_foundation::Digest;
 
 /// Zstandard's default; higher levels do not make VMFBs smaller.
 const ZSTD_LEVEL: i32 = 3;

@@ -14,7 +14,7 @@ use bazel_remote_apis::build::bazel::remote::execution::v2::capabilities_server:
 use bazel_remote_apis::build::bazel::remote::execution::v2::content_addressable_storage_server::ContentAddressableStorageServer;
 use bazel_remote_apis::build::bazel::remote::execution::v2::execution_server::ExecutionServer;
 use bazel_remote_apis::google::bytestream::byte_stream_server::ByteStreamServer;
-use sheaf_cache::Digest;
+use sheaf_foundation::Digest;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Identity, ServerTlsConfig};
 use tonic::{Request, Status};

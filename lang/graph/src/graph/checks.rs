@@ -42,10 +42,10 @@ pub fn thread(graph: Graph) -> Checks {
     let threader = Threader { sites, words };
     let mut b = Builder::new();
     let inputs = b.inputs_of(&graph);
-    let mut flag = None;
-    let mut outputs = threader.inline(&mut b, &graph, &inputs, &mut flag);
+    let mut progress = Progress::default();
+    let mut outputs = threader.inline(&mut b, &graph, &inputs, &mut progress);
     b.span = None;
-    let flag = threader.present(&mut b, flag);
+    let flag = threader.present(&mut b, &mut progress);
     let code = b.reshape(flag.code, &[1]);
     outputs.push(b.concatenate(&[code, flag.words], 0));
     let mut graph = prune(b.finish(outputs));
@@ -193,6 +193,22 @@ struct Flag {
     words: Var,
 }
 
+/// The flag on the way through the equations of one function.
+#[derive(Default)]
+struct Progress {
+    flag: Option<Flag>,
+    /// Guards since then, which are looked at together: a chain of hundreds takes a compiler long, and pairs make kernels
+    /// with too many numbers (Q31).
+    guards: Vec<GuardCheck>,
+}
+
+/// A guard in a program: it fails if the measure, a number, reaches the limit.
+struct GuardCheck {
+    measure: Var,
+    limit: i32,
+    code: i32,
+}
+
 /// Passes the flag through equations.
 struct Threader {
     sites: Vec<Arc<Site>>,
@@ -201,23 +217,50 @@ struct Threader {
 }
 
 impl Threader {
-    /// A flag without a failure, if there is none yet.
-    fn present(&self, b: &mut Builder, flag: Option<Flag>) -> Flag {
-        flag.unwrap_or_else(|| {
+    /// The flag so far; one without a failure, if there is none yet.
+    fn present(&self, b: &mut Builder, progress: &mut Progress) -> Flag {
+        self.settle(b, progress);
+        *progress.flag.get_or_insert_with(|| {
             let code = b.scalar(DType::I32, 0.0);
             Flag { code, words: b.broadcast_scalar(code, &[self.words]) }
         })
     }
 
+    /// Joins the guards to the flag: the first of them that failed, unless something has before.
+    fn settle(&self, b: &mut Builder, progress: &mut Progress) {
+        let guards = std::mem::take(&mut progress.guards);
+        if guards.is_empty() {
+            return;
+        }
+        let before = self.present(b, progress);
+        let each: Vec<Var> = guards.iter().map(|guard| b.reshape(guard.measure, &[1])).collect();
+        let measures = b.concatenate(&each, 0);
+        let vector = |b: &mut Builder, numbers: Vec<i32>| {
+            b.constant(HostTensor::new([numbers.len()].as_slice(), numbers), false)
+        };
+        let limits = vector(b, guards.iter().map(|guard| guard.limit).collect());
+        let codes = vector(b, guards.iter().map(|guard| guard.code).collect());
+        let fails = b.compare(Direction::Ge, measures, limits);
+        let passed = b.full_like(codes, f64::from(i32::MAX));
+        let failed = b.select(fails, codes, passed);
+        let first = b.apply(ReduceMin { axes: [0].as_slice().into() }, &[failed]);
+        let (none, passed) = (b.scalar(DType::I32, 0.0), b.scalar(DType::I32, f64::from(i32::MAX)));
+        let all_passed = b.compare(Direction::Eq, first, passed);
+        let code = b.select(all_passed, none, first);
+        let is_first = b.compare(Direction::Eq, before.code, none);
+        // Guards have no words.
+        progress.flag = Some(Flag { code: b.select(is_first, code, before.code), ..before });
+    }
+
     /// Records the equations of `graph` with `inputs` for its parameters; its results.
-    fn inline(&self, b: &mut Builder, graph: &Graph, inputs: &[Var], flag: &mut Option<Flag>) -> Vec<Var> {
+    fn inline(&self, b: &mut Builder, graph: &Graph, inputs: &[Var], progress: &mut Progress) -> Vec<Var> {
         if !graph.checked {
             return b.inline(graph, inputs);
         }
         graph.rebuild(inputs, |eqn, operands| {
             b.span = eqn.span;
             if eqn.op.checks() {
-                self.checking(b, &eqn.op, operands, flag)
+                self.checking(b, &eqn.op, operands, progress)
             } else {
                 b.bind(Arc::clone(&eqn.op), operands).expect(RULE)
             }
@@ -225,12 +268,17 @@ impl Threader {
     }
 
     /// The results of an operation that checks something.
-    fn checking(&self, b: &mut Builder, op: &Op, operands: &[Var], flag: &mut Option<Flag>) -> Vars {
+    fn checking(&self, b: &mut Builder, op: &Op, operands: &[Var], progress: &mut Progress) -> Vars {
         if let Some(check) = op.downcast_ref::<Check>() {
-            *flag = Some(self.check(b, check, operands, *flag));
+            self.check(b, check, operands, progress);
             return Vars::new();
         }
-        let (before, count) = (self.present(b, *flag), operands.len());
+        let count = operands.len();
+        if op.is::<Checkpoint>() || op.is::<CustomVjp>() {
+            // Emission would put its equations in its place as well.
+            return self.inline(b, op.functions()[0], operands, progress).into();
+        }
+        let before = self.present(b, progress);
         let with_flag = |b: &mut Builder, op: Op, operands: &[Var], at: usize, result: usize| {
             let operands = spliced(operands, at, &[before.code, before.words]);
             let mut results = b.bind(op, &operands).expect(RULE);
@@ -242,26 +290,25 @@ impl Threader {
             let at = cond.on_true.outputs.len();
             let [on_true, on_false] =
                 [&cond.on_true, &cond.on_false].map(|branch| Arc::new(self.body(branch, count - 1, at)));
-            (results, *flag) = with_flag(b, Arc::new(Cond { on_true, on_false }), operands, count, at);
+            (results, progress.flag) =
+                with_flag(b, Arc::new(Cond { on_true, on_false }), operands, count, at);
         } else if let Some(scan) = op.downcast_ref::<Scan>() {
             let (at, states) = (scan.constants + scan.states, scan.states);
             let body = Arc::new(self.body(&scan.body, at, states));
             let op = Scan { body, states: states + 2, ..scan.clone() };
-            (results, *flag) = with_flag(b, Arc::new(op), operands, at, states);
+            (results, progress.flag) = with_flag(b, Arc::new(op), operands, at, states);
         } else if let Some(WhileLoop { condition, body, constants }) = op.downcast_ref() {
             if condition.checked {
-                return self.checked_while(b, [condition, body], *constants, operands, flag);
+                return self.checked_while(b, [condition, body], *constants, operands, progress);
             }
             let op = WhileLoop {
                 condition: Arc::new(self.going_on(condition)),
                 body: Arc::new(self.body(body, count, body.outputs.len())),
                 constants: *constants,
             };
-            (results, *flag) = with_flag(b, Arc::new(op), operands, count, body.outputs.len());
+            (results, progress.flag) = with_flag(b, Arc::new(op), operands, count, body.outputs.len());
         } else {
-            // A call: emission would put its equations in its place as well.
-            let functions = op.functions();
-            return self.inline(b, functions[0], operands, flag).into();
+            unreachable!("{} has no functions inside", op.name())
         }
         results
     }
@@ -279,9 +326,9 @@ impl Threader {
                 inputs.push(b.input(graph.ty(*var).clone()));
             }
         }
-        let mut flag = before;
-        let mut outputs = self.inline(&mut b, graph, &inputs, &mut flag);
-        let Flag { code, words } = flag.expect("a parameter at least");
+        let mut progress = Progress { flag: before, guards: Vec::new() };
+        let mut outputs = self.inline(&mut b, graph, &inputs, &mut progress);
+        let Flag { code, words } = self.present(&mut b, &mut progress);
         outputs.splice(result..result, [code, words]);
         finish(b, outputs)
     }
@@ -310,20 +357,21 @@ impl Threader {
         [condition, body]: [&Graph; 2],
         constants: usize,
         operands: &[Var],
-        flag: &mut Option<Flag>,
+        progress: &mut Progress,
     ) -> Vars {
-        let goes_on = self.inline(b, condition, operands, flag)[0];
-        let before = self.present(b, *flag);
+        let goes_on = self.inline(b, condition, operands, progress)[0];
+        let before = self.present(b, progress);
         let states = body.outputs.len();
 
         let mut step = Builder::new();
         let inputs = step.inputs_of(body);
         step.input(TensorType::scalar(DType::Bool));
-        let mut inner = Some(self.parameters(&mut step));
+        let flag = Some(self.parameters(&mut step));
+        let mut inner = Progress { flag, guards: Vec::new() };
         let mut outputs = self.inline(&mut step, body, &inputs, &mut inner);
         let asked = [&inputs[..constants], &outputs].concat();
         let again = self.inline(&mut step, condition, &asked, &mut inner);
-        let Flag { code, words } = inner.expect("a parameter at least");
+        let Flag { code, words } = self.present(&mut step, &mut inner);
         outputs.extend([again[0], code, words]);
         let step = finish(step, outputs);
 
@@ -339,34 +387,46 @@ impl Threader {
         let op = WhileLoop { condition: Arc::new(condition), body: Arc::new(step), constants };
         let operands = [operands, &[goes_on, before.code, before.words]].concat();
         let mut results = b.bind(Arc::new(op), &operands).expect(RULE);
-        *flag = Some(Flag { code: results[states + 1], words: results[states + 2] });
+        progress.flag = Some(Flag { code: results[states + 1], words: results[states + 2] });
         results.truncate(states);
         results
     }
 
-    /// The flag after a check.
-    fn check(&self, b: &mut Builder, check: &Check, operands: &[Var], before: Option<Flag>) -> Flag {
+    /// Adds a check to the flag.
+    fn check(&self, b: &mut Builder, check: &Check, operands: &[Var], progress: &mut Progress) {
         let position = self.sites.iter().position(|site| Arc::ptr_eq(site, &check.site)).expect("collected");
         let counts = check.masked.then(|| operands[1]);
         let (fails, words) = match &check.site.question {
             Question::Index { axis, of } => missing(b, operands[0], counts, of.shape[*axis]),
-            Question::Condition { .. } | Question::Guard(_) => {
+            Question::Condition { .. } => {
                 fails(b, operands[0], counts, &operands[1 + usize::from(check.masked)..])
             }
+            Question::Guard(guard) => {
+                let code = (position + 1) as i32;
+                progress.guards.push(guard_check(b, guard.limit, code, operands[0], counts));
+                return;
+            }
         };
+        let code = b.scalar(DType::I32, (position + 1) as f64);
+        let none = b.scalar(DType::I32, 0.0);
         let words = match words {
             Some(words) => {
                 let missing = self.words - b.ty(words).count();
                 b.pad(words, 0.0, &[0], &[missing])
             }
-            None => self.present(b, None).words,
+            None => b.broadcast_scalar(none, &[self.words]),
         };
-        let (code, none) = (b.scalar(DType::I32, (position + 1) as f64), b.scalar(DType::I32, 0.0));
         let code = b.select(fails, code, none);
-        let Some(before) = before else { return Flag { code, words } };
+        self.settle(b, progress);
+        let Some(before) = progress.flag else {
+            progress.flag = Some(Flag { code, words });
+            return;
+        };
         let passed = b.compare(Direction::Eq, before.code, none);
         let each = b.broadcast_scalar(passed, &[self.words]);
-        Flag { code: b.select(passed, code, before.code), words: b.select(each, words, before.words) }
+        let flag =
+            Flag { code: b.select(passed, code, before.code), words: b.select(each, words, before.words) };
+        progress.flag = Some(flag);
     }
 }
 
@@ -375,6 +435,16 @@ fn finish(b: Builder, outputs: Vec<Var>) -> Graph {
     let mut graph = prune(b.finish(outputs));
     graph.checked = false;
     graph
+}
+
+/// A guard with one measure for all entries that count.
+fn guard_check(b: &mut Builder, limit: i32, code: i32, measure: Var, counts: Option<Var>) -> GuardCheck {
+    let Some(counts) = counts else { return GuardCheck { measure, limit, code } };
+    let limits = b.full_like(measure, f64::from(limit));
+    let fails = b.compare(Direction::Ge, measure, limits);
+    let fails = b.apply(Binary(And), &[fails, counts]);
+    let failed = any(b, fails);
+    GuardCheck { measure: b.convert(failed, DType::I32), limit: 1, code }
 }
 
 /// True if `holds` does, and nothing has failed.

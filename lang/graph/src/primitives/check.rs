@@ -82,7 +82,7 @@ pub enum Part {
 
 /// A check of a graph.
 ///
-/// The operands are the indices or the condition, then the truth value under which the check counts (if it is
+/// The operands are the indices, the condition or the measure of a guard, then the truth value under which the check counts (if it is
 /// `masked`), then the traced arguments of the message. All have the same `batch` axes in front.
 #[derive(Clone, Debug)]
 pub struct Check {
@@ -119,7 +119,10 @@ impl Primitive for Check {
     }
 
     fn infer(&self, args: &[&TensorType]) -> Result<Types, TypeFault> {
-        let wanted = if self.site.question.extent().is_some() { DType::I32 } else { DType::Bool };
+        let wanted = match self.site.question {
+            Question::Index { .. } | Question::Guard(_) => DType::I32,
+            Question::Condition { .. } => DType::Bool,
+        };
         let fits = args.len() > usize::from(self.masked)
             && args[0].dtype == wanted
             && (!self.masked || args[1].dtype == DType::Bool && args[1].rank() == self.batch)

@@ -9,10 +9,10 @@ use super::{Site, Stage, Statistics};
 use crate::graph::{Builder, Graph, Var, Vars};
 use crate::primitives::Site as CheckSite;
 use crate::primitives::{
-    And, Binary, BitcastConvert, Check, Direction, Question, ReduceAnd, ReduceMax, Watch,
+    And, Binary, BitcastConvert, Check, Direction, Not, Question, ReduceMax, Unary, Watch,
 };
 use crate::tensor::{DType, HostTensor, Number, Shape, TensorType};
-use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::diagnostic::{Diagnostic, Label};
 
 /// A condition on all elements of a value.
 #[derive(Clone, Copy, Debug)]
@@ -115,15 +115,13 @@ pub fn guarded(
 }
 
 fn add_check(b: &mut Builder, watch: &Watch, operands: &[Var], condition: Condition) {
-    let holds = holds(b, operands[0], condition, if watch.masked { watch.batch } else { 0 });
-    let guard = Guarded { site: Arc::clone(&watch.site), stage: watch.stage, condition };
+    let (measure, limit) = measured(b, operands[0], condition, if watch.masked { watch.batch } else { 0 });
+    let guard = Guarded { site: Arc::clone(&watch.site), stage: watch.stage, condition, limit };
     let mut error = Diagnostic::error(format!("{condition}: the {guard}"));
-    error
-        .labels
-        .extend(watch.site.span.map(|span| sheaf_syntax::diagnostic::Label { span, text: String::new() }));
+    error.labels.extend(watch.site.span.map(|span| Label { span, text: String::new() }));
     let site = Arc::new(CheckSite { question: Question::Guard(guard), error });
     let (batch, masked) = if watch.masked { (watch.batch, true) } else { (0, false) };
-    let operands: Vec<Var> = std::iter::once(holds).chain(operands[1..].iter().copied()).collect();
+    let operands: Vec<Var> = std::iter::once(measure).chain(operands[1..].iter().copied()).collect();
     b.apply_all(Check { site, masked, batch }, &operands);
 }
 
@@ -136,6 +134,8 @@ pub struct Guarded {
     pub stage: Stage,
     /// The condition.
     pub condition: Condition,
+    /// The least `i32` of the check's operand for which the condition does not hold.
+    pub limit: i32,
 }
 
 /// `result of sqrt`, `gradient of argument 0 of sqrt`.
@@ -146,25 +146,30 @@ impl fmt::Display for Guarded {
     }
 }
 
-/// True if a condition holds for all elements of `x`; for each entry of the first `batch` axes.
+/// An `i32` for all elements of `x`, or for each entry of the first `batch` axes, and its least value for which the
+/// condition does not hold.
 ///
 /// The exponents of floats are compared as integers: their maximum is one vectorised reduction, and IREE has none for
 /// truth values.
-fn holds(b: &mut Builder, x: Var, condition: Condition, batch: usize) -> Var {
+fn measured(b: &mut Builder, x: Var, condition: Condition, batch: usize) -> (Var, i32) {
     let axes: Shape = (batch..b.ty(x).rank()).collect();
     let dtype = b.ty(x).dtype;
     if let Condition::Within(low, high) = condition {
         let x = b.convert(x, dtype);
-        let (low, high) = (bound(dtype, low, true), bound(dtype, high, false));
         let ty = b.ty(x).clone();
-        let (low, high) = (full(b, &ty, low), full(b, &ty, high));
+        let (low, high) = (full(b, &ty, bound(dtype, low, true)), full(b, &ty, bound(dtype, high, false)));
         let (above, below) = (b.compare(Direction::Ge, x, low), b.compare(Direction::Le, x, high));
         let within = b.apply(Binary(And), &[above, below]);
-        return if axes.is_empty() { within } else { b.apply(ReduceAnd { axes }, &[within]) };
+        let outside = b.apply(Unary(Not), &[within]);
+        let outside = b.convert(outside, DType::I32);
+        let any = if axes.is_empty() { outside } else { b.apply(ReduceMax { axes }, &[outside]) };
+        return (any, 1);
     }
-    let (float, bits, exponent, magnitude) = match dtype {
-        DType::F64 => (DType::F64, DType::I64, 0x7ff0_0000_0000_0000, i64::MAX),
-        _ => (DType::F32, DType::I32, 0x7f80_0000, i64::from(i32::MAX)),
+    // The mantissa of an infinity is zero.
+    let beyond = i64::from(condition == Condition::NotNan);
+    let (float, bits, magnitude) = match dtype {
+        DType::F64 => (DType::F64, DType::I64, i64::MAX),
+        _ => (DType::F32, DType::I32, i64::from(i32::MAX)),
     };
     let wide = b.convert(x, float);
     let mut seen = b.apply(BitcastConvert { dtype: bits }, &[wide]);
@@ -174,11 +179,13 @@ fn holds(b: &mut Builder, x: Var, condition: Condition, batch: usize) -> Var {
     if !axes.is_empty() {
         seen = b.apply(ReduceMax { axes }, &[seen]);
     }
-    // The mantissa of an infinity is zero.
-    let direction = if condition == Condition::Finite { Direction::Lt } else { Direction::Le };
+    if bits == DType::I32 {
+        return (seen, 0x7f80_0000 + beyond as i32);
+    }
     let ty = b.ty(seen).clone();
-    let infinity = full(b, &ty, Number::Int(exponent));
-    b.compare(direction, seen, infinity)
+    let limit = full(b, &ty, Number::Int(0x7ff0_0000_0000_0000 + beyond));
+    let fails = b.compare(Direction::Ge, seen, limit);
+    (b.convert(fails, DType::I32), 1)
 }
 
 /// A bound as a number of that dtype: integers are rounded inwards.

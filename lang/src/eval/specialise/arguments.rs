@@ -136,6 +136,7 @@ fn same_static(a: &Value, b: &Value) -> bool {
         (Value::Str(a), Value::Str(b)) => a == b,
         (Value::Range(a), Value::Range(b)) => a == b,
         (Value::Handle(a), Value::Handle(b)) => Rc::ptr_eq(a, b),
+        (Value::Tokenizer(a), Value::Tokenizer(b)) => Rc::ptr_eq(a, b),
         (Value::Function(a), Value::Function(b)) => match (&**a, &**b) {
             (Function::Builtin(a), Function::Builtin(b)) => std::ptr::eq(*a, *b),
             _ => Rc::ptr_eq(a, b),

@@ -180,7 +180,7 @@ impl Interp {
             ..*unit
         };
         let Some(backend) = &mut self.backend else { return Ok(None) };
-        let Some(program) = backend.prepare(&unit)? else { return Ok(None) };
+        let Some(program) = backend.prepare_twin(&unit)? else { return Ok(None) };
         Ok(Some(Instrumented {
             wishes: wishes.clone(),
             program,

@@ -5,9 +5,12 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
 
 use sheaf_graph::graph::{Graph, evaluate, verify};
-use sheaf_graph::tensor::{HostTensor, TensorType};
+use sheaf_graph::tensor::{FileBytes, FileChanged, HostTensor, TensorType};
 use sheaf_lang::builtins::repr;
 use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::host::{Backend, Buffer, DeviceTensor, Host, HostError, OwnPackage, Program, Unit};
@@ -24,6 +27,10 @@ pub struct World {
     /// True if the last printed line is not finished.
     pub open: Rc<Cell<bool>>,
     pub warned: Rc<RefCell<Vec<String>>>,
+    /// The threads that accessed bytes of mapped files, in order, if there is a thread for jobs.
+    pub readers: Option<Arc<Mutex<Vec<ThreadId>>>>,
+    /// Number of checks of mapped files that pass; those after them find the file changed.
+    pub sound: Option<usize>,
     /// Folders of dependencies, by the folder of the package that asks and the name there.
     pub dependencies: Rc<RefCell<HashMap<(String, String), String>>>,
 }
@@ -44,7 +51,53 @@ impl World {
     }
 }
 
+/// A mapped file that records who reads it.
+struct Watched {
+    path: String,
+    bytes: Vec<u8>,
+    readers: Arc<Mutex<Vec<ThreadId>>>,
+    checks: AtomicUsize,
+    sound: usize,
+}
+
+impl FileBytes for Watched {
+    fn bytes(&self) -> &[u8] {
+        let mut readers = self.readers.lock().expect("a lock");
+        let this = std::thread::current().id();
+        if readers.last() != Some(&this) {
+            readers.push(this);
+        }
+        &self.bytes
+    }
+
+    fn check(&self) -> Result<(), FileChanged> {
+        if self.checks.fetch_add(1, Ordering::SeqCst) < self.sound {
+            return Ok(());
+        }
+        Err(FileChanged { message: format!("{} was changed", self.path), help: "load it again".into() })
+    }
+}
+
 impl Host for World {
+    fn map_file(&mut self, path: &str) -> Result<Arc<dyn FileBytes>, HostError> {
+        let bytes = self.read_file(path)?;
+        let Some(readers) = &self.readers else { return Ok(Arc::new(bytes)) };
+        Ok(Arc::new(Watched {
+            path: path.into(),
+            bytes,
+            readers: Arc::clone(readers),
+            checks: AtomicUsize::new(0),
+            sound: self.sound.unwrap_or(usize::MAX),
+        }))
+    }
+
+    fn in_background(&mut self, job: Box<dyn FnOnce() + Send>) -> bool {
+        if self.readers.is_some() {
+            std::thread::spawn(job);
+        }
+        self.readers.is_some()
+    }
+
     fn print(&mut self, text: &str) -> Result<(), HostError> {
         let (mut lines, line) = (self.printed.borrow_mut(), text.strip_suffix('\n').unwrap_or(text));
         match lines.last_mut().filter(|_| self.open.get()) {

@@ -110,7 +110,7 @@ pub const QUIRKS: &[Quirk] = &[
         number: 7,
         name: "an `f16` product and sum are joined to one operation",
         reason: "With the processor's `f16` arithmetic LLVM does not round a product before it is added: these features are not named to the compiler.",
-        place: "toolchain/src/cpu.rs",
+        place: "toolchain/target/src/cpu.rs",
         shown: Shown::Otherwise("only processors with such arithmetic run the programs"),
     },
     Quirk {

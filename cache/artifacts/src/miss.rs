@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::digest::Digest;
+use sheaf_foundation::Digest;
 
 /// Result of a cache look-up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl Miss {
     }
 
     /// True if a file was read completely and is damaged, so that it can never be used again.
-    pub(crate) fn is_damage(&self) -> bool {
+    pub fn is_damage(&self) -> bool {
         match self {
             Self::RecordDamaged { .. }
             | Self::RecordVersion { .. }

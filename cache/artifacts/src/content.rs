@@ -5,20 +5,20 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::digest::Digest;
 use crate::miss::Miss;
+use sheaf_foundation::Digest;
 
 /// Interval between attempts to lock.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The bytes of the regular file at `path`, of at most `limit` bytes.
-pub(crate) fn read_limited(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+pub fn read_limited(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let (file, metadata) = open(path)?;
     read_all(file, &metadata, limit)
 }
 
 /// The bytes of an opened file of at most `limit` bytes.
-pub(crate) fn read_all(file: File, metadata: &Metadata, limit: u64) -> io::Result<Vec<u8>> {
+pub fn read_all(file: File, metadata: &Metadata, limit: u64) -> io::Result<Vec<u8>> {
     let size = metadata.len();
     if size > limit {
         let message = format!("it has {size} bytes, more than the {limit} that are expected at most");
@@ -28,7 +28,7 @@ pub(crate) fn read_all(file: File, metadata: &Metadata, limit: u64) -> io::Resul
 }
 
 /// The bytes of the file at `path`, if size and digest match.
-pub(crate) fn read_verified(path: &Path, size: u64, digest: &Digest) -> Result<Vec<u8>, Miss> {
+pub fn read_verified(path: &Path, size: u64, digest: &Digest) -> Result<Vec<u8>, Miss> {
     let unreadable = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => Miss::ContentMissing { path: path.into() },
         _ => Miss::ContentUnreadable { path: path.into(), cause: error.to_string() },
@@ -47,7 +47,7 @@ pub(crate) fn read_verified(path: &Path, size: u64, digest: &Digest) -> Result<V
 
 /// Opens the regular file at `path`. Links are followed, since build tools lay out their folders with them. Pipes and
 /// devices are refused without blocking.
-pub(crate) fn open(path: &Path) -> io::Result<(File, Metadata)> {
+pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
@@ -57,7 +57,7 @@ pub(crate) fn open(path: &Path) -> io::Result<(File, Metadata)> {
 
 /// Opens the regular file at `path` for writing, creating it if needed. Links are refused: they may lead to any file of
 /// the user.
-pub(crate) fn open_lock(path: &Path) -> io::Result<File> {
+pub fn open_lock(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true);
     #[cfg(unix)]
@@ -72,7 +72,7 @@ pub(crate) fn open_lock(path: &Path) -> io::Result<File> {
 }
 
 /// Waits at most `patience` for the lock of a file: its holder may be stopped.
-pub(crate) fn lock_within(file: &File, patience: Duration) -> io::Result<()> {
+pub fn lock_within(file: &File, patience: Duration) -> io::Result<()> {
     let began = Instant::now();
     loop {
         match file.try_lock() {

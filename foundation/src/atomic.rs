@@ -10,6 +10,12 @@ use tempfile::NamedTempFile;
 /// Prefix of the names of unfinished files.
 const STAGED_PREFIX: &str = ".unfinished-";
 
+/// Permissions for every user who can read the folder, before the process's mask.
+const READABLE: u32 = 0o666;
+
+/// Permissions for the user alone.
+const PRIVATE: u32 = 0o600;
+
 /// A file or folder that could not be written; no partial file is left. The message gives the path and the cause;
 /// [`remedy`](Self::remedy) the fix.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +28,8 @@ pub struct WriteError {
 }
 
 impl WriteError {
-    pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    /// Makes the error of writing `path` from that of the operating system.
+    pub fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self { path, source }
     }
@@ -51,7 +58,7 @@ fn without_path(error: io::Error) -> io::Error {
 }
 
 /// A complete file, synced to disk under a temporary name. Removed on drop.
-pub(crate) struct Staged {
+pub struct Staged {
     file: NamedTempFile,
     target: PathBuf,
 }
@@ -59,22 +66,28 @@ pub(crate) struct Staged {
 impl Staged {
     /// Writes `bytes` to the folder of `target`, which exists, and syncs.
     pub fn write(target: &Path, bytes: &[u8]) -> Result<Self, WriteError> {
-        Self::write_with(target, |file| file.write_all(bytes))
+        Self::stage(target, READABLE, |file| file.write_all(bytes))
     }
 
-    /// [`Staged::write`] with the bytes that `content` writes.
-    fn write_with(
+    /// [`Staged::write`] of a file that only the user can read.
+    fn private(target: &Path, bytes: &[u8]) -> Result<Self, WriteError> {
+        Self::stage(target, PRIVATE, |file| file.write_all(bytes))
+    }
+
+    /// Writes what `content` writes, to a file with at most the permissions `mode`.
+    fn stage(
         target: &Path,
+        mode: u32,
         content: impl FnOnce(&mut fs::File) -> io::Result<()>,
     ) -> Result<Self, WriteError> {
         let stage = || {
             let mut builder = tempfile::Builder::new();
             builder.prefix(STAGED_PREFIX);
-            // Temporary files are private by default; these must be readable by every user who can read the folder.
             #[cfg(unix)]
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-            let folder = target.parent().unwrap_or(Path::new("."));
-            let mut file = builder.tempfile_in(folder).map_err(without_path)?;
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
+            #[cfg(not(unix))]
+            let _ = mode;
+            let mut file = builder.tempfile_in(folder_of(target)).map_err(without_path)?;
             content(file.as_file_mut())?;
             file.as_file().sync_all()?;
             Ok(file)
@@ -116,7 +129,7 @@ pub fn write_with(
     content: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
 ) -> Result<(), WriteError> {
     make_folder(target)?;
-    let staged = Staged::write_with(target, |file| {
+    let staged = Staged::stage(target, READABLE, |file| {
         let mut buffered = io::BufWriter::with_capacity(1 << 16, file);
         content(&mut buffered)?;
         buffered.flush()
@@ -125,7 +138,7 @@ pub fn write_with(
 }
 
 /// Like [`write`], but keeps an existing file. Returns true if the file was written.
-pub(crate) fn create(target: &Path, bytes: &[u8]) -> Result<bool, WriteError> {
+pub fn create(target: &Path, bytes: &[u8]) -> Result<bool, WriteError> {
     make_folder(target)?;
     Staged::write(target, bytes)?.publish_new()
 }
@@ -141,17 +154,43 @@ fn make_folder(target: &Path) -> Result<(), WriteError> {
     })
 }
 
-/// Overwrites the existing file `target`: follows links and keeps its permissions.
+/// [`write`] for a file of the user: follows links, keeps the permissions of an older file, and syncs the folder, so that the
+/// new file survives a power failure.
 pub fn replace(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
-    let target = fs::canonicalize(target).map_err(WriteError::at(target))?;
-    let permissions = fs::metadata(&target).map_err(WriteError::at(&target))?.permissions();
+    let target = fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
+    make_folder(&target)?;
     let staged = Staged::write(&target, bytes)?;
-    staged.file.as_file().set_permissions(permissions).map_err(WriteError::at(&target))?;
-    staged.publish()
+    // Before the rename: private files stay private.
+    if let Ok(older) = fs::metadata(&target) {
+        staged.file.as_file().set_permissions(older.permissions()).map_err(WriteError::at(&target))?;
+    }
+    staged.publish()?;
+    if cfg!(unix) {
+        let folder = folder_of(&target);
+        fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(WriteError::at(folder))?;
+    }
+    Ok(())
+}
+
+/// [`write`] for a secret: only the user can read the file.
+pub fn write_private(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+    make_folder(target)?;
+    Staged::private(target, bytes)?.publish()
+}
+
+/// Like [`write_private`], but keeps an existing file. Returns true if the file was written.
+pub fn create_private(target: &Path, bytes: &[u8]) -> Result<bool, WriteError> {
+    make_folder(target)?;
+    Staged::private(target, bytes)?.publish_new()
+}
+
+/// The folder of a file.
+fn folder_of(target: &Path) -> &Path {
+    target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Removes unfinished files of killed processes from `folder` that are at least `age` old and can be removed.
-pub(crate) fn remove_unfinished(folder: &Path, age: Duration) {
+pub fn remove_unfinished(folder: &Path, age: Duration) {
     let Ok(files) = fs::read_dir(folder) else { return };
     for file in files.flatten() {
         let unfinished = file.file_name().to_string_lossy().starts_with(STAGED_PREFIX);
@@ -222,7 +261,11 @@ mod tests {
         assert_eq!(fs::read(&file).unwrap(), b"newer");
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert!(replace(&folder.path().join("none"), b"bytes").is_err());
+        replace(&folder.path().join("new"), b"bytes").unwrap();
+        assert_eq!(fs::read(folder.path().join("new")).unwrap(), b"bytes");
+        write_private(&folder.path().join("secret"), b"bytes").unwrap();
+        assert_eq!(fs::metadata(folder.path().join("secret")).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(!create_private(&folder.path().join("secret"), b"other").unwrap());
     }
 
     #[test]

@@ -31,8 +31,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::{Digest, DigestError};
 use crate::locations::strip_locations;
+use sheaf_foundation::{Digest, DigestError};
 
 /// The version of the key's encoding, itself part of the key.
 ///
@@ -182,23 +182,6 @@ fn list(items: impl IntoIterator<Item: AsRef<str>>) -> Vec<u8> {
         bytes.extend(text(item.as_ref()));
     }
     [&number(count), bytes.as_slice()].concat()
-}
-
-/// An arbitrary action that compiles `program`.
-#[cfg(test)]
-pub(crate) fn example(program: &str) -> Action {
-    Action {
-        program: program.into(),
-        compiler: "3.13.0".into(),
-        compiler_digest: Digest::of(b"3.13.0"),
-        flags: vec![],
-        alternatives: vec![],
-        device: "cuda".into(),
-        cpu: None,
-        donation: [].into(),
-        debug: false,
-        rejected: vec![],
-    }
 }
 
 #[cfg(test)]

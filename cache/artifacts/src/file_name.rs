@@ -77,7 +77,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::digest::Digest;
+    use sheaf_foundation::Digest;
 
     fn key() -> ActionKey {
         ActionKey(Digest::of(b"key"))

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{Action, ActionKey, Cpu, Donation};
 use crate::content;
-use crate::digest::Digest;
 use crate::guard::Guard;
 use crate::miss::Miss;
 use crate::pretty;
+use sheaf_foundation::Digest;
 
 /// The version of the manifest's format.
 pub const MANIFEST_VERSION: u64 = 1;

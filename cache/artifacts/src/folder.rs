@@ -27,12 +27,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::action::{Action, ActionKey};
-use crate::atomic::{self, Staged, WriteError};
 use crate::content;
 use crate::file_name;
 use crate::guard::Guard;
 use crate::manifest::{Entry, Manifest, Specialisation};
 use crate::miss::{self, Lookup, Miss};
+use sheaf_foundation::atomic::{self, Staged, WriteError};
 
 /// The name of the file that lists a folder's entries.
 pub const MANIFEST_FILE: &str = "manifest.json";

@@ -1,0 +1,138 @@
+//! `--guard` and `sheaf replay`: a broken value is located, interpreted and compiled.
+
+use std::fs;
+use std::path::Path;
+
+use sheaf_tests::{Output, Sandbox};
+
+use super::trace::XOR;
+
+/// The GPT of the example, small, and one step of training.
+fn gpt(sandbox: &Sandbox) -> String {
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("examples").join("nanogpt/model.shf");
+    let model = fs::read_to_string(model).expect("the model");
+    let small = model
+        .replace(":context 64", ":context 8")
+        .replace(":width 128", ":width 16")
+        .replace(":n-layers 4", ":n-layers 2")
+        .replace(":n-heads 4", ":n-heads 2");
+    assert_ne!(small, model);
+    sandbox.write(
+        "train.shf",
+        "(use ./model.shf)\n(def state (init-state (init-params (random-key 0) 11 config)))\n\
+         (def ids (random-randint (random-key 1) [2 8] 0 11))\n(print (second (train-step state ids ids 0.001)))\n",
+    );
+    small
+}
+
+/// A line of the model, the line with the fault, and the call that breaks.
+const FAULTS: [(&str, &str, &str, &str); 3] = [
+    (
+        "forward",
+        "(-> x (linear W1 b1) gelu (linear W2 b2))",
+        "(-> x (linear W1 b1) gelu (linear W2 b2) (- 9) log)",
+        "log",
+    ),
+    (
+        "backward",
+        "(cross-entropy-loss (forward ids p config) targets))",
+        "(+ (* 0.0 (sum (sqrt (* 0.0 (get p :positions))))) (cross-entropy-loss (forward ids p config) targets)))",
+        "sqrt (gradient)",
+    ),
+    (
+        "optimiser",
+        "(list (adam-step p grads m v t lr) value)",
+        "(list (adam-step p (tree-map (fn [g] (/ g (sum (* 0.0 g)))) grads) m v t lr) value)",
+        "/",
+    ),
+];
+
+/// Checks the block of a breach, and what a replay of it finds.
+fn located(sandbox: &Sandbox, output: &Output, function: &str, line: usize) {
+    assert_eq!(output.code, Some(3), "{output}");
+    let block = |text: &str| {
+        assert!(text.contains("/!\\ Guard Breached: NoNan"), "{text}");
+        assert!(text.contains(&format!("\nFunction: {function}\n")), "{function}: {text}");
+        assert!(text.contains(&format!("┌─ model.shf:{line}:")), "line {line}: {text}");
+        assert!(text.contains("DETECTED]\n"), "{text}");
+    };
+    block(&output.stderr);
+    let name = output.stderr.lines().find_map(|line| line.strip_prefix("Replay: sheaf replay "));
+    let again = sandbox.run(&["replay", name.expect("a capsule")]);
+    assert_eq!(again.code, Some(3), "{again}");
+    block(&again.stderr);
+}
+
+/// The acceptance of part 7: six cases.
+#[test]
+fn a_nan_in_a_gpt_is_located_to_its_line() {
+    let compiling = Sandbox::with_compiler();
+    for (name, right, wrong, function) in FAULTS {
+        for (sandbox, jit) in [
+            (Some(Sandbox::new()), "--no-jit"),
+            (compiling.as_ref().map(|_| Sandbox::with_compiler().expect("a compiler")), "--jit=always"),
+        ] {
+            let Some(sandbox) = sandbox else { continue };
+            let model = gpt(&sandbox);
+            let planted = model.replace(right, wrong);
+            assert_ne!(planted, model, "{name}");
+            let line = planted.lines().position(|line| line.contains(wrong)).expect("the line") + 1;
+            sandbox.write("model.shf", &planted);
+            let output = sandbox.run(&["train.shf", "--guard", "no-nan", jit, "--explain"]);
+            located(&sandbox, &output, function, line);
+            // Called by way of a program, once.
+            let compiled = output.stderr.contains("train-step, model.shf:")
+                && output.stderr.contains("  compiled, 1 call\n");
+            assert_eq!(compiled, jit == "--jit=always", "{output}");
+        }
+    }
+}
+
+#[test]
+fn guards_that_hold_change_nothing() {
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("xor.shf", XOR);
+    for jit in [&["--no-jit"][..], &["--jit", "always"]] {
+        let plain = sandbox.run(&[&["xor.shf"][..], jit].concat());
+        let guards = ["--guard", "no-nan", "--guard", "loss:range:0:20", "--guard", "range=-100:100"];
+        let guarded = sandbox.run(&[&["xor.shf"][..], jit, &guards].concat());
+        assert_eq!((guarded.code, &guarded.stdout), (Some(0), &plain.stdout), "{guarded}");
+    }
+}
+
+/// The block, the exit code, and what is said of guards that are none.
+#[test]
+fn the_block_of_a_breach() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "root.shf",
+        "(defn root [x] (sqrt (- x 1.0)))\n(defn loss [p x]\n  (let [h (* x (get p :w))]\n    (sum (root (+ h 1.0)))))\n\
+         (print ((value-and-grad loss) {:w [1 2]} [1 1]))\n(print ((value-and-grad loss) {:w [1 0]} [1 1]))\n",
+    );
+    insta::assert_snapshot!("gradient", sandbox.run(&["root.shf", "--guard", "no-nan", "--no-jit"]));
+    insta::assert_snapshot!("binding", sandbox.run(&["root.shf", "--guard", "h:range:0:1.5", "--no-jit"]));
+    assert_eq!(sandbox.run(&["root.shf", "--guard", "loss:range=0:20", "--no-jit"]).code, Some(0));
+    insta::assert_snapshot!("no_guard", sandbox.run(&["root.shf", "--guard", "nan"]));
+}
+
+/// A capsule that is cut, changed or no capsule is refused.
+#[test]
+fn damaged_capsules_are_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("log.shf", "(defn f [x] (log x))\n(f [1 -1])\n");
+    let output = sandbox.run(&["log.shf", "--guard", "no-nan", "--no-jit"]);
+    let name = output.stderr.lines().find_map(|line| line.strip_prefix("Replay: sheaf replay "));
+    let whole = fs::read(sandbox.path(name.expect("a capsule"))).expect("a capsule");
+    for length in [0, 5, 14, 60, 79, 90, whole.len() - 1] {
+        sandbox.write("cut.capsule", &whole[..length]);
+        let refused = sandbox.run(&["replay", "cut.capsule"]);
+        assert_eq!(refused.code, Some(1), "{refused}");
+        assert!(refused.stderr.contains("is no capsule that can be replayed"), "{refused}");
+    }
+    let mut changed = whole;
+    let last = changed.len() - 1;
+    changed[last] ^= 1;
+    sandbox.write("changed.capsule", &changed);
+    insta::assert_snapshot!("changed_capsule", sandbox.run(&["replay", "changed.capsule"]));
+    insta::assert_snapshot!("no_capsule", sandbox.run(&["replay", "log.shf"]));
+}
