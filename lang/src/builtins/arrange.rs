@@ -244,7 +244,12 @@ fn margins(interp: &mut Interp, widths: &Value, t: &Tensor) -> Eval<(Shape, Shap
         )
     };
     let nested = match widths {
-        Value::List(list) => list.items.iter().any(|v| !matches!(v, Value::Int(_) | Value::Float(_))),
+        Value::List(list) => list.items.iter().any(|v| match v {
+            Value::Int(_) | Value::Float(_) => false,
+            // A number that is computed.
+            Value::Tensor(v) => v.ty().rank() > 0,
+            _ => true,
+        }),
         Value::Tensor(w) => w.ty().rank() > 1,
         _ => false,
     };
