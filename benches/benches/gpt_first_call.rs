@@ -11,11 +11,11 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use sheaf_engine::Engine;
-use sheaf_engine::SystemHost;
 use sheaf_graph::stablehlo::{Model, emit};
 use sheaf_graph::tensor::HostTensor;
 use sheaf_lang::eval::{Interp, Options};
 use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
+use sheaf_loader::SystemHost;
 use std::sync::Arc;
 
 /// Rounds: a compiled first call, several traces, and a first call of JAX in a new process.

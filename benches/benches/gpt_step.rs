@@ -9,12 +9,12 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use sheaf_benches::without_barriers;
-use sheaf_engine::SystemHost;
 use sheaf_graph::graph::{Donation, Graph, donations};
 use sheaf_graph::stablehlo::{Model, emit_donating};
 use sheaf_graph::tensor::{DType, HostTensor};
 use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::host::{Backend, HostError, Program, Unit};
+use sheaf_loader::SystemHost;
 use sheaf_runtime::{Buffer, CallFrame, Device, ElementType, Runtime, Target, Vmfb, Workers, sha256};
 use sheaf_toolchain::Compiler;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use sheaf_benches::median;
-use sheaf_engine::SystemHost;
 use sheaf_lang::eval::{Interp, Options, STACK_BYTES};
+use sheaf_loader::SystemHost;
 use std::sync::Arc;
 
 const DEFINITIONS: usize = 10_000;

@@ -10,14 +10,14 @@ use std::process::Command;
 use std::rc::Rc;
 use std::time::Instant;
 
-use sheaf_engine::SystemHost;
-use sheaf_engine::alternatives;
 use sheaf_graph::graph::Graph;
 use sheaf_graph::primitives::registry::Random;
 use sheaf_graph::stablehlo::{self, Module};
 use sheaf_graph::tensor::{DType, HostTensor, element_count};
 use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::host::{Backend, HostError, Program, Unit};
+use sheaf_loader::SystemHost;
+use sheaf_loader::alternatives;
 use sheaf_runtime::{CallFrame, ElementType, Runtime, Target, Vmfb, sha256};
 use sheaf_toolchain::Compiler;
 use std::sync::Arc;

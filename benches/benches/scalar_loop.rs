@@ -7,8 +7,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use sheaf_engine::SystemHost;
 use sheaf_lang::eval::{Interp, Options, STACK_BYTES};
+use sheaf_loader::SystemHost;
 use std::sync::Arc;
 
 const RUNS: usize = 21;

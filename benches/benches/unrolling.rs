@@ -10,10 +10,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use sheaf_engine::Engine;
-use sheaf_engine::SystemHost;
 use sheaf_graph::tensor::HostTensor;
 use sheaf_lang::eval::{Interp, Jit, Options};
 use sheaf_lang::host::{Backend, Buffer, HostError, Program, Unit};
+use sheaf_loader::SystemHost;
 use std::sync::Arc;
 
 const COUNTS: [usize; 5] = [4, 8, 16, 32, 64];

@@ -3,8 +3,8 @@
 
 use sheaf_artifacts::ArtifactFolder;
 use sheaf_benches::median;
-use sheaf_engine::SystemHost;
 use sheaf_lang::eval::{Interp, Options};
+use sheaf_loader::SystemHost;
 use sheaf_runtime::{Buffer, ElementType, Runtime, Target, Vmfb};
 use std::sync::Arc;
 

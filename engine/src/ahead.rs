@@ -2,18 +2,18 @@
 
 use std::path::PathBuf;
 
-use sheaf_artifacts::{Action, ActionKey, Cpu, Entry, Leaf};
+use sheaf_artifacts::{Action, ActionKey, Entry, Leaf};
 use sheaf_cache::Store;
 use sheaf_foundation::Digest;
 use sheaf_graph::graph::Donation;
 use sheaf_graph::simplify::simplify;
 use sheaf_graph::stablehlo;
 use sheaf_lang::host::{HostError, Unit};
-use sheaf_target::{Destination, Processor, Release};
+use sheaf_target::{Destination, Release};
 
-use super::{CompileRun, Engine, Kernels, PlacementPolicy, donation, placement, trial};
-use crate::candidate::{Candidate, Failure};
-use crate::unit::Job;
+use sheaf_loader::{Candidate, Failure, Job, Kernels, PlacementPolicy, plan, portable, retarget};
+
+use super::{CompileRun, Engine, trial};
 
 /// Target of a build.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ impl Plan {
     pub fn new(mut unit: Unit, goal: &BuildTarget) -> Plan {
         unit.graph = simplify(&unit.graph);
         let is_cpu = matches!(goal.destination, Destination::Cpu(_));
-        let target = placement::plan(PlacementPolicy::Auto, &unit.graph).target;
+        let target = plan(PlacementPolicy::Auto, &unit.graph).target;
         let mut candidates = if is_cpu {
             Candidate::all(&unit, target, Kernels::Auto, goal.compiler)
         } else {
@@ -133,32 +133,6 @@ impl Plan {
     }
 }
 
-/// Makes a compilation for this machine one for `destination`.
-fn retarget(job: &mut Job, destination: &Destination, debug: bool) {
-    if *destination == Destination::HOST && !debug {
-        return;
-    }
-    let cpu = destination.cpu();
-    job.action.flags = destination.flags(&job.action.flags, debug);
-    if cpu.is_none() {
-        job.action.alternatives.clear();
-    }
-    job.action.device = destination.device().into();
-    job.action.cpu = cpu
-        .map(|cpu| Cpu { arch: cpu.arch().into(), features: cpu.features().map(str::to_string).collect() });
-    job.action.debug = debug;
-    if destination.demotes() {
-        let specialisation = &mut job.specialisation;
-        for leaf in specialisation.inputs.iter_mut().chain(&mut specialisation.outputs) {
-            match leaf.dtype.as_str() {
-                "i64" => leaf.dtype = "i32".into(),
-                "f64" => leaf.dtype = "f32".into(),
-                _ => {}
-            }
-        }
-    }
-}
-
 impl Engine {
     /// The plan for the program that a run makes of a function after some calls, if it does: results take the place of
     /// arguments. `made` is the plain one.
@@ -168,7 +142,7 @@ impl Engine {
         if !plan.loads {
             return None;
         }
-        let donating = donation::donating(self.donate, &plan.unit)?;
+        let donating = self.loader.donation(&plan.unit)?;
         let of = |donations: &[Donation]| {
             let mut candidate = Candidate::new(model, &plan.unit, target, donations, plan.goal.compiler);
             retarget(&mut candidate.job, &plan.goal.destination, plan.goal.debug);
@@ -185,12 +159,12 @@ impl Engine {
 
     /// Loads the program of a candidate and checks its results. Fails if this machine cannot run it, or they differ.
     fn try_out(&self, plan: &Plan, tried: &Candidate, bytes: &[u8]) -> Result<(), Failure> {
-        let loaded = self.load(&plan.unit, tried, bytes.to_owned(), &Digest::of(bytes))?;
+        let loaded = self.loader.load(&plan.unit, tried, bytes.to_owned(), &Digest::of(bytes))?;
         let Some(Plain { candidate, bytes }) = &plan.plain else {
             return self.check_blocks(&plan.unit, tried, &loaded);
         };
-        let plain = self.load(&plan.unit, candidate, bytes.clone(), &Digest::of(bytes))?;
-        let device = self.runtime.device(tried.target).map_err(Failure::runtime)?;
+        let plain = self.loader.load(&plan.unit, candidate, bytes.clone(), &Digest::of(bytes))?;
+        let device = self.loader.device(tried.target).map_err(Failure::runtime)?;
         match trial::agrees(&device, &plan.unit, &plain, &loaded) {
             Ok(true) => Ok(()),
             Ok(false) => Err(Failure::load("it does not give what it should".into())),
@@ -202,8 +176,8 @@ impl Engine {
     pub fn kept(&self, plan: &Plan, keep: Keep) -> Result<Option<Made>, HostError> {
         for (candidate, Candidate { job, .. }) in plan.candidates.iter().enumerate() {
             let key = job.action.key();
-            if let Some((bytes, entry)) = self.caches.project_artifact(&key) {
-                let path = self.caches.folder().join(&entry.file);
+            if let Some((bytes, entry)) = self.loader.folder.find(&key) {
+                let path = self.loader.folder.path().join(&entry.file);
                 return Ok(Some(Made { bytes, candidate, kept: Some((entry, path)) }));
             }
             if let Some((bytes, _)) = self.caches.shared_artifact(job) {
@@ -246,9 +220,9 @@ impl Engine {
         if keep == Keep::Cache {
             return Ok(Made { bytes, candidate, kept: None });
         }
-        match self.caches.try_record(job, &bytes) {
+        match self.loader.folder.try_record(job, &bytes) {
             Ok(entry) => {
-                let path = self.caches.folder().join(&entry.file);
+                let path = self.loader.folder.path().join(&entry.file);
                 Ok(Made { bytes, candidate, kept: Some((entry, path)) })
             }
             Err(e) => Err(HostError { message: e.to_string(), help: e.remedy().map(str::to_owned) }),
@@ -260,19 +234,8 @@ impl Engine {
         self.caches.be_patient();
     }
 
-    /// A program in `__sheaf__` that was built for any processor with features that this one has, the most capable
-    /// first.
-    pub(super) fn find_portable(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
-        if !self.caches.folder().exists() {
-            return None;
-        }
-        portable(job).find_map(|job| {
-            let (bytes, entry) = self.caches.project_artifact(&job.action.key())?;
-            Some((bytes, entry.digest))
-        })
-    }
-
-    /// The same for programs from the store and remote caches, if the user trusts a package's author: the author compiles for named
+    /// A program from the store or a remote cache that was built for any processor with features that this one has, if the user
+    /// trusts a package's author: the author compiles for named
     /// processors, so that users of other models can run the programs.
     pub(super) fn find_of_packages(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
         if !self.caches.has_packages() {
@@ -280,24 +243,8 @@ impl Engine {
         }
         portable(job).find_map(|job| {
             let (bytes, digest) = self.caches.shared_artifact(&job)?;
-            self.caches.record(&job, &bytes);
+            self.loader.folder.record(&job, &bytes);
             Some((bytes, digest))
         })
     }
-}
-
-/// The job for each named processor whose programs this machine runs, the most capable first; none for other devices.
-fn portable(job: &Job) -> impl Iterator<Item = Job> + '_ {
-    let is_host = job.action.device == Destination::HOST.device();
-    let processors = if is_host { Processor::portable() } else { Vec::new() };
-    processors.into_iter().map(|processor| {
-        let mut job = Job {
-            name: job.name.clone(),
-            action: job.action.clone(),
-            specialisation: job.specialisation.clone(),
-            limit: job.limit,
-        };
-        retarget(&mut job, &Destination::Cpu(processor), false);
-        job
-    })
 }

@@ -7,8 +7,8 @@ use sheaf_lang::host::Leaf;
 use sheaf_runtime::{Error, Runtime, Target, Vmfb};
 use sheaf_target::Cpu;
 
-use super::buffer::upload;
 use super::trial::{same, sample};
+use sheaf_loader::upload;
 
 /// Inputs on which both programs must agree.
 const TRIALS: u64 = 2;

@@ -2,12 +2,11 @@
 //! order, and a hit in a later one is copied to the earlier ones.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
-use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sheaf_artifacts::{ActionKey, ArtifactFolder, Entry, FolderError, Leaf, Lookup, Miss};
+use sheaf_artifacts::{ActionKey, Leaf, Lookup};
 use sheaf_cache::remote::{Address, Credentials, KEY_VARIABLE, Secret};
 use sheaf_cache::{
     BUDGET, CacheStats, Claim, Compilation, Exclusive, RemoteAddress, RemoteSettings, Remotes, SignedClaim,
@@ -19,8 +18,7 @@ use sheaf_project::{Home, Mode, PackagePrograms, Settings};
 
 use super::action;
 use super::compile::CompileRun;
-use super::report::{Reporter, counted};
-use super::unit::Job;
+use sheaf_loader::{Faults, Job, Loader, NOT_KEPT, ProgramFolder, counted};
 
 /// Maximum wait for uploads at the end of a run.
 const LAST_UPLOADS: Duration = Duration::from_secs(30);
@@ -31,22 +29,13 @@ pub const STORE_SIZE: u64 = 5_000_000_000;
 /// Number of programs put into the store after which it is collected, even within a day of the last collection.
 const COLLECT_AFTER: usize = 200;
 
-/// Consequence of a compiled program that cannot be written.
-const NOT_KEPT: &str = "the run goes on; only a later one may have to compile again";
-
-/// Consequence of a compiled program that cannot be read.
-pub const NOT_USED: &str = "it is not used: the program is taken from another cache or compiled again";
-
-/// Consequence of a damaged compiled program.
-const REPLACED: &str =
-    "it is not used: the program is taken from another cache or compiled again, and the file replaced";
-
 /// Consequence of a remote cache that fails.
 const WITHOUT: &str = "the run goes on without it: what no other cache has is compiled here";
 
 /// The caches of a run.
 pub struct Caches {
-    artifacts: ArtifactFolder,
+    /// `__sheaf__` of the program.
+    pub(crate) folder: Rc<ProgramFolder>,
     store: Store,
     remotes: RefCell<Option<Remotes>>,
     /// Signs programs compiled here.
@@ -60,9 +49,7 @@ pub struct Caches {
     added: Cell<usize>,
     /// Counts of programs by the cache that had them.
     stats: Cell<CacheStats>,
-    /// Warnings so far: one fault may meet every function of a program.
-    warned: RefCell<HashSet<String>>,
-    reporter: Arc<dyn Reporter>,
+    faults: Rc<Faults>,
 }
 
 /// Secrets of the user that are not in files.
@@ -185,19 +172,18 @@ pub fn credentials(settings: &Settings, secrets: &Secrets) -> Credentials {
 }
 
 impl Caches {
-    /// The caches for programs whose `__sheaf__` is `artifacts`.
+    /// The caches besides the `__sheaf__` of a loader.
     pub fn open(
         home: &Home,
-        artifacts: ArtifactFolder,
+        loader: &Loader,
         settings: &Settings,
         secrets: &Secrets,
-        reporter: &Arc<dyn Reporter>,
     ) -> Result<Caches, HostError> {
         let key = signing_key(home, secrets)?;
         let trusted = trusted_keys(settings, key.as_deref())?;
         let remotes = remotes(settings, &trusted, secrets)?;
         Ok(Caches {
-            artifacts,
+            folder: Rc::clone(&loader.folder),
             store: Store::new(home.cache()),
             remotes: RefCell::new(remotes),
             key,
@@ -206,8 +192,7 @@ impl Caches {
             store_size: settings.max_size.value.unwrap_or(STORE_SIZE),
             added: Cell::new(0),
             stats: Cell::default(),
-            warned: RefCell::default(),
-            reporter: Arc::clone(reporter),
+            faults: Rc::clone(&loader.faults),
         })
     }
 
@@ -224,27 +209,6 @@ impl Caches {
     /// The user's store.
     pub fn store(&self) -> &Store {
         &self.store
-    }
-
-    /// The folder of this project's programs.
-    pub fn folder(&self) -> &Path {
-        self.artifacts.path()
-    }
-
-    /// The manifest's entries of this project's programs.
-    pub fn entries(&self) -> Vec<Entry> {
-        self.artifacts.entries().unwrap_or_default()
-    }
-
-    /// A program of this project. Warns of a damaged one, which is replaced once the job is compiled.
-    pub fn project_artifact(&self, key: &ActionKey) -> Option<(Vec<u8>, Entry)> {
-        match self.artifacts.find(key) {
-            Lookup::Hit { bytes, entry } => Some((bytes, entry)),
-            Lookup::Miss(miss) => {
-                self.report(&miss);
-                None
-            }
-        }
     }
 
     /// A program from the store or a remote cache, with its digest.
@@ -268,7 +232,7 @@ impl Caches {
                 Some((bytes, entry.claim.vmfb.digest))
             }
             Lookup::Miss(miss) => {
-                self.report(&miss);
+                self.faults.report(&miss);
                 None
             }
         }
@@ -286,7 +250,7 @@ impl Caches {
             accepts: &|claim| !self.store.is_quarantined(claim),
         });
         for trouble in remotes.troubles() {
-            self.warn(&trouble, WITHOUT, Some(&trouble.remedy()));
+            self.faults.warn(&trouble, WITHOUT, Some(&trouble.remedy()));
         }
         let fetched = fetched?;
         self.count(|stats| {
@@ -294,7 +258,7 @@ impl Caches {
             stats.saved += fetched.signed.claim.seconds;
         });
         if let Err(e) = self.store.put(&fetched.signed, program.as_bytes(), &fetched.vmfb) {
-            self.warn(&e, NOT_KEPT, Some(e.remedy()));
+            self.faults.warn(&e, NOT_KEPT, Some(e.remedy()));
         }
         Some((fetched.vmfb, fetched.signed.claim.vmfb.digest))
     }
@@ -305,11 +269,11 @@ impl Caches {
         let text = format!("waiting for another process that compiles {}", job.name);
         self.store.exclusive(&job.action.key(), |wait| {
             activity = match wait {
-                Wait::Begun => Some(self.reporter.begin(&text)),
+                Wait::Begun => Some(self.faults.reporter().begin(&text)),
                 Wait::GivenUp => {
                     drop(activity.take());
                     let line = format!("the other process takes too long; compiling {} beside it", job.name);
-                    self.reporter.note(&line);
+                    self.faults.reporter().note(&line);
                     None
                 }
             }
@@ -334,14 +298,14 @@ impl Caches {
         let signed = SignedClaim::new(claim, self.key.as_deref());
         match self.store.put(&signed, program.as_bytes(), bytes) {
             Ok(()) => self.added.set(self.added.get() + 1),
-            Err(e) => self.warn(&e, NOT_KEPT, Some(e.remedy())),
+            Err(e) => self.faults.warn(&e, NOT_KEPT, Some(e.remedy())),
         }
         let remotes = self.remotes.borrow();
         let Some(remotes) = &*remotes else { return };
         if signed.signer.is_none() {
             if remotes.writes() {
                 let help = "make a key with `sheaf cache key new`, or set SHEAF_CACHE_MODE to read-only";
-                self.warn(
+                self.faults.warn(
                     &"what is compiled here is not sent to the remote cache",
                     "without a signature nobody would use it",
                     Some(help),
@@ -355,43 +319,10 @@ impl Caches {
         remotes.put(Upload { action: described.address, signed, blobs });
     }
 
-    /// Keeps a program beside the sources. Trouble is no reason to stop: the next run compiles it again.
-    pub fn record(&self, job: &Job, bytes: &[u8]) {
-        match self.try_record(job, bytes) {
-            Err(FolderError::Foreign { line }) => self.reporter.passed_over(&line),
-            Err(e) => self.warn(&e, NOT_KEPT, e.remedy()),
-            Ok(_) => {}
-        }
-    }
-
-    /// The same, where it must succeed.
-    pub fn try_record(&self, job: &Job, bytes: &[u8]) -> Result<Entry, FolderError> {
-        self.artifacts.record(&job.action, job.specialisation.clone(), bytes)
-    }
-
     fn count(&self, change: impl FnOnce(&mut CacheStats)) {
         let mut stats = self.stats.get();
         change(&mut stats);
         self.stats.set(stats);
-    }
-
-    /// Warns of damage in a cache; that something is simply not there is no trouble.
-    fn report(&self, miss: &Miss) {
-        if let Miss::Foreign { line } = miss {
-            self.reporter.passed_over(line);
-        } else if miss.is_trouble() {
-            let meaning = if miss.remedy().is_some() { NOT_USED } else { REPLACED };
-            self.warn(miss, meaning, miss.remedy());
-        }
-    }
-
-    /// Shows a warning about a cache, once in a run.
-    pub fn warn(&self, message: &dyn std::fmt::Display, meaning: &str, remedy: Option<&str>) {
-        let message = message.to_string();
-        if !self.warned.borrow().contains(&message) {
-            self.reporter.warn(&message, Some(&meaning), remedy);
-            self.warned.borrow_mut().insert(message);
-        }
     }
 }
 
@@ -403,19 +334,19 @@ impl Drop for Caches {
                 0 => None,
                 n => {
                     let text = format!("sending {} to the remote cache", counted(n, "compiled program"));
-                    Some(self.reporter.begin(&text))
+                    Some(self.faults.reporter().begin(&text))
                 }
             };
             let dropped = remotes.finish(LAST_UPLOADS);
             drop(activity);
             for trouble in remotes.troubles() {
-                self.warn(&trouble, WITHOUT, Some(&trouble.remedy()));
+                self.faults.warn(&trouble, WITHOUT, Some(&trouble.remedy()));
             }
             if dropped > 0 {
                 let programs = counted(dropped, "compiled program");
                 let message = format!("not sent to the remote cache: {programs}");
                 let help = "`sheaf cache push` sends them";
-                self.reporter.warn(
+                self.faults.reporter().warn(
                     message,
                     Some(&format!("it took more than {} s", LAST_UPLOADS.as_secs())),
                     Some(help),

@@ -14,10 +14,11 @@ use sheaf_toolchain::{
 
 use super::caches::Secrets;
 use super::executor::Cluster;
-use super::report::Reporter;
-use super::timeline::timed;
-use super::unit::Job;
+use sheaf_loader::timeline::timed;
+use sheaf_loader::{Job, Reporter};
+
 use super::worker::WorkerCommand;
+use crate::report::EngineReporter;
 
 /// Consequence of interpretation for the user.
 const SLOWER: &str = "results are the same, only slower";
@@ -66,7 +67,7 @@ pub struct CompileService {
     /// Ends a compilation from outside.
     interrupt: Interrupt,
     worker: WorkerCommand,
-    reporter: Arc<dyn Reporter>,
+    reporter: Arc<dyn EngineReporter>,
 }
 
 enum State {
@@ -87,9 +88,10 @@ impl CompileService {
         compiler: Option<Release<'static>>,
         strict: bool,
         worker: WorkerCommand,
-        reporter: Arc<dyn Reporter>,
+        reporter: Arc<dyn EngineReporter>,
     ) -> Result<CompileService, HostError> {
-        let cluster = Cluster::open(&settings, secrets, &reporter)?;
+        let shown: Arc<dyn Reporter> = Arc::<dyn EngineReporter>::clone(&reporter);
+        let cluster = Cluster::open(&settings, secrets, &shown)?;
         let (state, interrupt) = (State::Unused, Interrupt::default());
         let for_observer = false;
         Ok(CompileService {
@@ -188,6 +190,10 @@ impl CompileService {
         self.compiler.is_some_and(|release| locate_release(&release, self.home.data()).is_some())
     }
 
+    fn shown(&self) -> &dyn Reporter {
+        &*self.reporter
+    }
+
     /// Says that a function is interpreted, since there is no program of it; an error if that is forbidden.
     pub fn give_up(&self, name: &str, why: &dyn std::fmt::Display, remedy: &str) -> Result<(), HostError> {
         if self.for_observer {
@@ -195,7 +201,7 @@ impl CompileService {
                 "the inside of {name} is not observed, since its program for that cannot be compiled; only its arguments \
                  and results are"
             );
-            self.reporter.warn(message, Some(&why), Some(remedy));
+            self.shown().warn(message, Some(&why), Some(remedy));
             return Ok(());
         }
         if self.strict {
@@ -203,7 +209,7 @@ impl CompileService {
             return Err(HostError { message, help: Some(remedy.to_owned()) });
         }
         let message = format!("{name} is interpreted, since it cannot be compiled; {SLOWER}");
-        self.reporter.warn(message, Some(&why), Some(remedy));
+        self.shown().warn(message, Some(&why), Some(remedy));
         Ok(())
     }
 
@@ -219,7 +225,7 @@ impl CompileService {
                 let message = format!(
                     "there is no compiler, so what has not been compiled before is interpreted; {SLOWER}"
                 );
-                self.reporter.warn(message, Some(&why), Some(&format!("{remedy}; the next run tries again")));
+                self.shown().warn(message, Some(&why), Some(&format!("{remedy}; the next run tries again")));
                 Ok(None)
             }
         }

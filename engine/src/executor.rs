@@ -16,8 +16,7 @@ use sheaf_toolchain::locate_release;
 use super::action::{FOLDER, described_run};
 use super::caches::{self, Secrets};
 use super::compile::{CompileRun, Compiled};
-use super::report::Reporter;
-use super::unit::Job;
+use sheaf_loader::{Job, Reporter};
 
 /// Maximum time of the cluster for one program, its queue and the first transfer of the compiler included.
 const LIMIT: Duration = Duration::from_secs(1800);

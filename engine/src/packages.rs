@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use sheaf_lang::host::{HostError, OwnPackage};
+use sheaf_loader::ProgramPackages;
 use sheaf_project::{PackagePrograms, Project};
 
 /// Folders of the dependencies of a project.
@@ -35,9 +36,10 @@ impl Packages {
     pub fn new(project: Project, dependencies: Box<dyn Dependencies>) -> Self {
         Self { project, dependencies }
     }
+}
 
-    /// The package that a program in `folder` belongs to.
-    pub(crate) fn own(&self, folder: &str) -> Option<OwnPackage> {
+impl ProgramPackages for Packages {
+    fn own(&self, folder: &str) -> Option<OwnPackage> {
         let manifest = self.project.manifest.as_ref()?;
         let here = if folder.is_empty() { Path::new(".") } else { Path::new(folder) };
         let inside = std::fs::canonicalize(here).ok()?;
@@ -47,8 +49,7 @@ impl Packages {
         Some(OwnPackage { name, sources: format!("{start}{}src", "../".repeat(depth)) })
     }
 
-    /// As [`Dependencies::folder`], in texts.
-    pub(crate) fn dependency(&self, package: &str, name: &str) -> Result<Option<String>, HostError> {
+    fn dependency(&self, package: &str, name: &str) -> Result<Option<String>, HostError> {
         let package = (!package.is_empty()).then(|| Path::new(package));
         let folder = self.dependencies.folder(package, name)?;
         let text = |folder: PathBuf| {

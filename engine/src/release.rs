@@ -10,7 +10,7 @@ use sheaf_target::{COMPILER, Platform, Release};
 use sheaf_toolchain::{InstallError, Listing, Progress};
 
 use crate::compile::fetching;
-use crate::report::Reporter;
+use sheaf_loader::Reporter;
 
 /// Reason why a release cannot be used.
 #[derive(Debug, PartialEq, Eq)]

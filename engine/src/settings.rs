@@ -6,7 +6,7 @@ use sheaf_artifacts::{ArtifactFolder, Guard, MANIFEST_FILE};
 use sheaf_lang::host::HostError;
 use sheaf_project::{Home, HomeError, Options, Owners, Project, Request, Settings, Trusted, UserConfig};
 
-use crate::report::Reporter;
+use sheaf_loader::Reporter;
 
 /// Looks up an environment variable.
 pub type Environment = dyn Fn(&str) -> Option<String>;

@@ -14,11 +14,9 @@ use sheaf_graph::tensor::{DType, HostTensor, TensorType};
 use sheaf_lang::host::{Buffer, HostError, Leaf, Placement, Program, Unit};
 use sheaf_runtime::{Device, Error};
 
-use super::buffer::{DeviceBuffer, upload};
+use super::CompileRun;
 use super::caches::Caches;
-use super::donation::all_owned;
-use super::{CompileRun, Job};
-use crate::loaded::{Loaded, runtime_error};
+use sheaf_loader::{DeviceBuffer, Job, Loaded, all_owned, runtime_error, upload};
 
 /// Inputs on which both programs must agree.
 const TRIALS: u64 = 2;
@@ -325,7 +323,7 @@ impl Program for OnTrial {
                     Some(true) => {
                         if let Some(caches) = self.caches.upgrade() {
                             caches.keep(&fresh.job, &fresh.bytes, fresh.run);
-                            caches.record(&fresh.job, &fresh.bytes);
+                            caches.folder.record(&fresh.job, &fresh.bytes);
                         }
                         *stage = Stage::Right;
                     }

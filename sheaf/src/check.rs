@@ -13,7 +13,7 @@ use crate::cli::CheckOptions;
 use crate::evaluator::{Failed, interpreter, on_large_stack, project_of};
 use crate::messages;
 use crate::sources::programs;
-use sheaf_engine::source_text;
+use sheaf_loader::source_text;
 
 /// Checks programs without running them: exit code 1 if anything is wrong.
 pub fn check(options: &CheckOptions) -> ExitCode {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use sheaf_artifacts::ArtifactFolder;
 use sheaf_cache::remote::{KEY_VARIABLE, TOKEN_VARIABLE};
 use sheaf_engine::{
-    CompileService, Donate, EngineConfig, Kernels, Packages, Secrets, Session, SystemHost, WorkerCommand,
-    this_program,
+    CompileService, Donate, EngineConfig, Kernels, Packages, Secrets, Session, WorkerCommand, this_program,
 };
 use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
+use sheaf_loader::SystemHost;
 use sheaf_project::{Home, Project, Settings};
 use sheaf_syntax::Sources;
 use sheaf_target::Release;

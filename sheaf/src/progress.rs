@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use sheaf_engine::Reporter;
+use sheaf_engine::{EngineReporter, Reporter};
 use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::visible::visible;
@@ -98,7 +98,9 @@ impl Reporter for TerminalReporter {
     fn begin(&self, work: &str) -> Box<dyn Any> {
         Box::new(Spinner::start(work))
     }
+}
 
+impl EngineReporter for TerminalReporter {
     fn installation(&self) -> Box<dyn Progress> {
         Box::new(InstallProgress::default())
     }

@@ -61,7 +61,7 @@ fn read(path: &Path) -> Result<Capsule, Failed> {
         return Err(wrong("it is too large"));
     }
     let bytes = std::fs::read(path).map_err(|error| {
-        let error = sheaf_engine::unreadable(path, &error);
+        let error = sheaf_loader::unreadable(path, &error);
         messages::error(&error.message, error.help.as_deref());
         Failed
     })?;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sheaf_engine::{source_text, unreadable};
+use sheaf_loader::{source_text, unreadable};
 use sheaf_project::ARTIFACT_FOLDER;
 use sheaf_syntax::Sources;
 

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use sheaf_engine::element_type;
 use sheaf_graph::tensor::{HostTensor, TensorType};
+use sheaf_loader::element_type;
 use sheaf_runtime::{Buffer, Device};
 
 /// The compile worker: the program under test, as it starts itself.

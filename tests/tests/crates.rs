@@ -6,11 +6,12 @@ use std::process::Command;
 use serde_json::Value;
 
 /// From above to below: a crate uses crates after it only.
-const LAYERS: [&str; 15] = [
+const LAYERS: [&str; 16] = [
     "sheaf",
     "sheaf-cache-server",
     "sheaf-engine",
     "sheaf-cache",
+    "sheaf-loader",
     "sheaf-artifacts",
     "sheaf-observe",
     "sheaf-lang",

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use sheaf_engine::{Error, Reporter, Session, SessionBuilder, Value};
+use sheaf_engine::{EngineReporter, Error, Reporter, Session, SessionBuilder, Value};
 use sheaf_lang::eval::Jit;
 use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::Diagnostic;
@@ -37,6 +37,8 @@ impl Reporter for Reports {
         Box::new(())
     }
 }
+
+impl EngineReporter for Reports {}
 
 fn builder(sandbox: &Sandbox) -> SessionBuilder {
     let home = sandbox.home().display().to_string();

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use sheaf_lang::eval::{Interp, Jit, Location, Options, Signal};
 use sheaf_lang::host::HostError;
 use sheaf_lang::program;
+use sheaf_loader::{Donate, Kernels, PlacementPolicy, Policies, Reporter, SystemHost};
 use sheaf_project::{Home, PackagePrograms, Project};
 use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::render::render;
@@ -18,10 +19,10 @@ use sheaf_syntax::{Sources, Span};
 
 use crate::packages::{Dependencies, Packages};
 use crate::release::{self, Unusable};
-use crate::report::Reporter;
+use crate::report::EngineReporter;
 use crate::settings::{Environment, artifacts, project_of, settings_of};
 use crate::worker::this_program;
-use crate::{Donate, Engine, EngineConfig, Kernels, PlacementPolicy, Secrets, SystemHost, WorkerCommand};
+use crate::{Engine, EngineConfig, Secrets, WorkerCommand};
 
 pub use value::Value;
 
@@ -100,12 +101,10 @@ pub struct SessionBuilder {
     evaluation: Options,
     arguments: Vec<String>,
     recompile: bool,
-    kernels: Kernels,
-    donate: Donate,
-    placement: PlacementPolicy,
+    policies: Policies,
     secrets: Secrets,
     worker: Option<WorkerCommand>,
-    reporter: Arc<dyn Reporter>,
+    reporter: Arc<dyn EngineReporter>,
     dependencies: Box<dyn Dependencies>,
 }
 
@@ -121,9 +120,7 @@ impl Default for SessionBuilder {
             evaluation: Options::default(),
             arguments: Vec::new(),
             recompile: false,
-            kernels: Kernels::Auto,
-            donate: Donate::Auto,
-            placement: PlacementPolicy::Auto,
+            policies: Policies::default(),
             secrets: Secrets::default(),
             worker: None,
             reporter: Arc::new(()),
@@ -213,21 +210,21 @@ impl SessionBuilder {
     /// Policy for small programs and loops.
     #[must_use]
     pub fn kernels(mut self, kernels: Kernels) -> Self {
-        self.kernels = kernels;
+        self.policies.kernels = kernels;
         self
     }
 
     /// Policy for calls that consume arguments.
     #[must_use]
     pub fn donate(mut self, donate: Donate) -> Self {
-        self.donate = donate;
+        self.policies.donate = donate;
         self
     }
 
     /// Policy for the device of each program.
     #[must_use]
     pub fn placement(mut self, placement: PlacementPolicy) -> Self {
-        self.placement = placement;
+        self.policies.placement = placement;
         self
     }
 
@@ -248,7 +245,7 @@ impl SessionBuilder {
 
     /// Receiver of progress and warnings; none by default.
     #[must_use]
-    pub fn reporter(mut self, reporter: Arc<dyn Reporter>) -> Self {
+    pub fn reporter(mut self, reporter: Arc<dyn EngineReporter>) -> Self {
         self.reporter = reporter;
         self
     }
@@ -282,7 +279,8 @@ impl SessionBuilder {
         let dependencies = std::mem::replace(&mut self.dependencies, Box::new(()));
         let jit = self.evaluation.jit != Jit::Never;
         let programs = if jit { dependencies.programs()? } else { Vec::new() };
-        let host = SystemHost::new(self.arguments.clone(), Arc::clone(&self.reporter))
+        let shown: Arc<dyn Reporter> = Arc::<dyn EngineReporter>::clone(&self.reporter);
+        let host = SystemHost::new(self.arguments.clone(), shown)
             .with_packages(Packages::new(project.clone(), dependencies));
         let evaluation = self.evaluation;
         let engine = if jit { Some(self.engine(&project, programs)?) } else { None };
@@ -307,9 +305,7 @@ impl SessionBuilder {
         let config = EngineConfig {
             recompile: self.recompile,
             strict: self.evaluation.strict,
-            donate: self.donate,
-            kernels: self.kernels,
-            placement: self.placement,
+            policies: self.policies,
             secrets: self.secrets,
             reporter: self.reporter,
             ..EngineConfig::new(home, artifacts(project, folder), settings, compiler, worker)
@@ -341,7 +337,7 @@ impl Session {
     pub fn load(&self, path: impl AsRef<Path>) -> Result<Module, Error> {
         let path = path.as_ref();
         let text =
-            crate::host::source_text(path).map_err(|error| Error::new(&Sources::default(), vec![error]))?;
+            sheaf_loader::source_text(path).map_err(|error| Error::new(&Sources::default(), vec![error]))?;
         self.load_text(&path.display().to_string(), &text)
     }
 

@@ -6,7 +6,8 @@ use std::thread;
 
 use sheaf_project::Home;
 
-use sheaf_engine::{Cluster, CompileRun, Compiled, Job};
+use sheaf_engine::{Cluster, CompileRun, Compiled};
+use sheaf_loader::Job;
 
 /// Default of `--jobs` on a cluster: its workers are not this machine's.
 pub const MAX_CONCURRENT: usize = 16;

@@ -13,7 +13,7 @@ use sheaf_syntax::diagnostic::Diagnostic;
 
 use crate::evaluator::{Failed, failed};
 use crate::messages;
-use sheaf_engine::source_text;
+use sheaf_loader::source_text;
 
 /// The format and version of a shapes file.
 const FORMAT: &str = "sheaf shapes 1";

@@ -113,7 +113,7 @@ fn bytes(count: u64) -> String {
 
 /// A number of programs for people.
 fn programs(count: usize) -> String {
-    engine::counted(count, "program")
+    sheaf_loader::counted(count, "program")
 }
 
 /// Time since a moment, for people. Clocks of other machines may go ahead.

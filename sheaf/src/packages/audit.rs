@@ -58,7 +58,7 @@ fn act(options: &AuditOptions) -> Result<(), Failed> {
     } else {
         print_line(&format!(
             "nothing is known against {}",
-            sheaf_engine::counted(lock.packages.len(), "package")
+            sheaf_loader::counted(lock.packages.len(), "package")
         ))
     }
 }

@@ -50,6 +50,6 @@ fn act(options: &VendorOptions) -> Result<(), Failed> {
     }
     print_line(&format!(
         "packed {} in {VENDOR_FOLDER}; with Sheaf.lock they are all that other machines need, without a network",
-        sheaf_engine::counted(names.len(), "package")
+        sheaf_loader::counted(names.len(), "package")
     ))
 }

@@ -336,7 +336,7 @@ pub const QUIRKS: &[Quirk] = &[
         number: 39,
         name: "data tiling fails on products of three axes",
         reason: "\"large vector sizes\", after the time of a whole compilation: programs with such products do without the flag.",
-        place: "engine/src/flags.rs",
+        place: "engine/loader/src/flags.rs",
         shown: Shown::ByPrograms,
     },
     Quirk {
@@ -357,7 +357,7 @@ pub const QUIRKS: &[Quirk] = &[
         number: 42,
         name: "products of patches fail for depthwise convolutions",
         reason: "The flag that makes products of convolutions makes ones of wrong shapes where each channel is a group: programs are compiled without flags after that.",
-        place: "engine/src/flags.rs",
+        place: "engine/loader/src/flags.rs",
         shown: Shown::ByPrograms,
     },
     Quirk {

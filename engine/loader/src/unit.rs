@@ -7,7 +7,7 @@ use sheaf_foundation::Digest;
 use sheaf_graph::graph;
 use sheaf_graph::stablehlo::{KERNEL_FLAGS, Module};
 use sheaf_lang::host::{self, Unit};
-use sheaf_target::{COMPILER, Release};
+use sheaf_target::{COMPILER, Destination, Release};
 
 use super::flags::alternatives;
 
@@ -90,5 +90,31 @@ fn leaf(leaf: &host::Leaf) -> Leaf {
         dtype: leaf.ty.dtype.to_string(),
         shape: leaf.ty.shape.iter().map(|n| *n as u64).collect(),
         weak: leaf.ty.weak,
+    }
+}
+
+/// Makes a compilation for this machine one for `destination`.
+pub fn retarget(job: &mut Job, destination: &Destination, debug: bool) {
+    if *destination == Destination::HOST && !debug {
+        return;
+    }
+    let cpu = destination.cpu();
+    job.action.flags = destination.flags(&job.action.flags, debug);
+    if cpu.is_none() {
+        job.action.alternatives.clear();
+    }
+    job.action.device = destination.device().into();
+    job.action.cpu = cpu
+        .map(|cpu| Cpu { arch: cpu.arch().into(), features: cpu.features().map(str::to_string).collect() });
+    job.action.debug = debug;
+    if destination.demotes() {
+        let specialisation = &mut job.specialisation;
+        for leaf in specialisation.inputs.iter_mut().chain(&mut specialisation.outputs) {
+            match leaf.dtype.as_str() {
+                "i64" => leaf.dtype = "i32".into(),
+                "f64" => leaf.dtype = "f32".into(),
+                _ => {}
+            }
+        }
     }
 }

@@ -15,23 +15,28 @@ use crate::donation;
 use crate::timeline;
 
 /// A program with its call prepared.
-pub(crate) struct Loaded {
+pub struct Loaded {
     /// The function's name with its transformation.
-    pub(crate) name: String,
-    pub(crate) target: Target,
-    pub(crate) model: Model,
-    pub(crate) frame: RefCell<CallFrame>,
+    pub name: String,
+    /// The device.
+    pub target: Target,
+    /// The form of its text.
+    pub model: Model,
+    /// The prepared call.
+    pub frame: RefCell<CallFrame>,
     /// The small arguments of the last call: rates and the like stay the same from call to call, and need not be set
     /// again.
-    pub(crate) arguments: RefCell<Vec<Option<Buffer>>>,
-    pub(crate) results: Vec<TensorType>,
-    pub(crate) placement: Placement,
+    pub arguments: RefCell<Vec<Option<Buffer>>>,
+    /// Types of the results.
+    pub results: Vec<TensorType>,
+    /// Its placement, for reports.
+    pub placement: Placement,
     /// The arguments that calls consume.
-    pub(crate) donations: Vec<Donation>,
+    pub donations: Vec<Donation>,
     /// Number of calls that consumed them.
-    pub(crate) donating_calls: Cell<u64>,
+    pub donating_calls: Cell<u64>,
     /// The program for calls whose arguments have other references.
-    pub(crate) plain: Option<Rc<Loaded>>,
+    pub plain: Option<Rc<Loaded>>,
 }
 
 /// Arguments of more bytes are let go of after each call.
@@ -39,14 +44,14 @@ const SMALL_ARGUMENT: usize = 4 << 10;
 
 impl Loaded {
     /// This program with a note on the failure of the best of the candidates, if that failed.
-    pub(crate) fn instead_of(mut self, failed: Option<&Failure>) -> Loaded {
+    pub fn instead_of(mut self, failed: Option<&Failure>) -> Loaded {
         let note = |failure: &Failure| format!("not in its quickest form: {}", failure.note);
         self.placement.note = failed.map(note);
         self
     }
 
     /// This program as the one for calls that own their arguments.
-    pub(crate) fn beside(mut self, plain: &Rc<Loaded>) -> Rc<Loaded> {
+    pub fn beside(mut self, plain: &Rc<Loaded>) -> Rc<Loaded> {
         self.placement.why.clone_from(&plain.placement.why);
         self.placement.note.clone_from(&plain.placement.note);
         self.plain = Some(Rc::clone(plain));
@@ -54,12 +59,12 @@ impl Loaded {
     }
 
     /// True if a call consumes argument `i`, given no other references to it.
-    pub(crate) fn consumes(&self, i: usize) -> bool {
+    pub fn consumes(&self, i: usize) -> bool {
         self.donations.iter().any(|d| d.argument == i)
     }
 
     /// This program with that reason for its placement.
-    pub(crate) fn placed(mut self, why: String) -> Rc<dyn Program> {
+    pub fn placed(mut self, why: String) -> Rc<dyn Program> {
         self.placement.why = why;
         Rc::new(self)
     }
@@ -67,7 +72,7 @@ impl Loaded {
 
 impl Loaded {
     /// Lets go of all arguments.
-    pub(crate) fn release(&self) {
+    pub fn release(&self) {
         let mut frame = self.frame.borrow_mut();
         for (i, argument) in self.arguments.borrow_mut().iter_mut().enumerate() {
             *argument = None;
@@ -118,6 +123,6 @@ impl Program for Loaded {
 }
 
 /// An error of the runtime as the language reports it.
-pub(crate) fn runtime_error(error: impl std::fmt::Display) -> HostError {
+pub fn runtime_error(error: impl std::fmt::Display) -> HostError {
     HostError { message: error.to_string(), help: None }
 }

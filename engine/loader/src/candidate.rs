@@ -12,37 +12,47 @@ use crate::unit::{self, Job};
 
 /// Reason to interpret a unit for which no candidate serves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refusal {
+pub enum Refusal {
+    /// No compiler can be had.
     #[default]
     #[error("there is no compiler")]
     NoCompiler,
+    /// This machine compiles nothing, and `__sheaf__` has no program for the arguments.
+    #[error("no program of it for these arguments is in __sheaf__")]
+    NotBuilt,
+    /// The compiler rejects every form of it.
     #[error("the compiler fails on it")]
     Compiler,
+    /// The runtime does not load the program.
     #[error("its program cannot be run")]
     Program,
+    /// The runtime loads only programs of other releases.
     #[error("its program is of another release")]
     OtherRelease,
 }
 
 /// Failure of a candidate.
 #[derive(Clone)]
-pub(crate) struct Failure {
+pub struct Failure {
     /// The text for the placement of a worse candidate.
-    pub(crate) note: String,
-    pub(crate) refusal: Refusal,
+    pub note: String,
+    /// The reason to interpret the unit if no other candidate serves.
+    pub refusal: Refusal,
     /// The error, if it is shown by itself.
-    pub(crate) error: String,
+    pub error: String,
     /// The fix to suggest to the user.
-    pub(crate) remedy: String,
+    pub remedy: String,
 }
 
 impl Failure {
-    pub(crate) fn compiler(error: String, remedy: String) -> Failure {
+    /// The compiler rejects the candidate.
+    pub fn compiler(error: String, remedy: String) -> Failure {
         let note = format!("the compiler failed on that ({error})");
         Failure { note, refusal: Refusal::Compiler, error, remedy }
     }
 
-    pub(crate) fn runtime(error: sheaf_runtime::Error) -> Failure {
+    /// The runtime does not run what the compiler made.
+    pub fn runtime(error: sheaf_runtime::Error) -> Failure {
         Failure::load(match error {
             sheaf_runtime::Error::Load { target, status } | sheaf_runtime::Error::Call { target, status } => {
                 format!("what the compiler makes of it does not run on {target}: {status}")
@@ -51,7 +61,8 @@ impl Failure {
         })
     }
 
-    pub(crate) fn load(error: String) -> Failure {
+    /// The program is not as it should be.
+    pub fn load(error: String) -> Failure {
         Failure {
             note: error.clone(),
             refusal: Refusal::Program,
@@ -61,7 +72,7 @@ impl Failure {
     }
 
     /// A program that the runtime does not load, since another release made it.
-    pub(crate) fn bytecode(name: &str, (major, minor): (u16, u16)) -> Failure {
+    pub fn bytecode(name: &str, (major, minor): (u16, u16)) -> Failure {
         let (known_major, known_minor) = COMPILER[0].bytecode;
         Failure {
             note: "it is of another release".into(),
@@ -75,25 +86,30 @@ impl Failure {
     }
 
     /// The failure of a candidate that the caches do not hold, though they hold a worse one.
-    pub(crate) fn earlier() -> Failure {
+    pub fn earlier() -> Failure {
         Failure::compiler("in an earlier run".into(), String::new())
     }
 }
 
 /// A candidate for a unit: a target, and the compilation for it.
-pub(crate) struct Candidate {
-    pub(crate) target: Target,
-    pub(crate) model: Model,
+pub struct Candidate {
+    /// The device.
+    pub target: Target,
+    /// The form of its text.
+    pub model: Model,
     /// The compiler may fail on kernels; a program with loops in blocks is tried before it is used.
-    pub(crate) features: Features,
-    pub(crate) job: Job,
-    pub(crate) constants: Vec<HostTensor>,
-    pub(crate) donations: Vec<Donation>,
+    pub features: Features,
+    /// The compilation.
+    pub job: Job,
+    /// Large constants, which follow the arguments in calls.
+    pub constants: Vec<HostTensor>,
+    /// The arguments that calls consume.
+    pub donations: Vec<Donation>,
 }
 
 impl Candidate {
     /// The candidates for a target, best first: if the compiler fails for one, the next is tried.
-    pub(crate) fn all(
+    pub fn all(
         unit: &Unit,
         target: Target,
         kernels: Kernels,
@@ -113,7 +129,8 @@ impl Candidate {
         candidates
     }
 
-    pub(crate) fn new(
+    /// The candidate of one form, device and set of consumed arguments.
+    pub fn new(
         model: Model,
         unit: &Unit,
         target: Target,

@@ -12,15 +12,23 @@ use sheaf_lang::host::{Host, HostError, OwnPackage, Writing};
 use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::Diagnostic;
 
-use crate::packages::Packages;
 use crate::report::Reporter;
+
+/// Packages that a program may use: its own, and its dependencies.
+pub trait ProgramPackages {
+    /// The package that a program in `folder` belongs to.
+    fn own(&self, folder: &str) -> Option<OwnPackage>;
+
+    /// The folder of the package that a package calls `name`, as [`Host::dependency`].
+    fn dependency(&self, package: &str, name: &str) -> Result<Option<String>, HostError>;
+}
 
 /// Files, output, entropy, environment and clock of this process.
 pub struct SystemHost {
     broken_pipe: Cell<bool>,
     arguments: Vec<String>,
     reporter: Arc<dyn Reporter>,
-    packages: Option<Packages>,
+    packages: Option<Box<dyn ProgramPackages>>,
     /// The files that were mapped, as long as they are in use.
     mapped: Vec<Weak<Mapped>>,
     /// Losses of mapped files that were reported.
@@ -67,8 +75,8 @@ impl SystemHost {
 
     /// Adds the packages that its programs may use.
     #[must_use]
-    pub fn with_packages(mut self, packages: Packages) -> SystemHost {
-        self.packages = Some(packages);
+    pub fn with_packages(mut self, packages: impl ProgramPackages + 'static) -> SystemHost {
+        self.packages = Some(Box::new(packages));
         self
     }
 }

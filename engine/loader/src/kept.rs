@@ -2,18 +2,17 @@
 
 use std::collections::HashMap;
 
+use sheaf_artifacts::Entry;
 use sheaf_graph::tensor::{DType, TensorType};
 use sheaf_lang::host::{Kept, Leaf};
-
-use super::caches::Caches;
 
 /// Specialisations of the programs in `__sheaf__`, by function and transformation.
 pub type ByFunction = HashMap<(String, String), Vec<Kept>>;
 
-/// The current ones.
-pub fn listed(caches: &Caches) -> ByFunction {
+/// Those of a manifest.
+pub fn listed(entries: Vec<Entry>) -> ByFunction {
     let mut listed = ByFunction::new();
-    for entry in caches.entries() {
+    for entry in entries {
         let Some(inputs) = entry.inputs.iter().map(leaf).collect() else { continue };
         let statics = entry.statics.into_iter().map(|s| (s.path, s.value)).collect();
         listed.entry((entry.function, entry.transform)).or_default().push(Kept { inputs, statics });

@@ -1,0 +1,253 @@
+//! The backend of a machine that compiles nothing, and the part of an engine that loads programs.
+
+use std::any::Any;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use sheaf_artifacts::ArtifactFolder;
+use sheaf_foundation::Digest;
+use sheaf_graph::graph::Donation;
+use sheaf_graph::tensor::HostTensor;
+use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Kept, Placement, Program, Unit};
+use sheaf_lang::observe::{Activity, Timeline};
+use sheaf_runtime::{Device, Runtime, Target, Vmfb};
+use sheaf_target::{Release, bytecode_version, is_loadable};
+
+use crate::buffer::{DeviceBuffer, upload};
+use crate::candidate::{Candidate, Failure, Refusal};
+use crate::donation::{self, Donate};
+use crate::folder::{Faults, NOT_USED, ProgramFolder};
+use crate::kept;
+use crate::loaded::{Loaded, runtime_error};
+use crate::placement::{self, Kernels, PlacementPlan, PlacementPolicy};
+use crate::report::Reporter;
+use crate::timeline::{self, timed};
+use crate::unit::Job;
+
+/// Policies that say which program serves a unit.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Policies {
+    /// Calls that consume arguments.
+    pub donate: Donate,
+    /// Programs that are one kernel.
+    pub kernels: Kernels,
+    /// The device of each program.
+    pub placement: PlacementPolicy,
+}
+
+/// Programs of one `__sheaf__` on the devices of this machine.
+pub struct Loader {
+    runtime: Runtime,
+    /// `__sheaf__`.
+    pub folder: Rc<ProgramFolder>,
+    /// Warnings so far.
+    pub faults: Rc<Faults>,
+    policies: Policies,
+    /// The compiler whose programs are looked for; `None` for the usual one.
+    compiler: Option<Release<'static>>,
+    /// Contents of `__sheaf__` at the first question.
+    kept: OnceCell<kept::ByFunction>,
+    /// Reason to interpret the last unit.
+    pub refusal: Refusal,
+}
+
+impl Loader {
+    /// Starts the runtime.
+    ///
+    /// # Errors
+    ///
+    /// It does not start.
+    pub fn new(
+        folder: ArtifactFolder,
+        policies: Policies,
+        compiler: Option<Release<'static>>,
+        reporter: Arc<dyn Reporter>,
+    ) -> Result<Loader, HostError> {
+        let faults = Rc::new(Faults::new(reporter));
+        Ok(Loader {
+            runtime: Runtime::new().map_err(runtime_error)?,
+            folder: Rc::new(ProgramFolder::new(folder, Rc::clone(&faults))),
+            faults,
+            policies,
+            compiler,
+            kept: OnceCell::new(),
+            refusal: Refusal::default(),
+        })
+    }
+
+    /// A device for programs.
+    pub fn device(&self, target: Target) -> Result<Device, sheaf_runtime::Error> {
+        self.runtime.device(target)
+    }
+
+    /// The candidates for a unit, best first, and the reason for the placement.
+    pub fn candidates(&self, unit: &Unit) -> (Vec<Candidate>, String) {
+        let PlacementPlan { target, why } = placement::plan(self.policies.placement, &unit.graph);
+        (Candidate::all(unit, target, self.policies.kernels, self.compiler), why)
+    }
+
+    /// The candidate that consumes arguments, beside a program that consumes none.
+    pub fn donating_candidate(&self, unit: &Unit, donations: &[Donation], plain: &Loaded) -> Candidate {
+        Candidate::new(plain.model, unit, plain.target, donations, self.compiler)
+    }
+
+    /// The first of the candidates that `look` finds and that loads.
+    pub fn found(
+        &self,
+        unit: &Unit,
+        candidates: &[Candidate],
+        look: impl Fn(&Job) -> Option<(Vec<u8>, Digest)>,
+    ) -> Option<Loaded> {
+        let mut first: Option<Failure> = None;
+        for candidate in candidates {
+            match look(&candidate.job) {
+                Some((bytes, digest)) => match self.load(unit, candidate, bytes, &digest) {
+                    Ok(loaded) => return Some(loaded.instead_of(first.as_ref())),
+                    Err(failure) => {
+                        if failure.refusal == Refusal::OtherRelease {
+                            self.faults.warn(&failure.error, NOT_USED, Some(&failure.remedy));
+                        }
+                        first = first.or(Some(failure));
+                    }
+                },
+                None => first = first.or(Some(Failure::earlier())),
+            }
+        }
+        None
+    }
+
+    /// A program on the device, with its constants.
+    pub fn load(
+        &self,
+        unit: &Unit,
+        candidate: &Candidate,
+        bytes: Vec<u8>,
+        digest: &Digest,
+    ) -> Result<Loaded, Failure> {
+        let size = Some(bytes.len() as u64);
+        let load = || self.load_now(unit, candidate, bytes, digest);
+        timed(Activity::Load, &candidate.job.name, |_: &_| size, load)
+    }
+
+    fn load_now(
+        &self,
+        unit: &Unit,
+        candidate: &Candidate,
+        bytes: Vec<u8>,
+        digest: &Digest,
+    ) -> Result<Loaded, Failure> {
+        if let Some(found) = bytecode_version(&bytes)
+            && !is_loadable(found)
+        {
+            return Err(Failure::bytecode(&candidate.job.name, found));
+        }
+        let vmfb = Vmfb::verify(bytes, &digest.0).map_err(|error| Failure::load(error.to_string()))?;
+        let target = if timeline::counts_memory() { Target::LocalSync } else { candidate.target };
+        let device = self.runtime.device(target).map_err(Failure::runtime)?;
+        let program = device.load(&vmfb).map_err(Failure::runtime)?;
+        let mut frame = program.call_frame().map_err(Failure::runtime)?;
+        for (i, constant) in candidate.constants.iter().enumerate() {
+            let buffer = upload(&device, constant).map_err(Failure::runtime)?;
+            frame.set(unit.inputs.len() + i, &buffer).map_err(Failure::runtime)?;
+        }
+        Ok(Loaded {
+            name: candidate.job.name.clone(),
+            target: candidate.target,
+            model: candidate.model,
+            frame: RefCell::new(frame),
+            arguments: RefCell::new(vec![None; unit.inputs.len()]),
+            results: unit.outputs.iter().map(|leaf| leaf.ty.clone()).collect(),
+            placement: Placement {
+                model: candidate.target.to_string(),
+                donated: candidate.donations.len(),
+                ..Placement::default()
+            },
+            donations: candidate.donations.clone(),
+            donating_calls: Cell::new(0),
+            plain: None,
+        })
+    }
+
+    /// The bytes of a job with their digest, if they are in `__sheaf__`.
+    pub fn find(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
+        timed(Activity::Cache, &job.name, size_of_found, || self.folder.find_for(job))
+    }
+
+    /// Specialisations of a function whose programs are in `__sheaf__`.
+    pub fn kept(&self, function: &str, transform: &str) -> Vec<Kept> {
+        let kept = self.kept.get_or_init(|| kept::listed(self.folder.entries()));
+        kept.get(&(function.to_owned(), transform.to_owned())).cloned().unwrap_or_default()
+    }
+
+    /// The arguments of a unit to consume, by the policy.
+    pub fn donation(&self, unit: &Unit) -> Option<Donating> {
+        donation::donating(self.policies.donate, unit)
+    }
+
+    /// Copies a tensor to the device.
+    pub fn upload(&self, tensor: &HostTensor) -> Result<Buffer, HostError> {
+        // All CPU targets share their buffers.
+        let device = self.runtime.device(Target::LocalSync).map_err(runtime_error)?;
+        let bytes = |_: &_| Some(tensor.byte_len() as u64);
+        let sent = timed(Activity::Upload, "", bytes, || upload(&device, tensor));
+        Ok(DeviceBuffer::share(sent.map_err(runtime_error)?, || "tensors sent by the program".into()))
+    }
+}
+
+/// The size of a program that a cache had.
+#[expect(clippy::ref_option, reason = "the result of a look-up as it is")]
+pub fn size_of_found(found: &Option<(Vec<u8>, Digest)>) -> Option<u64> {
+    found.as_ref().map(|(bytes, _)| bytes.len() as u64)
+}
+
+impl Backend for Loader {
+    fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
+        let found = self.find_kept(unit)?;
+        self.refusal = Refusal::NotBuilt;
+        Ok(found)
+    }
+
+    fn kept(&mut self, function: &str, transform: &str) -> Vec<Kept> {
+        Loader::kept(self, function, transform)
+    }
+
+    fn find_kept(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
+        let (candidates, why) = self.candidates(unit);
+        let found = self.found(unit, &candidates, |job| self.find(job));
+        Ok(found.map(|loaded| loaded.placed(why)))
+    }
+
+    fn donation(&self, unit: &Unit) -> Option<Donating> {
+        Loader::donation(self, unit)
+    }
+
+    /// A program that consumes arguments was tried before it was kept.
+    fn prepare_donating(
+        &mut self,
+        unit: &Unit,
+        donations: &[Donation],
+        plain: &Rc<dyn Program>,
+    ) -> Result<Option<Rc<dyn Program>>, HostError> {
+        let plain: Rc<dyn Any> = Rc::<dyn Program>::clone(plain);
+        let Ok(plain) = plain.downcast::<Loaded>() else { return Ok(None) };
+        let candidate = self.donating_candidate(unit, donations, &plain);
+        let Some((bytes, digest)) = self.find(&candidate.job) else { return Ok(None) };
+        // Buffers that it keeps would not be unshared.
+        plain.release();
+        let loaded = self.load(unit, &candidate, bytes, &digest).ok();
+        Ok(loaded.map(|loaded| loaded.beside(&plain) as Rc<dyn Program>))
+    }
+
+    fn refusal(&self) -> String {
+        self.refusal.to_string()
+    }
+
+    fn upload(&mut self, tensor: &HostTensor) -> Result<Buffer, HostError> {
+        Loader::upload(self, tensor)
+    }
+
+    fn observed_by(&mut self, timeline: Option<Rc<dyn Timeline>>) {
+        timeline::observe(timeline);
+    }
+}
