@@ -5,7 +5,8 @@ use std::fs;
 use crate::{figures, run, sandbox};
 
 /// The LSTM and the modules and the text that it reads.
-const LSTM: [&str; 4] = ["lstm/train.shf", "nanogpt/model.shf", "nanogpt/text.shf", "nanogpt/shakespeare.txt"];
+const LSTM: [&str; 4] =
+    ["lstm/train.shf", "nanogpt/model.shf", "nanogpt/text.shf", "nanogpt/shakespeare.txt"];
 
 /// Checks the loss on the test's part of the text: trained, untrained, and by the frequency of letters.
 #[track_caller]
