@@ -28,7 +28,7 @@ test: ## Check and test everything
 	scripts/check-dependencies --if-installed
 	scripts/fetch-digits
 	scripts/fetch-shakespeare
-	scripts/remote-servers # those that tests of shared caches start; what cannot be installed is skipped loudly
+	scripts/remote-servers # those that tests of shared caches and of packages start; what cannot be installed is skipped loudly
 	cargo build --locked --workspace --bins --tests # with the features that the tests want, or much is built twice
 	SHEAF_HOME=$(test_home) $(target)/debug/sheaf toolchain install || echo "NO COMPILER: tests that want it are skipped" >&2
 	scripts/jax-python > /dev/null || true # once, before both of the following want it
