@@ -31,7 +31,7 @@ test: ## Check and test everything
 	scripts/fetch-gpt2-tokens || echo "NO TOKENS OF GPT-2: tests that want them are skipped" >&2
 	scripts/fetch-minilm || echo "NO MINILM: tests that want it are skipped" >&2
 	scripts/fetch-gpt4-ranks || echo "NO RANKS OF GPT-4: tests that want them are skipped" >&2
-	scripts/remote-servers # those that tests of shared caches start; what cannot be installed is skipped loudly
+	scripts/remote-servers # those that tests of shared caches and of packages start; what cannot be installed is skipped loudly
 	cargo build --locked --workspace --bins --tests # with the features that the tests want, or much is built twice
 	SHEAF_HOME=$(test_home) $(target)/debug/sheaf toolchain install || echo "NO COMPILER: tests that want it are skipped" >&2
 	scripts/jax-python > /dev/null || true # once, before both of the following want it

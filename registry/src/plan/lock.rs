@@ -138,10 +138,10 @@ pub fn lock(project: &Project, access: &Access, how: &Resolve) -> Result<Outcome
     let mut requirements = requirements(project, access, &before)?;
     requirements.extend(members.iter().map(of_member));
     let members: HashMap<_, _> = members.into_iter().map(|member| (member.folder, member.manifest)).collect();
-    let locked = resolution_of(&before);
-    if !how.update && how.precise.is_none() && answers(&locked, &requirements, project, access, &members) {
+    if !how.update && how.precise.is_none() && answers(&before, &requirements, project, access, &members) {
         return Ok(Outcome { lock: before.clone(), before });
     }
+    let locked = resolution_of(&before);
     let kept = match (&how.precise, how.update && how.forget.is_empty()) {
         (Some((name, _)), _) => without(&locked, std::slice::from_ref(name)),
         (None, true) => Resolution::default(),
@@ -273,27 +273,32 @@ fn resolution_of(lock: &PackagesLock) -> Resolution {
 /// True if the lock has a version for each requirement of the project, and of the packages in folders, whose manifests may
 /// have changed; and nothing else.
 fn answers(
-    locked: &Resolution,
+    lock: &PackagesLock,
     requirements: &[Requirement],
     project: &Project,
     access: &Access,
     members: &HashMap<String, SheafToml>,
 ) -> bool {
-    let are_met = |found: &BTreeMap<String, PackageVersion>, requirements: &[Requirement]| {
+    let are_met = |found: &[LockedEdge], requirements: &[Requirement]| {
         found.len() == requirements.len()
             && requirements.iter().all(|requirement| {
-                found.get(&requirement.name).is_some_and(|found| {
-                    found.package == requirement.package && requirement.range.matches(&found.version)
+                let found = found.iter().find(|edge| edge.name == requirement.name);
+                found.is_some_and(|found| {
+                    found.package == requirement.package.name
+                        && found.source == requirement.package.source
+                        && requirement.range.matches(&found.version)
                 })
             })
     };
     let mut universe = Universe::new(access, &project.root, &project.owners, HashMap::new());
     universe.members.clone_from(members);
-    are_met(&locked.roots, requirements)
-        && locked.packages.iter().all(|(package, found)| match &package.package.source {
-            Source::Path { folder } => universe
-                .of_folder(&package.package, folder)
-                .is_ok_and(|now| now.version == package.version && are_met(found, &now.dependencies)),
+    are_met(&lock.roots, requirements)
+        && lock.packages.iter().all(|package| match &package.source {
+            Source::Path { folder } => {
+                universe.of_folder(&version_of(package).package, folder).is_ok_and(|now| {
+                    now.version == package.version && are_met(&package.dependencies, &now.dependencies)
+                })
+            }
             _ => true,
         })
 }
@@ -422,7 +427,7 @@ pub fn fetch(lock: &PackagesLock, access: &Access) -> Result<Sources, PlanError>
         version: package.version.to_string(),
         source: Box::new(source),
     };
-    let mut items = Vec::new();
+    let mut packages = Vec::new();
     for package in lock.packages.iter().filter(|package| !matches!(package.source, Source::Path { .. })) {
         let hash = package.tree.as_deref().and_then(|tree| tree.parse().ok());
         // Without it nothing would be verified.
@@ -430,16 +435,16 @@ pub fn fetch(lock: &PackagesLock, access: &Access) -> Result<Sources, PlanError>
             name: package.name.clone(),
             version: package.version.to_string(),
         })?;
-        let item = item(package, hash, access).map_err(|error| failed(package, error.into()))?;
-        items.push((package, item, hash));
+        packages.push((package, hash));
     }
-    let hashes: Vec<TreeHash> = items.iter().map(|(_, _, hash)| *hash).collect();
+    let hashes: Vec<TreeHash> = packages.iter().map(|(_, hash)| *hash).collect();
     let mut folders = store.get_all(&hashes);
     let mut wanted = Vec::new();
-    for (package, item, hash) in items {
+    for (package, hash) in packages {
         if folders.contains_key(&hash) {
             continue;
         }
+        let item = item(package, hash, access).map_err(|error| failed(package, error.into()))?;
         let archive = access.vendor.as_ref().map(|folder| folder.join(archive_name(package, lock)));
         if let Some(archive) = archive.filter(|archive| archive.is_file()) {
             store.insert_archive(&archive, &hash).map_err(|error| failed(package, error))?;

@@ -34,12 +34,23 @@ pub(super) fn matches(entry: &Path) -> bool {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let Ok(entry) = open(entry, flags | OFlags::DIRECTORY, Mode::empty()) else { return false };
     let Ok(stamp) = openat(&entry, "stamp", flags, Mode::empty()) else { return false };
-    let mut text = String::with_capacity(USUAL);
-    if io::Read::read_to_string(&mut fs::File::from(stamp), &mut text).is_err() {
-        return false;
+    // Not by std, which asks for size and position first.
+    let mut bytes = vec![0; USUAL];
+    let mut length = 0;
+    loop {
+        match rustix::io::read(&stamp, &mut bytes[length..]) {
+            Ok(0) => break,
+            Ok(count) => length += count,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return false,
+        }
+        if length == bytes.len() {
+            bytes.resize(2 * length, 0);
+        }
     }
+    let Ok(text) = str::from_utf8(&bytes[..length]) else { return false };
     let mut place = String::new();
-    all_lines(&text, |line, path| {
+    all_lines(text, |line, path| {
         place.clear();
         place.push_str("tree");
         if !path.is_empty() {
