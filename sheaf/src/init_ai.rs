@@ -68,7 +68,6 @@ fn write(assistant: Option<Assistant>) -> Result<(), Failed> {
         Some(Assistant::Copilot) => (".github/copilot-instructions.md", ""),
     };
     let path = Path::new(path);
-    let unwritable = |error: io::Error| failed(format!("{} cannot be written: {error}", path.display()));
     let context = context();
     let section = format!("{BEGIN}\n{context}{END}\n");
     let old = match fs::read_to_string(path) {
@@ -94,9 +93,7 @@ fn write(assistant: Option<Assistant>) -> Result<(), Failed> {
         Some(_) => "updated",
     };
     if old.as_ref() != Some(&text) {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        folder.map_or(Ok(()), fs::create_dir_all).map_err(unwritable)?;
-        sheaf_project::replace(path, text.as_bytes()).map_err(unwritable)?;
+        sheaf_foundation::atomic::replace(path, text.as_bytes()).map_err(failed)?;
     }
     print_line(&format!(
         "{verb} {}: the language in about {} tokens of GPT-4",

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sheaf_cache::{Digest, write_whole};
+use sheaf_foundation::{Digest, atomic};
 use sheaf_lang::eval::{Interp, Options};
 use sheaf_lang::host::{Host, HostError, OwnPackage};
 use sheaf_lang::observe::{Breach, Capsule, Guard};
@@ -40,7 +40,7 @@ pub fn save(breach: &Breach) -> Option<PathBuf> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend(format!("{digest}\n").into_bytes());
     bytes.extend(capsule);
-    match write_whole(&path, &bytes) {
+    match atomic::write(&path, &bytes) {
         Ok(()) => Some(path),
         Err(error) => {
             messages::warning(format!("the capsule of the call is not kept: {error}"), Some(error.remedy()));

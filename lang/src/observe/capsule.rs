@@ -257,6 +257,8 @@ impl Packer {
             Value::Str(text) => Packed::Str(text.to_string()),
             Value::Range(range) => Packed::Range(range.start, range.end),
             Value::Function(f) => Packed::Function(Box::new(function(self, f)?)),
+            // Their files may be elsewhere, or other ones, where the capsule is replayed.
+            Value::Handle(_) | Value::Tokenizer(_) => return None,
         })
     }
 

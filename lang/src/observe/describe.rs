@@ -52,6 +52,7 @@ fn text(value: &Value, statistics: bool, size: bool) -> String {
             format!("dict(keys:[{}{more}])", keys.join(", "))
         }
         Value::Handle(handle) => handle.text(),
+        Value::Tokenizer(tokenizer) => format!("<tokenizer {}>", tokenizer.name),
         Value::Function(f) => format!("<fn:{}>", f.name()),
     }
 }
