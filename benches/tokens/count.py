@@ -29,7 +29,7 @@ WORK = [
     ("spirals, a network that grows", ["growing/train.shf"], ["growing.py"]),
     ("Shakespeare, an LSTM", ["lstm/train.shf"], ["lstm.py"]),
     ("Shakespeare, a GPT", ["nanogpt/model.shf", "nanogpt/text.shf", "nanogpt/train.shf"], ["gpt.py"]),
-    ("GPT-2: model, training, sampling", ["gpt2/model.shf"], ["gpt2.py"]),
+    ("GPT-2: model, training, sampling", ["gpt2/model.shf", "gpt2/generate.shf"], ["gpt2.py"]),
 ]
 
 

@@ -7,6 +7,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 from safetensors.torch import load_file
+from tokenizers import Tokenizer
 
 
 class Block(nn.Module):
@@ -93,13 +94,8 @@ def generate(model, ids, count, k=40, temperature=1.0):
 
 
 if __name__ == "__main__":
-    model = load_model(sys.argv[1])
-    with open(f"{sys.argv[1]}/ids.json") as file:
-        ids = torch.tensor(json.load(file))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.003, betas=(0.9, 0.95))
-    print(generate(model, ids[None, :5], 8, k=1)[0].tolist())
-    batch = ids[:16].view(2, 8)
-    before = loss_fn(model, batch).item()
-    for _ in range(30):
-        loss = train_step(model, optimizer, batch)
-    print(f"loss {before:.4f}, after 30 steps {loss:.4f}")
+    folder, text, count = sys.argv[1:]
+    tokenizer = Tokenizer.from_file(f"{folder}/tokenizer.json")
+    model = load_model(folder)
+    ids = torch.tensor([tokenizer.encode(text).ids])
+    print(tokenizer.decode(generate(model, ids, int(count))[0].tolist()))

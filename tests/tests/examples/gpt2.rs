@@ -62,6 +62,31 @@ fn training_lowers_the_loss() {
     agrees(&sandbox, Some("train"));
 }
 
+/// A vocabulary of 101 pieces, as many as the model knows: the characters of ASCII, a blank, and six joined ones.
+fn write_vocabulary(sandbox: &Sandbox) {
+    let joined = ["l o", "lo w", "e r", "Ġ low", "t h", "th e"];
+    let characters = ('!'..='~').chain(['Ġ']).map(String::from);
+    let pieces = characters.chain(joined.map(|pair| pair.replace(' ', "")));
+    let vocabulary: serde_json::Map<String, serde_json::Value> =
+        pieces.enumerate().map(|(i, piece)| (piece, i.into())).collect();
+    assert_eq!(vocabulary.len(), 101);
+    sandbox.write("gpt2/model/vocab.json", serde_json::Value::from(vocabulary).to_string());
+    sandbox.write("gpt2/model/merges.txt", format!("#version: 0.2\n{}\n", joined.join("\n")));
+}
+
+#[test]
+fn a_text_is_continued() {
+    let Some(python) = jax_python() else { return };
+    let Some(sandbox) = with_model(&python, &[]) else { return };
+    sandbox.example("gpt2/generate.shf");
+    write_vocabulary(&sandbox);
+    let arguments = ["generate.shf", "--", "model", "the lower", "9"];
+    let output = sandbox.sheaf(&arguments).at("gpt2").run();
+    assert_eq!(output.code, Some(0), "{output}");
+    let text = output.stdout.trim_end_matches('\n');
+    assert!(text.starts_with("the lower") && text.len() >= "the lower".len() + 9, "{output}");
+}
+
 /// With PyTorch and `transformers` in the Python that `SHEAF_TORCH_PYTHON` names: they take 5 GB.
 #[test]
 fn logits_are_those_of_transformers() {

@@ -3,6 +3,7 @@
 
 mod digits;
 mod gpt2;
+mod minilm;
 mod others;
 mod tokens;
 

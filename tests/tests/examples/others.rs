@@ -1,6 +1,8 @@
-//! An LSTM, and a network that grows.
+//! An LSTM and a GPT that read Shakespeare, and a network that grows.
 
 use std::fs;
+
+use sheaf_tests::Sandbox;
 
 use crate::{figures, run, sandbox};
 
@@ -15,12 +17,16 @@ fn loss(output: &str, most: f64) {
     assert!(trained <= most && untrained > 4.0 && (3.1..3.5).contains(&frequencies), "{output}");
 }
 
+/// Leaves a part of the text: a debug build reads slowly.
+fn shorten(sandbox: &Sandbox) {
+    let text = fs::read(sandbox.path("nanogpt/shakespeare.txt")).expect("a text");
+    sandbox.write("nanogpt/shakespeare.txt", &text[..30_000]);
+}
+
 #[test]
 fn an_lstm() {
     let Some(sandbox) = sandbox(&LSTM) else { return };
-    // A debug build reads slowly.
-    let text = fs::read(sandbox.path("nanogpt/shakespeare.txt")).expect("a text");
-    sandbox.write("nanogpt/shakespeare.txt", &text[..30_000]);
+    shorten(&sandbox);
     loss(&run(&sandbox, "lstm/train.shf", &["--jit", "always"], Some("30")), 2.9);
 }
 
@@ -29,6 +35,29 @@ fn an_lstm() {
 fn an_lstm_of_full_size() {
     let Some(sandbox) = sandbox(&LSTM) else { return };
     loss(&run(&sandbox, "lstm/train.shf", &[], None), 1.75);
+}
+
+/// The GPT, its modules and its text.
+const GPT: [&str; 4] =
+    ["nanogpt/train.shf", "nanogpt/model.shf", "nanogpt/text.shf", "nanogpt/shakespeare.txt"];
+
+#[test]
+fn a_gpt() {
+    let Some(sandbox) = sandbox(&GPT) else { return };
+    shorten(&sandbox);
+    let model = fs::read_to_string(sandbox.path("nanogpt/model.shf")).expect("a module");
+    let smaller = model.replace(":context 64", ":context 16").replace(":width 128", ":width 32");
+    sandbox.write("nanogpt/model.shf", smaller.replace(":n-layers 4", ":n-layers 2"));
+    let output = run(&sandbox, "nanogpt/train.shf", &["--jit", "always"], Some("60"));
+    loss(&output, 3.18);
+    assert!(output.contains("\nHAMLET.\n"), "{output}");
+}
+
+#[test]
+#[ignore = "long: make nightly runs it"]
+fn a_gpt_of_full_size() {
+    let Some(sandbox) = sandbox(&GPT) else { return };
+    loss(&run(&sandbox, "nanogpt/train.shf", &[], None), 2.2);
 }
 
 /// Checks the accuracy: grown, without blocks, untrained, and of a constant. The program checks that each growth lowers the
