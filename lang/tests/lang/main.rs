@@ -34,6 +34,7 @@ mod reader;
 mod reductions;
 mod registry;
 mod render;
+mod round_trips;
 mod specialise;
 mod support;
 mod testing;
