@@ -301,6 +301,69 @@ mod tests {
     }
 
     #[test]
+    fn files_are_mapped_and_what_cannot_be_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.bin");
+        std::fs::write(&path, b"bytes").unwrap();
+        let mut host = SystemHost::new(Vec::new(), Arc::new(()));
+        let file = host.map_file(path.to_str().unwrap()).unwrap();
+        assert_eq!((file.bytes(), file.check()), (b"bytes".as_slice(), Ok(())));
+        let refused = host.map_file(folder.path().to_str().unwrap()).err().unwrap();
+        assert!(refused.message.ends_with("is a folder, not a file"), "{refused}");
+        let refused = host.map_file(folder.path().join("none").to_str().unwrap()).err().unwrap();
+        assert!(refused.message.ends_with("does not exist"), "{refused}");
+        #[cfg(unix)]
+        assert_eq!(host.map_file("/dev/null").unwrap().bytes(), b"");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_loses_bytes_is_told_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.bin");
+        std::fs::write(&path, vec![1; 1 << 17]).unwrap();
+        let mut host = SystemHost::new(Vec::new(), Arc::new(()));
+        let file = host.map_file(path.to_str().unwrap()).unwrap();
+        assert_eq!(host.lost_bytes(), None);
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(1).unwrap();
+        assert_eq!(file.bytes()[1 << 16], 0);
+        let lost = host.lost_bytes().unwrap();
+        assert!(lost.message.contains("it had 131072 bytes, and now has 1"), "{lost}");
+        assert!(lost.help.unwrap().starts_with("load it again"));
+        assert_eq!(host.lost_bytes(), None);
+    }
+
+    #[test]
+    fn jobs_run_on_one_other_thread_in_turn() {
+        let mut host = SystemHost::new(Vec::new(), Arc::new(()));
+        let (sender, receiver) = mpsc::channel();
+        for i in 0..5 {
+            let sender = sender.clone();
+            assert!(host.in_background(Box::new(move || {
+                sender.send((i, std::thread::current().id())).expect("it is waited for");
+            })));
+        }
+        let jobs: Vec<_> = (0..5).map(|_| receiver.recv().unwrap()).collect();
+        assert_eq!(jobs.iter().map(|(i, _)| *i).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        assert!(jobs.iter().all(|(_, thread)| *thread == jobs[0].1 && *thread != std::thread::current().id()));
+    }
+
+    #[test]
+    fn a_save_that_stops_leaves_the_old_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.bin").to_str().unwrap().to_owned();
+        let mut host = SystemHost::new(Vec::new(), Arc::new(()));
+        host.write_with(&path, &mut |to| to.write_all(b"old")).unwrap();
+        let stopped = host.write_with(&path, &mut |to| {
+            to.write_all(&vec![0; 1 << 20])?;
+            Err(io::Error::other("it stops"))
+        });
+        assert!(stopped.unwrap_err().message.ends_with("could not be written: it stops"));
+        assert_eq!(host.read_file(&path).unwrap(), b"old");
+        assert_eq!(host.list(folder.path().to_str().unwrap()).unwrap(), [path]);
+    }
+
+    #[test]
     fn the_run_and_the_machine() {
         let mut host = SystemHost::new(vec!["--fast".into()], Arc::new(()));
         assert_eq!(host.arguments(), ["--fast"]);

@@ -1,5 +1,7 @@
 //! Comparison and logic.
 
+use std::rc::Rc;
+
 use super::{Builtin, VARIADIC, of_scalars};
 use crate::eval::{Eval, Interp, fail};
 use crate::program::{Scalar, Tensor, Value};
@@ -12,9 +14,11 @@ const EQUALITY: &str =
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new("=", "(= a b)", EQUALITY, (2, 2), |i, a| equal(i, &a[0], &a[1], Direction::Eq))
+        .takes_whole()
         .on_numbers(|a, b| compare_numbers(a, b, Direction::Eq))
         .examples("(= [1 2 1] 1) ;=> [true false true]\n(= '[1 :a] '[1 :a]) ;=> true\n(= 1 1.0) ;=> true"),
     Builtin::new("==", "(== a b)", EQUALITY, (2, 2), |i, a| equal(i, &a[0], &a[1], Direction::Eq))
+        .takes_whole()
         .on_numbers(|a, b| compare_numbers(a, b, Direction::Eq))
         .examples("(== [1 2] [1 3]) ;=> [true false]"),
     Builtin::new(
@@ -24,6 +28,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (2, 2),
         |i, a| equal(i, &a[0], &a[1], Direction::Ne),
     )
+    .takes_whole()
     .on_numbers(|a, b| compare_numbers(a, b, Direction::Ne))
     .examples("(!= [1 2] [1 3]) ;=> [false true]\n(!= :a :b) ;=> true"),
     Builtin::new(
@@ -69,6 +74,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (2, 2),
         |_, a| structurally_equal(&a[0], &a[1]).map(Value::Bool),
     )
+    .takes_whole()
     .examples(
         "(equal? [1 2] [1 2]) ;=> true\n(equal? [1 2] [1 2 3]) ;=> false\n(equal? [1 2] '[1 2]) ;=> true",
     ),
@@ -231,6 +237,8 @@ pub fn structurally_equal(a: &Value, b: &Value) -> Eval<bool> {
             (Value::Keyword(a), Value::Keyword(b)) | (Value::Symbol(a), Value::Symbol(b)) => a == b,
             (Value::Str(a), Value::Str(b)) => a == b,
             (Value::Range(a), Value::Range(b)) => a == b,
+            (Value::Handle(a), Value::Handle(b)) => Rc::ptr_eq(a, b),
+            (Value::Tokenizer(a), Value::Tokenizer(b)) => Rc::ptr_eq(a, b),
             (Value::List(a), Value::List(b)) => {
                 pairs.extend(a.items.iter().zip(&b.items).rev());
                 a.items.len() == b.items.len()

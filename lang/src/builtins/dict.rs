@@ -21,7 +21,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
         "get",
         "(get d key ... default?) or (get x i ... j)",
-        "an entry of a dictionary, an item of a list or string, rows of a tensor by an integer or integers; further keys lead \
+        "an entry of a dictionary, an item of a list or string, rows of a tensor or items of a handle by an integer or integers; further keys lead \
          into nested dictionaries; without an entry the default, or nil\n\
          of a tensor, further indices are those of the next axes, ... leaves out as many as there are",
         (2, VARIADIC),

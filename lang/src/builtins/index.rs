@@ -13,7 +13,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
         "slice",
         "(slice x start end? :axis a)",
-        "positions start to end, without end itself: along axis 0 or :axis of a tensor, of a list or a string\n\
+        "positions start to end, without end itself: along axis 0 or :axis of a tensor, of a list, a string or a handle, which gives a tensor or a list\n\
          negative ones count from the end, and those beyond an end are cut off",
         (2, 5),
         slice,

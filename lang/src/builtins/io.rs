@@ -59,7 +59,9 @@ fn io(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     let Some(verb) = args[0].as_key() else {
         return fail(format!("io takes a verb first, such as \"load\", not {}", args[0].describe()));
     };
-    let given = args[1..].iter().map(|v| v.known("what io is given")).collect::<Eval<Vec<Value>>>()?;
+    // Saved tensors leave the device one by one, and no copy stays.
+    let known = |v: &Value| v.untraced("what io is given", false);
+    let given = args[1..].iter().map(known).collect::<Eval<Vec<Value>>>()?;
     match (verb.as_str(), given.as_slice()) {
         ("load", [Value::Str(path), hints @ ..]) if hints.len() < 3 => formats::load(interp, path, hints),
         ("save", [Value::Str(path), value, hints @ ..]) if hints.len() < 2 => {

@@ -17,7 +17,7 @@ pub(super) const LENGTHS: &[Builtin] = &[
         .examples("(count \"abc\") ;=> 3\n(count {:a 1}) ;=> 1"),
 ];
 
-const LEN: &str = "the number of items of a list, characters of a string, entries of a dictionary, or of a tensor along axis 0";
+const LEN: &str = "the number of items of a list or a handle, characters of a string, entries of a dictionary, or of a tensor along axis 0";
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new("list", "(list a b ...)", "a list of the arguments, whatever they are", (0, VARIADIC), |_, a| {
@@ -71,6 +71,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
             xs => Ok(Value::from(Items::from(i.sequence(xs)?).and(&a[1..]))),
         },
     )
+    .takes_whole()
     .examples(
         "(append '[1 2] 3) ;=> '[1 2 3]\n(append '[1] '[2]) ;=> '[1 [2]]\n(append [1 2] 3) ;=> [1 2 3]\n\
          (append [[1 2]] [3 4]) ;=> [[1 2] [3 4]]\n(append [1 2] [3 4]) ;=> error: concat",
@@ -83,11 +84,11 @@ pub(super) const BUILTINS: &[Builtin] = &[
         |i, a| reverse(i, &a[0]),
     )
     .examples("(reverse '[1 2 3]) ;=> '[3 2 1]\n(reverse [[1 2] [3 4]]) ;=> [[3 4] [1 2]]\n(reverse \"abc\") ;=> \"cba\""),
-    Builtin::new("take", "(take n xs)", "the first n items, or all if there are fewer", (2, 2), |i, a| {
+    Builtin::new("take", "(take n xs)", "the first n items, or all if there are fewer: a list, a tensor, a string or a handle as xs is", (2, 2), |i, a| {
         part(i, &a[1], 0, as_index(&a[0], "the count")?.max(0))
     })
     .examples("(take 2 '[1 2 3]) ;=> '[1 2]\n(take 2 [1 2 3]) ;=> [1 2]\n(take 9 \"abc\") ;=> \"abc\""),
-    Builtin::new("drop", "(drop n xs)", "all but the first n items", (2, 2), |i, a| {
+    Builtin::new("drop", "(drop n xs)", "all but the first n items: a list, a tensor, a string or a handle as xs is", (2, 2), |i, a| {
         part(i, &a[1], as_index(&a[0], "the count")?.max(0), i64::MAX)
     })
     .examples("(drop 2 '[1 2 3]) ;=> '[3]\n(drop 1 [1 2 3]) ;=> [2 3]"),
@@ -218,6 +219,10 @@ pub(super) const BUILTINS: &[Builtin] = &[
 pub(super) fn reverse(interp: &mut Interp, xs: &Value) -> Eval<Value> {
     match xs {
         Value::Str(s) => Ok(Value::text(s.chars().rev().collect::<String>())),
+        Value::Handle(handle) if handle.rows().is_some() => {
+            let whole = interp.whole(handle)?;
+            reverse(interp, &Value::Tensor(whole))
+        }
         Value::Tensor(t) if t.ty().rank() > 0 => {
             Ok(Value::from(interp.op(p::Reverse { axes: [0].as_slice().into() }, &[t])?))
         }

@@ -70,6 +70,8 @@ pub struct Builtin {
     pub arity: (usize, usize),
     /// True if it has an effect.
     pub effect: bool,
+    /// True if a handle on numbers among its arguments is the tensor of all of them.
+    whole: bool,
     run: fn(&mut Interp, &[Value]) -> Eval<Value>,
     /// Fast path for two scalars, without the evaluator.
     pub on_numbers: Option<OnNumbers>,
@@ -97,7 +99,17 @@ impl Builtin {
         arity: (usize, usize),
         run: fn(&mut Interp, &[Value]) -> Eval<Value>,
     ) -> Builtin {
-        Builtin { name, signature, help, examples: "", arity, effect: false, run, on_numbers: None }
+        Builtin {
+            name,
+            signature,
+            help,
+            examples: "",
+            arity,
+            effect: false,
+            whole: false,
+            run,
+            on_numbers: None,
+        }
     }
 
     /// Adds examples, one `code ;=> result` a line.
@@ -109,6 +121,12 @@ impl Builtin {
     /// Adds a fast path for two scalars; it gives the result of `run`.
     const fn on_numbers(mut self, on_numbers: OnNumbers) -> Builtin {
         self.on_numbers = Some(on_numbers);
+        self
+    }
+
+    /// Makes it take handles on numbers as tensors, whatever it does with its arguments.
+    const fn takes_whole(mut self) -> Builtin {
+        self.whole = true;
         self
     }
 
@@ -126,7 +144,11 @@ impl Builtin {
             }
             interp.effect(self.name)?;
         }
-        let result = (self.run)(interp, args);
+        let result = if self.whole && args.iter().any(|arg| matches!(arg, Value::Handle(_))) {
+            interp.wholes(args).and_then(|args| (self.run)(interp, &args))
+        } else {
+            (self.run)(interp, args)
+        };
         interp.unless_lost(result).map_err(|mut signal| {
             // An error of this function itself, not of a callback, nor of the host that an effect calls.
             if let Stop::Error(d) = &mut *signal

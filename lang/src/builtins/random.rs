@@ -117,6 +117,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (2, VARIADIC),
         choice,
     )
+    .takes_whole()
     .examples("(choice (random-key 0) 5 '[2] :p [0 1 0 0 0]) ;=> [1 1]\n(sum (choice (random-key 0) 4 '[4] :replace false)) ;=> 6"),
     Builtin::new(
         "random-bernoulli",

@@ -107,6 +107,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
                 .into()),
         },
     )
+    .takes_whole()
     .examples(
         "(scan (fn [c x] [(+ c x) (* c x)]) 0 [1 2 3]) ;=> '[6.0 [0 2 9]]\n\
          (scan (fn [c {:keys [x y]}] (list (+ c (* x y)) x)) 0 {:x [1 2] :y [3 4]}) ;=> '[11.0 [1 2]]\n\

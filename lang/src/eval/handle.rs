@@ -204,6 +204,15 @@ impl Interp {
         Ok(handle.whole.get_or_init(|| whole).clone())
     }
 
+    /// Values with handles on numbers as tensors.
+    pub(crate) fn wholes(&mut self, values: &[Value]) -> Eval<Vec<Value>> {
+        let whole = |value: &Value| match value {
+            Value::Handle(handle) if handle.rows().is_some() => self.whole(handle).map(Value::Tensor),
+            other => Ok(other.clone()),
+        };
+        values.iter().map(whole).collect()
+    }
+
     /// Batch `i`, while batch `next` is prepared on another thread if it comes from files.
     fn batch(&mut self, batches: &Batches, i: usize, next: Option<usize>) -> Eval<Value> {
         let waiting = batches.ahead.take();

@@ -94,7 +94,7 @@ impl Interp {
     pub(crate) fn take(&mut self, t: &Tensor, axis: usize, index: &Value) -> Eval<Tensor> {
         let many = match index {
             Value::Tensor(i) => i.concrete().is_none() || i.ty().rank() > 0,
-            Value::List(_) => true,
+            Value::List(_) | Value::Handle(_) => true,
             _ => false,
         };
         if !many {

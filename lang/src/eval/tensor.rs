@@ -109,20 +109,28 @@ impl Value {
 
     /// The value with every traced tensor replaced by its elements; stops the trace if one has none.
     pub(crate) fn known(&self, wanted: &str) -> Eval<Value> {
+        self.untraced(wanted, true)
+    }
+
+    /// [`Value::known`]; elements on the device are downloaded if `download`.
+    pub(crate) fn untraced(&self, wanted: &str, download: bool) -> Eval<Value> {
         Ok(match self {
             Value::Tensor(t) if t.is_traced() => {
                 let host = t.elements(wanted)?.clone();
                 Value::from(if t.ty().weak { Tensor::weak(host) } else { Tensor::host(host) })
             }
             Value::Tensor(t) => {
-                t.elements(wanted)?;
+                if download {
+                    t.elements(wanted)?;
+                }
                 self.clone()
             }
             Value::List(list) => {
-                Value::list(maybe_grow(|| list.items.iter().map(|v| v.known(wanted)).collect::<Eval<_>>())?)
+                let items = list.items.iter().map(|v| v.untraced(wanted, download));
+                Value::list(maybe_grow(|| items.collect::<Eval<_>>())?)
             }
             Value::Dict(dict) => {
-                let entries = dict.iter().map(|(k, v)| Ok((k, v.known(wanted)?)));
+                let entries = dict.iter().map(|(k, v)| Ok((k, v.untraced(wanted, download)?)));
                 Value::Dict(Rc::new(maybe_grow(|| entries.collect::<Eval<Dict>>())?))
             }
             other => other.clone(),

@@ -37,7 +37,10 @@ impl Interp {
             Transform::Grad(options) => self.grad(f, options, args),
             Transform::Jvp => self.jvp(f, args),
             Transform::Jacobian => self.jacobian(f, args),
-            Transform::Vmap(axes) => self.vmap(f, axes, args),
+            Transform::Vmap(axes) => {
+                let args = self.wholes(args)?;
+                self.vmap(f, axes, &args)
+            }
             Transform::Checkpoint => unreachable!("it records at the level of its call"),
         });
         self.tracing.level -= 1;

@@ -22,7 +22,7 @@ struct Mapped {
 
 impl Interp {
     /// `f` over a batch: recorded once for one entry, then run on the batch. Results have the batch axis in front.
-    pub(super) fn vmap(&mut self, f: &Rc<Function>, axes: &Axes, args: &Args) -> Eval<Value> {
+    pub(super) fn vmap(&mut self, f: &Rc<Function>, axes: &Axes, args: &[Value]) -> Eval<Value> {
         if let Axes::Items(items) = axes
             && items.len() != args.len()
         {

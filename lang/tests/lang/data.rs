@@ -1,10 +1,11 @@
 //! Data files: tensors and handles from files in memory.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 
 use crate::support::{World, compiling, run_in, run_with};
-use sheaf_lang::eval::Jit;
+use sheaf_lang::eval::{Interp, Jit, Options};
 
 /// A `.safetensors` file of this header and these bytes.
 fn safetensors(header: &str, bytes: &[u8]) -> Vec<u8> {
@@ -260,6 +261,51 @@ fn an_error_of_the_other_thread_is_that_of_its_batch() {
     let program =
         "(def b (batches (io \"load\" \"a.bin\" :u16) 3)) (print (b 0)) (print (b 1)) (print (b 2))";
     insta::assert_snapshot!(run_in(&world, program));
+}
+
+#[test]
+fn bytes_that_are_lost_while_they_are_read_are_an_error_of_the_call() {
+    let (world, _) = watched(None);
+    let mut interp = Interp::new(Box::new(world.clone()), None, Options::default());
+    assert_eq!(
+        run_with(&mut interp, &world, "(def h (io \"load\" \"a.bin\" :u16)) (def x (tensor h)) (sum x)"),
+        "=> tensor u16[] = 45"
+    );
+    world.torn.store(true, Ordering::SeqCst);
+    for program in ["(sum x)", "(x 1)", "(h 3)", "(print x)", "(io \"save\" \"b.bin\" x)", "(map inc h)"] {
+        let found = run_with(&mut interp, &world, &format!("(do {program} (print \"went on\"))"));
+        assert!(found.starts_with("error: a file lost bytes"), "{program}: {found}");
+    }
+    world.torn.store(false, Ordering::SeqCst);
+    assert_eq!(run_with(&mut interp, &world, "(sum x)"), "=> tensor u16[] = 45");
+}
+
+#[test]
+fn a_handle_on_numbers_is_a_tensor_where_one_is_wanted() {
+    let world = World::with(&[("a.bin", little(&(0..4_i32).collect::<Vec<_>>()))]);
+    let h = "(def h (io \"load\" \"a.bin\" :i32)) ";
+    let cases = [
+        ("(concat h h)", "=> tensor i32[8] = [0 1 2 3 0 1 2 3]"),
+        ("(@ (cast h :f32) (cast h :f32))", "=> tensor f32[] = 14.0"),
+        ("(= h (arange 4))", "=> tensor bool[4] = [true true true true]"),
+        ("(equal? h (arange 4))", "=> true"),
+        ("(equal? (list h) (list h))", "=> true"),
+        ("(max h)", "=> tensor i32[] = 3"),
+        ("(get [10 20 30 40] h)", "=> tensor f32[4] = [10. 20. 30. 40.]"),
+        ("([10 20 30 40] h)", "=> tensor f32[4] = [10. 20. 30. 40.]"),
+        ("(scan (fn [s x] [(+ s x) s]) 0 h)", "=> '[6 [0 0 1 3]]"),
+        ("((vmap inc) h)", "=> tensor i32[4] = [1 2 3 4]"),
+        ("(append h 7)", "=> tensor i32[5] = [0 1 2 3 7]"),
+        ("(shape (choice (random-key 0) h '[2]))", "=> '[2]"),
+        ("((grad (fn [w] (sum (* w h)))) (ones 4))", "=> tensor f32[4] = [0. 1. 2. 3.]"),
+        ("(let [[a b & more] h] (list a b more))", "=> '[0 1 [2 3]]"),
+        ("(mapv inc h)", "=> tensor i32[4] = [1 2 3 4]"),
+        ("(reverse h)", "=> tensor i32[4] = [3 2 1 0]"),
+    ];
+    let programs: Vec<(String, &str)> =
+        cases.iter().map(|(code, wanted)| (format!("{h}{code}"), *wanted)).collect();
+    let cases: Vec<(&str, &str)> = programs.iter().map(|(p, w)| (p.as_str(), *w)).collect();
+    check_in(&world, &cases);
 }
 
 #[test]

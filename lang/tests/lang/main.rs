@@ -35,6 +35,7 @@ mod reader;
 mod reductions;
 mod registry;
 mod render;
+mod round_trips;
 mod specialise;
 mod support;
 mod testing;

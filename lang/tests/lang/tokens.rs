@@ -102,8 +102,13 @@ fn what_is_no_tokenizer() {
         "(encode (char-tokenizer \"abc\") \"abcd\")",
         "(decode (char-tokenizer \"abc\") [3])",
     ];
-    let messages: Vec<String> = programs.iter().map(|program| run_in(&world(), program)).collect();
-    insta::assert_snapshot!(messages.join("\n"));
+    // Without the lines of the library, which move.
+    let message = |program: &&str| {
+        let shown = run_in(&world(), program);
+        let lines = shown.lines().filter(|line| line.starts_with("error:") || line.contains("= help:"));
+        lines.map(|line| format!("{}\n", line.trim())).collect::<String>()
+    };
+    insta::assert_snapshot!(programs.iter().map(message).collect::<Vec<_>>().join("\n"));
 }
 
 #[test]

@@ -114,3 +114,45 @@ fn setting_that_means_nothing() {
     sandbox.write("program.shf", "(print 1)\n");
     insta::assert_snapshot!(sandbox.sheaf(&["program.shf"]).env("SHEAF_OFFLINE", "perhaps").run());
 }
+
+/// A file that Python wrote, by `tests/data/make.py`.
+fn golden(name: &str) -> Vec<u8> {
+    fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/data/").to_owned() + name).expect("a golden file")
+}
+
+#[test]
+fn pickle_that_runs_code() {
+    for name in ["evil0.pkl", "evil2.pkl", "evil4.pkl"] {
+        let output = run("(print (io \"load\" \"weights.pkl\"))\n", &[("weights.pkl", &golden(name))]);
+        // The code would have printed.
+        assert_eq!(output.stdout, "", "{output}");
+        insta::allow_duplicates! { insta::assert_snapshot!(output) };
+    }
+}
+
+#[test]
+fn folder_for_tensors() {
+    let sandbox = Sandbox::new();
+    sandbox.folder("model.safetensors");
+    sandbox.write("program.shf", "(print (io \"load\" \"model.safetensors\"))\n");
+    insta::assert_snapshot!(sandbox.run(&["program.shf"]));
+}
+
+#[test]
+fn truncated_shard() {
+    let shards: [(&str, &[u8]); 2] = [("train-1.bin", &[1, 0, 2, 0]), ("train-2.bin", &[3, 0, 4])];
+    insta::assert_snapshot!(run("(def tokens (io \"load\" \"train-*.bin\" :u16))\n(print (len tokens))\n", &shards));
+}
+
+#[test]
+fn truncated_tensors() {
+    let saved = {
+        let sandbox = Sandbox::new();
+        sandbox.write("save.shf", "(io \"save\" \"m.safetensors\" {:w (ones [2 2])})");
+        sandbox.run(&["save.shf"]).silent();
+        fs::read(sandbox.path("m.safetensors")).expect("a file")
+    };
+    let program = "(def p (io \"load\" \"m.safetensors\"))\n(print (:w p))\n";
+    insta::assert_snapshot!(run(program, &[("m.safetensors", &saved[..saved.len() - 3])]));
+    insta::assert_snapshot!("truncated_header", run(program, &[("m.safetensors", &saved[..20])]));
+}

@@ -73,3 +73,21 @@ fn a_file_in_the_place_of_the_artifacts() {
     assert_eq!((output.code, output.stdout.as_str()), (Some(0), FOURTEEN));
     insta::assert_snapshot!(output);
 }
+
+#[test]
+fn full_disk_for_a_save() {
+    if !Mount::available() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    // Both in one run: the small value fits, the large one does not and leaves it.
+    sandbox.write(
+        "save.shf",
+        "(io \"save\" \"out/model.safetensors\" {:x [1 2]})
+         (io \"save\" \"out/model.safetensors\" {:x (zeros '[100000])})",
+    );
+    fs::create_dir_all(sandbox.path("out")).expect("a folder");
+    let output = sandbox.sheaf(&["save.shf"]).mounted(TINY, sandbox.path("out")).run();
+    assert_eq!(output.mounted, ["./model.safetensors"], "something was left");
+    insta::assert_snapshot!(output);
+}

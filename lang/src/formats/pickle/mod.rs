@@ -1,7 +1,7 @@
 //! `.pkl`: Python's pickles of plain data and NumPy arrays, protocols 0 to 5.
 //!
 //! A pickle is a program for a machine with a stack. Most of its instructions build data; a few name functions and classes
-//! of Python and call them, which is how a pickle runs any code. This machine knows six names, those by which NumPy's arrays
+//! of Python and call them, which is how a pickle runs any code. This machine knows seven names, those by which NumPy's arrays
 //! are put together, and calls nothing: what they stand for is done here. Any other name ends the reading.
 
 mod machine;

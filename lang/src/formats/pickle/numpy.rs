@@ -22,6 +22,8 @@ pub(super) enum Global {
     Dtype,
     /// Makes bytes of a string, as older protocols write bytes.
     Encode,
+    /// Makes no bytes, as older protocols write the elements of an array without any.
+    Bytes,
 }
 
 impl Global {
@@ -33,6 +35,7 @@ impl Global {
             ("numpy", "ndarray") => Global::Ndarray,
             ("numpy", "dtype") => Global::Dtype,
             ("_codecs", "encode") => Global::Encode,
+            ("builtins" | "__builtin__", "bytes") => Global::Bytes,
             _ => return None,
         })
     }
@@ -76,6 +79,7 @@ impl Objects {
                 let bytes: Vec<u8> = bytes.collect::<Result<_, _>>()?;
                 Object::Bytes(FilePart { range: 0..bytes.len(), file: Arc::new(bytes) })
             }
+            (Global::Bytes, []) => Object::Bytes(FilePart { range: 0..0, file: Arc::new(Vec::new()) }),
             (Global::Dtype, [name, ..]) => Object::Dtype(Dtype {
                 name: self.text(*name).ok_or_else(wrong)?.to_owned(),
                 order: "<".into(),

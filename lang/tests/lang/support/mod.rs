@@ -5,7 +5,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 
@@ -31,6 +31,10 @@ pub struct World {
     pub readers: Option<Arc<Mutex<Vec<ThreadId>>>>,
     /// Number of checks of mapped files that pass; those after them find the file changed.
     pub sound: Option<usize>,
+    /// True from the time that mapped files lose bytes whenever they are read.
+    pub torn: Arc<AtomicBool>,
+    /// True if bytes were lost since the evaluator was told.
+    pub lost: Arc<AtomicBool>,
     /// Folders of dependencies, by the folder of the package that asks and the name there.
     pub dependencies: Rc<RefCell<HashMap<(String, String), String>>>,
 }
@@ -58,10 +62,13 @@ struct Watched {
     readers: Arc<Mutex<Vec<ThreadId>>>,
     checks: AtomicUsize,
     sound: usize,
+    torn: Arc<AtomicBool>,
+    lost: Arc<AtomicBool>,
 }
 
 impl FileBytes for Watched {
     fn bytes(&self) -> &[u8] {
+        self.lost.fetch_or(self.torn.load(Ordering::SeqCst), Ordering::SeqCst);
         let mut readers = self.readers.lock().expect("a lock");
         let this = std::thread::current().id();
         if readers.last() != Some(&this) {
@@ -88,7 +95,14 @@ impl Host for World {
             readers: Arc::clone(readers),
             checks: AtomicUsize::new(0),
             sound: self.sound.unwrap_or(usize::MAX),
+            torn: Arc::clone(&self.torn),
+            lost: Arc::clone(&self.lost),
         }))
+    }
+
+    fn lost_bytes(&mut self) -> Option<HostError> {
+        let lost = self.lost.swap(false, Ordering::SeqCst);
+        lost.then(|| HostError { message: "a file lost bytes".into(), help: None })
     }
 
     fn in_background(&mut self, job: Box<dyn FnOnce() + Send>) -> bool {
