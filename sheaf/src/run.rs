@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sheaf_project::Project;
-use sheaf_syntax::diagnostic::Kind;
 
 use crate::build;
 use crate::cli::RunOptions;
@@ -66,7 +65,7 @@ fn run_here(options: &RunOptions) -> Result<Ended, Failed> {
                 }
                 None => errors.iter().for_each(|e| messages::show(&interp.sources, e)),
             }
-            let guarded = errors.iter().any(|e| e.kind == Kind::Guard);
+            let guarded = errors.iter().any(|e| e.kind.is_guard());
             if guarded { Ok(Ended::Guarded) } else { Err(Failed) }
         }
     };

@@ -15,6 +15,7 @@ mod division;
 mod effect;
 mod einsum;
 mod foreign_names;
+mod guard;
 mod index;
 mod io;
 mod json;
@@ -42,7 +43,7 @@ use std::sync::OnceLock;
 
 use crate::eval::{Eval, Interp, Stop, fail};
 use crate::program::{OnNumbers, Scalar, Value, is_private};
-use sheaf_syntax::diagnostic::{Diagnostic, Kind};
+use sheaf_syntax::diagnostic::Diagnostic;
 
 pub use arrange::stack;
 pub use compare::structurally_equal;
@@ -131,7 +132,7 @@ impl Builtin {
             if let Stop::Error(d) = &mut *signal
                 && d.labels.is_empty()
                 && !self.effect
-                && d.kind != Kind::Raised
+                && !d.kind.is_raised()
                 && !is_private(self.name)
             {
                 d.help.get_or_insert_with(|| format!("it is called {}", self.signature));
@@ -142,7 +143,7 @@ impl Builtin {
 }
 
 /// The builtins written in Rust, by section of the documentation.
-pub const SECTIONS: [(&str, &[Builtin]); 26] = [
+pub const SECTIONS: [(&str, &[Builtin]); 27] = [
     ("arithmetic", arithmetic::BUILTINS),
     ("arithmetic", bits::BUILTINS),
     ("matrix", matrix::BUILTINS),
@@ -166,6 +167,7 @@ pub const SECTIONS: [(&str, &[Builtin]); 26] = [
     ("transforms", transforms::BUILTINS),
     ("strings", text::BUILTINS),
     ("errors", stop::BUILTINS),
+    ("errors", guard::BUILTINS),
     ("effects", effect::BUILTINS),
     ("convolution", convolution::BUILTINS),
     ("library", library::BUILTINS),
