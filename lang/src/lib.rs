@@ -9,6 +9,7 @@ pub mod eval;
 pub mod format;
 pub mod host;
 pub mod observe;
+pub mod plot;
 pub mod program;
 mod stack;
 pub mod testing;

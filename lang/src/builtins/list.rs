@@ -96,12 +96,14 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (2, 2),
         |i, a| {
             let items = i.sequence(&a[1])?;
+            let mut ticks = i.ticks(&a[1..], items.len());
             i.in_loop(items.len() as u64, |i| {
                 let mut kept = Vec::new();
                 for item in items {
                     if holds(i, &a[0], &item)? {
                         kept.push(item);
                     }
+                    ticks.advance();
                 }
                 Ok(Value::list(kept))
             })
@@ -174,7 +176,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(f state item) for each item in turn, starting from init, or from the first item; the last state",
         (2, 3),
         |i, a| match a {
-            [f, init, xs] => fold(i, f, init, xs),
+            [f, init, xs] => fold(i, f, init, xs, xs),
             _ => {
                 if length(&a[1])? == 0 {
                     return Err(Diagnostic::error("reduce without a first state wants at least one item, got none")
@@ -183,7 +185,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
                 }
                 let first = item_or_nil(i, &a[1], 0)?;
                 let rest = part(i, &a[1], 1, i64::MAX)?;
-                fold(i, &a[0], &first, &rest)
+                fold(i, &a[0], &first, &rest, &a[1])
             }
         },
     )
@@ -223,13 +225,19 @@ pub(super) fn reverse(interp: &mut Interp, xs: &Value) -> Eval<Value> {
     }
 }
 
-fn fold(interp: &mut Interp, f: &Value, init: &Value, xs: &Value) -> Eval<Value> {
+/// Folds `xs`, which is `whole` or the rest of it.
+fn fold(interp: &mut Interp, f: &Value, init: &Value, xs: &Value, whole: &Value) -> Eval<Value> {
     if let Some(state) = interp.staged_reduce(f, init, xs)? {
         return Ok(state);
     }
     let items = interp.sequence(xs)?;
+    let mut ticks = interp.ticks(std::slice::from_ref(whole), items.len());
     interp.in_loop(items.len() as u64, |i| {
-        items.into_iter().try_fold(init.clone(), |state, item| i.call(f, [state, item]))
+        items.into_iter().try_fold(init.clone(), |state, item| {
+            let state = i.call(f, [state, item])?;
+            ticks.advance();
+            Ok(state)
+        })
     })
 }
 
@@ -247,8 +255,14 @@ fn map(interp: &mut Interp, args: &[Value]) -> Eval<Vec<Value>> {
 fn unrolled_map(interp: &mut Interp, args: &[Value]) -> Eval<Vec<Value>> {
     let columns = args[1..].iter().map(|xs| interp.sequence(xs)).collect::<Eval<Vec<_>>>()?;
     let n = columns.iter().map(Vec::len).min().unwrap_or(0);
+    let mut ticks = interp.ticks(&args[1..], n);
     interp.in_loop(n as u64, |i| {
-        (0..n).map(|k| i.call(&args[0], columns.iter().map(|c| c[k].clone()))).collect()
+        let mut results = Vec::with_capacity(n);
+        for k in 0..n {
+            results.push(i.call(&args[0], columns.iter().map(|c| c[k].clone()))?);
+            ticks.advance();
+        }
+        Ok(results)
     })
 }
 

@@ -25,7 +25,9 @@ mod matrix;
 mod names;
 mod operands;
 mod order;
+mod plot;
 mod power;
+mod progress;
 mod random;
 mod reduce;
 mod sequences;
@@ -55,6 +57,7 @@ pub use names::nearest;
 pub(crate) use operands::SHAPE;
 pub(crate) use operands::nil;
 pub use operands::{as_index, as_indices, as_positions};
+pub(crate) use progress::label;
 pub use show::{repr, show, type_text};
 
 /// A function written in Rust.
@@ -123,7 +126,9 @@ impl Builtin {
         self.check_arity(args.len())?;
         if self.effect {
             if interp.passes_over(self.name) {
-                return Ok(Value::Nil);
+                // Progress gives its sequence through.
+                let sequence = args.get(1).filter(|_| self.name == "progress");
+                return Ok(sequence.cloned().unwrap_or(Value::Nil));
             }
             interp.effect(self.name)?;
         }
@@ -143,7 +148,7 @@ impl Builtin {
 }
 
 /// The builtins written in Rust, by section of the documentation.
-pub const SECTIONS: [(&str, &[Builtin]); 27] = [
+pub const SECTIONS: [(&str, &[Builtin]); 29] = [
     ("arithmetic", arithmetic::BUILTINS),
     ("arithmetic", bits::BUILTINS),
     ("matrix", matrix::BUILTINS),
@@ -169,6 +174,8 @@ pub const SECTIONS: [(&str, &[Builtin]); 27] = [
     ("errors", stop::BUILTINS),
     ("errors", guard::BUILTINS),
     ("effects", effect::BUILTINS),
+    ("effects", progress::BUILTINS),
+    ("effects", plot::BUILTINS),
     ("convolution", convolution::BUILTINS),
     ("library", library::BUILTINS),
 ];

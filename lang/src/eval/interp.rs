@@ -10,6 +10,7 @@ use super::conditional::Case;
 use super::interrupt::Budget;
 use super::names::Modules;
 use super::observed::Observing;
+use super::progress::Marks;
 use super::purity::effect_in;
 use super::signal::{Eval, Reason, STATIC, Stop};
 use super::specialise::Specialiser;
@@ -110,6 +111,8 @@ pub struct Interp {
     pub(super) unrun: Option<Vec<Expr>>,
     /// Nesting of running macros.
     pub(crate) expanding: usize,
+    /// The sequences marked by `progress`.
+    pub(super) marks: Marks,
     fresh: u64,
 }
 
@@ -135,6 +138,7 @@ impl Interp {
             observing: None,
             unrun: None,
             expanding: 0,
+            marks: Marks::default(),
             fresh: 0,
         };
         if let Some(backend) = &mut interp.backend {
@@ -472,9 +476,10 @@ impl Interp {
         }
     }
 
-    /// True if the effect `name` is skipped: printing, while a program is only checked.
+    /// True if the effect `name` is skipped: one with no result of its own, while a program is only checked.
     pub(crate) fn passes_over(&self, name: &str) -> bool {
-        matches!(self.mode, Mode::Check(_)) && ["print", "println"].contains(&name)
+        matches!(self.mode, Mode::Check(_))
+            && ["print", "println", "log-metric", "progress", "plot"].contains(&name)
     }
 
     /// Fails if the effect `name` is performed while a function is traced for compilation.

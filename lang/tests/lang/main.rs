@@ -11,6 +11,7 @@ mod errors;
 mod expansion;
 mod explain;
 mod fmt;
+mod followed;
 mod format;
 mod forms;
 mod fuzzed;
