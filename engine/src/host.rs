@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use sheaf_lang::host::{Host, HostError, OwnPackage};
+use sheaf_lang::host::{Bar, Host, HostError, Metric, OwnPackage};
 use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::Diagnostic;
 
@@ -40,8 +40,12 @@ impl Host for SystemHost {
         if self.broken_pipe.get() {
             return Ok(());
         }
-        let mut out = io::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        let mut written = Ok(());
+        self.reporter.printing(&mut || {
+            let mut out = io::stdout().lock();
+            written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        });
+        match written {
             // The reader of the output has closed it; the program may still have work to do.
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => self.broken_pipe.set(true),
             Err(e) => {
@@ -122,6 +126,19 @@ impl Host for SystemHost {
                 help: Some("set it to plain text".into()),
             }),
         }
+    }
+
+    fn wants_metrics(&self) -> bool {
+        self.reporter.wants_metrics()
+    }
+
+    fn metric(&mut self, metric: &Metric) -> Result<(), HostError> {
+        self.reporter.metric(metric);
+        Ok(())
+    }
+
+    fn progress(&mut self, label: &str, total: u64) -> Box<dyn Bar> {
+        self.reporter.progress(label, total)
     }
 
     fn milliseconds(&self) -> Result<i64, HostError> {

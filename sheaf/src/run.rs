@@ -41,12 +41,14 @@ fn run_here(options: &RunOptions) -> Result<Ended, Failed> {
         }
     };
     let text = options.code.clone().map_or_else(|| read_source(&file), Ok)?;
-    let mut interp =
-        evaluator(&options.engine, &project, options.arguments.clone(), |home| match options.code {
+    let metrics = options.observe.metrics()?;
+    let mut interp = evaluator(&options.engine, &project, options.arguments.clone(), metrics, |home| {
+        match options.code {
             // A text is typed and gone: its compiled programs are kept with the caches.
             Some(_) => home.repl_artifacts(),
             None => project.artifact_folder(),
-        })?;
+        }
+    })?;
     let observation = options.observe.start(&mut interp)?;
     let result = interp.run_program(&file.display().to_string(), &text);
     let reports = interp.reports();
