@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use sheaf_lang::host::{Bar, Host, HostError, Metric, OwnPackage};
+#[cfg(feature = "plot")]
+use sheaf_lang::plot::Plot;
 use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::Diagnostic;
 
@@ -139,6 +141,16 @@ impl Host for SystemHost {
 
     fn progress(&mut self, label: &str, total: u64) -> Box<dyn Bar> {
         self.reporter.progress(label, total)
+    }
+
+    #[cfg(feature = "plot")]
+    fn plot(&mut self, path: &str, plot: &Plot) -> Result<(), HostError> {
+        let Some(format) = sheaf_plot::Format::of(path) else {
+            return Err(HostError { message: format!("{path} is no .png or .svg file"), help: None });
+        };
+        let bytes = sheaf_plot::draw(plot, format)
+            .map_err(|error| HostError { message: format!("{path} cannot be drawn: {error}"), help: None })?;
+        self.write_file(path, &bytes)
     }
 
     fn milliseconds(&self) -> Result<i64, HostError> {
