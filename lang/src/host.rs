@@ -8,6 +8,7 @@ use std::sync::{Arc, mpsc};
 
 use crate::eval::Interrupt;
 use crate::observe::Timeline;
+use crate::plot::Plot;
 use sheaf_graph::graph::{Donation, Graph};
 use sheaf_graph::primitives::Site;
 use sheaf_graph::tensor::{FileBytes, FileChanged, HostTensor, TensorType};
@@ -89,6 +90,26 @@ pub trait Host {
         Ok(None)
     }
 
+    /// True if [`Host::metric`] does something.
+    fn wants_metrics(&self) -> bool {
+        false
+    }
+
+    /// Logs a metric.
+    fn metric(&mut self, _metric: &Metric) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    /// Shows the progress of a loop of `total` steps until the result is dropped.
+    fn progress(&mut self, _label: &str, _total: u64) -> Box<dyn Bar> {
+        Box::new(())
+    }
+
+    /// Draws a picture to a file, whose extension is the format: `png` or `svg`.
+    fn plot(&mut self, path: &str, _plot: &Plot) -> Result<(), HostError> {
+        Err(HostError::unavailable(format!("{path} cannot be drawn: plots")))
+    }
+
     /// Milliseconds since the start of 1970 in UTC.
     fn milliseconds(&self) -> Result<i64, HostError> {
         Err(HostError::unavailable("clocks"))
@@ -117,6 +138,28 @@ impl<T: Send + 'static> Pending<T> {
     pub fn wait(self) -> Option<T> {
         self.0.recv().ok()
     }
+}
+
+/// A number of `(log-metric name value)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The step, if the program gives it.
+    pub step: Option<i64>,
+    /// The number.
+    pub value: f64,
+}
+
+/// The progress of a loop.
+pub trait Bar {
+    /// Notes that a step is done.
+    fn advance(&mut self);
+}
+
+/// Shows nothing.
+impl Bar for () {
+    fn advance(&mut self) {}
 }
 
 /// The package of a program.

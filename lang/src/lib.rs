@@ -10,6 +10,7 @@ pub mod format;
 mod formats;
 pub mod host;
 pub mod observe;
+pub mod plot;
 pub mod program;
 mod stack;
 pub mod testing;

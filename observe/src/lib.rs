@@ -1,9 +1,10 @@
 //! Observers of a run, as `sheaf_lang::observe::Observer`: the call tree (`--trace`), times (`--blame`), memory
-//! (`--mem-profile`), a timeline for Perfetto (`--trace-out`).
+//! (`--mem-profile`), a timeline for Perfetto (`--trace-out`); and the files of metrics (`--log`).
 //!
-//! Nothing here touches files or the terminal: texts go to an [`Output`], times come from a [`Clock`].
+//! Observers touch neither files nor the terminal: texts go to an [`Output`], times come from a [`Clock`].
 
 mod memory;
+mod metrics;
 mod profile;
 mod recorder;
 mod tracer;
@@ -15,6 +16,7 @@ use std::time::Instant;
 use sheaf_lang::observe::{Activity, Entered, Inside, Left, MemoryUse, Observer, Timeline};
 
 pub use memory::Memory;
+pub use metrics::{Metrics, Unwritten};
 pub use profile::Profiler;
 pub use recorder::{CAP, Recorder};
 pub use tracer::{Tracer, Uses, is_quiet};

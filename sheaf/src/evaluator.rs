@@ -11,6 +11,7 @@ use sheaf_engine::{
 };
 use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
 use sheaf_loader::SystemHost;
+use sheaf_observe::Metrics;
 use sheaf_project::{Home, Project, Settings};
 use sheaf_syntax::Sources;
 use sheaf_target::Release;
@@ -18,7 +19,7 @@ use sheaf_target::Release;
 use crate::cli::{DonateMode, EngineOptions, JitMode, KernelsMode, NetworkOptions};
 use crate::messages;
 use crate::packages::{self, options::DependencyOptions};
-use crate::progress::TerminalReporter;
+use crate::progress::{RunReporter, TerminalReporter};
 
 /// The command failed, and a message has said why.
 pub struct Failed;
@@ -99,11 +100,13 @@ pub fn outside(home: &Home, project: &Project) -> Result<(), Failed> {
     home.outside(project, environment).map_err(failed)
 }
 
-/// An evaluator for a program of `project` with these arguments; programs are kept in the folder `artifacts`.
+/// An evaluator for a program of `project` with these arguments; metrics go to their files, programs are kept in the folder
+/// `artifacts`.
 pub fn evaluator(
     options: &EngineOptions,
     project: &Project,
     arguments: Vec<String>,
+    metrics: Metrics,
     artifacts: impl FnOnce(&Home) -> PathBuf,
 ) -> Result<Interp, Failed> {
     let network = options.lock.network(&options.network);
@@ -135,7 +138,7 @@ pub fn evaluator(
         .donate(donate)
         .placement(options.place.unwrap_or_default())
         .dependencies(dependencies)
-        .reporter(Arc::new(TerminalReporter));
+        .reporter(Arc::new(RunReporter::new(metrics)));
     if jit != Jit::Never {
         let home = home()?;
         session = session.artifacts(artifacts(&home)).home(home).secrets(secrets()?);

@@ -6,6 +6,7 @@
 #[macro_use]
 mod output;
 
+mod bars;
 pub mod build;
 pub mod cache;
 pub mod check;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use clap::Args;
 use sheaf_lang::eval::Interp;
 use sheaf_lang::observe::{Breach, Guard};
-use sheaf_observe::{Observers, Recorder, Times, Tracer, clock};
+use sheaf_observe::{Metrics, Observers, Recorder, Times, Tracer, clock};
 use sheaf_syntax::visible::visible;
 
 use crate::evaluator::Failed;
@@ -32,6 +32,10 @@ pub struct ObserveOptions {
     /// Write calls, compilations, cache look-ups and transfers for Perfetto (ui.perfetto.dev) or chrome://tracing, up to 64 MiB
     #[arg(long, value_name = "FILE.json", help_heading = "Observation")]
     pub trace_out: Option<PathBuf>,
+    /// Write the numbers of (log-metric name value): a line of JSON for each to a file that ends in `.jsonl`, or an event file
+    /// for TensorBoard to a folder. May be repeated
+    #[arg(long, value_name = "FILE.jsonl|DIR", help_heading = "Observation")]
+    pub log: Vec<PathBuf>,
 }
 
 /// An observed run.
@@ -71,6 +75,19 @@ impl ObserveOptions {
             path.extension().is_some_and(|extension| extension == "shf") && path.is_file()
         };
         self.trace.as_mut().filter(is_program).map(|text| PathBuf::from(std::mem::take(text)))
+    }
+
+    /// The files of metrics.
+    pub fn metrics(&self) -> Result<Metrics, Failed> {
+        let mut metrics = Metrics::default();
+        for path in &self.log {
+            metrics.add(path).map_err(|error| {
+                let help = "name a file that ends in .jsonl, or a folder, where files may be written";
+                messages::error(format!("{} cannot be written: {error}", path.display()), Some(help));
+                Failed
+            })?;
+        }
+        Ok(metrics)
     }
 
     /// Observes the run of an evaluator.

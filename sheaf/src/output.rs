@@ -7,6 +7,7 @@
 use std::fmt;
 use std::io::{self, Write as _};
 
+use crate::bars;
 use crate::evaluator::Failed;
 use crate::messages;
 
@@ -33,8 +34,11 @@ macro_rules! eprintln {
 
 /// Prints a text as it is.
 pub fn print(text: &str) -> Result<(), Failed> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    let write = || {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    };
+    match bars::hidden(write) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             messages::error(
                 format!("cannot write to standard output: {error}"),
@@ -61,5 +65,6 @@ pub fn line(text: fmt::Arguments<'_>) {
 /// Prints to standard error.
 pub fn note(text: fmt::Arguments<'_>) {
     // In one piece, so that the texts of several threads do not mix.
-    let _ = io::stderr().lock().write_all(text.to_string().as_bytes());
+    let text = text.to_string();
+    let _ = bars::hidden(|| io::stderr().lock().write_all(text.as_bytes()));
 }

@@ -5,16 +5,20 @@ use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use sheaf_engine::{EngineReporter, Reporter};
+use sheaf_lang::host::{Bar, Metric};
+use sheaf_observe::{Metrics, Unwritten};
 use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::visible::visible;
 use sheaf_toolchain::{Progress, Stage};
 
+use crate::bars;
 use crate::messages;
 
 /// Interval between moves of a spinner.
@@ -38,7 +42,7 @@ impl Spinner {
         // Names in it are those of a program.
         let what = visible(what).into_owned();
         if std::io::stderr().is_terminal() {
-            let bar = ProgressBar::new_spinner().with_message(what);
+            let bar = bars::below(ProgressBar::new_spinner()).with_message(what);
             if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
                 bar.set_style(style);
             }
@@ -78,6 +82,66 @@ impl Drop for Spinner {
 
 /// Shows progress and warnings of the engine on standard error.
 pub struct TerminalReporter;
+
+/// A [`TerminalReporter`] of a run of a program: shows its progress and writes its metrics.
+#[derive(Default)]
+pub struct RunReporter(Mutex<Metrics>);
+
+impl RunReporter {
+    /// The reporter that writes metrics to these files.
+    pub fn new(metrics: Metrics) -> RunReporter {
+        RunReporter(Mutex::new(metrics))
+    }
+
+    fn metrics(&self) -> MutexGuard<'_, Metrics> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reporter for RunReporter {
+    fn warning(&self, sources: &Sources, warning: &Diagnostic) {
+        TerminalReporter.warning(sources, warning);
+    }
+
+    fn passed_over(&self, line: &str) {
+        TerminalReporter.passed_over(line);
+    }
+
+    fn note(&self, line: &str) {
+        TerminalReporter.note(line);
+    }
+
+    fn begin(&self, work: &str) -> Box<dyn Any> {
+        TerminalReporter.begin(work)
+    }
+
+    fn wants_metrics(&self) -> bool {
+        bars::show_metrics() || !self.metrics().is_empty()
+    }
+
+    fn metric(&self, metric: &Metric) {
+        bars::metric(metric.name, metric.value);
+        let failed = self.metrics().write(metric.name, metric.step, metric.value);
+        for Unwritten { path, error } in failed {
+            let help = "check the disk; the run goes on without that file";
+            messages::warning(format!("{} cannot be written: {error}", path.display()), Some(help));
+        }
+    }
+
+    fn progress(&self, label: &str, total: u64) -> Box<dyn Bar> {
+        bars::begin(label, total)
+    }
+
+    fn printing(&self, print: &mut dyn FnMut()) {
+        bars::hidden(print);
+    }
+}
+
+impl EngineReporter for RunReporter {
+    fn installation(&self) -> Box<dyn Progress> {
+        TerminalReporter.installation()
+    }
+}
 
 impl Reporter for TerminalReporter {
     fn warning(&self, sources: &Sources, warning: &Diagnostic) {

@@ -11,7 +11,7 @@ use sheaf_lang::eval::{Interp, Options};
 use sheaf_lang::host::{Host, HostError, OwnPackage};
 use sheaf_lang::observe::{Breach, Capsule, Guard};
 use sheaf_syntax::Sources;
-use sheaf_syntax::diagnostic::{Diagnostic, Kind};
+use sheaf_syntax::diagnostic::Diagnostic;
 use sheaf_syntax::visible::visible;
 
 use crate::cli::ReplayOptions;
@@ -102,7 +102,7 @@ fn replay_here(options: &ReplayOptions) -> Result<ExitCode, Failed> {
         }
         Err(errors) => {
             errors.iter().for_each(|e| messages::show(&interp.sources, e));
-            let guarded = errors.iter().any(|e| e.kind == Kind::Guard);
+            let guarded = errors.iter().any(|e| e.kind.is_guard());
             Ok(ExitCode::from(if guarded { GUARDED } else { 1 }))
         }
     }

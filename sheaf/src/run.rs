@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sheaf_project::Project;
-use sheaf_syntax::diagnostic::Kind;
 
 use crate::build;
 use crate::cli::RunOptions;
@@ -42,12 +41,14 @@ fn run_here(options: &RunOptions) -> Result<Ended, Failed> {
         }
     };
     let text = options.code.clone().map_or_else(|| read_source(&file), Ok)?;
-    let mut interp =
-        evaluator(&options.engine, &project, options.arguments.clone(), |home| match options.code {
+    let metrics = options.observe.metrics()?;
+    let mut interp = evaluator(&options.engine, &project, options.arguments.clone(), metrics, |home| {
+        match options.code {
             // A text is typed and gone: its compiled programs are kept with the caches.
             Some(_) => home.repl_artifacts(),
             None => project.artifact_folder(),
-        })?;
+        }
+    })?;
     let observation = options.observe.start(&mut interp)?;
     let result = interp.run_program(&file.display().to_string(), &text);
     let reports = interp.reports();
@@ -66,7 +67,7 @@ fn run_here(options: &RunOptions) -> Result<Ended, Failed> {
                 }
                 None => errors.iter().for_each(|e| messages::show(&interp.sources, e)),
             }
-            let guarded = errors.iter().any(|e| e.kind == Kind::Guard);
+            let guarded = errors.iter().any(|e| e.kind.is_guard());
             if guarded { Ok(Ended::Guarded) } else { Err(Failed) }
         }
     };

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sheaf_lang::testing::{BATCH, Compile, FileReport, Options, Tester};
+use sheaf_observe::Metrics;
 
 use crate::cli::{JitMode, KernelsMode, TestOptions};
 use crate::evaluator::{Failed, evaluator, failed, on_large_stack, project_of};
@@ -44,7 +45,8 @@ fn test_here(options: &TestOptions) -> Result<(), Failed> {
     // Examples are small and many: their programs go to the user's cache, not beside the sources.
     let scratch = tempfile::tempdir().map_err(failed)?;
     let project = project_of(&sources[0].path)?;
-    let mut interp = evaluator(&options.engine, &project, Vec::new(), |_| scratch.path().to_owned())?;
+    let mut interp =
+        evaluator(&options.engine, &project, Vec::new(), Metrics::default(), |_| scratch.path().to_owned())?;
     let how = Options {
         tolerance: options.tolerance,
         interpreted: options.engine.no_jit || options.engine.jit == JitMode::Auto,

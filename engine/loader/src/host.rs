@@ -8,7 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use sheaf_foundation::{FileChange, MappedFile, lost_bytes};
 use sheaf_graph::tensor::{FileBytes, FileChanged};
-use sheaf_lang::host::{Host, HostError, OwnPackage, Writing};
+use sheaf_lang::host::{Bar, Host, HostError, Metric, OwnPackage, Writing};
+#[cfg(feature = "plot")]
+use sheaf_lang::plot::Plot;
 use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::Diagnostic;
 
@@ -86,8 +88,12 @@ impl Host for SystemHost {
         if self.broken_pipe.get() {
             return Ok(());
         }
-        let mut out = io::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        let mut written = Ok(());
+        self.reporter.printing(&mut || {
+            let mut out = io::stdout().lock();
+            written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        });
+        match written {
             // The reader of the output has closed it; the program may still have work to do.
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => self.broken_pipe.set(true),
             Err(e) => {
@@ -212,6 +218,29 @@ impl Host for SystemHost {
                 help: Some("set it to plain text".into()),
             }),
         }
+    }
+
+    fn wants_metrics(&self) -> bool {
+        self.reporter.wants_metrics()
+    }
+
+    fn metric(&mut self, metric: &Metric) -> Result<(), HostError> {
+        self.reporter.metric(metric);
+        Ok(())
+    }
+
+    fn progress(&mut self, label: &str, total: u64) -> Box<dyn Bar> {
+        self.reporter.progress(label, total)
+    }
+
+    #[cfg(feature = "plot")]
+    fn plot(&mut self, path: &str, plot: &Plot) -> Result<(), HostError> {
+        let Some(format) = sheaf_plot::Format::of(path) else {
+            return Err(HostError { message: format!("{path} is no .png or .svg file"), help: None });
+        };
+        let bytes = sheaf_plot::draw(plot, format)
+            .map_err(|error| HostError { message: format!("{path} cannot be drawn: {error}"), help: None })?;
+        self.write_file(path, &bytes)
     }
 
     fn milliseconds(&self) -> Result<i64, HostError> {

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt::Display;
 
+use sheaf_lang::host::{Bar, Metric};
 use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::Diagnostic;
 
@@ -27,6 +28,27 @@ pub trait Reporter: Send + Sync {
     fn begin(&self, work: &str) -> Box<dyn Any> {
         let _ = work;
         Box::new(())
+    }
+
+    /// True if [`Reporter::metric`] does something.
+    fn wants_metrics(&self) -> bool {
+        false
+    }
+
+    /// A metric of the program, `(log-metric name value)`.
+    fn metric(&self, metric: &Metric) {
+        let _ = metric;
+    }
+
+    /// Begin of a loop of `total` steps of the program, `(progress label seq)`. It ends when the result is dropped.
+    fn progress(&self, label: &str, total: u64) -> Box<dyn Bar> {
+        let _ = (label, total);
+        Box::new(())
+    }
+
+    /// Calls `print`, which writes output of the program to the terminal.
+    fn printing(&self, print: &mut dyn FnMut()) {
+        print();
     }
 }
 

@@ -99,12 +99,14 @@ pub(super) const BUILTINS: &[Builtin] = &[
         (2, 2),
         |i, a| {
             let mut items = i.items_in(&a[1])?;
+            let mut ticks = i.ticks(&a[1..], items.len());
             i.in_loop(items.len() as u64, |i| {
                 let mut kept = Vec::new();
                 while let Some(item) = items.next(i)? {
                     if holds(i, &a[0], &item)? {
                         kept.push(item);
                     }
+                    ticks.advance();
                 }
                 Ok(Value::list(kept))
             })
@@ -177,7 +179,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
         "(f state item) for each item in turn, starting from init, or from the first item; the last state",
         (2, 3),
         |i, a| match a {
-            [f, init, xs] => fold(i, f, init, xs),
+            [f, init, xs] => fold(i, f, init, xs, xs),
             _ => {
                 if length(&a[1])? == 0 {
                     return Err(Diagnostic::error("reduce without a first state wants at least one item, got none")
@@ -186,7 +188,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
                 }
                 let first = item_or_nil(i, &a[1], 0)?;
                 let rest = part(i, &a[1], 1, i64::MAX)?;
-                fold(i, &a[0], &first, &rest)
+                fold(i, &a[0], &first, &rest, &a[1])
             }
         },
     )
@@ -230,15 +232,18 @@ pub(super) fn reverse(interp: &mut Interp, xs: &Value) -> Eval<Value> {
     }
 }
 
-fn fold(interp: &mut Interp, f: &Value, init: &Value, xs: &Value) -> Eval<Value> {
+/// Folds `xs`, which is `whole` or the rest of it.
+fn fold(interp: &mut Interp, f: &Value, init: &Value, xs: &Value, whole: &Value) -> Eval<Value> {
     if let Some(state) = interp.staged_reduce(f, init, xs)? {
         return Ok(state);
     }
     let mut items = interp.items_in(xs)?;
+    let mut ticks = interp.ticks(std::slice::from_ref(whole), items.len());
     interp.in_loop(items.len() as u64, |i| {
         let mut state = init.clone();
         while let Some(item) = items.next(i)? {
             state = i.call(f, [state, item])?;
+            ticks.advance();
         }
         Ok(state)
     })
@@ -258,6 +263,7 @@ fn map(interp: &mut Interp, args: &[Value]) -> Eval<Vec<Value>> {
 fn unrolled_map(interp: &mut Interp, args: &[Value]) -> Eval<Vec<Value>> {
     let mut columns = args[1..].iter().map(|xs| interp.items_in(xs)).collect::<Eval<Vec<_>>>()?;
     let n = columns.iter().map(ItemsOf::len).min().unwrap_or(0);
+    let mut ticks = interp.ticks(&args[1..], n);
     interp.in_loop(n as u64, |i| {
         let mut results = Vec::with_capacity(n);
         for _ in 0..n {
@@ -266,6 +272,7 @@ fn unrolled_map(interp: &mut Interp, args: &[Value]) -> Eval<Vec<Value>> {
                 row.extend(column.next(i)?);
             }
             results.push(i.call(&args[0], row)?);
+            ticks.advance();
         }
         Ok(results)
     })

@@ -15,6 +15,7 @@ mod division;
 mod effect;
 mod einsum;
 mod foreign_names;
+mod guard;
 mod index;
 mod io;
 mod library;
@@ -23,7 +24,9 @@ mod matrix;
 mod names;
 mod operands;
 mod order;
+mod plot;
 mod power;
+mod progress;
 mod random;
 mod reduce;
 mod sequences;
@@ -42,7 +45,7 @@ use std::sync::OnceLock;
 
 use crate::eval::{Eval, Interp, Stop, fail};
 use crate::program::{OnNumbers, Scalar, Value, is_private};
-use sheaf_syntax::diagnostic::{Diagnostic, Kind};
+use sheaf_syntax::diagnostic::Diagnostic;
 
 pub use arrange::stack;
 pub use compare::structurally_equal;
@@ -54,6 +57,7 @@ pub use names::nearest;
 pub(crate) use operands::SHAPE;
 pub(crate) use operands::{as_dtype, nil};
 pub use operands::{as_index, as_indices, as_positions};
+pub(crate) use progress::label;
 pub use show::{repr, show, type_text};
 
 /// A function written in Rust.
@@ -140,7 +144,9 @@ impl Builtin {
         self.check_arity(args.len())?;
         if self.effect {
             if interp.passes_over(self.name) {
-                return Ok(Value::Nil);
+                // Progress gives its sequence through.
+                let sequence = args.get(1).filter(|_| self.name == "progress");
+                return Ok(sequence.cloned().unwrap_or(Value::Nil));
             }
             interp.effect(self.name)?;
         }
@@ -154,7 +160,7 @@ impl Builtin {
             if let Stop::Error(d) = &mut *signal
                 && d.labels.is_empty()
                 && !self.effect
-                && d.kind != Kind::Raised
+                && !d.kind.is_raised()
                 && !is_private(self.name)
             {
                 d.help.get_or_insert_with(|| format!("it is called {}", self.signature));
@@ -165,7 +171,7 @@ impl Builtin {
 }
 
 /// The builtins written in Rust, by section of the documentation.
-pub const SECTIONS: [(&str, &[Builtin]); 28] = [
+pub const SECTIONS: [(&str, &[Builtin]); 31] = [
     ("arithmetic", arithmetic::BUILTINS),
     ("arithmetic", bits::BUILTINS),
     ("matrix", matrix::BUILTINS),
@@ -189,7 +195,10 @@ pub const SECTIONS: [(&str, &[Builtin]); 28] = [
     ("transforms", transforms::BUILTINS),
     ("strings", text::BUILTINS),
     ("errors", stop::BUILTINS),
+    ("errors", guard::BUILTINS),
     ("effects", effect::BUILTINS),
+    ("effects", progress::BUILTINS),
+    ("effects", plot::BUILTINS),
     ("convolution", convolution::BUILTINS),
     ("library", library::BUILTINS),
     ("library", data::BUILTINS),

@@ -3,6 +3,7 @@
 use super::{Builtin, VARIADIC};
 use crate::eval::{Eval, Interp};
 use crate::program::Value;
+use sheaf_syntax::diagnostic::Kind;
 
 pub(super) const BUILTINS: &[Builtin] = &[
     Builtin::new(
@@ -33,7 +34,7 @@ pub(super) const BUILTINS: &[Builtin] = &[
 ];
 
 fn error(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
-    Err(interp.raise(args)?)
+    Err(interp.raise(Kind::Raised, args)?)
 }
 
 fn assert(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
@@ -42,9 +43,9 @@ fn assert(interp: &mut Interp, args: &[Value]) -> Eval<Value> {
     if let Value::Tensor(condition) = &args[0]
         && condition.is_unknown_truth()
     {
-        interp.assert_later(condition, message)?;
+        interp.assert_later(Kind::Raised, condition, message)?;
     } else if !args[0].truthy()? {
-        return Err(interp.raise(message)?);
+        return Err(interp.raise(Kind::Raised, message)?);
     }
     Ok(Value::Nil)
 }

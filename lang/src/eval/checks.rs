@@ -1,4 +1,4 @@
-//! Runtime checks: of indices, and by the program's `assert` and `error`. Known conditions are checked at once; in a
+//! Runtime checks: of indices, and by the program's `assert`, `error` and `guard`. Known conditions are checked at once; in a
 //! trace a check is recorded, and the flag of a compiled call reports failures later.
 
 use std::cell::Cell;
@@ -67,14 +67,14 @@ impl Interp {
         let any = self.op(p::ReduceOr { axes }, &[&is_fraction])?;
         let none = self.op(p::Unary(p::Not), &[&any])?;
         let message = Value::text(format!("{wanted} must be a whole number, not {{}}"));
-        self.assert_later(&none, &[message, Value::Tensor(greatest)])
+        self.assert_later(Kind::Raised, &none, &[message, Value::Tensor(greatest)])
     }
 
-    /// `(error message x ...)`: the raised error.
-    pub(crate) fn raise(&mut self, message: &[Value]) -> Eval<Signal> {
+    /// `(error message x ...)`: the raised error, of that kind.
+    pub(crate) fn raise(&mut self, kind: Kind, message: &[Value]) -> Eval<Signal> {
         let (message, operands) = parts(message)?;
         let mut error = Diagnostic::error(text(&message)?);
-        error.kind = Kind::Raised;
+        error.kind = kind;
         if !self.tracing.regions.borrow().all.is_empty() {
             let error = self.with_path(error.clone());
             self.tracing.raised = Some(Raised { error, message, operands });
@@ -83,9 +83,9 @@ impl Interp {
     }
 
     /// `(assert condition message x ...)` with a condition unknown while tracing.
-    pub(crate) fn assert_later(&mut self, condition: &Tensor, message: &[Value]) -> Eval<()> {
+    pub(crate) fn assert_later(&mut self, kind: Kind, condition: &Tensor, message: &[Value]) -> Eval<()> {
         let (message, operands) = parts(message)?;
-        let error = self.with_path(Diagnostic::error(text(&message)?));
+        let error = self.with_path(Diagnostic::error(text(&message)?).of_kind(kind));
         let op = check(Question::Condition { message }, error);
         let operands: Vec<&Tensor> = std::iter::once(condition).chain(&operands).collect();
         bind_all(&op, &operands, self.span).map(drop)
@@ -116,10 +116,8 @@ impl Interp {
 
     /// An error labelled with the innermost call, and those around it in the trace.
     fn with_path(&self, mut error: Diagnostic) -> Diagnostic {
-        error.kind = Kind::Raised;
         error.labels.extend(self.span.map(|span| Label { span, text: String::new() }));
         self.tracing.calls.iter().rev().for_each(|(name, span)| called(&mut error, *name, *span));
-        error.kind = Kind::Other;
         error
     }
 }
@@ -131,7 +129,7 @@ fn check(question: Question, error: Diagnostic) -> Op {
 /// Adds the span of a call to an error raised by the program.
 pub(super) fn called(error: &mut Diagnostic, name: Option<Ustr>, span: Span) {
     let known = error.labels.iter().any(|label| label.span == span);
-    if error.kind != Kind::Raised || known || span.source.is_library() || error.labels.len() > MAX_CALLS {
+    if !error.kind.is_raised() || known || span.source.is_library() || error.labels.len() > MAX_CALLS {
         return;
     }
     let text = name.map_or_else(|| "called here".into(), |name| format!("{name} was called here"));
@@ -194,7 +192,7 @@ pub(super) fn reported(site: &Site, words: &[i32]) -> Eval<Diagnostic> {
             outside(index.into(), *axis, of)
         }
         Question::Condition { message } => {
-            Diagnostic::error(text(&decoded(message, words))?).of_kind(Kind::Raised)
+            Diagnostic::error(text(&decoded(message, words))?).of_kind(site.error.kind)
         }
         Question::Guard(_) => site.error.clone().of_kind(Kind::Guard),
     };
@@ -233,7 +231,10 @@ impl Flag {
     pub(super) fn look(&self) -> Eval<()> {
         match self.error()? {
             // The reader of the result has not called the function.
-            Some(error) => Err(Diagnostic { kind: Kind::Other, ..error }.into()),
+            Some(error) => {
+                let kind = if error.kind.is_guard() { Kind::Guard } else { Kind::Other };
+                Err(Diagnostic { kind, ..error }.into())
+            }
             None => Ok(()),
         }
     }

@@ -11,6 +11,7 @@ use super::conditional::Case;
 use super::interrupt::Budget;
 use super::names::Modules;
 use super::observed::Observing;
+use super::progress::Marks;
 use super::purity::effect_in;
 use super::signal::{Eval, Reason, STATIC, Stop};
 use super::specialise::Specialiser;
@@ -113,6 +114,8 @@ pub struct Interp {
     pub(crate) expanding: usize,
     /// True if the program has mapped a file, whose bytes may be lost while they are read.
     maps_files: bool,
+    /// The sequences marked by `progress`.
+    pub(super) marks: Marks,
     fresh: u64,
 }
 
@@ -156,6 +159,7 @@ impl Interp {
             unrun: None,
             expanding: 0,
             maps_files: false,
+            marks: Marks::default(),
             fresh: 0,
         };
         if let Some(backend) = &mut interp.backend {
@@ -493,9 +497,10 @@ impl Interp {
         }
     }
 
-    /// True if the effect `name` is skipped: printing, while a program is only checked.
+    /// True if the effect `name` is skipped: one with no result of its own, while a program is only checked.
     pub(crate) fn passes_over(&self, name: &str) -> bool {
-        matches!(self.mode, Mode::Check(_)) && ["print", "println"].contains(&name)
+        matches!(self.mode, Mode::Check(_))
+            && ["print", "println", "log-metric", "progress", "plot"].contains(&name)
     }
 
     /// Fails if the effect `name` is performed while a function is traced for compilation.

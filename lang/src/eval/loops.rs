@@ -64,7 +64,7 @@ impl Interp {
     pub(super) fn eval_loop(&mut self, expr: &Expr, frame: Frame) -> Eval<Value> {
         match &expr.kind {
             ExprKind::Repeat { index, count, state, init, body } => {
-                let n = self.eval(count, frame)?;
+                let (n, mut ticks) = self.repeat_count(count, frame)?;
                 let unknown = matches!(&n, Value::Tensor(t) if t.ty().rank() == 0 && t.concrete().is_none());
                 let parts = RepeatParts { index: frame.base + *index as usize, state, body };
                 let (mut differing, mut first) = (None, None);
@@ -99,9 +99,12 @@ impl Interp {
                         interp.step().map_err(|s| s.at(expr.span))?;
                         interp.set(index, Some(Scalar::Int(i)))?;
                         interp.eval_state(body, state, init.span, frame)?;
+                        ticks.advance();
                     }
                     interp.set(index, Some(Scalar::Int(n - 1)))?;
-                    interp.eval(body, frame)
+                    let last = interp.eval(body, frame)?;
+                    ticks.advance();
+                    Ok(last)
                 })
             }
             ExprKind::While { condition, state, init, body } => {

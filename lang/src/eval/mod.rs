@@ -29,6 +29,7 @@ mod mapped;
 mod names;
 mod observed;
 mod pattern;
+mod progress;
 mod purity;
 mod recur;
 mod region;

@@ -27,6 +27,8 @@ pub(super) struct Modules {
     pub loading: Vec<String>,
     /// Builtins redefined by the program, after the warning.
     pub redefined: HashSet<Ustr>,
+    /// True if code that is read shall report arithmetic of plain numbers to an observer.
+    pub observed: bool,
 }
 
 impl Modules {

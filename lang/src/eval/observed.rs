@@ -142,6 +142,7 @@ impl Interp {
         if let Some(backend) = &mut self.backend {
             backend.observed_by(observer.timeline());
         }
+        self.modules.observed = true;
         self.observing = Some(Box::new(Observing {
             observer,
             guards: guards.into(),
@@ -157,6 +158,7 @@ impl Interp {
 
     /// Ends the observation; its observer.
     pub fn unobserve(&mut self) -> Option<Box<dyn Observer>> {
+        self.modules.observed = false;
         if let Some(backend) = &mut self.backend {
             backend.observed_by(None);
         }

@@ -340,7 +340,14 @@ impl Resolver<'_> {
             keep_list(&state.pattern, body);
             keep_list(&state.pattern, init);
         }
-        Ok(Expr::call(head, args, span))
+        let mut call = Expr::call(head, args, span);
+        if self.names.observed
+            && !self.module.standard
+            && let ExprKind::Call { on_numbers, .. } = &mut call.kind
+        {
+            *on_numbers = None;
+        }
+        Ok(call)
     }
 
     /// The arguments of a call, including ranges.

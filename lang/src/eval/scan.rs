@@ -34,11 +34,13 @@ impl Interp {
             }
         }
         let mut outputs = Vec::with_capacity(count);
+        let mut ticks = self.ticks(std::slice::from_ref(xs), count);
         self.in_loop(count as u64, |interp| {
             for x in items {
                 let (next, output) = interp.scan_step(f, std::mem::replace(&mut state, Value::Nil), x)?;
                 state = next;
                 outputs.push(output);
+                ticks.advance();
             }
             Ok(())
         })?;

@@ -6,7 +6,7 @@ use sheaf_graph::graph::Var;
 use sheaf_graph::primitives::TypeFault;
 use sheaf_graph::tensor::TensorType;
 use sheaf_syntax::Span;
-use sheaf_syntax::diagnostic::{Diagnostic, Kind};
+use sheaf_syntax::diagnostic::Diagnostic;
 use ustr::Ustr;
 
 /// The result of an evaluation.
@@ -112,9 +112,9 @@ impl Stop {
         self
     }
 
-    /// True for an error raised by the program, with `error` or `assert`.
+    /// True for an error raised by the program, with `error`, `assert` or `guard`.
     pub(super) fn is_raised(&self) -> bool {
-        matches!(self, Stop::Error(d) if d.kind == Kind::Raised)
+        matches!(self, Stop::Error(d) if d.kind.is_raised())
     }
 
     /// Adds a note to an error.

@@ -26,12 +26,26 @@ pub struct Diagnostic {
 pub enum Kind {
     /// Raised by the program, with `error` or `assert`.
     Raised,
-    /// A broken guard.
+    /// A broken guard, as reported to the user.
     Guard,
+    /// A guard of the program, `(guard ...)`, broken in a call that is being left.
+    GuardRaised,
     /// An undefined name.
     UnknownName,
     /// Any other.
     Other,
+}
+
+impl Kind {
+    /// True for errors raised by the program; each call that they leave is added to them.
+    pub fn is_raised(self) -> bool {
+        matches!(self, Kind::Raised | Kind::GuardRaised)
+    }
+
+    /// True for broken guards.
+    pub fn is_guard(self) -> bool {
+        matches!(self, Kind::Guard | Kind::GuardRaised)
+    }
 }
 
 /// Possible origin of a nil, in terms of the function being left.

@@ -12,6 +12,7 @@ mod errors;
 mod expansion;
 mod explain;
 mod fmt;
+mod followed;
 mod format;
 mod formats;
 mod forms;

@@ -9,6 +9,7 @@ use sheaf_lang::builtins::{foreign_name_help, nearest, repr, type_text};
 use sheaf_lang::docs;
 use sheaf_lang::eval::{Interp, Interrupt};
 use sheaf_lang::program::{Definition, Module, Value};
+use sheaf_observe::Metrics;
 use sheaf_project::Project;
 use sheaf_syntax::diagnostic::Diagnostic;
 
@@ -262,7 +263,7 @@ fn shown(value: &Value) -> String {
 
 /// An evaluator. Programs compiled in a session are no part of a package: they are kept with the caches.
 fn start(options: &EngineOptions, project: &Project) -> Result<Interp, Failed> {
-    evaluator(options, project, Vec::new(), sheaf_project::Home::repl_artifacts)
+    evaluator(options, project, Vec::new(), Metrics::default(), sheaf_project::Home::repl_artifacts)
 }
 
 /// The module of a session.

@@ -136,3 +136,29 @@ fn damaged_capsules_are_refused() {
     insta::assert_snapshot!("changed_capsule", sandbox.run(&["replay", "changed.capsule"]));
     insta::assert_snapshot!("no_capsule", sandbox.run(&["replay", "log.shf"]));
 }
+
+#[test]
+fn guards_in_the_program_stop_it_with_the_exit_code_of_guards() {
+    let sandbox = Sandbox::with_compiler();
+    let jit = if sandbox.is_some() { "--jit=always" } else { "--no-jit" };
+    let sandbox = sandbox.unwrap_or_else(Sandbox::new);
+    sandbox.write(
+        "own.shf",
+        "(defn root [x] (guard :no-nan (sqrt (guard :range [-9 9] x))))\n\
+         (defn f [x] (sum (* 2 (root x))))\n\
+         (print (f [1 4]))\n(print ((grad f) [1 4]))\n(print (f [1 -4]))\n",
+    );
+    for way in ["--no-jit", jit] {
+        let output = sandbox.run(&["run", way, "own.shf"]);
+        assert_eq!(output.code, Some(3), "{way}: {output}");
+        assert_eq!(output.stdout, "6.0\n[1.  0.5]\n", "{way}");
+        for expected in [
+            "error: guard :no-nan: 1 of 2 elements are NaN or infinite",
+            "own.shf:1:16",
+            "root was called here",
+            "f was called here",
+        ] {
+            assert!(output.stderr.contains(expected), "{way}: {expected}: {output}");
+        }
+    }
+}

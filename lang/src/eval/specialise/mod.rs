@@ -51,7 +51,6 @@ use sheaf_graph::primitives::Site;
 use sheaf_graph::tensor::{DType, TensorType};
 use sheaf_graph::watch::unwatched;
 use sheaf_syntax::Span;
-use sheaf_syntax::diagnostic::Kind;
 
 /// Maximum equations of a compiled program, including nested loops and branches: the compiler takes milliseconds for
 /// each.
@@ -511,7 +510,7 @@ impl Interp {
                 let stop = match *signal {
                     Stop::Trace(stop) => stop,
                     // Interpreting finds the first error.
-                    Stop::Error(d) if matches!(d.kind, Kind::Raised | Kind::Guard) || trace.checks() => {
+                    Stop::Error(d) if d.kind.is_raised() || d.kind.is_guard() || trace.checks() => {
                         let place = d.labels.first().map(|label| label.span);
                         let why = Why::design("it stops with an error", place);
                         return Ok(Ok(Traced::of(entry(Outcome::Interpreted(why)), None)));

@@ -13,7 +13,10 @@ use sheaf_graph::graph::{Graph, evaluate, verify};
 use sheaf_graph::tensor::{FileBytes, FileChanged, HostTensor, TensorType};
 use sheaf_lang::builtins::repr;
 use sheaf_lang::eval::{Interp, Jit, Options};
-use sheaf_lang::host::{Backend, Buffer, DeviceTensor, Host, HostError, OwnPackage, Program, Unit};
+use sheaf_lang::host::{
+    Backend, Bar, Buffer, DeviceTensor, Host, HostError, Metric, OwnPackage, Program, Unit,
+};
+use sheaf_lang::plot::Plot;
 use sheaf_lang::program::Value;
 use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::Diagnostic;
@@ -37,6 +40,23 @@ pub struct World {
     pub lost: Arc<AtomicBool>,
     /// Folders of dependencies, by the folder of the package that asks and the name there.
     pub dependencies: Rc<RefCell<HashMap<(String, String), String>>>,
+    /// Metrics, plots, and the begin, steps and end of bars.
+    pub followed: Rc<RefCell<Vec<String>>>,
+}
+
+/// A bar that writes its steps down.
+struct Steps(String, Rc<RefCell<Vec<String>>>);
+
+impl Bar for Steps {
+    fn advance(&mut self) {
+        self.1.borrow_mut().push(format!("{} +1", self.0));
+    }
+}
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        self.1.borrow_mut().push(format!("{} ends", self.0));
+    }
 }
 
 impl World {
@@ -146,6 +166,26 @@ impl Host for World {
             });
         }
         Ok(self.dependencies.borrow().get(&(package.to_owned(), name.to_owned())).cloned())
+    }
+
+    fn wants_metrics(&self) -> bool {
+        true
+    }
+
+    fn metric(&mut self, metric: &Metric) -> Result<(), HostError> {
+        let step = metric.step.map_or_else(String::new, |step| format!(" at {step}"));
+        self.followed.borrow_mut().push(format!("{} is {}{step}", metric.name, metric.value));
+        Ok(())
+    }
+
+    fn progress(&mut self, label: &str, total: u64) -> Box<dyn Bar> {
+        self.followed.borrow_mut().push(format!("{label} of {total}"));
+        Box::new(Steps(label.to_owned(), Rc::clone(&self.followed)))
+    }
+
+    fn plot(&mut self, path: &str, plot: &Plot) -> Result<(), HostError> {
+        self.followed.borrow_mut().push(format!("{path}: {plot:?}"));
+        Ok(())
     }
 
     fn write_file(&mut self, path: &str, bytes: &[u8]) -> Result<(), HostError> {
