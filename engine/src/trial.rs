@@ -91,7 +91,7 @@ fn nudge(x: &HostTensor) -> HostTensor {
     if !x.dtype().is_float() {
         return x.clone();
     }
-    let factor = |i: usize| if i % 2 == 0 { 1.0 + NUDGE } else { 1.0 - NUDGE };
+    let factor = |i: usize| if i.is_multiple_of(2) { 1.0 + NUDGE } else { 1.0 - NUDGE };
     let numbers: Vec<f64> = (0..x.count()).map(|i| x.element_f64(i) * factor(i)).collect();
     let to = Convert { dtype: x.dtype(), weak: false };
     to.evaluate(&[&HostTensor::new(x.shape(), numbers)]).swap_remove(0)

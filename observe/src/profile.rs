@@ -49,7 +49,7 @@ struct Work {
     bytes: u64,
 }
 
-/// What is known of one function.
+/// Calls and times of one function.
 #[derive(Clone, Default)]
 struct Row {
     calls: u64,
@@ -295,7 +295,7 @@ mod tests {
     fn recursion_counts_its_time_once() {
         let mut run = Run(Profiler::new(0));
         run.call("f", 0, 100, false, |run| {
-            run.call("f", 10, 90, false, |run| run.call("f", 20, 80, false, |_| {}))
+            run.call("f", 10, 90, false, |run| run.call("f", 20, 80, false, |_| {}));
         });
         insta::assert_snapshot!(run.0.report(100_000_000));
         insta::assert_snapshot!(Profiler::new(0).report(5_000));

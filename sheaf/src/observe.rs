@@ -29,7 +29,7 @@ pub struct ObserveOptions {
     /// Say at the end how much memory compiled functions took, and what held it
     #[arg(long, help_heading = "Observation")]
     pub mem_profile: bool,
-    /// Write calls, compilations, cache look-ups and transfers for Perfetto (ui.perfetto.dev) or chrome://tracing, up to 64 MiB
+    /// Write calls, compilations, cache look-ups and transfers for Perfetto (ui.perfetto.dev), up to 64 MiB
     #[arg(long, value_name = "FILE.json", help_heading = "Observation")]
     pub trace_out: Option<PathBuf>,
     /// Write the numbers of (log-metric name value): a line of JSON for each to a file that ends in `.jsonl`, or an event file

@@ -163,7 +163,7 @@ class Run:
 
 
 def memory(pid):
-    """What a process has and had resident, in MB."""
+    """Resident memory of a process, now and at its peak, in MB."""
     try:
         lines = [line.split() for line in Path(f"/proc/{pid}/status").read_text().splitlines()]
     except OSError:

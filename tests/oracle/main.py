@@ -66,7 +66,7 @@ def options():
 
 
 class Report:
-    """What was found so far."""
+    """Comparisons and differences so far."""
 
     def __init__(self):
         self.failures = []

@@ -129,7 +129,7 @@ def run(sheaf, work, sizes, mode, expected, values_only):
 
 
 def compare(saved, blocks, tolerance):
-    """What is wrong with the blocks that were saved; nothing where all are near."""
+    """Differences of the saved blocks; none where all are near."""
     given = [np.asarray(leaf, "float64").reshape(-1) for leaf in json.loads(saved.read_text())]
     if [g.shape for g in given] != [sums.shape for sums, _ in blocks]:
         return f"error: leaves of {[g.shape for g in given]} blocks where JAX has {[s.shape for s, _ in blocks]}"

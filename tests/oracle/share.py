@@ -1,4 +1,4 @@
-"""What one of several processes is asked for: it makes the questions again, since functions cannot be sent."""
+"""Share of one of several processes: it makes the questions again, since functions cannot be sent."""
 
 import functools
 import os

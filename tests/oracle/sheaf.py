@@ -54,7 +54,7 @@ class Failure:
 
 @dataclass
 class Outcome:
-    """What became of examples."""
+    """Results of examples."""
 
     examples: int = 0
     compiled: int = 0

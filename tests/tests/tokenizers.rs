@@ -8,7 +8,7 @@ use sheaf_engine::{Module, Session};
 use sheaf_lang::eval::Jit;
 use sheaf_tests::{Sandbox, skip};
 
-/// What the package gpt-3-encoder gives, in JavaScript.
+/// Results of the package gpt-3-encoder, in JavaScript.
 const GPT2: [(&str, &[i32]); 6] = [
     ("Hello, world!", &[15496, 11, 995, 0]),
     ("  two  spaces\n\n\tand a tab ", &[220, 734, 220, 9029, 628, 197, 392, 257, 7400, 220]),

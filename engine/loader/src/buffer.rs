@@ -20,8 +20,7 @@ pub struct DeviceBuffer {
 impl DeviceBuffer {
     /// Hands a buffer to the language; `origin` tells an observer of memory where it comes from.
     pub fn share(buffer: sheaf_runtime::Buffer, origin: impl FnOnce() -> String) -> Buffer {
-        let _entry = Entry::new(origin, buffer.byte_len());
-        Rc::new(DeviceBuffer { buffer, _entry })
+        Rc::new(DeviceBuffer { _entry: Entry::new(origin, buffer.byte_len()), buffer })
     }
 
     /// The runtime's buffer behind one of the language's.

@@ -374,7 +374,9 @@ mod tests {
         }
         let jobs: Vec<_> = (0..5).map(|_| receiver.recv().unwrap()).collect();
         assert_eq!(jobs.iter().map(|(i, _)| *i).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
-        assert!(jobs.iter().all(|(_, thread)| *thread == jobs[0].1 && *thread != std::thread::current().id()));
+        assert!(
+            jobs.iter().all(|(_, thread)| *thread == jobs[0].1 && *thread != std::thread::current().id())
+        );
     }
 
     #[test]

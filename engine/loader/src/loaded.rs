@@ -44,6 +44,7 @@ const SMALL_ARGUMENT: usize = 4 << 10;
 
 impl Loaded {
     /// This program with a note on the failure of the best of the candidates, if that failed.
+    #[must_use]
     pub fn instead_of(mut self, failed: Option<&Failure>) -> Loaded {
         let note = |failure: &Failure| format!("not in its quickest form: {}", failure.note);
         self.placement.note = failed.map(note);

@@ -196,7 +196,6 @@ impl Loader {
 }
 
 /// The size of a program that a cache had.
-#[expect(clippy::ref_option, reason = "the result of a look-up as it is")]
 pub fn size_of_found(found: &Option<(Vec<u8>, Digest)>) -> Option<u64> {
     found.as_ref().map(|(bytes, _)| bytes.len() as u64)
 }

@@ -154,7 +154,7 @@ fn numbers(interp: &mut Interp, value: &Value, flat: bool) -> Eval<Vec<f64>> {
 
 fn push_numbers(interp: &mut Interp, value: &Value, flat: bool, found: &mut Vec<f64>) -> Eval<()> {
     if let Value::List(list) = value {
-        for item in list.items.iter() {
+        for item in &list.items {
             match item {
                 Value::List(_) if !flat => return Err(not_a_curve(item)),
                 Value::Tensor(t) if !flat && t.ty().rank() > 0 => return Err(not_a_curve(item)),

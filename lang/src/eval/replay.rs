@@ -46,7 +46,7 @@ impl Interp {
         }
         while let Some(global) = needed.globals.pop() {
             let value = global.value.borrow().clone();
-            // What has no value yet is not needed before the break.
+            // An expression without a value yet is not needed before the break.
             let Some(value) = value else { continue };
             if let Some(packed) = packer.value(&value, &mut |packer, f| needed.function(packer, f)) {
                 let place = place_of(&self.sources, global.span.get());

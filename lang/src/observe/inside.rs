@@ -66,7 +66,7 @@ impl Row {
     }
 }
 
-/// What is known of one call.
+/// Values and cotangents of one call.
 #[derive(Default)]
 struct Values<'a> {
     arguments: BTreeMap<usize, &'a Reported>,
@@ -115,7 +115,7 @@ pub fn inside(reports: &[Reported], broken: Option<&Reported>) -> Inside {
     for call in calls.values() {
         children.entry(call.parent.as_ref().map(|parent| parent.number)).or_default().push(call.number);
     }
-    let mut builder = Rows {
+    let mut builder = Descent {
         calls: &calls,
         children: &children,
         forward: &forward,
@@ -128,7 +128,7 @@ pub fn inside(reports: &[Reported], broken: Option<&Reported>) -> Inside {
     Inside { rows }
 }
 
-struct Rows<'a> {
+struct Descent<'a> {
     calls: &'a BTreeMap<u32, Arc<Call>>,
     children: &'a BTreeMap<Option<u32>, Vec<u32>>,
     forward: &'a HashMap<u32, Values<'a>>,
@@ -136,7 +136,7 @@ struct Rows<'a> {
     rows: Vec<Row>,
 }
 
-impl Rows<'_> {
+impl Descent<'_> {
     /// The calls in `parent`, which is at `depth`.
     fn calls_in(&mut self, parent: Option<u32>, depth: usize) {
         for number in self.children.get(&parent).map_or(&[][..], Vec::as_slice) {
@@ -205,7 +205,7 @@ fn gradient(reports: &[Reported], is_broken: &dyn Fn(&Reported) -> bool) -> Vec<
             Role::Binding(_) => {}
         }
     }
-    // What is made of constants alone has no gradient for its arguments.
+    // A value of constants alone has no gradient for its arguments.
     found.retain(|call| !call.arguments.is_empty());
     let mut events: Vec<(usize, bool, usize)> = Vec::new();
     for (n, call) in found.iter().enumerate() {

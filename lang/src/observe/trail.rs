@@ -122,7 +122,7 @@ impl Trail {
         let begins = |event: &&Event| matches!(event.what, What::Begin(_));
         let left = KEPT - within.iter().filter(|row| row.begins).count();
         let events: Vec<&Event> = self.events.iter().collect();
-        let events = last_calls(&events, left, |event| begins(&event));
+        let events = last_calls(&events, left, |event| begins(event));
         let is_kept =
             |call: &Event| events.iter().any(|e| e.depth == call.depth && e.name == call.name && begins(e));
         let around = open.iter().filter(|call| !is_kept(call));

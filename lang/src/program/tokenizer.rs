@@ -9,7 +9,7 @@ pub struct Tokenizer {
     pub(crate) tokens: Box<dyn Tokens>,
 }
 
-/// What a tokenizer does.
+/// Operations of a tokenizer.
 pub(crate) trait Tokens {
     /// The numbers of the tokens of a text, with those that mark its ends if `special`.
     fn encode(&self, text: &str, special: bool) -> Result<Vec<u32>, String>;

@@ -500,7 +500,7 @@ pub(super) fn archive_names(name: &str, version: &Version, tree: &TreeHash) -> [
     [format!("{name}-{version}.tar.gz"), format!("{name}-{version}-{}.tar.gz", &tree.hex()[..8])]
 }
 
-/// What a fetch asks for, by the full name of a ref.
+/// Want of a fetch, by the full name of a ref.
 pub(crate) fn want_of(reference: &str) -> Want {
     match (reference.strip_prefix("refs/tags/"), reference.strip_prefix("refs/heads/")) {
         (Some(tag), _) => Want::Tag(tag.into()),

@@ -19,7 +19,7 @@ MAKERS = [(0.55, simple.MAKERS), (0.33, forms.MAKERS), (0.12, conditions.MAKERS)
 
 @dataclass(frozen=True)
 class Scope:
-    """What may be named at a place."""
+    """Names in scope at a place."""
 
     # Names of tensors, with their shapes.
     tensors: dict = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What the Python side of a program is written with: the forms of Sheaf that Python has no expression for."""
+"""Functions for the Python side of a program: the forms of Sheaf that Python has no expression for."""
 
 import functools
 

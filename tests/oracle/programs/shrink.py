@@ -32,7 +32,7 @@ def next_smaller(failure, attempt, check):
 
 
 def kind(failure):
-    """What went wrong, without the numbers."""
+    """Kind of a difference, without its numbers."""
     return failure.message.splitlines()[0].split(":")[1]
 
 

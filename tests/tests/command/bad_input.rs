@@ -141,7 +141,10 @@ fn folder_for_tensors() {
 #[test]
 fn truncated_shard() {
     let shards: [(&str, &[u8]); 2] = [("train-1.bin", &[1, 0, 2, 0]), ("train-2.bin", &[3, 0, 4])];
-    insta::assert_snapshot!(run("(def tokens (io \"load\" \"train-*.bin\" :u16))\n(print (len tokens))\n", &shards));
+    insta::assert_snapshot!(run(
+        "(def tokens (io \"load\" \"train-*.bin\" :u16))\n(print (len tokens))\n",
+        &shards
+    ));
 }
 
 #[test]

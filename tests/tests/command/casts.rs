@@ -3,7 +3,7 @@
 use sheaf_tests::Sandbox;
 
 /// Products with a factor that was boolean or unsigned and narrower: whole numbers, so that all orders of sums agree.
-const PRODUCTS: &str = r#"
+const PRODUCTS: &str = r"
 (def x (reshape (arange 60) '[2 3 10]))
 (def mask (> (reshape (arange 20) '[2 10]) 7))
 (defn rows [x m] ((vmap (fn [x m] (@ x m))) x m))
@@ -19,7 +19,7 @@ const PRODUCTS: &str = r#"
 (print (products x (cast (* 13 (reshape (arange 20) '[2 10])) :u8)))
 (print (products x (cast (* 3001 (reshape (arange 20) '[2 10])) :u16)))
 (print (one (cast (x 0) :u32) (cast (cast (full '[10] 200) :u8) :u32)))
-"#;
+";
 
 /// Joined with a product, a conversion took true for -1 and a `u8` of 200 for -56 (Q46).
 #[test]

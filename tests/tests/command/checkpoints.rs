@@ -43,7 +43,7 @@ fn trained(sandbox: &Sandbox, options: &[&str]) -> [Vec<u8>; 2] {
     assert_eq!(train("20", "none", "whole.safetensors"), "20 true run\n");
     assert_eq!(train("10", "none", "half.safetensors"), "10 true run\n");
     assert_eq!(train("10", "half.safetensors", "resumed.safetensors"), "20 true run\n");
-    // What the run says of itself differs: it has seen one end or two.
+    // The report of the run differs: it has seen one end or two.
     for name in ["whole", "resumed"] {
         sandbox.write(
             "strip.shf",

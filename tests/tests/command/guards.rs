@@ -141,7 +141,7 @@ fn damaged_capsules_are_refused() {
 fn guards_in_the_program_stop_it_with_the_exit_code_of_guards() {
     let sandbox = Sandbox::with_compiler();
     let jit = if sandbox.is_some() { "--jit=always" } else { "--no-jit" };
-    let sandbox = sandbox.unwrap_or_else(Sandbox::new);
+    let sandbox = sandbox.unwrap_or_default();
     sandbox.write(
         "own.shf",
         "(defn root [x] (guard :no-nan (sqrt (guard :range [-9 9] x))))\n\

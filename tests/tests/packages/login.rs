@@ -120,7 +120,7 @@ fn a_private_registry_is_used_with_its_token_alone() {
     let update = run(&["update"]);
     assert!(update.code == Some(1) && update.stderr.contains("401"), "{update}");
     assert_eq!(project_files(&user, "demo"), before);
-    // What is locked needs no registry.
+    // Locked packages need no registry.
     assert_eq!(run(&["run", "--no-jit"]).silent(), "1\n");
 }
 

@@ -34,11 +34,11 @@ impl Watch {
     pub fn new(site: Arc<Site>, stage: Stage) -> Watch {
         Watch { site, stage, masked: false, batch: 0 }
     }
+}
 
-    /// The operands with `x` in the place of the first.
-    fn operands(&self, x: Var, args: &[Var]) -> SmallVec<[Var; 2]> {
-        std::iter::once(x).chain(args[1..].iter().copied()).collect()
-    }
+/// The operands with `x` in the place of the first.
+fn with_first(x: Var, args: &[Var]) -> SmallVec<[Var; 2]> {
+    std::iter::once(x).chain(args[1..].iter().copied()).collect()
 }
 
 impl PartialEq for Watch {
@@ -88,7 +88,7 @@ impl Primitive for Watch {
         let mut outgoing = zeros_for(args);
         outgoing[0] = cotangents[0].map(|cotangent| {
             let op = Watch { stage: Stage::Backward, ..self.clone() };
-            b.apply(op, &self.operands(cotangent, args))
+            b.apply(op, &with_first(cotangent, args))
         });
         outgoing
     }

@@ -88,8 +88,8 @@ fn within(b: &mut Builder, op: &Op, operands: &[Var], found: &mut Found) -> Vars
         let (on_true, sites) = body(&cond.on_true, None);
         let (on_false, other) = body(&cond.on_false, None);
         let (before, after) = (sites.len(), other.len());
-        let on_true = Arc::new(padded(on_true, 0, after));
-        let on_false = Arc::new(padded(on_false, before, 0));
+        let on_true = Arc::new(padded(&on_true, 0, after));
+        let on_false = Arc::new(padded(&on_false, before, 0));
         let mut results = b.bind(Arc::new(Cond { on_true, on_false }), operands).expect(RULE);
         let numbers = results.pop().expect("the statistics");
         found.extend([sites, other].concat(), numbers);
@@ -171,10 +171,10 @@ fn measures(watch: &Watch, ty: &TensorType) -> bool {
 }
 
 /// A function whose last result are statistics, with those of other sites before and after them.
-fn padded(graph: Graph, before: usize, after: usize) -> Graph {
+fn padded(graph: &Graph, before: usize, after: usize) -> Graph {
     let mut b = Builder::new();
-    let inputs = b.inputs_of(&graph);
-    let mut outputs = b.inline(&graph, &inputs);
+    let inputs = b.inputs_of(graph);
+    let mut outputs = b.inline(graph, &inputs);
     let numbers = outputs.pop().expect("the statistics");
     let mut parts = Vec::new();
     for (sites, numbers) in [(before, None), (1, Some(numbers)), (after, None)] {

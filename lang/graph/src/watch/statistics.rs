@@ -30,7 +30,7 @@ impl Statistics {
         let integer = !matches!(stored.dtype(), DType::F64 | DType::BF16 | DType::F16);
         with_elements!(stored, v => {
             let mut all = Statistics::NONE;
-            for x in v.iter() {
+            for x in v {
                 let x: crate::tensor::Number = (*x).into();
                 all.add(if integer { x.as_i64() as f64 } else { x.as_f64() });
             }

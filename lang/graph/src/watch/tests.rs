@@ -258,7 +258,7 @@ fn conditions_read_statistics_and_elements_alike() {
     }
 }
 
-/// What only moves elements of checked values, or of given parameters, is not checked again.
+/// Operations that only move elements of checked values, or of given parameters, are not checked again.
 #[test]
 fn movements_are_looked_through() {
     let mut b = Builder::new();

@@ -61,7 +61,7 @@ impl Twin {
     }
 }
 
-/// What an observer looks for.
+/// Purpose of an instrumented twin.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Wishes {
     guards: Rc<[Guard]>,
