@@ -1,9 +1,9 @@
 //! Caches of compiled programs: the user's store, and remote caches.
 //!
-//! An [`Action`] holds all inputs of one compilation; its [`ActionKey`] is the address of the result. Results are
+//! An [`Action`](sheaf_artifacts::Action) holds all inputs of one compilation; its [`ActionKey`](sheaf_artifacts::ActionKey) is the address of the result. Results are
 //! looked up in three places, in this order:
 //!
-//! 1. [`ArtifactFolder`]: `__sheaf__/` next to the source, distributed with it;
+//! 1. [`ArtifactFolder`](sheaf_artifacts::ArtifactFolder): `__sheaf__/` next to the source, distributed with it;
 //! 2. [`Store`]: the user's cache folder, shared by all projects;
 //! 3. [`Remotes`]: caches shared between users, limited to entries signed by a trusted key.
 //!
@@ -20,7 +20,7 @@
 //! ```
 //!
 //! Two invariants hold throughout. Bytes are returned only if their SHA-256 matches the record, because a damaged VMFB
-//! crashes the process that loads it. And cache errors never fail a build: reading returns a [`Miss`] or a [`Trouble`]
+//! crashes the process that loads it. And cache errors never fail a build: reading returns a [`Miss`](sheaf_artifacts::Miss) or a [`Trouble`]
 //! with the reason, writing a typed error that the caller reports as a warning.
 //!
 //! `sheaf-cache-server` is a server of the protocols that [`remote`] speaks.

@@ -123,7 +123,7 @@ pub fn write(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     Staged::write(target, bytes)?.publish()
 }
 
-/// [`write`] with the bytes that `content` writes, in pieces of any size. An error of `content` leaves the older file.
+/// [`write()`] with the bytes that `content` writes, in pieces of any size. An error of `content` leaves the older file.
 pub fn write_with(
     target: &Path,
     content: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
@@ -137,7 +137,7 @@ pub fn write_with(
     staged.publish()
 }
 
-/// Like [`write`], but keeps an existing file. Returns true if the file was written.
+/// Like [`write()`], but keeps an existing file. Returns true if the file was written.
 pub fn create(target: &Path, bytes: &[u8]) -> Result<bool, WriteError> {
     make_folder(target)?;
     Staged::write(target, bytes)?.publish_new()
@@ -154,7 +154,7 @@ fn make_folder(target: &Path) -> Result<(), WriteError> {
     })
 }
 
-/// [`write`] for a file of the user: follows links, keeps the permissions of an older file, and syncs the folder, so that the
+/// [`write()`] for a file of the user: follows links, keeps the permissions of an older file, and syncs the folder, so that the
 /// new file survives a power failure.
 pub fn replace(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     let target = fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
@@ -172,7 +172,7 @@ pub fn replace(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// [`write`] for a secret: only the user can read the file.
+/// [`write()`] for a secret: only the user can read the file.
 pub fn write_private(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     make_folder(target)?;
     Staged::private(target, bytes)?.publish()

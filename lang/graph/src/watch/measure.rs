@@ -17,7 +17,7 @@ const WIDTH: usize = 3;
 
 /// A program whose statistics are a result.
 pub struct Measured {
-    /// The program; its last result has [`WIDTH`] numbers of `f32` for each site.
+    /// The program; its last result has `WIDTH` numbers of `f32` for each site.
     pub graph: Graph,
     /// The sites, in the order of their values.
     pub sites: Vec<(Arc<Site>, Stage, TensorType)>,

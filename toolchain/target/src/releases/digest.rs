@@ -52,7 +52,7 @@ fn text(version: &str, rows: &[&Release<'_>]) -> String {
 }
 
 /// The files for compilation on Linux on x86-64: `iree-compile`, the library and the linker, which must be in one
-/// folder. Their installed copies have the same names in the folder of the [`Toolchain`](crate::Toolchain). `None` if
+/// folder. Their installed copies have the same names in the folder of the toolchain. `None` if
 /// the table does not have the version.
 pub fn executor_files(version: &str) -> Option<Vec<ToolFile>> {
     let release = Release::find(version, Platform::LinuxX86_64)?;
