@@ -169,8 +169,8 @@ mod tests {
             error.contains("; correct this line\nTOML parse error") && error.ends_with("expected `]`"),
             "{error}"
         );
-        let path = Path::new("/nowhere/Sheaf.toml");
+        let path = Path::new("/proc/nowhere/Sheaf.toml");
         let error = edit(path, |document| set(document.as_table_mut(), "a", "new")).unwrap_err();
-        insta::assert_snapshot!(error, @"/nowhere/Sheaf.toml cannot be written: No such file or directory (os error 2); it is as it was: make it and its folder writable, with room on the disk");
+        insta::assert_snapshot!(error, @"/proc/nowhere/Sheaf.toml cannot be written: No such file or directory (os error 2); it is as it was: make it and its folder writable, with room on the disk");
     }
 }

@@ -102,7 +102,7 @@ fn word_pieces(vocabulary: &HashMap<String, i32>, text: &str) -> Vec<i32> {
 
 #[test]
 fn minilm() {
-    let Some(folder) = folder("examples/minilm/model", "fetch-minilm") else { return };
+    let Some(folder) = folder(".data/minilm", "fetch-minilm") else { return };
     let sandbox = Sandbox::new();
     let program = format!(
         "(def whole (tokenizer-load \"{0}\")) (defn tokens [text] (encode whole text))
@@ -122,7 +122,7 @@ fn minilm() {
 
 #[test]
 fn the_weights_of_minilm_are_mapped() {
-    let Some(folder) = folder("examples/minilm/model", "fetch-minilm") else { return };
+    let Some(folder) = folder(".data/minilm", "fetch-minilm") else { return };
     let sandbox = Sandbox::new();
     let program = format!(
         "(def p (io \"load\" \"{0}/model.safetensors\"))
