@@ -7,7 +7,8 @@ use std::sync::Arc;
 use sheaf_artifacts::ArtifactFolder;
 use sheaf_cache::remote::{KEY_VARIABLE, TOKEN_VARIABLE};
 use sheaf_engine::{
-    CompileService, Dependencies, Donate, EngineConfig, Kernels, Packages, Secrets, Session, WorkerCommand, this_program,
+    CompileService, Dependencies, Donate, EngineConfig, Kernels, Packages, Secrets, Session, WorkerCommand,
+    this_program,
 };
 use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
 use sheaf_loader::SystemHost;

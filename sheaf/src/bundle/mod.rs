@@ -23,7 +23,9 @@ use sources::{Collected, Used};
 
 use crate::build;
 use crate::cli::BuildOptions;
-use crate::evaluator::{Failed, failed, home, interpreter_with, on_large_stack, project_of, report_error, secrets};
+use crate::evaluator::{
+    Failed, failed, home, interpreter_with, on_large_stack, project_of, report_error, secrets,
+};
 use crate::messages;
 use crate::packages::options::DependencyOptions;
 use crate::packages::{self, sbom};
@@ -65,9 +67,11 @@ fn make(options: &BundleOptions) -> Result<(), Failed> {
     let runtime = runtime::find(&options.platform, options.runtime.as_deref())?;
     let runtime = runtime::check(&runtime, &options.platform)?;
     // Beside its place, so that it can be renamed.
-    let beside = form.path().parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let beside =
+        form.path().parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(beside).map_err(unwritten(beside))?;
-    let staging = tempfile::Builder::new().prefix(".sheaf-bundle-").tempdir_in(beside).map_err(unwritten(beside))?;
+    let staging =
+        tempfile::Builder::new().prefix(".sheaf-bundle-").tempdir_in(beside).map_err(unwritten(beside))?;
     let root = staging.path().join(&name);
     let collected = collect(options, &file, &project)?;
     for (place, path) in &collected.files {
@@ -107,7 +111,13 @@ fn make(options: &BundleOptions) -> Result<(), Failed> {
     }
     publish(&form, &root, &name, &runtime)?;
     let size = size_of(form.path()).map_err(unwritten(form.path()))?;
-    println!("{}: {} for {}, {} KB", form.path().display(), devices.join(", "), options.platform, size.div_ceil(1000));
+    println!(
+        "{}: {} for {}, {} KB",
+        form.path().display(),
+        devices.join(", "),
+        options.platform,
+        size.div_ceil(1000)
+    );
     Ok(())
 }
 
@@ -162,13 +172,17 @@ fn data(patterns: &[String]) -> Result<Vec<PathBuf>, Failed> {
     let mut found = Vec::new();
     for pattern in patterns {
         let before = found.len();
-        let paths = glob::glob(pattern).map_err(|error| failed(format!("{pattern} is no pattern of files: {error}")))?;
+        let paths = glob::glob(pattern)
+            .map_err(|error| failed(format!("{pattern} is no pattern of files: {error}")))?;
         for path in paths {
             let path = path.map_err(failed)?;
             let inside = path.components().all(|part| matches!(part, std::path::Component::Normal(_)));
             if !inside {
                 let message = format!("{} lies outside of the current folder", path.display());
-                messages::error(message, Some("run the command where the program runs; its data is read from there"));
+                messages::error(
+                    message,
+                    Some("run the command where the program runs; its data is read from there"),
+                );
                 return Err(Failed);
             }
             if path.is_file() {
@@ -273,7 +287,9 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failed> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder).map_err(unwritten(folder))?;
     }
-    fs::copy(from, to).map(drop).map_err(|error| failed(format!("{} cannot be copied: {error}", from.display())))
+    fs::copy(from, to)
+        .map(drop)
+        .map_err(|error| failed(format!("{} cannot be copied: {error}", from.display())))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failed> {

@@ -22,7 +22,9 @@ pub struct BundleCommand {
 #[derive(Clone, Debug, Subcommand)]
 pub enum Existing {
     /// Compare every file of a bundle with its manifest, and the manifest with its signature
-    #[command(after_help = "Examples:\n  sheaf bundle verify dist/digits\n  sheaf bundle verify digits.tar.gz --key ci:0123...")]
+    #[command(
+        after_help = "Examples:\n  sheaf bundle verify dist/digits\n  sheaf bundle verify digits.tar.gz --key ci:0123..."
+    )]
     Verify(VerifyOptions),
 }
 

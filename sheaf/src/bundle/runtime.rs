@@ -31,7 +31,10 @@ pub fn processor(platform: &str) -> Result<Processor, Failed> {
     let found = PLATFORMS.iter().find(|(name, _)| *name == platform);
     found.and_then(|(_, processor)| processor.parse().ok()).ok_or_else(|| {
         let names: Vec<&str> = PLATFORMS.iter().map(|(name, _)| *name).collect();
-        messages::error(format!("there is no platform {platform}"), Some(&format!("one of {}", names.join(", "))));
+        messages::error(
+            format!("there is no platform {platform}"),
+            Some(&format!("one of {}", names.join(", "))),
+        );
         Failed
     })
 }
@@ -41,7 +44,8 @@ pub fn find(platform: &str, given: Option<&Path>) -> Result<PathBuf, Failed> {
     if let Some(path) = given {
         return Ok(path.to_owned());
     }
-    let executable = std::env::current_exe().map_err(|error| failed(format!("this `sheaf` is not found: {error}")))?;
+    let executable =
+        std::env::current_exe().map_err(|error| failed(format!("this `sheaf` is not found: {error}")))?;
     let suffix = if platform.starts_with("windows") { ".exe" } else { "" };
     let mut names = vec![format!("sheaf-rt-{platform}{suffix}")];
     if platform == HOST {
@@ -51,14 +55,18 @@ pub fn find(platform: &str, given: Option<&Path>) -> Result<PathBuf, Failed> {
     found.ok_or_else(|| {
         let folder = executable.parent().unwrap_or(Path::new("")).display();
         let message = format!("there is no runtime for {platform}: {} is not in {folder}", names[0]);
-        messages::error(message, Some("take it from the release of this version, or name one with --runtime FILE"));
+        messages::error(
+            message,
+            Some("take it from the release of this version, or name one with --runtime FILE"),
+        );
         Failed
     })
 }
 
 /// Fails unless the file is an executable of the platform, by its header.
 pub fn check(path: &Path, platform: &str) -> Result<Vec<u8>, Failed> {
-    let bytes = std::fs::read(path).map_err(|error| failed(format!("{} cannot be read: {error}", path.display())))?;
+    let bytes =
+        std::fs::read(path).map_err(|error| failed(format!("{} cannot be read: {error}", path.display())))?;
     let found = platform_of(&bytes);
     if found == Some(platform) {
         return Ok(bytes);

@@ -57,7 +57,8 @@ pub struct Collected {
 /// Collects the sources of a prepared program, whose project has its root at `root`.
 pub fn collect(interp: &Interp, program: &Path, root: &Path, answers: &Answers) -> Result<Collected, Failed> {
     let real = |path: &Path| {
-        std::fs::canonicalize(path).map_err(|error| failed(format!("{} cannot be read: {error}", path.display())))
+        std::fs::canonicalize(path)
+            .map_err(|error| failed(format!("{} cannot be read: {error}", path.display())))
     };
     let root = real(root)?;
     let mut packages: BTreeMap<PathBuf, String> = BTreeMap::new();
@@ -77,8 +78,12 @@ pub fn collect(interp: &Interp, program: &Path, root: &Path, answers: &Answers) 
         };
         let package = packages.iter().find_map(|(folder, place)| within(folder, place));
         package.or_else(|| within(&root, "")).ok_or_else(|| {
-            let message = format!("{} is used by the program, and lies outside of {}", path.display(), root.display());
-            crate::messages::error(message, Some("move it into the package, or make it a package of its own"));
+            let message =
+                format!("{} is used by the program, and lies outside of {}", path.display(), root.display());
+            crate::messages::error(
+                message,
+                Some("move it into the package, or make it a package of its own"),
+            );
             Failed
         })
     };
@@ -98,7 +103,9 @@ pub fn collect(interp: &Interp, program: &Path, root: &Path, answers: &Answers) 
         dependencies.push(Dependency { of, name: name.clone(), folder });
     }
     // Licences of the program and of each package.
-    for (folder, place) in packages.iter().map(|(folder, place)| (folder, place.as_str())).chain([(&root, "")]) {
+    for (folder, place) in
+        packages.iter().map(|(folder, place)| (folder, place.as_str())).chain([(&root, "")])
+    {
         for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let name = file.file_name();
             let Some(name) = name.to_str() else { continue };

@@ -21,7 +21,8 @@ fn act(options: &VerifyOptions) -> Result<(), Failed> {
     if path.is_dir() {
         return compare(path, path, key.as_ref());
     }
-    let folder = tempfile::tempdir().map_err(|error| failed(format!("there is no temporary folder: {error}")))?;
+    let folder =
+        tempfile::tempdir().map_err(|error| failed(format!("there is no temporary folder: {error}")))?;
     let unreadable = |error: std::io::Error| failed(format!("{}: {error}", path.display()));
     if let Some(mut appended) = sheaf_bundle::find_appended(path).map_err(unreadable)? {
         appended.unpack(folder.path()).map_err(unreadable)?;
@@ -44,16 +45,26 @@ fn compare(shown: &Path, folder: &Path, key: Option<&PublicKey>) -> Result<(), F
     if let Some(key) = key
         && signer.as_ref() != Some(key)
     {
-        let by = signer.as_ref().map_or("is not signed".to_owned(), |signer| format!("is signed by {signer}"));
+        let by =
+            signer.as_ref().map_or("is not signed".to_owned(), |signer| format!("is signed by {signer}"));
         faults.push(sheaf_bundle::Fault::Signature(format!("it {by}")));
     }
     if faults.is_empty() {
         let by = signer.map_or("not signed".to_owned(), |key| format!("signed by {key}"));
-        println!("{}: {} files as {} {} lists them, {by}", shown.display(), manifest.files.len(), manifest.name, manifest.platform);
+        println!(
+            "{}: {} files as {} {} lists them, {by}",
+            shown.display(),
+            manifest.files.len(),
+            manifest.name,
+            manifest.platform
+        );
         return Ok(());
     }
     for fault in faults {
-        messages::error(format!("{}: {fault}", shown.display()), Some("do not run it: make it again, or copy it from its source"));
+        messages::error(
+            format!("{}: {fault}", shown.display()),
+            Some("do not run it: make it again, or copy it from its source"),
+        );
     }
     Err(Failed)
 }
