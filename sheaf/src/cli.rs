@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use sheaf_engine::PlacementPolicy;
 use sheaf_target::{Destination, Processor};
 
+use crate::bundle::BundleCommand;
 use crate::cache::CacheCommand;
 use crate::observe::ObserveOptions;
 use crate::packages::options::{
@@ -57,6 +58,13 @@ pub enum Command {
                       sheaf build --emit stablehlo train.shf forward"
     )]
     Build(BuildOptions),
+    /// Put a program, its packages, compiled functions, data and the runtime into one folder or file, which runs without `sheaf`
+    #[command(
+        after_help = "Examples:\n  sheaf run train.shf --record shapes.json && sheaf bundle train.shf --shapes shapes.json\n  \
+                      sheaf bundle --platform linux-aarch64 --data 'data/*.csv' --output digits.tar.gz\n  \
+                      sheaf bundle verify digits.tar.gz"
+    )]
+    Bundle(BundleCommand),
     /// Check the examples in source files and documentation strings: expressions with a comment `;=> value` or `;=> error: text` after them
     #[command(after_help = "Examples:\n  sheaf test\n  sheaf test --no-jit src/model.shf")]
     Test(TestOptions),
@@ -411,6 +419,9 @@ pub struct EngineOptions {
     /// Small loops, and small programs, that are compiled as one kernel
     #[arg(long, value_enum, default_value_t = KernelsMode::Auto)]
     pub kernels: KernelsMode,
+    /// A compiled function is called with the shapes in __sheaf__ alone: another call is an error
+    #[arg(long, conflicts_with_all = ["no_jit", "recompile"])]
+    pub frozen_shapes: bool,
     /// Calls that write results over arguments which nobody else holds
     #[arg(long, value_enum, default_value_t = DonateMode::Auto)]
     pub donate: DonateMode,

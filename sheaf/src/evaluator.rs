@@ -7,7 +7,8 @@ use std::sync::Arc;
 use sheaf_artifacts::ArtifactFolder;
 use sheaf_cache::remote::{KEY_VARIABLE, TOKEN_VARIABLE};
 use sheaf_engine::{
-    CompileService, Donate, EngineConfig, Kernels, Packages, Secrets, Session, WorkerCommand, this_program,
+    CompileService, Dependencies, Donate, EngineConfig, Kernels, Packages, Secrets, Session, WorkerCommand,
+    this_program,
 };
 use sheaf_lang::eval::{Interp, Jit, Options, STACK_BYTES};
 use sheaf_loader::SystemHost;
@@ -136,6 +137,7 @@ pub fn evaluator(
         .recompile(options.recompile)
         .kernels(kernels)
         .donate(donate)
+        .frozen_shapes(options.frozen_shapes)
         .placement(options.place.unwrap_or_default())
         .dependencies(dependencies)
         .reporter(Arc::new(RunReporter::new(metrics)));
@@ -148,10 +150,14 @@ pub fn evaluator(
 
 /// An evaluator without a compiler, for programs of `project`.
 pub fn interpreter(options: Options, project: &Project, how: &DependencyOptions) -> Result<Interp, Failed> {
-    let dependencies = packages::prepare(project, how)?;
+    Ok(interpreter_with(options, project, packages::prepare(project, how)?))
+}
+
+/// An evaluator without a compiler, for programs of `project` with these dependencies.
+pub fn interpreter_with(options: Options, project: &Project, dependencies: Box<dyn Dependencies>) -> Interp {
     let packages = Packages::new(project.clone(), dependencies);
     let host = SystemHost::new(Vec::new(), Arc::new(TerminalReporter)).with_packages(packages);
-    Ok(Interp::new(Box::new(host), None, options))
+    Interp::new(Box::new(host), None, options)
 }
 
 /// Shows the messages of a session.

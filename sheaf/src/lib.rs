@@ -8,6 +8,7 @@ mod output;
 
 mod bars;
 pub mod build;
+pub mod bundle;
 pub mod cache;
 pub mod check;
 pub mod clean;

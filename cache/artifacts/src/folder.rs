@@ -36,7 +36,8 @@ use sheaf_foundation::atomic::{self, Staged, WriteError};
 
 /// The name of the file that lists a folder's entries.
 pub const MANIFEST_FILE: &str = "manifest.json";
-const LOCK_FILE: &str = ".lock";
+/// File that is held while a folder is written.
+pub const LOCK_FILE: &str = ".lock";
 
 /// Maximum wait for other writers of the folder.
 const PATIENCE: Duration = Duration::from_secs(30);

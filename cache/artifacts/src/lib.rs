@@ -21,7 +21,7 @@ mod miss;
 mod pretty;
 
 pub use action::{Action, ActionKey, Cpu, Donation, KEY_VERSION};
-pub use folder::{ArtifactFolder, FolderError, MANIFEST_FILE};
+pub use folder::{ArtifactFolder, FolderError, LOCK_FILE, MANIFEST_FILE};
 pub use guard::Guard;
 pub use locations::strip_locations;
 pub use manifest::{Check, Entry, Leaf, MANIFEST_VERSION, Specialisation, Static};

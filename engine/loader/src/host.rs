@@ -31,6 +31,8 @@ pub struct SystemHost {
     arguments: Vec<String>,
     reporter: Arc<dyn Reporter>,
     packages: Option<Box<dyn ProgramPackages>>,
+    /// The folder of files that are not at the current directory.
+    data: Option<PathBuf>,
     /// The files that were mapped, as long as they are in use.
     mapped: Vec<Weak<Mapped>>,
     /// Losses of mapped files that were reported.
@@ -69,6 +71,7 @@ impl SystemHost {
             arguments,
             reporter,
             packages: None,
+            data: None,
             mapped: Vec::new(),
             reported: lost_bytes(),
             background: None,
@@ -80,6 +83,25 @@ impl SystemHost {
     pub fn with_packages(mut self, packages: impl ProgramPackages + 'static) -> SystemHost {
         self.packages = Some(Box::new(packages));
         self
+    }
+
+    /// Adds a folder for files that are read and do not exist at the current directory.
+    #[must_use]
+    pub fn with_data(mut self, folder: &Path) -> SystemHost {
+        self.data = Some(folder.into());
+        self
+    }
+
+    /// Path of a file or pattern to read.
+    fn place(&self, path: &str) -> String {
+        let Some(folder) = self.data.as_ref().filter(|_| Path::new(path).is_relative()) else {
+            return path.to_owned();
+        };
+        let is_there = |path: &str| {
+            Path::new(path).exists() || glob::glob(path).is_ok_and(|mut all| all.next().is_some())
+        };
+        let inside = folder.join(path).into_os_string().into_string();
+        inside.ok().filter(|inside| !is_there(path) && is_there(inside)).unwrap_or_else(|| path.to_owned())
     }
 }
 
@@ -112,10 +134,12 @@ impl Host for SystemHost {
     }
 
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, HostError> {
+        let path = &self.place(path);
         std::fs::read(path).map_err(|e| unreadable(Path::new(path), &e))
     }
 
     fn map_file(&mut self, path: &str) -> Result<Arc<dyn FileBytes>, HostError> {
+        let path = &self.place(path);
         match MappedFile::open(Path::new(path)) {
             Ok(file) => {
                 let file = Arc::new(Mapped(file));
@@ -173,10 +197,11 @@ impl Host for SystemHost {
     }
 
     fn exists(&mut self, path: &str) -> Result<bool, HostError> {
-        std::fs::exists(path).map_err(|e| unreadable(Path::new(path), &e))
+        std::fs::exists(self.place(path)).map_err(|e| unreadable(Path::new(path), &e))
     }
 
     fn list(&mut self, path: &str) -> Result<Vec<String>, HostError> {
+        let path = &self.place(path);
         let mut found: Vec<PathBuf> = if path.contains(['*', '?', '[']) {
             let matches = glob::glob(path).map_err(|e| HostError {
                 message: format!("{path} is not a pattern of file names: {}", e.msg),

@@ -12,6 +12,7 @@ mod candidate;
 mod donation;
 mod flags;
 mod folder;
+mod frozen;
 mod host;
 mod kept;
 mod loaded;

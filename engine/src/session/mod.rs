@@ -221,6 +221,13 @@ impl SessionBuilder {
         self
     }
 
+    /// Makes it an error to call a compiled function with other shapes than those in `__sheaf__`.
+    #[must_use]
+    pub fn frozen_shapes(mut self, frozen: bool) -> Self {
+        self.policies.frozen_shapes = frozen;
+        self
+    }
+
     /// Policy for the device of each program.
     #[must_use]
     pub fn placement(mut self, placement: PlacementPolicy) -> Self {

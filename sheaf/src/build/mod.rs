@@ -8,7 +8,7 @@ mod show;
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sheaf_artifacts::ActionKey;
@@ -53,7 +53,7 @@ pub fn build(options: &BuildOptions) -> ExitCode {
     if options.output.is_some() && options.emit != Some(Emit::Vmfb) {
         return wrong("--output is for --emit vmfb: the other forms are printed", "send them on with > FILE");
     }
-    on_large_stack(|| build_here(options, false))
+    on_large_stack(|| build_here(options, None, false))
 }
 
 /// Fetches the programs that a build would compile; it is an error if a cache does not have something.
@@ -75,10 +75,15 @@ pub fn pull(options: &PullOptions) -> ExitCode {
         lock,
         network,
     };
-    on_large_stack(|| build_here(&options, true))
+    on_large_stack(|| build_here(&options, None, true))
 }
 
-fn build_here(options: &BuildOptions, fetch: bool) -> Result<(), Failed> {
+/// Compiles ahead into a folder of compiled programs other than the project's.
+pub fn into_folder(options: &BuildOptions, artifacts: &Path) -> Result<(), Failed> {
+    build_here(options, Some(artifacts), false)
+}
+
+fn build_here(options: &BuildOptions, artifacts: Option<&Path>, fetch: bool) -> Result<(), Failed> {
     let (file, project) = match &options.file {
         Some(file) => (file.clone(), project_of(file)?),
         None => main_program()?,
@@ -89,7 +94,7 @@ fn build_here(options: &BuildOptions, fetch: bool) -> Result<(), Failed> {
     if options.emit == Some(Emit::Forms) {
         return emit::forms(interp, &file, &text, &options.functions[0]);
     }
-    let mut builder = Builder { options, fetch, failures: Vec::new(), interpreted: Vec::new() };
+    let mut builder = Builder { options, artifacts, fetch, failures: Vec::new(), interpreted: Vec::new() };
     let prepared = interp.prepare_program(&file.display().to_string(), &text);
     let result = match prepared {
         Ok(()) => builder.run(&mut interp, &project),
@@ -130,6 +135,8 @@ enum Need {
 /// One build.
 struct Builder<'a> {
     options: &'a BuildOptions,
+    /// Folder of the programs; `None` for the project's.
+    artifacts: Option<&'a Path>,
     /// Only programs in the caches.
     fetch: bool,
     failures: Vec<(String, Diagnostic)>,
@@ -153,7 +160,8 @@ impl Builder<'_> {
         }
         let plans = self.plans(interp, &orders, &goal);
         let compile_service = compile_service(home.clone(), settings.clone(), compiler)?;
-        let artifacts = sheaf_engine::artifacts(project, project.artifact_folder());
+        let folder = self.artifacts.map_or_else(|| project.artifact_folder(), Path::to_owned);
+        let artifacts = sheaf_engine::artifacts(project, folder);
         let config = EngineConfig {
             recompile: options.recompile,
             strict: true,

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use sheaf_foundation::atomic;
-use sheaf_project::{Found, LockedPackage, MANIFEST_NAME, SheafToml, Source};
+use sheaf_project::{Found, LockedPackage, MANIFEST_NAME, Project, SheafToml, Source};
 use sheaf_registry::store::SourceStore;
 use sheaf_registry::tree::TreeHash;
 
@@ -20,8 +20,20 @@ pub fn sbom(options: &SbomOptions) -> ExitCode {
 }
 
 fn act(options: &SbomOptions) -> Result<(), Failed> {
-    let project = package()?;
-    let lock = read_lock(&project)?;
+    let text = bom(&package()?)?;
+    match &options.output {
+        Some(path) => atomic::replace(path, text.as_bytes()).map_err(failed),
+        None => print_line(text.trim_end()),
+    }
+}
+
+/// The bill of a project; `None` if it is no package.
+pub fn bill(project: &Project) -> Result<Option<String>, Failed> {
+    if project.manifest.is_none() { Ok(None) } else { bom(project).map(Some) }
+}
+
+fn bom(project: &Project) -> Result<String, Failed> {
+    let lock = read_lock(project)?;
     let store = SourceStore::new(home()?.sources());
     let own = project.manifest.as_ref().map(|manifest| manifest.package.clone()).unwrap_or_default();
     let name = own.name.unwrap_or_else(|| "project".into());
@@ -63,11 +75,7 @@ fn act(options: &SbomOptions) -> Result<(), Failed> {
         "components": components,
         "dependencies": dependencies,
     });
-    let text = format!("{bom:#}\n");
-    match &options.output {
-        Some(path) => atomic::replace(path, text.as_bytes()).map_err(failed),
-        None => print_line(text.trim_end()),
-    }
+    Ok(format!("{bom:#}\n"))
 }
 
 /// A name for a package that no other has.

@@ -1,0 +1,155 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use lexopt::prelude::*;
+use sheaf_lang::eval::{Interp, Jit};
+use sheaf_lang::observe::Guard;
+use sheaf_observe::{Metrics, Observers, Recorder, Times, Tracer, clock};
+use sheaf_syntax::visible::visible;
+
+use crate::program::Failure;
+use crate::terminal;
+
+const HELP: &str = "\
+Runs a program whose functions were compiled before: a bundle, or a program with its __sheaf__.
+
+Usage: sheaf-rt [OPTIONS] [FOLDER | PROGRAM.shf] [-- ARGUMENTS]
+
+Without a path: the bundle in this executable, or that of the folder it is in.
+
+      --frozen-shapes        A call with shapes that were not compiled is an error
+      --no-jit               Interpret everything
+      --strict               It is an error that a function which should be compiled is interpreted
+      --trace[=F,G]          Show the calls as a tree, of all functions or of those named
+      --guard GUARD          Stop where a value breaks a condition: no-nan, range=LOW:HIGH, loss:no-nan; may be repeated
+      --blame                Say at the end where the time went
+      --mem-profile          Say at the end how much memory compiled functions took
+      --trace-out FILE.json  Write calls and transfers for Perfetto
+      --log FILE.jsonl|DIR   Write the numbers of (log-metric name value); may be repeated
+      --verify               Compare all files with the bundle's manifest, and run nothing
+  -h, --help                 Print this
+  -V, --version              Print the version
+
+Example: sheaf-rt digits --guard no-nan -- --epochs 10
+";
+
+/// What the command line asks for.
+pub enum Command {
+    /// A text to print.
+    Text(String),
+    /// Verification of a bundle.
+    Verify(Option<PathBuf>),
+    /// A run.
+    Run(Options),
+}
+
+/// Options of a run.
+#[derive(Default)]
+pub struct Options {
+    /// The bundle's folder or the program.
+    pub path: Option<PathBuf>,
+    /// The program's own arguments.
+    pub arguments: Vec<String>,
+    pub frozen_shapes: bool,
+    pub strict: bool,
+    pub jit: Jit,
+    trace: Option<String>,
+    guards: Vec<Guard>,
+    blame: bool,
+    mem_profile: bool,
+    trace_out: Option<PathBuf>,
+    log: Vec<PathBuf>,
+}
+
+impl Command {
+    /// Reads the arguments of this process.
+    pub fn parse() -> Result<Command, lexopt::Error> {
+        let mut options = Options::default();
+        let mut verify = false;
+        let mut parser = lexopt::Parser::from_env();
+        loop {
+            // What follows `--` is the program's.
+            if let Some(mut raw) = parser.try_raw_args()
+                && raw.peek().is_some_and(|next| next == "--")
+            {
+                raw.next();
+                options.arguments = raw.map(text).collect::<Result<_, _>>()?;
+                break;
+            }
+            let Some(argument) = parser.next()? else { break };
+            match argument {
+                Long("frozen-shapes") => options.frozen_shapes = true,
+                Long("no-jit") => options.jit = Jit::Never,
+                Long("strict") => options.strict = true,
+                Long("trace") => {
+                    options.trace = Some(parser.optional_value().map_or(Ok(String::new()), text)?)
+                }
+                Long("guard") => options.guards.push(parser.value()?.parse()?),
+                Long("blame") => options.blame = true,
+                Long("mem-profile") => options.mem_profile = true,
+                Long("trace-out") => options.trace_out = Some(parser.value()?.into()),
+                Long("log") => options.log.push(parser.value()?.into()),
+                Long("verify") => verify = true,
+                Short('h') | Long("help") => return Ok(Command::Text(HELP.into())),
+                Short('V') | Long("version") => {
+                    return Ok(Command::Text(format!("sheaf-rt {}\n", env!("CARGO_PKG_VERSION"))));
+                }
+                Value(path) if options.path.is_none() => options.path = Some(path.into()),
+                other => return Err(other.unexpected()),
+            }
+        }
+        Ok(if verify { Command::Verify(options.path) } else { Command::Run(options) })
+    }
+}
+
+fn text(argument: OsString) -> Result<String, lexopt::Error> {
+    argument.into_string().map_err(lexopt::Error::NonUnicodeValue)
+}
+
+impl Options {
+    /// The files of metrics.
+    pub fn metrics(&self) -> Result<Metrics, Failure> {
+        let mut metrics = Metrics::default();
+        for path in &self.log {
+            metrics.add(path).map_err(|error| unwritable(path, &error))?;
+        }
+        Ok(metrics)
+    }
+
+    /// Observes the run of an evaluator, if anything is to be observed.
+    pub fn observe(&self, interp: &mut Interp) -> Result<Option<Rc<Times>>, Failure> {
+        let Options { trace, guards, blame, mem_profile, trace_out, .. } = self;
+        if trace.is_none() && guards.is_empty() && !blame && !mem_profile && trace_out.is_none() {
+            return Ok(None);
+        }
+        let mut observers = Observers::new(clock());
+        if let Some(names) = trace {
+            let names = names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+            let names = Some(names.collect::<Vec<_>>()).filter(|names| !names.is_empty());
+            observers =
+                observers.with_tracer(Tracer::new(names, Box::new(|line| terminal::note(&visible(line)))));
+        }
+        if *blame {
+            observers = observers.with_profiler();
+        }
+        if *mem_profile {
+            observers = observers.with_memory();
+        }
+        if let Some(path) = trace_out {
+            let file = std::fs::File::create(path).map_err(|error| unwritable(path, &error))?;
+            observers = observers.with_recorder(Recorder::new(Box::new(BufWriter::new(file))));
+        }
+        let times = observers.times();
+        interp.observe(Box::new(observers), guards.clone());
+        Ok(Some(times))
+    }
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    let help = "name a file in a folder that is there and may be written";
+    Failure::new(format!("{} cannot be written: {error}", path.display()), Some(help))
+}
