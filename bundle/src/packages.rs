@@ -29,8 +29,9 @@ impl ProgramPackages for BundlePackages {
     fn own(&self, folder: &str) -> Option<OwnPackage> {
         // A program elsewhere belongs to no package.
         Path::new(folder).strip_prefix(&self.root).ok()?;
+        let name = self.name.clone()?;
         let sources = self.root.join("src").into_os_string().into_string().ok()?;
-        Some(OwnPackage { name: self.name.clone(), sources })
+        Some(OwnPackage { name: Some(name), sources })
     }
 
     fn dependency(&self, package: &str, name: &str) -> Result<Option<String>, HostError> {

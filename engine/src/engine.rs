@@ -243,7 +243,9 @@ impl Engine {
 impl Backend for Engine {
     fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
         if self.loader.is_frozen() {
-            return self.loader.prepare(unit);
+            let found = self.loader.find_kept(unit)?;
+            self.loader.refusal = Refusal::NotBuilt;
+            return Ok(found);
         }
         let (candidates, why) = self.loader.candidates(unit);
         Ok(self.obtain(unit, &candidates)?.map(|loaded| loaded.placed(why)))

@@ -127,13 +127,17 @@ impl Program {
             host = host.with_packages(BundlePackages::new(root, manifest)).with_data(root);
             frozen_shapes |= manifest.frozen_shapes;
         }
-        let evaluation =
-            sheaf_lang::eval::Options { jit: options.jit, strict: options.strict, ..Default::default() };
+        let evaluation = sheaf_lang::eval::Options {
+            jit: options.jit,
+            strict: options.strict,
+            frozen_shapes,
+            ..Default::default()
+        };
         let backend: Option<Box<dyn Backend>> = if options.jit == Jit::Never {
             None
         } else {
-            let policies = Policies { frozen_shapes, ..Policies::default() };
-            Some(Box::new(Loader::new(ArtifactFolder::open(self.artifacts()), policies, None, reporter)?))
+            let programs = ArtifactFolder::open(self.artifacts());
+            Some(Box::new(Loader::new(programs, Policies::default(), None, reporter)?))
         };
         Ok(Interp::new(Box::new(host), backend, evaluation))
     }

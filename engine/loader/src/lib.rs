@@ -12,7 +12,6 @@ mod candidate;
 mod donation;
 mod flags;
 mod folder;
-mod frozen;
 mod host;
 mod kept;
 mod loaded;

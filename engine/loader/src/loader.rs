@@ -18,7 +18,6 @@ use crate::buffer::{DeviceBuffer, upload};
 use crate::candidate::{Candidate, Failure, Refusal};
 use crate::donation::{self, Donate};
 use crate::folder::{Faults, NOT_USED, ProgramFolder};
-use crate::frozen;
 use crate::kept;
 use crate::loaded::{Loaded, runtime_error};
 use crate::placement::{self, Kernels, PlacementPlan, PlacementPolicy};
@@ -35,7 +34,7 @@ pub struct Policies {
     pub kernels: Kernels,
     /// The device of each program.
     pub placement: PlacementPolicy,
-    /// True if only `__sheaf__` serves: another specialisation is an error.
+    /// True if only `__sheaf__` serves.
     pub frozen_shapes: bool,
 }
 
@@ -177,11 +176,6 @@ impl Loader {
         self.policies.frozen_shapes
     }
 
-    /// The error of a unit that `__sheaf__` does not have, where only it serves.
-    pub fn not_recorded(&self, unit: &Unit) -> HostError {
-        frozen::not_recorded(unit, &self.kept(&unit.function, unit.transform))
-    }
-
     /// The bytes of a job with their digest, if they are in `__sheaf__`.
     pub fn find(&self, job: &Job) -> Option<(Vec<u8>, Digest)> {
         timed(Activity::Cache, &job.name, size_of_found, || self.folder.find_for(job))
@@ -216,9 +210,6 @@ pub fn size_of_found(found: &Option<(Vec<u8>, Digest)>) -> Option<u64> {
 impl Backend for Loader {
     fn prepare(&mut self, unit: &Unit) -> Result<Option<Rc<dyn Program>>, HostError> {
         let found = self.find_kept(unit)?;
-        if found.is_none() && self.is_frozen() {
-            return Err(self.not_recorded(unit));
-        }
         self.refusal = Refusal::NotBuilt;
         Ok(found)
     }

@@ -225,6 +225,7 @@ impl SessionBuilder {
     #[must_use]
     pub fn frozen_shapes(mut self, frozen: bool) -> Self {
         self.policies.frozen_shapes = frozen;
+        self.evaluation.frozen_shapes = frozen;
         self
     }
 

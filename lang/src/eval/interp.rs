@@ -47,6 +47,8 @@ pub struct Options {
     pub strict: bool,
     /// Omits checks of indices unknown while tracing: they are clamped.
     pub no_bounds_check: bool,
+    /// Makes it an error to call a function with other shapes than those of its programs that were compiled before.
+    pub frozen_shapes: bool,
     /// Leaves graphs unsimplified, to measure the effect of simplification.
     pub unsimplified: bool,
 }

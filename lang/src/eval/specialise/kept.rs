@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
+use super::LAMBDA;
 use super::arguments::parameter_path;
 use crate::builtins::show;
 use crate::host::{Kept, Unit};
@@ -23,6 +24,16 @@ impl KeptPrograms {
     /// True if one of them may be the program of a unit.
     pub fn serve(&self, unit: &Unit) -> bool {
         self.0.iter().any(|(kept, _)| kept.serves(unit))
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &Kept> {
+        self.0.iter().map(|(kept, _)| kept)
+    }
+
+    /// True if there are any, and their name is that of a function: all functions without one are called [`LAMBDA`].
+    pub fn are_of_one_function(&self, unit: &Unit) -> bool {
+        !self.0.is_empty() && unit.function != LAMBDA
     }
 
     /// True if a call that fits no specialisation may fit one of these programs. Each program is awaited once: if the

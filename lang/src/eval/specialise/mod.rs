@@ -6,6 +6,7 @@ mod arguments;
 mod changing;
 mod explain;
 mod fallback;
+mod frozen;
 mod kept;
 mod profit;
 mod record;
@@ -31,6 +32,9 @@ use kept::KeptPrograms;
 use profit::{Account, Debt, call_work, compilation_work, trace_work};
 use result::{OutTree, out_tree};
 use twin::Twin;
+
+/// Name of functions without one.
+pub(super) const LAMBDA: &str = "lambda";
 
 pub use ahead::{AbstractValue, Declared, FunctionName, Refused};
 pub use explain::explain;
@@ -407,6 +411,9 @@ impl Interp {
             let all =
                 family.kept.get_or_init(|| KeptPrograms::new(backend.kept(&unit.function, unit.transform)));
             *kept = all.serve(unit);
+            if self.options.frozen_shapes && !*kept && all.are_of_one_function(unit) {
+                return Err(frozen::not_recorded(unit, all.all()).into());
+            }
         }
         let _ = entry.debt.set(family.account.open(entry.trace_work, entry.call_work()));
         family.entries.push(Rc::clone(&entry));
@@ -557,7 +564,7 @@ impl Interp {
         let flag = flag.map(|var| Leaf { path: FLAG.into(), ty: graph.ty(*var).clone() });
         let (cost, compilation) = (call_work(&graph), compilation_work(&graph));
         let unit = Unit {
-            function: code.name.map_or_else(|| "lambda".into(), |n| n.to_string()),
+            function: code.name.map_or_else(|| LAMBDA.into(), |n| n.to_string()),
             transform: transform_of(function),
             graph,
             inputs: inputs.into_iter().map(|(leaf, _)| leaf).collect(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::arguments::LeafValue;
 use super::fallback::Why;
+use super::frozen;
 use super::{Compiled, Due, Entry, InPlace, Outcome};
 use crate::eval::call::Args;
 use crate::eval::checks::handed_on;
@@ -96,7 +97,11 @@ impl Interp {
         if !self.options.unsimplified {
             unit.graph = simplify(&unit.graph);
         }
-        Ok(backend.find_kept(unit)?.map_or(Due::Not, Due::Kept))
+        match backend.find_kept(unit)? {
+            Some(program) => Ok(Due::Kept(program)),
+            None if self.options.frozen_shapes => Err(frozen::changed(unit).into()),
+            None => Ok(Due::Not),
+        }
     }
 
     /// The program of a specialisation, compiled now if that is due.

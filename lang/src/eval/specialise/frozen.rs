@@ -3,34 +3,20 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use sheaf_lang::host::{HostError, Kept, Unit};
+use crate::host::{HostError, Kept, Leaf, Unit};
 
 /// Most recorded specialisations that the message shows.
 const SHOWN: usize = 3;
 
+const HELP: &str = "shapes are frozen: call it with recorded shapes, or record this run where there is a compiler \
+                    (`sheaf run FILE --record SHAPES.json`) and build again";
+
 /// Tells how a unit differs from the recorded specialisations of its function, the nearest first.
-pub(crate) fn not_recorded(unit: &Unit, recorded: &[Kept]) -> HostError {
-    let help = Some(
-        "shapes are frozen: call it with recorded shapes, or record this run where there is a compiler \
-         (`sheaf run FILE --record SHAPES.json`) and build again"
-            .to_owned(),
-    );
-    let name = if unit.transform.is_empty() {
-        unit.function.clone()
-    } else {
-        format!("({} {})", unit.transform, unit.function)
-    };
-    if recorded.is_empty() {
-        return HostError { message: format!("no call of {name} was recorded"), help };
-    }
-    let mut differences: Vec<Vec<String>> = recorded.iter().map(|kept| differences(unit, kept)).collect();
+pub(super) fn not_recorded<'a>(unit: &Unit, recorded: impl Iterator<Item = &'a Kept>) -> HostError {
+    let mut differences: Vec<Vec<String>> = recorded.map(|kept| differences(unit, kept)).collect();
     differences.sort_by_key(Vec::len);
     differences.dedup();
-    // The same values and types, so it is another program: the source has changed.
-    if differences[0].is_empty() {
-        let message = format!("{name} was recorded for these arguments, but not as it is written now");
-        return HostError { message, help };
-    }
+    let name = name_of(unit);
     let mut message = format!("{name} is called with arguments that were not recorded:");
     for of_one in differences.iter().take(SHOWN) {
         let _ = write!(message, "\n  {}", of_one.join(", "));
@@ -38,7 +24,21 @@ pub(crate) fn not_recorded(unit: &Unit, recorded: &[Kept]) -> HostError {
     if differences.len() > SHOWN {
         let _ = write!(message, "\n  and {} other recorded calls", differences.len() - SHOWN);
     }
-    HostError { message, help }
+    HostError { message, help: Some(HELP.into()) }
+}
+
+/// The error of a unit whose function was recorded for the same arguments, with another program: its source has changed.
+pub(super) fn changed(unit: &Unit) -> HostError {
+    let message = format!("{} was compiled for these arguments, but not as it is written now", name_of(unit));
+    HostError { message, help: Some(HELP.into()) }
+}
+
+fn name_of(unit: &Unit) -> String {
+    if unit.transform.is_empty() {
+        unit.function.clone()
+    } else {
+        format!("({} {})", unit.transform, unit.function)
+    }
 }
 
 /// Each argument that differs: its path, the type or value of the call, and that which was recorded.
@@ -56,7 +56,7 @@ fn differences(unit: &Unit, kept: &Kept) -> Vec<String> {
     differing.collect()
 }
 
-fn described(inputs: &[sheaf_lang::host::Leaf], statics: &[(String, String)]) -> Vec<(String, String)> {
+fn described(inputs: &[Leaf], statics: &[(String, String)]) -> Vec<(String, String)> {
     let types = inputs.iter().map(|leaf| (leaf.path.clone(), leaf.ty.to_string()));
     types.chain(statics.iter().cloned()).collect()
 }
