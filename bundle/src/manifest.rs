@@ -11,6 +11,9 @@ pub const MANIFEST: &str = "bundle.json";
 /// File name of the manifest's signature.
 pub const SIGNATURE: &str = "bundle.sig";
 
+/// File name of the runtime.
+pub const RUNTIME: &str = "sheaf-rt";
+
 /// Format and version of the manifest.
 pub const FORMAT: &str = "sheaf bundle 1";
 

@@ -1,13 +1,15 @@
-//! A bundle as one executable: the runtime, then the `.tar.gz` of the folder, then a trailer of 56 bytes: the archive's
-//! length in 8 bytes, least significant first, its SHA-256 in 32, and the 16 bytes of [`MARK`].
+//! A bundle as one executable: the runtime, then the `.tar.gz` of the other files, then a trailer of 56 bytes: the archive's
+//! length in 8 bytes, least significant first, the SHA-256 of all before in 32, and the 16 bytes of [`MARK`].
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Take, Write};
 use std::path::Path;
 
-use flate2::read::GzDecoder;
 use sha2::{Digest as _, Sha256};
 use sheaf_foundation::Digest;
+
+use crate::archive::{self, damaged};
+use crate::manifest::RUNTIME;
 
 /// The end of an executable that has a bundle.
 const MARK: &[u8; 16] = b"sheaf bundle 1\n\0";
@@ -29,10 +31,13 @@ pub struct Appended {
 ///
 /// It cannot be written.
 pub fn append(runtime: &[u8], archive: &[u8], out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(runtime)?;
-    out.write_all(archive)?;
-    out.write_all(&(archive.len() as u64).to_le_bytes())?;
-    out.write_all(&Digest::of(archive).0)?;
+    let length = (archive.len() as u64).to_le_bytes();
+    let mut hash = Sha256::new();
+    for part in [runtime, archive, &length] {
+        hash.update(part);
+        out.write_all(part)?;
+    }
+    out.write_all(&hash.finalize())?;
     out.write_all(MARK)
 }
 
@@ -63,56 +68,44 @@ pub fn find(executable: &Path) -> io::Result<Option<Appended>> {
 }
 
 impl Appended {
-    fn archive(&mut self) -> io::Result<Take<&mut File>> {
-        self.file.seek(SeekFrom::Start(self.start))?;
-        Ok(Read::by_ref(&mut self.file).take(self.length))
-    }
-
-    /// Unpacks the bundle into an empty folder, after its digest was compared.
+    /// Unpacks the bundle without its runtime into an empty folder, after the digest was compared.
     ///
     /// # Errors
     ///
-    /// The archive is damaged, or the folder cannot be written.
+    /// The file is damaged, or the folder cannot be written.
     pub fn unpack(&mut self, folder: &Path) -> io::Result<()> {
+        let end = self.start + self.length + 8;
         let mut hash = Sha256::new();
-        let mut archive = self.archive()?;
+        let mut before = self.part(0, end)?;
         let mut piece = vec![0; 1 << 16];
         loop {
-            let n = archive.read(&mut piece)?;
+            let n = before.read(&mut piece)?;
             if n == 0 {
                 break;
             }
             hash.update(&piece[..n]);
         }
         if Digest(hash.finalize().into()) != self.digest {
-            return Err(damaged("its bytes are not those that were appended"));
+            return Err(damaged("its bytes are not those that it was made of"));
         }
-        unpack(self.archive()?, folder)
+        let (start, length) = (self.start, self.length);
+        archive::unpack(self.part(start, length)?, folder)
     }
-}
 
-/// Unpacks a `.tar.gz` of plain files and folders into a folder, and nothing outside of it.
-///
-/// # Errors
-///
-/// The archive is damaged, has links or other kinds of files, or the folder cannot be written.
-pub fn unpack(archive: impl Read, folder: &Path) -> io::Result<()> {
-    let mut archive = tar::Archive::new(GzDecoder::new(archive));
-    for entry in archive.entries()? {
-        let mut entry = entry?;
-        let kind = entry.header().entry_type();
-        let path = entry.path()?.into_owned();
-        if !kind.is_file() && !kind.is_dir() {
-            return Err(damaged(&format!("{} is no plain file", path.display())));
-        }
-        // It refuses paths that leave the folder.
-        if !entry.unpack_in(folder)? {
-            return Err(damaged(&format!("{} is outside of the bundle", path.display())));
-        }
+    /// [`Appended::unpack`] with the runtime.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn unpack_all(&mut self, folder: &Path) -> io::Result<()> {
+        self.unpack(folder)?;
+        let length = self.start;
+        let mut out = File::create(folder.join(RUNTIME))?;
+        io::copy(&mut self.part(0, length)?, &mut out).map(drop)
     }
-    Ok(())
-}
 
-fn damaged(why: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("the bundle is damaged: {why}"))
+    fn part(&mut self, start: u64, length: u64) -> io::Result<Take<&mut File>> {
+        self.file.seek(SeekFrom::Start(start))?;
+        Ok(Read::by_ref(&mut self.file).take(length))
+    }
 }

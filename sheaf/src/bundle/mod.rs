@@ -9,10 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use sheaf_bundle::{FORMAT, MANIFEST, Manifest, SIGNATURE, Signature};
-use sheaf_foundation::{Digest, atomic};
+use sheaf_bundle::{FORMAT, MANIFEST, Manifest, RUNTIME, SIGNATURE, Signature};
+use sheaf_foundation::atomic;
 use sheaf_lang::eval::{Jit, Options};
 use sheaf_project::Project;
 use sheaf_target::{Destination, Processor};
@@ -31,9 +29,6 @@ use crate::packages::options::DependencyOptions;
 use crate::packages::{self, sbom};
 use crate::run::main_program;
 use crate::sources::read_source;
-
-/// File name of the runtime in a bundle.
-const RUNTIME: &str = "sheaf-rt";
 
 /// Runs `sheaf bundle`.
 pub fn bundle(command: &BundleCommand) -> ExitCode {
@@ -64,6 +59,7 @@ fn make(options: &BundleOptions) -> Result<(), Failed> {
     };
     let name = name_of(&file, &project);
     let form = form(options, &name)?;
+    let processor = runtime::processor(&options.platform)?;
     let runtime = runtime::find(&options.platform, options.runtime.as_deref())?;
     let runtime = runtime::check(&runtime, &options.platform)?;
     // Beside its place, so that it can be renamed.
@@ -80,7 +76,7 @@ fn make(options: &BundleOptions) -> Result<(), Failed> {
     for path in data(&options.data)? {
         copy(&path, &root.join(&path))?;
     }
-    let devices = compile(options, &file, &root.join("__sheaf__"))?;
+    let devices = compile(options, processor, &file, &root.join("__sheaf__"))?;
     write(&root.join("licenses/sheaf.txt"), include_bytes!("../../../LICENSE"))?;
     if let Some(bom) = sbom::bill(&project)? {
         write(&root.join("sbom.json"), bom.as_bytes())?;
@@ -98,10 +94,8 @@ fn make(options: &BundleOptions) -> Result<(), Failed> {
         frozen_shapes: options.frozen_shapes,
         files,
     };
-    if !matches!(form, Form::Executable(_)) {
-        write(&root.join(RUNTIME), &runtime)?;
-        make_executable(&root.join(RUNTIME))?;
-    }
+    write(&root.join(RUNTIME), &runtime)?;
+    make_executable(&root.join(RUNTIME))?;
     let files = sheaf_bundle::files_in(&root).map_err(unwritten(&root))?;
     let text = sheaf_artifacts::to_pretty_json(&manifest(files)).map_err(failed)?;
     write(&root.join(MANIFEST), &text)?;
@@ -198,12 +192,13 @@ fn data(patterns: &[String]) -> Result<Vec<PathBuf>, Failed> {
 }
 
 /// Compiles for each device into the folder; their names.
-fn compile(options: &BundleOptions, file: &Path, artifacts: &Path) -> Result<Vec<String>, Failed> {
-    let processors = if options.cpu.is_empty() {
-        vec![runtime::processor(&options.platform)?]
-    } else {
-        options.cpu.clone()
-    };
+fn compile(
+    options: &BundleOptions,
+    usual: Processor,
+    file: &Path,
+    artifacts: &Path,
+) -> Result<Vec<String>, Failed> {
+    let processors = if options.cpu.is_empty() { vec![usual] } else { options.cpu.clone() };
     let mut names = Vec::new();
     for device in &options.device {
         let of_cpu = matches!(device, Destination::Cpu(_));
@@ -245,42 +240,17 @@ fn publish(form: &Form, root: &Path, name: &str, runtime: &[u8]) -> Result<(), F
             fs::rename(root, path).map_err(unwritten(path))
         }
         Form::Archive(path) => {
-            let archive = archive(root, name).map_err(unwritten(path))?;
+            let archive = sheaf_bundle::pack(root, name, true).map_err(unwritten(path))?;
             atomic::write(path, &archive).map_err(failed)
         }
         Form::Executable(path) => {
-            let archive = archive(root, "").map_err(unwritten(path))?;
+            let archive = sheaf_bundle::pack(root, "", false).map_err(unwritten(path))?;
             let mut bytes = Vec::with_capacity(runtime.len() + archive.len() + 64);
             sheaf_bundle::append(runtime, &archive, &mut bytes).map_err(unwritten(path))?;
             atomic::write(path, &bytes).map_err(failed)?;
             make_executable(path)
         }
     }
-}
-
-/// A `.tar.gz` of a folder, under a name: equal folders give equal bytes.
-fn archive(root: &Path, name: &str) -> std::io::Result<Vec<u8>> {
-    let mut files = sheaf_bundle::files_in(root)?;
-    for own in [MANIFEST, SIGNATURE] {
-        if root.join(own).is_file() {
-            files.push(sheaf_bundle::BundledFile {
-                path: own.into(),
-                size: 0,
-                sha256: Digest::of(b""),
-                executable: false,
-            });
-        }
-    }
-    let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::best()));
-    for file in files {
-        let bytes = fs::File::open(root.join(&file.path))?;
-        let mut header = tar::Header::new_gnu();
-        header.set_size(bytes.metadata()?.len());
-        header.set_mode(if file.executable { 0o755 } else { 0o644 });
-        header.set_mtime(0);
-        tar.append_data(&mut header, Path::new(name).join(&file.path), bytes)?;
-    }
-    tar.into_inner()?.finish()
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), Failed> {

@@ -1,6 +1,5 @@
 //! `sheaf bundle verify`.
 
-use std::fs::File;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -25,10 +24,11 @@ fn act(options: &VerifyOptions) -> Result<(), Failed> {
         tempfile::tempdir().map_err(|error| failed(format!("there is no temporary folder: {error}")))?;
     let unreadable = |error: std::io::Error| failed(format!("{}: {error}", path.display()));
     if let Some(mut appended) = sheaf_bundle::find_appended(path).map_err(unreadable)? {
-        appended.unpack(folder.path()).map_err(unreadable)?;
+        appended.unpack_all(folder.path()).map_err(unreadable)?;
         return compare(path, folder.path(), key.as_ref());
     }
-    sheaf_bundle::unpack(File::open(path).map_err(unreadable)?, folder.path()).map_err(unreadable)?;
+    let bytes = std::fs::read(path).map_err(unreadable)?;
+    sheaf_bundle::unpack_checked(bytes, folder.path()).map_err(unreadable)?;
     // An archive holds one folder.
     let mut entries = std::fs::read_dir(folder.path()).map_err(unreadable)?.flatten();
     match (entries.next(), entries.next()) {

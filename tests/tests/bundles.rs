@@ -1,0 +1,257 @@
+//! Bundles: made with `sheaf bundle`, run by the runtime alone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use sheaf_tests::{Sandbox, sheaf, skip};
+
+/// A program that trains, goes on where the last run ended, and reads data.
+const TRAIN: &str = r#"
+(use metrics)
+
+(def data (io "load" "data/points.csv"))
+(def x (reshape (cast (get data "x") :f32) '[-1 1]))
+(def y (reshape (cast (get data "y") :f32) '[-1 1]))
+
+(defn loss [p] (mean (** (- (+ (@ x (get p :w)) (get p :b)) y) 2)))
+
+(defn step [p]
+  (let [[value grads] ((value-and-grad loss) p)]
+    (tree-map (fn [w g] (- w (* 0.1 g))) p grads)))
+
+(def start
+  (if (io "exists" "state.safetensors")
+    (io "load" "state.safetensors")
+    {:w (zeros '[1 1]) :b (zeros '[1])}))
+
+(let [end (repeat [i 200] [p start] (step p))]
+  (io "save" "state.safetensors" end)
+  (print "loss {:.6f}" (loss end)))
+"#;
+
+/// The runtime beside `sheaf`.
+fn runtime() -> Option<PathBuf> {
+    let path = sheaf().with_file_name(format!("sheaf-rt{}", std::env::consts::EXE_SUFFIX));
+    if !path.is_file() {
+        skip("there is no sheaf-rt: cargo build --workspace --bins");
+        return None;
+    }
+    Some(path)
+}
+
+fn sandbox() -> Option<Sandbox> {
+    runtime()?;
+    Sandbox::with_compiler()
+}
+
+/// Runs a program without any variable of the environment, in a folder.
+fn run_bare(program: &Path, folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(program).args(arguments).env_clear().current_dir(folder).output().expect("it starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Standard output of a run without errors.
+fn output(run: &Output) -> String {
+    assert!(run.status.success(), "{}{}", text(&run.stdout), text(&run.stderr));
+    text(&run.stdout)
+}
+
+/// A sandbox with the bundle `xor` of the XOR example, and what `sheaf` prints for it.
+fn xor(options: &[&str]) -> Option<(Sandbox, String)> {
+    let sandbox = sandbox()?;
+    sandbox.example("xor/train.shf");
+    let trained = sandbox.run(&["xor/train.shf", "--jit", "always", "--record", "shapes.json"]).compiled();
+    let mut arguments = vec!["bundle", "xor/train.shf", "--shapes", "shapes.json", "--output", "xor.bundle"];
+    arguments.extend(options);
+    let _ = sandbox.run(&arguments).compiled();
+    Some((sandbox, trained))
+}
+
+#[test]
+fn trains_without_sheaf() {
+    let Some((sandbox, trained)) = xor(&[]) else { return };
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let bundle = elsewhere.path().join("moved");
+    fs::rename(sandbox.path("xor.bundle"), &bundle).expect("it is moved");
+    let run = run_bare(&bundle.join("sheaf-rt"), elsewhere.path(), &["--blame", "--strict"]);
+    assert_eq!(output(&run), trained);
+    let blamed = text(&run.stderr);
+    let step = blamed.lines().find(|line| line.starts_with("train-step")).expect("a line of train-step");
+    assert!(step.contains(" 500 ") && step.ends_with("compiled"), "{blamed}");
+    // Nothing was written.
+    assert_eq!(fs::read_dir(elsewhere.path()).expect("a folder").count(), 1);
+    let guarded =
+        run_bare(&bundle.join("sheaf-rt"), elsewhere.path(), &["--guard", "train-step:range:0:0.001"]);
+    assert_eq!(guarded.status.code(), Some(3), "{}", text(&guarded.stderr));
+}
+
+/// A small executable of this platform, for bundles that are not run: the runtime of tests has 90 MB.
+const SMALL: &str = "/bin/true";
+
+#[test]
+fn one_executable_and_an_archive_hold_the_same() {
+    let Some((sandbox, trained)) = xor(&[]) else { return };
+    let make = ["bundle", "xor/train.shf", "--shapes", "shapes.json", "--output"];
+    let _ = sandbox.run(&[&make[..], &["xor.run", "--single-file"]].concat()).compiled_nothing();
+    let _ = sandbox.run(&[&make[..], &["xor.tar.gz", "--runtime", SMALL]].concat()).compiled_nothing();
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    assert_eq!(output(&run_bare(&sandbox.path("xor.run"), elsewhere.path(), &[])), trained);
+    assert_eq!(fs::read_dir(elsewhere.path()).expect("a folder").count(), 0);
+    let archive = sandbox.path("xor.tar.gz");
+    let unpacked = Command::new("tar").arg("xzf").arg(archive).current_dir(elsewhere.path()).output();
+    let _ = output(&unpacked.expect("tar starts"));
+    let run = run_bare(&runtime().expect("it is there"), elsewhere.path(), &["train", "--strict"]);
+    assert_eq!(output(&run), trained);
+    let listed = |folder: &Path| Sandbox::files(folder);
+    assert_eq!(listed(&elsewhere.path().join("train")), listed(&sandbox.path("xor.bundle")));
+    let verified = sandbox.run(&["bundle", "verify", "xor.run"]).silent();
+    assert!(verified.contains("not signed"), "{verified}");
+}
+
+#[test]
+fn an_altered_byte_anywhere_is_found() {
+    let Some((sandbox, _)) = xor(&["--runtime", SMALL]) else { return };
+    let _ = sandbox.run(&["cache", "key", "new", "ci"]);
+    for (output, options) in
+        [("xor.bundle", &[][..]), ("xor.tar.gz", &[][..]), ("xor.run", &["--single-file"][..])]
+    {
+        let mut arguments = vec!["bundle", "xor/train.shf", "--shapes", "shapes.json", "--output", output];
+        arguments.extend(["--runtime", SMALL]);
+        arguments.extend(options);
+        let _ = sandbox.run(&arguments);
+        let verified = sandbox.run(&["bundle", "verify", output]).silent();
+        assert!(verified.contains("signed by ci:"), "{verified}");
+    }
+    let mut files: Vec<PathBuf> = Sandbox::files(&sandbox.path("xor.bundle"))
+        .iter()
+        .map(|name| sandbox.path("xor.bundle").join(name))
+        .collect();
+    assert!(files.iter().any(|file| file.ends_with("bundle.sig")), "{files:?}");
+    files.extend([sandbox.path("xor.tar.gz"), sandbox.path("xor.run")]);
+    for file in files {
+        let bytes = fs::read(&file).expect("a file");
+        let bundle =
+            if file.starts_with(sandbox.path("xor.bundle")) { "xor.bundle".into() } else { file.clone() };
+        // The first, the last, and some between.
+        for at in [0, bytes.len() / 3, bytes.len() / 2, bytes.len() - 1] {
+            let mut altered = bytes.clone();
+            altered[at] ^= 1;
+            fs::write(&file, altered).expect("it is written");
+            let run = sandbox.run(&["bundle", "verify", &bundle.to_string_lossy()]);
+            assert_eq!(run.code, Some(1), "byte {at} of {}", file.display());
+        }
+        fs::write(&file, bytes).expect("it is written");
+    }
+    fs::write(sandbox.path("xor.bundle/more"), "").expect("it is written");
+    insta::assert_snapshot!(sandbox.run(&["bundle", "verify", "xor.bundle"]).stderr);
+}
+
+#[test]
+fn another_shape_is_an_error_where_shapes_are_frozen() {
+    let Some((sandbox, trained)) = xor(&["--frozen-shapes"]) else { return };
+    let runtime = sandbox.path("xor.bundle/sheaf-rt");
+    assert_eq!(output(&run_bare(&runtime, &sandbox.path(""), &[])), trained);
+    let program = sandbox.path("xor.bundle/train.shf");
+    let source = fs::read_to_string(&program).expect("the program");
+    let other = source.replace("[1 0] [1 1]]", "[1 0] [1 1] [1 1]]").replace("[1] [0]]", "[1] [0] [0]]");
+    assert_ne!(other, source);
+    fs::write(&program, other).expect("it is written");
+    let run = run_bare(&runtime, &sandbox.path(""), &[]);
+    assert_eq!(run.status.code(), Some(1));
+    insta::assert_snapshot!(text(&run.stderr).replace(&*sandbox.path("").to_string_lossy(), "~/"));
+    fs::write(&program, source.replace("(relu (+", "(relu (- ")).expect("it is written");
+    let run = run_bare(&runtime, &sandbox.path(""), &[]);
+    assert!(text(&run.stderr).contains("not as it is written now"), "{}", text(&run.stderr));
+    // As do runs of `sheaf`.
+    sandbox.write("xor/train.shf", fs::read_to_string(&program).expect("the program"));
+    let run = sandbox.run(&["xor/train.shf", "--frozen-shapes"]);
+    assert!(run.stderr.contains("not as it is written now"), "{}", run.stderr);
+}
+
+#[test]
+fn a_training_goes_on_where_it_ended() {
+    let Some(sandbox) = sandbox() else { return };
+    sandbox.write("Sheaf.toml", "[package]\nname = \"line\"\nversion = \"1.2.0\"\n\n[dependencies]\nmetrics = { path = \"metrics\" }\n");
+    sandbox.write("metrics/Sheaf.toml", "[package]\nname = \"metrics\"\nversion = \"0.1.0\"\n");
+    sandbox.write("metrics/src/lib.shf", "(defn error [a b] (abs (- a b)))\n");
+    sandbox.write("metrics/LICENSE", "free\n");
+    sandbox.write("src/main.shf", TRAIN);
+    let points: String =
+        (0..64).map(|i| format!("{},{}\n", f64::from(i) / 64.0, f64::from(i) / 32.0 + 1.0)).collect();
+    sandbox.write("data/points.csv", format!("x,y\n{points}"));
+    let first = sandbox.run(&["run", "--jit", "always", "--record", "shapes.json"]).compiled();
+    let second = sandbox.run(&["run", "--jit", "always"]).stdout;
+    assert_ne!(first, second);
+    fs::remove_file(sandbox.path("state.safetensors")).expect("a checkpoint");
+    let made =
+        sandbox.run(&["bundle", "--shapes", "shapes.json", "--data", "data/*.csv", "--output", "dist/line"]);
+    assert_eq!(made.code, Some(0), "{made}");
+    let device = tempfile::tempdir().expect("a folder");
+    let runtime = sandbox.path("dist/line/sheaf-rt");
+    assert_eq!(output(&run_bare(&runtime, device.path(), &["--strict"])), first);
+    // The state is where the program runs; the bundle stays as it was made.
+    assert!(device.path().join("state.safetensors").is_file());
+    assert_eq!(output(&run_bare(&runtime, device.path(), &[])), second);
+    let _ = sandbox.run(&["bundle", "verify", "dist/line"]).silent();
+    assert_eq!(
+        fs::read_to_string(sandbox.path("dist/line/packages/0/LICENSE")).expect("a licence"),
+        "free\n"
+    );
+    let bill = fs::read_to_string(sandbox.path("dist/line/sbom.json")).expect("a bill");
+    assert!(bill.contains("\"metrics\"") && bill.contains("CycloneDX"), "{bill}");
+}
+
+#[test]
+fn what_cannot_be_bundled_is_said() {
+    let Some(sandbox) = sandbox() else { return };
+    sandbox.example("xor/train.shf");
+    let run = |arguments: &[&str]| {
+        let run = sandbox.run(&[&["bundle", "xor/train.shf"], arguments].concat());
+        assert_eq!(run.code, Some(1), "{arguments:?}");
+        run.stderr.replace(&*sheaf().with_file_name("").to_string_lossy(), "~/")
+    };
+    insta::assert_snapshot!(run(&[
+        "--platform",
+        "linux-aarch64",
+        "--runtime",
+        &runtime().expect("one").to_string_lossy()
+    ]));
+    insta::assert_snapshot!(run(&["--platform", "amiga"]));
+    insta::assert_snapshot!(run(&["--data", "none/*.csv", "--cpu", "host"]));
+    insta::assert_snapshot!(run(&["--output", "xor"]));
+    insta::assert_snapshot!(run(&[]));
+    // Nothing is left behind.
+    assert_eq!(Sandbox::files(&sandbox.path("")), ["xor/train.shf"]);
+}
+
+#[test]
+fn the_runtime_says_what_it_cannot_run() {
+    let Some(runtime) = runtime() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |arguments: &[&str]| {
+        let run = run_bare(&runtime, folder.path(), arguments);
+        assert_ne!(run.status.code(), Some(0), "{arguments:?}");
+        text(&run.stderr).replace(&*folder.path().to_string_lossy(), "~")
+    };
+    insta::assert_snapshot!(run(&[]));
+    insta::assert_snapshot!(run(&["--fast"]));
+    insta::assert_snapshot!(run(&["absent.shf"]));
+    for (name, manifest) in [
+        ("other", r#"{"format": "sheaf bundle 9"}"#),
+        ("damaged", "{"),
+        (
+            "outside",
+            r#"{"format": "sheaf bundle 1", "name": "x", "sheaf": "0.1.0", "platform": "linux-x86_64", "devices": [], "program": "../x.shf", "files": []}"#,
+        ),
+    ] {
+        fs::create_dir(folder.path().join(name)).expect("a folder");
+        fs::write(folder.path().join(name).join("bundle.json"), manifest).expect("a manifest");
+    }
+    insta::assert_snapshot!(run(&["other"]));
+    insta::assert_snapshot!(run(&["damaged"]));
+    insta::assert_snapshot!(run(&["outside"]));
+}
