@@ -67,11 +67,10 @@ impl<'a> Records<'a> {
             return Err(broken(self.path, self.line, &what));
         };
         if !fits(x, dtype) {
-            return Err(broken(
-                self.path,
-                self.line,
-                &format!("field {} is {x}, which is no {dtype}", i + 1),
-            ));
+            let what = format!("{}:{}: field {} is {x}, which is no {dtype}", self.path, self.line, i + 1);
+            return Err(Diagnostic::error(what)
+                .help("load it without a dtype, as :f32, or with one that holds all its numbers")
+                .into());
         }
         Ok(x)
     }
