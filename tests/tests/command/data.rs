@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sheaf_tests::Sandbox;
 
-/// Prints the pages of files, and other memory, that the process had at most, in kB.
+/// Prints the most memory that the process had, pages of files included, in kB.
 const MEMORY: &str = "
 (defn memory [name]
   (let [lines (filter (fn [line] (str-call \"startswith\" line name)) (io \"lines\" \"/proc/self/status\"))]
@@ -78,7 +78,7 @@ fn slices_and_gathers_read_nothing_else_of_a_file() {
 
 #[test]
 fn a_kill_while_saving_leaves_the_old_file() {
-    /// Elements of a file, and one more in each.
+    /// Saves one file again and again, each time with other numbers.
     const SAVES: &str = "
         (defn made [n] {:n n :x (* n (cast (arange 1000000) :f32))})
         (io \"save\" \"run/m.safetensors\" (made 1))
@@ -103,7 +103,11 @@ fn a_kill_while_saving_leaves_the_old_file() {
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
         assert_eq!(line, "saved\n");
-        thread::sleep(Duration::from_millis(5 + 13 * round));
+        let start = Instant::now();
+        while Sandbox::files(&sandbox.path("run")).len() < 2 && start.elapsed() < Duration::from_secs(60) {
+            thread::yield_now();
+        }
+        thread::sleep(Duration::from_micros(700 * round));
         child.kill().expect("killed");
         child.wait().expect("an end");
         let unfinished = Sandbox::files(&sandbox.path("run")).len() - 1;
