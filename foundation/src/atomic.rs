@@ -123,20 +123,6 @@ pub fn write(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     Staged::write(target, bytes)?.publish()
 }
 
-/// [`write()`] with the bytes that `content` writes, in pieces of any size. An error of `content` leaves the older file.
-pub fn write_with(
-    target: &Path,
-    content: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
-) -> Result<(), WriteError> {
-    make_folder(target)?;
-    let staged = Staged::stage(target, READABLE, |file| {
-        let mut buffered = io::BufWriter::with_capacity(1 << 16, file);
-        content(&mut buffered)?;
-        buffered.flush()
-    })?;
-    staged.publish()
-}
-
 /// Like [`write()`], but keeps an existing file. Returns true if the file was written.
 pub fn create(target: &Path, bytes: &[u8]) -> Result<bool, WriteError> {
     make_folder(target)?;
@@ -157,11 +143,33 @@ fn make_folder(target: &Path) -> Result<(), WriteError> {
 /// [`write()`] for a file of the user: follows links, keeps the permissions of an older file, and syncs the folder, so that the
 /// new file survives a power failure.
 pub fn replace(target: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+    replace_with(target, &mut |to| to.write_all(bytes))
+}
+
+/// [`replace`] with the bytes that `content` writes, in pieces of any size. An error of `content` leaves the older file. A pipe
+/// or a device is written to, since a file in its place would be another thing.
+pub fn replace_with(
+    target: &Path,
+    content: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
+) -> Result<(), WriteError> {
+    let mut write = |file: &mut fs::File| {
+        let mut buffered = io::BufWriter::with_capacity(1 << 16, file);
+        content(&mut buffered)?;
+        buffered.flush()
+    };
+    let older = fs::metadata(target).ok();
+    if older.as_ref().is_some_and(|older| !older.is_file() && !older.is_dir()) {
+        return fs::OpenOptions::new()
+            .write(true)
+            .open(target)
+            .and_then(|mut file| write(&mut file))
+            .map_err(WriteError::at(target));
+    }
     let target = fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
     make_folder(&target)?;
-    let staged = Staged::write(&target, bytes)?;
+    let staged = Staged::stage(&target, READABLE, write)?;
     // Before the rename: private files stay private.
-    if let Ok(older) = fs::metadata(&target) {
+    if let Some(older) = older {
         staged.file.as_file().set_permissions(older.permissions()).map_err(WriteError::at(&target))?;
     }
     staged.publish()?;
@@ -228,8 +236,8 @@ mod tests {
     fn what_fails_half_way_leaves_the_older_file() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("file");
-        write_with(&target, &mut |to| to.write_all(b"older")).unwrap();
-        let failed = write_with(&target, &mut |to| {
+        replace(&target, b"older").unwrap();
+        let failed = replace_with(&target, &mut |to| {
             to.write_all(&vec![0; 1 << 20])?;
             Err(io::Error::other("half way"))
         });
@@ -261,11 +269,21 @@ mod tests {
         assert_eq!(fs::read(&file).unwrap(), b"newer");
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        symlink(folder.path().join("none"), folder.path().join("dangling")).unwrap();
+        replace(&folder.path().join("dangling"), b"bytes").unwrap();
         replace(&folder.path().join("new"), b"bytes").unwrap();
         assert_eq!(fs::read(folder.path().join("new")).unwrap(), b"bytes");
         write_private(&folder.path().join("secret"), b"bytes").unwrap();
         assert_eq!(fs::metadata(folder.path().join("secret")).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(!create_private(&folder.path().join("secret"), b"other").unwrap());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn devices_are_written_to_and_stay() {
+        use std::os::unix::fs::FileTypeExt as _;
+        replace(Path::new("/dev/null"), b"bytes").unwrap();
+        assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
     }
 
     #[test]

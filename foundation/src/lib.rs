@@ -13,5 +13,7 @@ mod signing;
 
 pub use address::{is_private, normal_address, shown, shown_text};
 pub use digest::{Digest, DigestError};
+#[cfg(unix)]
+pub use mapped::too_many_files;
 pub use mapped::{FileChange, MappedFile, lost_bytes};
 pub use signing::{KeyError, KeySyntax, NoRandomness, PublicKey, SecretKey, SignatureError};

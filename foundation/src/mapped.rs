@@ -61,7 +61,11 @@ impl MappedFile {
     /// The file cannot be opened or mapped, or is no regular file ([`io::ErrorKind::InvalidInput`]): pipes and devices have
     /// to be read.
     pub fn open(path: &Path) -> io::Result<MappedFile> {
-        let file = File::open(path)?;
+        let file = match File::open(path) {
+            #[cfg(unix)]
+            Err(error) if too_many_files(&error) && allow_more_files() => File::open(path)?,
+            file => file?,
+        };
         let metadata = file.metadata()?;
         if metadata.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
@@ -118,6 +122,21 @@ impl MappedFile {
             _ => Ok(()),
         }
     }
+}
+
+/// True if a file could not be opened since the process has as many open as it may.
+#[cfg(unix)]
+pub fn too_many_files(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(nix::libc::EMFILE)
+}
+
+/// Raises the limit of open files, by default a few hundred or thousand, to that which the process may set itself: each
+/// mapping has its file open. False if it is there already.
+#[cfg(unix)]
+fn allow_more_files() -> bool {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let Ok((now, most)) = getrlimit(Resource::RLIMIT_NOFILE) else { return false };
+    now < most && setrlimit(Resource::RLIMIT_NOFILE, most, most).is_ok()
 }
 
 /// The number of times that bytes of mapped files were lost while they were read, in this process.

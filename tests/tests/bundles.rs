@@ -14,10 +14,10 @@ const TRAIN: &str = r#"
 (def x (reshape (cast (get data "x") :f32) '[-1 1]))
 (def y (reshape (cast (get data "y") :f32) '[-1 1]))
 
-(defn loss [p] (mean (** (- (+ (@ x (get p :w)) (get p :b)) y) 2)))
+(defn loss [p x y] (mean (** (- (+ (@ x (get p :w)) (get p :b)) y) 2)))
 
-(defn step [p]
-  (let [[value grads] ((value-and-grad loss) p)]
+(defn step [p x y]
+  (let [[value grads] ((value-and-grad loss) p x y)]
     (tree-map (fn [w g] (- w (* 0.1 g))) p grads)))
 
 (def start
@@ -25,9 +25,9 @@ const TRAIN: &str = r#"
     (io "load" "state.safetensors")
     {:w (zeros '[1 1]) :b (zeros '[1])}))
 
-(let [end (repeat [i 200] [p start] (step p))]
+(let [end (repeat [i 200] [p start] (step p x y))]
   (io "save" "state.safetensors" end)
-  (print "loss {:.6f}" (loss end)))
+  (print "loss {:.6f}" (loss end x y)))
 "#;
 
 /// The runtime beside `sheaf`.

@@ -1,12 +1,13 @@
 //! A program's host: files, output and warnings of this process.
 
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak, mpsc};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sheaf_foundation::{FileChange, MappedFile, lost_bytes};
+use sheaf_foundation::{FileChange, MappedFile, atomic, lost_bytes};
 use sheaf_graph::tensor::{FileBytes, FileChanged};
 use sheaf_lang::host::{Bar, Host, HostError, Metric, OwnPackage, Writing};
 #[cfg(feature = "plot")]
@@ -15,6 +16,12 @@ use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::Diagnostic;
 
 use crate::report::Reporter;
+
+/// Bytes of a file from which it is mapped; smaller ones are read, which takes no file descriptor while they are in use.
+const MAPPED: u64 = 1 << 16;
+
+/// Age from which an unfinished save is that of a run that was killed.
+const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Packages that a program may use: its own, and its dependencies.
 pub trait ProgramPackages {
@@ -35,6 +42,10 @@ pub struct SystemHost {
     data: Option<PathBuf>,
     /// The files that were mapped, as long as they are in use.
     mapped: Vec<Weak<Mapped>>,
+    /// The number of them after which those out of use are forgotten.
+    many: usize,
+    /// Folders without unfinished saves of runs that were killed.
+    tidied: HashSet<PathBuf>,
     /// Losses of mapped files that were reported.
     reported: u64,
     /// A thread for jobs, once there was one.
@@ -73,6 +84,8 @@ impl SystemHost {
             packages: None,
             data: None,
             mapped: Vec::new(),
+            many: 64,
+            tidied: HashSet::new(),
             reported: lost_bytes(),
             background: None,
         }
@@ -140,10 +153,16 @@ impl Host for SystemHost {
 
     fn map_file(&mut self, path: &str) -> Result<Arc<dyn FileBytes>, HostError> {
         let path = &self.place(path);
+        if std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() < MAPPED) {
+            return Ok(Arc::new(self.read_file(path)?));
+        }
         match MappedFile::open(Path::new(path)) {
             Ok(file) => {
                 let file = Arc::new(Mapped(file));
-                self.mapped.retain(|known| known.strong_count() > 0);
+                if self.mapped.len() >= self.many {
+                    self.mapped.retain(|known| known.strong_count() > 0);
+                    self.many = 64.max(2 * self.mapped.len());
+                }
                 self.mapped.push(Arc::downgrade(&file));
                 Ok(file)
             }
@@ -187,12 +206,16 @@ impl Host for SystemHost {
     }
 
     fn write_file(&mut self, path: &str, bytes: &[u8]) -> Result<(), HostError> {
-        sheaf_foundation::atomic::write(Path::new(path), bytes)
-            .map_err(|e| HostError { message: e.to_string(), help: Some(e.remedy().into()) })
+        self.write_with(path, &mut |to| to.write_all(bytes))
     }
 
     fn write_with(&mut self, path: &str, write: &mut Writing<'_>) -> Result<(), HostError> {
-        sheaf_foundation::atomic::write_with(Path::new(path), write)
+        let folder = Path::new(path).parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        if self.tidied.insert(folder.to_owned()) {
+            atomic::remove_unfinished(folder, ABANDONED);
+        }
+        atomic::replace_with(Path::new(path), write)
             .map_err(|e| HostError { message: e.to_string(), help: Some(e.remedy().into()) })
     }
 
@@ -323,6 +346,11 @@ pub fn unreadable(path: &Path, error: &io::Error) -> HostError {
             format!("{shown} is a folder, not a file"),
             Some("name a file, perhaps one in that folder".into()),
         ),
+        #[cfg(unix)]
+        _ if sheaf_foundation::too_many_files(error) => (
+            format!("{shown} cannot be read: {error}"),
+            Some("load fewer files at a time, join them, or raise the limit of open files, ulimit -n".into()),
+        ),
         _ => (format!("{shown} cannot be read: {error}"), None),
     };
     HostError { message, help }
@@ -357,11 +385,14 @@ mod tests {
     #[test]
     fn files_are_mapped_and_what_cannot_be_is_read() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.bin");
+        let (path, large) = (folder.path().join("a.bin"), folder.path().join("large.bin"));
         std::fs::write(&path, b"bytes").unwrap();
+        std::fs::write(&large, vec![1; 1 << 16]).unwrap();
         let mut host = SystemHost::new(Vec::new(), Arc::new(()));
         let file = host.map_file(path.to_str().unwrap()).unwrap();
-        assert_eq!((file.bytes(), file.check()), (b"bytes".as_slice(), Ok(())));
+        assert_eq!((file.bytes(), file.check(), host.mapped.len()), (b"bytes".as_slice(), Ok(()), 0));
+        let file = host.map_file(large.to_str().unwrap()).unwrap();
+        assert_eq!((file.bytes().len(), file.check(), host.mapped.len()), (1 << 16, Ok(()), 1));
         let refused = host.map_file(folder.path().to_str().unwrap()).err().unwrap();
         assert!(refused.message.ends_with("is a folder, not a file"), "{refused}");
         let refused = host.map_file(folder.path().join("none").to_str().unwrap()).err().unwrap();

@@ -1,5 +1,6 @@
 //! CSV: rows of numbers, or columns below a line of names.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use ::csv::{ByteRecord, Reader, ReaderBuilder, Trim, Writer};
@@ -66,11 +67,10 @@ impl<'a> Records<'a> {
             return Err(broken(self.path, self.line, &what));
         };
         if !fits(x, dtype) {
-            return Err(broken(
-                self.path,
-                self.line,
-                &format!("field {} is {x}, which is no {dtype}", i + 1),
-            ));
+            let what = format!("{}:{}: field {} is {x}, which is no {dtype}", self.path, self.line, i + 1);
+            return Err(Diagnostic::error(what)
+                .help("load it without a dtype, as :f32, or with one that holds all its numbers")
+                .into());
         }
         Ok(x)
     }
@@ -98,11 +98,12 @@ fn rows(path: &str, bytes: &[u8], dtype: DType) -> Eval<Value> {
 /// The columns of a file with a header.
 fn columns(path: &str, bytes: &[u8], header: &ByteRecord, dtype: DType) -> Eval<Value> {
     let mut names: Vec<&str> = Vec::with_capacity(header.len());
+    let mut known = HashSet::with_capacity(header.len());
     for (i, name) in header.iter().enumerate() {
         let Ok(name) = std::str::from_utf8(name) else {
-            return Err(broken(path, 1, &format!("the name of column {} is not UTF-8 text", i + 1)));
+            return Err(not_text(path, 1, &format!("the name of column {}", i + 1)));
         };
-        if names.contains(&name) {
+        if !known.insert(name) {
             return Err(broken(path, 1, &format!("two columns have the name {name:?}")));
         }
         names.push(name);
@@ -132,7 +133,7 @@ fn columns(path: &str, bytes: &[u8], header: &ByteRecord, dtype: DType) -> Eval<
                 numbers[i].push(file.number(i, dtype)?);
             } else {
                 let Ok(text) = std::str::from_utf8(field) else {
-                    return Err(broken(path, file.line, &format!("field {} is not UTF-8 text", i + 1)));
+                    return Err(not_text(path, file.line, &format!("field {}", i + 1)));
                 };
                 texts[i].push(Value::text(text));
             }
@@ -153,6 +154,12 @@ fn columns(path: &str, bytes: &[u8], header: &ByteRecord, dtype: DType) -> Eval<
 fn broken(path: &str, line: usize, what: &str) -> Signal {
     Diagnostic::error(format!("{path}:{line}: {what}"))
         .help("every line has the same count of fields, separated by commas; without a line of names above, all are numbers")
+        .into()
+}
+
+fn not_text(path: &str, line: usize, what: &str) -> Signal {
+    Diagnostic::error(format!("{path}:{line}: {what} is not UTF-8 text"))
+        .help("text files are read as UTF-8: save it in that encoding")
         .into()
 }
 

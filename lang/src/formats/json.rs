@@ -14,28 +14,52 @@ use sheaf_syntax::diagnostic::Diagnostic;
 /// Decodes the JSON of a file: evenly nested arrays of numbers or booleans are tensors, other arrays lists, objects
 /// dictionaries, null is nil.
 pub(super) fn read(path: &str, text: &str) -> Eval<Value> {
-    let place = |e: &serde_json::Error| format!("{path}:{}:{}", e.line(), e.column());
-    serde_json::from_str(text).map(|Read(value)| value).map_err(|e| broken(&place(&e), &e))
+    serde_json::from_str(text).map(|Read(value)| value).map_err(|e| broken(path, text, 1, &e))
 }
 
 /// Decodes a line of a file, which is its `number`-th.
 pub(crate) fn read_line(path: &str, number: usize, line: Vec<u8>) -> Eval<Value> {
     let text = String::from_utf8(line)
         .map_err(|e| super::not_text(&format!("line {number} of {path}"), e.utf8_error().valid_up_to()))?;
-    let place = |e: &serde_json::Error| format!("{path}:{number}:{}", e.column());
-    serde_json::from_str(&text).map(|Read(value)| value).map_err(|e| broken(&place(&e), &e))
+    serde_json::from_str(&text).map(|Read(value)| value).map_err(|e| broken(path, &text, number, &e))
 }
 
-/// The error of text that is not JSON, at a place.
-fn broken(place: &str, error: &serde_json::Error) -> Signal {
+/// The error of text that is not JSON, whose first line is line `first` of a file.
+fn broken(path: &str, text: &str, first: usize, error: &serde_json::Error) -> Signal {
+    let place = format!("{path}:{}:{}", first + error.line().saturating_sub(1), error.column());
     let what = error.to_string();
     let what = what.split(" at line ").next().unwrap_or_default();
-    let help = if what.starts_with("recursion limit") {
-        "arrays and objects nest at most 128 deep"
-    } else {
-        "JSON has no NaN and no infinity: null stands for what is missing; text of another kind is read with (io \"read\" path)"
+    let (what, help) = match number_of_other_languages(text, error) {
+        Some(word) => (
+            format!("{word} is a number of other languages"),
+            "JSON has no NaN and no infinity: write null for what is missing, or save such numbers as .npy or .safetensors",
+        ),
+        None if error.is_eof() => (what.to_owned(), "the file is truncated: it ends before its value does"),
+        None if what.starts_with("recursion limit") => {
+            (what.to_owned(), "arrays and objects nest at most 128 deep")
+        }
+        None if what.starts_with("number out of range") => (
+            what.to_owned(),
+            "JSON has no infinity: write null for it, or save such numbers as .npy or .safetensors",
+        ),
+        None => {
+            (what.to_owned(), "mend the file there; text of another kind is read with (io \"read\" path)")
+        }
     };
     Diagnostic::error(format!("{place}: this is not JSON: {what}")).help(help).into()
+}
+
+/// The word at the place of an error, if it is a NaN or an infinity, as Python's own `json` writes them.
+fn number_of_other_languages<'a>(text: &'a str, error: &serde_json::Error) -> Option<&'a str> {
+    let line = text.lines().nth(error.line().checked_sub(1)?)?;
+    // Columns are bytes, counted from 1; the error of -Infinity is behind its sign.
+    let at = error.column().checked_sub(1).filter(|at| line.is_char_boundary(*at))?;
+    let (before, after) = line.split_at(at);
+    let start = if before.ends_with('-') { at - 1 } else { at };
+    let end = after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len());
+    let word = &line[start..at + end];
+    matches!(word.trim_start_matches('-').to_ascii_lowercase().as_str(), "nan" | "inf" | "infinity")
+        .then_some(word)
 }
 
 /// The entry `weight_map` of an index of shards: names of tensors and the files that have them, sorted.

@@ -150,7 +150,9 @@ fn form_of(path: &str, hints: &[Value], done: &str) -> Eval<Form> {
             .into());
     };
     if dtype.is_some() && !matches!(format, Format::Bin | Format::Csv) {
-        return fail(format!("a dtype is a hint for a .bin or a .csv, not for {path}"));
+        return Err(Diagnostic::error(format!("a dtype is a hint for a .bin or a .csv, not for {path}"))
+            .help("the file says which dtype it has: load it without, then (cast x :f32)")
+            .into());
     }
     Ok(Form { format, dtype, packed })
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use ::safetensors::tensor::{Dtype, Metadata, SafeTensorError, TensorInfo};
+use ::safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
 use super::checkpoint::{self, Saved};
 use super::names::{nested, shortened};
@@ -90,7 +90,7 @@ fn read(source: &Source<'_>, made_at: Option<Span>) -> Eval<File> {
     let length =
         bytes.first_chunk().map_or(0, |n| usize::try_from(u64::from_le_bytes(*n)).unwrap_or(usize::MAX));
     let header = bytes.get(8..length.saturating_add(8)).unwrap_or_default().to_vec();
-    let metadata = header_of(path, bytes, &header)?;
+    let metadata = header_of(bytes, &header).map_err(|what| broken(path, what, DAMAGED))?;
     let start = 8 + header.len();
     let mut tensors = Vec::new();
     for name in metadata.offset_keys() {
@@ -111,45 +111,6 @@ fn read(source: &Source<'_>, made_at: Option<Span>) -> Eval<File> {
 
 const DAMAGED: &str = "the file is damaged, or no .safetensors: get it again";
 
-/// The header of a file of these bytes.
-fn header_of(path: &str, bytes: &[u8], header: &[u8]) -> Eval<Metadata> {
-    let error = match checked(bytes, header) {
-        Ok(metadata) => return Ok(metadata),
-        Err(error) => error,
-    };
-    let count = bytes.len();
-    let what = match error {
-        SafeTensorError::HeaderTooSmall => {
-            format!("{count} bytes are no .safetensors: the length of its header takes 8")
-        }
-        SafeTensorError::HeaderTooLarge | SafeTensorError::InvalidHeaderLength => format!(
-            "the header should have {} bytes, and the file has {count}",
-            bytes.first_chunk().map_or(0, |n| u64::from_le_bytes(*n))
-        ),
-        SafeTensorError::InvalidHeader(e) => {
-            format!("the header is not UTF-8 text from byte {} on", 8 + e.valid_up_to())
-        }
-        SafeTensorError::InvalidHeaderDeserialization(e) | SafeTensorError::JsonError(e) => {
-            format!("the header is not that of a .safetensors: {e}")
-        }
-        SafeTensorError::InvalidOffset(name) => format!(
-            "the bytes of the tensor {} do not begin where those of the one before end",
-            shortened(&name)
-        ),
-        SafeTensorError::TensorInvalidInfo => {
-            "a tensor has more or fewer bytes than its shape and dtype take".into()
-        }
-        SafeTensorError::ValidationOverflow => "a tensor has a shape beyond all memory".into(),
-        SafeTensorError::MetadataIncompleteBuffer => {
-            format!(
-                "the tensors of its header do not end where the file does, after {count} bytes: it is truncated, or longer"
-            )
-        }
-        other => other.to_string(),
-    };
-    Err(broken(path, what, DAMAGED))
-}
-
 /// The header of a file, in the format's own words.
 #[derive(serde::Deserialize)]
 #[serde(expecting = "an object of tensors by name")]
@@ -160,26 +121,58 @@ struct Header {
     tensors: HashMap<String, TensorInfo>,
 }
 
-/// The header, as the format's own library checks it: bytes without gaps and overlaps, in the order of their places.
-fn checked(bytes: &[u8], header: &[u8]) -> Result<Metadata, SafeTensorError> {
+/// The header, or what is wrong with it: the bytes of the tensors lie without gaps and overlaps, up to the end of the file.
+fn header_of(bytes: &[u8], header: &[u8]) -> Result<Metadata, String> {
     /// Maximum bytes of a header, that of the format's own library.
     const MAX_HEADER: u64 = 100_000_000;
+    let count = bytes.len();
     let Some(length) = bytes.first_chunk().map(|n| u64::from_le_bytes(*n)) else {
-        return Err(SafeTensorError::HeaderTooSmall);
+        return Err(format!("{count} bytes are no .safetensors: the length of its header takes 8"));
     };
     if length > MAX_HEADER || length != header.len() as u64 {
-        return Err(SafeTensorError::InvalidHeaderLength);
+        return Err(format!("the header should have {length} bytes, and the file has {count}"));
     }
-    let text = std::str::from_utf8(header).map_err(SafeTensorError::InvalidHeader)?;
+    let text = std::str::from_utf8(header)
+        .map_err(|e| format!("the header is not UTF-8 text from byte {} on", 8 + e.valid_up_to()))?;
     let Header { metadata, tensors } =
-        serde_json::from_str(text).map_err(SafeTensorError::InvalidHeaderDeserialization)?;
+        serde_json::from_str(text).map_err(|e| format!("the header is not that of a .safetensors: {e}"))?;
     let mut tensors: Vec<(String, TensorInfo)> = tensors.into_iter().collect();
     tensors.sort_by(|(a, x), (b, y)| (x.data_offsets, a).cmp(&(y.data_offsets, b)));
-    let metadata = Metadata::new(metadata, tensors)?;
-    if metadata.data_len().checked_add(8 + header.len()) != Some(bytes.len()) {
-        return Err(SafeTensorError::MetadataIncompleteBuffer);
+    let mut end = 0;
+    for (name, info) in &tensors {
+        end = end_of(name, info, end)?;
     }
-    Ok(metadata)
+    let end = end.saturating_add(8 + header.len());
+    if end != count {
+        let what = if count < end { "truncated" } else { "longer than its header says" };
+        return Err(format!(
+            "its tensors take {end} bytes with the header, and the file has {count}: it is {what}"
+        ));
+    }
+    Metadata::new(metadata, tensors).map_err(|e| e.to_string())
+}
+
+/// The end of a tensor's bytes, which begin where those before it end.
+fn end_of(name: &str, info: &TensorInfo, before: usize) -> Result<usize, String> {
+    let (start, end) = info.data_offsets;
+    let name = shortened(name);
+    if start != before || end < start {
+        return Err(format!(
+            "the bytes of the tensor {name} are {start} to {end}, and those before it end at {before}"
+        ));
+    }
+    let bits = info.shape.iter().try_fold(info.dtype.bitsize(), |n, extent| n.checked_mul(*extent));
+    let shape = shortened(&format!("{:?}", info.shape));
+    match bits {
+        None => Err(format!("the tensor {name} of shape {shape} is beyond all memory")),
+        Some(bits) if bits.div_ceil(8) != end - start => Err(format!(
+            "the tensor {name} of dtype {} and shape {shape} takes {} bytes, and the header gives it {}",
+            info.dtype,
+            bits.div_ceil(8),
+            end - start
+        )),
+        Some(_) => Ok(end),
+    }
 }
 
 fn dtype(path: &str, name: &str, dtype: Dtype) -> Eval<DType> {

@@ -1,6 +1,7 @@
 //! Files of tokenizers: `tokenizer.json`, the vocabulary and merges of GPT-2, the vocabulary of BERT. The older ones are
 //! brought into the form of the first, which the library reads.
 
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value as Json, json};
 use tokenizers::Tokenizer as Library;
 
@@ -31,7 +32,11 @@ pub(crate) fn load(interp: &mut Interp, paths: &[String]) -> Eval<Tokenizer> {
         Files::Pair(vocabulary, merges) => (vocabulary, byte_level(interp, vocabulary, merges)?),
         Files::Lines(path) => (path, word_pieces(interp, path)?),
     };
-    let mut library = Library::from_bytes(config.as_bytes()).map_err(|e| broken(name, e, HELP))?;
+    // Text that is no JSON, and some parts that are not what their name says, are a panic of the library.
+    serde_json::from_str::<IgnoredAny>(&config).map_err(|e| broken(name, e, HELP))?;
+    let read = std::panic::catch_unwind(|| Library::from_bytes(config.as_bytes()));
+    let read = read.map_err(|_| broken(name, "a part of it is not what its name says", HELP))?;
+    let mut library = read.map_err(|e| broken(name, e, HELP))?;
     // Some files ask for a length of all texts, which is the business of batches.
     library.with_padding(None);
     library.with_truncation(None).map_err(|e| broken(name, e, HELP))?;

@@ -4,8 +4,13 @@
 
 use std::io::Write as _;
 
+use std::cell::{Cell, RefCell};
+
 use crate::data::check_in;
-use crate::support::{World, run_in};
+use crate::support::{World, run_in, run_with};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use sheaf_lang::eval::{Interp, Options};
 
 /// A file that NumPy or Python wrote, by `tests/data/make.py`.
 fn golden(name: &str) -> Vec<u8> {
@@ -257,3 +262,115 @@ fn tables() {
         ],
     );
 }
+
+/// Changes of a file: bytes that are set, taken away or repeated, by their place between its start and its end.
+fn changes() -> impl Strategy<Value = Vec<(f64, u8, u8)>> {
+    prop::collection::vec((0.0..1.0, any::<u8>(), 0..10_u8), 1..6)
+}
+
+fn changed(file: &[u8], changes: &[(f64, u8, u8)]) -> Vec<u8> {
+    let mut file = file.to_vec();
+    for (place, byte, kind) in changes {
+        let at = (*place * file.len() as f64) as usize;
+        if at >= file.len() {
+            break;
+        }
+        match kind {
+            0 => file.truncate(at),
+            1 => drop(file.remove(at)),
+            2 => file.insert(at, *byte),
+            3 => file.extend_from_within(at..),
+            // Near a number that means something, more often than not.
+            4 => file[at] = file[at].wrapping_add(1),
+            5 => file[at] ^= 1 << (byte % 8),
+            6 => file[at] = [0, 0x7f, 0x80, 0xff, b'9', b'-', b'"', b'['][usize::from(byte % 8)],
+            _ => file[at] = *byte,
+        }
+    }
+    file
+}
+
+/// Files of every format, changed at random: each is a value, or a message of a bounded length. Whoever writes a parser of
+/// another format adds a file of it here, and to `fuzz/fuzz_targets/loaders.rs`.
+#[test]
+fn changed_files_are_values_or_messages() {
+    let saved = {
+        let world = World::default();
+        run_in(
+            &world,
+            "(io \"save\" \"m\" {:a [1 2] :l (list true :k \"s\" nil) :d {:n 3 :x (zeros '[2] :bf16)}})",
+        );
+        world.files.take().remove("m").expect("a file")
+    };
+    let mut files = vec![
+        ("x.safetensors", saved.clone()),
+        ("x.safetensors.gz", gz(&saved)),
+        ("x.safetensors.index.json", b"{\"weight_map\":{\"a\":\"x.safetensors\"}}".to_vec()),
+        ("x.json", b"{\"a\": [1, 2.5e3, \"x\", null, true], \"n\": {\"W\": [[1, 2], [3, 4]]}}".to_vec()),
+        ("x.jsonl", b"{\"a\": 1}\n\n[1, 2]\n\"last\"\n".to_vec()),
+        ("x.csv", b"name,age,height\nAda,36,1.65\n\"Grace, H.\",85,1.68\n".to_vec()),
+        ("x.csv", b"1,2\n3,-4e5\n".to_vec()),
+        ("x.txt", "caf\u{e9} \u{1f642}".into()),
+        ("x.bin", vec![0, 1, 2, 3]),
+        ("tokenizer.json", TOKENIZER.into()),
+        ("vocab.txt", b"[UNK]\n[CLS]\n[SEP]\na\n##b\ntext\n,\n".to_vec()),
+    ];
+    for name in ["f.npy", "big.npy", "bool.npy", "half.npy", "scalar.npy", "empty.npy"] {
+        files.push(("x.npy", golden(name)));
+    }
+    for name in ["stored.npz", "deflated.npz"] {
+        files.push(("x.npz", golden(name)));
+    }
+    for name in
+        ["plain0.pkl", "plain1.pkl", "plain2.pkl", "plain3.pkl", "plain4.pkl", "plain5.pkl", "ordered.pkl"]
+    {
+        files.push(("x.pkl", golden(name)));
+    }
+    let world = World::default();
+    let interp = RefCell::new(Interp::new(Box::new(world.clone()), None, Options::default()));
+    let run = |name: &str, file: Vec<u8>| {
+        let files = [("x.safetensors".to_owned(), saved.clone()), (name.to_owned(), file)];
+        world.files.borrow_mut().extend(files);
+        let program = match name {
+            "x.bin" => "(str (tensor (io \"load\" \"x.bin\" :bool)))".to_owned(),
+            "x.jsonl" => "(str (map str (io \"load\" \"x.jsonl\")))".to_owned(),
+            "tokenizer.json" | "vocab.txt" => {
+                format!("(let [t (tokenizer-load {name:?})] (decode t (encode t \"a text, to be sure\")))")
+            }
+            name => format!("(str (io \"load\" {name:?}))"),
+        };
+        run_with(&mut interp.borrow_mut(), &world, &program)
+    };
+    for (name, file) in &files {
+        let found = run(name, file.clone());
+        let wanted = if *name == "x.bin" || file == &golden("ordered.pkl") { "error: " } else { "=> \"" };
+        assert!(found.starts_with(wanted), "{name} as it is: {found}");
+    }
+    let config = ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() };
+    let strategy = (0..files.len(), changes());
+    let refused = Cell::new(0);
+    let result = TestRunner::new(config).run(&strategy, |(which, changes)| {
+        let (name, file) = &files[which];
+        let found = run(name, changed(file, &changes));
+        let error = found.starts_with("error: ");
+        prop_assert!(error || found.starts_with("=> "), "{}", found);
+        prop_assert!(!error || found.len() < 4000, "a message of {} bytes", found.len());
+        refused.set(refused.get() + usize::from(error));
+        Ok(())
+    });
+    if let Err(e) = result {
+        panic!("{e}");
+    }
+    // Both happen.
+    let refused = refused.get();
+    assert!((150..1450).contains(&refused), "{refused} of 1500 are refused");
+}
+
+/// A byte-level BPE of a few merges.
+const TOKENIZER: &str = r#"{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,
+"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true},"post_processor":null,
+"decoder":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true},
+"model":{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,
+"fuse_unk":false,"byte_fallback":false,"ignore_merges":false,
+"vocab":{"a":0,"t":1,"e":2,"x":3,"Ġ":4,"te":5,"xt":6,"text":7,",":8,"o":9,"b":10,"s":11,"u":12,"r":13},
+"merges":[["t","e"],["x","t"],["te","xt"]]}}"#;

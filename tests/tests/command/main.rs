@@ -1,5 +1,6 @@
 //! The `sheaf` command end to end: each test runs the real program in a sandbox.
 
+mod bad_data;
 mod bad_input;
 mod build;
 mod casts;
@@ -7,6 +8,7 @@ mod check;
 mod checkpoints;
 mod checks;
 mod damaged;
+mod data;
 mod deploy;
 mod doc;
 mod emit;
