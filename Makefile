@@ -1,5 +1,5 @@
 # The commands of the project. Each does all of its own set-up and may be repeated: what is there is not made again.
-.PHONY: help run test nightly oracle oracle-nightly bench peers nanogpt gpt2 deny clean
+.PHONY: help run test nightly oracle oracle-nightly runtime bench peers nanogpt gpt2 deny clean
 
 target := $(abspath $(or $(CARGO_TARGET_DIR),target))
 sheaf := $(target)/release/sheaf
@@ -50,6 +50,11 @@ oracle: ## Compare every builtin, sampler and 500 random programs with JAX (SEED
 oracle-nightly: ## The same with 20,000 random programs and a new seed
 	cargo build --locked --release -p sheaf
 	SHEAF=$(sheaf) scripts/oracle --programs 20000 --seed $(or $(SEED),$(shell date +%Y%m%d))
+
+runtime: ## Build sheaf-rt, linked statically, as bundles take it: target/TRIPLE/runtime/sheaf-rt
+	scripts/bootstrap
+	RUSTFLAGS="-C target-feature=+crt-static -C force-unwind-tables=no" cargo build --locked --profile runtime -p sheaf-rt \
+		--target $(or $(TRIPLE),$(shell rustc --print host-tuple))
 
 bench: ## Measure speed, against the figures in benches/
 	scripts/bootstrap
