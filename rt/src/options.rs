@@ -49,6 +49,7 @@ pub enum Command {
 
 /// Options of a run.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct Options {
     /// The bundle's folder or the program.
     pub path: Option<PathBuf>,

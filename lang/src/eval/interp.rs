@@ -40,6 +40,7 @@ pub enum Jit {
 
 /// Options of a run.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option by itself")]
 pub struct Options {
     /// Compilation of pure functions.
     pub jit: Jit,
