@@ -87,7 +87,7 @@ impl Command {
                 Long("no-jit") => options.jit = Jit::Never,
                 Long("strict") => options.strict = true,
                 Long("trace") => {
-                    options.trace = Some(parser.optional_value().map_or(Ok(String::new()), text)?)
+                    options.trace = Some(parser.optional_value().map_or(Ok(String::new()), text)?);
                 }
                 Long("guard") => options.guards.push(parser.value()?.parse()?),
                 Long("blame") => options.blame = true,
