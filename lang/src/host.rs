@@ -249,9 +249,14 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// True if it may be the specialisation of `unit`.
+    /// True if it may be the specialisation of `unit`. Weak types are those of others in a program, so a manifest has one
+    /// specialisation for both.
     pub fn serves(&self, unit: &Unit) -> bool {
-        self.inputs == unit.inputs && self.statics == unit.statics
+        let same =
+            |(a, b): (&Leaf, &Leaf)| a.path == b.path && a.ty.dtype == b.ty.dtype && a.ty.shape == b.ty.shape;
+        self.inputs.len() == unit.inputs.len()
+            && self.inputs.iter().zip(&unit.inputs).all(same)
+            && self.statics == unit.statics
     }
 }
 

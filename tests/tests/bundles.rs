@@ -16,16 +16,17 @@ const TRAIN: &str = r#"
 
 (defn loss [p x y] (mean (** (- (+ (@ x (get p :w)) (get p :b)) y) 2)))
 
-(defn step [p x y]
+; The value is a number first, and a tensor then.
+(defn step [[p _] x y]
   (let [[value grads] ((value-and-grad loss) p x y)]
-    (tree-map (fn [w g] (- w (* 0.1 g))) p grads)))
+    (list (tree-map (fn [w g] (- w (* 0.1 g))) p grads) value)))
 
 (def start
   (if (io "exists" "state.safetensors")
     (io "load" "state.safetensors")
     {:w (zeros '[1 1]) :b (zeros '[1])}))
 
-(let [end (repeat [i 200] [p start] (step p x y))]
+(let [end (first (repeat [i 200] [state (list start 0.0)] (step state x y)))]
   (io "save" "state.safetensors" end)
   (print "loss {:.6f}" (loss end x y)))
 "#;
@@ -60,6 +61,18 @@ fn output(run: &Output) -> String {
     text(&run.stdout)
 }
 
+/// Calls of a function by the report of `--blame`, if all of them were compiled.
+fn compiled_calls(run: &Output, function: &str) -> usize {
+    let blamed = text(&run.stderr);
+    let row =
+        blamed.lines().find(|line| line.split(' ').next() == Some(function)).expect("a row of the function");
+    assert!(row.ends_with("compiled"), "{blamed}");
+    // An interpreted call has calls of its own.
+    let below = blamed.lines().filter(|line| line.contains("(value-and-grad loss)")).count();
+    assert_eq!(below, 0, "{blamed}");
+    row.split_whitespace().nth(1).and_then(|calls| calls.parse().ok()).expect("a count")
+}
+
 /// A sandbox with the bundle `xor` of the XOR example, and what `sheaf` prints for it.
 fn xor(options: &[&str]) -> Option<(Sandbox, String)> {
     let sandbox = sandbox()?;
@@ -79,9 +92,7 @@ fn trains_without_sheaf() {
     fs::rename(sandbox.path("xor.bundle"), &bundle).expect("it is moved");
     let run = run_bare(&bundle.join("sheaf-rt"), elsewhere.path(), &["--blame", "--strict"]);
     assert_eq!(output(&run), trained);
-    let blamed = text(&run.stderr);
-    let step = blamed.lines().find(|line| line.starts_with("train-step")).expect("a line of train-step");
-    assert!(step.contains(" 500 ") && step.ends_with("compiled"), "{blamed}");
+    assert_eq!(compiled_calls(&run, "train-step"), 500, "{}", text(&run.stderr));
     // Nothing was written.
     assert_eq!(fs::read_dir(elsewhere.path()).expect("a folder").count(), 1);
     let guarded =
@@ -192,7 +203,9 @@ fn a_training_goes_on_where_it_ended() {
     assert_eq!(made.code, Some(0), "{made}");
     let device = tempfile::tempdir().expect("a folder");
     let runtime = sandbox.path("dist/line/sheaf-rt");
-    assert_eq!(output(&run_bare(&runtime, device.path(), &["--strict"])), first);
+    let run = run_bare(&runtime, device.path(), &["--strict", "--frozen-shapes", "--blame"]);
+    assert_eq!(output(&run), first);
+    assert_eq!(compiled_calls(&run, "step"), 200, "{}", text(&run.stderr));
     // The state is where the program runs; the bundle stays as it was made.
     assert!(device.path().join("state.safetensors").is_file());
     assert_eq!(output(&run_bare(&runtime, device.path(), &[])), second);
