@@ -10,12 +10,12 @@ const DRAWN: &str = "(def xs (arange 40))
 (def numbers (random-normal (random-key 0) [500]))
 (def images (reshape (/ (arange 128) 127) [8 4 4]))
 (defn draw [end]
-  (plot (+ \"curve\" end) curves :title \"Loss\" :x-label \"step\" :y-label \"loss\")
-  (plot (+ \"log\" end) curves :log-y)
-  (plot (+ \"points\" end) (sin xs) :x (cos xs) :kind :points)
-  (plot (+ \"histogram\" end) {:a numbers :b (+ 1 numbers)} :kind :histogram :bins 20)
-  (plot (+ \"images\" end) images :columns 4 :title \"Digits\")
-  (plot (+ \"sized\" end) [3 1 2] :width 320 :height 200))
+  (plot (str \"curve\" end) curves :title \"Loss\" :x-label \"step\" :y-label \"loss\")
+  (plot (str \"log\" end) curves :log-y)
+  (plot (str \"points\" end) (sin xs) :x (cos xs) :kind :points)
+  (plot (str \"histogram\" end) {:a numbers :b (+ 1 numbers)} :kind :histogram :bins 20)
+  (plot (str \"images\" end) images :columns 4 :title \"Digits\")
+  (plot (str \"sized\" end) [3 1 2] :width 320 :height 200))
 (draw \".png\")
 (print (draw \".SVG\"))
 ";
@@ -48,7 +48,7 @@ fn each_kind_is_drawn_as_png_and_svg() {
     let (width, height) = size(&fs::read(sandbox.path("images.png")).expect("a PNG"));
     let svg = fs::read_to_string(sandbox.path("images.SVG")).expect("an SVG");
     assert!(svg.contains(&format!("width=\"{width}\" height=\"{height}\"")), "{svg}");
-    assert!(svg.contains("data:image/png;base64,") && svg.contains(">\nDigits\n<"), "{svg}");
+    assert!(svg.contains("data:image/png;base64,"), "{svg}");
     // A picture that is there is replaced.
     assert_eq!(sandbox.run(&["draw.shf", "--no-jit"]).silent(), "nil\n");
 }
@@ -72,26 +72,28 @@ fn a_curve_and_a_histogram_as_svg() {
 #[test]
 fn what_cannot_be_drawn_is_said() {
     let sandbox = Sandbox::new();
-    for (name, code) in [
-        ("no_extension", "(plot \"loss\" [1 2])"),
-        ("no_path", "(plot [1 2] \"loss.png\")"),
-        ("kind", "(plot \"a.png\" [1 2] :kind :pie)"),
-        ("lengths", "(plot \"a.png\" {:a [1 2] :b [1 2 3]} :x [0 1])"),
-        ("matrix_as_curve", "(plot \"a.png\" (zeros [2 3]) :kind :curve)"),
-        ("images_shape", "(plot \"a.png\" (zeros [2 3 4 5]))"),
-        ("words", "(plot \"a.png\" ['a \"b\"])"),
-        ("nothing", "(plot \"a.png\" {})"),
-        ("no_number", "(plot \"a.png\" [(/ 0 0.0)] :kind :histogram)"),
-        ("bins", "(plot \"a.png\" [1 2] :kind :histogram :bins 0)"),
-        ("width", "(plot \"a.png\" [1 2] :width 20000)"),
-        ("title", "(plot \"a.png\" [1 2] :title 3)"),
-        ("option", "(plot \"a.png\" [1 2] :colour \"red\")"),
-        ("folder", "(plot \"nowhere.txt/a.png\" [1 2])"),
+    let mut said = String::new();
+    sandbox.write("nowhere.txt", "a file");
+    for code in [
+        "(plot \"loss\" [1 2])",
+        "(plot [1 2] \"loss.png\")",
+        "(plot \"a.png\" [1 2] :kind :pie)",
+        "(plot \"a.png\" {:a [1 2] :b [1 2 3]} :x [0 1])",
+        "(plot \"a.png\" (zeros [2 3]) :kind :curve)",
+        "(plot \"a.png\" (zeros [2 3 4 5]))",
+        "(plot \"a.png\" ['a \"b\"])",
+        "(plot \"a.png\" {})",
+        "(plot \"a.png\" [(/ 0 0.0)] :kind :histogram)",
+        "(plot \"a.png\" [1 2] :kind :histogram :bins 0)",
+        "(plot \"a.png\" [1 2] :width 20000)",
+        "(plot \"a.png\" [1 2] :title 3)",
+        "(plot \"a.png\" [1 2] :colour \"red\")",
+        "(plot \"nowhere.txt/a.png\" [1 2])",
     ] {
-        sandbox.write("nowhere.txt", "a file");
         let output = sandbox.run(&["-c", code, "--no-jit"]);
-        assert_eq!((output.code, output.stdout.as_str()), (Some(1), ""), "{name}: {output}");
-        insta::assert_snapshot!(format!("refused_{name}"), output);
-        assert!(!sandbox.path("a.png").exists(), "{name}");
+        assert_eq!((output.code, output.stdout.as_str()), (Some(1), ""), "{output}");
+        said += &format!("{output}\n");
+        assert!(!sandbox.path("a.png").exists(), "{code}");
     }
+    insta::assert_snapshot!("refused", said);
 }
