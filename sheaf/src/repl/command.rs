@@ -45,7 +45,7 @@ pub const COMMANDS: [(Command, &str, &str, &str); 12] = [
         Command::Trace,
         ":trace",
         "[f g]",
-        "show the calls of functions from now on, or of an expression once; without a name, no longer",
+        "show calls of functions from now on, or of an expression once; alone: no longer",
     ),
     (Command::List, ":list", "", "the functions and macros defined here"),
     (Command::Show, ":show", "name", "the code of a definition"),

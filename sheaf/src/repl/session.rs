@@ -174,7 +174,8 @@ impl Session {
         let result = self.evaluate(text, print_value);
         self.observe()?;
         let reports = observation.map(|observation| observation.reports()).unwrap_or_default();
-        result.and(reports.iter().try_for_each(|report| print_line(visible(report).trim_end())))
+        result?;
+        reports.iter().try_for_each(|report| print_line(visible(report).trim_end()))
     }
 
     /// Shows the calls of the named functions from now on, or all those of an expression once.
