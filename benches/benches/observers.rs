@@ -111,7 +111,7 @@ fn steps() {
         ("plain", session(None, "")),
         ("plain, once more", session(None, "")),
         ("--guard no-nan", session(Some(Observers::new(clock())), "no-nan")),
-        ("--guard range=-1e6:1e6", session(Some(Observers::new(clock())), "range=-1e6:1e6")),
+        ("--guard train-step:no-nan", session(Some(Observers::new(clock())), "train-step:no-nan")),
         ("--blame", session(Some(Observers::new(clock()).with_profiler()), "")),
         ("--trace, unwritten", session(Some(Observers::new(clock()).with_tracer(silent)), "")),
     ];
@@ -129,7 +129,7 @@ fn steps() {
     for ((name, _), times) in sessions.iter().zip(&mut times) {
         let ratio = middle(times.iter().zip(&plain).map(|(a, b)| a / b).collect());
         let bound = if *name == "--guard no-nan" { format!(" (bound {BOUND})") } else { String::new() };
-        println!("  {name:24} {:8.2} ms {ratio:6.2}{bound}", middle(times.clone()));
+        println!("  {name:26} {:8.2} ms {ratio:6.2}{bound}", middle(times.clone()));
     }
 }
 
