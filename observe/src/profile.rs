@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use sheaf_lang::observe::{Activity, Left, bytes, duration};
 
-/// Minimum share of the wall time of a row that is shown by itself.
+/// Minimum share of a row that is shown by itself: of the wall time without the backend's work besides calls.
 const LEAST_SHARE: f64 = 0.002;
 
-/// Minimum share of the wall time of a node of the tree that is shown by itself.
+/// The same for a node of the tree that is shown by itself.
 const LEAST_IN_TREE: f64 = 0.02;
 
 /// Maximum rows of the table.
@@ -106,10 +106,12 @@ impl Profiler {
         let wall = now.saturating_sub(self.began).max(1);
         let mut text = format!("Profiler: {} wall\n", duration(wall));
         text += &self.besides();
-        text += &self.table(wall);
+        let apart: u64 = self.activities.values().map(|work| work.time).sum();
+        let in_calls = wall.saturating_sub(apart).max(1);
+        text += &self.table(in_calls);
         if !self.nodes[0].children.is_empty() {
             text += "Call tree:\n";
-            self.tree(&mut text, 0, "", wall);
+            self.tree(&mut text, 0, "", in_calls);
         }
         text
     }
@@ -132,12 +134,12 @@ impl Profiler {
         if parts.is_empty() { String::new() } else { format!("Besides calls: {}\n", parts.join(", ")) }
     }
 
-    fn table(&self, wall: u64) -> String {
+    fn table(&self, in_calls: u64) -> String {
         let mut rows: HashMap<&str, Row> = HashMap::new();
         self.collect(0, &mut Vec::new(), &mut rows);
         let mut rows: Vec<(&str, Row)> = rows.into_iter().collect();
         rows.sort_by(|(a, x), (b, y)| y.own.cmp(&x.own).then(a.cmp(b)));
-        let share = |row: &Row| row.own as f64 / wall as f64;
+        let share = |row: &Row| row.own as f64 / in_calls as f64;
         let mut shown = rows.iter().take_while(|(_, row)| share(row) >= LEAST_SHARE).count().min(MAX_ROWS);
         // One row takes no more room than the line that leaves it out.
         shown = if shown + 1 >= rows.len() { rows.len() } else { shown };
@@ -191,11 +193,11 @@ impl Profiler {
         }
     }
 
-    fn tree(&self, text: &mut String, node: usize, bars: &str, wall: u64) {
+    fn tree(&self, text: &mut String, node: usize, bars: &str, in_calls: u64) {
         let mut children: Vec<&Node> = Vec::new();
         let mut places = self.nodes[node].children.clone();
         places.sort_by_key(|child| std::cmp::Reverse(self.nodes[*child].total));
-        let share = |child: &usize| self.nodes[*child].total as f64 / wall as f64;
+        let share = |child: &usize| self.nodes[*child].total as f64 / in_calls as f64;
         let mut shown = places.iter().take_while(|child| share(child) >= LEAST_IN_TREE).count();
         shown = if shown + 1 == places.len() { places.len() } else { shown };
         children.extend(places[shown..].iter().map(|child| &self.nodes[*child]));
@@ -211,7 +213,7 @@ impl Profiler {
                 duration(found.total),
                 count(found.calls)
             ));
-            self.tree(text, *child, &format!("{bars}{}", if last { "  " } else { "│ " }), wall);
+            self.tree(text, *child, &format!("{bars}{}", if last { "  " } else { "│ " }), in_calls);
         }
         if !children.is_empty() {
             let sum = |of: fn(&Node) -> u64| children.iter().map(|child| of(child)).sum::<u64>();
@@ -289,6 +291,19 @@ mod tests {
         });
         run.call("io", 3580, 3625, false, |_| {});
         insta::assert_snapshot!(run.0.report(3_630_000_000));
+    }
+
+    #[test]
+    fn calls_are_shown_beside_long_compilations() {
+        let mut run = Run(Profiler::new(0));
+        run.call("train", 0, 1000, false, |run| {
+            run.call("step", 0, 990, true, |run| run.0.done(Activity::Compile, 985_000_000, None));
+        });
+        let report = run.0.report(1_000_000_000);
+        assert!(
+            report.contains("├── step (5.00ms, 1 call, compiled)") || report.contains("└── step (5.00ms"),
+            "{report}"
+        );
     }
 
     #[test]

@@ -6,8 +6,8 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, Value
 
 use crate::DrawError;
 
-/// Maximum marks of an axis.
-const MAX_MARKS: f64 = 8.0;
+/// Maximum marks of an axis that has the room.
+pub const MAX_MARKS: u32 = 8;
 
 /// Minimum width of a range, as a part of its greatest number: the digits of `f64` end there.
 const MIN_WIDTH: f64 = 1e-9;
@@ -22,12 +22,12 @@ pub struct Axis {
     high: f64,
     log: bool,
     marks: Vec<f64>,
-    /// The distance of the marks; 0 for a logarithmic axis.
+    /// The distance of the marks; 0 if they are powers and their multiples.
     step: f64,
 }
 
 /// The wanted kind of an axis.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct Wanted {
     /// True if it is logarithmic; numbers that are not positive have no place on it.
     pub log: bool,
@@ -35,6 +35,14 @@ pub struct Wanted {
     pub tight: bool,
     /// True if it begins at 0.
     pub from_zero: bool,
+    /// Maximum marks.
+    pub marks: u32,
+}
+
+impl Default for Wanted {
+    fn default() -> Wanted {
+        Wanted { log: false, tight: false, from_zero: false, marks: MAX_MARKS }
+    }
 }
 
 impl Axis {
@@ -48,12 +56,13 @@ impl Axis {
         }
         if low > high {
             (low, high) = if wanted.log { (0.1, 1.0) } else { (0.0, 1.0) };
+            whole = false;
         }
         if wanted.from_zero {
             low = low.min(0.0);
         }
         if wanted.log {
-            return Ok(Axis::logarithmic(low, high));
+            return Ok(Axis::logarithmic(low, high, wanted.marks));
         }
         if !(high - low).is_finite() {
             return Err(DrawError::Range(low, high));
@@ -69,33 +78,36 @@ impl Axis {
             low -= if wanted.from_zero && low == 0.0 { 0.0 } else { beside };
             high += beside;
         }
-        let mut step = nice((high - low) / MAX_MARKS);
+        let mut step = nice((high - low) / f64::from(wanted.marks));
         if whole {
             step = step.max(1.0);
         }
-        let first = (low / step).ceil();
-        let count = ((high / step).floor() - first).clamp(0.0, 2.0 * MAX_MARKS) as u32;
-        let marks = (0..=count).map(|i| (first + f64::from(i)) * step).collect();
-        Ok(Axis { low, high, log: false, marks, step })
+        Ok(Axis { low, high, log: false, marks: multiples(step, low, high), step })
     }
 
-    fn logarithmic(low: f64, high: f64) -> Axis {
+    fn logarithmic(low: f64, high: f64, most: u32) -> Axis {
         let (mut from, mut to) = (low.log10(), high.log10());
         let beside = ((to - from) * MARGIN).max(0.02);
         (from, to) = (from - beside, to + beside);
-        let powers = (to.floor() - from.ceil()).max(-1.0) + 1.0;
-        let every = (powers / MAX_MARKS).ceil().max(1.0) as i32;
-        let multiples: &[f64] = match powers as u32 {
-            0..2 => &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
-            2..4 => &[1.0, 2.0, 5.0],
-            _ => &[1.0],
+        let powers = |every: i32, factors: &[f64]| -> Vec<f64> {
+            (from.floor() as i32..=to.ceil() as i32)
+                .filter(|power| (power - from.ceil() as i32) % every == 0)
+                .flat_map(|power| factors.iter().map(move |m| m * 10_f64.powi(power)))
+                .filter(|x| (from..=to).contains(&x.log10()))
+                .collect()
         };
-        let marks = (from.floor() as i32..=to.ceil() as i32)
-            .filter(|power| power % every == 0)
-            .flat_map(|power| multiples.iter().map(move |m| m * 10_f64.powi(power)))
-            .filter(|x| (from..=to).contains(&x.log10()))
-            .collect();
-        Axis { low: 10_f64.powf(from), high: 10_f64.powf(to), log: true, marks, step: 0.0 }
+        let fine = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0];
+        let all = to.floor() - from.ceil() + 1.0;
+        let every = (all / f64::from(most)).ceil().max(1.0) as i32;
+        let choices = [powers(1, &fine), powers(1, &[1.0, 2.0, 5.0]), powers(every, &[1.0])];
+        let marks = choices.into_iter().find(|marks| marks.len() <= most as usize).unwrap_or_default();
+        let (low, high) = (10_f64.powf(from), 10_f64.powf(to));
+        if marks.len() > 1 || to - from > 1.0 {
+            return Axis { low, high, log: true, marks, step: 0.0 };
+        }
+        // Within less than a power, the marks of a linear axis.
+        let step = nice((high - low) / f64::from(most));
+        Axis { low, high, log: true, marks: multiples(step, low, high), step }
     }
 
     /// The label of a mark.
@@ -105,7 +117,7 @@ impl Axis {
         }
         let size = self.low.abs().max(self.high.abs());
         let power = x.abs().log10().floor() as i32;
-        if self.log {
+        if self.step == 0.0 {
             return if (-4..6).contains(&power) { format!("{x}") } else { format!("{x:e}") };
         }
         // The decimals that tell two marks apart.
@@ -123,10 +135,30 @@ impl Axis {
         x.is_finite() && (!self.log || x > 0.0)
     }
 
+    /// Number of marks.
+    pub fn count(&self) -> u32 {
+        self.marks.len() as u32
+    }
+
+    /// The part of the axis, from 0 to 1, where a number stands.
+    pub fn part(&self, x: f64) -> f64 {
+        if self.log {
+            return (x.log10() - self.low.log10()) / (self.high.log10() - self.low.log10());
+        }
+        (x - self.low) / (self.high - self.low)
+    }
+
     /// Characters of the longest label.
     pub fn widest(&self) -> u32 {
         self.marks.iter().map(|x| self.label(*x).chars().count() as u32).max().unwrap_or(1)
     }
+}
+
+/// The multiples of `step` from `low` to `high`.
+fn multiples(step: f64, low: f64, high: f64) -> Vec<f64> {
+    let first = (low / step).ceil();
+    let count = ((high / step).floor() - first + 1.0).clamp(0.0, 2.0 * f64::from(MAX_MARKS)) as u32;
+    (0..count).map(|i| (first + f64::from(i)) * step).collect()
 }
 
 /// The least of 1, 2 and 5 times a power of ten that is at least `x`.
@@ -141,11 +173,7 @@ impl Ranged for Axis {
     type ValueType = f64;
 
     fn map(&self, value: &f64, (from, to): (i32, i32)) -> i32 {
-        let part = if self.log {
-            (value.log10() - self.low.log10()) / (self.high.log10() - self.low.log10())
-        } else {
-            (value - self.low) / (self.high - self.low)
-        };
+        let part = self.part(*value);
         // Numbers outside of the range lie beyond the border, not at the end of the integers.
         from + (f64::from(to - from) * part.clamp(-10.0, 10.0)).round() as i32
     }
@@ -180,7 +208,7 @@ mod tests {
         assert_eq!(labels(&[0.0, 1.0], linear), "0 1");
         assert_eq!(labels(&[0.0, 0.5, 1.0], linear), "0 0.2 0.4 0.6 0.8 1.0");
         assert_eq!(labels(&[0.0, 1000.0], linear), "0 200 400 600 800 1000");
-        assert_eq!(labels(&[2.31, 2.35], linear), "2.310 2.315 2.320 2.325 2.330 2.335 2.340 2.345 2.350");
+        assert_eq!(labels(&[2.31, 2.35], linear), "2.31 2.32 2.33 2.34 2.35");
         assert_eq!(labels(&[-3e-9, 4e-9], linear), "-3e-9 -2e-9 -1e-9 0 1e-9 2e-9 3e-9 4e-9");
         assert_eq!(labels(&[1e12, 3e12], linear), "1.0e12 1.5e12 2.0e12 2.5e12 3.0e12");
         assert_eq!(labels(&[5.5], linear), "5.0 5.2 5.4 5.6 5.8 6.0");
@@ -196,6 +224,17 @@ mod tests {
         assert_eq!(labels(&[0.5, 20.0], log), "0.5 1 2 5 10 20");
         assert_eq!(labels(&[2.0, 4.0], log), "2 3 4");
         assert_eq!(labels(&[-1.0, 0.0], log), "0.1 0.2 0.5 1");
+        // Less than a power is marked as on a linear axis.
+        assert_eq!(labels(&[2.11, 2.38], log), "2.1 2.2 2.3 2.4");
+    }
+
+    #[test]
+    fn little_room_has_few_marks() {
+        let few = Wanted { marks: 2, ..Wanted::default() };
+        assert_eq!(labels(&[0.0, 0.5, 1.0], few), "0 1");
+        assert_eq!(labels(&[0.0, 1000.0], few), "0 1000");
+        assert_eq!(labels(&[0.001, 1000.0], Wanted { log: true, ..few }), "0.001 10");
+        assert_eq!(labels(&[0.4, 3.7], Wanted { marks: 1, ..few }), "");
     }
 
     #[test]

@@ -79,3 +79,33 @@ pub fn draw(plot: &Plot, images: &Images, format: Format) -> Result<Vec<u8>, Dra
         .into_bytes(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use sheaf_lang::plot::Content;
+
+    use super::*;
+
+    #[test]
+    fn images_stand_in_rows_and_nan_is_red() {
+        let images =
+            Images { width: 1, height: 1, channels: 1, columns: 2, pixels: vec![Some(0), Some(128), None] };
+        let plot = Plot {
+            title: String::new(),
+            width: Some(64),
+            height: Some(64),
+            content: Content::Images(images.clone()),
+        };
+        let bytes = draw(&plot, &images, Format::Png).expect("a picture");
+        let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().expect("a PNG");
+        let mut pixels = vec![0; reader.output_buffer_size().expect("a size")];
+        let info = reader.next_frame(&mut pixels).expect("pixels");
+        let width = info.width as usize;
+        let at = |x: usize, y: usize| &pixels[3 * (y * width + x)..][..3];
+        let end = (width - 1 - MARGIN, info.height as usize - 1 - MARGIN);
+        assert_eq!(at(MARGIN, MARGIN), [0; 3]);
+        assert_eq!(at(end.0, MARGIN), [128; 3]);
+        assert_eq!(at(MARGIN, end.1), NAN);
+        assert_eq!(at(end.0, end.1), [255; 3]);
+    }
+}

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 use sheaf_lang::host::Bar;
 use sheaf_syntax::visible::visible;
@@ -88,13 +89,18 @@ pub fn begin(label: &str, total: u64) -> Box<dyn Bar> {
         return Box::new(Lines::new(id, label, total, MINUTE, Box::new(|line| eprintln!("{line}"))));
     }
     let bar = DRAWN.add(ProgressBar::new(total));
-    if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:25} {pos}/{len} {rate} {left} {msg}") {
+    let across = usize::from(Term::stderr().size().1);
+    let blocks = bar_width(across, label.chars().count());
+    let template = format!("{{prefix}} {{bar:{blocks}}} {{pos}}/{{len}} {{rate}} {{left}} {{wide_msg}}");
+    if let Ok(style) = ProgressStyle::with_template(&template) {
         let rate = |state: &ProgressState, w: &mut dyn std::fmt::Write| {
             let _ = w.write_str(&rate(state.per_sec()));
         };
         let left = |state: &ProgressState, w: &mut dyn std::fmt::Write| {
             let text = if state.is_finished() {
                 format!("in {}", time(state.elapsed()))
+            } else if state.pos() == 0 {
+                String::new()
             } else {
                 format!("ETA {}", time(state.eta()))
             };
@@ -194,13 +200,19 @@ impl Drop for Lines {
     }
 }
 
+/// The width of a bar beside a label: what `across` leaves beside the label, the numbers and a metric.
+fn bar_width(across: usize, label: usize) -> usize {
+    const OTHERS: usize = 45;
+    across.saturating_sub(label + OTHERS).clamp(5, 25)
+}
+
 /// Steps per second, or the time of one if they are slow.
 fn rate(per_second: f64) -> String {
     match per_second {
         r if r >= 100.0 => format!("{r:.0}/s"),
         r if r >= 1.0 => format!("{r:.1}/s"),
         r if r > 1e-6 => format!("{} each", time(Duration::from_secs_f64(1.0 / r))),
-        _ => "0/s".into(),
+        _ => String::new(),
     }
 }
 
@@ -271,6 +283,10 @@ mod tests {
         assert_eq!(numbers.map(number), texts);
         let times = [0.0, 9.96, 59.0, 61.0, 3720.0, 180_000.0].map(|s| time(Duration::from_secs_f64(s)));
         assert_eq!(times, ["0.0 s", "10.0 s", "59 s", "1 min 1 s", "1 h 2 min", "2 d 2 h"]);
-        assert_eq!([250.0, 2.5, 0.1, 0.0].map(rate), ["250/s", "2.5/s", "10 s each", "0/s"]);
+        assert_eq!([250.0, 2.5, 0.1, 0.0].map(rate), ["250/s", "2.5/s", "10 s each", ""]);
+        assert_eq!(
+            [(200, 10), (80, 30), (40, 30)].map(|(across, label)| bar_width(across, label)),
+            [25, 5, 5]
+        );
     }
 }

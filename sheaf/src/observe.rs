@@ -45,9 +45,14 @@ pub struct Observation {
 }
 
 impl Observation {
+    /// The reports up to now.
+    pub fn reports(&self) -> Vec<String> {
+        self.times.reports()
+    }
+
     /// Shows the reports at the end of the run.
     pub fn finish(&self) -> Result<(), Failed> {
-        for report in self.times.reports() {
+        for report in self.reports() {
             eprint!("{}", visible(&report));
         }
         self.times.finish().map_err(|error| {

@@ -6,13 +6,14 @@ use std::process::Command;
 use serde_json::Value;
 
 /// From above to below: a crate uses crates after it only.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
     "sheaf",
     "sheaf-cache-server",
     "sheaf-engine",
     "sheaf-cache",
     "sheaf-loader",
     "sheaf-artifacts",
+    "sheaf-plot",
     "sheaf-observe",
     "sheaf-lang",
     "sheaf-graph",

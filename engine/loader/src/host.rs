@@ -10,7 +10,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use sheaf_foundation::{FileChange, MappedFile, atomic, lost_bytes};
 use sheaf_graph::tensor::{FileBytes, FileChanged};
 use sheaf_lang::host::{Bar, Host, HostError, Metric, OwnPackage, Writing};
-#[cfg(feature = "plot")]
 use sheaf_lang::plot::Plot;
 use sheaf_syntax::Sources;
 use sheaf_syntax::diagnostic::Diagnostic;
@@ -291,6 +290,14 @@ impl Host for SystemHost {
         self.write_file(path, &bytes)
     }
 
+    #[cfg(not(feature = "plot"))]
+    fn plot(&mut self, path: &str, _: &Plot) -> Result<(), HostError> {
+        Err(HostError {
+            message: format!("{path} cannot be drawn: this program was built without pictures"),
+            help: Some("build it with the feature `plot`".into()),
+        })
+    }
+
     fn milliseconds(&self) -> Result<i64, HostError> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let milliseconds = since.ok().and_then(|d| i64::try_from(d.as_millis()).ok());
@@ -448,6 +455,29 @@ mod tests {
         assert!(stopped.unwrap_err().message.ends_with("could not be written: it stops"));
         assert_eq!(host.read_file(&path).unwrap(), b"old");
         assert_eq!(host.list(folder.path().to_str().unwrap()).unwrap(), [path]);
+    }
+
+    #[test]
+    fn a_picture_is_drawn_or_it_is_said_that_none_can_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.svg").to_str().unwrap().to_owned();
+        let points = (0..3).map(|i| (f64::from(i), f64::from(i * i))).collect();
+        let content = sheaf_lang::plot::Content::Curves {
+            curves: vec![sheaf_lang::plot::Curve { name: String::new(), points }],
+            lines: true,
+            log_y: false,
+            axes: sheaf_lang::plot::Axes::default(),
+        };
+        let plot = Plot { title: String::new(), width: None, height: None, content };
+        let drawn = SystemHost::new(Vec::new(), Arc::new(())).plot(&path, &plot);
+        if cfg!(feature = "plot") {
+            drawn.unwrap();
+            assert!(std::fs::read_to_string(path).unwrap().starts_with("<svg"));
+        } else {
+            let refused = drawn.unwrap_err();
+            assert!(refused.message.ends_with("this program was built without pictures"), "{refused}");
+            assert!(refused.help.unwrap().contains("`plot`"));
+        }
     }
 
     #[test]

@@ -11,6 +11,10 @@ pub enum Command {
     Doc,
     /// The time of an evaluation.
     Time,
+    /// The time of an evaluation, by function.
+    Blame,
+    /// The calls of functions, or of an evaluation.
+    Trace,
     /// The functions and macros that are defined.
     List,
     /// The code of a definition.
@@ -26,7 +30,7 @@ pub enum Command {
 }
 
 /// Every command with its word, its arguments, and its help.
-pub const COMMANDS: [(Command, &str, &str, &str); 10] = [
+pub const COMMANDS: [(Command, &str, &str, &str); 12] = [
     (Command::Help, ":help", "[name]", "list the commands, or explain a name"),
     (
         Command::Type,
@@ -36,6 +40,13 @@ pub const COMMANDS: [(Command, &str, &str, &str); 10] = [
     ),
     (Command::Doc, ":doc", "name", "what a function does, with examples"),
     (Command::Time, ":time", "expression", "evaluate, and say how long it took"),
+    (Command::Blame, ":blame", "expression", "evaluate, and say where the time went, as --blame does"),
+    (
+        Command::Trace,
+        ":trace",
+        "[f g]",
+        "show calls of functions from now on, or of an expression once; alone: no longer",
+    ),
     (Command::List, ":list", "", "the functions and macros defined here"),
     (Command::Show, ":show", "name", "the code of a definition"),
     (Command::Env, ":env", "", "the values defined here, with their types"),

@@ -12,11 +12,13 @@ use sheaf_lang::program::{Definition, Module, Value};
 use sheaf_observe::Metrics;
 use sheaf_project::Project;
 use sheaf_syntax::diagnostic::Diagnostic;
+use sheaf_syntax::visible::visible;
 
 use super::command::{self, COMMANDS, Command, Request};
 use crate::cli::EngineOptions;
 use crate::evaluator::{Failed, evaluator, path_here};
 use crate::messages;
+use crate::observe::ObserveOptions;
 use crate::output::print_line;
 use crate::sources::read_source;
 
@@ -38,6 +40,8 @@ pub struct Session {
     interp: Interp,
     module: Rc<Module>,
     entries: usize,
+    /// The functions whose calls are shown.
+    traced: Vec<String>,
     /// Builtins, special forms, macros and the standard library, for completion.
     builtins: Vec<String>,
 }
@@ -52,6 +56,7 @@ impl Session {
             options: options.clone(),
             project,
             entries: 0,
+            traced: Vec::new(),
             builtins: builtins.collect(),
         })
     }
@@ -76,10 +81,7 @@ impl Session {
             Some(Request::Known(Command::Quit, _)) => return Flow::Quit,
             Some(Request::Known(command, rest)) => self.obey(command, rest),
             Some(Request::Unknown(word)) => Err(unknown(word)),
-            None => self.evaluate(entry, |value| match value {
-                Value::Nil => Ok(()),
-                value => print_line(&shown(value)),
-            }),
+            None => self.evaluate(entry, print_value),
         };
         if done.is_ok() { Flow::Continue } else { Flow::Failed }
     }
@@ -112,6 +114,8 @@ impl Session {
                     print_line(&format!("{}\n{elapsed:.3?}", shown(value)))
                 })
             }
+            Command::Blame => self.blame(rest),
+            Command::Trace => self.trace(rest),
             Command::List => self.list(),
             Command::Show => self.show_code(rest),
             Command::Env => self.values(),
@@ -124,6 +128,7 @@ impl Session {
             Command::Reset => {
                 self.interp = start(&self.options, &self.project)?;
                 self.module = module(&self.project);
+                self.traced.clear();
                 Ok(())
             }
             Command::Quit => Ok(()),
@@ -159,6 +164,64 @@ impl Session {
             }
         }
         result
+    }
+
+    /// Evaluates, and shows where the time went.
+    fn blame(&mut self, text: &str) -> Result<(), Failed> {
+        Self::wants(text, ":blame (sum (arange 1000))")?;
+        let wanted = ObserveOptions { blame: true, ..self.traces() };
+        let observation = wanted.start(&mut self.interp)?;
+        let result = self.evaluate(text, print_value);
+        self.observe()?;
+        let reports = observation.map(|observation| observation.reports()).unwrap_or_default();
+        result?;
+        reports.iter().try_for_each(|report| print_line(visible(report).trim_end()))
+    }
+
+    /// Shows the calls of the named functions from now on, or all those of an expression once.
+    fn trace(&mut self, text: &str) -> Result<(), Failed> {
+        if text.contains(['(', '[', '{']) {
+            let wanted = ObserveOptions { trace: Some(String::new()), ..ObserveOptions::default() };
+            wanted.start(&mut self.interp)?;
+            let result = self.evaluate(text, print_value);
+            return result.and(self.observe());
+        }
+        let names = self.names();
+        let wanted: Vec<&str> = text.split([',', ' ', '\t']).filter(|name| !name.is_empty()).collect();
+        // A traced name is the plain one, as the tree shows it.
+        let plain = |name: &str| name.rsplit_once('/').map_or(name, |(_, plain)| plain).to_owned();
+        if let Some(unknown) =
+            wanted.iter().find(|name| !names.iter().any(|n| n == *name || *n == plain(name)))
+        {
+            return Err(self.nothing_called(unknown));
+        }
+        if wanted.is_empty() {
+            self.traced.clear();
+        }
+        for name in wanted.into_iter().map(plain) {
+            if !self.traced.contains(&name) {
+                self.traced.push(name);
+            }
+        }
+        self.observe()?;
+        print_line(&match self.traced.as_slice() {
+            [] => "no function is traced".to_owned(),
+            names => format!("traced: {}", names.join(", ")),
+        })
+    }
+
+    /// The options of the functions that are traced.
+    fn traces(&self) -> ObserveOptions {
+        let trace = Some(self.traced.join(",")).filter(|names| !names.is_empty());
+        ObserveOptions { trace, ..ObserveOptions::default() }
+    }
+
+    /// Shows the calls of the traced functions, and observes nothing else.
+    fn observe(&mut self) -> Result<(), Failed> {
+        if self.traces().start(&mut self.interp)?.is_none() {
+            self.interp.unobserve();
+        }
+        Ok(())
     }
 
     /// Shows the documentation of a name: a definition of the session before a name of the language.
@@ -250,6 +313,14 @@ fn unknown(word: &str) -> Failed {
 /// Shows rows, or that there are none.
 fn print_rows(rows: &[String], none: &str) -> Result<(), Failed> {
     if rows.is_empty() { print_line(none) } else { print_line(&rows.join("\n")) }
+}
+
+/// Shows the value of an entry.
+fn print_value(value: &Value) -> Result<(), Failed> {
+    match value {
+        Value::Nil => Ok(()),
+        value => print_line(&shown(value)),
+    }
 }
 
 /// A value as the session shows it: a tensor of several lines begins on a line of its own, so that its rows align.

@@ -88,6 +88,49 @@ fn a_nan_in_a_gpt_is_located_to_its_line() {
     }
 }
 
+/// The lines of `--explain` on the calls of a function.
+fn calls<'a>(output: &'a Output, function: &str) -> &'a str {
+    let mut lines = output.stderr.lines().skip_while(|line| !line.starts_with(&format!("{function}, ")));
+    lines.nth(1).unwrap_or_else(|| panic!("nothing on {function}: {output}"))
+}
+
+/// Functions run compiled as often as without observers, and give the same.
+#[test]
+fn observed_functions_stay_compiled() {
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("model.shf", gpt(&sandbox));
+    // In the place of the single step.
+    sandbox.write(
+        "train.shf",
+        "(use ./model.shf)\n(def state (init-state (init-params (random-key 0) 11 config)))\n\
+         (def ids (random-randint (random-key 1) [2 8] 0 11))\n\
+         (repeat [i 3] [s state]\n  (let [[s loss] (train-step s ids ids 0.001)]\n    (print loss)\n    s))\n",
+    );
+    let plain = sandbox.run(&["train.shf", "--jit", "always", "--explain"]);
+    assert_eq!((plain.code, calls(&plain, "train-step")), (Some(0), "  compiled, 3 calls"), "{plain}");
+    for observed in [
+        &["--guard", "no-nan"][..],
+        &["--trace", "train-step,forward"],
+        &["--guard", "no-nan", "--trace", "--blame", "--mem-profile"],
+        &["--blame"],
+    ] {
+        let arguments = [&["train.shf", "--jit", "always", "--explain"][..], observed].concat();
+        let output = sandbox.run(&arguments);
+        assert_eq!((output.code, &output.stdout), (Some(0), &plain.stdout), "{observed:?}: {output}");
+        assert_eq!(calls(&output, "train-step"), "  compiled, 3 calls", "{observed:?}: {output}");
+        if observed.contains(&"--trace") {
+            let traced = output.stderr.lines().filter(|line| line.starts_with("└─ ← list(2)"));
+            assert_eq!(traced.filter(|line| line.ends_with(", compiled)")).count(), 3, "{output}");
+            assert_eq!(output.stderr.matches("─ [forward] ").count(), 3, "{output}");
+        }
+        if observed.contains(&"--blame") {
+            let mut rows = output.stderr.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+            let row = rows.find(|row| row.first() == Some(&"train-step")).expect("a row");
+            assert_eq!((row[1], row.last()), ("3", Some(&"compiled")), "{output}");
+        }
+    }
+}
+
 #[test]
 fn guards_that_hold_change_nothing() {
     let Some(sandbox) = Sandbox::with_compiler() else { return };

@@ -31,6 +31,7 @@ mod new;
 mod output;
 #[cfg(unix)]
 mod owners;
+mod plot;
 mod profile;
 mod record;
 mod repl;

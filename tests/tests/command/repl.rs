@@ -78,6 +78,49 @@ fn an_evaluation_is_timed() {
     assert!(time.ends_with('s') && time.starts_with(|c: char| c.is_ascii_digit()), "{time}");
 }
 
+const CALLS: &str = "(defn twofold [x] (* x x))\n(defn extent [x] (sqrt (sum (twofold x))))\n";
+
+#[test]
+fn calls_are_traced() {
+    let text = ":trace twofold\n(extent [3 4])\n(twofold 3)\n:trace sqrt, sum\n(extent [3 4])\n:trace (extent [1])\n(twofold 1)\n\
+                :trace\n(extent [3 4])\n:trace twofld\n:trace twofold\n:reset\n(defn twofold [x] x)\n(twofold 2)\n";
+    insta::assert_snapshot!(entered(&format!("{CALLS}{text}")));
+}
+
+#[test]
+fn time_is_blamed_on_functions() {
+    let output =
+        entered(&format!("{CALLS}:blame (repeat [i 20] [x [3 4]] (* x (extent x)))\n(extent [3 4])\n"));
+    let text = output.silent();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("tensor f32[2] = [inf inf]"), "{text}");
+    assert!(lines.next().is_some_and(|line| line.starts_with("Profiler: ")), "{text}");
+    let row = |name: &str| {
+        let mut rows = text.lines().map(|line| line.split_whitespace().take(2).collect::<Vec<_>>());
+        rows.find(|row| row.first() == Some(&name)).unwrap_or_else(|| panic!("no {name}: {text}"))[1]
+            .to_owned()
+    };
+    assert_eq!(["extent", "twofold", "sqrt"].map(row), ["20", "20", "20"], "{text}");
+    assert!(text.contains("\nCall tree:\n├── extent (") && text.contains(", 20 calls)\n"), "{text}");
+    // Afterwards nothing is observed.
+    assert!(text.ends_with(")\ntensor f32[] = 5.0\n"), "{text}");
+    insta::assert_snapshot!("blame_of_nothing", entered(":blame\n:blame (f\n:trace (unknwon 1)\n"));
+}
+
+#[test]
+fn compiled_functions_are_traced_and_blamed() {
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    let text =
+        format!("{CALLS}:trace twofold\n(extent [3 4])\n:blame (extent [3 4])\n:trace\n(extent [3 4])\n");
+    let output = sandbox.sheaf(&["repl", "--jit", "always"]).input(text).run();
+    let traced =
+        "├─ [twofold] f32[2] [min:3.00e0 max:4.00e0] (8B)\n└─ ← f32[2] [min:9.00e0 max:1.60e1] (8B)\n";
+    assert_eq!((output.code, output.stderr.matches(traced).count()), (Some(0), 2), "{output}");
+    assert_eq!(output.stdout.matches("tensor f32[] = 5.0\n").count(), 3, "{output}");
+    assert!(output.stdout.contains("├── extent (") || output.stdout.contains("└── extent ("), "{output}");
+    assert!(output.stdout.contains(", 1 call, compiled)\n"), "{output}");
+}
+
 #[test]
 fn files_are_loaded_into_the_session() {
     let sandbox = Sandbox::new();
