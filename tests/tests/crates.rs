@@ -6,11 +6,13 @@ use std::process::Command;
 use serde_json::Value;
 
 /// From above to below: a crate uses crates after it only.
-const LAYERS: [&str; 17] = [
+const LAYERS: [&str; 19] = [
     "sheaf",
+    "sheaf-rt",
     "sheaf-cache-server",
     "sheaf-engine",
     "sheaf-cache",
+    "sheaf-bundle",
     "sheaf-loader",
     "sheaf-artifacts",
     "sheaf-plot",
