@@ -155,7 +155,7 @@ struct Chart<'a> {
 /// The colour of the shapes at a place; when all have been used, they come again darker.
 fn color(place: usize) -> RGBColor {
     let RGBColor(red, green, blue) = COLORS[place % COLORS.len()];
-    let parts = if place / COLORS.len() % 2 == 0 { 5 } else { 3 };
+    let parts = if (place / COLORS.len()).is_multiple_of(2) { 5 } else { 3 };
     let shade = |part: u8| (u16::from(part) * parts / 5) as u8;
     RGBColor(shade(red), shade(green), shade(blue))
 }
