@@ -97,3 +97,35 @@ fn events_for_perfetto() {
     let refused = sandbox.run(&["xor.shf", "--no-jit", "--trace-out", "nowhere/t.json"]);
     insta::assert_snapshot!("nowhere", refused);
 }
+
+#[test]
+fn metrics_as_lines_and_for_tensorboard() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "log.shf",
+        "(repeat [i 3] [x 0] (do (log-metric \"loss\" (/ 1.0 (+ 1 i))) (log-metric \"rate\" (/ 0 0.0) :step (* 10 i)) x))\n",
+    );
+    let arguments = ["log.shf", "--no-jit", "--log", "metrics.jsonl", "--log", "board"];
+    for runs in 1..=2 {
+        assert_eq!(sandbox.run(&arguments).silent(), "");
+        let text = fs::read_to_string(sandbox.path("metrics.jsonl")).expect("a file");
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_eq!(lines.len(), 6 * runs, "{text}");
+        assert_eq!(
+            (&lines[2]["name"], &lines[2]["step"], &lines[2]["value"]),
+            (&"loss".into(), &1.into(), &0.5.into())
+        );
+        assert_eq!((&lines[5]["name"], &lines[5]["step"]), (&"rate".into(), &20.into()), "{text}");
+        let events = Sandbox::files(&sandbox.path("board"));
+        assert_eq!(events.len(), runs, "{events:?}");
+        let bytes = fs::read(sandbox.path("board").join(&events[0])).expect("events");
+        let count = |tag: &[u8]| bytes.windows(tag.len()).filter(|part| *part == tag).count();
+        assert_eq!((count(b"brain.Event:2"), count(b"loss"), count(b"rate")), (1, 3, 3));
+    }
+    // Without the option nothing is written.
+    assert_eq!(sandbox.run(&["log.shf", "--no-jit"]).silent(), "");
+    insta::assert_snapshot!(
+        "log_nowhere",
+        sandbox.run(&["log.shf", "--no-jit", "--log", "log.shf/metrics.jsonl"])
+    );
+}

@@ -133,3 +133,54 @@ fn a_build_shows_a_bar() {
     let status = session.process().wait().expect("a status");
     assert!(matches!(status, WaitStatus::Exited(_, 0)), "{status:?}");
 }
+
+/// A program with a bar that takes a while.
+const SLOW: &str =
+    "(defn work [i] (reduce (fn [a k] (+ a (sum (random-normal (random-key k) [40 40])))) 0 (range 60)))
+(repeat [i (progress \"steps\" 12)] [x 0]
+  (do (work i) (log-metric \"loss\" (/ 1.0 (+ 1 i))) (when (= i 5) (print \"half of it\")) x))
+(print \"all of it\")
+";
+
+/// A bar shows its rate, the time left and the latest metric; what is printed stands above it.
+#[test]
+fn progress_is_a_bar() {
+    let sandbox = Sandbox::new();
+    sandbox.write("slow.shf", SLOW);
+    let mut command = sandbox.sheaf(&["slow.shf", "--no-jit"]).env("TERM", "xterm").command();
+    command.stdin(std::process::Stdio::inherit());
+    let mut session = spawn_command(command, Some(TIMEOUT)).expect("a terminal");
+    // The blocks are read byte by byte.
+    let bar = r"steps [^ -~]+ +\d+/12 [\d.]+(/s| s each) ETA \d+[\d.]* (s|min \d+ s) loss [\d.]+ ";
+    session.exp_regex(bar).expect("a bar");
+    session.exp_string("half of it\r\n").expect("a line");
+    session.exp_regex(r"steps [^ -~]+ 12/12 [\d.]+(/s| s each) in \d[\d.]* (s|min \d+ s)").expect("the end");
+    session.exp_string("all of it\r\n").expect("a line");
+    session.exp_eof().expect("the end");
+    // Elsewhere there is none: the run is short.
+    let piped = sandbox.run(&["slow.shf", "--no-jit"]);
+    assert_eq!(piped.silent(), "half of it\nall of it\n");
+}
+
+/// A traced and guarded run on a terminal has the lines of one elsewhere.
+#[test]
+fn traces_and_breaches_are_the_same_on_a_terminal() {
+    let sandbox = Sandbox::new();
+    sandbox.write("root.shf", "(defn root [x] (sqrt x))\n(print (root [4.0]))\n(root [-1.0])\n");
+    let arguments = ["root.shf", "--no-jit", "--trace", "--guard", "no-nan"];
+    let mut command = sandbox.sheaf(&arguments).env("TERM", "xterm").command();
+    command.stdin(std::process::Stdio::inherit());
+    let mut session = spawn_command(command, Some(TIMEOUT)).expect("a terminal");
+    for line in [
+        " [root] f32[1] [min:4.00e0 max:4.00e0] (4B)\r\n",
+        " [sqrt] f32[1] [min:4.00e0 max:4.00e0] (4B)\r\n",
+        "[2.]\r\n",
+        "/!\\ Guard Breached: NoNan\r\nFunction: sqrt\r\n",
+        "[NaN DETECTED]\r\nReplay: sheaf replay guard-sqrt-",
+    ] {
+        session.exp_string(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+    }
+    session.exp_eof().expect("the end");
+    let status = session.process().wait().expect("a status");
+    assert!(matches!(status, WaitStatus::Exited(_, 3)), "{status:?}");
+}
