@@ -2,8 +2,8 @@
 //! and `--trace`; and of their absence: calls of functions without any. The runs alternate, so that other load on the
 //! machine affects all.
 //!
-//! Calls have a peer if `SHEAF_BENCH_PEER` names the executable of this benchmark from a build whose evaluator never asks
-//! for an observer (`docs/benchmarks.md` has the change).
+//! Calls alone are measured, and have a peer, if `SHEAF_BENCH_PEER` names the executable of this benchmark from a build
+//! whose evaluator never asks for an observer (`docs/benchmarks.md` has the change).
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -59,8 +59,11 @@ fn main() {
 }
 
 fn measure() {
-    steps();
-    calls();
+    let peer = std::env::var_os("SHEAF_BENCH_PEER");
+    if peer.is_none() {
+        steps();
+    }
+    calls(peer.as_deref().map(Path::new));
 }
 
 /// An evaluator, and the module of its program.
@@ -190,12 +193,12 @@ impl Drop for Peer {
     }
 }
 
-fn calls() {
+fn calls(program: Option<&Path>) {
     let own = std::env::current_exe().expect("this program");
     // Both as processes, since memory and code lie otherwise in each.
     let mut peers = vec![("", Peer::start(&own)), ("itself", Peer::start(&own))];
-    if let Some(program) = std::env::var_os("SHEAF_BENCH_PEER") {
-        peers.push(("the build that never asks", Peer::start(Path::new(&program))));
+    if let Some(program) = program {
+        peers.push(("the build that never asks", Peer::start(program)));
     }
     let rounds = 8 * ROUNDS;
     let mut times: Vec<Vec<Vec<f64>>> = vec![Vec::new(); peers.len()];
@@ -207,13 +210,16 @@ fn calls() {
             }
         }
     }
-    println!("Calls without observers, medians of {rounds} turns, and of the ratios within turns");
+    println!(
+        "Calls without observers, medians of {rounds} turns, of the ratios within turns, and the ratio of the quickest"
+    );
     for (k, (what, ..)) in CALLS.iter().enumerate() {
         let of = |i: usize| -> Vec<f64> { times[i].iter().map(|turn| turn[k]).collect() };
         let mut line = format!("  {what:24} {:8.2} ms", middle(of(0)) * 1e3);
         for (i, (peer, _)) in peers.iter().enumerate().skip(1) {
             let ratio = middle(of(0).iter().zip(of(i)).map(|(a, b)| a / b).collect());
-            line += &format!(", {ratio:.3} of {peer}");
+            let least = |i: usize| of(i).into_iter().fold(f64::INFINITY, f64::min);
+            line += &format!(", {ratio:.3} and {:.3} of {peer}", least(0) / least(i));
         }
         println!("{line}");
     }
