@@ -322,7 +322,7 @@ mod tests {
         );
         assert_eq!(
             read_header("{\"shape\":(3L,),\"descr\":\">i2\",\"fortran_order\":True}"),
-            "I16 [3] true true 62"
+            "I16 [3] true true 60"
         );
         assert_eq!(
             read_header("{'descr': '|b1', 'fortran_order': False, 'shape': ()}"),
