@@ -218,6 +218,24 @@ fn a_training_goes_on_where_it_ended() {
     assert!(bill.contains("\"metrics\"") && bill.contains("CycloneDX"), "{bill}");
 }
 
+/// Planted in a folder that others may write to.
+#[cfg(unix)]
+#[test]
+fn compiled_functions_of_another_user_are_not_run() {
+    let Some((sandbox, trained)) = xor(&[]) else { return };
+    let programs = sandbox.path("xor.bundle/__sheaf__");
+    if std::os::unix::fs::chown(&programs, Some(4242), None).is_err() {
+        skip("files are given away by root alone");
+        return;
+    }
+    let run = run_bare(&sandbox.path("xor.bundle/sheaf-rt"), &sandbox.path(""), &["--blame"]);
+    assert_eq!(output(&run), trained);
+    let said = text(&run.stderr);
+    assert!(said.contains("__sheaf__ belongs to user 4242 and is not used"), "{said}");
+    let step = said.lines().find(|line| line.starts_with("train-step")).expect("a row of train-step");
+    assert!(!step.ends_with("compiled"), "{said}");
+}
+
 #[test]
 fn what_cannot_be_bundled_is_said() {
     let Some(sandbox) = sandbox() else { return };

@@ -82,6 +82,13 @@ impl ProgramFolder {
         self.folder.entries().unwrap_or_default()
     }
 
+    /// Warns of a manifest that cannot be used.
+    pub fn report_faults(&self) {
+        if let Err(miss) = self.folder.entries() {
+            self.faults.report(&miss);
+        }
+    }
+
     /// A program by its key. Warns of a damaged one, which is replaced once the job is compiled.
     pub fn find(&self, key: &ActionKey) -> Option<(Vec<u8>, Entry)> {
         match self.folder.find(key) {

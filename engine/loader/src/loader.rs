@@ -219,6 +219,10 @@ impl Backend for Loader {
     }
 
     fn kept(&mut self, function: &str, transform: &str) -> Vec<Kept> {
+        if self.kept.get().is_none() {
+            // Without another place for programs it is never asked for one.
+            self.folder.report_faults();
+        }
         Loader::kept(self, function, transform)
     }
 
