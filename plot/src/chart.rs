@@ -387,7 +387,7 @@ mod tests {
         String::from_utf8(crate::draw(plot, Format::Svg).expect("a picture")).expect("text")
     }
 
-    /// Where the text of a picture stands.
+    /// Place of a text in a picture.
     fn place(svg: &str, text: &str) -> (f64, f64) {
         let before = svg.split(&format!(">\n{text}\n")).next().expect("the text");
         let tag = before.rsplit("<text ").next().expect("a tag");

@@ -37,7 +37,7 @@ Without a path: the bundle in this executable, or that of the folder it is in.
 Example: sheaf-rt digits --guard no-nan -- --epochs 10
 ";
 
-/// What the command line asks for.
+/// Request of the command line.
 pub enum Command {
     /// A text to print.
     Text(String),
@@ -73,7 +73,7 @@ impl Command {
         let mut verify = false;
         let mut parser = lexopt::Parser::from_env();
         loop {
-            // What follows `--` is the program's.
+            // Arguments after `--` are the program's.
             if let Some(mut raw) = parser.try_raw_args()
                 && raw.peek().is_some_and(|next| next == "--")
             {

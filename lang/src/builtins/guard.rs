@@ -140,7 +140,7 @@ fn elements_hold(
     stop_unless(interp, &Value::Tensor(all), &message)
 }
 
-/// A template in which only `{}` is a placeholder.
+/// A template whose one kind of insertion is `{}`.
 fn braced(template: &str) -> String {
     let parts = template.split("{}").map(|part| part.replace('{', "{{").replace('}', "}}"));
     parts.collect::<Vec<_>>().join("{}")

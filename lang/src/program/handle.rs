@@ -60,7 +60,7 @@ pub(crate) struct Lines {
     /// The file, for messages.
     pub name: String,
     pub file: Arc<dyn FileBytes>,
-    /// Where each line begins and ends, and its number in the file, counted from 1; found at the first access.
+    /// Start and end of each line, and its number in the file, counted from 1; found at the first access.
     pub places: OnceCell<Vec<(Range<usize>, usize)>>,
 }
 
@@ -204,7 +204,7 @@ impl Lazy {
 }
 
 impl Lines {
-    /// Where each line begins and ends, and its number in the file.
+    /// Start and end of each line, and its number in the file.
     pub fn places(&self) -> &[(Range<usize>, usize)] {
         self.places.get_or_init(|| {
             let bytes = self.file.bytes();

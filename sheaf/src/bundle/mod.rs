@@ -233,7 +233,7 @@ fn publish(form: &Form, root: &Path, name: &str, runtime: &[u8]) -> Result<(), F
     match form {
         Form::Folder(path) => {
             if path.exists() {
-                // What stood there is a bundle.
+                // The older folder is a bundle: `form` has looked.
                 let old = root.with_extension("old");
                 fs::rename(path, &old).map_err(unwritten(path))?;
             }

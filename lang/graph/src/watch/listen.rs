@@ -103,7 +103,7 @@ pub fn listen<T>(listener: Listener, f: impl FnOnce() -> T) -> (T, Listener) {
     (result, listener)
 }
 
-/// What `look` finds in the listener of this thread, if there is one.
+/// Result of `look` at the listener of this thread; `None` without one.
 pub fn heard<T>(look: impl FnOnce(&Listener) -> T) -> Option<T> {
     LISTENER.with_borrow(|listener| listener.as_ref().map(look))
 }

@@ -105,7 +105,7 @@ fn walk(graph: &Graph, replace: &Replace<'_>, is_outermost: bool) -> Graph {
     prune(b.finish(outputs))
 }
 
-/// What `listener` hears of a call of `graph` on the host, up to the first operation with a value that breaks a
+/// Reports to `listener` of a call of `graph` on the host, up to the first operation with a value that breaks a
 /// condition. Values are let go of after their last use.
 pub fn trail(graph: &Graph, inputs: &[HostTensor], listener: Listener) -> Listener {
     let mut last = vec![0; graph.types.len()];

@@ -55,7 +55,7 @@ impl Twin {
         matches!(self, Twin::Ready(_))
     }
 
-    /// Where its program runs, if there is one.
+    /// Placement of its program, if there is one.
     pub fn placement(&self) -> Option<Placement> {
         if let Twin::Ready(twin) = self { Some(twin.program.placement()) } else { None }
     }
