@@ -73,7 +73,7 @@ pub use executor::Cluster;
 pub use packages::{Dependencies, Packages};
 pub use report::EngineReporter;
 pub use session::{Error, Function, Module, Session, SessionBuilder, Value};
-pub use settings::{artifacts, project_of, settings_of};
+pub use settings::{project_of, settings_of};
 // Types of the public interface.
 pub use sheaf_graph::tensor::DType;
 pub use sheaf_lang::eval::{Jit, Location};

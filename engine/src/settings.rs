@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use sheaf_artifacts::{ArtifactFolder, Guard, MANIFEST_FILE};
 use sheaf_lang::host::HostError;
 use sheaf_project::{Home, HomeError, Options, Owners, Project, Request, Settings, Trusted, UserConfig};
 
@@ -64,20 +63,6 @@ pub fn settings_of(
     }
     settings.passed_over.iter().for_each(|line| reporter.passed_over(&line.to_string()));
     Ok(settings)
-}
-
-/// The folder for compiled programs at `path`, in a project or elsewhere: it is used only while it is the user's.
-pub fn artifacts(project: &Project, path: std::path::PathBuf) -> ArtifactFolder {
-    let owners = project.owners.clone();
-    ArtifactFolder::guarded(
-        path,
-        Guard::new(move |path, metadata| {
-            let is_list = path.file_name().is_some_and(|name| name == MANIFEST_FILE);
-            let foreign =
-                if is_list { owners.foreign(path, metadata) } else { owners.foreign_folder(path, metadata) };
-            foreign.map(|foreign| foreign.to_string())
-        }),
-    )
 }
 
 fn plain(error: impl std::fmt::Display) -> HostError {

@@ -1,5 +1,5 @@
 //! Rules that several crates must share exactly: atomic replacement of files, SHA-256 digests, which connections may carry
-//! secrets, how an address is printed without them, and the keys that sign claims and published versions. And files mapped
+//! secrets, how an address is printed without them, whose files are used, and the keys that sign claims and published versions. And files mapped
 //! into memory, the one place for their unsafe code.
 
 // Printing is left to the command line: prints panic if the output is closed.
@@ -9,11 +9,13 @@ mod address;
 pub mod atomic;
 mod digest;
 mod mapped;
+mod owner;
 mod signing;
 
 pub use address::{is_private, normal_address, shown, shown_text};
 pub use digest::{Digest, DigestError};
-#[cfg(unix)]
 pub use mapped::too_many_files;
 pub use mapped::{FileChange, MappedFile, lost_bytes};
+#[cfg(unix)]
+pub use owner::{Foreign, Owners, SAFE_VARIABLE};
 pub use signing::{KeyError, KeySyntax, NoRandomness, PublicKey, SecretKey, SignatureError};

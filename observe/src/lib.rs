@@ -96,6 +96,40 @@ impl Observers {
     }
 }
 
+/// Observations that a command line asks for.
+pub struct Wanted<'a> {
+    /// Names of the functions to trace, with commas; empty for all.
+    pub trace: Option<&'a str>,
+    /// Times by function.
+    pub blame: bool,
+    /// Memory of compiled functions.
+    pub memory: bool,
+    /// Destination of the events of a run.
+    pub events: Option<Box<dyn std::io::Write>>,
+}
+
+impl Wanted<'_> {
+    /// Its observers, on the clock of this machine; lines of the trace go to `output`.
+    pub fn observers(self, output: Output) -> Observers {
+        let mut observers = Observers::new(clock());
+        if let Some(names) = self.trace {
+            let names = names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+            let names = Some(names.collect::<Vec<_>>()).filter(|names| !names.is_empty());
+            observers = observers.with_tracer(Tracer::new(names, output));
+        }
+        if self.blame {
+            observers = observers.with_profiler();
+        }
+        if self.memory {
+            observers = observers.with_memory();
+        }
+        match self.events {
+            Some(events) => observers.with_recorder(Recorder::new(events)),
+            None => observers,
+        }
+    }
+}
+
 impl Times {
     /// The reports of `--blame` and `--mem-profile`, those that were asked for.
     pub fn reports(&self) -> Vec<String> {

@@ -20,7 +20,6 @@ mod location;
 mod lock;
 mod manifest;
 mod name;
-mod owner;
 mod packages_lock;
 mod paths;
 mod project;
@@ -42,7 +41,6 @@ pub use location::SourceLocation;
 pub use lock::{Addresses, LOCK_NAME, LockedFile, ToolchainLock};
 pub use manifest::{DEFAULT_MAIN, FmtTable, Package, SheafToml, pin_toolchain, works_with};
 pub use name::{NameError, package_name};
-pub use owner::{Foreign, Owners, SAFE_VARIABLE};
 pub use packages_lock::{Change, LockedEdge, LockedPackage, PackagesLock};
 pub use paths::{Home, HomeError};
 pub use project::{ARTIFACT_FOLDER, MANIFEST_NAME, Project};
@@ -51,6 +49,7 @@ pub use schema::schema;
 pub use settings::{
     Options, Origin, PackagePrograms, PassedOver, Refused, Setting, Settings, SettingsError, offline,
 };
+pub use sheaf_foundation::{Foreign, Owners, SAFE_VARIABLE};
 pub use source::{GitReference, NoSource, Source};
 pub use spanned_toml::Found;
 pub use tables::{CacheTable, Mode, ToolchainTable, size as parse_size};

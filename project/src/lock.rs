@@ -25,9 +25,9 @@ use url::Url;
 
 use crate::edit::{self, EditError};
 use crate::error::FileError;
-use crate::owner::Owners;
 use crate::spanned_toml::{self, Document, Found, Table as ReadTable};
 use crate::tables::is_release;
+use sheaf_foundation::Owners;
 
 /// The name of the file, next to `Sheaf.toml`.
 pub const LOCK_NAME: &str = "Sheaf.lock";

@@ -11,11 +11,11 @@ use crate::edit::{self, EditError};
 use crate::error::{FileError, Warning};
 use crate::location::SourceLocation;
 use crate::name::package_name;
-use crate::owner::Owners;
 use crate::resolver::ResolverTable;
 use crate::spanned_toml::{self, Document, Found, Table, Text};
 use crate::tables::{CacheTable, ToolchainTable};
 use crate::workspace::WorkspaceTable;
+use sheaf_foundation::Owners;
 
 /// The program of `sheaf run` if the package names none.
 pub const DEFAULT_MAIN: &str = "src/main.shf";

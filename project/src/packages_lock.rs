@@ -39,9 +39,9 @@ use crate::edit::EditError;
 use crate::error::FileError;
 use crate::lock::{FORMAT, edit_lock, known_format};
 use crate::name::package_name;
-use crate::owner::Owners;
 use crate::source::Source;
 use crate::spanned_toml::{self, Document, Found, Text};
+use sheaf_foundation::Owners;
 
 /// Maximum size of the file, in bytes.
 const LARGEST: usize = 64 << 20;

@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
 
-use crate::owner::{Foreign, Owners, SAFE_VARIABLE};
 use crate::project::Project;
+use sheaf_foundation::{Foreign, Owners, SAFE_VARIABLE};
 
 const HOME_VARIABLE: &str = "SHEAF_HOME";
 

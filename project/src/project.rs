@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use crate::error::FileError;
 use crate::lock::{LOCK_NAME, ToolchainLock, check_format};
 use crate::manifest::{DEFAULT_MAIN, SheafToml};
-use crate::owner::{Foreign, Owners};
 use crate::resolver::ResolverTable;
 use crate::spanned_toml::Found;
 use crate::tables::{CacheTable, ToolchainTable};
 use crate::workspace::Workspace;
+use sheaf_foundation::{Foreign, Owners};
 
 /// The name of a package's manifest.
 pub const MANIFEST_NAME: &str = "Sheaf.toml";

@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::{FileError, Warning};
 use crate::location::SourceLocation;
-use crate::owner::{Foreign, Owners};
+use sheaf_foundation::{Foreign, Owners};
 
 /// The file or folder found at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]

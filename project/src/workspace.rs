@@ -8,9 +8,9 @@ use crate::dependencies::{Dependency, DependencySource};
 use crate::error::FileError;
 use crate::location::SourceLocation;
 use crate::manifest::SheafToml;
-use crate::owner::Owners;
 use crate::project::MANIFEST_NAME;
 use crate::spanned_toml::{Found, Table};
+use sheaf_foundation::Owners;
 
 /// The keys of `[workspace]`.
 pub(crate) const WORKSPACE: &[&str] = &["members", "exclude", "dependencies"];

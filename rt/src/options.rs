@@ -1,14 +1,14 @@
 //! The command line.
 
 use std::ffi::OsString;
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use lexopt::prelude::*;
 use sheaf_lang::eval::{Interp, Jit};
 use sheaf_lang::observe::Guard;
-use sheaf_observe::{Metrics, Observers, Recorder, Times, Tracer, clock};
+use sheaf_observe::{Metrics, Times, Wanted};
 use sheaf_syntax::visible::visible;
 
 use crate::program::Failure;
@@ -127,23 +127,15 @@ impl Options {
         if trace.is_none() && guards.is_empty() && !blame && !mem_profile && trace_out.is_none() {
             return Ok(None);
         }
-        let mut observers = Observers::new(clock());
-        if let Some(names) = trace {
-            let names = names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
-            let names = Some(names.collect::<Vec<_>>()).filter(|names| !names.is_empty());
-            observers =
-                observers.with_tracer(Tracer::new(names, Box::new(|line| terminal::note(&visible(line)))));
-        }
-        if *blame {
-            observers = observers.with_profiler();
-        }
-        if *mem_profile {
-            observers = observers.with_memory();
-        }
-        if let Some(path) = trace_out {
-            let file = std::fs::File::create(path).map_err(|error| unwritable(path, &error))?;
-            observers = observers.with_recorder(Recorder::new(Box::new(BufWriter::new(file))));
-        }
+        let events = match trace_out {
+            Some(path) => {
+                let file = std::fs::File::create(path).map_err(|error| unwritable(path, &error))?;
+                Some(Box::new(BufWriter::new(file)) as Box<dyn Write>)
+            }
+            None => None,
+        };
+        let wanted = Wanted { trace: trace.as_deref(), blame: *blame, memory: *mem_profile, events };
+        let observers = wanted.observers(Box::new(|line| terminal::note(&visible(line))));
         let times = observers.times();
         interp.observe(Box::new(observers), guards.clone());
         Ok(Some(times))

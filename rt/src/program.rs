@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
-use sheaf_artifacts::{ArtifactFolder, Guard};
+use sheaf_artifacts::ArtifactFolder;
 use sheaf_bundle::{BundlePackages, MANIFEST, Manifest};
+use sheaf_foundation::Owners;
 use sheaf_lang::eval::{Interp, Jit};
 use sheaf_lang::host::{Backend, HostError};
 use sheaf_loader::{Loader, Policies, Reporter, SystemHost, source_text};
@@ -136,7 +137,10 @@ impl Program {
         let backend: Option<Box<dyn Backend>> = if options.jit == Jit::Never {
             None
         } else {
-            let programs = ArtifactFolder::guarded(self.artifacts(), trusted_owners());
+            let programs = ArtifactFolder::owned(
+                self.artifacts(),
+                Owners::of_process(|name| std::env::var(name).ok(), &[]),
+            );
             Some(Box::new(Loader::new(programs, Policies::default(), None, reporter)?))
         };
         Ok(Interp::new(Box::new(host), backend, evaluation))
@@ -147,27 +151,6 @@ impl Program {
 fn executable() -> PathBuf {
     let called = || std::env::args_os().next().map(PathBuf::from);
     std::env::current_exe().ok().or_else(called).unwrap_or_default()
-}
-
-/// Refuses compiled functions of other users: they are native code. Those of the owner of this executable are as trusted as it.
-#[cfg(unix)]
-fn trusted_owners() -> Guard {
-    use std::os::unix::fs::MetadataExt as _;
-    let own = std::fs::metadata(executable()).map(|metadata| metadata.uid()).ok();
-    let trusted = [Some(0), Some(rustix::process::geteuid().as_raw()), own];
-    Guard::new(move |path, metadata| {
-        let (shown, owner) = (path.display(), metadata.uid());
-        if trusted.contains(&Some(owner)) && !metadata.is_symlink() {
-            return None;
-        }
-        let why = if metadata.is_symlink() { "is a link".into() } else { format!("belongs to user {owner}") };
-        Some(format!("{shown} {why} and is not used; copy the folder to make it yours"))
-    })
-}
-
-#[cfg(not(unix))]
-fn trusted_owners() -> Guard {
-    Guard::default()
 }
 
 /// Compares a bundle with its manifest.

@@ -1,13 +1,13 @@
 //! Observation of a run: `--trace`, `--guard`, `--blame`, `--mem-profile`, `--trace-out`.
 
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use clap::Args;
 use sheaf_lang::eval::Interp;
 use sheaf_lang::observe::{Breach, Guard};
-use sheaf_observe::{Metrics, Observers, Recorder, Times, Tracer, clock};
+use sheaf_observe::{Metrics, Times, Wanted};
 use sheaf_syntax::visible::visible;
 
 use crate::evaluator::Failed;
@@ -100,28 +100,20 @@ impl ObserveOptions {
         if !self.any() {
             return Ok(None);
         }
-        let mut observers = Observers::new(clock());
-        if let Some(names) = &self.trace {
-            let names: Vec<String> =
-                names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
-            let names = Some(names).filter(|names| !names.is_empty());
-            observers =
-                observers.with_tracer(Tracer::new(names, Box::new(|line| eprint!("{}", visible(line)))));
-        }
-        if self.blame {
-            observers = observers.with_profiler();
-        }
-        if self.mem_profile {
-            observers = observers.with_memory();
-        }
-        if let Some(path) = &self.trace_out {
-            let file = std::fs::File::create(path).map_err(|error| {
-                let help = "name a file in a folder that is there and may be written";
-                messages::error(format!("{} cannot be written: {error}", path.display()), Some(help));
-                Failed
-            })?;
-            observers = observers.with_recorder(Recorder::new(Box::new(BufWriter::new(file))));
-        }
+        let events = match &self.trace_out {
+            Some(path) => {
+                let file = std::fs::File::create(path).map_err(|error| {
+                    let help = "name a file in a folder that is there and may be written";
+                    messages::error(format!("{} cannot be written: {error}", path.display()), Some(help));
+                    Failed
+                })?;
+                Some(Box::new(BufWriter::new(file)) as Box<dyn Write>)
+            }
+            None => None,
+        };
+        let Self { trace, blame, mem_profile, .. } = self;
+        let wanted = Wanted { trace: trace.as_deref(), blame: *blame, memory: *mem_profile, events };
+        let observers = wanted.observers(Box::new(|line| eprint!("{}", visible(line))));
         let observation = Observation { times: observers.times(), trace_out: self.trace_out.clone() };
         interp.observe(Box::new(observers), self.guard.clone());
         Ok(Some(observation))

@@ -12,7 +12,8 @@ mod sandbox;
 mod server;
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use compiler::{toolchain, wheel};
@@ -42,6 +43,27 @@ fn profile_folder() -> PathBuf {
 /// A folder under `target` for cached downloads of tests.
 fn kept_folder() -> PathBuf {
     profile_folder().with_file_name("sheaf-tests")
+}
+
+/// A Python with the pinned JAX, and NumPy. `None`, after a message, if it cannot be installed.
+///
+/// # Panics
+/// If its path is not UTF-8.
+pub fn jax_python() -> Option<PathBuf> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("scripts/jax-python");
+    match Command::new(script).output() {
+        Ok(output) if output.status.success() => {
+            Some(String::from_utf8(output.stdout).expect("a path").trim().into())
+        }
+        Ok(output) => {
+            skip(String::from_utf8_lossy(&output.stderr).trim());
+            None
+        }
+        Err(error) => {
+            skip(&format!("scripts/jax-python cannot run: {error}"));
+            None
+        }
+    }
 }
 
 /// True in `make nightly`, which runs everything: the tests that are ignored otherwise, all samples, and

@@ -231,7 +231,7 @@ fn compiled_functions_of_another_user_are_not_run() {
     let run = run_bare(&sandbox.path("xor.bundle/sheaf-rt"), &sandbox.path(""), &["--blame"]);
     assert_eq!(output(&run), trained);
     let said = text(&run.stderr);
-    assert!(said.contains("__sheaf__ belongs to user 4242 and is not used"), "{said}");
+    assert!(said.contains("__sheaf__ belongs to user 4242 and is passed over"), "{said}");
     let step = said.lines().find(|line| line.starts_with("train-step")).expect("a row of train-step");
     assert!(!step.ends_with("compiled"), "{said}");
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use sheaf_tests::{Sandbox, skip};
+use sheaf_tests::{Sandbox, jax_python, skip};
 
 /// The repository.
 fn root() -> PathBuf {
@@ -27,28 +27,10 @@ fn sandbox() -> Option<Sandbox> {
     Some(sandbox)
 }
 
-/// A Python with JAX. `None`, after a message, if it cannot be installed.
-fn jax() -> Option<PathBuf> {
-    let output = Command::new(root().join("scripts/jax-python")).output();
-    match output {
-        Ok(output) if output.status.success() => {
-            Some(String::from_utf8(output.stdout).expect("a path").trim().into())
-        }
-        Ok(output) => {
-            skip(String::from_utf8_lossy(&output.stderr).trim());
-            None
-        }
-        Err(error) => {
-            skip(&format!("scripts/jax-python cannot run: {error}"));
-            None
-        }
-    }
-}
-
 #[test]
 #[ignore = "long: a whole GPT step is compiled; make nightly runs it"]
-fn one_step_is_that_of_jax() {
-    let Some((sandbox, python)) = sandbox().zip(jax()) else { return };
+fn one_step_is_that_of_jax_python() {
+    let Some((sandbox, python)) = sandbox().zip(jax_python()) else { return };
     sandbox.write("step.shf", fs::read(root().join("tests/nanogpt/step.shf")).expect("a program"));
     let _ = sandbox.run(&["step.shf", "--jit", "always"]).compiled();
     assert_eq!(compilations(&sandbox, "train-step"), 1);

@@ -20,7 +20,7 @@
 //! next recording.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -32,6 +32,7 @@ use crate::file_name;
 use crate::guard::Guard;
 use crate::manifest::{Entry, Manifest, Specialisation};
 use crate::miss::{self, Lookup, Miss};
+use sheaf_foundation::Owners;
 use sheaf_foundation::atomic::{self, Staged, WriteError};
 
 /// The name of the file that lists a folder's entries.
@@ -116,6 +117,17 @@ impl ArtifactFolder {
         Self { folder: folder.into(), guard, state: Mutex::default() }
     }
 
+    /// The folder that is used only while it is of these owners.
+    pub fn owned(folder: impl Into<PathBuf>, owners: Owners) -> Self {
+        let refusal = move |path: &Path, metadata: &Metadata| {
+            let is_list = path.file_name().is_some_and(|name| name == MANIFEST_FILE);
+            let foreign =
+                if is_list { owners.foreign(path, metadata) } else { owners.foreign_folder(path, metadata) };
+            foreign.map(|foreign| foreign.to_string())
+        };
+        Self::guarded(folder, Guard::new(refusal))
+    }
+
     /// The folder's path.
     pub fn path(&self) -> &Path {
         &self.folder
@@ -153,10 +165,10 @@ impl ArtifactFolder {
         bytes: &[u8],
     ) -> Result<Entry, FolderError> {
         let mut state = self.state();
-        self.owned()?;
+        self.check_owner()?;
         fs::create_dir_all(&self.folder).map_err(WriteError::at(&self.folder))?;
         // Another user may have created the folder meanwhile.
-        self.owned()?;
+        self.check_owner()?;
         let _lock = self.lock()?;
         // Under the lock there are no other writers: unfinished files are of killed processes.
         atomic::remove_unfinished(&self.folder, Duration::ZERO);
@@ -216,7 +228,7 @@ impl ArtifactFolder {
     }
 
     /// Errors if the guard refuses the folder.
-    fn owned(&self) -> Result<(), FolderError> {
+    fn check_owner(&self) -> Result<(), FolderError> {
         self.guard.check_folder(&self.folder).map_err(|miss| FolderError::Foreign { line: miss.to_string() })
     }
 

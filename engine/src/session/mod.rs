@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use sheaf_artifacts::ArtifactFolder;
 use sheaf_lang::eval::{Interp, Jit, Location, Options, Signal};
 use sheaf_lang::host::HostError;
 use sheaf_lang::program;
@@ -20,7 +21,7 @@ use sheaf_syntax::{Sources, Span};
 use crate::packages::{Dependencies, Packages};
 use crate::release::{self, Unusable};
 use crate::report::EngineReporter;
-use crate::settings::{Environment, artifacts, project_of, settings_of};
+use crate::settings::{Environment, project_of, settings_of};
 use crate::worker::this_program;
 use crate::{Engine, EngineConfig, Secrets, WorkerCommand};
 
@@ -316,7 +317,13 @@ impl SessionBuilder {
             policies: self.policies,
             secrets: self.secrets,
             reporter: self.reporter,
-            ..EngineConfig::new(home, artifacts(project, folder), settings, compiler, worker)
+            ..EngineConfig::new(
+                home,
+                ArtifactFolder::owned(folder, project.owners.clone()),
+                settings,
+                compiler,
+                worker,
+            )
         };
         Ok(Engine::new(config)?)
     }

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use sheaf_artifacts::ActionKey;
+use sheaf_artifacts::{ActionKey, ArtifactFolder};
 use sheaf_engine::{BuildTarget, CompileService, Engine, EngineConfig, Faulty, Keep, Made, Plan};
 use sheaf_lang::eval::{AbstractValue, FunctionName, Interp, Jit, Options, Refused};
 use sheaf_project::Project;
@@ -161,7 +161,7 @@ impl Builder<'_> {
         let plans = self.plans(interp, &orders, &goal);
         let compile_service = compile_service(home.clone(), settings.clone(), compiler)?;
         let folder = self.artifacts.map_or_else(|| project.artifact_folder(), Path::to_owned);
-        let artifacts = sheaf_engine::artifacts(project, folder);
+        let artifacts = ArtifactFolder::owned(folder, project.owners.clone());
         let config = EngineConfig {
             recompile: options.recompile,
             strict: true,

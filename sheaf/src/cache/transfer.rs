@@ -7,14 +7,13 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use sheaf_artifacts::ActionKey;
+use sheaf_artifacts::{ActionKey, ArtifactFolder};
 use sheaf_cache::remote::Address;
 use sheaf_cache::{Listed, SignedClaim, Store, Upload};
 use sheaf_foundation::atomic::WriteError;
 
 use super::{CacheContext, bytes, programs};
 use crate::cli::NetworkOptions;
-use sheaf_engine::artifacts;
 
 use crate::evaluator::Failed;
 use crate::messages;
@@ -55,7 +54,8 @@ fn vouched(context: &CacheContext, wanted: impl Fn(&ActionKey) -> bool) -> (Vec<
 
 /// The keys of the programs that the `__sheaf__` of this project lists.
 fn listed_here(context: &CacheContext) -> Result<BTreeSet<ActionKey>, Failed> {
-    let folder = artifacts(&context.project, context.project.artifact_folder());
+    let project = &context.project;
+    let folder = ArtifactFolder::owned(project.artifact_folder(), project.owners.clone());
     let entries = folder.entries().map_err(|miss| {
         messages::error(&miss, miss.remedy());
         Failed

@@ -7,11 +7,10 @@ mod minilm;
 mod others;
 mod tokens;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::time::Duration;
 
-use sheaf_tests::{Sandbox, skip};
+use sheaf_tests::{Sandbox, jax_python, skip};
 
 /// Longest run: a whole training on a busy machine.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
@@ -44,24 +43,6 @@ fn run(sandbox: &Sandbox, program: &str, jit: &[&str], size: Option<&str>) -> St
     assert!(!output.stderr.contains("warning"), "{output}");
     println!("{}", output.stdout);
     output.stdout
-}
-
-/// A Python with the pinned JAX, and NumPy. `None`, after a message, if it cannot be installed.
-fn jax_python() -> Option<PathBuf> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("scripts/jax-python");
-    match Command::new(script).output() {
-        Ok(output) if output.status.success() => {
-            Some(String::from_utf8(output.stdout).expect("a path").trim().into())
-        }
-        Ok(output) => {
-            skip(String::from_utf8_lossy(&output.stderr).trim());
-            None
-        }
-        Err(error) => {
-            skip(&format!("scripts/jax-python cannot run: {error}"));
-            None
-        }
-    }
 }
 
 /// The numbers of the last line that begins with `label`, percentages as parts of 1.
