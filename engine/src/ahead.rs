@@ -24,6 +24,8 @@ pub struct BuildTarget {
     pub debug: bool,
     /// The compiler.
     pub compiler: Option<Release<'static>>,
+    /// True if programs that this machine can load are tried out before they are kept; false if the plan is the same on every machine.
+    pub tries: bool,
 }
 
 /// A specialised function with the candidates for its compilation, best first: each is the fallback of the one before.
@@ -31,7 +33,7 @@ pub struct Plan {
     unit: Unit,
     goal: BuildTarget,
     candidates: Vec<Candidate>,
-    /// True if this machine can load the programs.
+    /// True if this machine can load the programs, and is to.
     loads: bool,
     /// The program that it must agree with, if its calls consume arguments.
     plain: Option<Plain>,
@@ -82,7 +84,7 @@ impl Plan {
             vec![Candidate::new(stablehlo::Model::Gpu, &unit, target, &[], goal.compiler)]
         };
         let host = sheaf_target::Cpu::host();
-        let loads = goal.destination.cpu().is_some_and(|cpu| host.supports(&cpu).is_ok());
+        let loads = goal.tries && goal.destination.cpu().is_some_and(|cpu| host.supports(&cpu).is_ok());
         // Loops in blocks must be tried (Q37).
         candidates.retain(|candidate| loads || !candidate.features.blocks);
         for candidate in &mut candidates {

@@ -16,6 +16,7 @@ use crate::packages::options::{
     YankOptions,
 };
 use crate::registry::RegistryCommand;
+use crate::step::StepCommand;
 use crate::toolchain::ToolchainOptions;
 
 /// Run and train Sheaf programs.
@@ -58,6 +59,14 @@ pub enum Command {
                       sheaf build --emit stablehlo train.shf forward"
     )]
     Build(BuildOptions),
+    /// Compile ahead of time in three commands, for build systems: each reads and writes only the files that it is given
+    #[command(
+        subcommand,
+        after_help = "Example:\n  sheaf step lower train.shf --shapes shapes.json --cpu x86-64-v3 --output lowered\n  \
+                      sheaf step compile lowered/0.json --program 0.vmfb --claim 0.claim\n  \
+                      sheaf step link lowered --program 0.vmfb --claim 0.claim --output __sheaf__"
+    )]
+    Step(StepCommand),
     /// Put a program, its packages, compiled functions, data and the runtime into one folder or file, which runs without `sheaf`
     #[command(
         after_help = "Examples:\n  sheaf run train.shf --record shapes.json && sheaf bundle train.shf --shapes shapes.json\n  \

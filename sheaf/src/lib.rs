@@ -30,6 +30,7 @@ pub mod repl;
 pub mod replay;
 pub mod run;
 mod sources;
+pub mod step;
 pub mod test;
 pub mod toolchain;
 pub mod trust;

@@ -42,7 +42,7 @@ use sheaf_foundation::{Digest, DigestError};
 pub const KEY_VERSION: u64 = 6;
 
 /// All inputs that determine the compiler's output.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Action {
     /// The `StableHLO` text; source locations in it do not count.
     pub program: String,

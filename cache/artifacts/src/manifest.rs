@@ -19,7 +19,7 @@ pub const MANIFEST_VERSION: u64 = 1;
 const SIZE_LIMIT: u64 = 64 * 1024 * 1024;
 
 /// One function, specialised for the types and static values of one call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Specialisation {
     /// The function's name.
     pub function: String,

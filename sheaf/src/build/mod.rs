@@ -33,6 +33,7 @@ use pool::{Event, Request};
 use show::{Built, Progress, Report};
 
 pub use shapes::record;
+pub(crate) use shapes::{Sources, read as read_shapes};
 
 /// Compiles ahead, or shows the forms of a function.
 pub fn build(options: &BuildOptions) -> ExitCode {
@@ -154,7 +155,7 @@ impl Builder<'_> {
         let home = home()?;
         let mut settings = settings(&options.lock.network(&options.network), project, &home)?;
         let compiler = toolchain::used(&mut settings, project)?;
-        let goal = BuildTarget { destination, debug: options.debug, compiler };
+        let goal = BuildTarget { destination, debug: options.debug, compiler, tries: true };
         if let Some(form @ (Emit::Graph | Emit::Grad | Emit::Stablehlo)) = options.emit {
             return emit::text(interp, &orders, form, &goal);
         }
@@ -191,7 +192,7 @@ impl Builder<'_> {
     /// The functions to compile.
     fn orders(&mut self, interp: &mut Interp) -> Result<Vec<Order>, Failed> {
         let mut recorded = match &self.options.shapes {
-            Some(path) => shapes::read(interp, path).map_err(|e| {
+            Some(path) => shapes::read(interp, path, Sources::Recorded).map_err(|e| {
                 messages::show(&interp.sources, &e);
                 Failed
             })?,

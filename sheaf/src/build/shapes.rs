@@ -165,8 +165,17 @@ pub fn record(interp: &Interp, program: &Path, path: &Path) -> Result<(), Failed
     })
 }
 
+/// Sources that a shapes file serves.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Sources {
+    /// Those that were recorded.
+    Recorded,
+    /// Any that define the functions. The calls are those of the recorded run: what has changed since may ask for others.
+    Any,
+}
+
 /// The calls in the file `path`, which must be one of the program that `interp` has prepared.
-pub fn read(interp: &mut Interp, path: &Path) -> Result<Vec<Call>, Diagnostic> {
+pub fn read(interp: &mut Interp, path: &Path, sources: Sources) -> Result<Vec<Call>, Diagnostic> {
     let text = source_text(path)?;
     let shown = path.display();
     let id = interp.sources.add(shown.to_string(), text.as_str());
@@ -183,7 +192,7 @@ pub fn read(interp: &mut Interp, path: &Path) -> Result<Vec<Call>, Diagnostic> {
         ));
         return Err(error.at(find(&text, "\"format\"", at), "here").help(AGAIN));
     }
-    if shapes.sources != digest(interp).to_string() {
+    if sources == Sources::Recorded && shapes.sources != digest(interp).to_string() {
         let message =
             format!("{shown} was recorded for another program, or for {} as it was", shapes.program);
         return Err(Diagnostic::error(message)
