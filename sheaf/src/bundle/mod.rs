@@ -5,10 +5,12 @@ mod runtime;
 mod sources;
 mod verify;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use sheaf_artifacts::{ArtifactFolder, MANIFEST_FILE};
 use sheaf_bundle::{FORMAT, MANIFEST, Manifest, RUNTIME, SIGNATURE, Signature};
 use sheaf_foundation::atomic;
 use sheaf_lang::eval::{Jit, Options};
@@ -76,7 +78,11 @@ fn make(options: &BundleOptions) -> Result<(), Failed> {
     for path in data(&options.data)? {
         copy(&path, &root.join(&path))?;
     }
-    let devices = compile(options, processor, &file, &root.join("__sheaf__"))?;
+    let artifacts = root.join("__sheaf__");
+    let devices = match &options.programs {
+        Some(programs) => take(programs, &artifacts)?,
+        None => compile(options, processor, &file, &artifacts)?,
+    };
     write(&root.join("licenses/sheaf.txt"), include_bytes!("../../../LICENSE"))?;
     if let Some(bom) = sbom::bill(&project)? {
         write(&root.join("sbom.json"), bom.as_bytes())?;
@@ -226,6 +232,24 @@ fn compile(
     // It belongs to the store, not to the result.
     let _ = fs::remove_file(artifacts.join(sheaf_artifacts::LOCK_FILE));
     Ok(names)
+}
+
+/// Copies compiled programs into the folder; the names of their devices.
+fn take(programs: &Path, artifacts: &Path) -> Result<Vec<String>, Failed> {
+    let entries = ArtifactFolder::open(programs).entries().map_err(|miss| {
+        messages::error(&miss, miss.remedy());
+        Failed
+    })?;
+    if entries.is_empty() {
+        let help = "build it with `sheaf build` or `sheaf step link`";
+        messages::error(format!("{} has no compiled programs", programs.display()), Some(help));
+        return Err(Failed);
+    }
+    for name in entries.iter().map(|entry| entry.file.as_str()).chain([MANIFEST_FILE]) {
+        copy(&programs.join(name), &artifacts.join(name))?;
+    }
+    let devices: BTreeSet<String> = entries.into_iter().map(|entry| entry.device).collect();
+    Ok(devices.into_iter().collect())
 }
 
 /// Puts a finished folder into its place, in its form.

@@ -52,6 +52,9 @@ pub struct BundleOptions {
     /// Record of a run, written with --record: the functions to compile, beside those with typed parameters
     #[arg(long, value_name = "SHAPES.json")]
     pub shapes: Option<PathBuf>,
+    /// A folder of compiled programs, as `__sheaf__` and `sheaf step link` write it: they are taken, and nothing is compiled
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["shapes", "device", "cpu"])]
+    pub programs: Option<PathBuf>,
     /// A call with other shapes than those compiled is an error where the bundle runs
     #[arg(long)]
     pub frozen_shapes: bool,

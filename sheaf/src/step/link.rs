@@ -1,8 +1,9 @@
 //! `sheaf step link`: compiled programs, with a manifest.
 
 use std::fs;
+use std::path::PathBuf;
 
-use sheaf_artifacts::{ArtifactFolder, LOCK_FILE};
+use sheaf_artifacts::{ArtifactFolder, LOCK_FILE, Specialisation};
 use sheaf_cache::SignedClaim;
 use sheaf_foundation::Digest;
 
@@ -14,11 +15,14 @@ use crate::messages;
 /// Writes the artifact folder.
 pub fn link(options: &LinkOptions) -> Result<(), Failed> {
     let LinkOptions { lowered, programs, claims, output } = options;
-    let calls = Calls::read(lowered)?.calls;
+    let mut calls: Vec<(PathBuf, Vec<Specialisation>)> = Vec::new();
+    for folder in lowered {
+        let described = Calls::read(folder)?.calls.into_iter().enumerate();
+        calls.extend(described.map(|(position, call)| (Lowered::path(folder, position), call)));
+    }
     if programs.len() != calls.len() || claims.len() != calls.len() {
         let message = format!(
-            "{} has {} calls, and there are {} programs and {} claims",
-            lowered.display(),
+            "there are {} lowered calls, {} programs and {} claims",
             calls.len(),
             programs.len(),
             claims.len()
@@ -27,8 +31,7 @@ pub fn link(options: &LinkOptions) -> Result<(), Failed> {
         return Err(Failed);
     }
     let folder = ArtifactFolder::open(output);
-    for (position, specialisations) in calls.into_iter().enumerate() {
-        let (program, claim) = (&programs[position], &claims[position]);
+    for ((lowered, specialisations), (program, claim)) in calls.into_iter().zip(programs.iter().zip(claims)) {
         let vmfb = bytes(program)?;
         let said = SignedClaim::read(&bytes(claim)?)
             .map_err(|error| failed(format!("{} is no claim: {error}", claim.display())))?
@@ -38,10 +41,10 @@ pub fn link(options: &LinkOptions) -> Result<(), Failed> {
             messages::error(message, Some("compile the call again"));
             return Err(Failed);
         }
-        let candidates = Lowered::read(&Lowered::path(lowered, position))?.candidates;
+        let candidates = Lowered::read(&lowered)?.candidates;
         let compiled = candidates.iter().zip(specialisations).find(|(c, _)| c.action.key() == said.key);
         let Some((candidate, specialisation)) = compiled else {
-            let message = format!("{} is the program of another call than {position}", program.display());
+            let message = format!("{} is not compiled from {}", program.display(), lowered.display());
             messages::error(message, Some("name programs and claims in the order of the calls"));
             return Err(Failed);
         };

@@ -84,8 +84,9 @@ pub struct CompileOptions {
 /// Options of `sheaf step link`.
 #[derive(Args, Clone, Debug)]
 pub struct LinkOptions {
-    /// The folder of the lowered calls
-    pub lowered: PathBuf,
+    /// Folders of lowered calls, one for each device
+    #[arg(required = true)]
+    pub lowered: Vec<PathBuf>,
     /// A compiled program for each call, in their order
     #[arg(long = "program", value_name = "FILE.vmfb", required = true)]
     pub programs: Vec<PathBuf>,
