@@ -37,6 +37,7 @@ mod record;
 mod repl;
 mod sharing;
 #[cfg(unix)]
+mod step;
 mod terminal;
 mod toolchain;
 mod trace;

@@ -1,0 +1,277 @@
+//! The rules for Bazel: a workspace of the examples, built by a real Bazel in its sandbox.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use sheaf_foundation::Digest;
+use sheaf_tests::{Sandbox, sheaf, skip};
+use tempfile::TempDir;
+
+#[path = "../../cache/tests/remotes/servers.rs"]
+#[allow(dead_code, reason = "tests of remote caches start the other servers")]
+mod servers;
+
+/// The rules and the stand-ins for what Bazel would fetch.
+const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/bazel");
+const STAND_INS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/bazel");
+
+/// An archive of `sheaf` and `sheaf-rt`, and one of the compiler, as a server of releases has them.
+struct Release {
+    folder: TempDir,
+}
+
+impl Release {
+    /// `None` without Bazel, a runtime or a compiler, which is said.
+    fn new() -> Option<Release> {
+        servers::tool("SHEAF_TEST_BAZEL", "", "bazel")?;
+        let runtime = sheaf().with_file_name("sheaf-rt");
+        if !runtime.is_file() {
+            skip("there is no sheaf-rt: cargo build --workspace --bins");
+            return None;
+        }
+        let sandbox = Sandbox::with_compiler()?;
+        let folder = tempfile::tempdir().expect("a folder");
+        let bin = folder.path().join("sheaf-1");
+        fs::create_dir(&bin).expect("a folder");
+        for tool in [sheaf(), runtime] {
+            let name = tool.file_name().expect("a name");
+            done(Command::new("strip").arg("-o").arg(bin.join(name)).arg(&tool));
+        }
+        done(
+            Command::new("tar")
+                .args(["-C"])
+                .arg(folder.path())
+                .args(["-cf"])
+                .arg(folder.path().join("sheaf.tar"))
+                .arg("sheaf-1"),
+        );
+        let compiler = folder.path().join("compiler.tar.gz");
+        let packed = sandbox.run(&["toolchain", "bundle", "-o", &compiler.display().to_string()]);
+        assert_eq!(packed.code, Some(0), "{packed}");
+        Some(Release { folder })
+    }
+
+    /// Address and digest of a file.
+    fn file(&self, name: &str) -> (String, String) {
+        let path = self.folder.path().join(name);
+        let digest = Digest::of(&fs::read(&path).expect("a file")).to_string();
+        (format!("file://{}", path.display()), digest)
+    }
+
+    /// A checkout of the examples.
+    fn checkout(&self) -> Workspace {
+        let sandbox = Sandbox::new();
+        for example in ["xor", "digits"] {
+            sandbox.example_folder(example);
+            let _ = fs::remove_dir_all(sandbox.path(example).join("__sheaf__"));
+        }
+        let (sheaf, sheaf_digest) = self.file("sheaf.tar");
+        let (compiler, compiler_digest) = self.file("compiler.tar.gz");
+        sandbox.write(
+            "WORKSPACE",
+            format!(
+                r#"workspace(name = "examples")
+local_repository(name = "rules_sheaf", path = "{RULES}")
+load("@rules_sheaf//sheaf:repositories.bzl", "sheaf_register_toolchains", "sheaf_shapes")
+sheaf_register_toolchains(
+    sheaf = {{"linux-x86_64": "{sheaf}"}},
+    sha256 = {{"linux-x86_64": "{sheaf_digest}"}},
+    strip_prefix = "sheaf-1",
+    compiler = {{"linux-x86_64": "{compiler}"}},
+    compiler_sha256 = {{"linux-x86_64": "{compiler_digest}"}},
+)
+sheaf_shapes(name = "shapes", files = ["//xor:shapes.json", "//digits:shapes.json"])
+"#
+            ),
+        );
+        Workspace { sandbox, state: tempfile::tempdir().expect("a folder") }
+    }
+}
+
+/// A checkout with a Bazel server of its own.
+struct Workspace {
+    sandbox: Sandbox,
+    state: TempDir,
+}
+
+impl Workspace {
+    fn bazel(&self, command: &str, options: &[&str]) -> Command {
+        let bazel = servers::tool("SHEAF_TEST_BAZEL", "", "bazel").expect("asked before");
+        let mut bazel = Command::new(bazel);
+        bazel
+            .arg(format!("--output_user_root={}", self.state.path().display()))
+            .arg(command)
+            .current_dir(self.sandbox.path(""))
+            .env("HOME", self.sandbox.home());
+        if command != "shutdown" {
+            // Debian's own settings make a sandbox of any failed action stay, and talk.
+            bazel.args(["--nosandbox_debug", "--color=no", "--curses=no"]);
+            for (name, folder) in [
+                ("rules_cc", "rules_cc"),
+                ("rules_java", "rules_java"),
+                ("remote_coverage_tools", "coverage"),
+            ] {
+                bazel.arg(format!("--override_repository={name}={STAND_INS}/{folder}"));
+            }
+        }
+        bazel.args(options);
+        bazel
+    }
+
+    fn run(&self, command: &str, options: &[&str]) -> Output {
+        let output = self.bazel(command, options).output().expect("bazel starts");
+        assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+        output
+    }
+
+    /// Actions that a build executes: each mnemonic, with true if the result came from the remote cache.
+    fn executed(&self, command: &str, options: &[&str]) -> Vec<(String, bool)> {
+        let log = self.state.path().join("actions.json");
+        let option = format!("--execution_log_json_file={}", log.display());
+        self.run(command, &[&[option.as_str()], options].concat());
+        let log = fs::read_to_string(log).expect("a log");
+        let actions = serde_json::Deserializer::from_str(&log).into_iter::<Value>();
+        actions
+            .map(|action| {
+                let action = action.expect("JSON");
+                let name = action["mnemonic"].as_str().unwrap_or_default().to_owned();
+                (name, action["remoteCacheHit"].as_bool().unwrap_or_default())
+            })
+            .collect()
+    }
+
+    fn output(&self, path: &str) -> PathBuf {
+        self.sandbox.path("bazel-bin").join(path)
+    }
+
+    /// Replaces a text in a source file.
+    fn edit(&self, path: &str, from: &str, to: &str) {
+        let source = fs::read_to_string(self.sandbox.path(path)).expect("a source");
+        assert!(source.contains(from), "{source}");
+        self.sandbox.write(path, source.replace(from, to));
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        let _ = self.bazel("shutdown", &[]).output();
+        // Bazel makes outputs read-only, and folders of them cannot be emptied then.
+        let _ = Command::new("chmod").args(["-R", "u+w"]).arg(self.state.path()).output();
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn done(command: &mut Command) {
+    let output = command.output().expect("it starts");
+    assert!(output.status.success(), "{command:?}: {}", text(&output.stderr));
+}
+
+/// Number of executed actions of a kind; those of the remote cache are not executed.
+fn count(actions: &[(String, bool)], mnemonic: &str) -> usize {
+    actions.iter().filter(|(name, cached)| name == mnemonic && !cached).count()
+}
+
+/// Number of calls in the shapes file of an example.
+fn calls(example: &str) -> usize {
+    let path = Path::new(STAND_INS).join("../../examples").join(example).join("shapes.json");
+    let shapes: Value = serde_json::from_str(&fs::read_to_string(path).expect("shapes")).expect("JSON");
+    shapes["calls"].as_array().expect("calls").len()
+}
+
+#[test]
+fn the_examples_are_built_tested_and_cached() {
+    let Some(release) = Release::new() else { return };
+    let Some(cache) = servers::nginx() else { return };
+    let remote = format!("--remote_cache=http://127.0.0.1:{}/cache", cache.port);
+    let first = release.checkout();
+    if !first.sandbox.path("digits/digits.csv").is_file() {
+        skip("there are no digits: scripts/fetch-digits");
+        return;
+    }
+    let built = first.executed("test", &[&remote, "--test_output=errors", "//..."]);
+    // One action for each call: the binary and the test of each program, and the functions for a GPU.
+    let (xor, digits) = (calls("xor"), calls("digits"));
+    assert_eq!(count(&built, "SheafCompile"), 3 * xor + 2 * digits);
+    assert_eq!(count(&built, "SheafLower"), 5);
+    // A test is one action or two: its log may be converted by another.
+    assert!(count(&built, "TestRunner") >= 2);
+    let query = text(&first.run("aquery", &["mnemonic(SheafCompile, //xor:train)"]).stdout);
+    assert_eq!(query.matches("Mnemonic: SheafCompile").count(), xor, "{query}");
+
+    // Nothing is compiled in a second checkout.
+    let second = release.checkout();
+    let built = second.executed("build", &[&remote, "//..."]);
+    assert_eq!(built.iter().filter(|(_, cached)| !cached).count(), 0, "{built:?}");
+    assert!(built.iter().any(|(name, cached)| name == "SheafCompile" && *cached), "{built:?}");
+    let run = text(&second.run("run", &[&remote, "//xor:train"]).stdout);
+    assert!(run.contains("[1. 1.] -> 0.0"), "{run}");
+
+    // A change of one function is a compilation of that function, and a moved line is none.
+    second.edit("xor/train.shf", "(defn train-step", "; moved\n\n(defn train-step");
+    let built = second.executed("build", &["//xor:train"]);
+    assert_eq!((count(&built, "SheafLower"), count(&built, "SheafCompile")), (1, 0), "{built:?}");
+    second.edit("xor/train.shf", "(sgd-step p grads lr)", "(sgd-step p grads (* 2 lr))");
+    let built = second.executed("build", &["//xor:train"]);
+    assert_eq!((count(&built, "SheafLower"), count(&built, "SheafCompile")), (1, 1), "{built:?}");
+
+    // The bundle is one like any other.
+    let bundle = first.output("digits/bundle.tar.gz").display().to_string();
+    let verified = first.sandbox.run(&["bundle", "verify", &bundle]);
+    assert!(verified.stdout.contains("files as train linux-x86_64 lists them"), "{verified:?}");
+
+    // A run uses what Bazel compiled.
+    let user = Sandbox::new();
+    user.example("xor/train.shf");
+    for name in Sandbox::files(&first.output("xor/train.sheaf")) {
+        let file = fs::read(first.output("xor/train.sheaf").join(&name)).expect("a file");
+        user.write(&format!("xor/__sheaf__/{name}"), file);
+    }
+    let run = user.run(&["xor/train.shf", "--offline", "--strict", "--jit", "always"]).compiled_nothing();
+    assert!(run.contains("[1. 1.] -> 0.0"), "{run}");
+}
+
+/// Files of a kind below a folder.
+fn files(folder: &Path, is: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
+    let names = Sandbox::files(folder).into_iter().filter(|name| is(name.rsplit('/').next().unwrap_or(name)));
+    names.map(|name| folder.join(name)).collect()
+}
+
+#[test]
+fn buildifier_has_nothing_to_say() {
+    let Some(buildifier) =
+        servers::tool("SHEAF_TEST_BUILDIFIER", "buildifier-8.2.1/node_modules/.bin/buildifier", "buildifier")
+    else {
+        return;
+    };
+    let of_bazel =
+        |name: &str| name.ends_with(".bzl") || ["BUILD.bazel", "MODULE.bazel", "WORKSPACE"].contains(&name);
+    let examples = Path::new(STAND_INS).join("../../examples");
+    let mut all = files(Path::new(RULES), &of_bazel);
+    for folder in [Path::new(STAND_INS), &examples.join("xor"), &examples.join("digits")] {
+        all.extend(files(folder, &of_bazel));
+    }
+    assert!(all.len() > 10, "{all:?}");
+    done(Command::new(buildifier).args(["-mode=check", "-lint=warn"]).args(all));
+}
+
+#[test]
+fn every_attribute_is_in_the_reference() {
+    let book = fs::read_to_string(Path::new(STAND_INS).join("../../docs/bazel.md")).expect("the page");
+    let attribute = regex::Regex::new(r#"(?m)^\s+"?(\w+)"?\s*[=:] attr\."#).expect("a pattern");
+    let mut count = 0;
+    for file in files(Path::new(RULES), &|name| name.ends_with(".bzl") && name != "toolchain.bzl") {
+        let text = fs::read_to_string(&file).expect("a file");
+        for found in attribute.captures_iter(&text) {
+            assert!(book.contains(&format!("| `{}` |", &found[1])), "docs/bazel.md lacks `{}`", &found[1]);
+            count += 1;
+        }
+    }
+    assert!(count > 20, "{count}");
+}
