@@ -237,10 +237,17 @@ fn the_examples_are_built_tested_and_cached() {
     assert!(run.contains("[1. 1.] -> 0.0"), "{run}");
 }
 
-/// Files of a kind below a folder.
-fn files(folder: &Path, is: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
-    let names = Sandbox::files(folder).into_iter().filter(|name| is(name.rsplit('/').next().unwrap_or(name)));
-    names.map(|name| folder.join(name)).collect()
+/// Files below a folder that Bazel reads.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let is_read = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default();
+        is_extension(path) || ["BUILD.bazel", "MODULE.bazel", "WORKSPACE"].iter().any(|known| name == *known)
+    };
+    Sandbox::files(folder).into_iter().map(|name| folder.join(name)).filter(is_read).collect()
+}
+
+fn is_extension(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "bzl")
 }
 
 #[test]
@@ -250,12 +257,10 @@ fn buildifier_has_nothing_to_say() {
     else {
         return;
     };
-    let of_bazel =
-        |name: &str| name.ends_with(".bzl") || ["BUILD.bazel", "MODULE.bazel", "WORKSPACE"].contains(&name);
     let examples = Path::new(STAND_INS).join("../../examples");
-    let mut all = files(Path::new(RULES), &of_bazel);
+    let mut all = files(Path::new(RULES));
     for folder in [Path::new(STAND_INS), &examples.join("xor"), &examples.join("digits")] {
-        all.extend(files(folder, &of_bazel));
+        all.extend(files(folder));
     }
     assert!(all.len() > 10, "{all:?}");
     done(Command::new(buildifier).args(["-mode=check", "-lint=warn"]).args(all));
@@ -266,8 +271,10 @@ fn every_attribute_is_in_the_reference() {
     let book = fs::read_to_string(Path::new(STAND_INS).join("../../docs/bazel.md")).expect("the page");
     let attribute = regex::Regex::new(r#"(?m)^\s+"?(\w+)"?\s*[=:] attr\."#).expect("a pattern");
     let mut count = 0;
-    for file in files(Path::new(RULES), &|name| name.ends_with(".bzl") && name != "toolchain.bzl") {
-        let text = fs::read_to_string(&file).expect("a file");
+    for file in
+        files(Path::new(RULES)).iter().filter(|file| is_extension(file) && !file.ends_with("toolchain.bzl"))
+    {
+        let text = fs::read_to_string(file).expect("a file");
         for found in attribute.captures_iter(&text) {
             assert!(book.contains(&format!("| `{}` |", &found[1])), "docs/bazel.md lacks `{}`", &found[1]);
             count += 1;
