@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use sheaf_foundation::Digest;
-use sheaf_tests::{Sandbox, sheaf, skip};
+use sheaf_tests::release::{COMPILER, Release, SHEAF, done};
+use sheaf_tests::{Sandbox, skip};
 use tempfile::TempDir;
 
 #[path = "../../cache/tests/remotes/servers.rs"]
@@ -19,77 +19,10 @@ mod servers;
 const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/bazel");
 const STAND_INS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/bazel");
 
-/// An archive of `sheaf` and `sheaf-rt`, and one of the compiler, as a server of releases has them.
-struct Release {
-    folder: TempDir,
-}
-
-impl Release {
-    /// `None` without Bazel, a runtime or a compiler, which is said.
-    fn new() -> Option<Release> {
-        servers::tool("SHEAF_TEST_BAZEL", "", "bazel")?;
-        let runtime = sheaf().with_file_name("sheaf-rt");
-        if !runtime.is_file() {
-            skip("there is no sheaf-rt: cargo build --workspace --bins");
-            return None;
-        }
-        let sandbox = Sandbox::with_compiler()?;
-        let folder = tempfile::tempdir().expect("a folder");
-        let bin = folder.path().join("sheaf-1");
-        fs::create_dir(&bin).expect("a folder");
-        for tool in [sheaf(), runtime] {
-            let name = tool.file_name().expect("a name");
-            done(Command::new("strip").arg("-o").arg(bin.join(name)).arg(&tool));
-        }
-        done(
-            Command::new("tar")
-                .args(["-C"])
-                .arg(folder.path())
-                .args(["-cf"])
-                .arg(folder.path().join("sheaf.tar"))
-                .arg("sheaf-1"),
-        );
-        let compiler = folder.path().join("compiler.tar.gz");
-        let packed = sandbox.run(&["toolchain", "bundle", "-o", &compiler.display().to_string()]);
-        assert_eq!(packed.code, Some(0), "{packed}");
-        Some(Release { folder })
-    }
-
-    /// Address and digest of a file.
-    fn file(&self, name: &str) -> (String, String) {
-        let path = self.folder.path().join(name);
-        let digest = Digest::of(&fs::read(&path).expect("a file")).to_string();
-        (format!("file://{}", path.display()), digest)
-    }
-
-    /// A checkout of the examples.
-    fn checkout(&self) -> Workspace {
-        let sandbox = Sandbox::new();
-        for example in ["xor", "digits"] {
-            sandbox.example_folder(example);
-            let _ = fs::remove_dir_all(sandbox.path(example).join("__sheaf__"));
-        }
-        let (sheaf, sheaf_digest) = self.file("sheaf.tar");
-        let (compiler, compiler_digest) = self.file("compiler.tar.gz");
-        sandbox.write(
-            "WORKSPACE",
-            format!(
-                r#"workspace(name = "examples")
-local_repository(name = "rules_sheaf", path = "{RULES}")
-load("@rules_sheaf//sheaf:repositories.bzl", "sheaf_register_toolchains", "sheaf_shapes")
-sheaf_register_toolchains(
-    sheaf = {{"linux-x86_64": "{sheaf}"}},
-    sha256 = {{"linux-x86_64": "{sheaf_digest}"}},
-    strip_prefix = "sheaf-1",
-    compiler = {{"linux-x86_64": "{compiler}"}},
-    compiler_sha256 = {{"linux-x86_64": "{compiler_digest}"}},
-)
-sheaf_shapes(name = "shapes", files = ["//xor:shapes.json", "//digits:shapes.json"])
-"#
-            ),
-        );
-        Workspace { sandbox, state: tempfile::tempdir().expect("a folder") }
-    }
+/// A release to build with; `None` without Bazel.
+fn release() -> Option<Release> {
+    servers::tool("SHEAF_TEST_BAZEL", "", "bazel")?;
+    Release::new()
 }
 
 /// A checkout with a Bazel server of its own.
@@ -99,6 +32,37 @@ struct Workspace {
 }
 
 impl Workspace {
+    /// A checkout of the examples.
+    fn checkout(release: &Release) -> Workspace {
+        let sandbox = Sandbox::new();
+        for example in ["xor", "digits"] {
+            sandbox.example_folder(example);
+            let _ = fs::remove_dir_all(sandbox.path(example).join("__sheaf__"));
+        }
+        let (sheaf, sheaf_digest) = release.file(SHEAF);
+        let (compiler, compiler_digest) = release.file(COMPILER);
+        sandbox.write(
+            "WORKSPACE",
+            format!(
+                r#"workspace(name = "examples")
+local_repository(name = "rules_sheaf", path = "{RULES}")
+load("@rules_sheaf//sheaf:repositories.bzl", "sheaf_register_toolchains", "sheaf_shapes")
+sheaf_register_toolchains(
+    sheaf = {{"linux-x86_64": "file://{}"}},
+    sha256 = {{"linux-x86_64": "{sheaf_digest}"}},
+    strip_prefix = "sheaf-1",
+    compiler = {{"linux-x86_64": "file://{}"}},
+    compiler_sha256 = {{"linux-x86_64": "{compiler_digest}"}},
+)
+sheaf_shapes(name = "shapes", files = ["//xor:shapes.json", "//digits:shapes.json"])
+"#,
+                sheaf.display(),
+                compiler.display()
+            ),
+        );
+        Workspace { sandbox, state: tempfile::tempdir().expect("a folder") }
+    }
+
     fn bazel(&self, command: &str, options: &[&str]) -> Command {
         let bazel = servers::tool("SHEAF_TEST_BAZEL", "", "bazel").expect("asked before");
         let mut bazel = Command::new(bazel);
@@ -168,11 +132,6 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn done(command: &mut Command) {
-    let output = command.output().expect("it starts");
-    assert!(output.status.success(), "{command:?}: {}", text(&output.stderr));
-}
-
 /// Number of executed actions of a kind; those of the remote cache are not executed.
 fn count(actions: &[(String, bool)], mnemonic: &str) -> usize {
     actions.iter().filter(|(name, cached)| name == mnemonic && !cached).count()
@@ -187,10 +146,10 @@ fn calls(example: &str) -> usize {
 
 #[test]
 fn the_examples_are_built_tested_and_cached() {
-    let Some(release) = Release::new() else { return };
+    let Some(release) = release() else { return };
     let Some(cache) = servers::nginx() else { return };
     let remote = format!("--remote_cache=http://127.0.0.1:{}/cache", cache.port);
-    let first = release.checkout();
+    let first = Workspace::checkout(&release);
     if !first.sandbox.path("digits/digits.csv").is_file() {
         skip("there are no digits: scripts/fetch-digits");
         return;
@@ -206,7 +165,7 @@ fn the_examples_are_built_tested_and_cached() {
     assert_eq!(query.matches("Mnemonic: SheafCompile").count(), xor, "{query}");
 
     // Nothing is compiled in a second checkout.
-    let second = release.checkout();
+    let second = Workspace::checkout(&release);
     let built = second.executed("build", &[&remote, "//..."]);
     assert_eq!(built.iter().filter(|(_, cached)| !cached).count(), 0, "{built:?}");
     assert!(built.iter().any(|(name, cached)| name == "SheafCompile" && *cached), "{built:?}");

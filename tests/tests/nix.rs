@@ -1,0 +1,198 @@
+//! The rules for Nix: a package with a dependency, built by a real Nix in its sandbox, without a network.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use sheaf_tests::release::{COMPILER, Release, SHEAF, done};
+use sheaf_tests::{Sandbox, Server, skip};
+use tempfile::TempDir;
+
+#[path = "../../cache/tests/remotes/servers.rs"]
+#[allow(dead_code, reason = "tests of remote caches start the other servers")]
+mod servers;
+
+const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/nix");
+
+/// Nix without users of its own, whose builders see the tools of this system and no network.
+const SETTINGS: &str = "build-users-group =
+sandbox = true
+sandbox-paths = /bin /usr /lib /lib64
+substituters =
+experimental-features = nix-command flakes
+flake-registry =
+";
+
+/// A package, with a dependency in a git repository of its own.
+struct Package {
+    sandbox: Sandbox,
+    /// Servers of the release: a builder sees no files of this system, but for those named in the settings.
+    servers: [Server; 2],
+    digests: [String; 2],
+    /// Folder of a store of its own.
+    store: TempDir,
+}
+
+impl Package {
+    /// `None` without Nix, which is said.
+    fn new() -> Option<Package> {
+        servers::tool("SHEAF_TEST_NIX", "", "nix")?;
+        let release = Release::new()?;
+        let sandbox = Sandbox::with_compiler()?;
+        sandbox.write("scaling/Sheaf.toml", "[package]\nname = \"scaling\"\nversion = \"0.1.0\"\n");
+        sandbox.write("scaling/src/lib.shf", "(defn scaled [x] (* 3 x))\n");
+        commit(&sandbox.path("scaling"));
+        let source =
+            fs::read_to_string(sandbox.path(&sandbox.example("xor/train.shf"))).expect("the example");
+        let source = source.replace("(use optim)", "(use optim)\n(use scaling)");
+        let scaled = source.replace("(sgd-step p grads lr)", "(sgd-step p grads (scaled (/ lr 3)))");
+        assert_ne!(scaled, source);
+        sandbox.write("net/src/main.shf", scaled);
+        let manifest = format!(
+            "[package]\nname = \"xor-net\"\nversion = \"0.1.0\"\n\n[dependencies]\nscaling = {{ git = \"file://{}\" }}\n",
+            sandbox.path("scaling").display()
+        );
+        sandbox.write("net/Sheaf.toml", manifest);
+        let recorded = sandbox.sheaf(&["run", "--jit", "always", "--record", "shapes.json"]).at("net").run();
+        recorded.compiled();
+        fs::remove_dir_all(sandbox.path("net/__sheaf__")).expect("a folder");
+        let files = [SHEAF, COMPILER].map(|name| release.file(name));
+        let servers = [0, 1].map(|n| Server::mirror(&files[n].0, Duration::ZERO));
+        let digests = files.map(|(_, digest)| digest);
+        let package = Package { sandbox, servers, digests, store: tempfile::tempdir().expect("a folder") };
+        package.sandbox.write("net/flake.nix", package.flake());
+        commit(&package.sandbox.path("net"));
+        Some(package)
+    }
+
+    fn flake(&self) -> String {
+        let [sheaf, compiler] =
+            [(0, SHEAF), (1, COMPILER)].map(|(n, name)| format!("{}/{name}", self.servers[n].url()));
+        let [sheaf_digest, compiler_digest] = &self.digests;
+        let rules = Path::new(RULES).canonicalize().expect("the rules");
+        format!(
+            r#"{{
+  inputs.rules.url = "path:{}";
+  outputs = {{ self, rules }}:
+    let
+      system = "{}-linux";
+      bare = rules.lib.forSystem {{ inherit system; }};
+      sheaf = bare.fetchSheaf {{ url = "{sheaf}"; sha256 = "{sheaf_digest}"; }};
+      tools = rules.lib.forSystem {{ inherit system sheaf; }};
+      compiler = tools.fetchCompiler {{ url = "{compiler}"; sha256 = "{compiler_digest}"; }};
+    in {{
+      packages.${{system}}.default = tools.buildSheafPackage {{ src = self; inherit compiler; }};
+      devShells.${{system}}.default = tools.devShell {{ inherit compiler; }};
+      checks.${{system}}.builds = self.packages.${{system}}.default;
+    }};
+}}
+"#,
+            rules.display(),
+            std::env::consts::ARCH
+        )
+    }
+
+    fn nix(&self, arguments: &[&str]) -> Output {
+        let nix = servers::tool("SHEAF_TEST_NIX", "", "nix").expect("asked before");
+        let mut command = Command::new(nix);
+        command.args(arguments).arg("--store").arg(self.store.path()).current_dir(self.sandbox.path("net"));
+        command.env("HOME", self.sandbox.home()).env("NIX_CONFIG", SETTINGS);
+        command.output().expect("nix starts")
+    }
+
+    /// Builds; the names of the derivations that were built, without their hashes.
+    fn build(&self, arguments: &[&str]) -> Vec<String> {
+        let output = self.nix(&[&["build", "-L", "-v"], arguments].concat());
+        let said = text(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let built = said.lines().filter_map(|line| line.strip_prefix("building '/nix/store/"));
+        built.filter_map(|name| Some(name.split_once('-')?.1.split('.').next()?.to_owned())).collect()
+    }
+
+    fn result(&self) -> PathBuf {
+        let link = fs::read_link(self.sandbox.path("net/result")).expect("a result");
+        self.store.path().join(link.strip_prefix("/").expect("a path from the root"))
+    }
+}
+
+impl Drop for Package {
+    fn drop(&mut self) {
+        // Nix makes outputs read-only.
+        let _ = Command::new("chmod").args(["-R", "u+w"]).arg(self.store.path()).output();
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Makes a git repository of a folder, or a further commit.
+fn commit(folder: &Path) {
+    let git = |arguments: &[&str]| {
+        done(Command::new("git").args(arguments).current_dir(folder));
+    };
+    git(&["init", "--quiet", "--initial-branch=main"]);
+    git(&["add", "--all"]);
+    git(&["-c", "user.name=Ada", "-c", "user.email=ada@example", "commit", "--quiet", "--message=state"]);
+}
+
+#[test]
+fn a_package_is_built_and_its_dependencies_once() {
+    let Some(package) = Package::new() else { return };
+    let sandbox = &package.sandbox;
+    let built = package.build(&[]);
+    assert!(built.iter().any(|name| name == "xor-net"), "{built:?}");
+    let bundle = package.result().join("share/sheaf/xor-net");
+    // Its path is that in the store, which is the root's only for builders.
+    let launcher = fs::read_to_string(package.result().join("bin/xor-net")).expect("a launcher");
+    assert!(launcher.contains("/share/sheaf/xor-net/sheaf-rt\" \"$@\""), "{launcher}");
+    let run = done(Command::new(bundle.join("sheaf-rt")).env_clear().current_dir(sandbox.path("")));
+    assert!(run.contains("[1. 1.] -> 0.0"), "{run}");
+    sandbox.run(&["bundle", "verify", &bundle.display().to_string()]).silent();
+
+    // A run uses what Nix compiled: on a machine without a compiler, with its own copy of the sources.
+    let user = Sandbox::new();
+    for folder in ["__sheaf__", "src"] {
+        for name in Sandbox::files(&bundle.join(folder)) {
+            user.write(
+                &format!("net/{folder}/{name}"),
+                fs::read(bundle.join(folder).join(&name)).expect("a file"),
+            );
+        }
+    }
+    user.write("net/src/scaling.shf", fs::read(sandbox.path("scaling/src/lib.shf")).expect("a file"));
+    user.write("net/Sheaf.toml", "[package]\nname = \"xor-net\"\nversion = \"0.1.0\"\n");
+    let run =
+        user.sheaf(&["run", "--offline", "--strict", "--jit", "always"]).at("net").run().compiled_nothing();
+    assert!(run.contains("[1. 1.] -> 0.0"), "{run}");
+
+    // The same derivation gives the same bytes.
+    assert_eq!(package.build(&["--rebuild"]), Vec::<String>::new());
+
+    let main = fs::read_to_string(sandbox.path("net/src/main.shf")).expect("the program");
+    sandbox.write("net/src/main.shf", main.replace("500 0.7", "600 0.7"));
+    commit(&sandbox.path("net"));
+    assert_eq!(package.build(&[]), ["xor-net"]);
+
+    let checked = package.nix(&["flake", "check"]);
+    assert!(checked.status.success(), "{}", text(&checked.stderr));
+    let rules = package.nix(&["flake", "check", &format!("path:{RULES}")]);
+    assert!(rules.status.success(), "{}", text(&rules.stderr));
+    package.build(&[&format!(".#devShells.{}-linux.default", std::env::consts::ARCH), "--out-link", "shell"]);
+}
+
+#[test]
+fn a_dependency_that_is_not_what_the_lock_says_is_refused() {
+    let Some(package) = Package::new() else { return };
+    let lock = fs::read_to_string(package.sandbox.path("net/Sheaf.lock")).expect("a lock");
+    let start = lock.find("sha256-").expect("a hash") + "sha256-".len();
+    let other = if lock[start..].starts_with('A') { "B" } else { "A" };
+    package.sandbox.write("net/Sheaf.lock", format!("{}{other}{}", &lock[..start], &lock[start + 1..]));
+    commit(&package.sandbox.path("net"));
+    let output = package.nix(&["build"]);
+    let said = text(&output.stderr);
+    assert!(!output.status.success() && said.contains("hash mismatch in fixed-output derivation"), "{said}");
+}
