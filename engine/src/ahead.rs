@@ -11,7 +11,9 @@ use sheaf_graph::stablehlo;
 use sheaf_lang::host::{HostError, Unit};
 use sheaf_target::{Destination, Release};
 
-use sheaf_loader::{Candidate, Failure, Job, Kernels, PlacementPolicy, plan, portable, retarget};
+use sheaf_loader::{
+    Candidate, Donate, Failure, Job, Kernels, PlacementPolicy, donating, plan, portable, retarget,
+};
 
 use super::{CompileRun, Engine, trial};
 
@@ -127,6 +129,24 @@ impl Plan {
     pub fn leaves(&self) -> (&[Leaf], &[Leaf]) {
         let specialisation = &self.candidates[0].job.specialisation;
         (&specialisation.inputs, &specialisation.outputs)
+    }
+
+    /// The compilations of all programs that a build or a run may keep for the plan: its candidates, and those in which results take the
+    /// place of arguments.
+    pub fn possible(self) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        for candidate in self.candidates {
+            for policy in [Donate::Auto, Donate::Always] {
+                let Some(donating) = donating(policy, &self.unit) else { continue };
+                let (model, target) = (candidate.model, candidate.target);
+                let mut twin =
+                    Candidate::new(model, &self.unit, target, &donating.donations, self.goal.compiler);
+                retarget(&mut twin.job, &self.goal.destination, self.goal.debug);
+                jobs.push(twin.job);
+            }
+            jobs.push(candidate.job);
+        }
+        jobs
     }
 
     /// Number of constants after the arguments.

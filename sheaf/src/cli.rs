@@ -59,6 +59,12 @@ pub enum Command {
                       sheaf build --emit stablehlo train.shf forward"
     )]
     Build(BuildOptions),
+    /// Compare compiled programs with their manifest, and with what the compiler makes of the sources now
+    #[command(
+        after_help = "Examples:\n  sheaf verify train.shf\n  sheaf verify train.shf --rebuild --shapes shapes.json\n  \
+                      sheaf verify train.shf --rebuild --shapes shapes.json --programs digits/__sheaf__"
+    )]
+    Verify(VerifyOptions),
     /// Compile ahead of time in three commands, for build systems: each reads and writes only the files that it is given
     #[command(
         subcommand,
@@ -324,6 +330,28 @@ pub struct BuildOptions {
     /// Leave out the checks of indices: one out of range is clamped then. `assert` stays
     #[arg(long)]
     pub no_bounds_check: bool,
+    /// Dependencies
+    #[command(flatten)]
+    pub lock: LockOptions,
+    /// Sources of compilers and compiled programs
+    #[command(flatten)]
+    pub network: NetworkOptions,
+}
+
+/// Options of `sheaf verify`.
+#[derive(Args, Clone, Debug)]
+pub struct VerifyOptions {
+    /// The program; without one, the main program of the package
+    pub file: Option<PathBuf>,
+    /// The folder of compiled programs, such as that of a bundle; by default the project's `__sheaf__`
+    #[arg(long, value_name = "FOLDER")]
+    pub programs: Option<PathBuf>,
+    /// Compile again, and compare: programs that these sources do not give are an error
+    #[arg(long)]
+    pub rebuild: bool,
+    /// With --rebuild: record of a run, for functions whose parameters have no types
+    #[arg(long, value_name = "SHAPES.json", requires = "rebuild")]
+    pub shapes: Option<PathBuf>,
     /// Dependencies
     #[command(flatten)]
     pub lock: LockOptions,

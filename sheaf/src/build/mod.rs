@@ -5,6 +5,7 @@ mod emit;
 mod pool;
 mod shapes;
 mod show;
+mod verify;
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -34,6 +35,7 @@ use show::{Built, Progress, Report};
 
 pub use shapes::record;
 pub(crate) use shapes::{Sources, read as read_shapes};
+pub use verify::verify;
 
 /// Compiles ahead, or shows the forms of a function.
 pub fn build(options: &BuildOptions) -> ExitCode {

@@ -42,6 +42,7 @@ mod terminal;
 mod toolchain;
 mod trace;
 mod usage;
+mod verify;
 mod wide;
 mod xor;
 

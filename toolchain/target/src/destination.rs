@@ -199,6 +199,14 @@ impl Processor {
 }
 
 impl Destination {
+    /// All destinations, this machine's processor first.
+    pub fn all() -> impl Iterator<Item = Destination> {
+        let processors = std::iter::once(Processor::Host).chain(Processor::named());
+        let cuda = CUDA.into_iter().map(Destination::Cuda);
+        let vulkan = std::iter::once(None).chain(VULKAN.into_iter().map(Some)).map(Destination::Vulkan);
+        processors.map(Destination::Cpu).chain(cuda).chain(vulkan).chain([Destination::Metal])
+    }
+
     /// This machine's processor.
     pub const HOST: Self = Self::Cpu(Processor::Host);
 
