@@ -8,6 +8,7 @@ mod device;
 mod mount;
 mod neutral;
 mod output;
+pub mod package;
 pub mod release;
 mod sandbox;
 mod server;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use sheaf_tests::package::{change_hash, with_dependency};
 use sheaf_tests::release::{COMPILER, Release, SHEAF, done};
 use sheaf_tests::{Sandbox, skip};
 use tempfile::TempDir;
@@ -35,10 +36,17 @@ impl Workspace {
     /// A checkout of the examples.
     fn checkout(release: &Release) -> Workspace {
         let sandbox = Sandbox::new();
+        let shapes =
+            r#"sheaf_shapes(name = "shapes", files = ["//xor:shapes.json", "//digits:shapes.json"])"#;
         for example in ["xor", "digits"] {
             sandbox.example_folder(example);
             let _ = fs::remove_dir_all(sandbox.path(example).join("__sheaf__"));
         }
+        Workspace::new(release, sandbox, "", shapes)
+    }
+
+    /// A workspace in a sandbox, with further attributes of the toolchain and further lines of the file WORKSPACE.
+    fn new(release: &Release, sandbox: Sandbox, toolchain: &str, lines: &str) -> Workspace {
         let (sheaf, sheaf_digest) = release.file(SHEAF);
         let (compiler, compiler_digest) = release.file(COMPILER);
         sandbox.write(
@@ -46,15 +54,16 @@ impl Workspace {
             format!(
                 r#"workspace(name = "examples")
 local_repository(name = "rules_sheaf", path = "{RULES}")
-load("@rules_sheaf//sheaf:repositories.bzl", "sheaf_register_toolchains", "sheaf_shapes")
+load("@rules_sheaf//sheaf:repositories.bzl", "sheaf_packages", "sheaf_register_toolchains", "sheaf_shapes")
 sheaf_register_toolchains(
     sheaf = {{"linux-x86_64": "file://{}"}},
     sha256 = {{"linux-x86_64": "{sheaf_digest}"}},
     strip_prefix = "sheaf-1",
     compiler = {{"linux-x86_64": "file://{}"}},
     compiler_sha256 = {{"linux-x86_64": "{compiler_digest}"}},
+    {toolchain}
 )
-sheaf_shapes(name = "shapes", files = ["//xor:shapes.json", "//digits:shapes.json"])
+{lines}
 "#,
                 sheaf.display(),
                 compiler.display()
@@ -196,6 +205,52 @@ fn the_examples_are_built_tested_and_cached() {
     assert!(run.contains("[1. 1.] -> 0.0"), "{run}");
 }
 
+#[test]
+fn packages_come_from_the_lock_and_programs_from_a_store() {
+    let Some(release) = release() else { return };
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    with_dependency(&sandbox);
+    sandbox.write(
+        "net/BUILD.bazel",
+        r#"load("@rules_sheaf//sheaf:defs.bzl", "sheaf_test")
+load("@shapes//:calls.bzl", "CALLS")
+exports_files(["Sheaf.toml", "Sheaf.lock"])
+sheaf_test(
+    name = "train_test",
+    size = "small",
+    srcs = ["Sheaf.toml", "Sheaf.lock"],
+    calls = CALLS["//net:shapes.json"],
+    frozen_shapes = True,
+    main = "src/main.shf",
+    packages = ["@net_packages//:packages"],
+    shapes = "shapes.json",
+)
+"#,
+    );
+    // `sheaf build` has compiled all but one of the functions.
+    let build = ["build", "--shapes", "shapes.json", "--cpu", "x86-64-v3", "src/main.shf"];
+    sandbox.sheaf(&[&build[..], &["forward", "init-params"]].concat()).at("net").run().compiled();
+    fs::remove_dir_all(sandbox.path("net/__sheaf__")).expect("a folder");
+    let store = sandbox.home().join("cache");
+    let lines = r#"sheaf_shapes(name = "shapes", files = ["//net:shapes.json"])
+sheaf_packages(name = "net_packages", lock = "//net:Sheaf.lock", manifest = "//net:Sheaf.toml")"#;
+    let workspace = Workspace::new(&release, sandbox, &format!("store = \"{}\",", store.display()), lines);
+    let before = Sandbox::files(&store.join("claims-v1")).len();
+    let writable = format!("--sandbox_writable_path={}", store.display());
+    workspace.run("test", &[&writable, "--test_output=errors", "//..."]);
+    assert_eq!(Sandbox::files(&store.join("claims-v1")).len(), before + 1);
+    // And what Bazel has compiled, `sheaf build` has.
+    workspace.sandbox.sheaf(&build).at("net").run().compiled_nothing();
+
+    change_hash(&workspace.sandbox, "net/Sheaf.lock");
+    let output = workspace.bazel("build", &["//..."]).output().expect("bazel starts");
+    let said = text(&output.stderr);
+    assert!(
+        !output.status.success() && said.contains("the packages of //net:Sheaf.lock cannot be fetched"),
+        "{said}"
+    );
+}
+
 /// Files below a folder that Bazel reads.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let is_read = |path: &PathBuf| {
@@ -230,9 +285,11 @@ fn every_attribute_is_in_the_reference() {
     let book = fs::read_to_string(Path::new(STAND_INS).join("../../docs/bazel.md")).expect("the page");
     let attribute = regex::Regex::new(r#"(?m)^\s+"?(\w+)"?\s*[=:] attr\."#).expect("a pattern");
     let mut count = 0;
-    for file in
-        files(Path::new(RULES)).iter().filter(|file| is_extension(file) && !file.ends_with("toolchain.bzl"))
-    {
+    // The toolchain's own rule is not for users, and the extension's attributes are those of the repositories.
+    let is_public = |file: &&PathBuf| {
+        is_extension(file) && !file.ends_with("toolchain.bzl") && !file.ends_with("extensions.bzl")
+    };
+    for file in files(Path::new(RULES)).iter().filter(is_public) {
         let text = fs::read_to_string(file).expect("a file");
         for found in attribute.captures_iter(&text) {
             assert!(book.contains(&format!("| `{}` |", &found[1])), "docs/bazel.md lacks `{}`", &found[1]);

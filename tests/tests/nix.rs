@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use sheaf_tests::package::{change_hash, commit, with_dependency};
 use sheaf_tests::release::{COMPILER, Release, SHEAF, done};
 use sheaf_tests::{Sandbox, Server, skip};
 use tempfile::TempDir;
@@ -42,23 +43,7 @@ impl Package {
         servers::tool("SHEAF_TEST_NIX", "", "nix")?;
         let release = Release::new()?;
         let sandbox = Sandbox::with_compiler()?;
-        sandbox.write("scaling/Sheaf.toml", "[package]\nname = \"scaling\"\nversion = \"0.1.0\"\n");
-        sandbox.write("scaling/src/lib.shf", "(defn scaled [x] (* 3 x))\n");
-        commit(&sandbox.path("scaling"));
-        let source =
-            fs::read_to_string(sandbox.path(&sandbox.example("xor/train.shf"))).expect("the example");
-        let source = source.replace("(use optim)", "(use optim)\n(use scaling)");
-        let scaled = source.replace("(sgd-step p grads lr)", "(sgd-step p grads (scaled (/ lr 3)))");
-        assert_ne!(scaled, source);
-        sandbox.write("net/src/main.shf", scaled);
-        let manifest = format!(
-            "[package]\nname = \"xor-net\"\nversion = \"0.1.0\"\n\n[dependencies]\nscaling = {{ git = \"file://{}\" }}\n",
-            sandbox.path("scaling").display()
-        );
-        sandbox.write("net/Sheaf.toml", manifest);
-        let recorded = sandbox.sheaf(&["run", "--jit", "always", "--record", "shapes.json"]).at("net").run();
-        recorded.compiled();
-        fs::remove_dir_all(sandbox.path("net/__sheaf__")).expect("a folder");
+        with_dependency(&sandbox);
         let files = [SHEAF, COMPILER].map(|name| release.file(name));
         let servers = [0, 1].map(|n| Server::mirror(&files[n].0, Duration::ZERO));
         let digests = files.map(|(_, digest)| digest);
@@ -129,16 +114,6 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Makes a git repository of a folder, or a further commit.
-fn commit(folder: &Path) {
-    let git = |arguments: &[&str]| {
-        done(Command::new("git").args(arguments).current_dir(folder));
-    };
-    git(&["init", "--quiet", "--initial-branch=main"]);
-    git(&["add", "--all"]);
-    git(&["-c", "user.name=Ada", "-c", "user.email=ada@example", "commit", "--quiet", "--message=state"]);
-}
-
 #[test]
 fn a_package_is_built_and_its_dependencies_once() {
     let Some(package) = Package::new() else { return };
@@ -187,10 +162,7 @@ fn a_package_is_built_and_its_dependencies_once() {
 #[test]
 fn a_dependency_that_is_not_what_the_lock_says_is_refused() {
     let Some(package) = Package::new() else { return };
-    let lock = fs::read_to_string(package.sandbox.path("net/Sheaf.lock")).expect("a lock");
-    let start = lock.find("sha256-").expect("a hash") + "sha256-".len();
-    let other = if lock[start..].starts_with('A') { "B" } else { "A" };
-    package.sandbox.write("net/Sheaf.lock", format!("{}{other}{}", &lock[..start], &lock[start + 1..]));
+    change_hash(&package.sandbox, "net/Sheaf.lock");
     commit(&package.sandbox.path("net"));
     let output = package.nix(&["build"]);
     let said = text(&output.stderr);

@@ -1,8 +1,10 @@
-"""Repositories for a WORKSPACE: toolchains, and the calls of shapes files."""
+"""Repositories for a WORKSPACE: toolchains, packages, and the calls of shapes files."""
 
+load("//sheaf/private:packages.bzl", _sheaf_packages = "sheaf_packages")
 load("//sheaf/private:shapes.bzl", _sheaf_shapes = "sheaf_shapes")
 load("//sheaf/private:toolchain_repository.bzl", "sheaf_toolchain_repository")
 
+sheaf_packages = _sheaf_packages
 sheaf_shapes = _sheaf_shapes
 
 def sheaf_register_toolchains(name = "sheaf_toolchain", **kwargs):

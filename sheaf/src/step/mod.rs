@@ -79,6 +79,10 @@ pub struct CompileOptions {
     /// A folder of data in which the compiler is installed; by default that of `SHEAF_HOME`
     #[arg(long, value_name = "FOLDER")]
     pub compiler: Option<PathBuf>,
+    /// A store of compiled programs, as `SHEAF_HOME` has one in `cache`: what it has is not compiled, and what is compiled is kept in it.
+    /// It is trusted as a compiler is
+    #[arg(long, value_name = "FOLDER")]
+    pub store: Option<PathBuf>,
 }
 
 /// Options of `sheaf step link`.

@@ -113,3 +113,32 @@ fn what_does_not_belong_together_is_refused() {
     let compile = ["step", "compile", "lowered/0.json", "--program", "p", "--claim", "c", "--compiler", "."];
     message(&compile, 1, "is not installed in .");
 }
+
+#[test]
+fn a_store_is_shared_with_builds() {
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("p.shf", PROGRAM);
+    sandbox.run(&["p.shf", "--jit", "always", "--record", "shapes.json"]).compiled();
+    let build = ["build", "p.shf", "--shapes", "shapes.json", "--cpu", "x86-64"];
+    let store = sandbox.home().join("cache").display().to_string();
+    let compile = |compiler: &str| {
+        lower(&sandbox);
+        for call in ["0", "1"] {
+            let [lowered, program, claim] =
+                [format!("lowered/{call}.json"), format!("{call}.vmfb"), format!("{call}.claim")];
+            let step =
+                ["step", "compile", &lowered, "--program", &program, "--claim", &claim, "--store", &store];
+            sandbox.run(&[&step[..], &["--compiler", compiler]].concat()).silent();
+        }
+    };
+    // A build first: the step needs no compiler.
+    sandbox.run(&build).compiled();
+    compile("nowhere");
+    // The step first: the build compiles nothing.
+    sandbox.write("p.shf", PROGRAM.replace("* 2", "* 4").replace("* 3", "* 6"));
+    sandbox.run(&["p.shf", "--jit", "always", "--record", "shapes.json"]).compiled();
+    compile(&sandbox.home().join("data").display().to_string());
+    sandbox.run(&build).compiled_nothing();
+    let run = sandbox.run(&["p.shf", "--jit", "always"]);
+    assert_eq!(run.stdout, "[4. 8.] [ 6. 12.]\n", "{run}");
+}

@@ -2,53 +2,69 @@
 
 load(":compile.bzl", "TOOLCHAIN")
 load(":providers.bzl", "SheafProgramsInfo")
+load(":stage.bzl", "run_staged")
 
-# The inputs of an action may be links out of its folder, and a bundle follows none. Paths of data start where the program is.
+# Paths of data in a bundle start where the program is. Bazel has made the folder of a result already.
 _COMMAND = """
-set -eu
-root=$PWD
-sheaf=$root/$1 programs=$root/$2 runtime=$root/$3 output=$root/$4 main=$5 files=$6
-shift 6
-stage=$(mktemp -d)
-trap 'rm -rf "$stage"' EXIT
-while [ "$files" -gt 0 ]; do
-    mkdir -p "$stage/$(dirname "$1")"
-    cp -L "$1" "$stage/$1"
-    files=$((files - 1))
-    shift
-done
-cd "$stage/$(dirname "$main")"
-"$sheaf" bundle "$(basename "$main")" --offline --programs "$programs" --runtime "$runtime" --output "$output" "$@"
+sheaf=$root/$1 programs=$root/$2 runtime=$root/$3 output=$root/$4 name=$5 folder=$6 main=$7
+shift 7
+cd "$stage/source/$folder"
+"$sheaf" bundle "$main" --frozen --offline --programs "$programs" --runtime "$runtime" --output "$stage/$name" "$@" > "$stage/said"
+if [ -d "$output" ]; then cp -R "$stage/$name/." "$output"; else cp "$stage/$name" "$output"; fi
 """
 
-def _sheaf_bundle_impl(ctx):
-    tools = ctx.toolchains[TOOLCHAIN]
-    program = ctx.attr.program[SheafProgramsInfo]
-    runtime = ctx.executable.runtime if ctx.attr.runtime else tools.runtime
-    place = program.main.dirname
-    output = ctx.actions.declare_file(ctx.label.name + ("" if ctx.attr.single_file else ".tar.gz"))
-    files = depset(transitive = [program.sources, program.data]).to_list()
-    options = []
-    for file in program.data.to_list():
-        if not place or file.path.startswith(place + "/"):
-            options += ["--data", file.path[len(place) + 1:] if place else file.path]
-    if ctx.attr.single_file:
-        options.append("--single-file")
-    if ctx.attr.frozen_shapes:
-        options.append("--frozen-shapes")
-    if ctx.attr.platform:
-        options += ["--platform", ctx.attr.platform]
+def make_bundle(ctx, program, output, runtime = None, single_file = False, frozen_shapes = False, platform = ""):
+    """Makes a bundle.
 
-    ctx.actions.run_shell(
+    Args:
+      ctx: the context of the rule.
+      program: a SheafProgramsInfo.
+      output: a folder, an archive whose name ends in `.tar.gz`, or an executable.
+      runtime: the runtime, if it is not that of the toolchain.
+      single_file: true for an executable.
+      frozen_shapes: true if calls that were not recorded are errors.
+      platform: the platform, if it is not that of the build.
+    """
+    tools = ctx.toolchains[TOOLCHAIN]
+    runtime = runtime or tools.runtime
+    folder, _, main = program.main.short_path.rpartition("/")
+    options = []
+    for file in program.info.data.to_list():
+        if not folder:
+            options += ["--data", file.short_path]
+        elif file.short_path.startswith(folder + "/"):
+            options += ["--data", file.short_path[len(folder) + 1:]]
+        else:
+            fail("%s is read by %s, and lies outside of its folder" % (file.short_path, program.main.short_path))
+    if single_file:
+        options.append("--single-file")
+    if frozen_shapes:
+        options.append("--frozen-shapes")
+    if platform:
+        options += ["--platform", platform]
+    run_staged(
+        ctx,
+        program.info,
         command = _COMMAND,
-        arguments = [tools.sheaf.path, program.folder.path, runtime.path, output.path, program.main.path, str(len(files))] +
-                    [file.path for file in files] + options,
-        inputs = [program.folder, runtime] + files,
+        arguments = [tools.sheaf, program.folder.path, runtime, output.path, output.basename, folder or ".", main] + options,
+        inputs = [program.folder, runtime],
         tools = [tools.sheaf],
         outputs = [output],
-        env = {"SHEAF_HOME": "/nonexistent"},
         mnemonic = "SheafBundle",
         progress_message = "Bundling %s" % ctx.label,
+    )
+
+def _sheaf_bundle_impl(ctx):
+    name = ctx.label.name + ("" if ctx.attr.single_file else ".tar.gz")
+    output = ctx.actions.declare_file(name)
+    make_bundle(
+        ctx,
+        ctx.attr.program[SheafProgramsInfo],
+        output,
+        runtime = ctx.executable.runtime,
+        single_file = ctx.attr.single_file,
+        frozen_shapes = ctx.attr.frozen_shapes,
+        platform = ctx.attr.platform,
     )
     return [DefaultInfo(files = depset([output]), executable = output if ctx.attr.single_file else None)]
 

@@ -1,5 +1,7 @@
 """The actions: one that lowers the recorded calls, one for each call that compiles it, one that links."""
 
+load(":stage.bzl", "run_staged")
+
 TOOLCHAIN = "@rules_sheaf//sheaf:toolchain_type"
 
 CALL_ATTRS = {
@@ -49,18 +51,15 @@ def compile_calls(ctx, info, targets):
         base = "%s.lowered/%s" % (ctx.label.name, target.replace(":", "-"))
         described = ctx.actions.declare_file(base + "/calls.json")
         lowered = [ctx.actions.declare_file("%s/%d.json" % (base, n)) for n in range(len(ctx.attr.calls))]
-        lower = ctx.actions.args()
-        lower.add_all(["step", "lower", ctx.file.main])
-        lower.add("--shapes", ctx.file.shapes)
-        lower.add_all(_destination(target))
-        lower.add("--output", described.dirname)
-        ctx.actions.run(
-            executable = tools.sheaf,
-            arguments = [lower],
-            inputs = depset([ctx.file.main, ctx.file.shapes], transitive = [info.sources]),
+        run_staged(
+            ctx,
+            info,
+            command = 'sheaf=$root/$1 main=$2 shapes=$root/$3 output=$root/$4; shift 4; cd "$stage/source"; ' +
+                      '"$sheaf" step lower "$main" --shapes "$shapes" --output "$output" --frozen "$@"',
+            arguments = [tools.sheaf, ctx.file.main.short_path, ctx.file.shapes, described.dirname] + _destination(target),
+            inputs = [ctx.file.shapes],
+            tools = [tools.sheaf],
             outputs = [described] + lowered,
-            # What the user's own configuration says has no effect on a build.
-            env = {"SHEAF_HOME": ".sheaf-home"},
             mnemonic = "SheafLower",
             progress_message = "Lowering %s for %s" % (ctx.file.main.short_path, target),
         )
@@ -75,6 +74,8 @@ def compile_calls(ctx, info, targets):
             step.add("--program", program)
             step.add("--claim", claim)
             step.add("--compiler", tools.marker.dirname)
+            if tools.store:
+                step.add("--store", tools.store)
             ctx.actions.run(
                 executable = tools.sheaf,
                 arguments = [step],

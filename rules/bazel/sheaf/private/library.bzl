@@ -2,19 +2,21 @@
 
 load(":providers.bzl", "SheafInfo")
 
-def collect(ctx):
-    """Sources and data of a target with those of its dependencies.
+def collect(ctx, main = []):
+    """Sources, data and packages of a target with those of its dependencies.
 
     Args:
-      ctx: the context of a rule with `srcs`, `deps` and `data`.
+      ctx: the context of a rule with SOURCE_ATTRS.
+      main: sources besides `srcs`.
 
     Returns:
       a SheafInfo.
     """
     deps = [dep[SheafInfo] for dep in ctx.attr.deps]
     return SheafInfo(
-        sources = depset(ctx.files.srcs, transitive = [dep.sources for dep in deps]),
+        sources = depset(main + ctx.files.srcs, transitive = [dep.sources for dep in deps]),
         data = depset(ctx.files.data, transitive = [dep.data for dep in deps]),
+        packages = depset(ctx.files.packages, transitive = [dep.packages for dep in deps]),
     )
 
 SOURCE_ATTRS = {
@@ -25,6 +27,10 @@ SOURCE_ATTRS = {
     "deps": attr.label_list(
         doc = "Libraries whose modules these use.",
         providers = [SheafInfo],
+    ),
+    "packages": attr.label_list(
+        doc = "The packages of Sheaf.lock: `@NAME//:packages` of the repository that `sheaf_packages` makes.",
+        allow_files = [".tar.gz"],
     ),
     "data": attr.label_list(
         doc = "Files that are read when the program runs.",

@@ -1,52 +1,47 @@
 """`sheaf_binary` and `sheaf_test`: programs that run on compiled functions, without a compiler."""
 
+load(":bundle.bzl", "make_bundle")
 load(":compile.bzl", "CALL_ATTRS", "TOOLCHAIN", "compile_calls")
 load(":library.bzl", "SOURCE_ATTRS", "collect")
 load(":providers.bzl", "SheafProgramsInfo")
 
-# The current folder is the program's own, where it finds its data.
+# A program finds its data in the bundle, and what it writes goes to the current folder: that of the user, or a test's own.
 _LAUNCHER = """#!/bin/sh
 set -eu
 if [ -z "${{RUNFILES_DIR:-}}" ]; then
     if [ -d "$0.runfiles" ]; then RUNFILES_DIR=$0.runfiles; else RUNFILES_DIR=${{0%%.runfiles/*}}.runfiles; fi
 fi
-cd "$RUNFILES_DIR/{workspace}"
-runtime=$PWD/{runtime}
-cd "./{folder}"
-exec "$runtime" {options} {main} -- {arguments} "$@"
+bundle=$(cd "$RUNFILES_DIR/{workspace}/{bundle}" && pwd)
+cd "${{TEST_TMPDIR:-${{BUILD_WORKING_DIRECTORY:-.}}}}"
+exec "$bundle/sheaf-rt" -- {arguments} "$@"
 """
 
 def _quoted(text):
     return "'" + text.replace("'", "'\\''") + "'"
 
 def _program_impl(ctx):
-    info = collect(ctx)
-    runtime = ctx.toolchains[TOOLCHAIN].runtime
-    folder = compile_calls(ctx, info, ctx.attr.targets)
-    place = ctx.file.main.short_path.rpartition("/")[0]
+    info = collect(ctx, [ctx.file.main])
+    program = SheafProgramsInfo(
+        main = ctx.file.main,
+        folder = compile_calls(ctx, info, ctx.attr.targets),
+        info = info,
+    )
+    bundle = ctx.actions.declare_directory(ctx.label.name + ".bundle")
+    make_bundle(ctx, program, bundle, frozen_shapes = ctx.attr.frozen_shapes)
     launcher = ctx.actions.declare_file(ctx.label.name)
     ctx.actions.write(
         launcher,
         _LAUNCHER.format(
             workspace = ctx.workspace_name,
-            runtime = runtime.short_path,
-            folder = place,
-            main = _quoted(ctx.file.main.basename),
-            options = "--frozen-shapes" if ctx.attr.frozen_shapes else "",
+            bundle = bundle.short_path,
             arguments = " ".join([_quoted(argument) for argument in ctx.attr.arguments]),
         ),
         is_executable = True,
     )
-    sources = depset([ctx.file.main], transitive = [info.sources])
-    runfiles = ctx.runfiles(
-        files = [runtime],
-        transitive_files = depset(transitive = [sources, info.data]),
-        symlinks = {(place + "/" if place else "") + "__sheaf__": folder},
-    )
     return [
-        DefaultInfo(executable = launcher, runfiles = runfiles),
-        SheafProgramsInfo(main = ctx.file.main, folder = folder, sources = sources, data = info.data),
-        OutputGroupInfo(programs = depset([folder])),
+        DefaultInfo(executable = launcher, runfiles = ctx.runfiles(files = [bundle])),
+        program,
+        OutputGroupInfo(programs = depset([program.folder])),
     ]
 
 _ATTRS = dict(
@@ -66,7 +61,7 @@ _ATTRS = dict(
 
 sheaf_binary = rule(
     implementation = _program_impl,
-    doc = "A program for `bazel run`, with the functions that a recorded run called compiled. It runs on `sheaf-rt`, in the folder of the program.",
+    doc = "A program for `bazel run`, with the functions that a recorded run called compiled. It is a bundle, and runs in the current folder.",
     attrs = _ATTRS,
     provides = [SheafProgramsInfo],
     executable = True,

@@ -5,6 +5,7 @@ SheafInfo = provider(
     fields = {
         "sources": "depset of files: modules, Sheaf.toml and Sheaf.lock",
         "data": "depset of files that the sources read",
+        "packages": "depset of archives: the packages of Sheaf.lock",
     },
 )
 
@@ -13,7 +14,6 @@ SheafProgramsInfo = provider(
     fields = {
         "main": "the program's file",
         "folder": "a folder of compiled functions with their manifest, as `__sheaf__` is",
-        "sources": "depset of files",
-        "data": "depset of files",
+        "info": "its SheafInfo",
     },
 )

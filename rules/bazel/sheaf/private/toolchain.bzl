@@ -6,6 +6,7 @@ def _sheaf_toolchain_impl(ctx):
         runtime = ctx.executable.runtime,
         compiler = ctx.files.compiler,
         marker = ctx.file.marker,
+        store = ctx.attr.store,
     )]
 
 sheaf_toolchain = rule(
@@ -31,6 +32,7 @@ sheaf_toolchain = rule(
             allow_files = True,
             mandatory = True,
         ),
+        "store": attr.string(doc = "A store of compiled programs on the machine."),
         "marker": attr.label(
             doc = "A file at the root of the folder of data in which the compiler is installed.",
             allow_single_file = True,

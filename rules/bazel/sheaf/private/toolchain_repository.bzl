@@ -10,12 +10,15 @@ sheaf_toolchain(
     marker = "home/data/marker",
     runtime = "{runtime}",
     sheaf = "{sheaf}",
+    store = "{store}",
 )
 
 filegroup(
     name = "compiler",
     srcs = glob(["home/data/toolchains/**"]),
 )
+
+exports_files(["{sheaf}"])
 
 toolchain(
     name = "toolchain",
@@ -79,6 +82,7 @@ def _sheaf_toolchain_repository_impl(rctx):
     rctx.file("BUILD.bazel", _BUILD.format(
         sheaf = "bin/sheaf" + suffix,
         runtime = "bin/sheaf-rt" + suffix,
+        store = rctx.attr.store,
         constraints = repr(_PLATFORMS.get(platform, [])),
     ))
 
@@ -98,6 +102,9 @@ sheaf_toolchain_repository = repository_rule(
         "compiler_sha256": attr.string_dict(doc = "The SHA-256 of those files."),
         "mirrors": attr.string_list(
             doc = "Folders of servers that are asked first, for files of the same name. SHEAF_BAZEL_MIRRORS, with commas, takes their place.",
+        ),
+        "store": attr.string(
+            doc = "A store of compiled programs, the absolute path of `cache` in a SHEAF_HOME: what it has is not compiled. With the option --sandbox_writable_path of Bazel, what is compiled is kept in it.",
         ),
         "platform": attr.string(doc = "The platform of the actions; by default that of this machine."),
     },

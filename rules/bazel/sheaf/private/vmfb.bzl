@@ -5,16 +5,11 @@ load(":library.bzl", "SOURCE_ATTRS", "collect")
 load(":providers.bzl", "SheafProgramsInfo")
 
 def _sheaf_vmfb_impl(ctx):
-    info = collect(ctx)
+    info = collect(ctx, [ctx.file.main])
     folder = compile_calls(ctx, info, [ctx.attr.target])
     return [
         DefaultInfo(files = depset([folder])),
-        SheafProgramsInfo(
-            main = ctx.file.main,
-            folder = folder,
-            sources = depset([ctx.file.main], transitive = [info.sources]),
-            data = info.data,
-        ),
+        SheafProgramsInfo(main = ctx.file.main, folder = folder, info = info),
     ]
 
 sheaf_vmfb = rule(
