@@ -58,10 +58,10 @@ runtime_flags := -C target-feature=+crt-static -C llvm-args=-enable-machine-outl
 	-C link-arg=-Wl,--no-eh-frame-hdr -C link-arg=-Wl,-T,$(CURDIR)/rt/no-unwinding.ld \
 	--remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src=
 
-runtime: ## Build sheaf-rt, linked statically, as bundles take it: target/TRIPLE/runtime/sheaf-rt
+runtime: ## Build sheaf-rt, linked statically, as bundles take it: target/TRIPLE/runtime/sheaf-rt (FEATURES=text,plot for more parts)
 	scripts/bootstrap
 	RUSTFLAGS="$(runtime_flags)" cargo build --locked --profile runtime -p sheaf-rt \
-		--target $(or $(TRIPLE),$(shell rustc --print host-tuple))
+		--target $(or $(TRIPLE),$(shell rustc --print host-tuple)) $(if $(FEATURES),--features $(FEATURES))
 
 bench: ## Measure speed, against the figures in benches/
 	scripts/bootstrap

@@ -10,6 +10,7 @@
 mod archive;
 mod manifest;
 mod packages;
+mod parts;
 mod single;
 mod verify;
 
@@ -18,5 +19,6 @@ pub use manifest::{
     BundledFile, Dependency, FORMAT, MANIFEST, Manifest, ManifestError, RUNTIME, SIGNATURE, Signature,
 };
 pub use packages::BundlePackages;
+pub use parts::{Part, parts_line};
 pub use single::{Appended, append, find as find_appended};
 pub use verify::{Fault, files_in, verify};

@@ -14,3 +14,6 @@ pub mod plot;
 pub mod program;
 mod stack;
 pub mod testing;
+
+/// True if tokenizers of published models are linked.
+pub const HAS_TOKENIZERS: bool = cfg!(feature = "text");

@@ -37,6 +37,9 @@ Without a path: the bundle in this executable, or that of the folder it is in.
 Example: sheaf-rt digits --guard no-nan -- --epochs 10
 ";
 
+/// The optional parts that are linked; `sheaf bundle` looks for this line in the file.
+const PARTS: &str = sheaf_bundle::parts_line(sheaf_lang::HAS_TOKENIZERS, sheaf_loader::HAS_PICTURES);
+
 /// Request of the command line.
 pub enum Command {
     /// A text to print.
@@ -97,7 +100,8 @@ impl Command {
                 Long("verify") => verify = true,
                 Short('h') | Long("help") => return Ok(Command::Text(HELP.into())),
                 Short('V') | Long("version") => {
-                    return Ok(Command::Text(format!("sheaf-rt {}\n", env!("CARGO_PKG_VERSION"))));
+                    let version = env!("CARGO_PKG_VERSION");
+                    return Ok(Command::Text(format!("sheaf-rt {version}\n{PARTS}")));
                 }
                 Value(path) if options.path.is_none() => options.path = Some(path.into()),
                 other => return Err(other.unexpected()),

@@ -237,6 +237,27 @@ fn compiled_functions_of_another_user_are_not_run() {
 }
 
 #[test]
+fn a_program_gets_a_runtime_with_the_parts_it_uses() {
+    let Some(sandbox) = sandbox() else { return };
+    sandbox.write(
+        "curve.shf",
+        "(defn double [(x f32 [3])] (* 2 x))\n\n(plot \"curve.svg\" (double [1.0 2.0 3.0]))\n",
+    );
+    let make = ["bundle", "curve.shf", "--output", "curve", "--runtime"];
+    let refused = sandbox.run(&[&make[..], &[SMALL]].concat());
+    assert_eq!(refused.code, Some(1), "{refused}");
+    let said = &refused.stderr;
+    assert!(
+        said.contains("is built without `plot`") && said.contains("plot is used at curve.shf:3"),
+        "{said}"
+    );
+    let _ = sandbox.run(&make[..4]).compiled();
+    let device = tempfile::tempdir().expect("a folder");
+    output(&run_bare(&sandbox.path("curve/sheaf-rt"), device.path(), &[]));
+    assert!(fs::read_to_string(device.path().join("curve.svg")).expect("a picture").starts_with("<svg"));
+}
+
+#[test]
 fn what_cannot_be_bundled_is_said() {
     let Some(sandbox) = sandbox() else { return };
     sandbox.example("xor/train.shf");

@@ -21,6 +21,9 @@ mod report;
 pub mod timeline;
 mod unit;
 
+/// True if `(plot ...)` can draw.
+pub const HAS_PICTURES: bool = cfg!(feature = "plot");
+
 pub use buffer::{DeviceBuffer, element_type, upload};
 pub use candidate::{Candidate, Failure, Refusal};
 pub use donation::{Donate, all_owned, donating};

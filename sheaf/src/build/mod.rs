@@ -187,7 +187,8 @@ impl Builder<'_> {
         if options.emit == Some(Emit::Vmfb) {
             return emit::vmfb(&built, &goal, options);
         }
-        let report = Report { built: &built, failures: &self.failures, interpreted: &self.interpreted };
+        let root = self.artifacts.and_then(Path::parent);
+        let report = Report { built: &built, failures: &self.failures, interpreted: &self.interpreted, root };
         report.show(interp, options.json)
     }
 

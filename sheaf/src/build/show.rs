@@ -110,6 +110,8 @@ pub struct Report<'a> {
     pub failures: &'a [(String, Diagnostic)],
     /// Functions that the language interprets.
     pub interpreted: &'a [(String, Diagnostic)],
+    /// The folder from which paths are shown, if it is not the current one.
+    pub root: Option<&'a Path>,
 }
 
 impl Report<'_> {
@@ -123,7 +125,7 @@ impl Report<'_> {
         let mut text = String::new();
         for Built { plan, same, made, fresh, .. } in self.built {
             let how = if *fresh { "compiled" } else { "was there" };
-            let file = made.kept.as_ref().map_or(String::new(), |(_, path)| short(path));
+            let file = made.kept.as_ref().map_or(String::new(), |(_, path)| self.path(path));
             let in_place =
                 if plan.action(made.candidate).donation.is_empty() { "" } else { ", results in place" };
             text += &format!("{}{in_place}: {file} ({how}, {} bytes)\n", plan.name(), made.bytes.len());
@@ -146,6 +148,11 @@ impl Report<'_> {
         };
         text += &format!("{} compiled, {} there before{failures}\n", fresh, self.built.len() - fresh);
         text
+    }
+
+    fn path(&self, path: &Path) -> String {
+        let inside = self.root.and_then(|root| path.strip_prefix(root).ok());
+        inside.map_or_else(|| short(path), |inside| inside.display().to_string())
     }
 
     fn json(&self, sources: &Sources) -> String {

@@ -62,8 +62,8 @@ fn make(options: &BundleOptions) -> Result<(), Failed> {
     let name = name_of(&file, &project);
     let form = form(options, &name)?;
     let processor = runtime::processor(&options.platform)?;
-    let runtime = runtime::find(&options.platform, options.runtime.as_deref())?;
-    let runtime = runtime::check(&runtime, &options.platform)?;
+    let collected = collect(options, &file, &project)?;
+    let runtime = runtime::find(&options.platform, &collected.parts, options.runtime.as_deref())?;
     // Beside its place, so that it can be renamed.
     let beside =
         form.path().parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -71,7 +71,6 @@ fn make(options: &BundleOptions) -> Result<(), Failed> {
     let staging =
         tempfile::Builder::new().prefix(".sheaf-bundle-").tempdir_in(beside).map_err(unwritten(beside))?;
     let root = staging.path().join(&name);
-    let collected = collect(options, &file, &project)?;
     for (place, path) in &collected.files {
         copy(path, &root.join(place))?;
     }

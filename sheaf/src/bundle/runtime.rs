@@ -1,7 +1,9 @@
 //! The runtime of a bundle.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
+use sheaf_bundle::Part;
 use sheaf_target::Processor;
 
 use crate::evaluator::{Failed, failed};
@@ -39,32 +41,63 @@ pub fn processor(platform: &str) -> Result<Processor, Failed> {
     })
 }
 
-/// The file of the runtime for a platform.
-pub fn find(platform: &str, given: Option<&Path>) -> Result<PathBuf, Failed> {
+/// The runtime for a platform that has the `parts`, or what is `given`: the smallest of the files `sheaf-rt*` beside this `sheaf`.
+pub fn find(platform: &str, parts: &BTreeMap<Part, String>, given: Option<&Path>) -> Result<Vec<u8>, Failed> {
+    let lacks = |runtime: &[u8]| {
+        let linked = Part::linked(runtime);
+        parts.keys().copied().find(|part| !linked.contains(part))
+    };
     if let Some(path) = given {
-        return Ok(path.to_owned());
+        let bytes = check(path, platform)?;
+        return match lacks(&bytes) {
+            None => Ok(bytes),
+            Some(part) => {
+                let message = format!("the runtime {} is built without `{}`", path.display(), part.name());
+                Err(without(&message, part, &parts[&part]))
+            }
+        };
     }
     let executable =
         std::env::current_exe().map_err(|error| failed(format!("this `sheaf` is not found: {error}")))?;
-    let suffix = if platform.starts_with("windows") { ".exe" } else { "" };
-    let mut names = vec![format!("sheaf-rt-{platform}{suffix}")];
-    if platform == HOST {
-        names.push(format!("sheaf-rt{suffix}"));
+    let folder = executable.parent().unwrap_or(Path::new(""));
+    let mut runtimes = Vec::new();
+    for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if file.file_name().to_string_lossy().starts_with("sheaf-rt")
+            && let Ok(bytes) = std::fs::read(file.path())
+            && platform_of(&bytes) == Some(platform)
+        {
+            runtimes.push(bytes);
+        }
     }
-    let found = names.iter().map(|name| executable.with_file_name(name)).find(|path| path.is_file());
-    found.ok_or_else(|| {
-        let folder = executable.parent().unwrap_or(Path::new("")).display();
-        let message = format!("there is no runtime for {platform}: {} is not in {folder}", names[0]);
-        messages::error(
-            message,
-            Some("take it from the release of this version, or name one with --runtime FILE"),
-        );
-        Failed
+    runtimes.sort_by_key(Vec::len);
+    let Some(lacking) = runtimes.first().and_then(|smallest| lacks(smallest)) else {
+        return runtimes.into_iter().next().ok_or_else(|| {
+            let message =
+                format!("there is no runtime for {platform}: no sheaf-rt of it is in {}", folder.display());
+            let help = "take it from the release of this version, or name one with --runtime FILE";
+            messages::error(message, Some(help));
+            Failed
+        });
+    };
+    runtimes.into_iter().find(|runtime| lacks(runtime).is_none()).ok_or_else(|| {
+        let message =
+            format!("no runtime for {platform} in {} is built with `{}`", folder.display(), lacking.name());
+        without(&message, lacking, &parts[&lacking])
     })
 }
 
-/// Fails unless the file is an executable of the platform, by its header.
-pub fn check(path: &Path, platform: &str) -> Result<Vec<u8>, Failed> {
+fn without(message: &str, part: Part, place: &str) -> Failed {
+    let all = Part::ALL.map(Part::name).join(",");
+    let help = format!(
+        "{} is used at {place}; build a runtime with `make runtime FEATURES={all}`, and name it with --runtime FILE",
+        part.builtin()
+    );
+    messages::error(message, Some(&help));
+    Failed
+}
+
+/// The file, if it is an executable of the platform by its header.
+fn check(path: &Path, platform: &str) -> Result<Vec<u8>, Failed> {
     let bytes =
         std::fs::read(path).map_err(|error| failed(format!("{} cannot be read: {error}", path.display())))?;
     let found = platform_of(&bytes);

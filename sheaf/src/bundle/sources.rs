@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use sheaf_bundle::Dependency;
+use sheaf_bundle::{Dependency, Part};
 use sheaf_engine::Dependencies;
 use sheaf_lang::eval::Interp;
 use sheaf_lang::host::HostError;
 use sheaf_project::PackagePrograms;
+use sheaf_syntax::{Lexeme, Lexer, Token};
 
 use crate::evaluator::{Failed, failed};
 
@@ -52,6 +53,19 @@ pub struct Collected {
     pub program: String,
     /// Folders of the packages.
     pub dependencies: Vec<Dependency>,
+    /// Parts of the runtime that the sources use, each with the first place.
+    pub parts: BTreeMap<Part, String>,
+}
+
+/// Parts of the runtime whose builtins a text names, each with its line. A name of the program's own counts too: the runtime is only
+/// larger then.
+fn parts_in(text: &str) -> Vec<(Part, usize)> {
+    let atoms = Lexer::new(text).filter(|lexeme| lexeme.token == Token::Atom);
+    let named = atoms.filter_map(|Lexeme { start, end, .. }| {
+        let part = Part::ALL.into_iter().find(|part| part.builtin() == &text[start..end])?;
+        Some((part, text[..start].matches('\n').count() + 1))
+    });
+    named.collect()
 }
 
 /// Collects the sources of a prepared program, whose project has its root at `root`.
@@ -89,7 +103,11 @@ pub fn collect(interp: &Interp, program: &Path, root: &Path, answers: &Answers) 
     };
     let mut files = BTreeMap::new();
     let folder = program.parent().unwrap_or(Path::new(""));
-    for (path, _) in interp.program_texts() {
+    let mut parts = BTreeMap::new();
+    for (path, text) in interp.program_texts() {
+        for (part, line) in parts_in(&text) {
+            parts.entry(part).or_insert_with(|| format!("{path}:{line}"));
+        }
         let path = real(&folder.join(&path))?;
         files.insert(place_of(&path)?, path);
     }
@@ -118,5 +136,5 @@ pub fn collect(interp: &Interp, program: &Path, root: &Path, answers: &Answers) 
             }
         }
     }
-    Ok(Collected { files, program: place_of(&real(program)?)?, dependencies })
+    Ok(Collected { files, program: place_of(&real(program)?)?, dependencies, parts })
 }
