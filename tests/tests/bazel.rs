@@ -183,10 +183,10 @@ fn the_examples_are_built_tested_and_cached() {
 
     // A change of one function is a compilation of that function, and a moved line is none.
     second.edit("xor/train.shf", "(defn train-step", "; moved\n\n(defn train-step");
-    let built = second.executed("build", &["//xor:train"]);
+    let built = second.executed("build", &["--nofetch", "//xor:train"]);
     assert_eq!((count(&built, "SheafLower"), count(&built, "SheafCompile")), (1, 0), "{built:?}");
     second.edit("xor/train.shf", "(sgd-step p grads lr)", "(sgd-step p grads (* 2 lr))");
-    let built = second.executed("build", &["//xor:train"]);
+    let built = second.executed("build", &["--nofetch", "//xor:train"]);
     assert_eq!((count(&built, "SheafLower"), count(&built, "SheafCompile")), (1, 1), "{built:?}");
 
     // The bundle is one like any other.
@@ -234,7 +234,19 @@ sheaf_test(
     let store = sandbox.home().join("cache");
     let lines = r#"sheaf_shapes(name = "shapes", files = ["//net:shapes.json"])
 sheaf_packages(name = "net_packages", lock = "//net:Sheaf.lock", manifest = "//net:Sheaf.toml")"#;
-    let workspace = Workspace::new(&release, sandbox, &format!("store = \"{}\",", store.display()), lines);
+    // A mirror has the files by their names; a wrong one is passed over.
+    let (archive, _) = release.file(SHEAF);
+    let mirror = archive.parent().expect("a folder").display();
+    let toolchain = format!(
+        "store = \"{}\",\n    mirrors = [\"file:///nowhere-at-all\", \"file://{mirror}\"],",
+        store.display()
+    );
+    let workspace = Workspace::new(&release, sandbox, &toolchain, lines);
+    let addresses = fs::read_to_string(workspace.sandbox.path("WORKSPACE")).expect("written");
+    let elsewhere =
+        addresses.replace(&format!("\"file://{}\"}}", archive.display()), "\"file:///absent/sheaf.tar\"}");
+    assert_ne!(elsewhere, addresses);
+    workspace.sandbox.write("WORKSPACE", elsewhere);
     let before = Sandbox::files(&store.join("claims-v1")).len();
     let writable = format!("--sandbox_writable_path={}", store.display());
     workspace.run("test", &[&writable, "--test_output=errors", "//..."]);
