@@ -53,21 +53,29 @@ impl Package {
         Some(package)
     }
 
-    fn flake(&self) -> String {
+    /// The definitions of the tools, with `import` being a function of the library's arguments.
+    fn tools(&self, import: &str) -> String {
         let [sheaf, compiler] =
             [(0, SHEAF), (1, COMPILER)].map(|(n, name)| format!("{}/{name}", self.servers[n].url()));
         let [sheaf_digest, compiler_digest] = &self.digests;
+        format!(
+            r#"system = "{}-linux";
+      bare = {import} {{ inherit system; }};
+      sheaf = bare.fetchSheaf {{ url = "{sheaf}"; sha256 = "{sheaf_digest}"; }};
+      tools = {import} {{ inherit system sheaf; }};
+      compiler = tools.fetchCompiler {{ url = "{compiler}"; sha256 = "{compiler_digest}"; }};"#,
+            std::env::consts::ARCH
+        )
+    }
+
+    fn flake(&self) -> String {
         let rules = Path::new(RULES).canonicalize().expect("the rules");
         format!(
             r#"{{
   inputs.rules.url = "path:{}";
   outputs = {{ self, rules }}:
     let
-      system = "{}-linux";
-      bare = rules.lib.forSystem {{ inherit system; }};
-      sheaf = bare.fetchSheaf {{ url = "{sheaf}"; sha256 = "{sheaf_digest}"; }};
-      tools = rules.lib.forSystem {{ inherit system sheaf; }};
-      compiler = tools.fetchCompiler {{ url = "{compiler}"; sha256 = "{compiler_digest}"; }};
+      {}
     in {{
       packages.${{system}}.default = tools.buildSheafPackage {{ src = self; inherit compiler; }};
       devShells.${{system}}.default = tools.devShell {{ inherit compiler; }};
@@ -76,7 +84,16 @@ impl Package {
 }}
 "#,
             rules.display(),
-            std::env::consts::ARCH
+            self.tools("rules.lib.forSystem")
+        )
+    }
+
+    /// Without flakes.
+    fn plain(&self) -> String {
+        let rules = Path::new(RULES).canonicalize().expect("the rules");
+        let tools = self.tools(&format!("import {}", rules.display()));
+        format!(
+            "let\n      {tools}\nin tools.buildSheafPackage {{ src = ./net; inherit compiler; frozenShapes = true; }}\n"
         )
     }
 
@@ -151,6 +168,10 @@ fn a_package_is_built_and_its_dependencies_once() {
     sandbox.write("net/src/main.shf", main.replace("500 0.7", "600 0.7"));
     commit(&sandbox.path("net"));
     assert_eq!(package.build(&[]), ["xor-net"]);
+
+    // The library without a flake, for the same sources and with another option: its packages are those that are there.
+    sandbox.write("plain.nix", package.plain());
+    assert_eq!(package.build(&["--impure", "--file", "../plain.nix", "--out-link", "plain"]), ["xor-net"]);
 
     let checked = package.nix(&["flake", "check"]);
     assert!(checked.status.success(), "{}", text(&checked.stderr));
