@@ -107,6 +107,15 @@ impl Backend for Timed {
         self.engine.donation(unit)
     }
 
+    fn find_donating(
+        &mut self,
+        unit: &Unit,
+        donations: &[sheaf_graph::graph::Donation],
+        plain: &Rc<dyn Program>,
+    ) -> Result<Option<Rc<dyn Program>>, HostError> {
+        self.timed(|engine| engine.find_donating(unit, donations, plain))
+    }
+
     fn prepare_donating(
         &mut self,
         unit: &Unit,

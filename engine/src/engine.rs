@@ -271,25 +271,33 @@ impl Backend for Engine {
         self.loader.donation(unit)
     }
 
+    fn find_donating(
+        &mut self,
+        unit: &Unit,
+        donations: &[Donation],
+        plain: &Rc<dyn Program>,
+    ) -> Result<Option<Rc<dyn Program>>, HostError> {
+        if self.recompile {
+            return Ok(None);
+        }
+        Ok(self.loader.find_donating(unit, donations, plain, |job| self.find(job)))
+    }
+
     fn prepare_donating(
         &mut self,
         unit: &Unit,
         donations: &[Donation],
         plain: &Rc<dyn Program>,
     ) -> Result<Option<Rc<dyn Program>>, HostError> {
+        if let Some(found) = self.find_donating(unit, donations, plain)? {
+            return Ok(Some(found));
+        }
         let plain: Rc<dyn Any> = Rc::<dyn Program>::clone(plain);
         let Ok(plain) = plain.downcast::<Loaded>() else { return Ok(None) };
         let candidate = self.loader.donating_candidate(unit, donations, &plain);
         // Buffers that it keeps would not be unshared.
         plain.release();
-        match self.find(&candidate.job).filter(|_| !self.recompile) {
-            // It has been tried out before it was kept.
-            Some((bytes, digest)) => {
-                let loaded = self.loader.load(unit, &candidate, bytes, &digest).ok();
-                Ok(loaded.map(|loaded| loaded.beside(&plain) as Rc<dyn Program>))
-            }
-            None => self.try_donating(unit, candidate, &plain),
-        }
+        self.try_donating(unit, candidate, &plain)
     }
 
     fn refusal(&self) -> String {

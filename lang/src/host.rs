@@ -287,6 +287,16 @@ pub trait Backend {
         None
     }
 
+    /// The unit with donated arguments, if it was compiled before; compiles nothing.
+    fn find_donating(
+        &mut self,
+        _unit: &Unit,
+        _donations: &[Donation],
+        _plain: &Rc<dyn Program>,
+    ) -> Result<Option<Rc<dyn Program>>, HostError> {
+        Ok(None)
+    }
+
     /// Compiles or finds the unit with donated arguments. `None` if its results differ from those of the plain program.
     fn prepare_donating(
         &mut self,

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
 
 use eerie_sys::runtime as iree;
 
@@ -11,6 +12,9 @@ use crate::ffi::{Counted, Ref, host_allocator};
 use crate::runtime::{Shared, Target};
 use crate::suballocations::Suballocation;
 use crate::{ElementType, UnknownElementType};
+
+/// Time between two looks at the references to a buffer.
+const LOOK: Duration = Duration::from_micros(20);
 
 /// A tensor in device memory: dense, in row-major order.
 ///
@@ -127,16 +131,39 @@ impl Buffer {
     }
 
     /// True if this handle holds the only reference to the memory: no other handle, no argument or result of a frame,
-    /// and no constant of a program does. The workers of [`Target::LocalTask`] release their references shortly after a
-    /// call has ended.
+    /// and no constant of a program does.
     pub fn is_unshared(&self) -> bool {
+        self.is_unshared_view() && self.is_unshared_memory()
+    }
+
+    /// As [`is_unshared`](Self::is_unshared), but waits up to the deadline for the workers of [`Target::LocalTask`]: after a call has
+    /// ended they free its intermediate values, 40 ms for 1.5 GB, and only then release its arguments and results. No
+    /// wait where a handle or a frame holds a reference.
+    pub fn is_unshared_by(&self, deadline: Instant) -> bool {
+        while self.is_unshared_view() {
+            if self.is_unshared_memory() {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(LOOK);
+        }
+        false
+    }
+
+    fn is_unshared_view(&self) -> bool {
+        Rc::strong_count(&self.inner) == 1 && references(self.inner.view.as_ptr()) == 1
+    }
+
+    fn is_unshared_memory(&self) -> bool {
         let Inner { view, suballocation, shared, .. } = &*self.inner;
         // SAFETY: the view and its memory are live.
         let (memory, allocation) = unsafe {
             let memory = iree::iree_hal_buffer_view_buffer(view.as_ptr());
             (memory, iree::iree_hal_buffer_allocated_buffer(memory))
         };
-        if Rc::strong_count(&self.inner) != 1 || references(view.as_ptr()) != 1 || references(memory) != 1 {
+        if references(memory) != 1 {
             return false;
         }
         match suballocation {
@@ -225,3 +252,37 @@ const PARAMETERS: iree::iree_hal_buffer_params_t = iree::iree_hal_buffer_params_
     queue_affinity: 0,
     min_alignment: 0,
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Runtime;
+
+    #[test]
+    fn the_wait_for_a_worker_ends_with_its_reference_and_none_is_for_a_handle() {
+        let device = Runtime::new().and_then(|runtime| runtime.device(Target::LocalSync)).expect("a device");
+        let buffer = Buffer::upload(&device, ElementType::F32, &[2], &[0; 8]).expect("a buffer");
+        // SAFETY: the view is live; the reference is a new one, and the thread's.
+        let of_worker = unsafe {
+            let memory = iree::iree_hal_buffer_view_buffer(buffer.view().as_ptr());
+            iree::iree_hal_buffer_retain(memory);
+            memory.expose_provenance()
+        };
+        assert!(!buffer.is_unshared_by(Instant::now()), "the worker has not released it");
+        let worker = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            let memory = std::ptr::with_exposed_provenance_mut(of_worker);
+            // SAFETY: the thread owns this reference and does not use it again.
+            unsafe { iree::iree_hal_buffer_release(memory) };
+        });
+        assert!(buffer.is_unshared_by(Instant::now() + Duration::from_mins(1)));
+        worker.join().expect("the worker");
+
+        let handle = buffer.clone();
+        let start = Instant::now();
+        assert!(!buffer.is_unshared_by(start + Duration::from_mins(1)));
+        assert!(start.elapsed() < Duration::from_mins(1));
+        drop(handle);
+        assert!(buffer.is_unshared_by(start));
+    }
+}

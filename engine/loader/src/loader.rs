@@ -94,6 +94,24 @@ impl Loader {
         Candidate::new(plain.model, unit, plain.target, donations, self.compiler)
     }
 
+    /// The program that consumes arguments, if `look` finds it and it loads. It was tried before it was kept.
+    pub fn find_donating(
+        &self,
+        unit: &Unit,
+        donations: &[Donation],
+        plain: &Rc<dyn Program>,
+        look: impl Fn(&Job) -> Option<(Vec<u8>, Digest)>,
+    ) -> Option<Rc<dyn Program>> {
+        let plain: Rc<dyn Any> = Rc::<dyn Program>::clone(plain);
+        let plain = plain.downcast::<Loaded>().ok()?;
+        let candidate = self.donating_candidate(unit, donations, &plain);
+        let (bytes, digest) = look(&candidate.job)?;
+        let loaded = self.load(unit, &candidate, bytes, &digest).ok()?;
+        // Buffers that it keeps would not be unshared.
+        plain.release();
+        Some(loaded.beside(&plain))
+    }
+
     /// The first of the candidates that `look` finds and that loads.
     pub fn found(
         &self,
@@ -236,21 +254,13 @@ impl Backend for Loader {
         Loader::donation(self, unit)
     }
 
-    /// A program that consumes arguments was tried before it was kept.
-    fn prepare_donating(
+    fn find_donating(
         &mut self,
         unit: &Unit,
         donations: &[Donation],
         plain: &Rc<dyn Program>,
     ) -> Result<Option<Rc<dyn Program>>, HostError> {
-        let plain: Rc<dyn Any> = Rc::<dyn Program>::clone(plain);
-        let Ok(plain) = plain.downcast::<Loaded>() else { return Ok(None) };
-        let candidate = self.donating_candidate(unit, donations, &plain);
-        let Some((bytes, digest)) = self.find(&candidate.job) else { return Ok(None) };
-        // Buffers that it keeps would not be unshared.
-        plain.release();
-        let loaded = self.load(unit, &candidate, bytes, &digest).ok();
-        Ok(loaded.map(|loaded| loaded.beside(&plain) as Rc<dyn Program>))
+        Ok(Loader::find_donating(self, unit, donations, plain, |job| self.find(job)))
     }
 
     fn refusal(&self) -> String {

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use crate::graph::{DefUse, Donation, Equation, Graph, Var, in_blocks, inline_calls, part_wide};
+use crate::graph::{DefUse, Donation, Equation, Graph, Var, in_blocks, inline_calls, part_wide, stagger};
 use crate::primitives::{Constant, Full};
 use crate::tensor::{DType, HostTensor, TensorType};
 
@@ -107,6 +107,9 @@ pub fn emit_donating(graph: &Graph, model: Model, donations: &[Donation]) -> Mod
 
 fn emit_reducing(graph: &Graph, model: Model, donations: &[Donation], in_blocks: bool) -> Module {
     let graph = &inline_calls(graph);
+    // Arguments are overwritten only behind a barrier for all gradients.
+    let staggered = if donations.is_empty() { stagger(graph) } else { None };
+    let graph = staggered.as_ref().unwrap_or(graph);
     let mut emitter = Emitter {
         model,
         in_blocks,

@@ -44,6 +44,19 @@ fn a_program_with_much_memory_is_tried_in_a_call() {
 }
 
 #[test]
+fn what_a_build_compiled_is_used_from_the_second_call_on() {
+    let Some(sandbox) = Sandbox::with_compiler() else { return };
+    sandbox.write("train.shf", MUCH);
+    let record = ["train.shf", "--jit", "always", "--record", "shapes.json"];
+    assert_eq!(sandbox.sheaf(&record).within(Duration::from_secs(300)).run().code, Some(0));
+    let build = ["build", "train.shf", "--shapes", "shapes.json"];
+    let output = sandbox.sheaf(&build).within(Duration::from_secs(300)).run();
+    assert_eq!(output.code, Some(0), "{output}");
+    let (_, calls) = train(&sandbox, "local-task:2", "auto");
+    assert!((10..=11).contains(&calls), "{calls} calls in place: so few would not pay for a compilation");
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn a_trial_takes_no_more_memory_than_a_plain_call() {
     let Some(sandbox) = Sandbox::with_compiler() else { return };

@@ -14,6 +14,7 @@ mod part;
 mod print;
 mod prune;
 mod rebuild;
+mod stagger;
 mod verify;
 
 use std::hash::{Hash, Hasher};
@@ -31,6 +32,7 @@ pub use inline::inline_calls;
 pub use part::part_wide;
 pub use prune::prune;
 pub(crate) use rebuild::with_functions;
+pub use stagger::stagger;
 pub use verify::verify;
 
 use crate::primitives::{Primitive, Scan, WhileLoop};

@@ -255,6 +255,8 @@ enum InPlace {
     Later {
         unit: Box<Unit>,
         donating: Donating,
+        /// True if it was looked for among the programs compiled before.
+        sought: bool,
     },
     Now(Rc<dyn Program>),
 }

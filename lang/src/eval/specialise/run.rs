@@ -139,7 +139,7 @@ impl Interp {
         let sites = unit.checks.iter().map(|check| Arc::clone(&check.site)).collect();
         let flag = unit.outputs.last().map_or(TensorType::scalar(DType::I32), |leaf| leaf.ty.clone());
         let in_place = match backend.donation(&unit) {
-            Some(donating) => InPlace::Later { unit, donating },
+            Some(donating) => InPlace::Later { unit, donating, sought: false },
             None => InPlace::Never,
         };
         let compiled =
@@ -151,15 +151,22 @@ impl Interp {
         Ok(Some(compiled))
     }
 
-    /// The donating program, if there is one, compiled now if it is due.
+    /// The donating program, if there is one: compiled now if it is due; if not, as an earlier run or a build compiled it.
     fn donating(&mut self, compiled: &Compiled, calls: u64) -> Eval<Option<Rc<dyn Program>>> {
         let mut in_place = compiled.in_place.borrow_mut();
-        if let InPlace::Later { unit, donating } = &*in_place
-            && calls > donating.after
+        if let InPlace::Later { unit, donating, sought } = &mut *in_place
             && let Some(backend) = &mut self.backend
         {
-            let made = backend.prepare_donating(unit, &donating.donations, &compiled.program)?;
-            *in_place = made.map_or(InPlace::Never, InPlace::Now);
+            let (donations, plain) = (&donating.donations, &compiled.program);
+            if calls > donating.after {
+                let made = backend.prepare_donating(unit, donations, plain)?;
+                *in_place = made.map_or(InPlace::Never, InPlace::Now);
+            } else if calls > 1 && !std::mem::replace(sought, true) {
+                // A function that is called once has no use for it.
+                if let Some(found) = backend.find_donating(unit, donations, plain)? {
+                    *in_place = InPlace::Now(found);
+                }
+            }
         }
         Ok(if let InPlace::Now(program) = &*in_place { Some(Rc::clone(program)) } else { None })
     }
