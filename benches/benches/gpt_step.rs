@@ -4,7 +4,6 @@
 
 use std::cell::RefCell;
 use std::path::PathBuf;
-use std::process::Command;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -42,7 +41,7 @@ fn measure() {
     let environment = |name: &str| std::env::var(name).ok();
     let home = sheaf_project::Home::locate(environment).expect("a home folder");
     let toolchain = sheaf_toolchain::locate(home.data()).expect("an installed compiler: run a program once");
-    let mut compiler = Compiler::new(worker, toolchain);
+    let mut compiler = sheaf_benches::compiler(toolchain);
     let simplified = graph(Options::default());
     let traced = graph(Options { unsimplified: true, ..Options::default() });
     let unchecked = graph(Options { no_bounds_check: true, ..Options::default() });
@@ -77,12 +76,6 @@ fn measure() {
             variant.compilation,
         );
     }
-}
-
-fn worker() -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.arg(sheaf_engine::COMPILE_WORKER);
-    command
 }
 
 /// The graph of the step.

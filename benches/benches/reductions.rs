@@ -6,7 +6,6 @@
 
 use std::cell::RefCell;
 use std::path::Path;
-use std::process::Command;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -68,7 +67,7 @@ fn measure() {
     let environment = |name: &str| std::env::var(name).ok();
     let home = sheaf_project::Home::locate(environment).expect("a home folder");
     let toolchain = sheaf_toolchain::locate(home.data()).expect("an installed compiler: run a program once");
-    let mut compiler = Compiler::new(worker, toolchain);
+    let mut compiler = sheaf_benches::compiler(toolchain);
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
     println!("processor time of a call in ms; medians of {ROUNDS} turns, ratios within each turn");
     for [name, definition, call] in CASES.iter().filter(|case| case[0].contains(&wanted)) {
@@ -91,12 +90,6 @@ fn measure() {
             ratio(blocks, plain),
         );
     }
-}
-
-fn worker() -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.arg(sheaf_engine::COMPILE_WORKER);
-    command
 }
 
 /// The graph of a call of `f`.

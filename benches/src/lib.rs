@@ -9,6 +9,7 @@ use sheaf_graph::graph::{Graph, Var, inline_calls};
 use sheaf_graph::primitives::OptimizationBarrier;
 use sheaf_lang::eval::STACK_BYTES;
 use sheaf_project::{Home, Settings};
+use sheaf_toolchain::{Compiler, Toolchain};
 
 /// The median time of `runs` calls of `f`, after one warm-up call.
 pub fn median(runs: usize, mut f: impl FnMut()) -> Duration {
@@ -48,6 +49,12 @@ pub fn run(measure: fn()) {
     answer_compile_worker();
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(measure).expect("a thread");
     thread.join().expect("the benchmark");
+}
+
+/// A compiler whose worker is this program, started again.
+pub fn compiler(toolchain: Toolchain) -> Compiler {
+    let worker = this_program().expect("no compile worker");
+    Compiler::new(move || worker(), toolchain)
 }
 
 /// An engine with the user's compiler, which keeps its programs in the folder `artifacts`.
