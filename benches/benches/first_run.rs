@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use sheaf_engine::Engine;
 use sheaf_graph::tensor::HostTensor;
 use sheaf_lang::eval::{Interp, Jit, Options};
-use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Program, Unit};
+use sheaf_lang::host::{Backend, Buffer, Donating, DonatingProgram, HostError, Program, Unit};
 use sheaf_loader::SystemHost;
 use std::sync::Arc;
 
@@ -121,7 +121,7 @@ impl Backend for Timed {
         unit: &Unit,
         donations: &[sheaf_graph::graph::Donation],
         plain: &Rc<dyn Program>,
-    ) -> Result<Option<Rc<dyn Program>>, HostError> {
+    ) -> Result<DonatingProgram, HostError> {
         self.timed(|engine| engine.prepare_donating(unit, donations, plain))
     }
 

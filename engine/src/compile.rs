@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use sheaf_cache::Store;
 use sheaf_lang::eval::Interrupt;
 use sheaf_lang::host::HostError;
 use sheaf_lang::observe::Activity;
@@ -18,6 +19,7 @@ use sheaf_loader::timeline::timed;
 use sheaf_loader::{Job, Reporter};
 
 use super::worker::WorkerCommand;
+use crate::background::Background;
 use crate::report::EngineReporter;
 
 /// Consequence of interpretation for the user.
@@ -121,6 +123,21 @@ impl CompileService {
     /// Compiles a job. Without a compiler, a warning has said so.
     pub fn compile(&mut self, job: &Job) -> Result<Compiled, HostError> {
         timed(Activity::Compile, &job.name, |_: &_| None, || self.compile_now(job))
+    }
+
+    /// Begins to compile a job beside the run, with the compiler of this machine. `None` without one, or with a cluster.
+    pub fn begin(&self, job: &Job, store: Store) -> Option<Background> {
+        if self.cluster.is_some() {
+            return None;
+        }
+        let toolchain = locate_release(&self.compiler?, self.home.data())?;
+        let (worker, interrupt) = (Arc::clone(&self.worker), self.interrupt.clone());
+        let begun = Background::begin(job, store, toolchain, worker, interrupt)?;
+        self.reporter.note(&format!(
+            "compiling {}, which writes its results over its arguments, beside the run",
+            job.name
+        ));
+        Some(begun)
     }
 
     fn compile_now(&mut self, job: &Job) -> Result<Compiled, HostError> {

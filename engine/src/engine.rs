@@ -1,15 +1,16 @@
 //! A unit becomes a program: from the caches, or by the compiler.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use sheaf_artifacts::ArtifactFolder;
+use sheaf_artifacts::{ActionKey, ArtifactFolder};
 use sheaf_foundation::Digest;
 use sheaf_graph::graph::Donation;
 use sheaf_graph::tensor::HostTensor;
 use sheaf_lang::eval::Interrupt;
-use sheaf_lang::host::{Backend, Buffer, Donating, HostError, Kept, Program, Unit};
+use sheaf_lang::host::{Backend, Buffer, Donating, DonatingProgram, HostError, Kept, Program, Unit};
 use sheaf_lang::observe::{Activity, Timeline};
 use sheaf_loader::timeline::{self, timed};
 use sheaf_loader::{
@@ -18,6 +19,7 @@ use sheaf_loader::{
 use sheaf_project::{Home, Settings};
 use sheaf_target::Release;
 
+use crate::background::{Background, Outcome};
 use crate::caches::{Caches, Secrets};
 use crate::compile::{CompileRun, CompileService, Compiled};
 use crate::report::EngineReporter;
@@ -77,6 +79,8 @@ pub struct Engine {
     pub(crate) loader: Loader,
     pub(crate) caches: Rc<Caches>,
     pub(crate) compile_service: CompileService,
+    /// Donating programs that are compiled beside the run.
+    background: HashMap<ActionKey, Background>,
     recompile: bool,
 }
 
@@ -92,6 +96,7 @@ impl Engine {
             loader,
             caches: Rc::new(caches),
             recompile: config.recompile,
+            background: HashMap::new(),
             compile_service: CompileService::new(
                 home, settings, &secrets, compiler, strict, worker, reporter,
             )?,
@@ -162,6 +167,27 @@ impl Engine {
         }
         let compiled = self.compile_service.compile(&candidate.job)?;
         let Compiled::Yes { bytes, run } = compiled else { return Ok(None) };
+        self.tried_donating(unit, candidate, plain, bytes, run)
+    }
+
+    /// Begins the compilation of a donating program beside the run. `None` if the policy wants it at once, or if it can
+    /// only be compiled at once.
+    fn compile_beside(&self, job: &Job) -> Option<Background> {
+        if self.recompile || self.loader.donates_always() {
+            return None;
+        }
+        self.compile_service.begin(job, self.caches.store().clone())
+    }
+
+    /// The compiler's result, kept once its results were those of the plain program.
+    fn tried_donating(
+        &self,
+        unit: &Unit,
+        candidate: Candidate,
+        plain: &Rc<Loaded>,
+        bytes: Vec<u8>,
+        run: CompileRun,
+    ) -> Result<Option<Rc<dyn Program>>, HostError> {
         let Ok(loaded) = self.loader.load(unit, &candidate, bytes.clone(), &Digest::of(&bytes)) else {
             return Ok(None);
         };
@@ -288,16 +314,32 @@ impl Backend for Engine {
         unit: &Unit,
         donations: &[Donation],
         plain: &Rc<dyn Program>,
-    ) -> Result<Option<Rc<dyn Program>>, HostError> {
+    ) -> Result<DonatingProgram, HostError> {
         if let Some(found) = self.find_donating(unit, donations, plain)? {
-            return Ok(Some(found));
+            return Ok(DonatingProgram::Ready(found));
         }
         let plain: Rc<dyn Any> = Rc::<dyn Program>::clone(plain);
-        let Ok(plain) = plain.downcast::<Loaded>() else { return Ok(None) };
+        let Ok(plain) = plain.downcast::<Loaded>() else { return Ok(DonatingProgram::None) };
         let candidate = self.loader.donating_candidate(unit, donations, &plain);
         // Buffers that it keeps would not be unshared.
         plain.release();
-        self.try_donating(unit, candidate, &plain)
+        let key = candidate.job.action.key();
+        let made = match self.background.remove(&key).map(Background::outcome) {
+            Some(Outcome::Compiled { bytes, run, lock: _lock }) => {
+                self.tried_donating(unit, candidate, &plain, bytes, run)?
+            }
+            // What another process has stored was found above, unless it does not load.
+            Some(Outcome::Stored | Outcome::Failed) => None,
+            None => match self.compile_beside(&candidate.job) {
+                Some(background) => {
+                    let ended = background.ended();
+                    self.background.insert(key, background);
+                    return Ok(DonatingProgram::Pending(ended));
+                }
+                None => self.try_donating(unit, candidate, &plain)?,
+            },
+        };
+        Ok(made.map_or(DonatingProgram::None, DonatingProgram::Ready))
     }
 
     fn refusal(&self) -> String {

@@ -51,6 +51,7 @@
 mod action;
 mod ahead;
 mod audit;
+mod background;
 mod caches;
 mod compile;
 mod engine;

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::io::{self, Write};
 use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, mpsc};
 
 use crate::eval::Interrupt;
@@ -297,14 +298,14 @@ pub trait Backend {
         Ok(None)
     }
 
-    /// Compiles or finds the unit with donated arguments. `None` if its results differ from those of the plain program.
+    /// Compiles or finds the unit with donated arguments.
     fn prepare_donating(
         &mut self,
         _unit: &Unit,
         _donations: &[Donation],
         _plain: &Rc<dyn Program>,
-    ) -> Result<Option<Rc<dyn Program>>, HostError> {
-        Ok(None)
+    ) -> Result<DonatingProgram, HostError> {
+        Ok(DonatingProgram::None)
     }
 
     /// The reason the last unit was not compiled, a clause.
@@ -329,6 +330,16 @@ pub struct Donating {
     pub donations: Vec<Donation>,
     /// The number of calls after which the donating program is compiled.
     pub after: u64,
+}
+
+/// The answer to a request for a donating program.
+pub enum DonatingProgram {
+    /// Here it is.
+    Ready(Rc<dyn Program>),
+    /// It is compiled while the plain one runs; to be asked for again once the flag is raised.
+    Pending(Arc<AtomicBool>),
+    /// There is none: the compiler fails, or its results differ from those of the plain program.
+    None,
 }
 
 /// A compiled unit.

@@ -205,6 +205,11 @@ impl Loader {
         kept.get(&(function.to_owned(), transform.to_owned())).cloned().unwrap_or_default()
     }
 
+    /// True if arguments are consumed wherever that can be done.
+    pub fn donates_always(&self) -> bool {
+        self.policies.donate == Donate::Always
+    }
+
     /// The arguments of a unit to consume, by the policy.
     pub fn donation(&self, unit: &Unit) -> Option<Donating> {
         donation::donating(self.policies.donate, unit)

@@ -14,7 +14,7 @@ fn gpt(sandbox: &Sandbox) -> String {
     let small = model
         .replace(":context 64", ":context 8")
         .replace(":width 128", ":width 16")
-        .replace(":n-layers 4", ":n-layers 2")
+        .replace(":n-layers 4", ":n-layers 1")
         .replace(":n-heads 4", ":n-heads 2");
     assert_ne!(small, model);
     sandbox.write(

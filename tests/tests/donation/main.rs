@@ -1,5 +1,6 @@
 //! Programs with donated arguments: they give the results of the plain programs, and save memory.
 
+mod beside;
 mod much;
 mod random;
 

@@ -19,6 +19,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use smallvec::SmallVec;
 use ustr::Ustr;
@@ -257,6 +258,8 @@ enum InPlace {
         donating: Donating,
         /// True if it was looked for among the programs compiled before.
         sought: bool,
+        /// Raised once it is compiled; `None` before that has begun.
+        ready: Option<Arc<AtomicBool>>,
     },
     Now(Rc<dyn Program>),
 }

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::arguments::LeafValue;
 use super::fallback::Why;
@@ -12,7 +13,7 @@ use crate::eval::call::Args;
 use crate::eval::checks::handed_on;
 use crate::eval::interp::{Interp, Jit};
 use crate::eval::signal::Eval;
-use crate::host::{Buffer, Program};
+use crate::host::{Buffer, DonatingProgram, Program};
 use crate::program::{Code, Flag, Flags, Function, Value};
 use sheaf_graph::simplify::simplify;
 use sheaf_graph::tensor::{DType, HostTensor, TensorType};
@@ -139,7 +140,7 @@ impl Interp {
         let sites = unit.checks.iter().map(|check| Arc::clone(&check.site)).collect();
         let flag = unit.outputs.last().map_or(TensorType::scalar(DType::I32), |leaf| leaf.ty.clone());
         let in_place = match backend.donation(&unit) {
-            Some(donating) => InPlace::Later { unit, donating, sought: false },
+            Some(donating) => InPlace::Later { unit, donating, sought: false, ready: None },
             None => InPlace::Never,
         };
         let compiled =
@@ -151,16 +152,21 @@ impl Interp {
         Ok(Some(compiled))
     }
 
-    /// The donating program, if there is one: compiled now if it is due; if not, as an earlier run or a build compiled it.
+    /// The donating program, if there is one: compiled if it is due; if not, as an earlier run or a build compiled it.
     fn donating(&mut self, compiled: &Compiled, calls: u64) -> Eval<Option<Rc<dyn Program>>> {
         let mut in_place = compiled.in_place.borrow_mut();
-        if let InPlace::Later { unit, donating, sought } = &mut *in_place
+        if let InPlace::Later { unit, donating, sought, ready } = &mut *in_place
             && let Some(backend) = &mut self.backend
         {
             let (donations, plain) = (&donating.donations, &compiled.program);
             if calls > donating.after {
-                let made = backend.prepare_donating(unit, donations, plain)?;
-                *in_place = made.map_or(InPlace::Never, InPlace::Now);
+                if ready.as_ref().is_none_or(|ready| ready.load(Ordering::Acquire)) {
+                    match backend.prepare_donating(unit, donations, plain)? {
+                        DonatingProgram::Ready(program) => *in_place = InPlace::Now(program),
+                        DonatingProgram::Pending(flag) => *ready = Some(flag),
+                        DonatingProgram::None => *in_place = InPlace::Never,
+                    }
+                }
             } else if calls > 1 && !std::mem::replace(sought, true) {
                 // A function that is called once has no use for it.
                 if let Some(found) = backend.find_donating(unit, donations, plain)? {
