@@ -14,11 +14,12 @@ use crate::program::{Import, Meaning, Module, is_private};
 use sheaf_syntax::{Form, FormKind};
 
 /// The standard library, by the name of each module.
-pub const STANDARD: [(&str, &str); 4] = [
+pub const STANDARD: [(&str, &str); 5] = [
     ("nn", NEURAL),
     ("optim", include_str!("../../std/optim.shf")),
     ("data", include_str!("../../std/data.shf")),
     ("text", include_str!("../../std/text.shf")),
+    ("generate", include_str!("../../std/generate.shf")),
 ];
 
 /// One module, one file per subject.
