@@ -14,7 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 # The work, and how many calls are timed in a round.
-WORKS = {"product": 60, "mlp": 400, "cnn": 60, "convolution": 20, "generation": 4}
+WORKS = {"product": 60, "mlp": 400, "cnn": 60, "convolution": 20}
 
 
 def main():
@@ -34,7 +34,7 @@ def main():
             sheaf = [options.sheaf.absolute(), "run", f"{work}.shf", "--", str(WORKS[work])]
             times["sheaf"].append(milliseconds(sheaf))
             times["jax"].append(milliseconds([sys.executable, "peers.py", "--peer", "jax", work]))
-            if options.torch and work != "generation":
+            if options.torch:
                 times["torch"].append(milliseconds([options.torch, "peers.py", "--peer", "torch", work]))
         print(line(work, times), flush=True)
 
@@ -57,7 +57,7 @@ def milliseconds(command):
 
 def peer(name, work):
     step, state = {"jax": in_jax, "torch": in_torch}[name](work)
-    for _ in range(2 if work == "generation" else 12):
+    for _ in range(12):
         state = step(state)
     start = time.perf_counter()
     for _ in range(WORKS[work]):
@@ -107,56 +107,6 @@ def in_jax(work):
             return cross_entropy(h.reshape(32, -1) @ p["W"] + p["b"], y)
 
         return descent(loss, normal(2, 32, 28, 28, 1), classes(32)), p
-    if work == "generation":
-        layers, heads, width, count = 12, 12, 768, 64
-        dense = lambda seed, *shape: {"W": 0.02 * normal(seed, *shape), "b": jnp.zeros(shape[1])}  # noqa: E731
-        unit = {"g": jnp.ones(width), "b": jnp.zeros(width)}
-        block = lambda i: {  # noqa: E731
-            "ln1": unit, "ln2": unit, "qkv": dense(4 * i, width, 3 * width), "out": dense(4 * i + 1, width, width),
-            "fc": dense(4 * i + 2, width, 4 * width), "proj": dense(4 * i + 3, 4 * width, width),
-        }
-        p = {"wte": 0.02 * normal(1, 50257, width), "wpe": 0.02 * normal(2, 1024, width), "ln": unit, "layers": [block(i) for i in range(layers)]}
-
-        def norm(x, p):
-            x = x - x.mean(-1, keepdims=True)
-            return p["g"] * x / jnp.sqrt(jnp.square(x).mean(-1, keepdims=True) + 1e-5) + p["b"]
-
-        def linear(x, p):
-            return x @ p["W"] + p["b"]
-
-        def attend(x, p, cache, t):
-            q, k, v = (y.reshape(-1, heads, width // heads) for y in jnp.split(linear(x, p["qkv"]), 3, -1))
-            keys, values = cache[0].at[t].set(k), cache[1].at[t].set(v)
-            scores = jnp.einsum("bhd,tbhd->bht", q, keys) / (width // heads) ** 0.5
-            weights = jax.nn.softmax(jnp.where(jnp.arange(keys.shape[0]) <= t, scores, -2e38))
-            return linear(jnp.einsum("bht,tbhd->bhd", weights, values).reshape(x.shape), p["out"]), (keys, values)
-
-        def logits(p, caches, ids, t):
-            h, after = p["wte"][ids] + p["wpe"][t], []
-            for layer, cache in zip(p["layers"], caches, strict=True):
-                out, cache = attend(norm(h, layer["ln1"]), layer, cache, t)
-                after.append(cache)
-                h = h + out
-                h = h + linear(jax.nn.gelu(linear(norm(h, layer["ln2"]), layer["fc"])), layer["proj"])
-            return norm(h, p["ln"]) @ p["wte"].T, after
-
-        @jax.jit
-        def generate(p, prompt):
-            total = prompt.shape[0] + count
-            given = jnp.concatenate([prompt, jnp.zeros(count, prompt.dtype)])
-            zero = jnp.zeros((total, 1, heads, width // heads))
-
-            def step(state, xs):
-                (row, caches), (t, given) = state, xs
-                found, caches = logits(p, caches, row, t)
-                row = jnp.where(t + 1 >= prompt.shape[0], found.argmax(-1), given[None])
-                return (row, caches), row
-
-            start = (given[:1], [(zero, zero)] * layers)
-            _, rows = lax.scan(step, start, (jnp.arange(total - 1), given[1:]))
-            return rows[-8:, 0]
-
-        return lambda ids: generate(p, ids), jnp.arange(8)
     loss = lambda k, x: jnp.mean(jnp.square(conv(x, k)))  # noqa: E731
     return descent(loss, normal(1, 8, 32, 32, 64)), 0.05 * normal(0, 3, 3, 64, 64)
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
 
 use sheaf_artifacts::Lookup;
 use sheaf_cache::{Exclusive, Store};
@@ -11,7 +10,7 @@ use sheaf_lang::eval::Interrupt;
 use sheaf_loader::Job;
 use sheaf_toolchain::{Compiler, Toolchain};
 
-use crate::compile::CompileRun;
+use crate::compile::{CompileRun, compile_action};
 use crate::worker::WorkerCommand;
 
 /// A compilation under way. Dropped, it is cancelled, and the compiler's process ends.
@@ -62,12 +61,8 @@ impl Background {
             }
             let stopped = move || seen.cancelled.load(Ordering::SeqCst) || interrupt.raised();
             let mut compiler = Compiler::new(move || worker(), toolchain).stopped_by(stopped);
-            let start = Instant::now();
-            match compiler.compile_first(&action.program, &action.attempts(), limit) {
-                Ok((bytes, alternative)) => {
-                    let run = CompileRun { seconds: start.elapsed().as_secs_f64(), alternative };
-                    Outcome::Compiled { bytes, run, lock }
-                }
+            match compile_action(&mut compiler, &action, limit) {
+                Ok((bytes, run)) => Outcome::Compiled { bytes, run, lock },
                 Err(_) => Outcome::Failed,
             }
         };
@@ -84,6 +79,11 @@ impl Background {
         Arc::clone(&self.ended)
     }
 
+    /// That flag, if it is not raised yet.
+    pub fn pending(&self) -> Option<Arc<AtomicBool>> {
+        (!self.ended.load(Ordering::Acquire)).then(|| self.ended())
+    }
+
     /// Waits for the outcome.
     pub fn outcome(mut self) -> Outcome {
         let ended = self.thread.take().map(JoinHandle::join);
@@ -94,7 +94,7 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         self.flags.cancelled.store(true, Ordering::SeqCst);
-        // Else it still waits for another process, and starts no compiler any more.
+        // A thread that still waits for another process starts no compiler any more.
         if self.flags.compiling.load(Ordering::SeqCst)
             && let Some(thread) = self.thread.take()
         {

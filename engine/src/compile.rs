@@ -1,8 +1,9 @@
 //! The compiler: installed when it is first needed, run as a worker process.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use sheaf_artifacts::Action;
 use sheaf_cache::Store;
 use sheaf_lang::eval::Interrupt;
 use sheaf_lang::host::HostError;
@@ -32,6 +33,17 @@ pub struct CompileRun {
     pub seconds: f64,
     /// Position among [`Action::attempts`](sheaf_artifacts::Action::attempts).
     pub alternative: usize,
+}
+
+/// Compiles an action by the first of its attempts that succeeds.
+pub fn compile_action(
+    compiler: &mut Compiler,
+    action: &Action,
+    limit: Option<Duration>,
+) -> Result<(Vec<u8>, CompileRun), CompileError> {
+    let start = Instant::now();
+    let (bytes, alternative) = compiler.compile_first(&action.program, &action.attempts(), limit)?;
+    Ok((bytes, CompileRun { seconds: start.elapsed().as_secs_f64(), alternative }))
 }
 
 /// The result of a compilation.
@@ -162,14 +174,10 @@ impl CompileService {
         }
         let State::Ready(compiler) = &mut self.state else { return Ok(Compiled::NoCompiler) };
         let activity = self.reporter.begin(&format!("compiling {}", job.name));
-        let start = Instant::now();
-        let result = compiler.compile_first(&job.action.program, &job.action.attempts(), job.limit);
+        let result = compile_action(compiler, &job.action, job.limit);
         drop(activity);
         let error = match result {
-            Ok((bytes, alternative)) => {
-                let run = CompileRun { seconds: start.elapsed().as_secs_f64(), alternative };
-                return Ok(Compiled::Yes { bytes, run });
-            }
+            Ok((bytes, run)) => return Ok(Compiled::Yes { bytes, run }),
             Err(CompileError::Interrupted) => {
                 return Err(HostError { message: CompileError::Interrupted.to_string(), help: None });
             }

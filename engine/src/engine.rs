@@ -315,28 +315,29 @@ impl Backend for Engine {
         donations: &[Donation],
         plain: &Rc<dyn Program>,
     ) -> Result<DonatingProgram, HostError> {
-        if let Some(found) = self.find_donating(unit, donations, plain)? {
-            return Ok(DonatingProgram::Ready(found));
-        }
-        let plain: Rc<dyn Any> = Rc::<dyn Program>::clone(plain);
-        let Ok(plain) = plain.downcast::<Loaded>() else { return Ok(DonatingProgram::None) };
-        let candidate = self.loader.donating_candidate(unit, donations, &plain);
+        let program: Rc<dyn Any> = Rc::<dyn Program>::clone(plain);
+        let Ok(loaded) = program.downcast::<Loaded>() else { return Ok(DonatingProgram::None) };
+        let candidate = self.loader.donating_candidate(unit, donations, &loaded);
         // Buffers that it keeps would not be unshared.
-        plain.release();
+        loaded.release();
         let key = candidate.job.action.key();
+        // Another specialisation with the same program may have begun it.
+        if let Some(ended) = self.background.get(&key).and_then(Background::pending) {
+            return Ok(DonatingProgram::Pending(ended));
+        }
         let made = match self.background.remove(&key).map(Background::outcome) {
             Some(Outcome::Compiled { bytes, run, lock: _lock }) => {
-                self.tried_donating(unit, candidate, &plain, bytes, run)?
+                self.tried_donating(unit, candidate, &loaded, bytes, run)?
             }
-            // What another process has stored was found above, unless it does not load.
-            Some(Outcome::Stored | Outcome::Failed) => None,
+            Some(Outcome::Stored) => self.find_donating(unit, donations, plain)?,
+            Some(Outcome::Failed) => None,
             None => match self.compile_beside(&candidate.job) {
                 Some(background) => {
                     let ended = background.ended();
                     self.background.insert(key, background);
                     return Ok(DonatingProgram::Pending(ended));
                 }
-                None => self.try_donating(unit, candidate, &plain)?,
+                None => self.try_donating(unit, candidate, &loaded)?,
             },
         };
         Ok(made.map_or(DonatingProgram::None, DonatingProgram::Ready))

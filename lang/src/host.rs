@@ -298,7 +298,7 @@ pub trait Backend {
         Ok(None)
     }
 
-    /// Compiles or finds the unit with donated arguments.
+    /// Compiles the unit with donated arguments, which [`find_donating`](Self::find_donating) has not found.
     fn prepare_donating(
         &mut self,
         _unit: &Unit,
@@ -334,11 +334,11 @@ pub struct Donating {
 
 /// The answer to a request for a donating program.
 pub enum DonatingProgram {
-    /// Here it is.
+    /// The program.
     Ready(Rc<dyn Program>),
-    /// It is compiled while the plain one runs; to be asked for again once the flag is raised.
+    /// A compilation beside the run; to be asked for again once the flag is raised.
     Pending(Arc<AtomicBool>),
-    /// There is none: the compiler fails, or its results differ from those of the plain program.
+    /// No program: the compiler fails, or the results differ from those of the plain program.
     None,
 }
 

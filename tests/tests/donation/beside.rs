@@ -18,7 +18,7 @@ use sheaf_tests::Sandbox;
 /// An engine whose donating programs are due after the first call.
 struct Due {
     engine: Engine,
-    /// The answers to requests for them.
+    /// The answers to looks and requests for them.
     answers: Rc<RefCell<Vec<&'static str>>>,
     /// A file that is made once there is one.
     made: PathBuf,
@@ -31,6 +31,17 @@ impl Backend for Due {
 
     fn donation(&self, unit: &Unit) -> Option<Donating> {
         self.engine.donation(unit).map(|donating| Donating { after: 1, ..donating })
+    }
+
+    fn find_donating(
+        &mut self,
+        unit: &Unit,
+        donations: &[Donation],
+        plain: &Rc<dyn Program>,
+    ) -> Result<Option<Rc<dyn Program>>, HostError> {
+        let found = self.engine.find_donating(unit, donations, plain)?;
+        self.answers.borrow_mut().push(if found.is_some() { "found" } else { "not found" });
+        Ok(found)
     }
 
     fn prepare_donating(
@@ -115,14 +126,14 @@ fn run(sandbox: &Sandbox, file: &str) -> (Vec<&'static str>, Vec<String>, [u64; 
 fn a_donating_program_is_compiled_while_the_plain_one_runs_on() {
     let Some(sandbox) = Sandbox::with_compiler() else { return };
     let (answers, notes, [calls, in_place]) = run(&sandbox, "made");
-    assert_eq!(answers, ["pending", "ready"]);
+    assert_eq!(answers, ["not found", "pending", "ready"]);
     let begun =
         notes.iter().filter(|note| note.starts_with("compiling step, which writes its results over")).count();
     assert_eq!(begun, 1, "{notes:?}");
     assert!((100..calls - 1).contains(&in_place), "{in_place} of {calls} calls in place");
     // Kept by then.
     let (answers, _, [calls, in_place]) = run(&sandbox, "made");
-    assert_eq!((answers.as_slice(), calls), (&["ready"][..], 200));
+    assert_eq!((answers.as_slice(), calls), (&["found"][..], 200));
     assert!(in_place + 3 >= calls, "{in_place} of {calls} calls in place");
 }
 
@@ -132,5 +143,5 @@ fn a_run_that_ends_first_ends_the_compilation() {
     let Some(sandbox) = Sandbox::with_compiler() else { return };
     sandbox.write("there", "");
     let (answers, _, [_, in_place]) = run(&sandbox, "there");
-    assert_eq!((answers.as_slice(), in_place), (&["pending"][..], 0));
+    assert_eq!((answers.as_slice(), in_place), (&["not found", "pending"][..], 0));
 }

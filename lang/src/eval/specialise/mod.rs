@@ -256,7 +256,7 @@ enum InPlace {
     Later {
         unit: Box<Unit>,
         donating: Donating,
-        /// True if it was looked for among the programs compiled before.
+        /// True after the look among the programs compiled before.
         sought: bool,
         /// Raised once it is compiled; `None` before that has begun.
         ready: Option<Arc<AtomicBool>>,

@@ -152,25 +152,24 @@ impl Interp {
         Ok(Some(compiled))
     }
 
-    /// The donating program, if there is one: compiled if it is due; if not, as an earlier run or a build compiled it.
+    /// The donating program, if there is one: as an earlier run or a build compiled it, or compiled once it is due.
     fn donating(&mut self, compiled: &Compiled, calls: u64) -> Eval<Option<Rc<dyn Program>>> {
         let mut in_place = compiled.in_place.borrow_mut();
         if let InPlace::Later { unit, donating, sought, ready } = &mut *in_place
             && let Some(backend) = &mut self.backend
         {
             let (donations, plain) = (&donating.donations, &compiled.program);
-            if calls > donating.after {
-                if ready.as_ref().is_none_or(|ready| ready.load(Ordering::Acquire)) {
-                    match backend.prepare_donating(unit, donations, plain)? {
-                        DonatingProgram::Ready(program) => *in_place = InPlace::Now(program),
-                        DonatingProgram::Pending(flag) => *ready = Some(flag),
-                        DonatingProgram::None => *in_place = InPlace::Never,
-                    }
-                }
-            } else if calls > 1 && !std::mem::replace(sought, true) {
-                // A function that is called once has no use for it.
-                if let Some(found) = backend.find_donating(unit, donations, plain)? {
-                    *in_place = InPlace::Now(found);
+            let is_due = calls > donating.after;
+            // A function that is called once has no use for it.
+            let seek = (is_due || calls > 1) && !std::mem::replace(sought, true);
+            let found = if seek { backend.find_donating(unit, donations, plain)? } else { None };
+            if let Some(found) = found {
+                *in_place = InPlace::Now(found);
+            } else if is_due && ready.as_ref().is_none_or(|ready| ready.load(Ordering::Acquire)) {
+                match backend.prepare_donating(unit, donations, plain)? {
+                    DonatingProgram::Ready(program) => *in_place = InPlace::Now(program),
+                    DonatingProgram::Pending(flag) => *ready = Some(flag),
+                    DonatingProgram::None => *in_place = InPlace::Never,
                 }
             }
         }
